@@ -1,0 +1,79 @@
+# Each target does everything it needs from a bare clone, and skips what is there. Paths are relative, as
+# make cannot handle a space in one; recipes run in this folder whatever it is called.
+
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python
+KAFKAS := 4.3.1 3.9.2
+
+.DEFAULT_GOAL := help
+.PHONY: help install kafka kafkas demo test test-fast check bench bench-full lock clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
+
+demo: kafka ## a real Kafka: quotas, which limit binds a client, a change planned, applied, verified
+	@$(VENV)/bin/kadmin-nb demo
+
+test: kafkas ## every test, on the local Kafka, Spark and the notebooks (about 20 minutes)
+	@$(RUN) -m pytest tests
+
+test-fast: install ## the tests that need neither a broker nor Spark (under a minute)
+	@$(RUN) -m pytest tests -m "not broker and not spark and not secure and not slow"
+
+check: install ## formatting, lint, types
+	@$(RUN) -m ruff format --check .
+	@$(RUN) -m ruff check .
+	@$(RUN) -m mypy
+
+bench: kafka ## the figures, as a table and as JSON (under 25 minutes)
+	@$(RUN) -m benchmarks
+
+bench-full: kafka ## the same at full size
+	@$(RUN) -m benchmarks --full
+
+install: $(VENV)/installed ## the virtual environment, with everything in it
+
+kafka: install
+	@$(RUN) -m kadmin_nb.local fetch
+
+kafkas: install
+	@$(RUN) -m kadmin_nb.local fetch $(KAFKAS)
+
+# pyspark is an sdist: what builds it is locked as well, so it is installed first and used as it is.
+# --require-hashes holds for every package; where they come from is pip's own business (its index, its mirror).
+PIP := $(RUN) -m pip --disable-pip-version-check install --no-warn-script-location --timeout 60
+
+$(VENV)/installed: pyproject.toml $(VENV)/locked
+	@echo "== installing kadmin_nb itself"
+	@$(PIP) --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/locked: requirements/build.txt requirements/dev.txt $(VENV)/made
+	@echo "== installing the locked packages (about 1 GB to download, 5 to 10 minutes, once)"
+	@$(PIP) --quiet --require-hashes --requirement requirements/build.txt
+	@$(PIP) --require-hashes --no-build-isolation --requirement requirements/dev.txt
+	@touch $@
+
+$(VENV)/made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "This needs Python 3.11 or newer; $(PYTHON) is: $$($(PYTHON) --version 2>&1)."; \
+	  echo "Hint: name another one, as in: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { \
+	  echo "$(PYTHON) cannot make virtual environments: its venv or ensurepip module is missing."; \
+	  echo "Hint: on Debian and Ubuntu that is the package python3-venv; or make PYTHON=another $(MAKECMDGOALS)"; exit 1; }
+	@echo "== making the virtual environment $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+COMPILE := .lock/bin/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header
+
+lock: ## renew the locked requirements from pyproject.toml
+	@rm -rf .lock && $(PYTHON) -m venv .lock && .lock/bin/python -m pip install --quiet uv
+	@$(COMPILE) requirements/build.in -o requirements/build.txt
+	@$(COMPILE) pyproject.toml --all-extras --group dev -c requirements/constraints.in -o requirements/dev.txt
+	@rm -rf .lock
+
+clean: ## remove the virtual environment and what was built (not the cache of downloads)
+	@rm -rf $(VENV) .lock build dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse metastore_db derby.log
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
