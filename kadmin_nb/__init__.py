@@ -1,0 +1,127 @@
+"""Kafka quotas and configs in a notebook: describe, resolve, stage, plan, apply, verify.
+
+`import kadmin_nb as kn`, then `kn.connect(…)`; or `%load_ext kadmin_nb` for `%kquota`, `%kconfig`, `%kadmin`.
+Nothing heavy is imported, and nothing is contacted, before it is used.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+from typing import TYPE_CHECKING, Any
+
+from .errors import (
+    AuthenticationFailed,
+    Conflict,
+    ConnectionFailed,
+    Dangerous,
+    Expired,
+    Invalid,
+    KadminError,
+    NotAuthorized,
+    NotFound,
+    NotKnowable,
+    PartlyFailed,
+    PlanRefused,
+    TimedOut,
+    Unsupported,
+    UsageError,
+    WrongCluster,
+)
+
+if TYPE_CHECKING:
+    from . import local, runbooks
+    from .cluster import Cluster, connect
+    from .frames.answer import Answer
+    from .frames.spark import spark_session
+    from .model.levels import LEVELS as levels
+    from .model.words import ANY, DEFAULT, Pattern
+    from .plans.outcomes import Outcomes
+    from .plans.plan import Plan
+    from .plans.stage import Stage
+    from .resolution.ips import resolve_ip
+    from .resolution.kernel import resolve
+    from .resolution.rules import metric_tags
+
+__version__ = "0.1.0"
+
+logging.getLogger(__name__).addHandler(logging.NullHandler())
+
+_LAZY = {
+    "ANY": ("model.words", "ANY"),
+    "DEFAULT": ("model.words", "DEFAULT"),
+    "Pattern": ("model.words", "Pattern"),
+    "levels": ("model.levels", "LEVELS"),
+    "Answer": ("frames.answer", "Answer"),
+    "Cluster": ("cluster", "Cluster"),
+    "Outcomes": ("plans.outcomes", "Outcomes"),
+    "Plan": ("plans.plan", "Plan"),
+    "Stage": ("plans.stage", "Stage"),
+    "connect": ("cluster", "connect"),
+    "metric_tags": ("resolution.rules", "metric_tags"),
+    "resolve": ("resolution.kernel", "resolve"),
+    "resolve_ip": ("resolution.ips", "resolve_ip"),
+    "spark_session": ("frames.spark", "spark_session"),
+    "local": ("local", None),
+    "runbooks": ("runbooks", None),
+}
+
+__all__ = [
+    "ANY",
+    "DEFAULT",
+    "Answer",
+    "AuthenticationFailed",
+    "Cluster",
+    "Conflict",
+    "ConnectionFailed",
+    "Dangerous",
+    "Expired",
+    "Invalid",
+    "KadminError",
+    "NotAuthorized",
+    "NotFound",
+    "NotKnowable",
+    "Outcomes",
+    "PartlyFailed",
+    "Pattern",
+    "Plan",
+    "PlanRefused",
+    "Stage",
+    "TimedOut",
+    "Unsupported",
+    "UsageError",
+    "WrongCluster",
+    "connect",
+    "levels",
+    "local",
+    "metric_tags",
+    "resolve",
+    "resolve_ip",
+    "runbooks",
+    "spark_session",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """The front door opens each room on first use."""
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    room, noun = _LAZY[name]
+    module = importlib.import_module(f".{room}", __name__)
+    value = module if noun is None else getattr(module, noun)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """What `%load_ext kadmin_nb` runs: registers the magics, contacts nothing, prints nothing."""
+    importlib.import_module("kadmin_magics").load(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """What `%unload_ext kadmin_nb` runs."""
+    importlib.import_module("kadmin_magics").unload(shell)

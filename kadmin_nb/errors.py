@@ -1,0 +1,165 @@
+"""Everything kadmin_nb raises, as one tree.
+
+KadminError
+├── UsageError            the words or arguments do not make sense
+├── ConnectionFailed      no broker could be reached
+├── AuthenticationFailed  a broker was reached and refused who we are
+├── NotAuthorized         who we are may not do this
+├── NotFound              the topic, broker, profile, plan is not there
+├── Invalid               Kafka refuses the value or the entity
+├── Unsupported           this broker, or this installation, cannot do it
+├── NotKnowable           the cluster decides by rules nobody outside can see
+├── PlanRefused           a plan was not started, nothing was sent
+│   ├── Conflict          the cluster is no longer as the plan saw it
+│   ├── Dangerous         the change needs a second word
+│   ├── Expired           the plan is too old
+│   └── WrongCluster      the plan was made for another cluster
+├── TimedOut              no answer in time: the outcome is unknown
+└── PartlyFailed          some rows failed; `.outcomes` says which
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "AuthenticationFailed",
+    "Conflict",
+    "ConnectionFailed",
+    "Dangerous",
+    "Expired",
+    "Invalid",
+    "KadminError",
+    "NotAuthorized",
+    "NotFound",
+    "NotKnowable",
+    "PartlyFailed",
+    "PlanRefused",
+    "TimedOut",
+    "Unsupported",
+    "UsageError",
+    "WrongCluster",
+    "kind_of",
+    "printable",
+]
+
+
+def printable(text: str) -> str:
+    """`text` with everything a terminal would obey, controls and bidi marks, shown as escapes."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+class KadminError(Exception):
+    """The root. `code` is Kafka's name of the error or None, `hint` says what would work.
+
+    `document` is the path of the executed runbook that failed with it, None for all others.
+    """
+
+    def __init__(self, message: str, *, code: str | None = None, hint: str | None = None) -> None:
+        super().__init__(printable(message))
+        self.code = code
+        self.hint = printable(hint) if hint else None
+        self.document: object = None
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _revive, (type(self), str(self), self.__dict__)
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows instead of a stack trace: one line, and a hint."""
+        hint = [f"Hint: {self.hint}"] if self.hint else []
+        return [f"{type(self).__name__}: {self}", *hint]
+
+
+def _revive(kind: type[KadminError], message: str, state: dict[str, object]) -> KadminError:
+    """Unpickle without calling `__init__`, whose keywords pickle does not know."""
+    error = kind.__new__(kind, message)
+    error.args = (message,)
+    error.__dict__.update(state)
+    return error
+
+
+class UsageError(KadminError):
+    """The words or arguments do not make sense; nothing was sent."""
+
+
+class ConnectionFailed(KadminError):
+    """No broker could be reached at the given addresses."""
+
+
+class AuthenticationFailed(KadminError):
+    """A broker was reached and refused the credentials or the mechanism."""
+
+
+class NotAuthorized(KadminError):
+    """The principal lacks a right; the message names the right and the resource."""
+
+
+class NotFound(KadminError):
+    """A topic, broker, profile, file, plan or runbook that was named does not exist."""
+
+
+class Invalid(KadminError):
+    """The broker refuses this value, key or entity, in its own words."""
+
+
+class Unsupported(KadminError):
+    """The broker's version or this installation cannot do what was asked."""
+
+
+class NotKnowable(KadminError):
+    """The cluster decides by a custom callback class; no tool can predict it."""
+
+
+class PlanRefused(KadminError):
+    """A plan was refused before anything was sent."""
+
+
+class Conflict(PlanRefused):
+    """The cluster is no longer as the plan saw it."""
+
+
+class Dangerous(PlanRefused):
+    """The change weakens durability or security and nobody allowed it by name."""
+
+
+class Expired(PlanRefused):
+    """The plan is older than it says it may be."""
+
+
+class WrongCluster(PlanRefused):
+    """The plan was made for another cluster."""
+
+
+class TimedOut(KadminError):
+    """No answer within the bound; after an alter the outcome is unknown."""
+
+
+_KINDS = {
+    "TOPIC_AUTHORIZATION_FAILED": NotAuthorized,
+    "GROUP_AUTHORIZATION_FAILED": NotAuthorized,
+    "CLUSTER_AUTHORIZATION_FAILED": NotAuthorized,
+    "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": NotAuthorized,
+    "SASL_AUTHENTICATION_FAILED": AuthenticationFailed,
+    "UNSUPPORTED_SASL_MECHANISM": AuthenticationFailed,
+    "ILLEGAL_SASL_STATE": AuthenticationFailed,
+    "UNKNOWN_TOPIC_OR_PARTITION": NotFound,
+    "RESOURCE_NOT_FOUND": NotFound,
+    "GROUP_ID_NOT_FOUND": NotFound,
+    "BROKER_NOT_AVAILABLE": NotFound,
+    "NETWORK_EXCEPTION": ConnectionFailed,
+    "UNSUPPORTED_VERSION": Unsupported,
+    "REQUEST_TIMED_OUT": TimedOut,
+}
+
+
+def kind_of(code: str | None) -> type[KadminError]:
+    """The class that says what Kafka's name of an error says; `Invalid` where none fits better."""
+    return _KINDS.get(code or "", Invalid)
+
+
+class PartlyFailed(KadminError):
+    """Some rows failed or could not be verified; `outcomes` is the whole result."""
+
+    def __init__(
+        self, message: str, *, outcomes: object = None, code: str | None = None, hint: str | None = None
+    ) -> None:
+        super().__init__(message, code=code, hint=hint)
+        self.outcomes = outcomes

@@ -1,0 +1,1 @@
+"""Pure nouns: entities, quota keys and units, configs, changes. Standard library only."""

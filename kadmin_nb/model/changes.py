@@ -1,0 +1,97 @@
+"""Staged changes and what became of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from .entity import Entity
+from .resources import Resource
+
+QUOTA, CONFIG = "quota", "config"
+SET, DELETE, APPEND, SUBTRACT = "set", "delete", "append", "subtract"
+
+UNCHANGED, VERIFIED, UNVERIFIED = "unchanged", "verified", "unverified"
+FAILED, UNKNOWN, SKIPPED = "failed", "unknown", "skipped"
+
+
+Target = tuple[Entity | Resource, str]
+"""What a change is about: an entity or a resource, and a key of it."""
+
+
+class _About:
+    """What a wish and a planned change have in common: a key of an entity or a resource."""
+
+    __slots__ = ()
+    resource: Entity | Resource
+    key: str
+
+    @property
+    def target(self) -> Target:
+        """What it is about; two edits of one target cannot both hold."""
+        return self.resource, self.key
+
+    @property
+    def kind(self) -> str:
+        """Whether it is about a quota or a config."""
+        return QUOTA if isinstance(self.resource, Entity) else CONFIG
+
+
+@dataclass(frozen=True, slots=True)
+class Edit(_About):
+    """One staged wish: this `op` on this `key`, with `value` as the text that the broker takes.
+
+    `note` is what staging had to say, such as that an earlier wish was replaced.
+    """
+
+    op: str
+    resource: Entity | Resource
+    key: str
+    value: str | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Change(_About):
+    """One row of a plan: PLAN's columns. Values are text, as the broker takes them."""
+
+    row: int
+    op: str
+    resource: Entity | Resource
+    key: str
+    old: str | None = None
+    wanted: str | None = None
+    after: str | None = None
+    old_known: bool = True
+    level: str | None = None
+    validated: str = "not possible"
+    note: str | None = None
+
+    def with_(self, **changes: Any) -> Change:
+        """This row with some columns changed."""
+        return Change(**{name: changes.get(name, getattr(self, name)) for name in _COLUMNS})
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the cluster already holds what is wanted."""
+        return self.old_known and self.old == self.after
+
+
+_COLUMNS = tuple(column.name for column in fields(Change))
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one change: OUTCOMES' columns beyond PLAN's. `lag_ms` runs from the broker's ack."""
+
+    change: Change
+    state: str
+    error: str | None = None
+    message: str | None = None
+    brokers_agreeing: int = 0
+    brokers: int = 0
+    lag_ms: int | None = None
+
+    @property
+    def ok(self) -> bool:
+        return self.state in (UNCHANGED, VERIFIED)

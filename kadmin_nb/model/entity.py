@@ -1,0 +1,135 @@
+"""A quota entity: whom a quota is set on (KIP-546)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from ..errors import UsageError
+from .levels import Part, level_of
+from .words import ANY, DEFAULT, Special, as_value, read, split, write
+
+TYPES = ("user", "client-id", "ip")
+"""The entity types Kafka 4.3 knows, in the order we print them."""
+
+
+@dataclass(frozen=True)
+class Entity:
+    """A quota entity, as `user=alice client-id=<default>`: types with a name or `DEFAULT` each.
+
+    Prints as words that parse back, so its text is the row key everywhere.
+    """
+
+    parts: tuple[tuple[str, Part], ...]
+
+    @classmethod
+    def of(cls, parts: Mapping[str, Part]) -> Entity:
+        """The entity of this map of KIP-546, parts in our order. Any type is allowed, names may not be empty."""
+        for kind, name in parts.items():
+            _check(kind, name)
+        if not parts:
+            raise UsageError("an entity needs at least one of user, client-id, ip")
+        if "ip" in parts and len(parts) > 1:
+            raise UsageError(
+                "ip cannot be combined with user or client-id",
+                hint="Kafka has ip quotas apart: set them on ip=… alone.",
+            )
+        return cls(tuple(sorted(parts.items(), key=_place)))
+
+    @classmethod
+    def parse(cls, text: str) -> Entity:
+        """The entity that this text names."""
+        return cls.of(parts_of(split(text)))
+
+    @property
+    def level(self) -> str:
+        return level_of(dict(self.parts))
+
+    def get(self, kind: str) -> Part | None:
+        """The name or DEFAULT of that type, None when it is no part of this entity."""
+        return dict(self.parts).get(kind)
+
+    def wire(self) -> tuple[tuple[str, str | None], ...]:
+        """As the protocol has it: a null name is the default."""
+        return tuple((kind, None if name is DEFAULT else str(name)) for kind, name in self.parts)
+
+    @classmethod
+    def from_wire(cls, parts: Iterable[tuple[str, str | None]]) -> Entity:
+        """What a broker calls so; never refused, whatever it says."""
+        named = ((kind, DEFAULT if name is None else name) for kind, name in parts)
+        return cls(tuple(sorted(named, key=_place)))
+
+    @cached_property
+    def _text(self) -> str:
+        return " ".join(write(kind, name) for kind, name in self.parts)
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self.parts)
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
+ARGUMENTS = {"user": "user", "client_id": "client-id", "ip": "ip"}
+"""How Python's arguments name the entity types."""
+
+
+def given(whom: Mapping[str, Any]) -> dict[str, Any]:
+    """The entity types that `user=`, `client_id=`, `ip=` and `entity={…}` name, with what each was given.
+
+    Raises
+    ------
+    UsageError
+        Another argument.
+    """
+    if strange := next((name for name in whom if name != "entity" and name not in ARGUMENTS), None):
+        raise UsageError(f"{strange}= is no entity part", hint="Use user=, client_id=, ip= or entity={…}.")
+    named_alone = {ARGUMENTS[name]: value for name, value in whom.items() if name in ARGUMENTS}
+    return dict(whom.get("entity") or {}) | named_alone
+
+
+def parts_of(words: Iterable[str]) -> dict[str, Part]:
+    """The parts that these words name, each type once."""
+    parts: dict[str, Part] = {}
+    for word in map(read, words):
+        if word.name in parts:
+            raise UsageError(f"{word.name} is named twice")
+        parts[word.name] = named(word.name, word.value)
+    return parts
+
+
+def named(kind: str, value: object) -> Part:
+    """`value` as the name of exactly one entity part: a name or DEFAULT.
+
+    Raises
+    ------
+    UsageError
+        None, an empty name, ANY, or something that is no text.
+    """
+    _check(kind, value)
+    part = as_value(value)
+    if part is ANY or not isinstance(part, str | Special):
+        raise UsageError(
+            f"{kind}={part} names more than one entity", hint="A change names exactly one: a name or <default>."
+        )
+    return part
+
+
+def _check(kind: str, name: object) -> None:
+    if name is None:
+        raise UsageError(f"{kind} is None", hint=f"Leave {kind} out, or pass kn.DEFAULT for the default entity.")
+    if name == "":
+        raise UsageError(
+            f"{kind} has an empty name", hint="Kafka refuses empty names; a blank client-id cannot be named."
+        )
+
+
+def _place(part: tuple[str, Part]) -> tuple[int, str]:
+    kind = part[0]
+    return (TYPES.index(kind) if kind in TYPES else len(TYPES), kind)

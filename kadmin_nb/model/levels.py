@@ -1,0 +1,60 @@
+"""The levels of the quota hierarchy: KIP-248's QuotaSource, and three of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from .words import DEFAULT, Special
+
+Part = str | Special
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """One way of naming an entity: `user` and `client_id` are "name", "default" or None (not part of it).
+
+    `number` and `description` are KIP-248's QuotaSource id and text.
+    """
+
+    number: int
+    name: str
+    description: str
+    user: str | None
+    client_id: str | None
+
+    def __str__(self) -> str:
+        return self.name
+
+
+LEVELS: tuple[Level, ...] = (
+    Level(0, "CLIENT_OF_USER", "Client of user", "name", "name"),
+    Level(1, "DEFAULT_CLIENT_OF_USER", "Default client of user", "name", "default"),
+    Level(2, "USER", "User", "name", None),
+    Level(3, "CLIENT_OF_DEFAULT_USER", "Client of default user", "default", "name"),
+    Level(4, "DEFAULT_CLIENT_OF_DEFAULT_USER", "Default client of default user", "default", "default"),
+    Level(5, "DEFAULT_USER", "Default user", "default", None),
+    Level(6, "CLIENT", "Client", None, "name"),
+    Level(7, "DEFAULT_CLIENT", "Default client", None, "default"),
+)
+"""From most to least specific: the first level that has a quota wins (KIP-55, kafka-facts 1.1)."""
+
+IP, DEFAULT_IP, OTHER = "IP", "DEFAULT_IP", "OTHER"
+LEVEL_NAMES: tuple[str, ...] = (*(level.name for level in LEVELS), IP, DEFAULT_IP, OTHER)
+
+_BY_PARTS = {(level.user, level.client_id): level.name for level in LEVELS}
+
+
+def level_of(parts: Mapping[str, Part]) -> str:
+    """The level of an entity given as its parts; an entity type we do not know is OTHER."""
+    if set(parts) == {"ip"}:
+        return DEFAULT_IP if parts["ip"] is DEFAULT else IP
+    if not parts or not set(parts) <= {"user", "client-id"}:
+        return OTHER
+    return _BY_PARTS[_kind(parts.get("user")), _kind(parts.get("client-id"))]
+
+
+def _kind(part: Part | None) -> str | None:
+    if part is None:
+        return None
+    return "default" if part is DEFAULT else "name"

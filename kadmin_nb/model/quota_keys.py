@@ -1,0 +1,132 @@
+"""Quota keys, their units, and the one parser of quota values."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+
+from ..errors import Invalid, UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaKey:
+    """A quota key as the broker defines it. `kind` is LONG, INT or DOUBLE; `unit` is what a value counts.
+
+    `entities` are the entity types it may be set on. All quotas hold per broker.
+    """
+
+    name: str
+    kind: str
+    unit: str
+    entities: tuple[str, ...] = ("user", "client-id")
+
+
+QUOTA_KEYS: tuple[QuotaKey, ...] = (
+    QuotaKey("producer_byte_rate", "LONG", "bytes/s"),
+    QuotaKey("consumer_byte_rate", "LONG", "bytes/s"),
+    QuotaKey("request_percentage", "DOUBLE", "% of one thread"),
+    QuotaKey("controller_mutation_rate", "DOUBLE", "mutations/s"),
+    QuotaKey("connection_creation_rate", "INT", "connections/s", ("ip",)),
+)
+USER_CLIENT_KEYS: tuple[str, ...] = tuple(k.name for k in QUOTA_KEYS if "user" in k.entities)
+IP_KEYS: tuple[str, ...] = tuple(k.name for k in QUOTA_KEYS if "ip" in k.entities)
+
+_KEYS = {key.name: key for key in QUOTA_KEYS}
+_MULTIPLES = {"kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "B": 1}
+_VALUE = re.compile(
+    r"(?P<number>[+-]?[0-9._]+(?:[eE][+-]?[0-9]+)?|nan|[+-]?inf(?:inity)?)\s*(?P<unit>[A-Za-z]*|%)(?P<rate>/s)?", re.I
+)
+_LARGEST = {"LONG": 2.0**63, "INT": 2.0**31 - 1}
+
+
+def find(name: str) -> QuotaKey | None:
+    """The key of that name, None when this version does not know it."""
+    return _KEYS.get(name)
+
+
+def nearest(word: str, known: tuple[str, ...] | list[str]) -> str | None:
+    """The known word that `word` probably meant."""
+    return next(iter(difflib.get_close_matches(word, known, n=1, cutoff=0.6)), None)
+
+
+def parse_value(key: str, value: object) -> float:
+    """The number to store for `key`, from a number or a text such as `10MB/s`, `50%`, `1_000`.
+
+    Raises
+    ------
+    UsageError
+        Not a number, or a unit that does not fit the key.
+    Invalid
+        NaN, an infinity, zero, a negative, a fraction where Kafka wants an integer, or too large.
+        Brokers let NaN and Infinity pass (kafka-facts 1.4); we do not.
+    """
+    number = _number(key, value)
+    spec = find(key)
+    if not math.isfinite(number):
+        raise Invalid(f"{key} cannot be {value}: not a finite number")
+    if number <= 0:
+        raise Invalid(f"{key} cannot be {value}: a quota must be greater than 0", hint="To lift a quota, remove it.")
+    if spec and spec.kind != "DOUBLE" and not number.is_integer():
+        raise Invalid(f"{key} cannot be {value}: Kafka wants whole {spec.unit}")
+    if spec and number > _LARGEST.get(spec.kind, math.inf):
+        raise Invalid(f"{key} cannot be {value}: too large for a {spec.kind}")
+    return number
+
+
+def _number(key: str, value: object) -> float:
+    if isinstance(value, bool) or value is None:
+        raise UsageError(f"{key}={value} is not a number")
+    if not isinstance(value, str):
+        try:
+            return float(value)  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            raise UsageError(f"{key}={value!r} is not a number") from None
+    match = _VALUE.fullmatch(value.strip())
+    if match is None:
+        raise UsageError(f"{key}={value} is not a number with a unit", hint="Such as 1000000, 10MB/s, 512KiB, 50%.")
+    return float(_decimal(key, match["number"]) * _factor(key, match["unit"], match["rate"]))
+
+
+def _decimal(key: str, text: str) -> Decimal:
+    try:
+        return Decimal(text.replace("_", ""))
+    except InvalidOperation:
+        raise UsageError(f"{key}={text} is not a number") from None
+
+
+def _factor(key: str, unit: str, rate: str | None) -> int:
+    """What one of `unit` counts for this key; a unit that does not fit is refused."""
+    spec = find(key)
+    counts = spec.unit if spec else "a number"
+    if unit == "%" and counts.startswith("%") and not rate:
+        return 1
+    if unit in _MULTIPLES and counts == "bytes/s":
+        return _MULTIPLES[unit]
+    if not unit and (not rate or counts.endswith("/s")):
+        return 1
+    fits = {"bytes/s": "kB, MB, GB, KiB, MiB, GiB, each with or without /s", "% of one thread": "%"}
+    raise UsageError(
+        f"{unit}{rate or ''} does not fit {key}, which counts {counts}",
+        hint=f"It takes {fits.get(counts, 'a plain number')}.",
+    )
+
+
+def text_of(value: float) -> str:
+    """A quota value as text: `1000000`, `12.5`; it parses back to the same number."""
+    return (
+        str(int(value)) if math.isfinite(value) and value == int(value) and abs(value) < 2**63 else repr(float(value))
+    )
+
+
+def readable(key: str, value: float) -> str:
+    """A quota value for people: `1 MB/s`, `50 %`, `12.5/s`."""
+    spec = find(key)
+    if spec is None or not math.isfinite(value):
+        return text_of(value)
+    if spec.unit == "bytes/s":
+        unit, size = next(((u, s) for u, s in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)) if value >= s), ("B", 1))
+        return f"{value / size:.6g} {unit}/s"
+    return f"{value:.6g} %" if spec.unit.startswith("%") else f"{value:.6g}/s"

@@ -1,0 +1,105 @@
+"""Config resources, their operations, and the wire's enumerations (KIP-133, KIP-339)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..errors import UsageError
+from .words import DEFAULT, read, split, write
+
+RESOURCE_TYPES = {"TOPIC": 2, "BROKER": 4, "BROKER_LOGGER": 8, "CLIENT_METRICS": 16, "GROUP": 32}
+OPERATIONS = {"set": 0, "delete": 1, "append": 2, "subtract": 3}
+SOURCES = {
+    1: "DYNAMIC_TOPIC_CONFIG",
+    2: "DYNAMIC_BROKER_CONFIG",
+    3: "DYNAMIC_DEFAULT_BROKER_CONFIG",
+    4: "STATIC_BROKER_CONFIG",
+    5: "DEFAULT_CONFIG",
+    6: "DYNAMIC_BROKER_LOGGER_CONFIG",
+    7: "DYNAMIC_CLIENT_METRICS_CONFIG",
+    8: "DYNAMIC_GROUP_CONFIG",
+}
+VALUE_TYPES = {
+    1: "BOOLEAN",
+    2: "STRING",
+    3: "INT",
+    4: "SHORT",
+    5: "LONG",
+    6: "DOUBLE",
+    7: "LIST",
+    8: "CLASS",
+    9: "PASSWORD",
+}
+OWN_SOURCE = {
+    "TOPIC": "DYNAMIC_TOPIC_CONFIG",
+    "BROKER": "DYNAMIC_BROKER_CONFIG",
+    "BROKER_LOGGER": "DYNAMIC_BROKER_LOGGER_CONFIG",
+    "CLIENT_METRICS": "DYNAMIC_CLIENT_METRICS_CONFIG",
+    "GROUP": "DYNAMIC_GROUP_CONFIG",
+}
+"""The source that a value set on the resource itself has."""
+
+WORDS = {
+    "topic": "TOPIC",
+    "broker": "BROKER",
+    "broker-logger": "BROKER_LOGGER",
+    "client-metrics": "CLIENT_METRICS",
+    "group": "GROUP",
+}
+"""How the grammar of words names each resource type."""
+
+
+def unknown(names: dict[int, str], number: int) -> str:
+    """The name of an enumeration's number; one that we do not know is `UNKNOWN_<n>`."""
+    return names.get(number, f"UNKNOWN_{number}")
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A config resource; the empty name of a BROKER is the cluster-wide default."""
+
+    type: str
+    name: str
+
+    @classmethod
+    def of(cls, word: str, name: object) -> Resource:
+        """The resource that a word such as `topic=orders` or `broker=<default>` names."""
+        if word not in WORDS:
+            raise UsageError(f"{word} is no config resource", hint=f"It is one of {', '.join(WORDS)}.")
+        if name is DEFAULT and word == "broker":
+            return cls("BROKER", "")
+        if isinstance(name, int) and not isinstance(name, bool):
+            name = str(name)
+        if not isinstance(name, str) or not name:
+            raise UsageError(f"{word}={name} names no single resource", hint="Only broker has a <default>.")
+        return cls(WORDS[word], name)
+
+    @classmethod
+    def parse(cls, text: str) -> Resource:
+        """The resource that this text names, as `topic=orders`."""
+        words = [read(word) for word in split(text)]
+        if len(words) != 1:
+            raise UsageError(f"{text} does not name one resource")
+        return cls.of(words[0].name, words[0].value)
+
+    @property
+    def source(self) -> str:
+        """The source of a value that was set on this very resource."""
+        return "DYNAMIC_DEFAULT_BROKER_CONFIG" if self.is_default_broker else OWN_SOURCE.get(self.type, "")
+
+    @property
+    def is_default_broker(self) -> bool:
+        return self.type == "BROKER" and self.name == ""
+
+    @property
+    def broker(self) -> int | None:
+        """The broker that alone can answer for this resource, None when any can."""
+        if self.type not in ("BROKER", "BROKER_LOGGER") or not self.name:
+            return None
+        if not self.name.isascii() or not self.name.isdigit():
+            raise UsageError(f"{self} is no broker", hint="Brokers are numbers: broker=1, or broker=<default>.")
+        return int(self.name)
+
+    def __str__(self) -> str:
+        word = next((w for w, kind in WORDS.items() if kind == self.type), self.type.lower())
+        return write(word, DEFAULT if self.is_default_broker else self.name)

@@ -1,0 +1,204 @@
+"""The grammar of words: how a line is split and what one word says.
+
+A word is `type=value`, `type==name`, `type~=pattern` or `key=value`. Right of `=` the texts `<default>`
+and `<any>` are the two special values; right of `==` everything is the name, whatever it says.
+Quotes group, the backslash is an ordinary character, so `user=DOMAIN\\alice` survives.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from ..errors import UsageError
+
+
+class Special(enum.Enum):
+    """The two values that are not names: the default entity, and any entity."""
+
+    DEFAULT = "<default>"
+    ANY = "<any>"
+
+    def __repr__(self) -> str:
+        return f"kn.{self.name}"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+DEFAULT, ANY = Special.DEFAULT, Special.ANY
+_SPELLED = {special.value: special for special in Special}
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A shell-style pattern, matched on our side: `*`, `?` and `[…]`."""
+
+    glob: str
+
+    def __str__(self) -> str:
+        return f"~={self.glob}"
+
+
+Value = str | Special | Pattern | tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word of a line: a name left of the sign, and what stands right of it."""
+
+    name: str
+    value: Value
+
+    def __str__(self) -> str:
+        return write(self.name, self.value)
+
+
+_WORD = re.compile(r"(?P<name>[^=~\s]+)(?P<sign>==|~=|=)(?P<rest>.*)", re.DOTALL)
+_SUBSTITUTED = re.compile(r"\{(?P<expr>[^{}]+)\}")
+
+Lookup = Callable[[str], object]
+
+
+_SOURCE = re.compile(r"""(?P<comment>\#.*)|(?P<word>(?:[^ \t\r\n'"]+|'[^']*'|"[^"]*")+)|(?P<open>['"])""")
+"""A comment, a word with its quotes, or a quote that nothing closes; a `#` within a word is an ordinary character."""
+
+_QUOTED = re.compile(r"""'([^']*)'|"([^"]*)\"""")
+
+
+def split(line: str) -> list[str]:
+    """The words of a line; quotes group, nothing escapes, a trailing `;` or `# comment` is dropped.
+
+    Raises
+    ------
+    UsageError
+        A quote that is never closed.
+    """
+    if open_quote(line) is not None:
+        raise UsageError(f"a quote is never closed in: {line.strip()}")
+    sources = [match["word"] for match in _SOURCE.finditer(line) if match["word"]]
+    words = [_QUOTED.sub(lambda quoted: quoted[1] or quoted[2] or "", source) for source in sources]
+    if sources and sources[-1].endswith(";"):
+        words[-1:] = [w] if (w := words[-1][:-1]) else []
+    return words
+
+
+def open_quote(line: str) -> int | None:
+    """Where a quote stands that is never closed, comments aside."""
+    return next((match.start() for match in _SOURCE.finditer(line) if match["open"]), None)
+
+
+def read(word: str, lookup: Lookup | None = None) -> Word:
+    """What one word says. `{expr}` right of `=` is looked up, always as a literal name or value.
+
+    A word that is one `{expr}` and nothing else may be `kn.DEFAULT`, `kn.ANY` or a list of names.
+
+    Raises
+    ------
+    UsageError
+        No sign, nothing right of it, or an expression that is None.
+    """
+    match = _WORD.fullmatch(word)
+    if match is None:
+        raise UsageError(f"{word!r} is not type=value or key=value")
+    name, sign, rest = match["name"], match["sign"], match["rest"]
+    if not rest:
+        raise UsageError(f"{word} has nothing right of the sign", hint="Kafka has no empty names.")
+    return Word(name, _value(sign, rest, lookup))
+
+
+def _value(sign: str, rest: str, lookup: Lookup | None) -> Value:
+    if sign == "==":
+        return rest
+    if sign == "~=":
+        return Pattern(_substitute(rest, lookup))
+    if lookup is not None and (whole := _SUBSTITUTED.fullmatch(rest)):
+        return as_value(_found(whole["expr"], lookup))
+    if lookup is not None and _SUBSTITUTED.search(rest):
+        return _substitute(rest, lookup)
+    return special(rest) or rest
+
+
+def as_value(found: object) -> Value:
+    """A Python value as the right side of a word; text is always a literal name.
+
+    Raises
+    ------
+    UsageError
+        Bytes, half a surrogate pair, or nothing at all: None, NaN and pandas' NA, also in a list.
+    """
+    if isinstance(found, Special | Pattern):
+        return found
+    if isinstance(found, Iterable) and not isinstance(found, str | bytes):
+        return tuple(_text(item) for item in found)
+    return _text(found)
+
+
+_NOTHING = {"float": ("nan",), "float64": ("nan",), "NAType": ("<NA>",), "NaTType": ("NaT",)}
+"""What stands for a missing value in a frame, by the name of its type; its text would name a client."""
+
+
+def _text(found: object) -> str:
+    text = str(found)
+    if isinstance(found, bytes) or found is None or text in _NOTHING.get(type(found).__name__, ()):
+        raise UsageError(
+            f"{found!r} is no name and no value", hint="Pass a text, or kn.DEFAULT for the default entity."
+        )
+    if any("\ud800" <= c <= "\udfff" for c in text):
+        raise UsageError(f"{text} is no Unicode text")
+    return text
+
+
+def _substitute(text: str, lookup: Lookup | None) -> str:
+    if lookup is None:
+        return text
+    return _SUBSTITUTED.sub(lambda expression: _text(_found(expression["expr"], lookup)), text)
+
+
+def _found(expression: str, lookup: Lookup) -> object:
+    found = lookup(expression.strip())
+    if found is None or (isinstance(found, str) and not found):
+        raise UsageError(
+            f"{{{expression}}} is {found!r}", hint="For the default entity write <default> or pass kn.DEFAULT."
+        )
+    return found
+
+
+def special(text: str) -> Special | None:
+    """The special value that this text spells, if it does."""
+    return _SPELLED.get(text)
+
+
+def write(name: str, value: Value) -> str:
+    """The word that says this, so that `read(split(…))` gives it back."""
+    if isinstance(value, Special):
+        return f"{name}={value.value}"
+    if isinstance(value, Pattern):
+        return f"{name}~={quote(value.glob)}"
+    if isinstance(value, tuple):
+        return " ".join(write(name, one) for one in value)
+    if _AS_IT_STANDS.fullmatch(value):
+        return f"{name}={value}"
+    return f"{name}{'==' if _misread(value) else '='}{quote(value)}"
+
+
+_AS_IT_STANDS = re.compile(r"[^\s'\";{=<][^\s'\";{]*")
+"""Most names: nothing in them is misread, so that nothing more need be asked."""
+
+
+def _misread(name: str) -> bool:
+    return name.startswith("=") or "{" in name or special(name) is not None
+
+
+_PLAIN = re.compile(r"[^\s'\";]+")
+
+
+def quote(text: str) -> str:
+    """`text` as a part of one word: quoted only where a space, a quote or a `;` would be misread."""
+    if _PLAIN.fullmatch(text):
+        return text
+    if "'" not in text:
+        return f"'{text}'"
+    return "".join(f'"{part}"' if part == "'" else f"'{part}'" for part in re.split("(')", text) if part)
