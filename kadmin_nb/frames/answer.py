@@ -1,0 +1,110 @@
+"""Answer: what every reading verb returns. One Arrow table, three ways out of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..errors import KadminError, PartlyFailed, UsageError, kind_of
+from . import FORMS
+
+if TYPE_CHECKING:
+    import pandas
+    import pyspark.sql
+
+
+class Answer:
+    """A frame that came from a cluster: show it, or take it as Arrow, pandas or Spark.
+
+    Rows that failed stay in it with their error: *forbidden* never looks like *empty*.
+    """
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+
+    def to_arrow(self) -> pa.Table:
+        """The Arrow table; `kadmin.cluster_id` and `kadmin.taken_at` are in its schema metadata."""
+        return self._table
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A plain DataFrame with the same columns."""
+        from .to_pandas import frame_of
+
+        return frame_of(self._table)
+
+    def to_spark(self, spark: pyspark.sql.SparkSession | None = None) -> pyspark.sql.DataFrame:
+        """A Spark DataFrame in `spark`, the active session, or a local one.
+
+        Raises
+        ------
+        Unsupported
+            pyspark is not installed.
+        """
+        from .spark import frame_of
+
+        return frame_of(self._table, spark)
+
+    def as_(self, form: str) -> Any:
+        """The frame in the form of that name: pandas, arrow or spark."""
+        if form not in FORMS:
+            raise UsageError(f"--as {form} is no frame type", hint=f"It is one of {', '.join(FORMS)}.")
+        return getattr(self, f"to_{form}")()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._table.__arrow_c_stream__(requested_schema)
+
+    def __len__(self) -> int:
+        return int(self._table.num_rows)
+
+    @property
+    def ok(self) -> bool:
+        """Whether no row failed."""
+        return not len(self.failed)
+
+    @property
+    def failed(self) -> Self:
+        """The rows that failed."""
+        return type(self)(self._table.filter(self._failing()))
+
+    def raise_for_errors(self) -> Self:
+        """Itself when nothing failed.
+
+        Raises
+        ------
+        NotAuthorized, NotFound, Invalid
+            The one row that failed.
+        PartlyFailed
+            Several did.
+        """
+        bad = self.failed._table.to_pylist()
+        if len(bad) == 1 and len(self) == 1:
+            raise self._error(bad[0])
+        if bad:
+            raise PartlyFailed(
+                f"{len(bad)} of {len(self)} rows failed; the first: {self._error(bad[0])}", outcomes=self
+            )
+        return self
+
+    def _failing(self) -> pa.Array | bool:
+        if "error" not in self._table.column_names:
+            return pa.array([False] * len(self), pa.bool_())
+        return pc.is_valid(self._table["error"])
+
+    def _error(self, row: dict[str, Any]) -> KadminError:
+        code, words = row["error"], row.get("message") or ""
+        return kind_of(code)(f"{code} for {self._whose(row)}: {words}", code=code)
+
+    def _whose(self, row: dict[str, Any]) -> str:
+        return f"{row['resource_type']} {row['resource_name']}" if "resource_type" in row else str(row.get("resource"))
+
+    def __repr__(self) -> str:
+        from .render import text
+
+        return text(self._table)
+
+    def _repr_html_(self) -> str:
+        from .render import document
+
+        return document(self._table)

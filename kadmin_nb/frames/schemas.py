@@ -1,0 +1,159 @@
+"""Every frame's columns and Arrow types, once.
+
+All frames may lead with `cluster_id`. Answers carry `kadmin.cluster_id` and `kadmin.taken_at`
+(ISO 8601, UTC) in their schema metadata. The same columns and types hold for zero rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import pyarrow as pa
+
+TEXT, NUMBER, FLAG, WHOLE = pa.string(), pa.float64(), pa.bool_(), pa.int32()
+WORD = pa.dictionary(pa.int32(), pa.string())
+"""Strings from a small set, dictionary-encoded in Arrow; plain strings in Spark."""
+
+
+def _schema(*columns: tuple[str, pa.DataType, bool]) -> pa.Schema:
+    return pa.schema([pa.field(name, kind, nullable) for name, kind, nullable in columns])
+
+
+QUOTAS = _schema(
+    ("entity", TEXT, False),
+    ("level", WORD, False),
+    ("user", TEXT, True),
+    ("client_id", TEXT, True),
+    ("ip", TEXT, True),
+    ("key", WORD, False),
+    ("value", NUMBER, False),
+)
+"""One row an entity and key, sorted by both. `user` is null both for default and for absent: `level` tells."""
+
+PAIRS = _schema(("user", TEXT, False), ("client_id", TEXT, True))
+"""Clients to resolve. A null client-id counts as empty."""
+
+OVERRIDDEN = pa.list_(pa.struct([pa.field("level", TEXT, False), pa.field("value", NUMBER, False)]))
+
+EFFECTIVE = _schema(
+    ("user", TEXT, False),
+    ("client_id", TEXT, False),
+    ("key", WORD, False),
+    ("value", NUMBER, True),
+    ("level", WORD, True),
+    ("bucket_user", WORD, True),
+    ("bucket_client_id", WORD, True),
+)
+"""What binds each client. A null value, level and bucket mean unlimited; "" in a bucket: that part is not in it."""
+
+EFFECTIVE_IP = _schema(("ip", TEXT, False), ("key", WORD, False), ("value", NUMBER, True), ("level", WORD, True))
+"""What binds connections from an address."""
+
+SYNONYMS = pa.list_(
+    pa.struct([pa.field("source", TEXT, False), pa.field("key", TEXT, False), pa.field("value", TEXT, True)])
+)
+
+CONFIGS = _schema(
+    ("resource_type", WORD, False),
+    ("resource_name", TEXT, False),
+    ("key", TEXT, True),
+    ("value", TEXT, True),
+    ("source", WORD, True),
+    ("is_sensitive", FLAG, True),
+    ("is_read_only", FLAG, True),
+    ("is_default", FLAG, True),
+    ("type", WORD, True),
+    ("synonyms", SYNONYMS, True),
+    ("documentation", TEXT, True),
+    ("error", TEXT, True),
+    ("message", TEXT, True),
+)
+"""One row a resource and key; a resource that failed is one row with a null key and its error."""
+
+PLAN = _schema(
+    ("row", WHOLE, False),
+    ("kind", TEXT, False),
+    ("op", TEXT, False),
+    ("resource", TEXT, False),
+    ("key", TEXT, False),
+    ("old", TEXT, True),
+    ("wanted", TEXT, True),
+    ("after", TEXT, True),
+    ("old_known", FLAG, False),
+    ("level", TEXT, True),
+    ("validated", TEXT, False),
+    ("note", TEXT, True),
+)
+"""One row a change, before and after. `validated` is "ok", the broker's error, or "not possible"."""
+
+OUTCOMES = pa.schema(
+    [
+        *PLAN,
+        *_schema(
+            ("state", TEXT, False),
+            ("error", TEXT, True),
+            ("message", TEXT, True),
+            ("brokers_agreeing", WHOLE, False),
+            ("brokers", WHOLE, False),
+            ("lag_ms", WHOLE, True),
+        ),
+    ]
+)
+"""PLAN plus what became of each row."""
+
+TREE = _schema(
+    ("entity", TEXT, False),
+    ("parent", TEXT, True),
+    ("level", TEXT, False),
+    ("key", TEXT, True),
+    ("value", NUMBER, True),
+    ("shadowed_by", TEXT, True),
+)
+"""The hierarchy with what masks what; `shadowed_by` is the entity (or entities) that always win instead."""
+
+BROKERS = _schema(
+    ("id", WHOLE, False),
+    ("host", TEXT, False),
+    ("port", WHOLE, False),
+    ("rack", TEXT, True),
+    ("is_fenced", FLAG, False),
+)
+"""The brokers of a cluster, fenced ones included."""
+
+
+LOCAL = _schema(
+    ("name", TEXT, False),
+    ("state", TEXT, False),
+    ("bootstrap", TEXT, False),
+    ("version", TEXT, False),
+    ("nodes", WHOLE, False),
+    ("alive", WHOLE, False),
+    ("secure", FLAG, False),
+    ("started_at", pa.timestamp("us", "UTC"), False),
+    ("folder", TEXT, False),
+)
+"""The local Kafkas."""
+
+
+def effective(overridden: bool) -> pa.Schema:
+    """EFFECTIVE in the long form, with the list of overridden entries or without."""
+    return EFFECTIVE.append(pa.field("overridden", OVERRIDDEN)) if overridden else EFFECTIVE
+
+
+def effective_wide(keys: Sequence[str]) -> pa.Schema:
+    """EFFECTIVE in the wide form: one struct a key."""
+    parts = [EFFECTIVE.field(name) for name in ("value", "level", "bucket_user", "bucket_client_id")]
+    return pa.schema(
+        [*(EFFECTIVE.field(n) for n in ("user", "client_id")), *(pa.field(k, pa.struct(parts)) for k in keys)]
+    )
+
+
+def table(schema: pa.Schema, rows: Iterable[dict[str, object]]) -> pa.Table:
+    """A table of that schema from rows; absent columns are null."""
+    rows = list(rows)
+    return from_columns(schema, {name: [row.get(name) for row in rows] for name in schema.names})
+
+
+def from_columns(schema: pa.Schema, columns: Mapping[str, Sequence[object]]) -> pa.Table:
+    """A table of that schema from lists of values."""
+    return pa.table([pa.array(columns[field.name], field.type) for field in schema], schema=schema)

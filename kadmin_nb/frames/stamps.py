@@ -1,0 +1,22 @@
+"""Where and when an answer was taken, in its schema metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+import pyarrow as pa
+
+CLUSTER_ID, TAKEN_AT = "kadmin.cluster_id", "kadmin.taken_at"
+
+
+def now() -> str:
+    """The time, UTC, as ISO 8601."""
+    return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+def stamped(
+    table: pa.Table, cluster_id: str, marks: Mapping[str, str] | None = None, *, at: str | None = None
+) -> pa.Table:
+    """`table` with the cluster's id, the time (now unless given) and further marks in its metadata."""
+    return table.replace_schema_metadata({CLUSTER_ID: cluster_id, TAKEN_AT: at or now(), **(marks or {})})
