@@ -1,0 +1,125 @@
+"""What is read from a caller's frame: the columns the rules need, as Arrow strings and doubles, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..errors import Invalid, UsageError
+
+CLUSTER = "cluster_id"
+QUOTAS = "the quotas"
+STAMPS = (b"kadmin.cluster_id", b"kadmin.taken_at")
+_TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_null)
+_LARGEST = 2**31 - 1
+
+
+def read(frame: Any, names: Sequence[str], what: str) -> pa.Table:
+    """These columns of anything with `__arrow_c_stream__`, and `cluster_id` where it has one.
+
+    Raises
+    ------
+    UsageError
+        No such thing, or a column is missing; `what` is how the message calls the frame.
+    """
+    table = _table(frame, (*names, CLUSTER), what)
+    missing = [name for name in names if name not in table.column_names]
+    if missing:
+        raise UsageError(
+            f"{what} have no column {', '.join(missing)}", hint=f"They have {', '.join(table.column_names)}."
+        )
+    return table.select([name for name in (CLUSTER, *names) if name in table.column_names])
+
+
+def _table(frame: Any, names: Sequence[str], what: str) -> pa.Table:
+    if isinstance(frame, pa.Table):
+        return frame
+    if isinstance(frame, pa.RecordBatch):
+        return pa.Table.from_batches([frame])
+    if not hasattr(frame, "__arrow_c_stream__"):
+        raise UsageError(
+            f"{what} are a {type(frame).__name__}, not a frame",
+            hint="Pass an Arrow table, or a pandas or Polars DataFrame.",
+        )
+    return pa.RecordBatchReader.from_stream(_narrowed(frame, names)).read_all()
+
+
+def _narrowed(frame: Any, names: Sequence[str]) -> Any:
+    """A DataFrame without the columns nobody reads: they may hold what Arrow cannot."""
+    has = [str(name) for name in getattr(frame, "columns", ())]
+    wanted = [name for name in names if name in has]
+    return frame[wanted] if wanted and len(wanted) < len(has) else frame
+
+
+def text(table: pa.Table, name: str, what: str) -> pa.ChunkedArray:
+    """A column of names as Arrow strings, whichever string type it came as; nulls stay.
+
+    Raises
+    ------
+    UsageError
+        The column holds something else.
+    """
+    column = table.column(name)
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if not any(is_kind(kind) for is_kind in _TEXTS):
+        raise UsageError(f"{name} of {what} is {column.type}, not text")
+    if column.type == pa.string():
+        return column
+    parts = [part.cast(pa.string()) for chunk in column.chunks for part in _parts(chunk)]
+    return pa.chunked_array(parts, pa.string())
+
+
+def _parts(chunk: pa.Array) -> list[pa.Array]:
+    """The array in parts that fit Arrow's 32-bit strings (2 GiB each)."""
+    if chunk.nbytes <= _LARGEST or len(chunk) < 2:
+        return [pa.concat_arrays([chunk])] if chunk.offset else [chunk]
+    half = len(chunk) // 2
+    return [part for s in (chunk.slice(0, half), chunk.slice(half)) for part in _parts(pa.concat_arrays([s]))]
+
+
+def number(table: pa.Table, name: str, what: str) -> pa.ChunkedArray:
+    """A column of values as doubles without nulls."""
+    column = table.column(name)
+    if not _is_number(column.type):
+        raise UsageError(f"{name} of {what} is {column.type}, not a number")
+    return named(column.cast(pa.float64(), safe=False), name, what)
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_null(kind))
+
+
+def named(column: pa.ChunkedArray, name: str, what: str) -> pa.ChunkedArray:
+    """`column`, which may not have nulls.
+
+    Raises
+    ------
+    Invalid
+        It has one; the message says in which row, counting from 0.
+    """
+    if column.null_count:
+        row = pc.index(pc.is_null(column), True).as_py()
+        raise Invalid(f"{name} is null in row {row} of {what}", hint="Rows are counted from 0.")
+    return column
+
+
+def check_clusters(pairs: pa.Table, what: str, quotas_have_it: bool) -> None:
+    """`cluster_id` is part of the match: on both sides, or on none.
+
+    Raises
+    ------
+    UsageError
+        It is on one side only; the message names the side.
+    """
+    if quotas_have_it and CLUSTER not in pairs.column_names:
+        raise UsageError(f"the quotas have a cluster_id and {what} have none", hint="Give it to both, or drop it.")
+    if not quotas_have_it and CLUSTER in pairs.column_names:
+        raise UsageError(f"{what} have a cluster_id and the quotas have none", hint="Give it to both, or drop it.")
+
+
+def stamp(table: pa.Table) -> dict[bytes, bytes] | None:
+    """Where and when the frame was taken, to hand on."""
+    return {name: value for name, value in (table.schema.metadata or {}).items() if name in STAMPS} or None

@@ -1,0 +1,101 @@
+"""Which ip quota binds new connections from many addresses; pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+
+from ..errors import Invalid
+from ..frames import schemas
+from ..model.levels import DEFAULT_IP, IP
+from ..model.quota_keys import IP_KEYS
+from ..model.words import write
+from . import columns
+from .columns import CLUSTER, QUOTAS
+from .rules import address, ambiguous
+
+IPS = "the ips"
+Place = tuple[str | None, str]
+"""A cluster (None where there is one only) and a key."""
+Named = dict[tuple[Place, str], list[tuple[str, float]]]
+
+
+def resolve_ip(quotas: Any, ips: Any) -> pa.Table:
+    """Which quota binds new connections from each address, as EFFECTIVE_IP; pure, no broker is asked.
+
+    Parameters
+    ----------
+    quotas
+        QUOTAS, as anything with `__arrow_c_stream__`; read are `level`, `ip`, `key`, `value` and `cluster_id`.
+    ips
+        A list of addresses, or a frame with the column `ip`. Order and duplicates are kept.
+
+    Returns
+    -------
+    pyarrow.Table
+        `ip`, `key` (connection_creation_rate), `value` in connections a second, per broker, null = unlimited,
+        `level`: `IP`, `DEFAULT_IP` or null. Addresses are compared as addresses; a quota stored on a host name
+        is found under that very name only, since only brokers know what they resolve it to.
+
+    Raises
+    ------
+    UsageError
+        Not a frame, a missing column or one of another type, `cluster_id` on one side only.
+    Invalid
+        A null address, or an entity and key twice in the quotas.
+    NotKnowable
+        An address that is asked for has quotas under two spellings; Kafka keeps whichever came last.
+    """
+    stored = columns.read(quotas, ("level", "ip", "key", "value"), QUOTAS)
+    asked = columns.read(pa.table({"ip": pa.array(ips, pa.string())}) if isinstance(ips, list) else ips, ("ip",), IPS)
+    columns.check_clusters(asked, IPS, CLUSTER in stored.column_names)
+    named, default = _read(stored)
+    rows = [_bound(cluster, ip, key, named, default) for key in IP_KEYS for cluster, ip in _asked(asked)]
+    schema = schemas.EFFECTIVE_IP
+    if CLUSTER in asked.column_names:
+        schema = schema.insert(0, pa.field(CLUSTER, pa.string(), False))
+    return schemas.table(schema, rows).replace_schema_metadata(columns.stamp(stored))
+
+
+def _read(stored: pa.Table) -> tuple[Named, dict[Place, float]]:
+    """Quotas by address, each with its spelling, and the default ip's."""
+    named: Named = defaultdict(list)
+    default: dict[Place, float] = {}
+    seen = set()
+    for row in stored.to_pylist():
+        place = row.get(CLUSTER), row["key"]
+        if row["level"] not in (IP, DEFAULT_IP):
+            continue
+        if (place, row["level"], row["ip"]) in seen:
+            raise Invalid(f"{row['key']} of {_text(row)} is twice in {QUOTAS}")
+        seen.add((place, row["level"], row["ip"]))
+        if row["level"] == IP:
+            named[place, address(row["ip"])].append((row["ip"], row["value"]))
+        else:
+            default[place] = row["value"]
+    return named, default
+
+
+def _text(row: dict[str, Any]) -> str:
+    return write("ip", row["ip"]) if row["level"] == IP else "ip=<default>"
+
+
+def _asked(table: pa.Table) -> Iterable[tuple[str | None, str]]:
+    ips = columns.named(columns.text(table, "ip", IPS), "ip", IPS).to_pylist()
+    has = CLUSTER in table.column_names
+    clusters = columns.text(table, CLUSTER, IPS).to_pylist() if has else [None] * len(ips)
+    return list(zip(clusters, ips, strict=True))
+
+
+def _bound(cluster: str | None, ip: str, key: str, named: Named, default: dict[Place, float]) -> dict[str, object]:
+    """One row of the answer."""
+    place = (cluster, key)
+    found = named.get((place, address(ip)), [])
+    if len(found) > 1:
+        raise ambiguous(ip, (write("ip", spelling) for spelling, _ in found))
+    value = found[0][1] if found else default.get(place)
+    level = IP if found else None if value is None else DEFAULT_IP
+    return {CLUSTER: cluster, "ip": ip, "key": key, "value": value, "level": level}

@@ -1,0 +1,175 @@
+"""Quotas made ready for look-ups, and the frames that come out of them.
+
+`Index.of(quotas, keys)` reads and checks the quotas once; `index.resolve(pairs)` may then be called for any
+number of pairs. `index.tables` and the functions of `lookup` are all that a Spark worker needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..errors import UsageError
+from ..frames import schemas
+from ..model.quota_keys import USER_CLIENT_KEYS
+from . import columns, lookup
+from .ips import resolve_ip
+from .lookup import Tables
+from .stored import StoredRows, tables_of
+
+__all__ = ["Index", "resolve", "resolve_ip"]
+
+Shape = Literal["long", "wide"]
+
+PAIRS = "the pairs"
+Names = dict[str, pa.ChunkedArray]
+Found = list[tuple[pa.Array, ...]]
+_READ = ("level", "user", "client_id", "key", "value")
+
+
+@dataclass(frozen=True)
+class Index:
+    """Quotas of one or many clusters, ready for `resolve`. `stamp` is where and when they were taken."""
+
+    tables: Tables
+    stamp: dict[bytes, bytes] | None = None
+
+    @classmethod
+    def of(cls, quotas: Any, keys: str | Iterable[str] | None = None, *, overridden: bool = False) -> Index:
+        """Read QUOTAS rows of the eight user and client levels; ip quotas and unknown entities are passed over.
+
+        Parameters
+        ----------
+        quotas
+            Anything with `__arrow_c_stream__` that has `level`, `user`, `client_id`, `key`, `value`.
+        keys
+            The keys to resolve, any name; the four of users and clients unless said.
+        overridden
+            Keep what is needed to list overridden quotas too.
+
+        Raises
+        ------
+        UsageError
+            Not a frame, a column is missing or of another type, or a key is asked for twice.
+        Invalid
+            An entity and key appear twice, a level is unknown or does not fit its row's names, or a null value.
+        """
+        table = columns.read(quotas, _READ, columns.QUOTAS)
+        return cls(tables_of(StoredRows.of(table), _asked(keys), overridden), columns.stamp(table))
+
+    def resolve(self, pairs: Any, *, shape: Shape = "long", threads: int | None = None) -> pa.Table:
+        """What binds each pair, in the order of the pairs; see `resolve`. `threads` is all cores unless said."""
+        if shape not in ("long", "wide"):
+            raise UsageError(f"shape={shape!r} is not known", hint='It is "long" or "wide".')
+        if shape == "wide" and self.tables.chains is not None:
+            raise UsageError("overridden quotas come in the long form only", hint='Leave shape="wide" out.')
+        own = _pairs(pairs, self.tables.clusters is not None)
+        found = lookup.resolve(self.tables, *own.values(), threads=threads or pa.cpu_count())
+        frame = (self._wide if shape == "wide" else self._long)(own, found)
+        return frame.replace_schema_metadata(self.stamp)
+
+    def _wide(self, own: Names, found: Found) -> pa.Table:
+        schema = _led(schemas.effective_wide(self.tables.keys), own)
+        kinds = [list(schema.field(key).type) for key in self.tables.keys]
+        structs = [pa.StructArray.from_arrays(parts, fields=kind) for parts, kind in zip(found, kinds, strict=True)]
+        return pa.Table.from_arrays([*_in_order(own), *structs], schema=schema)
+
+    def _long(self, own: Names, found: Found) -> pa.Table:
+        """The keys one below the other: chunks over the same names, nothing is copied."""
+        schema = _led(schemas.effective(self.tables.chains is not None), own)
+        keys, count = pa.array(self.tables.keys, pa.string()), len(own["user"])
+        words = [_word(keys, number, count) for number in range(len(keys))]
+        names = [pa.chunked_array(column.chunks * len(keys), pa.string()) for column in _in_order(own)]
+        answers = [[word, *parts] for word, parts in zip(words, found, strict=True)]
+        parts = [[row[i] for row in answers] for i in range(len(schema) - len(names))]
+        kinds = list(schema)[len(names) :]
+        return pa.Table.from_arrays(
+            [*names, *(pa.chunked_array(p, f.type) for p, f in zip(parts, kinds, strict=True))], schema=schema
+        )
+
+
+def resolve(
+    quotas: Any,
+    pairs: Any,
+    *,
+    keys: str | Iterable[str] | None = None,
+    overridden: bool = False,
+    shape: Shape = "long",
+) -> pa.Table:
+    """Which quota binds each client, key by key, as EFFECTIVE; pure, no broker is asked.
+
+    Parameters
+    ----------
+    quotas
+        QUOTAS, as anything with `__arrow_c_stream__` (Arrow, pandas, Polars, an Answer). Read are `level`,
+        `user`, `client_id`, `key`, `value` and `cluster_id`; ip quotas and unknown entities are passed over.
+    pairs
+        PAIRS: `user`, and `client_id` (null or "" = the client sends none, and escapes every client quota).
+        Order and duplicates are kept. With a `cluster_id` on both sides it is part of the match.
+    keys
+        The keys to resolve, any name; the four of users and clients unless said.
+    overridden
+        Also the column `overridden`: the quotas that fit and lost, most specific first.
+    shape
+        "long": a row a key and pair, key by key. "wide": a row a pair, a struct a key.
+
+    Returns
+    -------
+    pyarrow.Table
+        `user`, `client_id`, `key`, then: `value` in the key's unit, per broker, null = unlimited; `level` that
+        won; `bucket_user` and `bucket_client_id`, who shares the allowance, "" where that part is not in it.
+
+    Raises
+    ------
+    UsageError
+        Not a frame, a missing column or one of another type, `cluster_id` on one side only.
+    Invalid
+        A null user, an entity and key twice in the quotas, a level that is unknown or does not fit its names.
+
+    Examples
+    --------
+    >>> quotas = pa.table({"level": ["USER"], "user": ["alice"], "client_id": pa.array([None], pa.string()),
+    ...                    "key": ["producer_byte_rate"], "value": [1e6]})
+    >>> pairs = pa.table({"user": ["alice", "bob"], "client_id": ["app", "app"]})
+    >>> resolve(quotas, pairs, keys="producer_byte_rate").select(["user", "value", "level"]).to_pylist()
+    [{'user': 'alice', 'value': 1000000.0, 'level': 'USER'}, {'user': 'bob', 'value': None, 'level': None}]
+    """
+    return Index.of(quotas, keys, overridden=overridden).resolve(pairs, shape=shape)
+
+
+def _asked(keys: str | Iterable[str] | None) -> tuple[str, ...]:
+    asked = USER_CLIENT_KEYS if keys is None else (keys,) if isinstance(keys, str) else tuple(keys)
+    twice = sorted({key for key in asked if asked.count(key) > 1})
+    if twice:
+        raise UsageError(f"{', '.join(twice)} is asked for twice")
+    return asked
+
+
+def _pairs(pairs: Any, by_cluster: bool) -> Names:
+    """`user`, `client_id` and perhaps `cluster_id` of the pairs, as strings without nulls."""
+    table = columns.read(pairs, ("user", "client_id"), PAIRS)
+    columns.check_clusters(table, PAIRS, by_cluster)
+    texts = {name: columns.text(table, name, PAIRS) for name in reversed(table.column_names)}
+    client_ids = texts["client_id"]
+    texts["client_id"] = pc.fill_null(client_ids, "") if client_ids.null_count else client_ids
+    order = ("user", "client_id", columns.CLUSTER)
+    return {name: columns.named(texts[name], name, PAIRS) for name in order if name in texts}
+
+
+def _in_order(own: Names) -> list[pa.ChunkedArray]:
+    """The pairs' columns as the result has them: the cluster leads."""
+    return [own[name] for name in (columns.CLUSTER, "user", "client_id") if name in own]
+
+
+def _led(schema: pa.Schema, own: Names) -> pa.Schema:
+    return schema.insert(0, pa.field(columns.CLUSTER, pa.string(), False)) if columns.CLUSTER in own else schema
+
+
+def _word(dictionary: pa.Array, code: int, count: int) -> pa.Array:
+    """The same word `count` times."""
+    return pa.DictionaryArray.from_arrays(pa.array(np.full(count, code, np.int32)), dictionary)

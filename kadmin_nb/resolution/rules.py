@@ -1,0 +1,229 @@
+"""The scalar rule: which quota binds one client, and why. Standard library only.
+
+Kafka resolves each quota key on its own, from the most specific level that has a quota, whatever its
+value; values never combine (KIP-55, KIP-546). The levels are data, `model.levels.LEVELS`; here they are
+read. The vectorised form of the same rule is `resolution.kernel`; both are proven equal to Kafka's own
+`ClientQuotaManager`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from ipaddress import ip_address
+from urllib.parse import quote_plus
+
+from ..errors import NotKnowable, printable
+from ..model.entity import Entity
+from ..model.levels import DEFAULT_IP, IP, LEVELS, Level, Part
+from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, readable
+from ..model.words import DEFAULT, quote
+
+Stored = Mapping[tuple[Entity, str], float]
+"""The quotas of a cluster: (entity, key) to value, in the unit of the key."""
+
+SHARED = {
+    "CLIENT_OF_USER": "shared by the connections of this user and client-id",
+    "DEFAULT_CLIENT_OF_USER": "not shared: each client-id of this user has its own",
+    "USER": "shared by all client-ids of this user that nothing closer binds",
+    "CLIENT_OF_DEFAULT_USER": "not shared: each user of this client-id has its own",
+    "DEFAULT_CLIENT_OF_DEFAULT_USER": "not shared: each user and client-id has its own",
+    "DEFAULT_USER": "shared by all client-ids of this user that nothing closer binds; each user has its own",
+    "CLIENT": "shared by all users that send this client-id",
+    "DEFAULT_CLIENT": "shared by all users that send this client-id; each client-id has its own",
+}
+"""Who draws from the allowance of a level, on each broker."""
+
+_DEFAULT_USER = next(level for level in LEVELS if level.name == "DEFAULT_USER")
+_OF_DEFAULT_USER = tuple(level for level in LEVELS if level.user == "default" and level.client_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Overridden:
+    """A quota that also fits the client, and loses to a more specific one."""
+
+    level: str
+    entity: Entity
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Effective:
+    """The quota of one key that binds one client, and the reason it does.
+
+    `value` is in the unit of its key, per broker; None means unlimited, and then `level`, `entity` and
+    `bucket` are None too. `level` is the rule that won, `entity` the quota it is stored on, and `bucket`
+    the user and client-id that share the allowance, "" where that part is not in it. `overridden` are the
+    quotas that would bind next, most specific first.
+    """
+
+    user: str
+    client_id: str
+    key: str
+    value: float | None = None
+    level: str | None = None
+    entity: Entity | None = None
+    bucket: tuple[str, str] | None = None
+    overridden: tuple[Overridden, ...] = ()
+
+    def __str__(self) -> str:
+        if self.value is None or self.level is None:
+            return f"{self.key} is unlimited for {self.client}"
+        lost = ", ".join(f"{o.entity} ({readable(self.key, o.value)})" for o in self.overridden)
+        bound = f"bound by {self.entity}, {SHARED[self.level]}"
+        said = f"{self.key} = {readable(self.key, self.value)} for {self.client}, {bound}"
+        return printable(said + (f"; overrides {lost}" if lost else ""))
+
+    @property
+    def client(self) -> str:
+        """Who is bound, for people: `user alice, client-id app`."""
+        name = f"client-id {quote(self.client_id)}" if self.client_id else "without a client-id"
+        return printable(f"user {quote(self.user) if self.user else '(empty)'}, {name}")
+
+
+@dataclass(frozen=True, slots=True)
+class EffectiveIp:
+    """What binds new connections from one address, per broker; None means unlimited."""
+
+    ip: str
+    key: str
+    value: float | None = None
+    level: str | None = None
+
+    def __str__(self) -> str:
+        if self.value is None:
+            return printable(f"{self.key} is unlimited for {self.ip}")
+        whose = "its own quota" if self.level == IP else "the default ip quota; each address has its own"
+        return printable(f"{self.key} = {readable(self.key, self.value)} for {self.ip}, bound by {whose}")
+
+
+def entity_at(level: Level, user: str, client_id: str) -> Entity:
+    """The entity that carries this level's quota for this client."""
+    kinds: dict[str, tuple[str | None, str]] = {
+        "user": (level.user, user),
+        "client-id": (level.client_id, client_id),
+    }
+    parts: dict[str, Part] = {t: DEFAULT if k == "default" else name for t, (k, name) in kinds.items() if k}
+    return Entity.of(parts)
+
+
+def bucket_at(level: Level, user: str, client_id: str) -> tuple[str, str]:
+    """Who shares the allowance: the client's own names, "" for a part that the level does not speak of."""
+    return user if level.user else "", client_id if level.client_id else ""
+
+
+def resolve(stored: Stored, user: str, client_id: str, key: str) -> Effective:
+    """Walk the levels from most to least specific; the first quota present wins, the rest are overridden."""
+    tried = ((level, entity_at(level, user, client_id)) for level in _reaching(stored, user, client_id, key))
+    found = [(level, entity, stored[entity, key]) for level, entity in tried if (entity, key) in stored]
+    if not found:
+        return Effective(user, client_id, key)
+    (level, entity, value), *rest = found
+    lost = tuple(Overridden(level.name, entity, value) for level, entity, value in rest)
+    return Effective(user, client_id, key, value, level.name, entity, bucket_at(level, user, client_id), lost)
+
+
+def explain(
+    stored: Stored, user: str, client_id: str = "", keys: Iterable[str] = USER_CLIENT_KEYS
+) -> tuple[Effective, ...]:
+    """What binds one client, key by key; a blank client-id is a client that sends none."""
+    return tuple(resolve(stored, user, client_id, key) for key in keys)
+
+
+def _reaching(stored: Stored, user: str, client_id: str, key: str) -> tuple[Level, ...]:
+    """The levels that can bind this client at all.
+
+    A blank client-id escapes every level with a client part (KAFKA-13341, KAFKA-15314). So does an empty
+    user, which a certificate with an empty subject gives, every level with a user part; see `_is_silenced`.
+    """
+    if not user and _is_silenced(stored, client_id, key):
+        return ()
+    return tuple(level for level in LEVELS if (user or not level.user) and (client_id or not level.client_id))
+
+
+def _is_silenced(stored: Stored, client_id: str, key: str) -> bool:
+    """Whether an empty user is unlimited because a default user quota exists.
+
+    Kafka first picks the bucket: the default user's is ("", ""), and for it no quota is looked up. A client
+    quota of the default user leads to the bucket ("", client-id) instead, and so to the client levels.
+    """
+    kept = any(
+        (entity_at(level, "", client_id), key) in stored
+        for level in _OF_DEFAULT_USER
+        if client_id or level.client_id == "default"
+    )
+    return not kept and (entity_at(_DEFAULT_USER, "", ""), key) in stored
+
+
+def stored_of(rows: Iterable[Mapping[str, object]]) -> dict[tuple[Entity, str], float]:
+    """QUOTAS rows (`level`, `user`, `client_id`, `ip`, `key`, `value`) as the rules read them.
+
+    Rows of level OTHER, an entity type that this version does not know, are passed over: no rule is known.
+    """
+    entities = ((_entity_of(row), row) for row in rows)
+    return {(e, str(row["key"])): float(row["value"]) for e, row in entities if e}  # type: ignore[arg-type]
+
+
+def _entity_of(row: Mapping[str, object]) -> Entity | None:
+    level = next((level for level in LEVELS if level.name == row["level"]), None)
+    if level:
+        return entity_at(level, str(row.get("user")), str(row.get("client_id")))
+    if row["level"] == IP:
+        return Entity.of({"ip": str(row["ip"])})
+    return Entity.of({"ip": DEFAULT}) if row["level"] == DEFAULT_IP else None
+
+
+def resolve_ip(stored: Stored, ip: str, key: str = IP_KEYS[0]) -> EffectiveIp:
+    """What binds connections from this address: its own quota, else the default ip's, else nothing.
+
+    Addresses are compared as addresses (`::1` is `0:0:0:0:0:0:0:1`). A quota stored on a host name is
+    looked up by the brokers, not by us: it is found under that very name only.
+
+    Raises
+    ------
+    NotKnowable
+        Two quotas are stored on spellings of this one address; Kafka keeps whichever came last.
+    """
+    named = {e: value for (e, k), value in stored.items() if k == key and isinstance(e.get("ip"), str)}
+    same = [e for e in named if address(str(e.get("ip"))) == address(ip)]
+    if len(same) > 1:
+        raise ambiguous(ip, map(str, same))
+    if same:
+        return EffectiveIp(ip, key, named[same[0]], IP)
+    default = stored.get((Entity.of({"ip": DEFAULT}), key))
+    return EffectiveIp(ip, key, default, None if default is None else DEFAULT_IP)
+
+
+def ambiguous(ip: str, entities: Iterable[str]) -> NotKnowable:
+    """The refusal for an address that has several quotas under different spellings."""
+    return NotKnowable(
+        f"{' and '.join(sorted(entities))} are one address ({address(ip)}): brokers use whichever was written last",
+        hint="Remove one of them.",
+    )
+
+
+def address(text: str) -> str:
+    """One spelling for each address; a host name stays as it is."""
+    try:
+        ip = ip_address(text)
+    except ValueError:
+        return text
+    return str(getattr(ip, "ipv4_mapped", None) or ip)
+
+
+def metric_tags(bucket_user: str, bucket_client_id: str) -> dict[str, str]:
+    """The tags of a bucket's metrics in the broker's JMX.
+
+    The user is percent-encoded as Kafka's `Sanitizer` does, the client-id is raw.
+
+    Examples
+    --------
+    >>> metric_tags("CN=a b*", "app 1")
+    {'user': 'CN%3Da%20b%2A', 'client-id': 'app 1'}
+    """
+    return {"user": sanitized(bucket_user), "client-id": bucket_client_id}
+
+
+def sanitized(user: str) -> str:
+    """`user` as Kafka's Sanitizer has it: Java's URLEncoder, with %20 for a space and %2A for a star."""
+    return quote_plus(user, safe="").replace("~", "%7E").replace("+", "%20")

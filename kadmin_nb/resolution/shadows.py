@@ -1,0 +1,52 @@
+"""Quotas that can never bind anyone, because others always come first. Standard library only.
+
+Only quotas of the two client levels can be so: everybody has a user, so a quota of the default user, or of its
+client-ids, always comes before `client-id=…`. Any other quota has clients left: of `user=alice`, the clients
+without a client-id, whatever `user=alice client-id=<default>` says. The empty user, who escapes the user
+levels (see `rules`), does not count here.
+"""
+
+from __future__ import annotations
+
+from ..model.entity import Entity
+from ..model.levels import LEVELS
+from ..model.words import DEFAULT
+from .rules import Stored, entity_at
+
+LEVEL = {level.name: level for level in LEVELS}
+COMES_BEFORE = {
+    "CLIENT": ("CLIENT_OF_DEFAULT_USER", "DEFAULT_CLIENT_OF_DEFAULT_USER", "DEFAULT_USER"),
+    "DEFAULT_CLIENT": ("DEFAULT_CLIENT_OF_DEFAULT_USER", "DEFAULT_USER"),
+}
+"""What fits every client that a level fits, and is more specific; most specific first."""
+
+
+def shadowers(entity: Entity) -> tuple[Entity, ...]:
+    """The entities whose quota would leave none for this entity's, most specific first."""
+    client_id = entity.get("client-id")
+    name = "" if client_id is None or client_id is DEFAULT else str(client_id)
+    return tuple(entity_at(LEVEL[level], "", name) for level in COMES_BEFORE.get(entity.level, ()))
+
+
+def shadowed_by(stored: Stored, entity: Entity, key: str) -> Entity | None:
+    """The quota that always wins over this one; None when this one can still bind someone."""
+    return next((other for other in shadowers(entity) if (other, key) in stored), None)
+
+
+def masks(before: Stored, after: Stored) -> dict[tuple[Entity, str], tuple[Entity, ...]]:
+    """What a set of changes newly masks: for each added quota, those that can bind nobody any more.
+
+    Quotas that were masked before, or that the changes remove, are not listed; a change of a value masks
+    nothing. Several added quotas may mask the same one; each lists it.
+    """
+    could_mask = {level for levels in COMES_BEFORE.values() for level in levels}
+    added = {(e, k) for e, k in after if e.level in could_mask and (e, k) not in before}
+    if not added:
+        return {}
+    found: dict[tuple[Entity, str], list[Entity]] = {}
+    for entity, key in after:
+        if entity.level in COMES_BEFORE and shadowed_by(before, entity, key) is None:
+            for other in shadowers(entity):
+                if (other, key) in added:
+                    found.setdefault((other, key), []).append(entity)
+    return {change: tuple(sorted(entities, key=str)) for change, entities in found.items()}
