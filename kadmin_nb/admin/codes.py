@@ -1,0 +1,78 @@
+"""Kafka's error codes, and both libraries' exceptions, as our errors. The one place that translates."""
+
+from __future__ import annotations
+
+import kafka.errors
+
+from .. import errors
+from .ports import Refusal
+
+_OWN_WORDS = {
+    "CLUSTER_AUTHORIZATION_FAILED": "Cluster authorization failed.",
+    "TOPIC_AUTHORIZATION_FAILED": "Topic authorization failed.",
+    "GROUP_AUTHORIZATION_FAILED": "Group authorization failed.",
+    "UNKNOWN_TOPIC_OR_PARTITION": "There is no such topic.",
+    "THROTTLING_QUOTA_EXCEEDED": "The throttling quota has been exceeded.",
+}
+_LONGEST_MESSAGE = 400
+
+
+def name_of(code: int) -> str:
+    """Kafka's name of an error code: `CLUSTER_AUTHORIZATION_FAILED` for 31, `UNKNOWN_<n>` if we do not know it."""
+    if code == -1:
+        return "UNKNOWN_SERVER_ERROR"
+    known = kafka.errors.kafka_errors.get(code)
+    return getattr(known, "message", None) or f"UNKNOWN_{code}"
+
+
+def refusal(code: int, message: str | None) -> Refusal | None:
+    """A row's answer; None when it succeeded. Null texts get the code's own words, request dumps are dropped."""
+    if code == 0:
+        return None
+    name = name_of(code)
+    text = message if message and len(message) <= _LONGEST_MESSAGE else None
+    return Refusal(name, text or _OWN_WORDS.get(name))
+
+
+def error(refused: Refusal, doing: str, hint: str | None = None) -> errors.KadminError:
+    """The exception that says so: `CODE while doing: the broker's words`."""
+    words = f": {refused.message}" if refused.message else ""
+    return errors.kind_of(refused.code)(
+        f"{refused.code} while {doing}{words}", code=refused.code, hint=hint or _right(refused.code, doing)
+    )
+
+
+def _right(code: str, doing: str) -> str | None:
+    if code != "CLUSTER_AUTHORIZATION_FAILED":
+        return None
+    right = "ALTER_CONFIGS" if "alter" in doing else "DESCRIBE_CONFIGS"
+    return f"It needs {right} on the cluster."
+
+
+def check(code: int, message: str | None, doing: str) -> None:
+    """Raise when a whole request was refused."""
+    if refused := refusal(code, message):
+        raise error(refused, doing)
+
+
+def translated(exc: BaseException, doing: str) -> errors.KadminError:
+    """kafka-python's exception as ours."""
+    if isinstance(exc, errors.KadminError):
+        return exc
+    if isinstance(exc, kafka.errors.SaslAuthenticationFailedError | kafka.errors.UnsupportedSaslMechanismError):
+        return errors.AuthenticationFailed(f"{exc} while {doing}", code="SASL_AUTHENTICATION_FAILED")
+    if isinstance(exc, kafka.errors.RequestTimedOutError | kafka.errors.KafkaTimeoutError):
+        return errors.TimedOut(f"no answer in time while {doing}", code="REQUEST_TIMED_OUT")
+    if isinstance(exc, kafka.errors.UnknownBrokerIdError):
+        return errors.NotFound(
+            f"broker {_argument(exc)} is not in the cluster, while {doing}", code="BROKER_NOT_AVAILABLE"
+        )
+    if isinstance(exc, kafka.errors.IncompatibleBrokerVersion | kafka.errors.UnsupportedVersionError):
+        return errors.Unsupported(f"this broker cannot do it, while {doing}: {exc}", code="UNSUPPORTED_VERSION")
+    if isinstance(exc, kafka.errors.KafkaProtocolError | kafka.errors.InvalidReceiveError):
+        return errors.Unsupported(f"an answer that cannot be read, while {doing}: {exc}", code="CORRUPT_MESSAGE")
+    return errors.ConnectionFailed(f"the connection failed while {doing}: {exc}", code="NETWORK_EXCEPTION")
+
+
+def _argument(exc: BaseException) -> object:
+    return exc.args[0] if exc.args else "?"

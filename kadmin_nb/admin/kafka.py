@@ -1,0 +1,98 @@
+"""`ports.Kafka` over a real cluster."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from kafka.protocol.admin.cluster import DescribeClusterRequest
+from kafka.protocol.metadata import MetadataRequest
+
+from ..errors import TimedOut
+from ..model.resources import Resource
+from ..model.settings import Settings
+from . import codes, topics
+from .configs import WireConfigs
+from .ports import Broker
+from .quotas import WireQuotas
+from .scram import WireScram
+from .wire import PATIENCE, Wire
+
+_PAUSE = 0.02
+
+
+class WireKafka:
+    """A cluster, reached. Closing it ends its connections and its thread."""
+
+    def __init__(self, settings: Settings, timeout: float = 30.0) -> None:
+        self.wire = Wire(settings, timeout)
+        self.quotas = WireQuotas(self.wire)
+        self.configs = WireConfigs(self.wire)
+        self.scram = WireScram(self.wire)
+        try:
+            self.id: str = self._describe().cluster_id
+        except BaseException:
+            self.close()
+            raise
+
+    def brokers(self) -> list[Broker]:
+        """Every registered broker, asked anew, sorted by id.
+
+        Fenced brokers, which Metadata leaves out, are included from DescribeCluster 2 on (Kafka 4.0).
+        """
+        self.wire.refresh()
+        return sorted((_broker(b) for b in self._describe().brokers), key=lambda b: b.id)
+
+    def topics(self) -> list[str]:
+        """The topics that we may describe; the others are left out by the broker."""
+        answer = self.wire.ask(lambda: MetadataRequest(topics=None), doing="listing topics")
+        return sorted(topic.name for topic in answer.topics if topic.error_code == 0)
+
+    def create_topics(self, wanted: Mapping[str, int]) -> None:
+        """Make these topics, a number of partitions each, and wait until every broker knows them.
+
+        Raises
+        ------
+        NotAuthorized, Invalid
+            The first that the broker refuses.
+        TimedOut
+            A broker did not learn of them.
+        """
+        topics.create(self.wire.settings, wanted)
+        deadline = time.monotonic() + self.wire.timeout
+        for broker in self.brokers():
+            while not broker.is_fenced and not self._knows(broker, wanted):
+                if time.monotonic() > deadline:
+                    raise TimedOut(f"broker {broker.id} does not know the new topics yet", code="REQUEST_TIMED_OUT")
+                time.sleep(_PAUSE)
+
+    def _knows(self, broker: Broker, names: Iterable[str]) -> bool:
+        asked = [Resource("TOPIC", name) for name in names]
+        table = self.configs.describe(asked, ["retention.ms"], synonyms=False, node=broker.id)
+        return "UNKNOWN_TOPIC_OR_PARTITION" not in table["error"].to_pylist()
+
+    def monotonic(self) -> float:
+        """Seconds on a clock that never jumps."""
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+        time.sleep(seconds)
+
+    def close(self) -> None:
+        """End the connections."""
+        self.wire.close()
+
+    def _describe(self) -> Any:
+        answer = self.wire.ask(
+            lambda: DescribeClusterRequest(include_fenced_brokers=True),
+            doing="describing the cluster",
+            patience=PATIENCE,
+        )
+        codes.check(answer.error_code, answer.error_message, "describing the cluster")
+        return answer
+
+
+def _broker(found: Any) -> Broker:
+    return Broker(found.broker_id, found.host, found.port, found.rack, bool(getattr(found, "is_fenced", False)))

@@ -1,0 +1,140 @@
+"""What the rest of kadmin_nb asks of a cluster, and nothing about how it is asked.
+
+A double of `Cluster` may stand in for the broker in tests, if the conformance suite passes on both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+
+from ..model.entity import Entity
+from ..model.resources import Resource
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """A broker as the controller knows it; a fenced one is registered and does not serve."""
+
+    id: int
+    host: str
+    port: int
+    rack: str | None = None
+    is_fenced: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A broker's answer to one row: Kafka's name of the error and the broker's own words."""
+
+    code: str
+    message: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.message}" if self.message else self.code
+
+
+RETRIED_ONCE = frozenset({"NOT_CONTROLLER", "THROTTLING_QUOTA_EXCEEDED"})
+"""Refusals that say a request was not carried out and may be sent again, once."""
+
+EXACT, DEFAULT_MATCH, SPECIFIED = 0, 1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """One component of KIP-546's filter: match exactly `name`, the default, or any specified name."""
+
+    entity_type: str
+    match: int
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaAlteration:
+    """All operations on one entity; a None value removes the key."""
+
+    entity: Entity
+    values: Mapping[str, float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigOperation:
+    """One operation of KIP-339 on one key: set, delete, append or subtract."""
+
+    op: str
+    key: str
+    value: str | None = None
+
+
+class Quotas(Protocol):
+    """Client quotas (APIs 48 and 49)."""
+
+    def describe(
+        self,
+        components: Sequence[Component] = (),
+        *,
+        strict: bool = False,
+        node: int | None = None,
+        timeout: float | None = None,
+    ) -> pa.Table:
+        """QUOTAS for the entities that match every component, as that broker's metadata has them now."""
+        ...
+
+    def alter(
+        self, alterations: Sequence[QuotaAlteration], *, validate_only: bool = False
+    ) -> dict[Entity, Refusal | None]:
+        """What the broker says of each entity; None is success. Raises TimedOut when that is unknown."""
+        ...
+
+
+class Configs(Protocol):
+    """Configs of resources (APIs 32 and 44)."""
+
+    def describe(
+        self,
+        resources: Iterable[Resource],
+        keys: Sequence[str] | None = None,
+        *,
+        synonyms: bool = True,
+        documentation: bool = False,
+        node: int | None = None,
+        timeout: float | None = None,
+    ) -> pa.Table:
+        """CONFIGS, a failed resource as one row with a null key."""
+        ...
+
+    def alter(
+        self, changes: Mapping[Resource, Sequence[ConfigOperation]], *, validate_only: bool = False
+    ) -> dict[Resource, Refusal | None]:
+        """What the broker says of each resource; None is success, REQUEST_TIMED_OUT that it is unknown."""
+        ...
+
+
+class Kafka(Protocol):
+    """A cluster as plans and frames see it."""
+
+    @property
+    def id(self) -> str:
+        """The cluster id."""
+        ...
+
+    @property
+    def quotas(self) -> Quotas: ...
+
+    @property
+    def configs(self) -> Configs: ...
+
+    def brokers(self) -> list[Broker]:
+        """Every registered broker, asked anew, fenced ones included where the version can tell."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds on a clock that never jumps."""
+        ...
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+        ...

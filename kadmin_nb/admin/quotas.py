@@ -1,0 +1,124 @@
+"""Client quotas on the wire: DescribeClientQuotas and AlterClientQuotas (KIP-546, APIs 48 and 49)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+from kafka.protocol.admin.client_quotas import (
+    AlterClientQuotasRequest,
+    DescribeClientQuotasRequest,
+    DescribeClientQuotasResponse,
+)
+from kafka.protocol.api_header import RequestHeader
+
+from ..model.entity import Entity
+from . import codes, quota_answers
+from .ports import Component, QuotaAlteration, Refusal
+from .wire import Wire
+
+LARGEST_ALTER = 5_000
+"""Records in one alter request; the controller takes 10,000 and refuses a larger batch whole."""
+
+
+class _Frame(bytes):
+    """An answer as it came: kafka-python hands it over without decoding it."""
+
+    @property
+    def throttle_time_ms(self) -> int:
+        """What kafka-python asks of every answer, to hold back a throttled connection."""
+        return int.from_bytes(self[:4], "big", signed=True)
+
+
+class _RawAnswer:
+    """Stands where kafka-python looks for the answer's class, and keeps the bytes."""
+
+    @staticmethod
+    def parse_header(data: Any) -> Any:
+        return DescribeClientQuotasResponse[1].parse_header(data)
+
+    @staticmethod
+    def decode(data: Any) -> _Frame:
+        return _Frame(data.read())
+
+
+class _RawHeader(RequestHeader, init=False):  # type: ignore[misc, call-arg]
+    """A request's header that names our class for the answer."""
+
+    def get_response_class(self) -> type[_RawAnswer]:
+        return _RawAnswer
+
+
+class _RawDescribe(DescribeClientQuotasRequest, init=False):  # type: ignore[misc, call-arg]
+    """DescribeClientQuotas version 1 whose answer stays bytes."""
+
+    header_class = _RawHeader
+
+
+class WireQuotas:
+    """`ports.Quotas` over a connection."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+
+    def describe(
+        self,
+        components: Sequence[Component] = (),
+        *,
+        strict: bool = False,
+        node: int | None = None,
+        timeout: float | None = None,
+    ) -> pa.Table:
+        """QUOTAS for the entities that match every component (KIP-546), one call of at most `timeout` seconds.
+
+        Raises
+        ------
+        NotAuthorized
+            DESCRIBE_CONFIGS on the cluster is missing.
+        Invalid
+            A filter that Kafka refuses, such as ip with user.
+        """
+        answer = quota_answers.decode(
+            self._wire.ask(lambda: _request(components, strict), node=node, doing="describing quotas", timeout=timeout)
+        )
+        codes.check(answer.error_code, answer.error_message, "describing quotas")
+        return quota_answers.table(answer)
+
+    def alter(
+        self, alterations: Sequence[QuotaAlteration], *, validate_only: bool = False
+    ) -> dict[Entity, Refusal | None]:
+        """What the broker says of each entity, matched by entity: answers come back in another order.
+
+        The caller keeps within `LARGEST_ALTER` and names no entity twice (kafka-facts 1.4).
+
+        Raises
+        ------
+        TimedOut
+            No answer; unless `validate_only`, it may have happened.
+        """
+        doing = "validating quotas" if validate_only else "altering quotas"
+        send = self._wire.ask if validate_only else self._wire.tell
+        answer = send(lambda: _alter_request(alterations, validate_only), doing=doing)
+        return {_entity(entry): codes.refusal(entry.error_code, entry.error_message) for entry in answer.entries}
+
+
+def _request(components: Sequence[Component], strict: bool) -> _RawDescribe:
+    kind = DescribeClientQuotasRequest.ComponentData
+    parts = [kind(entity_type=c.entity_type, match_type=c.match, match=c.name) for c in components]
+    return _RawDescribe(components=parts, strict=strict, version=1)
+
+
+def _alter_request(alterations: Sequence[QuotaAlteration], validate_only: bool) -> AlterClientQuotasRequest:
+    return AlterClientQuotasRequest(entries=[_entry(a) for a in alterations], validate_only=validate_only)
+
+
+def _entry(alteration: QuotaAlteration) -> Any:
+    kind = AlterClientQuotasRequest.EntryData
+    parts = [kind.EntityData(entity_type=t, entity_name=n) for t, n in alteration.entity.wire()]
+    ops = [kind.OpData(key=k, value=v or 0.0, remove=v is None) for k, v in alteration.values.items()]
+    return kind(entity=parts, ops=ops)
+
+
+def _entity(entry: Any) -> Entity:
+    return Entity.from_wire((part.entity_type, part.entity_name) for part in entry.entity)

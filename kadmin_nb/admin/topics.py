@@ -1,0 +1,35 @@
+"""Topics, over confluent-kafka: what it does best."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
+
+from ..model.settings import Settings
+from . import codes, first_contact
+
+TIMEOUT = 30.0
+
+
+def create(settings: Settings, topics: Mapping[str, int]) -> None:
+    """Make these topics, a number of partitions each; one that is there already stays as it is.
+
+    Raises
+    ------
+    NotAuthorized, Invalid
+        The first that the broker refuses.
+    """
+    admin = first_contact.client(settings)
+    wanted = [NewTopic(name, num_partitions=partitions) for name, partitions in topics.items()]
+    for name, made in admin.create_topics(wanted, operation_timeout=TIMEOUT, request_timeout=TIMEOUT).items():
+        try:
+            made.result(TIMEOUT)
+        except KafkaException as exc:
+            _refuse(exc.args[0], name)
+
+
+def _refuse(error: KafkaError, name: str) -> None:
+    if error.code() != KafkaError.TOPIC_ALREADY_EXISTS:
+        codes.check(error.code(), error.str(), f"creating the topic {name}")
