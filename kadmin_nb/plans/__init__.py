@@ -1,0 +1,4 @@
+"""Every change is a plan before it is an act: stage, plan, apply, verify."""
+
+VERIFY_TIMEOUT = 15.0
+"""Seconds that brokers are given to show a change; big batches take some (broker-facts 4.1)."""

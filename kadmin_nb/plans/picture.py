@@ -1,0 +1,202 @@
+"""A picture: what the cluster says now of the targets of some changes, one call for each kind of thing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..admin.ports import DEFAULT_MATCH, EXACT, Component, Kafka, Refusal
+from ..errors import kind_of
+from ..model.changes import Target
+from ..model.entity import Entity
+from ..model.quota_keys import text_of
+from ..model.resources import Resource
+
+FEW = 8
+"""Entities up to which exact filters are cheaper than describing everything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What a target holds. `value` is what was set on it itself, None when nothing was.
+
+    `is_known` is False for sensitive values, which brokers never tell. `inherited` is the value below it,
+    `base` what APPEND and SUBTRACT start from where nothing is set, `type` Kafka's type of the key.
+    """
+
+    value: str | None = None
+    is_known: bool = True
+    inherited: str | None = None
+    inherited_from: str | None = None
+    base: str | None = None
+    type: str | None = None
+    is_read_only: bool = False
+
+
+ABSENT = Observed()
+
+
+@dataclass
+class Picture:
+    """The values of targets, the errors of resources that could not be read, and the keys each resource listed."""
+
+    values: dict[Target, Observed] = field(default_factory=dict)
+    errors: dict[Resource, Refusal] = field(default_factory=dict)
+    quotas: pa.Table | None = None
+    listed: dict[Resource, set[str]] = field(default_factory=dict)
+
+    def of(self, target: Target) -> Observed:
+        """What that target holds."""
+        return self.values.get(target, ABSENT)
+
+    def refuse_unreadable(self, targets: Iterable[Target]) -> None:
+        """Raise for the first target that could not be read: nobody can say what it holds.
+
+        Raises
+        ------
+        NotAuthorized, NotFound, TimedOut, ConnectionFailed
+            As its resource's own error says.
+        """
+        for resource, _ in targets:
+            if isinstance(resource, Resource) and (failed := self.errors.get(resource)):
+                raise kind_of(failed.code)(
+                    f"{resource} cannot be read: {failed}", code=failed.code, hint="Nothing was sent."
+                )
+
+
+def take(
+    kafka: Kafka,
+    targets: Iterable[Target],
+    *,
+    node: int | None = None,
+    whole: bool = False,
+    within: float | None = None,
+) -> Picture:
+    """A picture of these targets from one broker's metadata, or from any broker.
+
+    Parameters
+    ----------
+    whole
+        Keep the table of all quotas and list every key of the resources, as planning needs it.
+    within
+        Seconds that it may take; each call takes its own time unless said.
+    """
+    targets = list(targets)
+    picture, left = Picture(), _clock(kafka, within)
+    entities = {r for r, _ in targets if isinstance(r, Entity)}
+    if entities:
+        _take_quotas(kafka, entities, picture, node, whole, left)
+    resources = _keys_of_resources(targets)
+    if resources:
+        _take_configs(kafka, resources, picture, node, whole, left)
+    return picture
+
+
+def _clock(kafka: Kafka, within: float | None) -> Callable[[], float | None]:
+    """How many seconds are left, None where they are not counted."""
+    if within is None:
+        return lambda: None
+    deadline = kafka.monotonic() + within
+    return lambda: max(0.05, deadline - kafka.monotonic())
+
+
+def _take_quotas(
+    kafka: Kafka,
+    entities: Collection[Entity],
+    picture: Picture,
+    node: int | None,
+    whole: bool,
+    left: Callable[[], float | None],
+) -> None:
+    if whole or len(entities) > FEW:
+        table = kafka.quotas.describe(node=node, timeout=left())
+        picture.quotas = table
+    else:
+        table = pa.concat_tables(
+            kafka.quotas.describe(exactly(e), strict=True, node=node, timeout=left()) for e in entities
+        )
+    picture.values.update(quota_values(table, entities))
+
+
+def exactly(entity: Entity) -> list[Component]:
+    """The filter that matches this entity and, used strictly, no other."""
+    return [Component(kind, DEFAULT_MATCH if name is None else EXACT, name) for kind, name in entity.wire()]
+
+
+def quota_values(table: pa.Table, entities: Collection[Entity]) -> dict[Target, Observed]:
+    """What a QUOTAS table says of these entities."""
+    by_text = {str(entity): entity for entity in entities}
+    rows = table.filter(pc.is_in(table["entity"], pa.array(list(by_text), pa.string())))
+    columns = (rows[name].to_pylist() for name in ("entity", "key", "value"))
+    return {(by_text[entity], key): Observed(text_of(value)) for entity, key, value in zip(*columns, strict=True)}
+
+
+def _keys_of_resources(targets: Iterable[Target]) -> dict[Resource, list[str]]:
+    keys: dict[Resource, list[str]] = {}
+    for resource, key in targets:
+        if isinstance(resource, Resource):
+            keys.setdefault(resource, []).append(key)
+    return keys
+
+
+def _take_configs(
+    kafka: Kafka,
+    resources: Mapping[Resource, Sequence[str]],
+    picture: Picture,
+    node: int | None,
+    whole: bool,
+    left: Callable[[], float | None],
+) -> None:
+    wanted = None if whole else sorted({key for keys in resources.values() for key in keys})
+    if whole and any(resource.is_default_broker for resource in resources):
+        _list_broker_keys(kafka, picture)
+    table = kafka.configs.describe(resources, wanted, node=node, timeout=left())
+    for row in table.to_pylist():
+        resource = Resource(row["resource_type"], row["resource_name"])
+        if row["key"] is None:
+            picture.errors[resource] = Refusal(row["error"], row["message"])
+        elif resource in resources:
+            picture.listed.setdefault(resource, set()).add(row["key"])
+            picture.values[resource, row["key"]] = observed(resource, row)
+
+
+def _list_broker_keys(kafka: Kafka, picture: Picture) -> None:
+    """The cluster-wide default lists only what is set on it: its keys, types and defaults are any broker's."""
+    everyone = Resource("BROKER", "")
+    broker = next((b for b in kafka.brokers() if not b.is_fenced), None)
+    rows = kafka.configs.describe([Resource("BROKER", str(broker.id))]).to_pylist() if broker else []
+    for row in rows:
+        if row["key"] is not None:
+            schema = observed(everyone, row)
+            picture.listed.setdefault(everyone, set()).add(row["key"])
+            picture.values[everyone, row["key"]] = Observed(
+                base=schema.base, type=schema.type, is_read_only=schema.is_read_only
+            )
+
+
+def _as_stored(resource: Resource, row: Mapping[str, Any], chain: Iterable[Mapping[str, Any]]) -> str | None:
+    """The text that was sent; a broker's row shows what it made of it, and its synonym the text."""
+    kept = (s["value"] for s in chain if (s["source"], s["key"]) == (resource.source, row["key"]))
+    stored: str | None = next((text for text in kept if text is not None), row["value"])
+    return stored
+
+
+def observed(resource: Resource, row: Mapping[str, Any]) -> Observed:
+    """What a row of CONFIGS says of a key: its own value apart from what it inherits."""
+    chain = row["synonyms"] or []
+    below = [s for s in chain if s["source"] != resource.source]
+    own = row["source"] == resource.source
+    value, sensitive = _as_stored(resource, row, chain), bool(row["is_sensitive"])
+    return Observed(
+        value=value if own else None,
+        is_known=not (own and sensitive),
+        inherited=below[0]["value"] if below else (None if own else value),
+        inherited_from=below[0]["source"] if below else (None if own else row["source"]),
+        base=next((s["value"] for s in below if s["source"] == "DEFAULT_CONFIG"), None),
+        type=row["type"],
+        is_read_only=bool(row["is_read_only"]),
+    )

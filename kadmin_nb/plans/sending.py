@@ -1,0 +1,97 @@
+"""Changes as requests: merged so that nothing is named twice, in batches the controller takes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..admin.ports import ConfigOperation, Kafka, QuotaAlteration, Refusal
+from ..errors import KadminError, TimedOut
+from ..model.changes import DELETE, Change
+from ..model.entity import Entity
+from ..model.resources import Resource
+
+LARGEST_BATCH = 5_000
+"""Records in one request (design.md, "A change is a plan")."""
+
+Answers = dict[Entity | Resource, Refusal | None]
+UNKNOWN_OUTCOME = "REQUEST_TIMED_OUT"
+
+
+Groups = Mapping[Entity | Resource, Sequence[Change]]
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Changes of one kind for one request, by whom they are about; nobody is in two batches."""
+
+    groups: Groups
+
+    @property
+    def changes(self) -> list[Change]:
+        """The changes, group by group."""
+        return [change for group in self.groups.values() for change in group]
+
+    def only(self, resources: Collection[Entity | Resource]) -> Batch:
+        """The batch of these alone."""
+        return Batch({resource: group for resource, group in self.groups.items() if resource in resources})
+
+    def send(self, kafka: Kafka, *, validate_only: bool = False) -> Answers:
+        """The broker's word on each entity or resource; a lost answer to an alter is UNKNOWN_OUTCOME for all."""
+        try:
+            return self._send(kafka, validate_only)
+        except KadminError as exc:
+            code = UNKNOWN_OUTCOME if isinstance(exc, TimedOut) else exc.code or "UNKNOWN_SERVER_ERROR"
+            return dict.fromkeys(self.groups, Refusal(code, str(exc)))
+
+    def _send(self, kafka: Kafka, validate_only: bool) -> Answers:
+        if isinstance(next(iter(self.groups)), Entity):
+            return dict(kafka.quotas.alter(_alterations(self.groups), validate_only=validate_only).items())
+        return dict(kafka.configs.alter(_operations(self.groups), validate_only=validate_only).items())
+
+
+def batches(changes: Iterable[Change], largest: int = LARGEST_BATCH) -> Iterator[Batch]:
+    """The changes in batches, in their order, quotas and configs apart."""
+    groups = grouped(changes)
+    for kind in (Entity, Resource):
+        yield from _filled(
+            {resource: group for resource, group in groups.items() if isinstance(resource, kind)}, largest
+        )
+
+
+def _filled(groups: Groups, largest: int) -> Iterator[Batch]:
+    """Groups in batches of at most `largest` changes; a larger group has one of its own."""
+    batch: dict[Entity | Resource, Sequence[Change]] = {}
+    size = 0
+    for resource, group in groups.items():
+        if batch and size + len(group) > largest:
+            yield Batch(batch)
+            batch, size = {}, 0
+        batch[resource] = group
+        size += len(group)
+    if batch:
+        yield Batch(batch)
+
+
+def grouped(changes: Iterable[Change]) -> dict[Entity | Resource, list[Change]]:
+    """The changes of each entity or resource together."""
+    groups: dict[Entity | Resource, list[Change]] = {}
+    for change in changes:
+        groups.setdefault(change.resource, []).append(change)
+    return groups
+
+
+def _alterations(groups: Groups) -> list[QuotaAlteration]:
+    return [
+        QuotaAlteration(entity, {c.key: None if c.op == DELETE else float(c.after or "nan") for c in group})
+        for entity, group in groups.items()
+        if isinstance(entity, Entity)
+    ]
+
+
+def _operations(groups: Groups) -> Mapping[Resource, list[ConfigOperation]]:
+    return {
+        resource: [ConfigOperation(c.op, c.key, c.wanted) for c in group]
+        for resource, group in groups.items()
+        if isinstance(resource, Resource)
+    }

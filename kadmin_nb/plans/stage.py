@@ -1,0 +1,232 @@
+"""Stage: wishes collected before anything is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from ..errors import UsageError
+from ..frames import schemas
+from ..model.changes import APPEND, DELETE, SET, SUBTRACT, Edit, Target
+from ..model.entity import Entity, given, named
+from ..model.levels import LEVELS, OTHER
+from ..model.quota_keys import parse_value, text_of
+from ..model.resources import WORDS, Resource
+from ..model.words import DEFAULT
+
+if TYPE_CHECKING:
+    import pandas
+
+    from .plan import Plan
+
+Planner = Callable[[list[Edit], str | None, Collection[str]], "Plan"]
+
+
+class Stage:
+    """Wishes, in the order they were staged. The same key of the same thing staged twice: the last wins."""
+
+    def __init__(self, planner: Planner) -> None:
+        self._planner = planner
+        self._edits: dict[Target, Edit] = {}
+        self.version = 0
+
+    def set_quota(self, key: str, value: object, **whom: object) -> Edit:
+        """Stage a quota: `user=`, `client_id=`, `ip=` or `entity={…}` say whose.
+
+        `value` is a number in the key's unit or a text such as `10MB/s`.
+
+        Raises
+        ------
+        UsageError, Invalid
+            An entity that is none, a unit that does not fit, a value that no quota can have.
+        """
+        return self._add(Edit(SET, entity_of(**whom), key, text_of(parse_value(key, value))))
+
+    def remove_quota(self, key: str, **whom: object) -> Edit:
+        """Stage the removal of a quota."""
+        return self._add(Edit(DELETE, entity_of(**whom), key))
+
+    def set_quotas(self, frame: object) -> None:
+        """Stage every row of a frame with QUOTAS' columns; a null value removes."""
+        table = pa.table(frame)
+        _require(table, ("key", "value"))
+        for row in table.to_pylist():
+            whom = _entity_of_row(row)
+            if row["value"] is None or row["value"] != row["value"]:
+                self._add(Edit(DELETE, whom, row["key"]))
+            else:
+                self._add(Edit(SET, whom, row["key"], text_of(parse_value(row["key"], row["value"]))))
+
+    def set_config(self, key: str, value: object, **what: object) -> Edit:
+        """Stage a config: one of `topic=`, `broker=`, `broker_logger=`, `client_metrics=`, `group=` says whose.
+
+        `broker=kn.DEFAULT` is the cluster-wide default.
+        """
+        return self._add(Edit(SET, resource_of(**what), key, _text(key, value)))
+
+    def reset_config(self, key: str, **what: object) -> Edit:
+        """Stage the removal of an override, so that the key falls back to what is below it."""
+        return self._add(Edit(DELETE, resource_of(**what), key))
+
+    def append_config(self, key: str, items: object, **what: object) -> Edit:
+        """Stage items, with commas between, to be added to a list."""
+        return self._add(Edit(APPEND, resource_of(**what), key, _text(key, items)))
+
+    def subtract_config(self, key: str, items: object, **what: object) -> Edit:
+        """Stage items, with commas between, to be taken out of a list."""
+        return self._add(Edit(SUBTRACT, resource_of(**what), key, _text(key, items)))
+
+    def set_configs(self, frame: object) -> None:
+        """Stage every row of a frame with CONFIGS' columns; a null value resets."""
+        table = pa.table(frame)
+        _require(table, ("resource_type", "resource_name", "key", "value"))
+        for row in table.to_pylist():
+            resource = Resource(row["resource_type"], row["resource_name"])
+            op = DELETE if row["value"] is None else SET
+            self._add(Edit(op, resource, row["key"], row["value"]))
+
+    def add(self, edits: Iterable[Edit]) -> list[Edit]:
+        """Stage edits that were read elsewhere, all of them."""
+        return [self._add(edit) for edit in edits]
+
+    def discard(self, rows: Iterable[int] | None = None) -> None:
+        """Forget the staged rows of these numbers (from 1), or all."""
+        kept = [] if rows is None else _without(list(self._edits.values()), set(rows))
+        self._edits = {edit.target: edit for edit in kept}
+        self.version += 1
+
+    def plan(self, reason: str | None = None, *, allow_unknown: Collection[str] = ()) -> Plan:
+        """What these wishes mean on the cluster as it is now, validated by the broker.
+
+        Raises
+        ------
+        UsageError
+            Nothing is staged.
+        Invalid
+            A key that neither Kafka nor the target knows; `allow_unknown` names those that are meant.
+        """
+        if not self._edits:
+            raise UsageError("nothing is staged", hint="Stage with set, remove, append, subtract or reset.")
+        return self._planner(list(self._edits.values()), reason, allow_unknown)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """PLAN's columns for what is staged; what only the cluster knows is null."""
+        from ..frames.to_pandas import frame_of
+
+        return frame_of(self.to_arrow())
+
+    def to_arrow(self) -> pa.Table:
+        """The same as Arrow."""
+        return schemas.table(schemas.PLAN, (_row(n, edit) for n, edit in enumerate(self._edits.values(), 1)))
+
+    def __len__(self) -> int:
+        return len(self._edits)
+
+    def __repr__(self) -> str:
+        from ..frames.render import text
+
+        return text(_brief(self.to_arrow()))
+
+    def _repr_html_(self) -> str:
+        from ..frames.render import document
+
+        return document(_brief(self.to_arrow()))
+
+    def _add(self, edit: Edit) -> Edit:
+        """The last wish for a target wins, keeps the earlier one's place, and says so."""
+        earlier = self._edits.get(edit.target)
+        if earlier is not None:
+            is_repeated = (earlier.op, earlier.value) == (edit.op, edit.value)
+            edit = earlier if is_repeated else _replacing(earlier, edit)
+        self._edits[edit.target] = edit
+        self.version += 1
+        return edit
+
+
+def _replacing(earlier: Edit, edit: Edit) -> Edit:
+    was = f"{earlier.op} {earlier.value}" if earlier.value is not None else earlier.op
+    return Edit(edit.op, edit.resource, edit.key, edit.value, f"replaces the earlier {was}")
+
+
+def _without(edits: list[Edit], rows: set[int]) -> list[Edit]:
+    if strange := rows - set(range(1, len(edits) + 1)):
+        raise UsageError(f"there is no staged row {min(strange)}", hint=f"There are {len(edits)}, from 1.")
+    return [edit for n, edit in enumerate(edits, 1) if n not in rows]
+
+
+def entity_of(**whom: Any) -> Entity:
+    """The one entity that `user=`, `client_id=`, `ip=` or `entity={…}` name; one left out is no part of it.
+
+    Raises
+    ------
+    UsageError
+        None of them, one that is None, an empty name, `kn.ANY`, or ip with another.
+    """
+    if set(whom) == {"entity"} and isinstance(whom["entity"], Entity):
+        return whom["entity"]
+    return Entity.of({kind: named(kind, name) for kind, name in given(whom).items()})
+
+
+def resource_of(**what: object) -> Resource:
+    """The one config resource that `topic=`, `broker=` … or `resource=` names."""
+    if len(what) != 1:
+        raise UsageError("a config belongs to exactly one resource", hint=f"One of {', '.join(WORDS)}.")
+    name, value = next(iter(what.items()))
+    return value if isinstance(value, Resource) else Resource.of(name.replace("_", "-"), value)
+
+
+def _entity_of_row(row: Mapping[str, Any]) -> Entity:
+    """The entity of a QUOTAS row: its text when it has one, else its level and names."""
+    if row.get("entity"):
+        return Entity.parse(row["entity"])
+    level = row.get("level") or ""
+    if level == OTHER or not level:
+        raise UsageError("a row of the frame has neither an entity nor a level")
+    return _from_level(level, row)
+
+
+def _from_level(level: str, row: Mapping[str, Any]) -> Entity:
+    if level in ("IP", "DEFAULT_IP"):
+        return Entity.of({"ip": row["ip"] if level == "IP" else DEFAULT})
+    found = next((known for known in LEVELS if known.name == level), None)
+    if found is None:
+        raise UsageError(f"{level} is no level")
+    parts = {"user": found.user, "client-id": found.client_id}
+    names = {"user": row.get("user"), "client-id": row.get("client_id")}
+    return Entity.of({k: DEFAULT if p == "default" else names[k] or "" for k, p in parts.items() if p})
+
+
+def _require(table: pa.Table, columns: Iterable[str]) -> None:
+    if missing := [name for name in columns if name not in table.column_names]:
+        raise UsageError(f"the frame lacks the column {missing[0]}")
+
+
+def _text(key: str, value: object) -> str:
+    if value is None:
+        raise UsageError(f"{key} is None", hint="To fall back to what is below, reset it.")
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list | tuple):
+        return ",".join(str(item) for item in value)
+    return str(value)
+
+
+def _row(number: int, edit: Edit) -> dict[str, object]:
+    return {
+        "row": number,
+        "kind": edit.kind,
+        "op": edit.op,
+        "resource": str(edit.resource),
+        "key": edit.key,
+        "wanted": edit.value,
+        "old_known": False,
+        "level": edit.resource.level if isinstance(edit.resource, Entity) else None,
+        "validated": "not possible",
+        "note": edit.note,
+    }
+
+
+def _brief(table: pa.Table) -> pa.Table:
+    return table.select(["row", "op", "resource", "key", "wanted", "note"])

@@ -1,0 +1,37 @@
+"""Two texts that Kafka reads as the same value.
+
+A broker stores a value as it was sent and describes it as it was read: ` 0100` is described as `100`,
+`compact, delete` as `compact,delete`, `TRUE` as `true`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal, InvalidOperation
+
+
+def same(one: str | None, other: str | None, kind: str | None) -> bool:
+    """Whether both are one value of Kafka's type `kind`; None is only the same as None."""
+    if one == other or one is None or other is None:
+        return one == other
+    read = _READERS.get(kind or "", str)
+    return read(one) == read(other)
+
+
+def _number(text: str) -> object:
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        return text
+
+
+def _items(text: str) -> list[str]:
+    return [item.strip() for item in text.split(",")]
+
+
+_READERS: dict[str, Callable[[str], object]] = {
+    **dict.fromkeys(("INT", "SHORT", "LONG", "DOUBLE"), _number),
+    "LIST": _items,
+    "BOOLEAN": lambda text: text.strip().lower(),
+    **dict.fromkeys(("STRING", "CLASS"), str.strip),
+}

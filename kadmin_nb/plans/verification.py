@@ -1,0 +1,137 @@
+"""Read-back: a change is verified when every broker of the cluster says so, fenced ones included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+from ..admin.ports import Broker, Kafka
+from ..errors import KadminError
+from ..model.changes import Change
+from ..model.resources import Resource
+from .picture import Observed, take
+from .texts import same
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.005, 0.5
+_NOBODY: Mapping[int, str] = {}
+
+
+@dataclass(slots=True)
+class Sighting:
+    """Which brokers were seen to hold a change, when the last of them was, and why others were not.
+
+    The sets are shared between changes: a plan has many, and their brokers are the same.
+    """
+
+    expected: frozenset[int]
+    seen: frozenset[int] = frozenset()
+    at: float | None = None
+    unreachable: Mapping[int, str] = field(default_factory=lambda: _NOBODY)
+
+    @property
+    def is_complete(self) -> bool:
+        return self.seen >= self.expected
+
+    def awaits(self, broker: int) -> bool:
+        """Whether this broker has yet to agree."""
+        return broker in self.expected and broker not in self.seen
+
+    def could_not(self, broker: int, why: str | None) -> None:
+        """Note why a broker could not be asked; None when it was, and answered with another value."""
+        others = {b: w for b, w in self.unreachable.items() if b != broker}
+        self.unreachable = others | {broker: why} if why else others or _NOBODY
+
+    def missing(self) -> str:
+        """Who does not agree, and why."""
+        brokers = sorted(self.expected - self.seen)
+        said = "; ".join(f"broker {b} {self.unreachable.get(b, 'answers with another value')}" for b in brokers)
+        return f"not seen on every broker: {said}"
+
+
+def verify(kafka: Kafka, changes: Sequence[Change], known: Iterable[Broker], timeout: float) -> dict[int, Sighting]:
+    """Ask every broker until it holds each change or the time is up. Rows by number; never raises.
+
+    `known` are the brokers before the change: one that has gone since is missing, not forgotten.
+    """
+    deadline, pause = kafka.monotonic() + timeout, FIRST_PAUSE
+    brokers = _brokers(kafka, list(known))
+    everyone = frozenset(b.id for b in brokers)
+    sightings = {c.row: Sighting(_expected(c, everyone)) for c in changes}
+    while True:
+        _ask_all(kafka, brokers, changes, sightings, deadline)
+        if all(s.is_complete for s in sightings.values()) or kafka.monotonic() >= deadline:
+            return sightings
+        kafka.sleep(pause)
+        pause = min(pause * 2, LONGEST_PAUSE)
+        if any(s.unreachable for s in sightings.values()):
+            brokers = _brokers(kafka, brokers)
+
+
+def _brokers(kafka: Kafka, known: list[Broker]) -> list[Broker]:
+    """The brokers as they are now; those that are known and gone count as fenced."""
+    try:
+        now = kafka.brokers()
+    except KadminError:
+        return known
+    return now + [replace(b, is_fenced=True) for b in known if b.id not in {n.id for n in now}]
+
+
+def _ask_all(
+    kafka: Kafka,
+    brokers: Sequence[Broker],
+    changes: Sequence[Change],
+    sightings: Mapping[int, Sighting],
+    deadline: float,
+) -> None:
+    """One round. A broker that does not answer uses up its share of the time and no other's."""
+    for turn, broker in enumerate(brokers):
+        share = max(0.2, (deadline - kafka.monotonic()) / (len(brokers) - turn))
+        _look(kafka, broker, [c for c in changes if sightings[c.row].awaits(broker.id)], sightings, share)
+
+
+def _expected(change: Change, everyone: frozenset[int]) -> frozenset[int]:
+    """The brokers that must agree: all of them, or the one that a broker resource belongs to."""
+    own = change.resource.broker if isinstance(change.resource, Resource) else None
+    return everyone if own is None else frozenset([own])
+
+
+@lru_cache
+def _and(brokers: frozenset[int], another: int) -> frozenset[int]:
+    return brokers | {another}
+
+
+def _look(
+    kafka: Kafka, broker: Broker, changes: Sequence[Change], sightings: Mapping[int, Sighting], within: float
+) -> None:
+    """Ask one broker for what it has not yet confirmed."""
+    if not changes:
+        return None
+    if broker.is_fenced:
+        return _note(changes, sightings, broker.id, "is fenced")
+    try:
+        picture = take(kafka, [c.target for c in changes], node=broker.id, within=within)
+    except KadminError as exc:
+        return _note(changes, sightings, broker.id, f"cannot be asked: {exc}")
+    now = kafka.monotonic()
+    for change in changes:
+        sighting = sightings[change.row]
+        if isinstance(change.resource, Resource) and change.resource in picture.errors:
+            sighting.could_not(broker.id, str(picture.errors[change.resource]))
+        elif holds(picture.of(change.target), change):
+            sighting.seen, sighting.at = _and(sighting.seen, broker.id), now
+        else:
+            sighting.could_not(broker.id, None)
+    return None
+
+
+def _note(changes: Sequence[Change], sightings: Mapping[int, Sighting], broker: int, why: str) -> None:
+    for change in changes:
+        sightings[change.row].could_not(broker, why)
+
+
+def holds(now: Observed, change: Change) -> bool:
+    """Whether what was read is what the change wanted. A sensitive value can only be seen to be set."""
+    if not now.is_known:
+        return change.after is not None
+    return same(now.value, change.after, now.type)
