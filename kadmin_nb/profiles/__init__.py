@@ -1,0 +1,12 @@
+"""Where connections come from: a Java `.properties` file, a profile in `kadmin-nb.toml`, or host:port.
+
+Everything is read in place and becomes one `Settings`; a secret is covered as soon as it is read, and no
+error repeats one. `docs/connections.md` is the reader's side of this.
+"""
+
+from __future__ import annotations
+
+from .targets import profile_names, settings_for
+from .toml import require_references
+
+__all__ = ["profile_names", "require_references", "settings_for"]

@@ -1,0 +1,127 @@
+"""The keys of Kafka's Java clients, 3.9 to 4.3: which we use, pass over, or refuse by name.
+
+Taken from AdminClientConfig, ProducerConfig and ConsumerConfig; `tests/connections` holds them against the jars.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from ..errors import KadminError, Unsupported, UsageError
+from ..model.quota_keys import nearest
+
+SECRET = frozenset({
+    "sasl.jaas.config", "ssl.key.password", "ssl.keystore.key", "ssl.keystore.password", "ssl.truststore.password",
+})  # fmt: skip
+
+USED = SECRET | {
+    "bootstrap.servers",
+    "client.id",
+    "sasl.mechanism",
+    "security.protocol",
+    "ssl.enabled.protocols",
+    "ssl.endpoint.identification.algorithm",
+    "ssl.keymanager.algorithm",
+    "ssl.keystore.certificate.chain",
+    "ssl.keystore.location",
+    "ssl.keystore.type",
+    "ssl.protocol",
+    "ssl.trustmanager.algorithm",
+    "ssl.truststore.certificates",
+    "ssl.truststore.location",
+    "ssl.truststore.type",
+}
+
+_PASSED_OVER = """
+    acks allow.auto.create.topics auto.commit.interval.ms auto.include.jmx.reporter auto.offset.reset batch.size
+    buffer.memory check.crcs client.dns.lookup client.rack compression.gzip.level compression.lz4.level
+    compression.type compression.zstd.level connections.max.idle.ms default.api.timeout.ms
+    default.list.key.serde.inner default.list.key.serde.type default.list.value.serde.inner
+    default.list.value.serde.type delivery.timeout.ms
+    enable.auto.commit enable.idempotence enable.metrics.push exclude.internal.topics fetch.max.bytes
+    fetch.max.wait.ms fetch.min.bytes group.id group.instance.id group.protocol group.remote.assignor
+    heartbeat.interval.ms isolation.level key.deserializer key.serializer linger.ms max.block.ms
+    max.in.flight.requests.per.connection max.partition.fetch.bytes max.poll.interval.ms max.poll.records
+    max.request.size metadata.max.age.ms metadata.max.idle.ms metadata.recovery.rebootstrap.trigger.ms
+    metadata.recovery.strategy metrics.num.samples metrics.recording.level metrics.sample.window.ms
+    partition.assignment.strategy partitioner.adaptive.partitioning.enable partitioner.availability.timeout.ms
+    partitioner.class partitioner.ignore.keys receive.buffer.bytes reconnect.backoff.max.ms reconnect.backoff.ms
+    request.timeout.ms retries retry.backoff.max.ms retry.backoff.ms sasl.kerberos.min.time.before.relogin
+    sasl.kerberos.service.name sasl.kerberos.ticket.renew.jitter sasl.kerberos.ticket.renew.window.factor
+    sasl.login.connect.timeout.ms sasl.login.read.timeout.ms sasl.login.refresh.buffer.seconds
+    sasl.login.refresh.min.period.seconds sasl.login.refresh.window.factor sasl.login.refresh.window.jitter
+    sasl.login.retry.backoff.max.ms sasl.login.retry.backoff.ms send.buffer.bytes session.timeout.ms
+    share.acknowledgement.mode share.acquire.mode socket.connection.setup.timeout.max.ms
+    socket.connection.setup.timeout.ms transaction.timeout.ms transaction.two.phase.commit.enable transactional.id
+    value.deserializer value.serializer
+"""
+IGNORED = frozenset(_PASSED_OVER.split())
+"""They change how a Java client waits, batches or counts, never whom it trusts or who it is."""
+
+_CLASS = "it makes a Java client load a class"
+_TLS = "it restricts TLS in a way that we cannot keep"
+REFUSED = {
+    "bootstrap.controllers": "we speak to brokers, not to controllers",
+    "config.providers": _CLASS,
+    "interceptor.classes": _CLASS,
+    "metric.reporters": _CLASS,
+    "sasl.client.callback.handler.class": _CLASS,
+    "sasl.kerberos.kinit.cmd": "it makes a Java client run a command",
+    "sasl.login.callback.handler.class": _CLASS,
+    "sasl.login.class": _CLASS,
+    "sasl.oauthbearer": "OAUTHBEARER is not supported, and its URLs make a client fetch what they name",
+    "security.providers": _CLASS,
+    "ssl.cipher.suites": _TLS,
+    "ssl.engine.factory.class": _CLASS,
+    "ssl.provider": _CLASS,
+    "ssl.secure.random.implementation": _TLS,
+}
+"""Each with what goes for it and for every key below it (`config.providers.x.class`): ignoring it would pretend."""
+
+LOGIN = 'A Java file has them in sasl.jaas.config, a profile as username and password = "env:NAME".'
+_ELSEWHERE = {
+    "enable.ssl.certificate.verification": "give ssl.truststore.location; checking cannot be switched off",
+    "password": LOGIN,
+    "sasl.mechanisms": "Java clients call it sasl.mechanism",
+    "sasl.password": LOGIN,
+    "sasl.username": LOGIN,
+    "user": LOGIN,
+    "username": LOGIN,
+    "ssl.ca.location": "Java clients call it ssl.truststore.location, with ssl.truststore.type=PEM",
+    "ssl.certificate.location": "Java clients take a PEM file of key and chain in ssl.keystore.location",
+    "ssl.key.location": "Java clients take a PEM file of key and chain in ssl.keystore.location",
+}  # fmt: skip
+"""librdkafka's words, which look like Java's."""
+
+
+def check(key: str, where: str, also: Iterable[str] = ()) -> None:
+    """Pass a key that is used or ignored, or one of `also`; `where` says in errors where it stands.
+
+    Raises
+    ------
+    Unsupported
+        A real key that matters and that we do not honour.
+    UsageError
+        No key of a Java client; the nearest word is given.
+    """
+    if reason := _reason(key):
+        raise Unsupported(f"{where}: {key} is refused: {reason}", hint=f"Take {key} out, or use another file.")
+    if key not in USED and key not in IGNORED and key not in also:
+        raise _unknown(key, where, also)
+
+
+def _reason(key: str) -> str | None:
+    return next((why for name, why in REFUSED.items() if key == name or key.startswith(f"{name}.")), None)
+
+
+def _unknown(key: str, where: str, also: Iterable[str]) -> KadminError:
+    close = nearest(key, sorted(USED | IGNORED | set(also))) if _LIKE_A_KEY.fullmatch(key) else None
+    hint = _ELSEWHERE.get(key) or (f"Did you mean {close}?" if close else "docs/connections.md lists the keys.")
+    shown = key if close or key in _ELSEWHERE or _DOTTED.fullmatch(key) else "what stands left of its first '='"
+    return UsageError(f"{where}: {shown} is no key of a Kafka client", hint=hint)
+
+
+_LIKE_A_KEY = re.compile(r"[A-Za-z0-9._-]{1,60}")
+_DOTTED = re.compile(r"(?=.{1,60}\Z)[a-z]+(\.[a-z]+)+")
+"""Anything else may be a torn line, of a private key say, and is not repeated."""

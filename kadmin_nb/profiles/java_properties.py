@@ -1,0 +1,65 @@
+"""A Java client's `.properties` file, read in place as Java reads it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..errors import UsageError
+from . import files, java_keys
+from .entries import Entries, covered
+
+LARGEST = 1 << 18
+"""Bytes. A chain of PEM certificates has ten thousand."""
+
+CONTINUED = 1_000
+"""Lines that end in a backslash. The time to join them grows with their square."""
+
+_WHAT = "a Java client properties file"
+_BOM = b"\xef\xbb\xbf"
+
+
+def read(path: Path) -> Entries:
+    """What the file says: Latin-1 with escapes as in Java, the last of equal keys wins, every key known.
+
+    Raises
+    ------
+    NotFound, UsageError, Unsupported
+        No file, not a properties file, an unknown key, a key that is refused.
+    """
+    values: dict[str, str] = {}
+    for line, key, value in _pairs(path):
+        java_keys.check(key, f"{path} line {line}")
+        values[key] = value
+    return Entries(covered(values), str(path))
+
+
+def _pairs(path: Path) -> Iterator[tuple[int, str, str]]:
+    """Line number, key and value, one after the other."""
+    import javaproperties  # with it comes an XML parser, which a connection to host:port need not wait for
+
+    line = 1
+    elements = javaproperties.parse(_text(path))
+    while True:
+        try:
+            element = next(elements, None)
+        except javaproperties.InvalidUEscapeError:
+            raise UsageError(f"{path}, at line {line} or below: \\u needs four hexadecimal digits") from None
+        if element is None:
+            return
+        if isinstance(element, javaproperties.KeyValue):
+            yield line, element.key, element.value
+        line += len(_LINE_END.findall(element.source))
+
+
+_LINE_END = re.compile(r"\r\n|\n|\r")
+
+
+def _text(path: Path) -> str:
+    content = files.read(path, _WHAT, LARGEST).removeprefix(_BOM)
+    if b"\0" in content:
+        raise UsageError(f"{path} is not text, so it cannot be {_WHAT}", hint="UTF-16 is not read: save it as UTF-8.")
+    if content.count(b"\\\n") + content.count(b"\\\r") > CONTINUED:
+        raise UsageError(f"{path} has more than {CONTINUED:,} continued lines, so it cannot be {_WHAT}")
+    return content.decode("latin-1")

@@ -1,0 +1,118 @@
+"""From what somebody typed to `Settings`: a file, a profile, or host:port, tried in that order."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from ..errors import KadminError, NotFound, UsageError
+from ..model.settings import Secret, Settings
+from . import java_client, java_keys, java_properties, references, toml
+from .entries import Entries
+
+_OVERRIDES = "properties"
+_EXAMPLE = "A broker is written host:port, localhost:9092 say."
+
+
+def settings_for(target: str | os.PathLike[str] | None = None, properties: Mapping[str, str] | None = None) -> Settings:
+    """The connection that `target` means, with `properties` on top.
+
+    Parameters
+    ----------
+    target
+        A path to a Java client `.properties` file, the name of a profile in `kadmin-nb.toml`, or
+        `host:port[,…]`. None: `$KADMIN_PROFILE`, else the only profile.
+    properties
+        Keys of a Java client. The secret ones may be references, `env:NAME` and the like.
+
+    Raises
+    ------
+    NotFound
+        Nothing of that name; a file, a profile's variable or keyring entry that is not there.
+    UsageError
+        An unknown key or a wrong value, with the nearest right one; several profiles and none chosen.
+    Unsupported
+        A key, mechanism, login module or store that is refused, by its name.
+
+    Examples
+    --------
+    >>> settings_for("localhost:9092").security_protocol
+    'PLAINTEXT'
+    """
+    try:
+        return _settings(None if target is None else os.path.expanduser(target), properties or {})
+    except KadminError as error:
+        raise error.with_traceback(None) from None  # the frames below hold secrets in their variables
+
+
+def _settings(target: str | None, properties: Mapping[str, str]) -> Settings:
+    given = _found(target)
+    return java_client.settings(given.under(_overrides(properties, given.source)))
+
+
+def profile_names() -> tuple[str, ...]:
+    """The profiles of the `kadmin-nb.toml` in use, as they stand there; none where there is no file.
+
+    Raises
+    ------
+    UsageError, NotFound
+        The file is malformed, or `$KADMIN_CONFIG` names none.
+    """
+    return tuple(toml.load().tables)
+
+
+def _found(target: str | None) -> Entries:
+    if target is None:
+        return _default()
+    if os.path.isfile(target):
+        return java_properties.read(Path(target))
+    profiles = toml.load() if toml.is_name(target) else toml.Profiles()
+    if target in profiles.tables:
+        return toml.profile(target, profiles)
+    if bootstrap := java_client.addresses(target):
+        return Entries({"bootstrap.servers": bootstrap}, "host:port")
+    raise _nothing_fits(target, profiles)
+
+
+def _default() -> Entries:
+    profiles = toml.load()
+    name = os.environ.get("KADMIN_PROFILE") or _only(profiles)
+    return toml.profile(name, profiles)
+
+
+def _only(profiles: toml.Profiles) -> str:
+    if len(profiles.tables) != 1:
+        raise UsageError(f"no cluster was named, and $KADMIN_PROFILE is not set: {profiles}",
+                         hint=f"Name a profile, a .properties file or host:port. {_EXAMPLE}")  # fmt: skip
+    return next(iter(profiles.tables))
+
+
+def _nothing_fits(target: str, profiles: toml.Profiles) -> KadminError:
+    if "@" in target or "://" in target:
+        return UsageError("the target is a URL, or holds a login: it is not repeated here", hint=_EXAMPLE)
+    if os.sep in target or target.endswith(".properties"):
+        return _no_file(target)
+    if ":" in target or "," in target:
+        return UsageError(f"{target!r} is no file, and no host:port[,host:port…]", hint=_EXAMPLE)
+    close = profiles.nearest(target)
+    hint = f"Did you mean the profile {close}?" if close else _EXAMPLE
+    return NotFound(f"{target!r} is no file, no profile ({profiles}) and no host:port", hint=hint)
+
+
+def _no_file(path: str) -> KadminError:
+    if os.path.exists(path):
+        return UsageError(f"{path} is not a file, so it cannot be a Java client properties file")
+    return NotFound(f"{path}, a Java client properties file, does not exist")
+
+
+def _overrides(properties: Mapping[str, str], source: str) -> Entries:
+    for key in properties:
+        java_keys.check(key, _OVERRIDES)
+    return Entries({key: _override(key, value) for key, value in properties.items()}, source)
+
+
+def _override(key: str, value: str) -> str | Secret:
+    if key not in java_keys.SECRET:
+        return str(value)
+    return references.resolve(value, Path.cwd()) if references.is_reference(value) else Secret(value)

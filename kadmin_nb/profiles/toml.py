@@ -1,0 +1,230 @@
+"""`kadmin-nb.toml`: named connections, with secrets by reference only."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..errors import KadminError, NotFound, UsageError
+from ..model.quota_keys import nearest
+from ..model.settings import Secret
+from . import files, java_keys, java_properties, references
+from .entries import Entries, Login
+
+NAME = "kadmin-nb.toml"
+_LARGEST = 1 << 20
+_OURS = ("bootstrap", "password", "properties", "username")
+_PATHS = ("ssl.keystore.location", "ssl.truststore.location")
+
+
+@dataclass(frozen=True, slots=True)
+class Profiles:
+    """The profiles of one file, as written there; `path` is None where there is no file."""
+
+    path: Path | None = None
+    tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def nearest(self, word: str) -> str | None:
+        """The profile that `word` probably meant."""
+        return nearest(word, tuple(self.tables))
+
+    def __str__(self) -> str:
+        if self.path is None:
+            return f"no {NAME} was found"
+        return f"{self.path} has {', '.join(self.tables) or 'none'}"
+
+
+def find() -> Path | None:
+    """The file in use: `$KADMIN_CONFIG`, else the nearest one from here upwards, else the user's own.
+
+    `KADMIN_CONFIG=/dev/null` says that there is none.
+
+    Raises
+    ------
+    UsageError
+        The nearest one belongs to somebody else, who would decide where our secrets go.
+    """
+    if named := os.environ.get("KADMIN_CONFIG"):
+        return None if named == os.devnull else Path(named).expanduser().absolute()
+    upwards = next((path for path in _upwards() if os.path.isfile(path)), None)
+    if upwards and upwards.stat().st_uid not in (0, os.geteuid()):
+        raise UsageError(f"{upwards} belongs to another user", hint="KADMIN_CONFIG=… names a file that you trust.")
+    own = _config_home() / "kadmin-nb" / NAME
+    return upwards or (own if os.path.isfile(own) else None)
+
+
+def _upwards() -> Iterator[Path]:
+    try:
+        here = Path.cwd()
+    except FileNotFoundError:  # somebody removed it under us
+        return iter(())
+    return (folder / NAME for folder in (here, *here.parents))
+
+
+def _config_home() -> Path:
+    """XDG says that a relative path is to be ignored."""
+    configured = Path(os.environ.get("XDG_CONFIG_HOME", ""))
+    return configured if configured.is_absolute() else Path(os.path.expanduser("~/.config"))
+
+
+def load() -> Profiles:
+    """The profiles of the file in use, unchecked but for their names.
+
+    Raises
+    ------
+    NotFound, UsageError
+        `$KADMIN_CONFIG` names no file; the file is not readable, not TOML, or holds something else.
+    """
+    path = find()
+    if path is None:
+        return Profiles()
+    document = _parsed(path)
+    for word in document.keys() - {"profiles"}:
+        raise UsageError(f"{path}: {word} is not known", hint="Connections stand under [profiles.NAME].")
+    tables = document.get("profiles", {})
+    if not isinstance(tables, dict) or not all(isinstance(table, dict) for table in tables.values()):
+        raise UsageError(f"{path}: profiles are tables, [profiles.NAME]")
+    _check_names(tables, path)
+    return Profiles(path, tables)
+
+
+def _parsed(path: Path) -> dict[str, Any]:
+    """The document. Where it is malformed only the place is told: tomllib's own words may quote it."""
+    try:
+        return tomllib.loads(files.read(path, f"the {NAME} in use", _LARGEST).decode("utf-8-sig"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        place = re.search(r"at line \d+, column \d+", str(error))
+        raise UsageError(f"{path} is not TOML{f', {place[0]}' if place else ''}") from None
+
+
+_PROFILE_NAME = re.compile(r"[A-Za-z0-9_.-]+")
+
+
+def is_name(word: str) -> bool:
+    """Whether a profile may be called that: unlike a path and unlike host:port."""
+    return _PROFILE_NAME.fullmatch(word) is not None
+
+
+def _check_names(names: Mapping[str, object], path: Path) -> None:
+    for name in names:
+        if not is_name(name):
+            raise UsageError(f"{path}: {name!r} is no name for a profile",
+                             hint="A name is letters, digits, '_', '-' and '.'.")  # fmt: skip
+
+
+def profile(name: str, profiles: Profiles) -> Entries:
+    """What profile `name` says, on top of the properties file that it may name.
+
+    Raises
+    ------
+    NotFound
+        No such profile; a file or a secret's variable that it names is not there.
+    UsageError
+        An unknown key, a literal secret, a user without password.
+    """
+    if profiles.path is None or name not in profiles.tables:
+        raise _no_profile(name, profiles)
+    return _Profile(name, profiles.path, _flat(profiles.tables[name])).entries()
+
+
+def _no_profile(name: str, profiles: Profiles) -> KadminError:
+    close = profiles.nearest(name)
+    return NotFound(f"there is no profile {name}: {profiles}", hint=f"Did you mean {close}?" if close else None)
+
+
+def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """A table with dotted keys, so that `ssl.truststore.type = "PEM"` may be written bare; `properties` may nest."""
+    flat: dict[str, Any] = {}
+    for word, value in table.items():
+        key = f"{prefix}{word}"
+        below = "" if key == "properties" else f"{key}."
+        flat |= _flat(value, below) if isinstance(value, dict) else {key: value}
+    return flat
+
+
+@dataclass(frozen=True, slots=True)
+class _Profile:
+    name: str
+    path: Path
+    given: Mapping[str, Any]
+
+    def entries(self) -> Entries:
+        self._check()
+        own = Entries(self._values(), self.where, self._login())
+        file = self.given.get("properties")
+        return java_properties.read(self._beside(self._text("properties"))).under(own) if file is not None else own
+
+    @property
+    def where(self) -> str:
+        return f"profile {self.name} in {self.path}"
+
+    def _check(self) -> None:
+        for key in self.given:
+            java_keys.check(key, self.where, _OURS)
+        for one, other in _ONCE:
+            if one in self.given and other in self.given:
+                raise UsageError(f"{self.where} has both {one} and {other}; one is enough")
+
+    def _values(self) -> dict[str, str | Secret]:
+        return {_JAVA.get(key, key): self._value(key) for key in self.given if key not in _APART}
+
+    def _value(self, key: str) -> str | Secret:
+        if key in java_keys.SECRET:
+            return self._secret(key)
+        text = self._text(key)
+        return str(self._beside(text)) if key in _PATHS else text
+
+    def _login(self) -> Login | None:
+        present = {"username", "password"} & self.given.keys()
+        if len(present) == 1:
+            raise UsageError(f"{self.where} has {present.pop()} alone; username and password go together")
+        return Login(self._text("username"), self._secret("password")) if present else None
+
+    def _secret(self, key: str) -> Secret:
+        reference = self._text(key)
+        _require_reference(key, reference, self.where)
+        return references.resolve(reference, self.path.parent)
+
+    def _text(self, key: str) -> str:
+        """A value as Java would have it; brokers may be a list."""
+        value = self.given[key]
+        if isinstance(value, bool):
+            return str(value).lower()
+        if isinstance(value, list) and key in _BROKERS and all(isinstance(item, str) for item in value):
+            return ",".join(value)
+        if not isinstance(value, str | int | float):
+            raise UsageError(f"{self.where}: {key} is a text")
+        return str(value)
+
+    def _beside(self, name: str) -> Path:
+        """A path in a profile is relative to the profile's file."""
+        return self.path.parent / Path(name).expanduser()
+
+
+_BROKERS = ("bootstrap", "bootstrap.servers")
+_JAVA = {"bootstrap": "bootstrap.servers"}
+_APART = ("password", "properties", "username")
+_ONCE = (_BROKERS, ("username", "sasl.jaas.config"))
+
+
+def require_references(properties: Mapping[str, str], where: str) -> None:
+    """Refuse secrets that stand where others read them: a command line, a notebook's parameters.
+
+    Raises
+    ------
+    UsageError
+        A secret key's value is not a reference; the value is not repeated.
+    """
+    for key in properties.keys() & java_keys.SECRET:
+        _require_reference(key, properties[key], where)
+
+
+def _require_reference(key: str, text: str, where: str) -> None:
+    if not references.is_reference(text):
+        raise UsageError(f"{where}: {key} is a literal secret, which is refused",
+                         hint=f"Write {key} = {references.FORMS}, where the secret is.")  # fmt: skip
