@@ -1,0 +1,58 @@
+"""`cluster.configs`: what is set, and where each value comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from ..admin.kafka import WireKafka
+from ..errors import UsageError
+from ..frames.answer import Answer
+from ..frames.stamps import stamped
+from ..model.resources import WORDS, Resource
+from ..model.words import ANY, DEFAULT, Pattern
+from .names import matches, selector
+
+
+class Configs:
+    """The configs of a cluster's resources (KIP-133)."""
+
+    def __init__(self, kafka: WireKafka) -> None:
+        self._kafka = kafka
+        self._all: dict[str, Callable[[], Iterable[str]]] = {
+            "topic": kafka.topics,
+            "broker": lambda: (str(b.id) for b in kafka.brokers()),
+            "broker-logger": lambda: (str(b.id) for b in kafka.brokers()),
+            "client-metrics": lambda: (r.name for r in kafka.configs.resources(["CLIENT_METRICS"])),
+            "group": lambda: (r.name for r in kafka.configs.resources(["GROUP"])),
+        }
+
+    def describe(self, *, keys: Sequence[str] | None = None, documentation: bool = False, **what: Any) -> Answer:
+        """CONFIGS of these resources, sorted; a resource that failed is one row with a null key and its error.
+
+        Parameters
+        ----------
+        topic, broker, broker_logger, client_metrics, group
+            A name, a list of names, `kn.ANY` or `kn.Pattern("orders-*")`; for `broker` also a number, and
+            `kn.DEFAULT` for the cluster-wide default. Several kinds may be asked for in one call.
+        keys
+            Only these config keys.
+        documentation
+            Also fetch Kafka's description of each key.
+        """
+        if not what:
+            raise UsageError("describe what?", hint=f"One of {', '.join(f'{w}=…' for w in WORDS)}.")
+        resources = [r for name, value in what.items() for r in self._resources(name.replace("_", "-"), value)]
+        table = self._kafka.configs.describe(resources, keys, documentation=documentation)
+        return Answer(stamped(table, self._kafka.id))
+
+    def _resources(self, word: str, value: object) -> list[Resource]:
+        if word not in WORDS:
+            raise UsageError(f"{word} is no config resource", hint=f"It is one of {', '.join(WORDS)}.")
+        if isinstance(value, int) and not isinstance(value, bool):
+            value = str(value)
+        chosen = selector(word, value)
+        if chosen is ANY or isinstance(chosen, Pattern):
+            return [Resource.of(word, name) for name in self._all[word]() if matches(chosen, name)]
+        names = (DEFAULT,) if chosen is DEFAULT else chosen
+        return [Resource.of(word, name) for name in names]  # type: ignore[union-attr]

@@ -1,0 +1,131 @@
+"""`cluster.quotas`: what is stored, and what it means for a client."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..admin.kafka import WireKafka
+from ..admin.ports import DEFAULT_MATCH, EXACT, SPECIFIED, Component
+from ..frames.answer import Answer
+from ..frames.stamps import stamped
+from ..model.entity import Entity, given
+from ..model.words import ANY, DEFAULT
+from .names import Selector, matches, selector
+
+if TYPE_CHECKING:
+    from .tree import TreeAnswer
+
+
+class Quotas:
+    """The client quotas of a cluster (KIP-546)."""
+
+    def __init__(self, kafka: WireKafka) -> None:
+        self._kafka = kafka
+
+    def describe(self, *, keys: Sequence[str] | None = None, strict: bool = False, **whom: Any) -> Answer:
+        """QUOTAS as stored, sorted by entity and key; one call.
+
+        Parameters
+        ----------
+        user, client_id, ip
+            A name, a list of names, `kn.DEFAULT`, `kn.ANY` (the default included) or `kn.Pattern("team-*")`.
+            What is left out is not asked about.
+        entity
+            KIP-546's open map, `{"user": "alice", "group": kn.DEFAULT}`.
+        keys
+            Only these quota keys.
+        strict
+            Only entities of exactly these parts.
+
+        Raises
+        ------
+        NotAuthorized
+            DESCRIBE_CONFIGS on the cluster is missing.
+        """
+        chosen = _chosen(whom)
+        table = self._kafka.quotas.describe([_component(kind, one) for kind, one in chosen.items()], strict=strict)
+        for kind, one in chosen.items():
+            table = _filtered(table, kind, one)
+        if keys is not None:
+            table = table.filter(pc.is_in(table["key"].cast(pa.string()), pa.array(list(keys), pa.string())))
+        return Answer(stamped(table, self._kafka.id))
+
+    def resolve(
+        self,
+        user: object = None,
+        client_id: object = "",
+        *,
+        pairs: object = None,
+        ip: object = None,
+        keys: Sequence[str] | None = None,
+        overridden: bool = False,
+        assume_default: bool = False,
+    ) -> Answer:
+        """EFFECTIVE: which quota binds each client, key by key, at which level, and who shares it.
+
+        Parameters
+        ----------
+        user, client_id
+            One client, or lists of names (every user with every client-id). A blank client-id escapes every
+            client-scoped level.
+        pairs
+            Instead: PAIRS as a list of (user, client_id), or as any Arrow, pandas or polars frame.
+        ip
+            Instead: an address or a list of them; the answer is EFFECTIVE_IP.
+        overridden
+            Also list the entries that lost, most specific first.
+        assume_default
+            Answer by Kafka's own rules although a custom callback decides; the answer's metadata says so.
+
+        Raises
+        ------
+        NotKnowable
+            A broker sets `client.quota.callback.class`.
+        """
+        from . import resolving
+
+        if ip is not None:
+            return resolving.of_ips(self._kafka, ip, user, pairs, assume_default)
+        clients = resolving.clients_of(user, client_id, pairs)
+        return resolving.of_clients(self._kafka, clients, keys, overridden, assume_default)
+
+    def tree(self, **whom: Any) -> TreeAnswer:
+        """TREE: the hierarchy with what masks what; it shows itself as a tree. Arguments as `describe`."""
+        from .tree import tree_of
+
+        return tree_of(self._kafka, _chosen(whom))
+
+
+_COLUMNS = {"user": "user", "client-id": "client_id", "ip": "ip"}
+
+
+def _chosen(whom: Mapping[str, Any]) -> dict[str, Selector]:
+    return {kind: selector(kind, value) for kind, value in given(whom).items()}
+
+
+def _component(kind: str, chosen: Selector) -> Component:
+    if chosen is DEFAULT or chosen == (DEFAULT,):
+        return Component(kind, DEFAULT_MATCH)
+    if isinstance(chosen, tuple) and len(chosen) == 1:
+        return Component(kind, EXACT, str(chosen[0]))
+    return Component(kind, SPECIFIED)
+
+
+def _filtered(table: pa.Table, kind: str, chosen: Selector) -> pa.Table:
+    """What the broker's filter cannot say: lists and patterns."""
+    if _component(kind, chosen).match != SPECIFIED or chosen is ANY:
+        return table
+    if kind in _COLUMNS:
+        names = table[_COLUMNS[kind]].to_pylist()
+    else:
+        names = [_name(text, kind) for text in table["entity"].to_pylist()]
+    return table.filter(pa.array([matches(chosen, name) for name in names], pa.bool_()))
+
+
+def _name(text: str, kind: str) -> str | None:
+    part = Entity.parse(text).get(kind)
+    return None if part is DEFAULT else str(part)

@@ -1,0 +1,143 @@
+"""Which quota binds a client, asked of a cluster: what to fetch, whether it can be known, and the reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..admin.kafka import WireKafka
+from ..admin.ports import DEFAULT_MATCH, EXACT, SPECIFIED, Component
+from ..admin.wire import PATIENCE
+from ..errors import NotKnowable, UsageError
+from ..frames import schemas
+from ..frames.answer import Answer
+from ..frames.stamps import stamped
+from ..model.quota_keys import USER_CLIENT_KEYS
+from ..model.resources import Resource
+from ..model.words import ANY, DEFAULT
+from ..resolution import kernel
+from ..resolution.ips import resolve_ip
+from ..resolution.rules import Effective, explain, stored_of
+
+CALLBACK = "client.quota.callback.class"
+FEW = 8
+"""Clients up to which filters are cheaper than describing everything."""
+
+
+class EffectiveAnswer(Answer):
+    """EFFECTIVE, and for a few clients the reasons in words."""
+
+    def __init__(self, table: pa.Table, explanation: tuple[Effective, ...] = ()) -> None:
+        super().__init__(table)
+        self.explanation = explanation
+
+    def __repr__(self) -> str:
+        return "\n".join([super().__repr__(), *map(str, self.explanation)])
+
+    def _repr_html_(self) -> str:
+        from ..frames.render import tree
+
+        return super()._repr_html_() + tree("\n".join(map(str, self.explanation)))
+
+
+def reasons(quotas: pa.Table, clients: pa.Table, keys: list[str]) -> tuple[Effective, ...]:
+    """Why each client is bound as it is, key by key."""
+    stored = stored_of(quotas.to_pylist())
+    named = ((row["user"], row["client_id"] or "") for row in clients.to_pylist())
+    return tuple(reason for user, client_id in named for reason in explain(stored, user, client_id, keys))
+
+
+def of_clients(
+    kafka: WireKafka, clients: pa.Table, keys: Sequence[str] | None, overridden: bool, assume_default: bool
+) -> EffectiveAnswer:
+    """EFFECTIVE for PAIRS; for a few of them only what could bind them is fetched, and the reasons are given."""
+    marks = _marks(kafka, assume_default)
+    few = clients.num_rows <= FEW
+    quotas = _quotas_of(kafka, clients) if few else kafka.quotas.describe()
+    table = stamped(kernel.resolve(quotas, clients, keys=keys, overridden=overridden), kafka.id, marks)
+    return EffectiveAnswer(table, reasons(quotas, clients, list(keys or USER_CLIENT_KEYS)) if few else ())
+
+
+def of_ips(kafka: WireKafka, ip: object, user: object, pairs: object, assume_default: bool) -> Answer:
+    """EFFECTIVE_IP for an address or a list of them."""
+    if user is not None or pairs is not None:
+        raise UsageError("ip quotas stand apart from user and client-id", hint="Ask for ip= alone.")
+    marks = _marks(kafka, assume_default)
+    ips = [ip] if isinstance(ip, str) else list(ip)  # type: ignore[call-overload]
+    quotas = kafka.quotas.describe([Component("ip", SPECIFIED)])
+    return Answer(stamped(resolve_ip(quotas, pa.table({"ip": pa.array(ips, pa.string())})), kafka.id, marks))
+
+
+def _quotas_of(kafka: WireKafka, clients: pa.Table) -> pa.Table:
+    """QUOTAS that could bind these few clients, asked for with filters; no entity comes twice."""
+    found = [kafka.quotas.describe(parts, strict=strict) for parts, strict in filters(clients)]
+    quotas = pa.concat_tables(found).unify_dictionaries()
+    asked = pc.is_in(quotas["client_id"], pc.unique(clients["client_id"]))
+    return quotas.filter(pc.or_(asked, pc.is_null(quotas["client_id"])))
+
+
+def _marks(kafka: WireKafka, assume_default: bool) -> dict[str, str]:
+    """What to say of the answer; refuses when a broker decides by a class of its own."""
+    brokers = [Resource("BROKER", str(b.id)) for b in kafka.brokers() if not b.is_fenced]
+    rows = [row for broker in brokers for row in _asked_for_callback(kafka, broker)]
+    custom = [row for row in rows if row["value"]]
+    unread = [row["resource_name"] for row in rows if row["error"]]
+    if custom and not assume_default:
+        raise NotKnowable(
+            f"broker {custom[0]['resource_name']} decides quotas by {CALLBACK}={custom[0]['value']}",
+            hint="No tool can predict it. assume_default=True (--assume-default) answers by Kafka's own rules.",
+        )
+    if custom:
+        return {"kadmin.assumed": "Kafka's own rules, although a custom callback decides"}
+    said = f"no custom callback on broker {', '.join(unread)}, which could not be asked"
+    return {"kadmin.assumed": said} if unread else {}
+
+
+def _asked_for_callback(kafka: WireKafka, broker: Resource) -> list[dict[str, Any]]:
+    """One broker's answer; a frozen one must not hold up the others'."""
+    found: list[dict[str, Any]] = kafka.configs.describe(
+        [broker], [CALLBACK], synonyms=False, timeout=PATIENCE
+    ).to_pylist()
+    return found
+
+
+def filters(clients: pa.Table) -> Iterator[tuple[list[Component], bool]]:
+    """The describes that find every entity that could bind these clients: components, and whether strict.
+
+    A broker walks all its entities for each describe, so few and coarse ones beat an exact one for each level:
+    all of a user, all of the default user, and each client-id alone.
+    """
+    users, client_ids = (sorted(set(clients[name].to_pylist()) - {"", None}) for name in ("user", "client_id"))
+    yield from (([Component("user", EXACT, user)], False) for user in users)
+    yield [Component("user", DEFAULT_MATCH)], False
+    yield from (([Component("client-id", EXACT, name)], True) for name in client_ids)
+    yield [Component("client-id", DEFAULT_MATCH)], True
+
+
+def clients_of(user: object, client_id: object, pairs: object) -> pa.Table:
+    """PAIRS from whichever way the clients were given."""
+    if pairs is None:
+        names = [(u, c) for u in _list("user", user) for c in _list("client_id", client_id)]
+    elif isinstance(pairs, list | tuple):
+        names = [tuple(pair) for pair in pairs]
+    else:
+        return _pairs_frame(pairs)
+    users, ids = zip(*names, strict=True) if names else ((), ())
+    return pa.table([pa.array(users, pa.string()), pa.array(ids, pa.string())], schema=schemas.PAIRS)
+
+
+def _pairs_frame(pairs: object) -> pa.Table:
+    if not hasattr(pairs, "__arrow_c_stream__"):
+        raise UsageError(f"pairs cannot be a {type(pairs).__name__}", hint="A list of (user, client_id), or a frame.")
+    return pa.table(pairs)
+
+
+def _list(kind: str, value: object) -> list[str]:
+    if value is None or value is ANY or value is DEFAULT:
+        raise UsageError(
+            f"{kind}={value} is no client", hint="resolve wants names: user=alice client-id=app, or --pairs."
+        )
+    return [value] if isinstance(value, str) else [str(v) for v in value]  # type: ignore[attr-defined]

@@ -1,0 +1,46 @@
+"""The frame of `tree`, which shows itself as one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..admin.kafka import WireKafka
+from ..frames.answer import Answer
+from ..frames.stamps import stamped
+from ..model.entity import Entity
+from ..model.words import DEFAULT
+from ..resolution.tree import render, tree
+from .names import Selector, matches
+
+
+class TreeAnswer(Answer):
+    """TREE: `entity`, `parent`, `level`, `key`, `value`, `shadowed_by`."""
+
+    def __repr__(self) -> str:
+        return render(self._table)
+
+    def _repr_html_(self) -> str:
+        from ..frames.render import tree
+
+        return tree(render(self._table))
+
+
+def tree_of(kafka: WireKafka, chosen: Mapping[str, Selector]) -> TreeAnswer:
+    """TREE of the whole hierarchy, or of the chosen branches of it."""
+    table = tree(kafka.quotas.describe())
+    return TreeAnswer(stamped(_branches(table, chosen) if chosen else table, kafka.id))
+
+
+def _branches(tree: pa.Table, chosen: Mapping[str, Selector]) -> pa.Table:
+    """The rows of a tree whose entities are among the chosen, with the parents that they hang on."""
+    rows = zip(tree["entity"].to_pylist(), tree["parent"].to_pylist(), strict=True)
+    kept = {name for row in rows if _is_chosen(Entity.parse(row[0]), chosen) for name in row}
+    return tree.filter(pc.is_in(tree["entity"], pa.array(list(kept), pa.string())))
+
+
+def _is_chosen(entity: Entity, chosen: Mapping[str, Selector]) -> bool:
+    parts = {kind: entity.get(kind) for kind in chosen}
+    return all(part and matches(chosen[kind], None if part is DEFAULT else str(part)) for kind, part in parts.items())
