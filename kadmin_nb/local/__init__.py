@@ -1,0 +1,31 @@
+"""A real Kafka on loopback, one to five nodes, from jars fetched once: the demo, the tutorial, the test bed.
+
+>>> from kadmin_nb import local
+>>> with local.start() as kafka:      # doctest: +SKIP
+...     cluster = kafka.connect()
+"""
+
+from kadmin_nb.local.jars import find_jars
+from kadmin_nb.local.java import Java, find_java, spark_java_home
+from kadmin_nb.local.kafka import LocalKafka, LocalStatus, find, launch, logs, start, status, stop
+from kadmin_nb.local.node import Node
+from kadmin_nb.local.properties import TlsFiles
+from kadmin_nb.local.seed import seed
+
+__all__ = [
+    "Java",
+    "LocalKafka",
+    "LocalStatus",
+    "Node",
+    "TlsFiles",
+    "find",
+    "find_jars",
+    "find_java",
+    "launch",
+    "logs",
+    "seed",
+    "spark_java_home",
+    "start",
+    "status",
+    "stop",
+]

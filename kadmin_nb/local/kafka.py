@@ -1,0 +1,397 @@
+"""A real Kafka on loopback: start it, find it, look at it, stop it."""
+
+from __future__ import annotations
+
+import base64
+import os
+import secrets
+import socket
+import subprocess
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from kadmin_nb.errors import NotFound, UsageError
+from kadmin_nb.local import log4j, runs
+from kadmin_nb.local.archive import archive_flags
+from kadmin_nb.local.jars import Distribution, Progress, find_jars
+from kadmin_nb.local.java import Java, find_java
+from kadmin_nb.local.node import Node, log_tail, wait_for
+from kadmin_nb.local.properties import (
+    ADMIN,
+    Recipe,
+    TlsFiles,
+    client_properties,
+    dump,
+    login,
+    server_properties,
+)
+from kadmin_nb.local.runs import Run
+from kadmin_nb.local.watchdog import release, watch
+
+if TYPE_CHECKING:
+    from kadmin_nb.cluster import Cluster
+
+__all__ = ["LocalKafka", "LocalStatus", "find", "launch", "logs", "start", "status", "stop"]
+
+ATTEMPTS = 4
+"""How often new ports are drawn, when another process takes one between the draw and the bind."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalStatus:
+    """One local cluster. `alive` of `nodes` run; `pids` has one entry a node, None where it does not run."""
+
+    name: str
+    state: str
+    bootstrap: str
+    version: str
+    nodes: int
+    alive: int
+    secure: bool
+    outlives: bool
+    started_at: datetime
+    pids: tuple[int | None, ...]
+    folder: Path
+
+
+class LocalKafka:
+    """A running local cluster. As a context manager it stops at the end, if it was started with `start`."""
+
+    def __init__(self, folder: Path, run: Run, watchdog: subprocess.Popen[bytes] | None = None) -> None:
+        self.folder = folder
+        self._run = run
+        self._watchdog = watchdog
+        self.nodes = tuple(Node(i, folder / f"node-{i}", run) for i in range(1, len(run.ports) + 1))
+
+    def __repr__(self) -> str:
+        return f"<LocalKafka {self.name!r} {self.version} at {self.bootstrap}>"
+
+    def __enter__(self) -> LocalKafka:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._watchdog:
+            self.stop()
+
+    @property
+    def name(self) -> str:
+        return self._run.name
+
+    @property
+    def version(self) -> str:
+        """Kafka's version."""
+        return self._run.version
+
+    @property
+    def secure(self) -> bool:
+        return self._run.secure
+
+    @property
+    def cluster_id(self) -> str:
+        return self._run.cluster_id
+
+    @property
+    def bootstrap(self) -> str:
+        """`host:port` of every node's first listener, with commas."""
+        return self.address(next(iter(self._run.ports[0])))
+
+    def address(self, listener: str) -> str:
+        """`host:port` of every node's `PLAINTEXT`, `SSL`, `SASL_PLAINTEXT` or `SASL_SSL` listener."""
+        return ",".join(f"127.0.0.1:{ports[listener]}" for ports in self._run.ports)
+
+    @property
+    def client_properties(self) -> Path:
+        """A Java client properties file (0600) that connects, as admin where there are logins."""
+        return self._user_file(ADMIN)
+
+    def user_properties(self, user: str) -> Path:
+        """The same for another user.
+
+        Raises
+        ------
+        NotFound
+            The user was neither named at the start nor given to `remember_login`.
+        """
+        file = self._user_file(user)
+        if not file.exists():
+            raise NotFound(f"no login of user {user!r} is kept for the local Kafka {self.name!r}",
+                           hint="start(secure=True, users=[…]) makes PLAIN users")  # fmt: skip
+        return file
+
+    def remember_login(self, user: str, password: str, mechanism: str = "SCRAM-SHA-512") -> Path:
+        """Keep the login of a user that was created elsewhere, for `user_properties` and `connect`."""
+        file = self._user_file(user)
+        _write_private(file, client_properties(self.bootstrap, login(user, password, mechanism)))
+        return file
+
+    def connect(self, user: str | None = None) -> Cluster:
+        """A connection as admin, or as a user whose login is kept."""
+        from kadmin_nb.cluster import connect
+
+        return connect(str(self.user_properties(user or ADMIN)))
+
+    def stop(self) -> None:
+        """End every node at once and remove the data. A second call does nothing."""
+        runs.end(self.folder, self._run.run_id)
+        if self._watchdog:
+            release(self._watchdog)
+
+    def _user_file(self, user: str) -> Path:
+        return self.folder / "users" / f"{quote(user, safe=' ')}.properties"
+
+
+def start(
+    nodes: int = 1, secure: bool = False, version: str | None = None, *, name: str | None = None,
+    users: Iterable[str] = (), tls: TlsFiles | None = None, extra: Mapping[str, str] | None = None,
+    plugins: Iterable[Path] = (), heap: str = "256m", timeout: float = 90.0, progress: Progress | None = None,
+) -> LocalKafka:  # fmt: skip
+    """A Kafka that dies with this Python process, however the process ends, or at `stop()`.
+
+    Parameters
+    ----------
+    nodes
+        1 to 5, each broker and controller.
+    secure
+        SASL (PLAIN and SCRAM) and the standard authorizer; `admin` is the super user, with a random password.
+    version
+        Kafka's: "4.3.1" unless said, or "3.9.2".
+    name
+        What `status` and `logs` call it; one of its own unless said.
+    users
+        PLAIN users that may log in and have no rights, with random passwords; `connect(user)` logs them in.
+    tls
+        PEM files of a further listener, `SSL` (`SASL_SSL` when secure); `address` gives its ports.
+    extra
+        Server properties that win over the recipe's.
+    plugins
+        Jars or folders of classes for the brokers' class path: a policy, a quota callback.
+    heap
+        Each JVM's `-Xmx`.
+    timeout
+        Seconds that the nodes may take to format, and again to take clients.
+    progress
+        Called with a line of text where something takes long: the download, the first start.
+
+    Raises
+    ------
+    UsageError
+        The name is taken, or an argument makes no sense.
+    ConnectionFailed
+        A node did not come up: everything is stopped, the message has its log's last lines.
+    Unsupported, NotFound, Invalid
+        As `find_java` and `find_jars`.
+    """
+    own = f"python-{os.getpid()}-{secrets.token_hex(3)}"
+    recipe = _recipe(nodes, secure, users, tls, extra)
+    order = _Order(name or own, False, recipe, heap, timeout, unique=not name, plugins=tuple(plugins))
+    return _start(order, version, progress)
+
+
+def launch(
+    name: str = "default", nodes: int = 1, secure: bool = False, version: str | None = None, *,
+    users: Iterable[str] = (), tls: TlsFiles | None = None, extra: Mapping[str, str] | None = None,
+    plugins: Iterable[Path] = (), heap: str = "256m", timeout: float = 90.0, progress: Progress | None = None,
+) -> LocalKafka:  # fmt: skip
+    """As `start`, but the Kafka outlives this process, until `stop(name)`."""
+    recipe = _recipe(nodes, secure, users, tls, extra)
+    order = _Order(name, True, recipe, heap, timeout, plugins=tuple(plugins))
+    return _start(order, version, progress)
+
+
+def find(name: str = "default") -> LocalKafka:
+    """The local Kafka of this name, whoever started it.
+
+    Raises
+    ------
+    NotFound
+        There is none; the hint lists those there are.
+    """
+    return LocalKafka(*runs.known(name))
+
+
+def stop(name: str = "default") -> None:
+    """End a local Kafka and remove its data.
+
+    Raises
+    ------
+    NotFound
+        There is none of this name.
+    """
+    find(name).stop()
+
+
+def status() -> list[LocalStatus]:
+    """Every local Kafka by name; `state`: `running`, `degraded` (some nodes), `dead` (none, logs kept)."""
+    return [_status(folder, run) for folder, run in runs.all_runs()]
+
+
+def logs(name: str = "default", node: int = 1, lines: int = 50) -> str:
+    """The last lines of a node's log, also of one that did not come up.
+
+    Raises
+    ------
+    NotFound
+        No local Kafka of this name, or no such node.
+    """
+    folder, run = runs.known(name)
+    if not 1 <= node <= len(run.ports):
+        raise NotFound(f"the local Kafka {name!r} has no node {node}", hint=f"it has 1 to {len(run.ports)}")
+    return "\n".join(log_tail(folder / f"node-{node}", lines))
+
+
+def _status(folder: Path, run: Run) -> LocalStatus:
+    kafka = LocalKafka(folder, run)
+    pids = tuple(node.pid for node in kafka.nodes)
+    alive = sum(pid is not None for pid in pids)
+    state = "dead" if alive == 0 else "running" if alive == len(pids) else "degraded"
+    return LocalStatus(
+        name=run.name, state=state, bootstrap=kafka.bootstrap, version=run.version, nodes=len(pids),
+        alive=alive, secure=run.secure, outlives=run.outlives,
+        started_at=datetime.fromisoformat(run.started_at), pids=pids, folder=folder,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """What is to be started."""
+
+    name: str
+    outlives: bool
+    recipe: Recipe
+    heap: str
+    timeout: float
+    node_flags: tuple[str, ...] = ()
+    unique: bool = False
+    plugins: tuple[Path, ...] = ()
+
+
+def _recipe(
+    nodes: int, secure: bool, users: Iterable[str], tls: TlsFiles | None, extra: Mapping[str, str] | None
+) -> Recipe:
+    users = list(users)
+    if not 1 <= nodes <= 5:
+        raise UsageError(f"a local Kafka has 1 to 5 nodes, not {nodes}")
+    if users and not secure:
+        raise UsageError("users need a secure local Kafka", hint="secure=True")
+    passwords = {user: secrets.token_urlsafe(24) for user in (ADMIN, *users)} if secure else None
+    return Recipe(nodes=nodes, passwords=passwords, tls=tls, extra=extra)
+
+
+def _start(order: _Order, version: str | None, progress: Progress | None) -> LocalKafka:
+    runs.run_folder(order.name)  # a bad name is said before a download
+    tell = progress or _silent
+    java, jars = find_java(), find_jars(version, progress=progress)
+    flags = archive_flags(jars, java, lambda flags: _train(flags, java, jars), tell)
+    tell(f"starting Kafka {jars.version}: {order.recipe.nodes} node{'s' * (order.recipe.nodes > 1)}")
+    return _claim_and_start(order, java, jars, flags)
+
+
+def _train(flags: Sequence[str], java: Java, jars: Distribution) -> None:
+    order = _Order(f"archive-{secrets.token_hex(4)}", False, Recipe(), "256m", 60.0, tuple(flags), unique=True)
+    with _claim_and_start(order, java, jars, ()) as kafka:
+        kafka.nodes[0].stop()
+
+
+def _claim_and_start(order: _Order, java: Java, jars: Distribution, flags: Sequence[str]) -> LocalKafka:
+    run_id = secrets.token_hex(8)
+    with runs.claim(order.name, unique=order.unique) as folder:
+        dog = None if order.outlives else watch(folder, run_id)
+        for attempts_left in range(ATTEMPTS - 1, -1, -1):
+            kafka = LocalKafka(folder, _run(order, run_id, java, jars, flags), dog)
+            try:
+                return _bring_up(kafka, order)
+            except BaseException:
+                runs.kill_nodes(folder)
+                if attempts_left and _a_port_was_taken(kafka):
+                    runs.remove_nodes(folder)
+                    continue
+                if dog:
+                    kafka.stop()
+                raise
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _bring_up(kafka: LocalKafka, order: _Order) -> LocalKafka:
+    kafka._run.save(kafka.folder)
+    _write_files(kafka, order.recipe)
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda node: node.format(order.timeout), kafka.nodes))
+    wait_for({node: node.spawn() for node in kafka.nodes}, order.timeout)
+    return kafka
+
+
+def _write_files(kafka: LocalKafka, recipe: Recipe) -> None:
+    passwords = recipe.passwords or {}
+    _write_private(kafka.client_properties, client_properties(kafka.bootstrap))
+    for user, password in passwords.items():
+        kafka.remember_login(user, password, "PLAIN")
+    for node in kafka.nodes:
+        node.folder.mkdir(mode=0o700)
+        log4j.write_configs(node.folder)
+        properties = server_properties(recipe, node.id, node.run.ports)
+        _write_private(node.folder / "server.properties", properties)
+
+
+def _write_private(file: Path, properties: Mapping[str, str]) -> None:
+    """Readable by its owner only, from the first byte on."""
+    file.parent.mkdir(mode=0o700, exist_ok=True)
+    file.unlink(missing_ok=True)
+    with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as out:
+        out.write(dump(properties))
+
+
+def _a_port_was_taken(kafka: LocalKafka) -> bool:
+    return any("Address already in use" in line for node in kafka.nodes for line in log_tail(node.folder, 2000))
+
+
+def _run(order: _Order, run_id: str, java: Java, jars: Distribution, flags: Sequence[str]) -> Run:
+    native = ["--enable-native-access=ALL-UNNAMED"] if java.major >= 22 else []
+    memory = [f"-Xmx{order.heap}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+    names = [listener.name for listener in order.recipe.listeners]
+    free = iter(_free_ports(order.recipe.nodes * len(names)))
+    return Run(
+        name=order.name, run_id=run_id, cluster_id=_cluster_id(), version=jars.version,
+        secure=order.recipe.secure, outlives=order.outlives, started_at=datetime.now(UTC).isoformat(),
+        command=(str(java.command), *memory, "-Djava.awt.headless=true", *native, *flags,
+                 *log4j.log_flags(log4j2=jars.logs_with_log4j2)),
+        node_flags=order.node_flags, classpath=os.pathsep.join([jars.classpath, *map(str, order.plugins)]),
+        ports=tuple({name: next(free) for name in names} for _ in range(order.recipe.nodes)),
+    )  # fmt: skip
+
+
+def _free_ports(count: int) -> list[int]:
+    """Ports below those that systems give to outgoing connections: a restarted node finds its own free."""
+    free: list[int] = []
+    while len(free) < count:
+        port = 20_000 + secrets.randbelow(12_000)
+        if port not in free and _is_free(port):
+            free.append(port)
+    return free
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def _cluster_id() -> str:
+    """A random id as Kafka writes them, without a leading `-`, which its tools take for an option."""
+    while (drawn := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
+        pass
+    return drawn
+
+
+def _silent(_: str) -> None:
+    pass

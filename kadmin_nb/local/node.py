@@ -1,0 +1,207 @@
+"""One node of a local cluster: a JVM in its own folder, signalled by its process id."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from kadmin_nb.errors import ConnectionFailed, TimedOut
+from kadmin_nb.local import process
+from kadmin_nb.local.properties import CONTROLLER
+from kadmin_nb.local.runs import Run
+
+__all__ = ["Node", "log_tail", "wait_for"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Node:
+    """A node by its id, its folder, and the run it belongs to."""
+
+    id: int
+    folder: Path
+    run: Run
+
+    @property
+    def ports(self) -> dict[str, int]:
+        """Listener name to port on 127.0.0.1."""
+        return self.run.ports[self.id - 1]
+
+    @property
+    def port(self) -> int:
+        """The port of the first listener, the one that clients use."""
+        return next(iter(self.ports.values()))
+
+    @property
+    def pid(self) -> int | None:
+        """The id of the node's process, None when it does not run."""
+        return process.living(self._pid_file)
+
+    @property
+    def log_path(self) -> Path:
+        return self.folder / "server.log"
+
+    def format(self, timeout: float) -> None:
+        """Write the empty metadata log that a node starts from (0.5 to 1 s).
+
+        Raises
+        ------
+        ConnectionFailed
+            Kafka's own last words, when it refuses the properties.
+        """
+        words = [
+            "kafka.tools.StorageTool",
+            "format",
+            f"--cluster-id={self.run.cluster_id}",
+            "-c",
+            "server.properties",
+        ]
+        try:
+            done = subprocess.run([*self.run.command, *words], cwd=self.folder, env=self._env, text=True,
+                                  errors="replace", capture_output=True, timeout=timeout,
+                                  stdin=subprocess.DEVNULL)  # fmt: skip
+        except subprocess.TimeoutExpired:
+            raise self._not_up(f"was not formatted within {timeout:.0f} s") from None
+        if done.returncode:
+            (self.folder / "console.log").write_text(done.stdout + done.stderr)
+            raise self._not_up("could not be formatted")
+
+    def start(self, timeout: float = 60.0) -> None:
+        """Start the node and wait until it takes clients.
+
+        Raises
+        ------
+        ConnectionFailed
+            It does not come up in time; with the last lines of its log.
+        """
+        wait_for({self: self.spawn()}, timeout)
+
+    def spawn(self) -> int:
+        """Start the node's process, unless it runs, and return at once, with where its log goes on."""
+        goes_on = self.log_path.stat().st_size if self.log_path.exists() else 0
+        if self.pid is None:
+            words = [
+                *self.run.node_flags,
+                f"-Dkadmin.local={self._token}",
+                "kafka.Kafka",
+                "server.properties",
+            ]
+            process.spawn(self.folder, self._token, [*self.run.command, *words], self._env)
+        return goes_on
+
+    def takes_clients(self, since: int = 0) -> bool:
+        """Every clients' port accepts, and the log says, after byte `since`, that the node has started.
+
+        A node opens its ports when the controller has let it in. The log tells that they are its own: another
+        process may have been quicker to take one.
+        """
+        ports = (port for listener, port in self.ports.items() if listener != CONTROLLER)
+        return all(map(_accepts, ports)) and "Kafka Server started" in _text(self.log_path, since)
+
+    def stop(self, timeout: float = 60.0) -> None:
+        """End the node politely (SIGTERM) and wait: 0.5 s, or 5 s where the quorum is lost."""
+        process.send(self._pid_file, signal.SIGTERM)
+        process.send(self._pid_file, signal.SIGCONT)
+        self._wait_gone(timeout)
+
+    def kill(self) -> None:
+        """End the node at once (SIGKILL), as a power cut would."""
+        process.send(self._pid_file, signal.SIGKILL)
+        self._wait_gone(10.0)
+
+    def pause(self) -> None:
+        """Freeze the node (SIGSTOP): its connections stay open and nothing answers."""
+        process.send(self._pid_file, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let a frozen node go on."""
+        process.send(self._pid_file, signal.SIGCONT)
+
+    def restart(self, timeout: float = 60.0) -> None:
+        """Stop the node if it runs and start it again, with its data, on the same ports."""
+        self.stop(timeout)
+        self.start(timeout)
+
+    def _wait_gone(self, timeout: float) -> None:
+        if not process.wait_until_dead([self._pid_file], timeout):
+            raise TimedOut(f"node {self.id} of {self.run.name!r} did not end within {timeout:.0f} s",
+                           hint=f"its log: {self.log_path}")  # fmt: skip
+        process.forget(self._pid_file)
+
+    @property
+    def _pid_file(self) -> Path:
+        return self.folder / "pid"
+
+    @property
+    def _token(self) -> str:
+        return f"{self.run.run_id}-{self.id}"
+
+    @property
+    def _env(self) -> dict[str, str]:
+        """Ours, without what would reach into every JVM behind the recipe's back."""
+        ours = {
+            k: v for k, v in os.environ.items() if k not in ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS")
+        }
+        return {**ours, "CLASSPATH": self.run.classpath}
+
+    def _not_up(self, what: str) -> ConnectionFailed:
+        tail = log_tail(self.folder, 1000)
+        telling = [line for line in tail if line[:1].strip()][-4:]  # neither stack frames nor dumps of settings
+        said = " | ".join(telling) or "(empty)"
+        error = ConnectionFailed(
+            f"node {self.id} of the local Kafka {self.run.name!r} {what}; its log ends: {said}",
+            hint="a start that needs more time takes timeout=; more memory, heap=",
+        )
+        error.add_note("\n".join(tail[-40:]))
+        return error
+
+
+def wait_for(spawned: Mapping[Node, int], timeout: float) -> None:
+    """Wait until every node takes clients; `spawned` says for each where its log goes on.
+
+    Raises
+    ------
+    ConnectionFailed
+        One ended, or `timeout` seconds did; with the last lines of its log.
+    """
+    waiting, end = list(spawned), time.monotonic() + timeout
+    while waiting := [node for node in waiting if not node.takes_clients(spawned[node])]:
+        if dead := next((node for node in waiting if node.pid is None), None):
+            raise dead._not_up("ended while starting")
+        if time.monotonic() > end:
+            raise waiting[0]._not_up(f"took no clients within {timeout:.0f} s")
+        time.sleep(0.05)
+
+
+def log_tail(folder: Path, lines: int) -> list[str]:
+    """The last lines of a node's log, then of what its JVM said outside the log."""
+    said = [*_lines(folder / "server.log"), *_lines(folder / "console.log")]
+    return said[-lines:] if lines > 0 else []
+
+
+def _lines(file: Path) -> list[str]:
+    """The last megabyte's lines; a log may be ten."""
+    return _text(file, max(0, file.stat().st_size - 1_000_000) if file.exists() else 0).splitlines()
+
+
+def _text(file: Path, since: int) -> str:
+    """What a file holds after a byte, or all of it where it has become shorter."""
+    try:
+        with file.open("rb") as log:
+            log.seek(since if since <= file.stat().st_size else 0)
+            return log.read().decode(errors="replace")
+    except FileNotFoundError:
+        return ""
+
+
+def _accepts(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1.0).close()
+    except OSError:
+        return False
+    return True

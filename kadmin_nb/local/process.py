@@ -1,0 +1,105 @@
+"""Processes that are ours: started detached, found again by a token on their command line.
+
+A process id alone may by now belong to somebody else. Each process we start carries a token that no other
+has, and is only signalled while the process behind the id still shows that token. (A start time would say the
+same, but is read differently on every system.)
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+__all__ = ["ENDED", "forget", "kill", "living", "remember", "send", "spawn", "wait_until_dead"]
+
+ENDED = "ended"
+"""A file of this name in a run's folder says: what starts from now on must die at once."""
+
+_SHIM = f"""
+"$@" </dev/null >>console.log 2>&1 &
+echo "$! $0" >pid && [ ! -e ../{ENDED} ] || kill -9 $!
+"""
+
+
+def spawn(folder: Path, token: str, command: Sequence[str], env: Mapping[str, str]) -> None:
+    """Start a command detached, in `folder`, its output to `console.log`, its id and token to `pid`.
+
+    `token` must be part of the command. The shell between us writes the id and then looks for the mark that
+    the run has ended; whoever ends a run writes the mark and then reads the ids. So no process is missed,
+    even when we are killed half-way.
+    """
+    subprocess.run(["/bin/sh", "-c", _SHIM, token, *command], cwd=folder, env=dict(env), check=True,
+                   start_new_session=True, stdin=subprocess.DEVNULL)  # fmt: skip
+
+
+def remember(file: Path, pid: int, token: str) -> None:
+    file.write_text(f"{pid} {token}\n")
+
+
+def forget(file: Path) -> None:
+    file.unlink(missing_ok=True)
+
+
+def living(file: Path) -> int | None:
+    """The process id in a pid file, if that very process is still alive."""
+    try:
+        pid, token = file.read_text().split()
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return None
+    return int(pid) if token in _command_line(int(pid)) else None
+
+
+def send(file: Path, number: signal.Signals) -> bool:
+    """Signal the process in a pid file; False when it is gone."""
+    pid = living(file)
+    if pid is None:
+        return False
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def wait_until_dead(files: Sequence[Path], seconds: float) -> bool:
+    """Wait for every process in the pid files to be gone; False when one still lives after `seconds`."""
+    end = time.monotonic() + seconds
+    while any(living(file) for file in files):
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def kill(files: Sequence[Path], seconds: float = 10.0) -> bool:
+    """Kill every process in the pid files and wait; False when one still lives after `seconds`."""
+    for file in files:
+        send(file, signal.SIGKILL)
+    return wait_until_dead(files, seconds)
+
+
+def _command_line(pid: int) -> str:
+    """The words a process was started with; empty when there is none, or only its exit status is left."""
+    if sys.platform == "linux":
+        return _proc_command_line(pid)
+    return subprocess.run(["ps", "-ww", "-o", "command=", "-p", str(pid)], capture_output=True, text=True,
+                          errors="replace").stdout  # fmt: skip
+
+
+def _proc_command_line(pid: int) -> str:
+    """A process that is just becoming another program (exec) has no words for a moment: ask again."""
+    try:
+        for _ in range(100):
+            if words := Path(f"/proc/{pid}/cmdline").read_bytes():
+                return words.decode(errors="replace")
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX":
+                break
+            time.sleep(0.002)
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        pass
+    return ""

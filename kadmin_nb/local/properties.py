@@ -1,0 +1,190 @@
+"""What a node and its clients are told: KRaft server properties and Java client properties, as data."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kadmin_nb.errors import UsageError
+
+__all__ = ["Listener", "Recipe", "TlsFiles", "client_properties", "dump", "login", "server_properties"]
+
+ADMIN = "admin"
+CONTROLLER = "CONTROLLER"
+PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
+SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """A listener's name and its security protocol; every node has a port for each."""
+
+    name: str
+    protocol: str
+
+
+@dataclass(frozen=True, slots=True)
+class TlsFiles:
+    """PEM files of a node's TLS listener.
+
+    `certificate` is the chain, the node's own first; `key` an unencrypted PKCS#8 key; `ca` what client
+    certificates must be signed by, where clients have to show one.
+    """
+
+    certificate: Path
+    key: Path
+    ca: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What a cluster should be like, before ports are chosen.
+
+    `passwords` has one entry a PLAIN user, the admin among them, and is empty on a cluster without logins.
+    `extra` are server properties that win over the recipe's own.
+    """
+
+    nodes: int = 1
+    passwords: Mapping[str, str] | None = None
+    tls: TlsFiles | None = None
+    extra: Mapping[str, str] | None = None
+
+    @property
+    def secure(self) -> bool:
+        return bool(self.passwords)
+
+    @property
+    def listeners(self) -> tuple[Listener, ...]:
+        """The clients' listeners, the brokers' own first, and the controller's last."""
+        sasl = "SASL_" if self.secure else ""
+        plaintext = Listener(f"{sasl}PLAINTEXT", f"{sasl}PLAINTEXT")
+        tls = Listener(f"{sasl}SSL", f"{sasl}SSL")
+        return (plaintext, *((tls,) if self.tls else ()), Listener(CONTROLLER, plaintext.protocol))
+
+
+def server_properties(recipe: Recipe, node_id: int, ports: Sequence[Mapping[str, int]]) -> dict[str, str]:
+    """The properties of one node. `ports` has one mapping a node, listener name to port.
+
+    Paths are relative to the node's folder, where it runs: a comma in `log.dirs` would be a separator.
+    """
+    return {
+        **_quorum(recipe, node_id, ports),
+        **_internal_topics(recipe.nodes),
+        **(_logins(recipe) if recipe.passwords else {}),
+        **(_tls(recipe, recipe.tls) if recipe.tls else {}),
+        **(recipe.extra or {}),
+    }
+
+
+def _quorum(recipe: Recipe, node_id: int, ports: Sequence[Mapping[str, int]]) -> dict[str, str]:
+    own = ports[node_id - 1]
+    voters = (f"{i}@127.0.0.1:{node[CONTROLLER]}" for i, node in enumerate(ports, start=1))
+    return {
+        "process.roles": "broker,controller",
+        "node.id": str(node_id),
+        "controller.quorum.voters": ",".join(voters),
+        "controller.listener.names": CONTROLLER,
+        "listeners": ",".join(f"{li.name}://127.0.0.1:{own[li.name]}" for li in recipe.listeners),
+        "listener.security.protocol.map": ",".join(f"{li.name}:{li.protocol}" for li in recipe.listeners),
+        "inter.broker.listener.name": recipe.listeners[0].name,
+        "log.dirs": "data",
+        "log.cleaner.dedupe.buffer.size": "2097152",  # its default, 128 MB, is most of a small heap
+    }
+
+
+def _internal_topics(nodes: int) -> dict[str, str]:
+    factor, in_sync = str(min(nodes, 3)), str(min(nodes, 2))
+    return {
+        "offsets.topic.replication.factor": factor,
+        "transaction.state.log.replication.factor": factor,
+        "transaction.state.log.min.isr": in_sync,
+        "share.coordinator.state.topic.replication.factor": factor,
+        "share.coordinator.state.topic.min.isr": in_sync,
+        "group.initial.rebalance.delay.ms": "0",
+    }
+
+
+def _logins(recipe: Recipe) -> dict[str, str]:
+    """PLAIN for the admin and between the nodes, SCRAM for users made over the API, the standard authorizer.
+
+    Not SCRAM between nodes: three nodes that need the quorum to know a password never get a quorum.
+    """
+    plain = _plain_jaas(recipe.passwords or {})
+    jaas = {f"listener.name.{li.name.lower()}.plain.sasl.jaas.config": plain for li in recipe.listeners}
+    scram = {
+        f"listener.name.{li.name.lower()}.scram-sha-{bits}.sasl.jaas.config": f"{SCRAM} required;"
+        for li in recipe.listeners[:-1]
+        for bits in (256, 512)
+    }
+    return {
+        "sasl.mechanism.inter.broker.protocol": "PLAIN",
+        "sasl.mechanism.controller.protocol": "PLAIN",
+        "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
+        "listener.name.controller.sasl.enabled.mechanisms": "PLAIN",
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": f"User:{ADMIN}",
+        **jaas,
+        **scram,
+    }
+
+
+def _plain_jaas(passwords: Mapping[str, str]) -> str:
+    for user in passwords:
+        if not re.fullmatch(r"[A-Za-z0-9._-]+", user):
+            raise UsageError(f"a PLAIN user's name is letters, digits, '.', '_' and '-', not {user!r}",
+                             hint="create other names as SCRAM users")  # fmt: skip
+    known = " ".join(f"user_{user}={_quoted(password)}" for user, password in passwords.items())
+    return f'{PLAIN} required username="{ADMIN}" password={_quoted(passwords[ADMIN])} {known};'
+
+
+def _tls(recipe: Recipe, tls: TlsFiles) -> dict[str, str]:
+    prefix = f"listener.name.{recipe.listeners[1].name.lower()}.ssl."
+    client = {"client.auth": "required", "truststore.type": "PEM",
+              "truststore.certificates": tls.ca.read_text()} if tls.ca else {}  # fmt: skip
+    keystore = {
+        "keystore.type": "PEM",
+        "keystore.certificate.chain": tls.certificate.read_text(),
+        "keystore.key": tls.key.read_text(),
+    }
+    return {prefix + key: value for key, value in (keystore | client).items()}
+
+
+def client_properties(bootstrap: str, credentials: Mapping[str, str] | None = None) -> dict[str, str]:
+    """What a Java client needs to connect, `credentials` as `login` makes them."""
+    return {"bootstrap.servers": bootstrap, **(credentials or {})}
+
+
+def login(user: str, password: str, mechanism: str) -> dict[str, str]:
+    """The properties that log in with PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512, without TLS."""
+    module = PLAIN if mechanism == "PLAIN" else SCRAM
+    return {
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": mechanism,
+        "sasl.jaas.config": f"{module} required username={_quoted(user)} password={_quoted(password)};",
+    }
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def dump(properties: Mapping[str, str]) -> str:
+    """The text of a Java properties file."""
+    return "".join(f"{_key(key)}={_escaped(value)}\n" for key, value in properties.items())
+
+
+def _key(text: str) -> str:
+    return re.sub(r"[=:#! ]", r"\\\g<0>", _escaped(text))
+
+
+def _escaped(text: str) -> str:
+    """Backslashes, a leading space, line ends, and what is not ASCII (as UTF-16, Java's way)."""
+    text = re.sub(r"\\|^ ", r"\\\g<0>", text).replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
+    return re.sub(r"[^ -~]", lambda found: _utf16(found[0]), text)
+
+
+def _utf16(character: str) -> str:
+    return re.sub(r"(....)", r"\\u\1", character.encode("utf-16-be").hex())

@@ -1,0 +1,157 @@
+"""The folders of local clusters, one a name: what was started, what still lives, who may start or end it.
+
+<state>/local/NAME/run.json          what was started (no secret in it)
+                   watchdog          process id of the watchdog, where the cluster dies with its starter
+                   users/            how a Java client connects, a properties file (0600) a user
+                   node-1/           server.properties (0600), data, server.log, console.log, pid
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import fcntl
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+from kadmin_nb.errors import NotFound, UsageError
+from kadmin_nb.local import process
+from kadmin_nb.local.places import state_dir
+
+__all__ = ["Run", "all_runs", "claim", "end", "kill_nodes", "known", "load", "remove_nodes", "run_folder"]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What was started. `ports` has a mapping a node, listener name to port, the clients' listener first."""
+
+    name: str
+    run_id: str
+    cluster_id: str
+    version: str
+    secure: bool
+    outlives: bool
+    started_at: str
+    command: tuple[str, ...]
+    node_flags: tuple[str, ...]
+    classpath: str
+    ports: tuple[dict[str, int], ...]
+
+    def save(self, folder: Path) -> None:
+        half = folder / "run.json.new"
+        half.write_text(json.dumps(dataclasses.asdict(self), indent=2))
+        half.rename(folder / "run.json")
+
+
+def run_folder(name: str) -> Path:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}", name):
+        raise UsageError(f"a local Kafka's name is up to 63 letters, digits, '.', '_' and '-', not {name!r}")
+    return state_dir() / "local" / name
+
+
+def load(folder: Path) -> Run | None:
+    """The run in a folder, or None where there is none, or only half of one."""
+    try:
+        fields = json.loads((folder / "run.json").read_text())
+        lists = {key: tuple(fields[key]) for key in ("command", "node_flags", "ports")}
+        return Run(**fields | lists)
+    except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError):
+        return None
+
+
+def all_runs() -> list[tuple[Path, Run]]:
+    """Every folder with a run in it, by name, dead ones too."""
+    folders = sorted((state_dir() / "local").glob("[!.]*/"))
+    return [(folder, run) for folder in folders if (run := load(folder))]
+
+
+@contextmanager
+def claim(name: str, *, unique: bool) -> Iterator[Path]:
+    """An empty folder for a new run, and the sole right to start under this name until the block ends.
+
+    A name drawn at random is `unique` and needs no lock. Leftovers are removed: of this name, and of every
+    cluster that should have died with its starter and did (after a power cut nobody else does).
+
+    Raises
+    ------
+    UsageError
+        A cluster of this name runs, or is being started.
+    """
+    folder = run_folder(name)
+    folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with nullcontext() if unique else _starting(name):
+        if _lives(folder):
+            ways = f"kadmin-nb local status, or kadmin-nb local stop --name {name}"
+            raise UsageError(f"a local Kafka {name!r} runs already", hint=ways)
+        _sweep()
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(mode=0o700)
+        yield folder
+
+
+@contextmanager
+def _starting(name: str) -> Iterator[None]:
+    path = state_dir() / "local" / f".{name}.lock"
+    with path.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(f"a local Kafka {name!r} is being started by another process",
+                             hint="wait for it, or choose another name") from None  # fmt: skip
+        yield
+
+
+def _sweep() -> None:
+    for folder, run in all_runs():
+        if not run.outlives and not _lives(folder):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _lives(folder: Path) -> bool:
+    """A node lives, or the watchdog: then its Python process does, and may restart its nodes."""
+    return any(process.living(file) for file in [*_pid_files(folder), folder / "watchdog"])
+
+
+def _pid_files(folder: Path) -> list[Path]:
+    return sorted(folder.glob("node-*/pid"))
+
+
+def kill_nodes(folder: Path) -> None:
+    """Kill every node of a run. By SIGKILL: three nodes asked politely wait 5 s for a quorum that is gone."""
+    process.kill(_pid_files(folder))
+
+
+def remove_nodes(folder: Path) -> None:
+    for node in folder.glob("node-*"):
+        shutil.rmtree(node, ignore_errors=True)
+
+
+def end(folder: Path, run_id: str) -> None:
+    """Kill every node of a run and remove its folder; nothing when another run has it by now."""
+    run = load(folder)
+    if run is None or run.run_id != run_id:
+        return
+    (folder / process.ENDED).touch()
+    kill_nodes(folder)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def known(name: str) -> tuple[Path, Run]:
+    """The folder and the run of a name.
+
+    Raises
+    ------
+    NotFound
+        No local Kafka of this name; the hint lists those there are.
+    """
+    folder = run_folder(name)
+    run = load(folder)
+    if run is None:
+        there = ", ".join(run.name for _, run in all_runs())
+        hint = f"there are: {there}" if there else "kadmin-nb local start starts one"
+        raise NotFound(f"no local Kafka {name!r}", hint=hint)
+    return folder, run
