@@ -1,0 +1,100 @@
+"""`bind`: a runbook's parameters, strictly, before anything runs.
+
+papermill only warns of a misspelt parameter, hands `-p apply false` over as a text that is true, and makes a number
+of a user called `007`. Databricks hands everything over as text. So nothing after `bind` reads a raw value.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, MutableMapping, Sequence
+from dataclasses import field, make_dataclass
+from typing import Any
+
+from ..errors import UsageError, printable
+from . import databricks
+from .declared import Parameter, injected, is_declaring, parameter, parameters, refuse_unknown
+
+_WIDEST = 200
+
+
+def bind(namespace: MutableMapping[str, Any] | None = None, *, show: Callable[[str], object] = print) -> Any:
+    """The runbook's parameters as a frozen record, printed as they were bound.
+
+    The first code cell, tagged `parameters`, declares them: `apply: bool = False  # change the cluster`. Types are
+    bool, int, float, str, lists of one, each perhaps `| None`. What papermill or a person puts into a cell right
+    behind it overrides; on Databricks, the task's widgets do. The names in the notebook then hold the bound values
+    as well.
+
+    Parameters
+    ----------
+    namespace
+        The notebook's `globals()`; the caller's unless given.
+    show
+        What prints the bound values.
+
+    Raises
+    ------
+    UsageError
+        A name that is not declared, a value that is not of the declared type, a name or value like a secret.
+    """
+    space = sys._getframe(1).f_globals if namespace is None else namespace
+    declared, given = _cells(space)
+    refuse_unknown(given, [p.name for p in declared])
+    raw = databricks.values(space["dbutils"], declared) if databricks.is_here(space) else space
+    bound = {p.name: p.bind(raw.get(p.name, p.default)) for p in declared}
+    space.update(bound)
+    show(_table(declared, bound))
+    return _record(bound)
+
+
+def _cells(space: MutableMapping[str, Any]) -> tuple[list[Parameter], list[str]]:
+    """What is declared, and the names set by the cells right behind.
+
+    IPython keeps the source of every executed cell in `In`. Where it does not, the namespace's annotations declare.
+    """
+    history = [str(cell) for cell in space.get("In", ())]
+    start = next((n for n in reversed(range(len(history))) if is_declaring(history[n])), None)
+    if start is not None:
+        return parameters(history[start]), _injected(history[start + 1 :])
+    if declared := [_annotated(name, kind, space) for name, kind in space.get("__annotations__", {}).items()]:
+        return declared, []
+    raise UsageError(
+        "no cell above declares parameters",
+        hint="The first code cell, tagged parameters, has lines such as: apply: bool = False  # change the cluster",
+    )
+
+
+def _injected(cells: Sequence[str]) -> list[str]:
+    names: list[str] = []
+    for cell in cells:
+        found = injected(cell)
+        if found is None:
+            break
+        names += found
+    return names
+
+
+def _annotated(name: str, kind: object, space: MutableMapping[str, Any]) -> Parameter:
+    return parameter(name, kind if isinstance(kind, str) else inspect.formatannotation(kind), space.get(name))
+
+
+def _record(bound: dict[str, object]) -> Any:
+    kind = make_dataclass("Parameters", [(name, Any, field()) for name in bound], frozen=True)
+    return kind(**bound)
+
+
+def _table(declared: Sequence[Parameter], bound: dict[str, object]) -> str:
+    width = max((len(p.name) for p in declared), default=0)
+    lines = (f"{p.name:<{width}}  {_shown(bound[p.name])}{_default(p, bound)}" for p in declared)
+    return "\n".join(lines)
+
+
+def _shown(value: object) -> str:
+    text = printable(repr(value))
+    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"
+
+
+def _default(declared: Parameter, bound: dict[str, object]) -> str:
+    return "  (default)" if bound[declared.name] == declared.default else ""

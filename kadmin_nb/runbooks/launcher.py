@@ -1,0 +1,197 @@
+"""`run`: a runbook through papermill. A failed run is still a document, with the error in it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .. import errors
+from ..errors import KadminError, PartlyFailed, Unsupported, UsageError
+from . import records
+from .declared import BUILT_IN, refuse_unknown
+from .shelf import Runbook, find
+
+if TYPE_CHECKING:
+    from papermill import PapermillExecutionError
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run that ended well: the executed document, its HTML, and the record as a file and as a dictionary."""
+
+    document: Path
+    record: Path
+    html: Path | None
+    result: dict[str, Any]
+
+    def __repr__(self) -> str:
+        result = self.result
+        plan = f"\nplan {result['plan_id']}\nchanges {result['changes_id']}" if result.get("plan_id") else ""
+        files = "\n".join(str(path) for path in (self.document, self.record, self.html) if path)
+        return f"{result['runbook']}: {result['state']}{plan}\n{files}"
+
+
+def run(
+    name_or_path: str | Path,
+    parameters: Mapping[str, object] | None = None,
+    *,
+    output: str | Path | None = None,
+    html: bool = True,
+) -> Run:
+    """Run a runbook in a kernel of this Python, from the working folder.
+
+    Parameters
+    ----------
+    name_or_path
+        A runbook that comes with kadmin_nb, or a notebook with a cell tagged `parameters`.
+    parameters
+        Values, or texts that stand for them, as `runbook run -p` has; a list as JSON.
+    output
+        The executed document, or a folder for it; unless given `<name>-<time>.ipynb` in the working folder.
+    html
+        Write `<document>.html` as well.
+
+    Returns
+    -------
+    Run
+        The JSON record is `<document>.json`, beside the document, also when the run fails.
+
+    Raises
+    ------
+    NotFound, UsageError
+        No such runbook; a name that it does not declare, a value of another type, a secret. Nothing was started.
+    KadminError
+        What the notebook raised, as the same class when it is one of ours.
+    """
+    runbook = find(name_or_path)
+    bound = _bound(runbook, parameters or {})
+    document = _document(runbook, output)
+    path = document.with_suffix(".json")
+    path.unlink(missing_ok=True)
+    try:
+        _execute(runbook, document, bound, path)
+    finally:
+        page = _html(document) if html else None
+    return Run(document, path, page, _result(path, runbook, bound, records.FINISHED))
+
+
+def _bound(runbook: Runbook, given: Mapping[str, object]) -> dict[str, object]:
+    """The given values by their declared types; everything that the binder refuses is refused before it starts."""
+    declared = {p.name: p for p in runbook.parameters}
+    refuse_unknown(given, list(declared))
+    if reserved := next((name for name in given if name in BUILT_IN), None):
+        raise UsageError(f"{reserved} is papermill's own", hint="output= says where the document goes.")
+    return {name: declared[name].bind(value) for name, value in given.items()}
+
+
+def _document(runbook: Runbook, output: str | Path | None) -> Path:
+    """Where the executed document goes; its folder is made."""
+    place = Path(output or Path.cwd())
+    if place.is_dir():
+        place = place / f"{runbook.name}-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}.ipynb"
+    if place.suffix != ".ipynb":
+        raise UsageError(f"output {place} is neither a folder nor a .ipynb file")
+    if place.resolve() == runbook.path.resolve():
+        raise UsageError(f"output {place} is the runbook itself", hint="The executed notebook is another file.")
+    place.parent.mkdir(parents=True, exist_ok=True)
+    return place.resolve()
+
+
+def _execute(runbook: Runbook, document: Path, bound: dict[str, object], record: Path) -> None:
+    papermill, engine = _papermill()
+    try:
+        papermill.execute_notebook(
+            _literal(runbook.path),
+            _literal(document),
+            parameters=bound,
+            engine_name=engine.NAME,
+            kernel_name="python3",
+            language="python",
+            progress_bar=sys.stderr.isatty(),
+            environment={records.PLACE: str(record)},
+        )
+    except papermill.PapermillExecutionError as exc:
+        raise _failure(exc, runbook, bound, document, record) from None
+    except KeyboardInterrupt as exc:
+        _result(record, runbook, bound, records.FAILED, exc)
+        raise
+    except _dead_kernel() as exc:
+        _result(record, runbook, bound, records.FAILED, exc)
+        raise KadminError(f"{runbook.name}: the kernel died", hint=f"{document} has what ran before.") from None
+
+
+def _papermill() -> Any:
+    try:
+        import papermill
+
+        from . import engine
+    except ImportError:
+        raise Unsupported("papermill is not installed", hint="pip install 'kadmin_nb[runbooks]'") from None
+    return papermill, engine
+
+
+def _dead_kernel() -> type[Exception]:
+    from nbclient.exceptions import DeadKernelError
+
+    return DeadKernelError
+
+
+def _literal(path: Path) -> str:
+    """A path for papermill, which formats every path."""
+    return str(path).replace("{", "{{").replace("}", "}}")
+
+
+def _failure(
+    exc: PapermillExecutionError, runbook: Runbook, bound: dict[str, object], document: Path, record: Path
+) -> KadminError:
+    """The notebook's error, as ours when it is one; the record says so too, whoever wrote it."""
+    error = {"type": exc.ename, "message": exc.evalue, "code": None, "hint": None}
+    said = _result(record, runbook, bound, records.FAILED, error)
+    error = said.get("error") or error
+    kind = _kind(exc.ename, changed=said.get("changed") is not False)
+    text = exc.evalue if kind is not KadminError else f"{exc.ename}: {exc.evalue}"
+    hint = " ".join(filter(None, (error.get("hint"), f"The document {document} has it at In [{exc.exec_count}].")))
+    failure = kind(text, code=error.get("code"), hint=hint)
+    failure.document = document
+    return failure
+
+
+def _kind(name: str, changed: bool) -> type[KadminError]:
+    """Our class of that name; what failed in part and changed nothing is no `PartlyFailed`."""
+    kind = getattr(errors, name, None)
+    if not (isinstance(kind, type) and issubclass(kind, KadminError)):
+        return KadminError
+    return KadminError if issubclass(kind, PartlyFailed) and not changed else kind
+
+
+def _result(path: Path, runbook: Runbook, bound: dict[str, object], state: str, error: object = None) -> dict[str, Any]:
+    """The record; one that the notebook did not write, or left as if all were well, is written here."""
+    found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    if found and (error is None or found.get("error")):
+        return dict(found)
+    told = records.described(error) if isinstance(error, BaseException) else error
+    body = {**found, **records.header(runbook.name, state, found.get("parameters", bound)), "error": told}
+    records.write(path, body)
+    return body
+
+
+def _html(document: Path) -> Path | None:
+    """The document as a page beside it; one that cannot be made is no reason to fail."""
+    if not document.exists():
+        return None
+    page = document.with_suffix(".html")
+    try:
+        from nbconvert import HTMLExporter
+
+        exporter: Any = HTMLExporter(require_js_url="", mathjax_url="", mermaid_js_url="", mermaid_layout_elk_js_url="")  # type: ignore[no-untyped-call]
+        page.write_text(exporter.from_filename(str(document))[0], encoding="utf-8")
+    except Exception as exc:
+        logging.getLogger(__name__).warning("no page was made of %s: %s", document.name, type(exc).__name__)
+        return None
+    return page
