@@ -1,0 +1,71 @@
+"""One tree of commands behind three doors: the terminal, the magics, completion."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .session import Session
+
+__all__ = ["Result", "complete", "main", "run"]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a command returned, and what its shared options asked the door to do with it."""
+
+    value: Any
+    form: str | None = None
+    out: str | None = None
+    json: bool = False
+    detailed: bool = False
+
+
+def run(words: Sequence[str], session: Session, door: str = "kadmin-nb") -> Result:
+    """Run one line of words at a door of `doors.DOORS`.
+
+    Help comes back as a value, click's complaints as `UsageError` with the nearest word, its Abort as
+    KeyboardInterrupt.
+    """
+    import click
+
+    from .corners import HelpAsked, Text, as_ours
+    from .doors import DOORS
+
+    try:
+        with DOORS[door].make_context(door, list(words), obj=session) as context:
+            value = DOORS[door].invoke(context)
+            return Result(value, **{k: v for k, v in context.meta.items() if k in Result.__annotations__})
+    except HelpAsked as asked:
+        return Result(Text(asked))
+    except click.exceptions.NoArgsIsHelpError as nothing:
+        return Result(Text(nothing.message))
+    except click.exceptions.Exit:
+        return Result(None)
+    except click.Abort:
+        raise KeyboardInterrupt from None
+    except click.ClickException as exc:
+        raise as_ours(exc) from None
+
+
+def complete(words: Sequence[str], incomplete: str, door: str = "kadmin-nb") -> list[str]:
+    """What may stand for `incomplete` after these words; nothing is contacted.
+
+    The door is one of `doors.DOORS`, or of `doors.LINES` in a cell.
+    """
+    from click.shell_completion import ShellComplete
+
+    from .doors import DOORS, LINES
+
+    command = LINES[door] if door in LINES else DOORS[door]
+    found = ShellComplete(command, {}, door, "").get_completions(list(words), incomplete)
+    return [item.value for item in found if item.type == "plain"]
+
+
+def main() -> None:
+    """The terminal's entry point."""
+    from .terminal import main as terminal
+
+    terminal()

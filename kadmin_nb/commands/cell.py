@@ -1,0 +1,58 @@
+"""A cell of many lines: its first line has options only, the others one change each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ..errors import UsageError
+from . import lines, offers, options
+from .corners import Offers, Verb, Verbs, Words
+from .session import Session, Wanted
+
+
+def cell(kind: str | None) -> click.Command:
+    """The command of a cell whose lines are all of this kind; None: of either."""
+
+    @click.command(cls=Verb)
+    @options.changing
+    @click.argument("words", nargs=-1, metavar="")
+    def staged(session: Session, words: tuple[str, ...], wanted: Wanted) -> Any:
+        """Stage every line of the cell, or none.
+
+        \b
+        set producer_byte_rate=5MB/s user=alice   # one change a line
+        remove request_percentage user=bob
+        """
+        if words:
+            raise UsageError(f"{words[0]} stands beside the magic", hint="Options go there, changes below.")
+        edits = lines.edits(session.cell or "", session.lookup, kind, wanted.allow_unknown)
+        if not edits:
+            raise UsageError("the cell has no change in it", hint="Such as set producer_byte_rate=5MB/s user=alice")
+        return session.change(edits, wanted)
+
+    return staged
+
+
+def line(kind: str | None) -> click.Command:
+    """The verbs that a line of such a cell may begin with; they complete and do nothing."""
+    return Verbs("line", commands={verb: _completing(verb, offer) for verb, offer in _OFFERS[kind].items()})
+
+
+def _completing(verb: str, offer: Offers) -> click.Command:
+    return click.Command(verb, params=[click.Argument(["words"], nargs=-1, type=Words(offer))], add_help_option=False)
+
+
+_QUOTA: dict[str, Offers] = {"set": offers.quota_settings, "remove": offers.quota_removals}
+_CONFIG: dict[str, Offers] = {
+    "set": offers.config_settings,
+    "reset": offers.config_resets,
+    "append": offers.config_settings,
+    "subtract": offers.config_settings,
+}
+_OFFERS: dict[str | None, dict[str, Offers]] = {
+    "quota": _QUOTA,
+    "config": _CONFIG,
+    None: {**_CONFIG, **_QUOTA, "set": offers.settings},
+}

@@ -1,0 +1,87 @@
+"""`config`: describe, set, reset, append, subtract; in a notebook also plan, apply, discard."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ..model.resources import WORDS
+from . import lines, offers, options, tray
+from .corners import Verbs, words
+from .session import Session, Wanted
+
+_TYPES = tuple(WORDS)
+
+
+@click.group(cls=Verbs)
+def config() -> None:
+    """Configs of topics, brokers, broker loggers, groups and client-metrics, with their sources.
+
+    \b
+    {here} describe topic=orders --keys retention.ms
+    {here} set retention.ms=86400000 topic=orders
+    {here} describe broker=<default>
+    """
+
+
+@config.command()
+@options.reading
+@words(offers.resources, "TYPE=NAME...")
+@options.types(*_TYPES)
+@options.keys(offers.config_keys)
+@click.option("--documentation", is_flag=True, help="Also Kafka's description of each key.")
+def describe(
+    session: Session,
+    words: tuple[str, ...],
+    keys: tuple[str, ...],
+    documentation: bool,
+) -> Any:
+    """The configs of topic=…, broker=…, broker=<default>, broker-logger=…, group=…, client-metrics=…"""
+    chosen = lines.selectors(words, _TYPES, session.lookup)
+    what = {word.replace("-", "_"): value for word, value in chosen.items()}
+    answer = session.cluster.configs.describe(**what, keys=options.keys_of(keys), documentation=documentation)
+    return answer.raise_for_errors() if len(answer.failed) == len(answer) else answer
+
+
+@config.command("set")
+@options.changing
+@words(offers.config_settings, "KEY=VALUE... TYPE=NAME")
+@options.types(*_TYPES)
+def set_(session: Session, words: tuple[str, ...], wanted: Wanted) -> Any:
+    """Set key=value … on one resource."""
+    return _change("set", session, words, wanted)
+
+
+@config.command()
+@options.changing
+@words(offers.config_resets, "KEY... TYPE=NAME")
+@options.types(*_TYPES)
+def reset(session: Session, words: tuple[str, ...], wanted: Wanted) -> Any:
+    """Take the override of key … away, so that it falls back to what is below."""
+    return _change("reset", session, words, wanted)
+
+
+@config.command()
+@options.changing
+@words(offers.config_settings, "KEY=VALUE... TYPE=NAME")
+@options.types(*_TYPES)
+def append(session: Session, words: tuple[str, ...], wanted: Wanted) -> Any:
+    """Add items to a list: cleanup.policy=compact."""
+    return _change("append", session, words, wanted)
+
+
+@config.command()
+@options.changing
+@words(offers.config_settings, "KEY=VALUE... TYPE=NAME")
+@options.types(*_TYPES)
+def subtract(session: Session, words: tuple[str, ...], wanted: Wanted) -> Any:
+    """Take items out of a list."""
+    return _change("subtract", session, words, wanted)
+
+
+tray.add_to(config)
+
+
+def _change(verb: str, session: Session, given: tuple[str, ...], wanted: Wanted) -> Any:
+    return session.change(lines.config_edits(verb, given, session.lookup, wanted.allow_unknown), wanted)

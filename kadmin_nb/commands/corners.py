@@ -1,0 +1,192 @@
+"""click's corners, kept in one place: help as a value, near misses, errors as ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from ..errors import UsageError
+from ..model.quota_keys import nearest
+
+_CHANGE, _AWAY, _READ = ("set", "remove"), ("remove",), ("describe",)
+MEANT: dict[str, tuple[str, ...]] = {
+    "alter": _CHANGE,
+    "--alter": _CHANGE,
+    **dict.fromkeys(("add", "put", "create", "update", "upsert", "--add", "--add-config"), ("set",)),
+    **dict.fromkeys(("unset", "delete", "rm", "clear", "--delete", "--delete-config"), _AWAY),
+    **dict.fromkeys(("list", "ls", "show", "get", "--describe", "--list"), _READ),
+    **dict.fromkeys(("effective", "explain"), ("resolve",)),
+}
+"""Words that a Kafka person types, and the verbs that they mean."""
+
+WHOM = {"--entity-type", "--entity-name", "--entity-default", "--user", "--client-id", "--ip", "--users", "--clients",
+        "--topic", "--broker", "--group", "--client-metrics"}  # fmt: skip
+"""Options that say whom or what; here that is a word, after whichever verb."""
+
+EXAMPLES: dict[str, dict[str, str]] = {
+    "quota": {
+        "set": "set producer_byte_rate=5MB/s user=alice client-id=<default>",
+        "remove": "remove producer_byte_rate user=alice",
+        "describe": "describe user=alice client-id=<default>",
+        "resolve": "resolve user=alice client-id=app",
+    },
+    "config": {
+        "set": "set retention.ms=86400000 topic=orders",
+        "remove": "reset retention.ms topic=orders",
+        "reset": "reset retention.ms topic=orders",
+        "describe": "describe topic=orders",
+    },
+}
+"""The right line, for each of those verbs."""
+
+OPTIONS = {
+    "--bootstrap-server": "--cluster host:port",
+    "--bootstrap-controller": "--cluster host:port",
+    "--command-config": "--cluster client.properties",
+    "--format": "--json, or --out FILE",
+    "--output": "--json, or --out FILE",
+    "--dry-run": "nothing: a change is only planned unless --apply says so",
+    "--version": "kadmin-nb version",
+}
+
+
+class Text(str):
+    """A text that shows itself as it is, at any door."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class HelpAsked(Exception):
+    """Somebody asked for help; the text is the answer."""
+
+
+class _Corners(click.Command):
+    def get_help(self, ctx: click.Context) -> str:
+        """The help, with `{here}` in its examples as what was typed to get here."""
+        return super().get_help(ctx).replace("{here}", ctx.command_path)
+
+    def get_help_option(self, ctx: click.Context) -> click.Option:
+        """`--help` whose text comes back as a value instead of being printed."""
+        return click.Option(
+            ["--help", "-h"], is_flag=True, expose_value=False, is_eager=True, callback=_help, help="Show this text."
+        )
+
+
+def _help(ctx: click.Context, option: click.Parameter, asked: bool) -> None:
+    if asked and not ctx.resilient_parsing:
+        raise HelpAsked(ctx.get_help())
+
+
+class Verb(_Corners):
+    """A command."""
+
+
+class Verbs(_Corners, click.Group):
+    """A group whose near misses name the right word."""
+
+    command_class = Verb
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if self.get_command(ctx, name) is None:
+            if ctx.resilient_parsing:
+                return name, click.Command(name, add_help_option=False), args[1:]
+            raise UsageError(f"{name} is no word after {ctx.command_path}", hint=self._instead(ctx, name))
+        return super().resolve_command(ctx, args)
+
+    def _instead(self, ctx: click.Context, name: str) -> str:
+        words = [word for word in self.list_commands(ctx) if not self.commands[word].hidden]
+        if lines := right_lines(ctx, name):
+            return f"Did you mean {lines}?"
+        deeper = [f"{ctx.command_path} {group} {name}" for group in words if name in _verbs_of(self.commands[group])]
+        if near := nearest(name, words):
+            return f"Did you mean {near}?"
+        return f"Did you mean {' or '.join(deeper)}?" if deeper else f"One of {', '.join(words)}."
+
+
+Verbs.group_class = Verbs
+
+
+def _verbs_of(command: click.Command) -> Iterable[str]:
+    return command.commands if isinstance(command, click.Group) else ()
+
+
+def right_lines(ctx: click.Context, word: str) -> str:
+    """The lines to type instead of `word` where `ctx` is; none when nobody means anything by it here."""
+    lines = [
+        f"{path} {EXAMPLES[group][verb]}"
+        for group, path in _groups(ctx)
+        for verb in _meant(ctx, group, word)
+        if verb in EXAMPLES[group]
+    ]
+    return " or ".join(lines)
+
+
+def _meant(ctx: click.Context, group: str, word: str) -> Sequence[str]:
+    if word in WHOM:
+        return (ctx.command.name,) if ctx.command.name in EXAMPLES[group] else _READ
+    return MEANT.get(word, ())
+
+
+def _groups(ctx: click.Context) -> list[tuple[str, str]]:
+    """`quota` or `config`, whichever `ctx` is in, with the words that lead there; at the root it is both."""
+    here: click.Context | None = ctx
+    while here is not None:
+        if here.command.name in EXAMPLES:
+            return [(here.command.name, here.command_path)]
+        here = here.parent
+    at_root = [(name, f"{ctx.command_path} {name}") for name in EXAMPLES]
+    return at_root if ctx.parent is None and set(EXAMPLES) <= set(_verbs_of(ctx.command)) else []
+
+
+def as_ours(exc: click.ClickException) -> UsageError:
+    """click's complaint as our one line, with the nearest word."""
+    if isinstance(exc, click.NoSuchOption):
+        return UsageError(exc.message.rstrip("."), hint=_option_instead(exc))
+    return UsageError(exc.format_message().rstrip("."))
+
+
+def _option_instead(exc: click.NoSuchOption) -> str | None:
+    if exc.option_name in OPTIONS:
+        return f"Here it is {OPTIONS[exc.option_name]}."
+    if exc.ctx is not None and (lines := right_lines(exc.ctx, exc.option_name)):
+        return f"Did you mean {lines}?"
+    return f"Did you mean {' or '.join(exc.possibilities)}?" if exc.possibilities else None
+
+
+Offers = Callable[[Sequence[str]], Iterable[str]]
+"""What may follow, given the words before it on the line."""
+
+
+class Words(click.ParamType):  # type: ignore[type-arg]  # generic only in newer clicks
+    """Words of the grammar, taken as they are; completion offers what may stand left of the `=`."""
+
+    name = "words"
+
+    def __init__(self, offers: Offers) -> None:
+        self.offers = offers
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        before = [str(word) for word in ctx.params.get("words") or ()]
+        return [CompletionItem(offer) for offer in self.offers(before) if offer.startswith(incomplete)]
+
+
+class Listed(Words):
+    """Names with commas between; completion goes on after the last comma."""
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        done, comma, rest = incomplete.rpartition(",")
+        return [CompletionItem(f"{done}{comma}{item.value}") for item in super().shell_complete(ctx, param, rest)]
+
+
+def words(offers: Offers, shown: str) -> Callable[..., Any]:
+    """The words of a line, as the argument `words`; `shown` stands for them in help."""
+    return click.argument("words", nargs=-1, type=Words(offers), metavar=shown)

@@ -1,0 +1,41 @@
+"""An answer in the form that was asked for."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ..errors import UsageError
+from .corners import Text
+
+
+def formed(value: Any, form: str) -> Any:
+    """The value as pandas, arrow or spark.
+
+    Raises
+    ------
+    UsageError
+        It is no frame.
+    Unsupported
+        `spark`, where pyspark is not installed.
+    """
+    from ..frames.answer import Answer
+
+    if not hasattr(value, "to_arrow"):
+        raise UsageError(f"--as {form} is for frames, and this is none")
+    return Answer(value.to_arrow()).as_(form)
+
+
+def is_plain(value: Any) -> bool:
+    """Whether it is a frame first of all: no tree, plan, stage or outcomes, which show themselves better."""
+    from ..cluster.tree import TreeAnswer
+    from ..frames.answer import Answer
+    from ..plans.outcomes import Outcomes
+
+    return isinstance(value, Answer) and not isinstance(value, TreeAnswer | Outcomes)
+
+
+def as_json(value: Any) -> Text:
+    """The rows as JSON, in ASCII."""
+    rows = value.to_arrow().to_pylist() if hasattr(value, "to_arrow") else str(value)
+    return Text(json.dumps(rows, ensure_ascii=True, indent=1, default=str))

@@ -1,0 +1,69 @@
+"""`local`: a real Kafka on this machine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from .. import local as kafka
+from .corners import Text, Verbs
+from .session import Session
+
+_name = click.option("--name", default="default", show_default=True, help="Which local Kafka.")
+
+
+@click.group(cls=Verbs)
+def local() -> None:
+    """A real Kafka on loopback, for demos, tutorials and tests; it lives until local stop."""
+
+
+@local.command()
+@click.option(
+    "--nodes", type=click.Choice(["1", "3"]), default="1", show_default=True, help="Brokers, each also a controller."
+)
+@click.option("--secure", is_flag=True, help="SASL/SCRAM and the standard authorizer.")
+@click.option("--version", help="Kafka's version (4.3.1).")
+@_name
+@click.pass_obj
+def start(session: Session, nodes: str, secure: bool, version: str | None, name: str) -> Any:
+    """Start it, and say how to connect."""
+    running = kafka.launch(name, int(nodes), secure, version, progress=session.note)
+    target = str(running.client_properties) if secure else running.bootstrap
+    return Text(f"Kafka {name} is up at {running.bootstrap}\n{session.next_line(target)}")
+
+
+@local.command()
+@_name
+def stop(name: str) -> Any:
+    """Stop it and remove its data."""
+    kafka.stop(name)
+    return Text(f"Kafka {name} is stopped")
+
+
+@local.command()
+def status() -> Any:
+    """Every local Kafka: where, since when, how many nodes live."""
+    from ..frames.answer import Answer
+    from ..frames.schemas import LOCAL, table
+
+    rows = ({name: getattr(s, name) for name in LOCAL.names} for s in kafka.status())
+    return Answer(table(LOCAL, ({**row, "folder": str(row["folder"])} for row in rows)))
+
+
+@local.command()
+@click.option("--node", default=1, show_default=True, help="Whose log.")
+@click.option("--lines", "-n", default=50, show_default=True, help="How many lines of its end.")
+@_name
+def logs(node: int, lines: int, name: str) -> Any:
+    """The last lines of a node's log."""
+    return Text(kafka.logs(name, node, lines))
+
+
+@local.command()
+@_name
+@click.pass_obj
+def seed(session: Session, name: str) -> Any:
+    """Fill it with a believable hierarchy: all eight levels, ip quotas, topics, configs, hostile names."""
+    with kafka.find(name).connect() as cluster:
+        return kafka.seed(cluster, progress=session.note)

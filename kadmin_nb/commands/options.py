@@ -1,0 +1,123 @@
+"""Options that several verbs share."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from ..frames import FORMS
+from .corners import Listed, Offers, Words
+from .offers import profiles
+from .session import Session, Wanted
+
+Command = Callable[..., Any]
+
+
+def keys_of(text: tuple[str, ...]) -> list[str] | None:
+    """The keys of `--keys a,b --keys c`; None when none is named."""
+    return [key for part in text for key in part.split(",") if key] or None
+
+
+def reading(command: Command) -> Command:
+    """`--cluster`, `--property`, `--as`, `--out`, `--json`: for every verb that returns a frame."""
+    for option in (_json, _out, _form, _property, _cluster):
+        command = option(command)
+    return _with_session(command)
+
+
+def changing(command: Command) -> Command:
+    """`--reason`, `--save`, `--apply`, `--allow-unknown`, `--detailed-exitcode`: for every verb that changes."""
+    return reading(planning(_detailed(_apply(_with_wanted(command)))))
+
+
+def planning(command: Command) -> Command:
+    """`--reason`, `--save`, `--allow-unknown`: for every verb that plans."""
+    for option in (_allow, _save, _reason):
+        command = option(command)
+    return command
+
+
+def _with_session(command: Command) -> Command:
+    """Give the command the session, at the cluster that the options name; the door handles the rest.
+
+    Options before a sub-command hold for it too.
+    """
+
+    @functools.wraps(command)
+    @click.pass_context
+    def called(ctx: click.Context, /, cluster: str | None, property: tuple[str, ...], form: str | None,
+               out: str | None, json: bool, **given: Any) -> Any:  # fmt: skip
+        said = {"cluster": cluster, "property": property, "form": form, "out": out, "json": json}
+        ctx.meta.update({name: value for name, value in said.items() if value})
+        if ctx.meta.get("out"):
+            ctx.obj.refuse_out(ctx.meta["out"])
+        properties = dict(pair(p) for p in ctx.meta.get("property", ()))
+        with ctx.obj.at(ctx.meta.get("cluster"), properties) as session:
+            return command(session, **given)
+
+    return called
+
+
+def _with_wanted(command: Command) -> Command:
+    @functools.wraps(command)
+    def called(session: Session, /, reason: str | None, save: str | None, apply: bool,
+               allow_unknown: tuple[str, ...], detailed_exitcode: bool, **given: Any) -> Any:  # fmt: skip
+        click.get_current_context().meta["detailed"] = detailed_exitcode
+        return command(session, wanted=Wanted(reason, save, apply, allow_unknown), **given)
+
+    return called
+
+
+def pair(text: str, option: str = "--property", form: str = "key=value") -> tuple[str, str]:
+    """`key=value` as the two. What stands right of the sign is never repeated: it may be a secret."""
+    key, sign, value = text.partition("=")
+    if not sign or not key:
+        raise click.BadParameter(f"{key} is not {form}", param_hint=option)
+    return key, value
+
+
+def types(*names: str) -> Callable[[Command], Command]:
+    """`--default TYPE` and `--any TYPE`, for shells that eat the `<` of `<default>`; the command sees words."""
+
+    def decorate(command: Command) -> Command:
+        kind = click.Choice(names)
+        any_ = click.option("--any", "anys", multiple=True, type=kind, help="The same as TYPE=<any>.")
+        default = click.option("--default", "defaults", multiple=True, type=kind, help="The same as TYPE=<default>.")
+        return default(any_(_with_all_words(command)))
+
+    return decorate
+
+
+def _with_all_words(command: Command) -> Command:
+    @functools.wraps(command)
+    def called(
+        *given: Any, words: tuple[str, ...], defaults: tuple[str, ...], anys: tuple[str, ...] = (), **more: Any
+    ) -> Any:
+        spelled = [*(f"{kind}=<default>" for kind in defaults), *(f"{kind}=<any>" for kind in anys)]
+        return command(*given, words=(*words, *spelled), **more)
+
+    return called
+
+
+def keys(offers: Offers) -> Callable[[Command], Command]:
+    """`--keys`, with what completion offers for it."""
+    kind = Listed(offers)
+    return click.option("--keys", "-k", multiple=True, metavar="KEY[,KEY]", type=kind, help="Only these keys.")
+
+
+_target = Words(lambda before: profiles())
+_cluster = click.option(
+    "--cluster", "-c", metavar="TARGET", type=_target, help="A .properties file, a profile, or host:port."
+)
+_property = click.option("--property", multiple=True, metavar="KEY=VALUE", help="A Java client property on top.")
+_form = click.option("--as", "form", type=click.Choice(FORMS), help="The frame type of the answer.")
+_out = click.option("--out", metavar="NAME", help="Put the answer into this variable, or file (.parquet, .csv, .json).")
+_json = click.option("--json", is_flag=True, help="The rows as JSON.")
+_reason = click.option("--reason", help="Why; it is part of the plan.")
+_save = click.option("--save", metavar="FILE", help="Write the plan to a file.")
+_apply = click.option("--apply", is_flag=True, help="Go on and apply the plan.")
+_allow = click.option("--allow-unknown", multiple=True, metavar="KEY", help="Let a key through that nobody knows.")
+_detailed = click.option("--detailed-exitcode", is_flag=True, help="Exit 3 when there is something to change.")

@@ -1,0 +1,107 @@
+"""`quota`: describe, resolve, tree, set, remove; in a notebook also plan, apply, discard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import click
+
+from ..model.entity import TYPES
+from . import lines, offers, options, tray
+from .corners import Verbs, words
+from .session import Session, Wanted
+
+_TO_READ = "[TYPE=NAME]..."
+
+
+@click.group(cls=Verbs)
+def quota() -> None:
+    """Client quotas: what is stored, which one binds a client, and changes to them.
+
+    \b
+    {here} describe user=alice
+    {here} resolve user=alice client-id=app
+    {here} set producer_byte_rate=5MB/s user=alice client-id=<default>
+    """
+
+
+@quota.command()
+@options.reading
+@words(offers.entities, _TO_READ)
+@options.types(*TYPES)
+@options.keys(offers.quota_keys)
+@click.option("--strict", is_flag=True, help="Only entities of exactly the named parts.")
+def describe(
+    session: Session,
+    words: tuple[str, ...],
+    keys: tuple[str, ...],
+    strict: bool,
+) -> Any:
+    """The quotas as stored: all of them, or those of user=…, client-id=…, ip=… (also user~=team-*)."""
+    whom = _whom(words, session)
+    return session.cluster.quotas.describe(**whom, keys=options.keys_of(keys), strict=strict)
+
+
+@quota.command()
+@options.reading
+@words(offers.entities, _TO_READ)
+@options.keys(offers.quota_keys)
+@click.option("--pairs", metavar="NAME", help="A frame with user and client_id: a variable, or a file in the terminal.")
+@click.option("--overridden", is_flag=True, help="Also the entries that lost, most specific first.")
+@click.option("--assume-default", is_flag=True, help="Answer by Kafka's rules although a custom callback decides.")
+def resolve(
+    session: Session,
+    words: tuple[str, ...],
+    keys: tuple[str, ...],
+    pairs: str | None,
+    overridden: bool,
+    assume_default: bool,
+) -> Any:
+    """Which quota binds user=… client-id=…, key by key: its level, value, bucket, and what it overrides."""
+    whom = _whom(words, session)
+    clients = session.named(pairs) if pairs else None
+    more: dict[str, Any] = {"keys": options.keys_of(keys), "overridden": overridden, "assume_default": assume_default}
+    return session.cluster.quotas.resolve(**whom, pairs=clients, **more)
+
+
+@quota.command()
+@options.reading
+@words(offers.entities, _TO_READ)
+@options.types(*TYPES)
+def tree(
+    session: Session,
+    words: tuple[str, ...],
+) -> Any:
+    """The hierarchy as a tree, and what masks what."""
+    return session.cluster.quotas.tree(**_whom(words, session))
+
+
+@quota.command("set")
+@options.changing
+@words(offers.quota_settings, "KEY=VALUE... TYPE=NAME...")
+@options.types(*TYPES)
+def set_(session: Session, words: tuple[str, ...], wanted: Wanted) -> Any:
+    """Set key=value … on user=…, client-id=…, ip=…; units such as 5MB/s and 50%."""
+    return _change("set", session, words, wanted)
+
+
+@quota.command()
+@options.changing
+@words(offers.quota_removals, "KEY... TYPE=NAME...")
+@options.types(*TYPES)
+def remove(session: Session, words: tuple[str, ...], wanted: Wanted) -> Any:
+    """Remove key … from user=…, client-id=…, ip=…"""
+    return _change("remove", session, words, wanted)
+
+
+tray.add_to(quota)
+
+
+def _change(verb: str, session: Session, given: tuple[str, ...], wanted: Wanted) -> Any:
+    return session.change(lines.quota_edits(verb, given, session.lookup, wanted.allow_unknown), wanted)
+
+
+def _whom(given: Iterable[str], session: Session) -> dict[str, Any]:
+    chosen = lines.selectors(given, TYPES, session.lookup)
+    return {kind.replace("-", "_"): value for kind, value in chosen.items()}

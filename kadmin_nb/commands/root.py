@@ -1,0 +1,64 @@
+"""The root of the one tree of commands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from . import offers, options
+from .config import config
+from .corners import Text, Verbs, Words
+from .local import local
+from .plan import plan
+from .quota import quota
+from .runbook import runbook
+from .session import Session
+
+
+@click.group(cls=Verbs)
+def root() -> None:
+    """Kafka quotas and configs: describe, resolve, stage, plan, apply, verify.
+
+    \b
+    {here} quota describe --cluster localhost:9092
+    {here} quota resolve user=alice client-id=app
+    {here} quota set producer_byte_rate=5MB/s user=alice --apply
+    """
+
+
+for group in (quota, config, plan, local, runbook):
+    root.add_command(group)
+
+
+@root.command()
+@click.argument("target", type=Words(lambda before: offers.profiles()))
+@click.option("--property", multiple=True, metavar="KEY=VALUE", help="A Java client property on top.")
+@click.pass_obj
+def use(session: Session, target: str, property: tuple[str, ...]) -> Any:
+    """Make TARGET the current cluster: a .properties file, a profile, or host:port; in a notebook also {cluster}."""
+    return session.chosen(target, dict(options.pair(p) for p in property))
+
+
+@root.command()
+@options.reading
+def cluster(session: Session) -> Any:
+    """The current cluster's brokers."""
+    return session.cluster.brokers
+
+
+@root.command()
+def version() -> Any:
+    """The versions of kadmin_nb and of what it stands on."""
+    from importlib.metadata import version as of
+
+    return Text("\n".join(f"{name} {of(name)}" for name in ("kadmin_nb", "kafka-python", "confluent-kafka", "pyarrow")))
+
+
+@root.command()
+@click.option("--keep", is_flag=True, help="Leave the local Kafka running.")
+def demo(keep: bool) -> Any:
+    """From a real Kafka to a verified change in a minute."""
+    from .demo import demo as run
+
+    return run(keep)

@@ -1,0 +1,64 @@
+"""`runbook`: notebooks with parameters, run through papermill."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import click
+
+from . import options
+from .corners import Text, Verbs
+
+
+@click.group(cls=Verbs)
+def runbook() -> None:
+    """Runbooks: notebooks with parameters.
+
+    \b
+    {here} run change_quotas -p cluster=prod -p 'changes=["set producer_byte_rate=5MB/s user=alice"]'
+    """
+
+
+@runbook.command("list")
+def list_() -> Any:
+    """The runbooks that come with kadmin_nb."""
+    from .. import runbooks
+
+    return runbooks.list()
+
+
+@runbook.command()
+@click.argument("name")
+def show(name: str) -> Any:
+    """What a runbook does, and its parameters."""
+    from .. import runbooks
+
+    return Text(runbooks.show(name))
+
+
+@runbook.command()
+@click.argument("name")
+@click.option(
+    "--parameter",
+    "-p",
+    "parameters",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A parameter; text is bound by its declared type.",
+)
+@click.option("--output", "-o", metavar="FILE", help="Where the executed notebook goes.")
+def run(name: str, parameters: tuple[str, ...], output: str | None) -> Any:
+    """Run a runbook; the executed notebook stays, also when it fails."""
+    from .. import runbooks
+
+    return runbooks.run(name, _once(options.pair(text, "-p", "name=value") for text in parameters), output=output)
+
+
+def _once(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    named: dict[str, str] = {}
+    for name, value in pairs:
+        if name in named:
+            raise click.BadParameter(f"{name} is given twice", param_hint="-p")
+        named[name] = value
+    return named

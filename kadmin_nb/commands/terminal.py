@@ -1,0 +1,178 @@
+"""The terminal's door: values as aligned text, errors as one line, the exit codes of design.md."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from pathlib import Path
+from typing import Any, NoReturn
+
+from .. import errors
+from ..errors import KadminError, NotFound, UsageError
+from . import Result, run
+from .session import Session
+
+DONE, FAILED, WRONG_USAGE, DIFFERENCES, PARTLY, REFUSED, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
+
+COMPLETION = "_KADMIN_NB_COMPLETE"
+"""`eval "$(_KADMIN_NB_COMPLETE=bash_source kadmin-nb)"` turns the shell's completion on; zsh and fish alike."""
+
+
+def main(words: list[str] | None = None) -> NoReturn:
+    """Run the words of the command line and exit."""
+    if instruction := os.environ.get(COMPLETION):
+        sys.exit(_complete(instruction))
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    sys.exit(_run(sys.argv[1:] if words is None else words))
+
+
+def _complete(instruction: str) -> int:
+    from click.shell_completion import shell_complete
+
+    from .doors import DOORS
+
+    return shell_complete(DOORS["kadmin-nb"], {}, "kadmin-nb", COMPLETION, instruction)
+
+
+def _run(words: list[str]) -> int:
+    tty = sys.stderr.isatty()
+    session = Session(frames=frame_of, progress=_progress if tty else None, note=_note)
+    try:
+        _refuse_broken_text(words)
+        return _show(run(words or ["--help"], session))
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except KadminError as exc:
+        _complain(exc)
+        return _code_of(exc)
+    finally:
+        _close(session)
+
+
+def _close(session: Session) -> None:
+    """The answer was given; a connection that ends badly changes nothing."""
+    with contextlib.suppress(KadminError):
+        session.close()
+
+
+def _refuse_broken_text(words: list[str]) -> None:
+    for word in words:
+        if any("\ud800" <= c <= "\udfff" for c in word):
+            raise UsageError(f"{word} is not UTF-8")
+
+
+def _show(result: Result) -> int:
+    """Print a value, or write it where --out says; the exit code that fits it."""
+    value = result.value
+    if value is None:
+        return DONE
+    if result.form:
+        from .forms import formed
+
+        formed(value, result.form)
+    if result.out:
+        _write(value, Path(result.out))
+    else:
+        _print(_json(value) if result.json else repr(value))
+    _complain_of_rows(value)
+    return _code(value, result.detailed)
+
+
+def _print(text: str) -> None:
+    """Print to whoever still listens: a reader that went away, `| head`, is no failure."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _code(value: Any, detailed: bool) -> int:
+    """0; 4 or 1 for changes that are not verified; 3 when a plan has something to change and one asked."""
+    from ..frames.answer import Answer
+    from ..plans.outcomes import Outcomes
+    from ..plans.plan import Plan
+
+    if isinstance(value, Outcomes) and not value.ok:
+        return PARTLY if value.anything_changed else FAILED
+    if isinstance(value, Answer) and not value.ok:
+        return FAILED
+    if isinstance(value, Plan) and value.refused:
+        return FAILED
+    if isinstance(value, Plan) and detailed and not all(c.is_done for c in value.changes):
+        return DIFFERENCES
+    return DONE
+
+
+def _code_of(exc: KadminError) -> int:
+    if isinstance(exc, errors.PartlyFailed):
+        return PARTLY if getattr(exc.outcomes, "anything_changed", exc.outcomes is None) else FAILED
+    if exc.document is not None:
+        return FAILED
+    if isinstance(exc, UsageError):
+        return WRONG_USAGE
+    return REFUSED if isinstance(exc, errors.PlanRefused) else FAILED
+
+
+def _complain_of_rows(value: Any) -> None:
+    """Rows that failed are in the table; standard error says so too."""
+    from ..frames.answer import Answer
+    from ..plans.plan import Plan
+
+    try:
+        if isinstance(value, Answer):
+            value.raise_for_errors()
+        if isinstance(value, Plan) and value.refused:
+            raise errors.Invalid(f"{len(value.refused)} of {len(value)} changes would be refused; nothing was sent")
+    except KadminError as exc:
+        _say(exc)
+
+
+def _complain(exc: KadminError) -> None:
+    outcomes = getattr(exc, "outcomes", None)
+    if outcomes is not None:
+        _print(repr(outcomes))
+    _say(exc)
+
+
+def _say(exc: KadminError) -> None:
+    print("\n".join(exc._render_traceback_()), file=sys.stderr)
+
+
+def _json(value: Any) -> str:
+    from .forms import as_json
+
+    return as_json(value)
+
+
+def _write(value: Any, place: Path) -> None:
+    if not hasattr(value, "to_arrow"):
+        raise UsageError("--out writes frames, and this is none")
+    from ..frames.files import write
+
+    try:
+        write(value.to_arrow(), place)
+    except OSError as exc:
+        raise NotFound(f"{place} cannot be written: {exc.strerror}") from None
+
+
+def _progress(what: str, done: int, of: int) -> None:
+    end = "\n" if done >= of else ""
+    print(f"\r{what} {done:,} of {of:,}", end=end, file=sys.stderr, flush=True)
+
+
+def _note(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def frame_of(name: str) -> Any:
+    """The frame in a Parquet or CSV file."""
+    from ..frames.files import read
+
+    place = Path(name)
+    if not place.exists():
+        raise NotFound(f"there is no file {name}")
+    return read(place)

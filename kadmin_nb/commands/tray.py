@@ -1,0 +1,40 @@
+"""`plan`, `apply`, `discard` after `quota` and after `config`: one tray, the same three verbs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from . import options
+from .corners import Verbs
+from .session import Session, Wanted
+
+
+def add_to(group: Verbs) -> None:
+    """Give a group the three verbs of the tray."""
+    for verb in (plan, apply, discard):
+        group.add_command(verb)
+
+
+@click.command(cls=Verbs.command_class)
+@options.reading
+@options.planning
+def plan(session: Session, reason: str | None, save: str | None, allow_unknown: tuple[str, ...]) -> Any:
+    """What is staged means this, before and after, and the broker's word on each row (notebook)."""
+    return session.plan(Wanted(reason=reason, save=save, allow_unknown=allow_unknown))
+
+
+@click.command(cls=Verbs.command_class)
+@options.reading
+@click.argument("plan_id", required=False)
+def apply(session: Session, plan_id: str | None) -> Any:
+    """Apply the plan last shown, if nothing was staged since (notebook)."""
+    return session.apply(plan_id)
+
+
+@click.command(cls=Verbs.command_class)
+@options.reading
+def discard(session: Session) -> Any:
+    """Empty the tray (notebook)."""
+    return session.discard()

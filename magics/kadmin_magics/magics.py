@@ -1,0 +1,152 @@
+"""The magics: split the line, run the same command as the terminal, hand its value back. They print nothing."""
+
+from __future__ import annotations
+
+import atexit
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class, no_var_expand
+from traitlets import Enum
+
+from kadmin_nb.errors import PartlyFailed
+from kadmin_nb.frames import FORMS
+
+from .completion import Completion
+from .destination import destination
+from .frames import Frames
+from .progress import Line
+from .variables import Variables
+
+if TYPE_CHECKING:
+    from kadmin_nb.commands import Result
+    from kadmin_nb.commands.session import NotebookSession
+
+
+@magics_class
+class KAdmin(Magics):
+    """Kafka quotas and configs in a notebook."""
+
+    frame = Enum(FORMS, default_value="pandas", help="The frame type of answers; --as says it for one call.").tag(
+        config=True
+    )
+
+    def __init__(self, shell: InteractiveShell) -> None:
+        super().__init__(shell)
+        self._shell = shell
+        self._completion = Completion()
+        self._frames = Frames(shell)
+
+    def register(self) -> None:
+        """Into the shell, with completion."""
+        self._shell.register_magics(self)
+        self._shell.Completer.custom_matchers.append(self._completion.matcher)
+        self._frames.register()
+        atexit.register(self._leave)
+
+    def unregister(self) -> None:
+        """Out of the shell again, without a trace; the current cluster is left."""
+        manager = self._shell.magics_manager
+        for kind, names in self.magics.items():
+            for name in names:
+                manager.magics[kind].pop(name, None)
+        manager.registry.pop(type(self).__name__, None)
+        self._shell.configurables.remove(self)  # type: ignore[arg-type]
+        self._shell.Completer.custom_matchers.remove(self._completion.matcher)
+        self._frames.unregister()
+        atexit.unregister(self._leave)
+        self._leave()
+
+    @no_var_expand
+    @line_cell_magic
+    def kquota(self, line: str, cell: str | None = None) -> Any:
+        """Client quotas.
+
+        `%kquota describe user=alice`, `%kquota resolve user=alice client-id=app`, `%kquota tree`;
+        `%kquota set producer_byte_rate=5MB/s user={name}` stages, `%kquota plan` shows what it means,
+        `%kquota apply` carries it out. A `%%kquota` cell stages many lines. `%kquota --help` has all verbs.
+        """
+        return self._run("kquota", line, cell)
+
+    @no_var_expand
+    @line_cell_magic
+    def kconfig(self, line: str, cell: str | None = None) -> Any:
+        """Configs of topics, brokers, groups and client-metrics.
+
+        `%kconfig describe topic=orders`; `%kconfig set retention.ms=86400000 topic=orders` stages,
+        `%kconfig plan` shows what it means, `%kconfig apply` carries it out. A `%%kconfig` cell stages many
+        lines. `%kconfig --help` has all verbs.
+        """
+        return self._run("kconfig", line, cell)
+
+    @no_var_expand
+    @line_magic
+    def kplan(self, line: str) -> Any:
+        """Saved plans: `%kplan show p.json`, `%kplan apply p.json`, `%kplan verify p.json`, `%kplan -f FILE`."""
+        return self._run("kplan", line, None)
+
+    @no_var_expand
+    @line_cell_magic
+    def kadmin(self, line: str, cell: str | None = None) -> Any:
+        """The whole tree: `%kadmin use prod`, `%kadmin cluster`, `%kadmin local start`, `%kadmin runbook list`.
+
+        `%kadmin use` takes a profile, a .properties file, host:port, or `{cluster}`, a Cluster of yours. A
+        `%%kadmin` cell stages lines of both kinds. `%kadmin --help` has all verbs.
+        """
+        return self._run("kadmin", line, cell)
+
+    @cached_property
+    def session(self) -> NotebookSession:
+        """What the magics of this shell remember together."""
+        from kadmin_nb.commands.session import NotebookSession
+
+        variables = Variables(self._shell)
+        return NotebookSession(lookup=variables.value, frames=variables.frame)
+
+    def _run(self, magic: str, line: str, cell: str | None) -> Any:
+        """The value of one line or cell; nothing when it goes into a variable."""
+        from kadmin_nb.commands import run
+
+        name, words = destination(line)
+        door = f"%{magic}" if cell is None else f"%%{magic}"
+        with Line(self._shell) as line_of_progress:
+            self.session.progress, self.session.note = line_of_progress.progress, line_of_progress.note
+            self.session.cell = cell
+            try:
+                return self._handed(run(words, self.session, door), name)
+            except PartlyFailed as exc:
+                _show(exc)
+                raise
+
+    def _handed(self, result: Result, name: str | None) -> Any:
+        """The value in its form; into its variable when it has one. Outcomes that are not good are raised."""
+        from kadmin_nb.plans.outcomes import Outcomes
+
+        value = self._formed(result)
+        out = name or result.out
+        if out is not None:
+            self._shell.push({out: value})  # type: ignore[no-untyped-call]
+        if isinstance(result.value, Outcomes):
+            result.value.raise_for_errors()
+        return None if out is not None else value
+
+    def _formed(self, result: Result) -> Any:
+        from kadmin_nb.commands.forms import as_json, formed, is_plain
+
+        if result.json:
+            return as_json(result.value)
+        form = result.form or (self.frame if is_plain(result.value) else None)
+        return formed(result.value, form) if form else result.value
+
+    def _leave(self) -> None:
+        if "session" in self.__dict__:
+            self.session.close()
+
+
+def _show(failed: PartlyFailed) -> None:
+    """The rows, before the error that counts them."""
+    from IPython.display import display
+
+    if failed.outcomes is not None:
+        display(failed.outcomes)  # type: ignore[no-untyped-call]

@@ -1,0 +1,53 @@
+"""What `{expr}` and `--pairs name` mean in a notebook."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+from IPython.core.interactiveshell import InteractiveShell
+
+from kadmin_nb.errors import UsageError
+
+_QUOTES = "Quotes or spaces within {…} want quotes around the word: \"user={names['a']}\""
+
+
+class Variables:
+    """The variables of a shell.
+
+    An expression is evaluated as the user's own code in the user's own notebook, like any other cell. It is
+    only ever taken from the line that was typed, never from a value that was looked up or read.
+    """
+
+    def __init__(self, shell: InteractiveShell) -> None:
+        self._shell = shell
+
+    def value(self, expression: str) -> object:
+        """What a name or an expression means now.
+
+        Raises
+        ------
+        UsageError
+            A name that is not known, with the nearest; or what else the expression raises.
+        """
+        try:
+            return self._shell.ev(expression)  # type: ignore[no-untyped-call]
+        except NameError as exc:
+            raise self._unknown(exc.name or expression, expression) from None
+        except SyntaxError:
+            raise UsageError(f"{{{expression}}} is no expression", hint=_QUOTES) from None
+        except Exception as exc:
+            raise UsageError(f"{{{expression}}} raises {type(exc).__name__}: {exc}") from None
+
+    def frame(self, name: str) -> object:
+        """The frame that a variable holds; `{name}` says the same."""
+        return self.value(name[1:-1] if name.startswith("{") and name.endswith("}") else name)
+
+    def _unknown(self, name: str, expression: str) -> UsageError:
+        near = difflib.get_close_matches(name, self._names(), n=1)
+        otherwise = None if expression.isidentifier() else _QUOTES
+        return UsageError(f"there is no variable {name}", hint=f"Did you mean {near[0]}?" if near else otherwise)
+
+    def _names(self) -> list[str]:
+        hidden: dict[str, Any] = self._shell.user_ns_hidden
+        return [name for name in self._shell.user_ns if name not in hidden and not name.startswith("_")]
