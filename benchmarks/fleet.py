@@ -1,0 +1,56 @@
+"""A hundred thousand entities on a local broker, and Kafka's own tool beside it."""
+
+from __future__ import annotations
+
+import os
+
+from kadmin_nb.admin.ports import QuotaAlteration
+from kadmin_nb.admin.quotas import _request
+from kadmin_nb.cluster import Cluster
+from kadmin_nb.local import find_jars, find_java
+from kadmin_nb.model.entity import Entity
+
+JVM_OPTIONS = (
+    "-Xmx256M",
+    "-server",
+    "-XX:+UseG1GC",
+    "-XX:MaxGCPauseMillis=20",
+    "-XX:InitiatingHeapOccupancyPercent=35",
+    "-XX:+ExplicitGCInvokesConcurrent",
+    "-Djava.awt.headless=true",
+    f"-Dlog4j2.configurationFile={os.devnull}",
+)
+"""What `kafka-run-class.sh` sets."""
+
+ENTITIES, USERS, BATCH = 100_000, 50_000, 5_000
+KEYS = ("producer_byte_rate", "consumer_byte_rate")
+
+
+def pair(number: int) -> list[tuple[str, str]]:
+    """The n-th user and client-id."""
+    return [("user", f"user-{number % USERS:06d}"), ("client-id", f"app-{number // USERS:03d}")]
+
+
+def values(number: int) -> dict[str, float]:
+    """Its quotas: different for all, so that nothing is shared by luck."""
+    return {key: float(1_000_000 + number * 7 + place) for place, key in enumerate(KEYS)}
+
+
+def fill(cluster: Cluster) -> None:
+    """Put the entities on the broker, straight through the port."""
+    port = cluster._kafka.quotas
+    for start in range(0, ENTITIES, BATCH):
+        numbers = range(start, start + BATCH)
+        refused = port.alter([QuotaAlteration(Entity.from_wire(pair(n)), values(n)) for n in numbers])
+        assert not any(refused.values())
+
+
+def recorded(cluster: Cluster) -> bytes:
+    """The broker's own answer to a describe of everything, as bytes of version 1."""
+    return bytes(cluster._kafka.wire.ask(lambda: _request((), False), doing="recording an answer"))
+
+
+def config_command(bootstrap: str, *words: str) -> list[str]:
+    """The command line that `kafka-configs.sh` runs, with its JVM options, without the shell script's own start."""
+    main = ["-cp", find_jars().classpath, "kafka.admin.ConfigCommand", "--bootstrap-server", bootstrap]
+    return [str(find_java().command), *JVM_OPTIONS, *main, *words]

@@ -1,0 +1,73 @@
+"""Describing 100,000 entities: the decode alone, a whole describe in a fresh process, and one client of them."""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+
+from kafka.protocol.admin.client_quotas import DescribeClientQuotasResponse
+
+from benchmarks.fleet import ENTITIES, config_command, fill, recorded
+from benchmarks.timing import Row, interleaved, ratio, row
+from kadmin_nb.admin import quota_answers
+from kadmin_nb.local import start
+
+_COUNT = (
+    "import kadmin_nb as kn, sys; print(len(kn.connect(sys.argv[1]).quotas.describe(user=kn.ANY, client_id=kn.ANY)))"
+)
+
+
+def run(full: bool = False) -> list[Row]:
+    """The three figures, on one broker."""
+    rounds = 9 if full else 5
+    with start(heap="2g") as kafka, kafka.connect() as cluster:
+        fill(cluster)
+        return [
+            _decode(recorded(cluster), rounds),
+            _describe(kafka.bootstrap, rounds),
+            _one_client(cluster, rounds),
+        ]
+
+
+def _decode(frame: bytes, rounds: int) -> Row:
+    theirs = DescribeClientQuotasResponse[1]
+    ours, reference = interleaved(
+        [lambda: quota_answers.table(quota_answers.decode(frame)), lambda: theirs.decode(frame)], rounds
+    )
+    note = f"{ENTITIES:,} entities, 2 keys each, {len(frame) / 1e6:.1f} MB, into sorted QUOTAS / into its objects"
+    times = ratio(ours, reference)
+    return row(
+        "decode / kafka-python's decode",
+        *_medians(ours, reference),
+        times,
+        0.25,
+        f"{1 / times:.1f} times as fast; {note}",
+    )
+
+
+def _describe(bootstrap: str, rounds: int) -> Row:
+    both = [
+        lambda: _run([sys.executable, "-c", _COUNT, bootstrap]),
+        lambda: _run(config_command(bootstrap, "--describe", "--entity-type", "users", "--entity-type", "clients")),
+    ]
+    ours, reference = interleaved(both, rounds)
+    note = "fresh processes, to a printed count / to its printed lines"
+    return row("describe / ConfigCommand --describe", *_medians(ours, reference), ratio(ours, reference), 0.4, note)
+
+
+def _one_client(cluster, rounds: int) -> Row:
+    quotas = cluster.quotas
+    ours, reference = interleaved(
+        [lambda: quotas.resolve(user="user-000017", client_id="app-001"), lambda: quotas.describe()], rounds
+    )
+    note = f"exact filters for the 8 levels, and whether a callback decides / all {ENTITIES:,} entities"
+    return row("resolve of one client / full describe", *_medians(ours, reference), ratio(ours, reference), 0.25, note)
+
+
+def _medians(*times: list[float]) -> list[float]:
+    return [statistics.median(spent) for spent in times]
+
+
+def _run(command: list[str]) -> None:
+    subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
