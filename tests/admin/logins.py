@@ -1,0 +1,23 @@
+"""How the users of a secure local Kafka log in."""
+
+from __future__ import annotations
+
+import javaproperties
+
+from kadmin_nb.local import LocalKafka
+from kadmin_nb.model.settings import Secret, Settings
+
+
+def settings_of(kafka: LocalKafka, user: str = "admin", password: str | None = None, **changes: object) -> Settings:
+    """How `user` logs in to a secure local Kafka, by PLAIN with the password that is kept for it."""
+    if password is None:
+        jaas = javaproperties.loads(kafka.user_properties(user).read_text())["sasl.jaas.config"]
+        password = jaas.split('password="', 1)[1].split('"', 1)[0]
+    given: dict[str, object] = {
+        "security_protocol": "SASL_PLAINTEXT",
+        "mechanism": "PLAIN",
+        "username": user,
+        "password": Secret(password),
+        "source": "the test",
+    }
+    return Settings(**{"bootstrap": kafka.bootstrap, **given, **changes})  # type: ignore[arg-type]

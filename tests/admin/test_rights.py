@@ -1,0 +1,191 @@
+"""What we may not do is said as such: forbidden never looks like empty, failed or done."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+)
+from waiting import eventually
+
+from kadmin_nb.admin import first_contact
+from kadmin_nb.admin.kafka import WireKafka
+from kadmin_nb.admin.ports import ConfigOperation, QuotaAlteration, Refusal
+from kadmin_nb.errors import NotAuthorized
+from kadmin_nb.model.entity import Entity
+from kadmin_nb.model.resources import Resource
+from kadmin_nb.model.settings import Settings
+
+pytestmark = pytest.mark.secure
+
+CLUSTER = (ResourceType.BROKER, "kafka-cluster")
+SEEN, HIDDEN = Resource("TOPIC", "seen"), Resource("TOPIC", "hidden")
+ALICE = Entity.parse("user=alice")
+
+
+@pytest.fixture(scope="module")
+def java(admin, login) -> AdminClient:
+    """The super user's other client, for topics and ACLs."""
+    client = first_contact.client(login())
+    for future in client.create_topics([NewTopic("seen", 1, 1), NewTopic("hidden", 1, 1)]).values():
+        future.result()
+    yield client
+    for future in client.delete_topics(["seen", "hidden"]).values():
+        future.result()
+
+
+@pytest.fixture(scope="module")
+def user_with(java, scram_user) -> Iterator[Callable[..., WireKafka]]:
+    """`user_with("bob", (CLUSTER, AclOperation.DESCRIBE_CONFIGS))`: connected, with these rights and no other."""
+    with contextlib.ExitStack() as stack:
+
+        def make(name: str, *rights) -> WireKafka:
+            acls = [
+                AclBinding(
+                    kind, what, ResourcePatternType.LITERAL, f"User:{name}", "*", operation, AclPermissionType.ALLOW
+                )
+                for (kind, what), operation in rights
+            ]
+            for future in java.create_acls(acls).values() if acls else ():
+                future.result()
+            settings: Settings = scram_user(name)
+            time.sleep(0.3)
+            return stack.enter_context(contextlib.closing(WireKafka(settings)))
+
+        yield make
+
+
+@pytest.fixture(scope="module")
+def nobody(user_with):
+    return user_with("alice-without-rights")
+
+
+@pytest.fixture(scope="module")
+def reader(user_with):
+    return user_with("bob-who-reads", (CLUSTER, AclOperation.DESCRIBE_CONFIGS))
+
+
+@pytest.fixture(scope="module")
+def of_one_topic(user_with):
+    topic = (ResourceType.TOPIC, "seen")
+    return user_with("carol-of-one-topic", (topic, AclOperation.DESCRIBE_CONFIGS), (topic, AclOperation.ALTER_CONFIGS))
+
+
+@pytest.fixture(scope="module")
+def writer(user_with):
+    return user_with("dave-who-writes", (CLUSTER, AclOperation.ALTER_CONFIGS))
+
+
+def test_quotas_without_the_right_are_an_error_and_no_empty_table(nobody):
+    """I saw no quotas and raised an alarm; I was not allowed to see them."""
+    with pytest.raises(NotAuthorized) as refused:
+        nobody.quotas.describe()
+    assert (str(refused.value), refused.value.code, refused.value.hint) == (
+        "CLUSTER_AUTHORIZATION_FAILED while describing quotas: Cluster authorization failed.",
+        "CLUSTER_AUTHORIZATION_FAILED",
+        "It needs DESCRIBE_CONFIGS on the cluster.",
+    )
+
+
+@pytest.mark.parametrize("validate_only", [True, False])
+def test_quotas_may_not_be_altered_by_who_may_only_read(reader, validate_only):
+    """The validation said ok, and the alter was refused."""
+    assert reader.quotas.describe().num_rows >= 0
+    said = reader.quotas.alter([QuotaAlteration(ALICE, {"producer_byte_rate": 1.0})], validate_only=validate_only)
+    assert said == {ALICE: Refusal("CLUSTER_AUTHORIZATION_FAILED", "Cluster authorization failed.")}
+
+
+def test_who_may_alter_may_read(writer):
+    """ALTER_CONFIGS alone was not enough for us, and it is for Kafka."""
+    assert writer.quotas.alter([QuotaAlteration(ALICE, {"producer_byte_rate": 1.0})]) == {ALICE: None}
+    eventually(lambda: writer.quotas.describe()["entity"].to_pylist(), ["user=alice"])
+    assert writer.quotas.alter([QuotaAlteration(ALICE, {"producer_byte_rate": None})]) == {ALICE: None}
+
+
+def test_a_forbidden_topic_stands_beside_a_readable_one(of_one_topic):
+    """One topic that I may not see and the whole table was an error, or the topic was missing."""
+    table = of_one_topic.configs.describe([SEEN, HIDDEN, Resource("TOPIC", "missing")], ["retention.ms"])
+    assert [(r["resource_name"], r["key"], r["error"], r["message"]) for r in table.to_pylist()] == [
+        ("hidden", None, "TOPIC_AUTHORIZATION_FAILED", "Topic authorization failed."),
+        ("missing", None, "TOPIC_AUTHORIZATION_FAILED", "Topic authorization failed."),
+        ("seen", "retention.ms", None, None),
+    ]
+
+
+def test_a_forbidden_topic_is_not_altered_and_its_neighbour_is(of_one_topic):
+    """One forbidden topic kept the others from being changed, or they were said to be."""
+    change = [ConfigOperation("set", "retention.ms", "1000")]
+    said = of_one_topic.configs.alter({SEEN: change, HIDDEN: change})
+    assert said == {SEEN: None, HIDDEN: Refusal("TOPIC_AUTHORIZATION_FAILED", "Topic authorization failed.")}
+
+
+FORBIDDEN = {
+    "broker": (Resource("BROKER", "1"), "CLUSTER_AUTHORIZATION_FAILED", "Cluster authorization failed."),
+    "the default of brokers": (Resource("BROKER", ""), "CLUSTER_AUTHORIZATION_FAILED", "Cluster authorization failed."),
+    "logger": (Resource("BROKER_LOGGER", "1"), "CLUSTER_AUTHORIZATION_FAILED", "Cluster authorization failed."),
+    "metrics": (Resource("CLIENT_METRICS", "m"), "CLUSTER_AUTHORIZATION_FAILED", "Cluster authorization failed."),
+    "group": (Resource("GROUP", "g"), "GROUP_AUTHORIZATION_FAILED", "Group authorization failed."),
+}
+KEYS = {"BROKER_LOGGER": ("kafka.server.KafkaApis", "INFO"), "CLIENT_METRICS": ("interval.ms", "10000")}
+
+
+@pytest.mark.parametrize(("resource", "code", "words"), FORBIDDEN.values(), ids=FORBIDDEN)
+def test_every_kind_of_resource_says_what_is_forbidden(nobody, resource, code, words):
+    """A broker's settings looked empty to whom may not see them."""
+    [row] = nobody.configs.describe([resource]).to_pylist()
+    assert (row["key"], row["error"], row["message"]) == (None, code, words)
+    key, value = KEYS.get(resource.type, ("log.retention.ms", "1000"))
+    said = nobody.configs.alter({resource: [ConfigOperation("set", key, value)]}, validate_only=True)
+    assert said == {resource: Refusal(code, words)}
+
+
+def test_listing_resources_without_the_right_is_an_error(nobody):
+    """No groups, said the list; I was not allowed to ask."""
+    with pytest.raises(NotAuthorized) as refused:
+        nobody.configs.resources(["GROUP"])
+    assert refused.value.hint == "It needs DESCRIBE_CONFIGS on the cluster."
+
+
+def test_topics_that_we_may_not_see_are_left_out_by_the_broker(nobody, of_one_topic):
+    """DESCRIBE_CONFIGS does not include DESCRIBE: a topic whose configs we may read is not listed."""
+    assert nobody.topics() == of_one_topic.topics() == []
+    assert of_one_topic.configs.describe([SEEN], ["retention.ms"])["error"].to_pylist() == [None]
+
+
+def test_scram_users_are_not_altered_without_the_right(nobody):
+    """The error was five hundred characters of a Java object."""
+    from kadmin_nb.model.settings import Secret
+
+    with pytest.raises(NotAuthorized) as refused:
+        nobody.scram.upsert("mallory", Secret("canary"))
+    assert "session=" not in str(refused.value)
+    assert "canary" not in str(refused.value)
+    assert len(str(refused.value)) < 200
+
+
+def test_a_throttled_admin_waits_and_goes_on(admin, user_with):
+    """A default request quota hit my own tool, and it said NodeNotReadyError: No node_id provided."""
+    slow, name = Entity.parse("user=erin-the-slow"), "erin-the-slow"
+    erin = user_with(name, (CLUSTER, AclOperation.ALTER_CONFIGS))
+    assert admin.quotas.alter([QuotaAlteration(slow, {"request_percentage": 0.0001})]) == {slow: None}
+    time.sleep(0.2)
+    try:
+        started, slowest = time.monotonic(), 0.0
+        while slowest < 0.7 and time.monotonic() - started < 20:
+            asked = time.monotonic()
+            assert "user=erin-the-slow" in erin.quotas.describe()["entity"].to_pylist()
+            slowest = max(slowest, time.monotonic() - asked)
+        assert 0.7 < slowest < 10
+        assert erin.quotas.alter([QuotaAlteration(ALICE, {"producer_byte_rate": None})]) == {ALICE: None}
+    finally:
+        admin.quotas.alter([QuotaAlteration(slow, {"request_percentage": None})])

@@ -1,0 +1,146 @@
+"""What `admin` uses of kafka-python that nobody promised to keep. When one of these fails, read its sentence first."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from importlib.metadata import requires, version
+from pathlib import Path
+
+import kafka.errors
+import pytest
+from kafka.net.connection import KafkaConnection
+from kafka.net.manager import KafkaConnectionManager
+from kafka.net.sasl.scram import ScramClient
+from kafka.net.selector import NetworkSelector
+from kafka.protocol.admin.client_quotas import DescribeClientQuotasRequest, DescribeClientQuotasResponse
+from kafka.protocol.api_header import RequestHeader
+from kafka.protocol.parser import KafkaProtocol
+
+import kadmin_nb.admin
+
+ROOM = Path(kadmin_nb.admin.__file__).parent
+
+
+def test_the_minor_version_is_pinned():
+    """A patch of 3.0 may be taken; 3.1 needs this file to be read again, then the pin moved."""
+    assert re.match(r"3\.0\.", version("kafka-python"))
+    pins = [r for r in requires("kadmin_nb") or [] if r.startswith("kafka-python")] if _is_installed() else []
+    assert all("<3.1" in pin for pin in pins)
+
+
+def _is_installed() -> bool:
+    try:
+        return bool(version("kadmin_nb"))
+    except Exception:
+        return False
+
+
+def test_one_file_touches_the_inner_modules():
+    """Whoever else needs `kafka.net` asks `admin.wire`."""
+    users = set()
+    for file in ROOM.parent.rglob("*.py"):
+        tree = ast.parse(file.read_text())
+        modules = [n.module or "" for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and not n.level]
+        modules += [a.name for n in ast.walk(tree) if isinstance(n, ast.Import) for a in n.names]
+        if any(m.startswith("kafka.net") for m in modules):
+            users.add(file.name)
+    assert users == {"wire.py"}
+
+
+MEMBERS = {
+    "the thread is started, stopped and closed by us": (NetworkSelector, ["start", "stop", "close", "call_at"]),
+    "brokers are reached through the manager": (
+        KafkaConnectionManager,
+        ["bootstrap_async", "get_connection", "least_loaded_node", "wait_for", "call_soon", "close"],
+    ),
+    "a connection says when it is ready, and sends": (KafkaConnection, ["init_future", "send_request", "pause"]),
+    "answers are decoded by the class that the header names": (
+        KafkaProtocol,
+        ["receive_bytes", "_process_response"],
+    ),
+    "the header names that class": (RequestHeader, ["get_response_class"]),
+    "the answer's header is read apart from its body": (DescribeClientQuotasResponse, ["parse_header", "decode"]),
+}
+
+
+@pytest.mark.parametrize(("owner", "names"), MEMBERS.values(), ids=MEMBERS)
+def test_a_member_is_there(owner, names):
+    """Without it `admin.wire` or `admin.quotas` cannot work."""
+    assert [name for name in names if not hasattr(owner, name)] == []
+
+
+def test_what_is_set_on_instances_is_there():
+    """Attributes that only objects have: the thread, the metadata, the marks of a throttled connection."""
+    net = NetworkSelector()
+    manager = KafkaConnectionManager(net, bootstrap_servers="localhost:1")
+    try:
+        assert net._io_thread is None
+        for name in ("brokers", "broker_metadata", "metadata_request", "update_metadata"):
+            assert callable(getattr(manager.cluster, name))
+        connection = KafkaConnection(net)
+        assert (connection.paused, connection.connected) == (set(), False)
+    finally:
+        manager.close()
+        net.close()
+
+
+def test_settings_keep_their_names():
+    """A renamed option is silently ignored by the library: a password or the TLS context would not arrive."""
+    from kadmin_nb.admin.wire import _config
+    from kadmin_nb.model.settings import Settings
+
+    assert set(_config(Settings("h:1"), 1.0)) <= set(KafkaConnectionManager.DEFAULT_CONFIG)
+
+
+def test_the_calls_take_what_we_give():
+    """A parameter that was renamed fails only when it is first used."""
+    assert "request_timeout_ms" in inspect.signature(KafkaConnection.send_request).parameters
+    assert list(inspect.signature(KafkaConnectionManager.wait_for).parameters) == ["self", "future", "timeout_ms"]
+    assert next(iter(inspect.signature(NetworkSelector.stop).parameters.values()), None) is not None
+    assert "timeout_ms" in inspect.signature(NetworkSelector.stop).parameters
+
+
+def test_a_request_that_keeps_its_answer_as_bytes():
+    """The fast decoder lives on a request whose header names our class, and on a fixed version."""
+    from kadmin_nb.admin.quotas import _RawAnswer, _request
+
+    request = _request((), False)
+    request.with_header(correlation_id=1, client_id="x")
+    assert request.header.get_response_class() is _RawAnswer
+    assert (request.API_KEY, request.API_VERSION) == (48, 1)
+    assert max(DescribeClientQuotasRequest.valid_versions) == 1
+
+
+def test_the_library_still_forgets_the_escapes_of_scram_names():
+    """When it learns them, `admin.wire._username` must stop, or `a=b` logs in as `a=3Db`."""
+    client = ScramClient("a=b,c", "secret", "SCRAM-SHA-512")
+    assert b"n=a=b,c," in client.first_message()
+
+
+ERRORS = [
+    "KafkaError",
+    "KafkaTimeoutError",
+    "RequestTimedOutError",
+    "KafkaConnectionError",
+    "NodeNotReadyError",
+    "UnknownBrokerIdError",
+    "IncompatibleBrokerVersion",
+    "UnsupportedVersionError",
+    "KafkaProtocolError",
+    "InvalidReceiveError",
+    "SaslAuthenticationFailedError",
+    "UnsupportedSaslMechanismError",
+]
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_an_error_is_still_a_kafka_error(name):
+    """`admin.codes` translates KafkaError; one that is none would reach the notebook raw."""
+    assert issubclass(getattr(kafka.errors, name), kafka.errors.KafkaError)
+
+
+def test_error_names_come_from_the_library():
+    """Rows carry Kafka's names of errors, read from the library's table."""
+    assert kafka.errors.kafka_errors[31].message == "CLUSTER_AUTHORIZATION_FAILED"

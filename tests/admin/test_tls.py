@@ -1,0 +1,166 @@
+"""TLS with PEM files: the good case, and every bad one with its cause."""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+import kadmin_nb as kn
+from kadmin_nb.admin.kafka import WireKafka
+from kadmin_nb.errors import ConnectionFailed, NotFound
+from kadmin_nb.local import LocalKafka, TlsFiles
+from kadmin_nb.model.settings import Secret, Settings
+
+pytestmark = pytest.mark.broker
+
+
+@dataclass
+class Authority:
+    """A certificate authority in a folder."""
+
+    folder: Path
+    key: ec.EllipticCurvePrivateKey
+    certificate: x509.Certificate
+
+    @classmethod
+    def in_(cls, folder: Path, name: str) -> Authority:
+        folder.mkdir()
+        key = ec.generate_private_key(ec.SECP256R1())
+        certificate = _signed(_name(name), _name(name), key.public_key(), key, is_ca=True)
+        (folder / "ca.pem").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+        return cls(folder, key, certificate)
+
+    @property
+    def file(self) -> str:
+        return str(self.folder / "ca.pem")
+
+    def issue(self, name: str, *hosts: str, password: str | None = None) -> tuple[Path, Path]:
+        """A certificate for those hosts and its key, as PEM files."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        signed = _signed(_name(name), self.certificate.subject, key.public_key(), self.key, hosts)
+        hidden = serialization.BestAvailableEncryption(password.encode()) if password else serialization.NoEncryption()
+        pem, pkcs8 = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+        files = self.folder / f"{name}.pem", self.folder / f"{name}.key"
+        files[0].write_bytes(signed.public_bytes(pem))
+        files[1].write_bytes(key.private_bytes(pem, pkcs8, hidden))
+        return files
+
+
+def _name(text: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
+
+
+def _signed(subject, issuer, public, key, hosts=(), is_ca=False) -> x509.Certificate:
+    now = datetime.datetime.now(datetime.UTC)
+    builder = x509.CertificateBuilder(issuer, subject, public, x509.random_serial_number())
+    builder = builder.not_valid_before(now - datetime.timedelta(days=1))
+    builder = builder.not_valid_after(now + datetime.timedelta(days=2))
+    builder = builder.add_extension(x509.BasicConstraints(ca=is_ca, path_length=None), critical=True)
+    if hosts:
+        names = [x509.IPAddress(ipaddress.ip_address(h)) if h[0].isdigit() else x509.DNSName(h) for h in hosts]
+        builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
+    return builder.sign(key, hashes.SHA256())
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority.in_(tmp_path_factory.mktemp("tls") / "ours", "our ca")
+
+
+@pytest.fixture(scope="module")
+def tls_kafka(authority: Authority) -> Iterator[LocalKafka]:
+    """A Kafka whose TLS listener asks clients for a certificate of our authority."""
+    certificate, key = authority.issue("broker", "127.0.0.1")
+    with kn.local.start(tls=TlsFiles(certificate, key, Path(authority.file))) as running:
+        yield running
+
+
+@pytest.fixture
+def good(tls_kafka: LocalKafka, authority: Authority) -> dict[str, object]:
+    certificate, key = authority.issue("client", password="canary")
+    return {
+        "bootstrap": tls_kafka.address("SSL"),
+        "security_protocol": "SSL",
+        "ca_file": authority.file,
+        "certificate_file": str(certificate),
+        "key_file": str(key),
+        "key_password": Secret("canary"),
+    }
+
+
+def test_certificates_on_both_sides(good, capfd):
+    """Nothing but JKS worked."""
+    kafka = WireKafka(Settings(**good))
+    assert [b.id for b in kafka.brokers()] == [1]
+    assert kafka.quotas.describe().num_rows == 0
+    kafka.close()
+    assert capfd.readouterr() == ("", "")
+
+
+def refused(settings: dict[str, object], capfd) -> str:
+    started = time.monotonic()
+    with pytest.raises(ConnectionFailed) as raised:
+        WireKafka(Settings(**settings), timeout=5.0)
+    assert time.monotonic() - started < 1.5
+    assert capfd.readouterr() == ("", "")
+    assert "canary" not in f"{raised.value} {raised.value.hint}"
+    assert "\n" not in str(raised.value)
+    return f"{raised.value.code}: {raised.value} Hint: {raised.value.hint}"
+
+
+def test_an_authority_that_we_do_not_trust(good, tmp_path, capfd):
+    """A certificate of somebody else was a time-out."""
+    stranger = Authority.in_(tmp_path / "theirs", "their ca")
+    said = refused({**good, "ca_file": stranger.file}, capfd)
+    assert said.startswith("SSL_HANDSHAKE_FAILED: ")
+    assert "certificate verify failed" in said
+
+
+def test_a_certificate_for_another_host(good, tls_kafka, capfd):
+    """The certificate names 127.0.0.1, I typed localhost."""
+    port = str(good["bootstrap"]).rpartition(":")[2]
+    said = refused({**good, "bootstrap": f"localhost:{port}"}, capfd)
+    assert said.startswith("SSL_HANDSHAKE_FAILED: ")
+    assert "names this host" in said
+
+
+def test_a_certificate_for_another_host_may_be_allowed(good):
+    """`ssl.endpoint.identification.algorithm=` is what our operators have."""
+    port = str(good["bootstrap"]).rpartition(":")[2]
+    WireKafka(Settings(**{**good, "bootstrap": f"localhost:{port}", "check_hostname": False})).close()
+
+
+def test_plain_text_to_a_tls_port(good, capfd):
+    """I had forgotten security.protocol."""
+    said = refused({"bootstrap": good["bootstrap"]}, capfd)
+    assert said.startswith("NETWORK_EXCEPTION: ")
+    assert said.endswith("closes the connection Hint: We speak PLAINTEXT: does this port want TLS or SASL?")
+
+
+def test_no_certificate_where_one_is_wanted(good, capfd):
+    """The broker hung up and did not say that it wanted mine."""
+    said = refused({k: v for k, v in good.items() if "key" not in k and "certificate" not in k}, capfd)
+    assert "SSL" in said or "certificate" in said
+
+
+@pytest.mark.parametrize("part", ["ca_file", "certificate_file", "key_file"])
+def test_a_file_that_is_not_there(good, capfd, part):
+    """A wrong path was a time-out."""
+    with pytest.raises(NotFound, match=r"there is no file /no/such/file\.pem"):
+        WireKafka(Settings(**{**good, part: "/no/such/file.pem"}))
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_wrong_password_of_the_key(good, capfd):
+    """A wrong key password printed the key."""
+    assert "INVALID_CONFIG" in refused({**good, "key_password": Secret("canary-2")}, capfd)

@@ -1,0 +1,197 @@
+"""The connection answers, or says in bounded time that it does not, whatever becomes of the broker."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+from kafka.protocol.admin.cluster import DescribeClusterRequest
+from waiting import eventually
+
+import kadmin_nb as kn
+from kadmin_nb.admin.kafka import WireKafka
+from kadmin_nb.admin.ports import QuotaAlteration
+from kadmin_nb.admin.quotas import WireQuotas
+from kadmin_nb.admin.wire import Wire
+from kadmin_nb.errors import ConnectionFailed, NotFound, TimedOut
+from kadmin_nb.local import LocalKafka, Node
+from kadmin_nb.model.entity import Entity
+from kadmin_nb.model.settings import Settings
+
+pytestmark = pytest.mark.broker
+
+
+@pytest.fixture(scope="module")
+def mortal() -> Iterator[LocalKafka]:
+    """A Kafka that these tests may freeze, kill and start again."""
+    soon = {"broker.session.timeout.ms": "1500", "broker.heartbeat.interval.ms": "300"}
+    with kn.local.start(extra=soon) as running:
+        yield running
+
+
+@pytest.fixture
+def node(mortal: LocalKafka) -> Iterator[Node]:
+    only = mortal.nodes[0]
+    yield only
+    only.resume()
+
+
+@pytest.fixture
+def own(mortal: LocalKafka) -> Iterator[Wire]:
+    wire = Wire(Settings(mortal.bootstrap), timeout=2.0)
+    yield wire
+    wire.close()
+
+
+def describe(wire: Wire, **options: float) -> str:
+    answer = wire.ask(lambda: DescribeClusterRequest(), doing="describing the cluster", **options)
+    return str(answer.cluster_id)
+
+
+def seconds(action) -> tuple[float, BaseException]:
+    started = time.monotonic()
+    with pytest.raises(BaseException) as raised:  # noqa: PT011
+        action()
+    return time.monotonic() - started, raised.value
+
+
+def test_a_frozen_broker_is_a_time_out_and_then_answers_again(own, node):
+    """The kernel hung for ever because a broker did."""
+    describe(own)
+    node.pause()
+    took, error = seconds(lambda: describe(own))
+    assert (type(error), str(error), error.code) == (
+        TimedOut,
+        "no answer in time while describing the cluster",
+        "REQUEST_TIMED_OUT",
+    )
+    assert 1.9 < took < 3.5
+    node.resume()
+    assert describe(own)
+
+
+def test_an_alter_without_an_answer_may_have_happened(own, node):
+    """I was told that it failed, and ten seconds later it was there."""
+    alice = Entity.parse("user=alice")
+    alteration = [QuotaAlteration(alice, {"producer_byte_rate": 5.0})]
+    quotas = WireQuotas(own)
+    quotas.describe()
+    node.pause()
+    own_tell, own.tell = own.tell, lambda *a, **o: own_tell(*a, **o, timeout=1.0)
+    took, error = seconds(lambda: quotas.alter(alteration))
+    assert type(error) is TimedOut
+    assert "it may have happened" in str(error)
+    assert took < 3
+    node.resume()
+    eventually(lambda: quotas.describe()["entity"].to_pylist(), ["user=alice"])
+
+
+def test_a_new_connection_to_a_frozen_broker_ends_in_time(mortal, node):
+    """Connecting to a frozen broker hung the notebook."""
+    node.pause()
+    took, error = seconds(lambda: Wire(Settings(mortal.bootstrap), timeout=1.5))
+    assert isinstance(error, TimedOut | ConnectionFailed)
+    assert took < 3
+
+
+def test_a_broker_that_came_back_is_found_again(own, node):
+    """After the nightly restart the notebook had to be restarted too."""
+    before = describe(own)
+    node.kill()
+    took, error = seconds(lambda: describe(own))
+    assert isinstance(error, ConnectionFailed)
+    assert took < 5
+    node.start()
+    assert describe(own, timeout=10.0) == before
+    assert own.ask(lambda: DescribeClusterRequest(), node=1, doing="describing the cluster").cluster_id == before
+
+
+def test_a_broker_that_restarts_meanwhile_is_waited_for(own, node):
+    """A restart of two seconds failed a job of two hours."""
+    describe(own)
+    node.kill()
+    threading.Timer(0.3, node.start).start()
+    deadline = time.monotonic() + 20
+    while True:
+        try:
+            assert describe(own, timeout=5.0)
+            break
+        except ConnectionFailed:
+            assert time.monotonic() < deadline
+
+
+def test_a_broker_that_is_not_in_the_cluster_is_named(own):
+    """`broker=9` said: KeyError."""
+    took, error = seconds(lambda: own.ask(lambda: DescribeClusterRequest(), node=9, doing="asking"))
+    assert (type(error), str(error)) == (NotFound, "broker 9 is not in the cluster, while asking")
+    assert took < 4
+
+
+@pytest.mark.parametrize("during", ["a call", "connecting"])
+def test_the_kernels_interrupt_is_heard_at_once(mortal, node, during):
+    """Ctrl-C did nothing, I had to kill the kernel."""
+    wire = Wire(Settings(mortal.bootstrap), timeout=20.0)
+    describe(wire)
+    node.pause()
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    if during == "a call":
+        took, error = seconds(lambda: describe(wire))
+    else:
+        took, error = seconds(lambda: WireKafka(Settings(mortal.bootstrap), timeout=20.0))
+    assert type(error) is KeyboardInterrupt
+    assert took < 1
+    node.resume()
+    assert describe(wire)
+    wire.close()
+
+
+def test_a_closed_connection_says_so_at_once(mortal):
+    """A describe on a cluster that I had closed waited for half a minute."""
+    wire = Wire(Settings(mortal.bootstrap))
+    wire.close()
+    wire.close()
+    took, error = seconds(lambda: describe(wire))
+    assert (type(error), str(error)) == (ConnectionFailed, "the connection is closed, while describing the cluster")
+    assert took < 0.1
+
+
+def test_a_connection_leaves_nothing_behind(mortal):
+    """After a day of notebooks: too many open files."""
+    WireKafka(Settings(mortal.bootstrap)).close()
+
+    def held() -> tuple[int, int]:
+        return len(os.listdir("/proc/self/fd")), threading.active_count()
+
+    def no_more_than(files: int, threads: int) -> bool:
+        now = held()  # what earlier tests left may go meanwhile
+        return now[0] <= files and now[1] <= threads
+
+    before = held()
+    for _ in range(5):
+        WireKafka(Settings(mortal.bootstrap)).close()
+    eventually(lambda: no_more_than(*before), True)
+
+
+def test_threads_may_share_a_connection(own):
+    """Two widgets asked at once and got each other's answers."""
+    seen: list[str] = []
+    threads = [threading.Thread(target=lambda: seen.append(describe(own, timeout=20.0))) for _ in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(seen) == 20
+    assert len(set(seen)) == 1
+
+
+def test_closing_a_frozen_connection_does_not_block(mortal, node):
+    """`with connect()` hung on its way out."""
+    wire = Wire(Settings(mortal.bootstrap))
+    node.pause()
+    started = time.monotonic()
+    wire.close()
+    assert time.monotonic() - started < 1.5

@@ -1,0 +1,14 @@
+"""Reads come from a broker's image, which follows the ack by some milliseconds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+
+def eventually(look: Callable[[], object], wanted: object, seconds: float = 5.0) -> None:
+    """`look()` gives `wanted` within some seconds; a failure shows what it gave last."""
+    until = time.monotonic() + seconds
+    while (seen := look()) != wanted and time.monotonic() < until:
+        time.sleep(0.01)
+    assert seen == wanted

@@ -1,0 +1,133 @@
+"""Rooms and passports: who may import whom, and what `import kadmin_nb` may load."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "kadmin_nb"
+
+PASSPORTS = {
+    "kafka": ("admin", "clients"),
+    "confluent_kafka": ("admin", "clients"),
+    "pyspark": ("analytics", "frames/spark.py", "history/spark.py"),
+    "deltalake": ("history",),
+    "pandas": ("frames",),
+    "IPython": (),
+    "papermill": ("runbooks",),
+    "nbconvert": ("runbooks",),
+    "nbformat": ("runbooks",),
+    "click": ("commands",),
+    "ipywidgets": ("widgets",),
+    "anywidget": ("widgets",),
+    "altair": ("charts",),
+    "polars": (),
+    "javaproperties": ("profiles",),
+    "tenacity": ("admin",),
+    "tabulate": ("frames",),
+}
+"""Where each third-party package may be imported within kadmin_nb."""
+
+ROOMS = {
+    "errors": (),
+    "model": ("errors",),
+    "resolution": ("errors", "model", "frames.schemas"),
+    "frames": ("errors", "model", "local.java"),
+    "admin": ("errors", "model", "frames.schemas"),
+    "plans": ("errors", "model", "resolution", "frames", "admin.ports"),
+    "profiles": ("errors", "model"),
+    "cluster": ("errors", "model", "resolution", "frames", "admin", "plans", "profiles"),
+}
+"""What each lower room may import of ours; the rooms above (commands, runbooks, local) may import any of these."""
+
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+
+
+def _imports(source: Path) -> Iterator[tuple[str, bool]]:
+    """The modules that a file names, and whether they are ours; type-checking blocks do not count."""
+    tree = ast.parse(source.read_text())
+    typing_only = {id(n) for b in ast.walk(tree) if _is_type_checking(b) for n in ast.walk(b)}
+    for node in ast.walk(tree):
+        if id(node) in typing_only:
+            continue
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, alias.name.startswith("kadmin_nb")) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from ((name, ours) for name, ours in _from(source, node))
+
+
+def _from(source: Path, node: ast.ImportFrom) -> Iterator[tuple[str, bool]]:
+    module = node.module or ""
+    if not node.level:
+        yield module, module.startswith("kadmin_nb")
+        return
+    here = ("kadmin_nb", *source.relative_to(PACKAGE).parts[:-1])
+    base = ".".join((*here[: len(here) - node.level + 1], *filter(None, [module])))
+    yield from ((f"{base}.{alias.name}", True) for alias in node.names)
+
+
+def _is_type_checking(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_third_party_names_show_their_passport(source: Path) -> None:
+    """pandas turned up in the plans, and nobody could say why."""
+    place = str(source.relative_to(PACKAGE))
+    for name, ours in _imports(source):
+        allowed = PASSPORTS.get(name.split(".")[0])
+        if not ours and allowed is not None:
+            assert any(place == a or place.startswith(f"{a}/") or place == f"{a}.py" for a in allowed), (
+                f"{place} imports {name}"
+            )
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_imports_point_one_way(source: Path) -> None:
+    """The rules began to ask the broker."""
+    room = source.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    if room not in ROOMS:
+        return
+    for name, ours in _imports(source):
+        inner = name.removeprefix("kadmin_nb.")
+        if ours and inner.split(".")[0] not in (room, "kadmin_nb"):
+            assert any(inner == a or inner.startswith(f"{a}.") for a in ROOMS[room]), f"{room} imports {inner}"
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_nothing_evaluates_text(source: Path) -> None:
+    """A UI ran a Groovy filter that came in over the network (CVE-2023-52251)."""
+    calls = (n.func for n in ast.walk(ast.parse(source.read_text())) if isinstance(n, ast.Call))
+    assert not {f.id for f in calls if isinstance(f, ast.Name)} & {"eval", "exec", "compile"}
+
+
+HEAVY = ("kafka", "confluent_kafka", "pyarrow", "pandas", "pyspark", "altair", "papermill", "IPython", "ipywidgets")
+
+
+def test_importing_is_light() -> None:
+    """`import kadmin_nb` took a second."""
+    program = f"import sys, kadmin_nb; print([m for m in {HEAVY!r} if m in sys.modules])"
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert loaded.strip() == "[]"
+
+
+def test_no_drawer_of_odds_and_ends() -> None:
+    """`utils.py` says nothing of what is in it."""
+    assert not [p for p in SOURCES if p.stem.strip("_") in {"util", "utils", "helper", "helpers", "misc", "common"}]
+
+
+FORBIDDEN = r"index-url|find-links|https?://repo[0-9]*\.|/work/(main|shared)|/root/"
+
+
+def test_nothing_names_a_registry_or_this_machine() -> None:
+    """A clone elsewhere looked for packages at an address that only we can reach."""
+    command = ["git", "grep", "-lE", FORBIDDEN, "--", ".", ":!tests/architecture"]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert found.returncode in (0, 1), found.stderr
+    assert found.stdout.split() == []

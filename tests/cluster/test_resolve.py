@@ -1,0 +1,119 @@
+"""Which quota binds a client, asked of a real cluster."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import kadmin_nb as kn
+
+pytestmark = pytest.mark.broker
+
+COLUMNS = ["key", "value", "level", "bucket_user", "bucket_client_id"]
+
+
+@pytest.fixture
+def quotas(cluster, unique):
+    """A user with a quota of its own, one for each of its clients, and one for a client named."""
+    user, app = unique("user"), unique("app")
+    stage = cluster.stage()
+    stage.set_quota("producer_byte_rate", "1MB/s", user=user)
+    stage.set_quota("producer_byte_rate", "2MB/s", user=user, client_id=kn.DEFAULT)
+    stage.set_quota("producer_byte_rate", "3MB/s", user=user, client_id=app)
+    stage.plan().apply().raise_for_errors()
+    return user, app
+
+
+def _produce(answer: kn.Answer) -> tuple:
+    row = next(r for r in answer.to_arrow().to_pylist() if r["key"] == "producer_byte_rate")
+    return row["value"], row["level"], row["bucket_user"], row["bucket_client_id"]
+
+
+def test_the_most_specific_quota_binds(cluster, quotas) -> None:
+    """Which limit binds this client? Nobody could tell."""
+    user, app = quotas
+    assert _produce(cluster.quotas.resolve(user, app)) == (3e6, "CLIENT_OF_USER", user, app)
+    assert _produce(cluster.quotas.resolve(user, "other")) == (2e6, "DEFAULT_CLIENT_OF_USER", user, "other")
+
+
+def test_a_blank_client_id_escapes_the_client_levels(cluster, quotas) -> None:
+    """The limit on the user's clients did not hold for the one that sends no client-id (KAFKA-13341)."""
+    user, _ = quotas
+    assert _produce(cluster.quotas.resolve(user)) == (1e6, "USER", user, "")
+
+
+def test_what_it_overrides_comes_in_order(cluster, quotas) -> None:
+    """It said which quota won, and not over what."""
+    user, app = quotas
+    rows = cluster.quotas.resolve(user, app, keys=["producer_byte_rate"], overridden=True).to_arrow().to_pylist()
+    lost = [(one["level"], one["value"]) for one in rows[0]["overridden"]]
+    assert lost == [("DEFAULT_CLIENT_OF_USER", 2e6), ("USER", 1e6)]
+
+
+def test_it_says_why(cluster, quotas) -> None:
+    """A level is a word; people want the sentence."""
+    user, app = quotas
+    said = repr(cluster.quotas.resolve(user, app))
+    assert f"producer_byte_rate = 3 MB/s for user {user}, client-id {app}, bound by user={user} client-id={app}" in said
+
+
+def test_few_and_many_clients_get_the_same_answer(cluster, quotas) -> None:
+    """Eight clients, asked with filters, differed from nine, asked from everything."""
+    user, app = quotas
+    clients = [(user, app), (user, ""), (user, "x"), ("nobody", app)]
+    few = cluster.quotas.resolve(pairs=clients, overridden=True).to_arrow()
+    many = cluster.quotas.resolve(pairs=clients * 3, overridden=True).to_arrow()
+    keys = len(clients)
+    head = [row for place, row in enumerate(many.to_pylist()) if place % (3 * keys) < keys]
+    assert few.to_pylist() == head
+
+
+@pytest.mark.parametrize("form", ["list", "pandas", "arrow"])
+def test_clients_come_in_any_form(cluster, quotas, form) -> None:
+    """It wanted an Arrow table and I had a DataFrame."""
+    frame = pd.DataFrame({"user": [quotas[0]], "client_id": [quotas[1]], "extra": [1]})
+    pairs = {"list": [quotas], "pandas": frame, "arrow": pa.table(frame)}[form]
+    assert _produce(cluster.quotas.resolve(pairs=pairs))[0] == 3e6
+
+
+def test_ip_quotas_stand_apart(cluster, unique) -> None:
+    """An address is no client."""
+    stage = cluster.stage()
+    stage.set_quota("connection_creation_rate", 7, ip="10.77.0.1")
+    stage.plan().apply().raise_for_errors()
+    rows = cluster.quotas.resolve(ip="10.77.0.1").to_arrow().to_pylist()
+    assert rows == [{"ip": "10.77.0.1", "key": "connection_creation_rate", "value": 7.0, "level": "IP"}]
+    with pytest.raises(kn.UsageError, match="ip quotas stand apart"):
+        cluster.quotas.resolve("alice", ip="10.77.0.1")
+
+
+@pytest.mark.parametrize("user", [None, kn.DEFAULT, kn.ANY])
+def test_a_client_has_a_name(cluster, user) -> None:
+    """None was passed by accident and stood for everybody."""
+    with pytest.raises(kn.UsageError):
+        cluster.quotas.resolve(user)
+
+
+def test_a_class_of_its_own_is_not_knowable(opinionated) -> None:
+    """It predicted limits on a cluster that decides them by its own class."""
+    with pytest.raises(kn.NotKnowable, match="GenerousCallback"):
+        opinionated.quotas.resolve("alice", "app")
+    answer = opinionated.quotas.resolve("alice", "app", assume_default=True)
+    assert b"kadmin.assumed" in answer.to_arrow().schema.metadata
+
+
+def test_a_policy_is_heard_in_its_own_words(opinionated) -> None:
+    """It said POLICY_VIOLATION and not what to do."""
+    opinionated._kafka.create_topics({"watched": 1})
+    stage = opinionated.stage()
+    stage.set_config("max.message.bytes", 5000, topic="watched")
+    stage.set_config("retention.ms", 5000, topic="watched")
+    plan = stage.plan()
+    said = {change.key: change.validated for change in plan.changes}
+    assert said == {
+        "max.message.bytes": "POLICY_VIOLATION: Ask the platform team before you change max.message.bytes.",
+        "retention.ms": "ok",
+    }
+    with pytest.raises(kn.PlanRefused, match="platform team"):
+        plan.apply()

@@ -1,0 +1,46 @@
+"""What all tests share: one local Kafka a session, and names that no other test uses."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+from collections.abc import Callable, Iterator
+
+import pytest
+
+import kadmin_nb as kn
+from kadmin_nb.local import LocalKafka
+
+os.environ.setdefault("KADMIN_CONFIG", os.devnull)
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job is started with it ignored
+
+
+@pytest.fixture(scope="session")
+def kafka() -> Iterator[LocalKafka]:
+    """A real Kafka of one node, without authorisation."""
+    with kn.local.start() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def cluster(kafka: LocalKafka) -> Iterator[kn.Cluster]:
+    """A connection to it."""
+    with kafka.connect() as connected:
+        yield connected
+
+
+@pytest.fixture(scope="session")
+def secure_kafka() -> Iterator[LocalKafka]:
+    """A real Kafka with SASL and the standard authorizer; `connect()` is the super user."""
+    with kn.local.start(secure=True) as running:
+        yield running
+
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture
+def unique(request: pytest.FixtureRequest) -> Callable[[str], str]:
+    """Names that no other test uses: `unique("user")` gives `user-17`."""
+    return lambda stem="name": f"{stem}-{next(_numbers)}"

@@ -1,0 +1,114 @@
+"""JAAS text: two login modules, one user, one password, Java's quoting; all else is refused by its name."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from kadmin_nb.errors import KadminError, Unsupported, UsageError
+from kadmin_nb.model.settings import Secret
+from kadmin_nb.profiles.jaas import MODULES, parse
+
+PLAIN, SCRAM = MODULES
+WHERE = "client.properties"
+
+
+@pytest.mark.parametrize(
+    ("options", "user", "password"),
+    [
+        ('username="alice" password="secret"', "alice", "secret"),
+        ("username='alice' password='se\"cret'", "alice", 'se"cret'),
+        ("username=alice password=secret-1.$_", "alice", "secret-1.$_"),
+        ('password="p"\n\t username = "u"', "u", "p"),
+        (r'username="DOMAIN\\alice" password="a\"b\\c"', r"DOMAIN\alice", r'a"b\c'),
+        (r'username="u" password="\101\0602\t\q\7\400"', "u", "A02\tq\a 0"),
+        ('username="u" password="//not/*a*/comment;#"', "u", "//not/*a*/comment;#"),
+        ('username="ève" password="пароль 😀"', "ève", "пароль 😀"),
+        ('username="a" username="b" password="p"', "b", "p"),
+        ('username="eve=1,2" password="env:NOT_A_REFERENCE"', "eve=1,2", "env:NOT_A_REFERENCE"),
+    ],
+)
+def test_user_and_password_as_java_reads_them(options, user, password):
+    """Each expectation is what Kafka 4.3.1's own JaasConfig answers."""
+    login = parse(f"{SCRAM} required {options};", WHERE)
+    assert (login.username, login.password) == (user, Secret(password))
+
+
+@pytest.mark.parametrize(("module", "kind"), MODULES.items())
+@pytest.mark.parametrize("flag", ["required", "REQUIRED"])
+def test_two_modules_are_read(module, kind, flag):
+    """PLAIN and SCRAM."""
+    assert parse(f'\n {module} {flag}\n username="u" password="p"; ', WHERE).kind == kind
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "com.sun.security.auth.module.JndiLoginModule",
+        "com.sun.security.auth.module.LdapLoginModule",
+        "com.sun.security.auth.module.Krb5LoginModule",
+        "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule",
+        "org.apache.kafka.common.security.plain.PlainLoginModule2",
+        "org.evil.PlainLoginModule",
+        "software.amazon.msk.auth.iam.IAMLoginModule",
+    ],
+)
+def test_every_other_module_is_refused_by_name(name):
+    """CVE-2023-25194: a login module is code that a file chooses."""
+    for text in (f'{name} required user.provider.url="ldap://x" password="p";', f'{name} "', name):
+        with pytest.raises(Unsupported, match=f"sasl.jaas.config names {name}, which is refused"):
+            parse(text, WHERE)
+
+
+def test_a_second_module_is_refused_by_name():
+    """Java runs them all."""
+    with pytest.raises(Unsupported, match=r"goes on to com\.sun\.security\.auth\.module\.JndiLoginModule"):
+        parse(
+            f'{PLAIN} required username="u" password="p"; com.sun.security.auth.module.JndiLoginModule required;', WHERE
+        )
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "says"),
+    [
+        (f'{PLAIN} required username="u" password="p"', UsageError, "does not end in ';'"),
+        (f'{PLAIN} required username="u" password="p"; more', UsageError, "something stands after"),
+        (f'{PLAIN} required username="u" password="p";;', UsageError, "something stands after"),
+        (f'{PLAIN} required username="u" password=p@ss;', UsageError, "must be in quotes"),
+        (f'{PLAIN} required username="u" password=1234;', UsageError, "must be in quotes"),
+        (f'{PLAIN} required username="u" password="p;', UsageError, "a quote is open"),
+        (f'{PLAIN} required username="u" password="p\n";', UsageError, "a quote is open"),
+        (f'{PLAIN} required username="u" /* x */ password="p";', UsageError, "must be in quotes"),
+        (f'{PLAIN} required username "u";', UsageError, 'is not written name="value"'),
+        (f"{PLAIN} required username=;", UsageError, 'is not written name="value"'),
+        (f"{PLAIN} required username", UsageError, 'is not written name="value"'),
+        (f'{PLAIN} sufficient username="u" password="p";', UsageError, "is not 'required'"),
+        (f'{PLAIN} username="u" password="p";', UsageError, "is not 'required'"),
+        (f'{PLAIN} "required" username="u" password="p";', UsageError, "is not 'required'"),
+        (PLAIN, UsageError, "is not 'required'"),
+        (f"{PLAIN} required;", UsageError, "gives no username and no password"),
+        (f'{PLAIN} required username="u";', UsageError, "gives no password"),
+        (f'{PLAIN} required username="u" password="";', UsageError, "gives no password"),
+        (f'{SCRAM} required username="u" password="p" tokenauth="true";', Unsupported, "sets tokenauth"),
+        (f'{PLAIN} required username="u" password="p" user_bob="x";', Unsupported, "an option other than"),
+        ("{}", UsageError, "must be in quotes"),
+        ("PlainLoginModule required;", UsageError, "class name of a login module"),
+        ("", UsageError, "class name of a login module"),
+    ],
+)
+def test_malformed_text_says_what_is_wrong(text, error, says):
+    """Not a stack trace, and not my password."""
+    with pytest.raises(error) as caught:
+        parse(text, WHERE)
+    assert says in str(caught.value)
+    assert str(caught.value).startswith(f"{WHERE}: sasl.jaas.config")
+
+
+@pytest.mark.parametrize("piece", ['a="b" ', ";", "'", '"\\', " ", "a=", "$" * 9])
+def test_a_long_text_takes_bounded_time(piece):
+    """A text made to hang us."""
+    started = time.monotonic()
+    with pytest.raises(KadminError):
+        parse(f"{PLAIN} required {piece * (250_000 // len(piece))}", WHERE)
+    assert time.monotonic() - started < 5

@@ -1,0 +1,183 @@
+"""A Java client's properties file: read as Java reads it, every key used, listed as ignored, or refused."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from kadmin_nb.errors import NotFound, Unsupported, UsageError
+from kadmin_nb.model.settings import Secret
+from kadmin_nb.profiles import settings_for
+from kadmin_nb.profiles.java_properties import CONTINUED, LARGEST
+
+
+def test_the_usual_file(client, jaas):
+    """The file that my Java jobs use."""
+    found = settings_for(client(
+        "# ours\nbootstrap.servers=a:9093,b:9093\nsecurity.protocol=SASL_SSL\nsasl.mechanism=SCRAM-SHA-512\n"
+        f"sasl.jaas.config={jaas()}\nclient.id=loader\nretries=5\nacks=all\n"))  # fmt: skip
+    assert found.bootstrap == "a:9093,b:9093"
+    assert (found.security_protocol, found.mechanism) == ("SASL_SSL", "SCRAM-SHA-512")
+    assert (found.username, found.password) == ("alice", Secret("secret"))
+    assert (found.client_id, found.check_hostname, found.ca_file) == ("loader", True, None)
+    assert found.ignored == ("acks", "retries")
+    assert found.source.endswith("client.properties")
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"client.id = x\r\n", "x"),
+        (b"client.id:x", "x"),
+        (b"client.id x", "x"),
+        (b"  client.id=x  \n", "x"),
+        (b"client.id=na\\\n   me\n", "name"),
+        (b"client.id=na\\\r\n\tme\r\n", "name"),
+        (b"client.id=\\u0061\\u00e9\n", "aé"),
+        (b"client.id=\\ud83d\\ude00\n", "\U0001f600"),
+        (b"client.id=\xe9\n", "é"),
+        (b"client.id=a\rclient.id=b\n", "b"),
+        (b"client.id=\n", "kadmin_nb"),
+        (b"! note\n# client.id=no \\\nclient.id=x\n", "x"),
+        (b"\xef\xbb\xbfclient.id=x\n", "x"),
+        (b"client\\.id=x\n", "x"),
+    ],
+    ids=[
+        "plain",
+        "colon",
+        "blank",
+        "trimmed",
+        "continued",
+        "continued-crlf",
+        "escapes",
+        "surrogates",
+        "latin-1",
+        "last-wins-and-cr",
+        "empty",
+        "comments",
+        "bom",
+        "escaped-key",
+    ],
+)
+def test_read_as_java_reads(client, content, expected):
+    """It works in Java."""
+    assert settings_for(client(content + b"\nbootstrap.servers=a:1\n")).client_id == expected
+
+
+def test_a_jaas_text_over_several_lines(client):
+    """That is how the manual writes it."""
+    found = settings_for(client(
+        "bootstrap.servers=a:1\r\nsecurity.protocol=SASL_PLAINTEXT\r\nsasl.mechanism=PLAIN\r\n"
+        "sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required \\\r\n"
+        '    username="alice" \\\r\n    password="a\\\\"b";\r\n'))  # fmt: skip
+    assert (found.username, found.password) == ("alice", Secret('a"b'))
+
+
+@pytest.mark.parametrize(
+    ("content", "error", "says"),
+    [
+        (b"bootstrap.servers=a:1\n\nsecurity.protocl=SSL\n", UsageError, "line 3: security.protocl is no key"),
+        (b"client.id=a\\\n  b\nsasl.mechanisms=PLAIN\n", UsageError, "line 3: sasl.mechanisms is no key"),
+        (b"sasl.username=a\n", UsageError, "line 1: sasl.username is no key"),
+        (b"schema.registry.url=http://x\n", UsageError, "line 1: schema.registry.url is no key"),
+        (b"client.id=x\n", UsageError, "names no brokers"),
+        (b"bootstrap.servers=kafka://a:1\n", UsageError, "bootstrap.servers is not host:port"),
+        (b"", UsageError, "names no brokers"),
+        (b"\0\1\2", UsageError, "is not text"),
+        ("bootstrap.servers=a:1\n".encode("utf-16"), UsageError, "is not text"),
+        (b"bootstrap.servers=a:1\nclient.id=\\u12\n", UsageError, "four hexadecimal digits"),
+        (b"#" * (LARGEST + 1), UsageError, "is larger than"),
+        (b"\\\n" * (CONTINUED + 1), UsageError, "continued lines"),
+    ],
+)
+def test_not_what_a_client_file_is(client, content, error, says):
+    """Say what is wrong, in one line."""
+    with pytest.raises(error) as caught:
+        settings_for(client(content))
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize(
+    "content", [b"a\\\n" * CONTINUED + b"x" * 200_000, b"\\" * LARGEST, b" " * LARGEST, b"=" * LARGEST]
+)
+def test_a_hostile_file_takes_bounded_time(client, content):
+    """A file made to hang us."""
+    started = time.monotonic()
+    with pytest.raises(UsageError):
+        settings_for(client(content))
+    assert time.monotonic() - started < 5
+
+
+def test_a_file_that_vanishes_or_is_not_ours_to_read(client, monkeypatch, here):
+    """Permission denied is not a stack trace."""
+    from kadmin_nb.profiles import java_properties
+
+    with pytest.raises(NotFound, match="does not exist"):
+        java_properties.read(here / "gone")
+    path = client("bootstrap.servers=a:1\n")
+    monkeypatch.setattr("pathlib.Path.open", _denied)
+    with pytest.raises(UsageError, match="cannot be read: Permission denied"):
+        settings_for(path)
+
+
+def _denied(*_args, **_kwargs):
+    raise PermissionError(13, "Permission denied")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "error", "says"),
+    [
+        ("security.protocol", "SASLPLAIN", UsageError, "Did you mean SASL_PLAINTEXT?"),
+        ("security.protocol", "TLS", UsageError, ""),
+        ("sasl.mechanism", "SCRAM-SHA-999", UsageError, "Did you mean SCRAM-SHA-"),
+        ("sasl.mechanism", "scram-sha-512", UsageError, "Did you mean SCRAM-SHA-512?"),
+        ("sasl.mechanism", "GSSAPI", Unsupported, "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512"),
+        ("sasl.mechanism", "OAUTHBEARER", Unsupported, "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512"),
+        ("sasl.mechanism", "", Unsupported, "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512"),
+        ("sasl.mechanism", "PLAIN", UsageError, ""),
+        ("ssl.endpoint.identification.algorithm", "none", UsageError, "Empty switches"),
+        ("ssl.enabled.protocols", "TLSv1.3", Unsupported, "TLSv1.2"),
+        ("ssl.protocol", "SSLv3", Unsupported, "TLSv1.2"),
+        ("ssl.trustmanager.algorithm", "Trusting", Unsupported, "PKIX"),
+    ],
+)
+def test_a_wrong_value_is_refused_before_anything_is_sent(client, jaas, key, value, error, says):
+    """kafka-python connects in the clear on a typo."""
+    path = client(f"bootstrap.servers=a:1\nsecurity.protocol=SASL_SSL\nsasl.mechanism=SCRAM-SHA-512\n"
+                  f"sasl.jaas.config={jaas()}\n{key}={value}\n")  # fmt: skip
+    with pytest.raises(error) as caught:
+        settings_for(path)
+    assert key in str(caught.value)
+    assert says in (caught.value.hint or "")
+
+
+def test_sasl_without_a_login_is_refused(client):
+    """Java would look for another file; we have none."""
+    with pytest.raises(UsageError, match="PLAIN needs a user and a password"):
+        settings_for(client("bootstrap.servers=a:1\nsecurity.protocol=SASL_SSL\nsasl.mechanism=PLAIN\n"))
+
+
+@pytest.mark.parametrize(("value", "checked"), [("https", True), ("HTTPS", True), ("", False), ("  ", False)])
+def test_the_host_check_is_off_only_when_empty(client, value, checked):
+    """Self-signed test cluster."""
+    path = client(f"bootstrap.servers=a:1\nsecurity.protocol=SSL\nssl.endpoint.identification.algorithm={value}\n")
+    assert settings_for(path).check_hostname is checked
+
+
+def test_what_does_not_count_here_is_listed(client, jaas):
+    """Which of my keys did you not use?"""
+    found = settings_for(client(
+        f"bootstrap.servers=a:1\nsasl.jaas.config={jaas()}\nssl.truststore.location=/none.jks\n"
+        "request.timeout.ms=1\nkey.serializer=com.example.Evil\n"))  # fmt: skip
+    assert found.ignored == ("key.serializer", "request.timeout.ms", "sasl.jaas.config", "ssl.truststore.location")
+    assert (found.username, found.password, found.ca_file) == (None, None, None)
+
+
+def test_what_we_do_anyway_is_ignored_and_not_refused(client):
+    """The security team's template sets ssl.enabled.protocols."""
+    found = settings_for(client("bootstrap.servers=a:1\nsecurity.protocol=SSL\nssl.protocol=TLSv1.3\n"
+        "ssl.enabled.protocols=TLSv1.2, TLSv1.3\nssl.trustmanager.algorithm=PKIX\n"))  # fmt: skip
+    assert found.ignored == ("ssl.enabled.protocols", "ssl.protocol", "ssl.trustmanager.algorithm")

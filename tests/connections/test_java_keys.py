@@ -1,0 +1,60 @@
+"""Every key of Kafka's Java clients has one fate, and the dangerous ones are refused by name."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+
+import pytest
+
+from kadmin_nb.errors import Unsupported
+from kadmin_nb.local.places import cache_dir
+from kadmin_nb.profiles import settings_for
+from kadmin_nb.profiles.java_keys import IGNORED, REFUSED, SECRET, USED
+
+
+@pytest.mark.parametrize(
+    "key",
+    [*sorted(REFUSED), "config.providers.file.class", "config.providers.env.param.x",
+     "sasl.oauthbearer.token.endpoint.url", "sasl.oauthbearer.jwks.endpoint.url"],
+)  # fmt: skip
+def test_a_key_that_matters_and_is_not_honoured_is_refused_by_name(client, key):
+    """CVE-2025-27817, CVE-2024-31141: what a client file can make a client do."""
+    with pytest.raises(Unsupported, match=re.escape(key)):
+        settings_for(client(f"bootstrap.servers=a:1\n{key}=x\n"))
+
+
+def test_a_key_has_one_fate():
+    """Used and ignored at once?"""
+    assert not USED & IGNORED
+    assert not (USED | IGNORED) & REFUSED.keys()
+    assert SECRET <= USED
+
+
+_JARS = sorted((cache_dir() / "kafka").glob("*/kafka-clients-*.jar"))
+_HOMES = [
+    f"org/apache/kafka/clients/{name}.class"
+    for name in ("CommonClientConfigs", "admin/AdminClientConfig", "producer/ProducerConfig", "consumer/ConsumerConfig")
+]
+_HOMES += [f"org/apache/kafka/common/config/{name}.class" for name in ("SaslConfigs", "SslConfigs", "SecurityConfig")]
+_NOT_CLIENT_KEYS = re.compile(
+    r"java\.|internal\.|com\.|org\.|share\.(?!ack|acq)|.*\.(conf|auto\.commit)$|kafka\.|sasl\.server\.|sasl\.enabled|"
+    r"sasl\.oauthbearer\.|ssl\.client\.auth|ssl\.principal|ssl\.allow|connections\.max\.reauth|metrics\.context\.$|rebalance\.|\.$|principal\.|group\.auto"
+)
+
+
+@pytest.mark.skipif(not _JARS, reason="Kafka's jars are not on this machine")
+def test_the_keys_are_those_in_kafkas_own_classes():
+    """Kafka 4.3 has a key that you have never heard of."""
+    words = set().union(*map(_words, _JARS))
+    assert {key for key in USED | IGNORED | REFUSED.keys() if "." in key} - words <= {"sasl.oauthbearer"}
+    dotted = {word for word in words if "." in word and not _NOT_CLIENT_KEYS.match(word)}
+    assert dotted - USED - IGNORED - REFUSED.keys() == set()
+
+
+def _words(jar):
+    """The lower-case dotted constants of the configuration classes."""
+    with zipfile.ZipFile(jar) as archive:
+        content = b"".join(archive.read(name) for name in _HOMES)
+    found = re.finditer(rb"\x01\x00(.)([a-z0-9.]+)", content, re.DOTALL)
+    return {match[2][: match[1][0]].decode() for match in found if len(match[2]) >= match[1][0]}

@@ -1,0 +1,85 @@
+"""One answer, three forms, the same columns."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import kadmin_nb as kn
+from kadmin_nb.frames import schemas
+from kadmin_nb.frames.render import document, text
+
+ALL = {name: value for name, value in vars(schemas).items() if isinstance(value, pa.Schema)}
+ALL |= {"EFFECTIVE_WIDE": schemas.effective_wide(["producer_byte_rate"]), "OVERRIDDEN": schemas.effective(True)}
+
+HOSTILE = ["<script>alert(1)</script>", "\x1b[31mred", "\u202eevil", "a\nb", "</td><img src=x onerror=alert(1)>"]
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_no_rows_have_all_columns(name: str) -> None:
+    """The empty frame had no columns."""
+    empty = kn.Answer(schemas.table(ALL[name], []))
+    assert list(empty.to_pandas().columns) == ALL[name].names
+    assert empty.to_arrow().schema.equals(ALL[name])
+    assert empty.ok
+    assert len(empty) == 0
+
+
+def test_pandas_has_plain_strings() -> None:
+    """`df.level == "USER"` worked and `groupby` listed levels that were not there."""
+    rows = [{"entity": "user=a", "level": "USER", "user": "a", "key": "producer_byte_rate", "value": 1.0}]
+    frame = kn.Answer(schemas.table(schemas.QUOTAS, rows)).to_pandas()
+    assert frame["level"].tolist() == ["USER"]
+    assert str(frame["level"].dtype) == "object"
+
+
+def test_anything_with_a_stream_takes_it() -> None:
+    """polars wanted a detour over pandas."""
+    answer = kn.Answer(pa.table({"a": [1]}))
+    assert pa.table(answer).to_pylist() == [{"a": 1}]
+
+
+def test_a_form_that_is_none() -> None:
+    """`--as panda` printed a stack trace."""
+    with pytest.raises(kn.UsageError, match="panda is no frame type"):
+        kn.Answer(pa.table({"a": [1]})).as_("panda")
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names_are_harmless(name: str) -> None:
+    """A client-id is chosen by whoever connects."""
+    table = pa.table({"client_id": [name], name: ["x"]})
+    page, shown = document(table), text(table)
+    assert "<script" not in page
+    assert "<img" not in page
+    assert all(c not in page + shown for c in "\x1b\u202e")
+    assert len(shown.splitlines()) == 3
+
+
+def test_a_long_frame_shows_its_head_and_says_how_to_get_the_rest() -> None:
+    """A hundred thousand rows filled the notebook."""
+    shown = text(pa.table({"a": list(range(100_000))}))
+    assert "100,000 rows, the first 60 shown" in shown
+
+
+def test_without_spark_it_says_so(monkeypatch) -> None:
+    """`--as spark` said ModuleNotFoundError, five screens of it."""
+    monkeypatch.setitem(__import__("sys").modules, "pyspark.sql", None)
+    with pytest.raises(kn.Unsupported, match="pyspark is not installed") as raised:
+        kn.Answer(pa.table({"a": [1]})).to_spark()
+    assert "pip install" in raised.value.hint
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", ALL)
+def test_spark_has_the_same_columns(name: str) -> None:
+    """A dictionary-encoded column was a struct in Spark."""
+    frame = kn.Answer(schemas.table(ALL[name], [])).to_spark()
+    assert frame.columns == ALL[name].names
+    assert "dictionary" not in str(frame.schema)
+
+
+@pytest.mark.spark
+def test_the_local_session_is_shared() -> None:
+    """Each call started a session of its own."""
+    assert kn.spark_session() is kn.spark_session()

@@ -1,0 +1,132 @@
+"""Cells and files of many lines: every line is read before the first is staged; an error names the line."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kadmin_nb.commands import lines
+from kadmin_nb.errors import Invalid, KadminError, UsageError
+from kadmin_nb.model.changes import Edit
+from kadmin_nb.model.entity import Entity
+from kadmin_nb.model.resources import Resource
+from kadmin_nb.model.words import DEFAULT, write
+
+PRODUCE = "producer_byte_rate"
+
+
+def one(text: str, **options: object) -> Edit:
+    [edit] = lines.edits(text, **options)
+    return edit
+
+
+def user(name: object) -> Entity:
+    return Entity.of({"user": name})
+
+
+def test_a_cell_of_both_kinds():
+    """One change a line, comments, blank lines, several keys on one line."""
+    assert lines.edits(
+        """
+        # the orders team's limits, don't touch
+        set producer_byte_rate=5MB/s request_percentage=50% user=alice client-id=<default>   # why not
+        remove consumer_byte_rate user='x y=z'
+
+        set retention.ms=1000 topic=orders;
+        append cleanup.policy=compact topic=orders
+        reset retention.ms topic=orders
+        set log.cleaner.backoff.ms=1 broker=<default>
+        """
+    ) == [
+        Edit("set", Entity.of({"user": "alice", "client-id": DEFAULT}), PRODUCE, "5000000"),
+        Edit("set", Entity.of({"user": "alice", "client-id": DEFAULT}), "request_percentage", "50"),
+        Edit("delete", user("x y=z"), "consumer_byte_rate"),
+        Edit("set", Resource("TOPIC", "orders"), "retention.ms", "1000"),
+        Edit("append", Resource("TOPIC", "orders"), "cleanup.policy", "compact"),
+        Edit("delete", Resource("TOPIC", "orders"), "retention.ms"),
+        Edit("set", Resource("BROKER", ""), "log.cleaner.backoff.ms", "1"),
+    ]
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), min_size=1, max_size=5))
+def test_a_cell_of_any_names_names_them(names):
+    """A name with a line end, a quote and a # took the next line with it."""
+    cell = "\n".join(f"set {PRODUCE}=1 {write('user', name)} # it's" for name in names)
+    assert [edit.resource for edit in lines.edits(cell)] == [user(name) for name in names]
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "says"),
+    [
+        ("set producer_byte_rate=1 user=a\nset producer_byte_rate=1 user=o'brien", UsageError, "line 2: a quote"),
+        ("set producer_byte_rate=1 user=o'brien\nset producer_byte_rate=1 user=d'arcy", UsageError, "line 1: a quote"),
+        ("set producer_byte_rate=1 user='a\nset producer_byte_rate=1 user='b'", UsageError, "line 1: a quote"),
+        ("\n\nset producer_byte_rate=0 user=a", Invalid, "line 3: "),
+        ("set producer_byte_rate=1 usr=a", UsageError, "line 1: usr is neither"),
+        ("sett producer_byte_rate=1 user=a", UsageError, "line 1: sett is no quota change"),
+        ("set producer_byte_rate=1 user={who}", UsageError, "line 1: there is no"),
+        ("set producer_byte_rate=1", UsageError, "line 1: an entity needs"),
+        ("set user=a", UsageError, "line 1: no key is named"),
+        ("set producer_byte_rate=1 user=a user=b", UsageError, "line 1: user is named twice"),
+        ("set producer_byte_rate=1 user=<any>", UsageError, "more than one entity"),
+        ("set producer_byte_rate=1 user=a ip=1.2.3.4", UsageError, "ip cannot be combined"),
+        ("set producer_byte_rate=1 user=", UsageError, "nothing right of the sign"),
+        ("set producer_byte_rate=5% user=a", UsageError, "does not fit"),
+        ("set producer_byte_rate user=a", UsageError, "is not type=value"),
+        ("remove producer_byte_rate=5 user=a", UsageError, "has a value"),
+        ("set retention.ms=5 topic=a topic=b", UsageError, "names one resource"),
+        ("set retention.ms=5 topic=<default>", UsageError, "names no single resource"),
+    ],
+)
+def test_an_error_names_its_line_and_nothing_is_returned(text, error, says):
+    """The first three lines were staged before the fourth was found wrong."""
+
+    def lookup(expression: str) -> object:
+        raise UsageError(f"there is no variable {expression}")
+
+    with pytest.raises(KadminError, match=says) as caught:
+        lines.edits(text, lookup)
+    assert type(caught.value) is error
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "hint"),
+    [
+        ("set producer_byte_rate=1 usr=a", "quota", "Did you mean user?"),
+        ("set producer_byte_rat=1 user=a", "quota", "Did you mean producer_byte_rate?"),
+        ("set retention.ms=1 topic=a", "quota", "config set KEY=VALUE topic=NAME"),
+        ("set producer_byte_rate=1 user=a", "config", "user=… has quotas: quota set …"),
+        ("set retention.ms=1 topc=a", "config", "Did you mean topic=…?"),
+        ("remove retention.ms topic=a", "config", "For a config: reset KEY topic=NAME."),
+        ("reset producer_byte_rate user=a", "quota", "For a quota: remove KEY user=NAME."),
+        ("remov producer_byte_rate user=a", "quota", "Did you mean remove?"),
+    ],
+)
+def test_a_near_miss_says_the_right_word(text, kind, hint):
+    """It told me that I was wrong, and not what is right."""
+    with pytest.raises(UsageError) as caught:
+        lines.edits(text, kind=kind)
+    assert hint in caught.value.hint
+
+
+def test_an_unknown_key_passes_when_it_is_named():
+    """A key of a Kafka to come could not be set."""
+    assert one("set producer_byte_rat=5 user=a", allow_unknown=["producer_byte_rat"]).key == "producer_byte_rat"
+
+
+@pytest.mark.parametrize("name", ["<default>", "--apply", "x y=z", "DOMAIN\\alice", "a\nb", "'", "{x}", "#"])
+def test_a_variable_names_exactly_that_client(name):
+    """My variable held --apply, and it applied."""
+    edit = one(f"set {PRODUCE}=1 user={{who}} client-id={{who}}", lookup={"who": name}.__getitem__)
+    assert edit.resource == Entity.of({"user": name, "client-id": name})
+
+
+def test_a_variable_may_be_a_number():
+    """A rate that I computed had to be put into text by hand."""
+    assert one(f"set {PRODUCE}={{rate}} user=a", lookup={"rate": 5e6}.__getitem__).value == "5000000"
+
+
+def test_windows_line_ends():
+    """A file from Windows named a client with a carriage return."""
+    assert one(f"set {PRODUCE}=1 user=a\r\n").resource == user("a")

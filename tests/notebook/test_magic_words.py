@@ -1,0 +1,106 @@
+"""Help, near misses and wrong words; no cluster is needed, and none is contacted."""
+
+from __future__ import annotations
+
+import pytest
+
+import kadmin_nb as kn
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("%kquota --help", "Usage: %kquota [OPTIONS] COMMAND"),
+        ("%kquota", "%kquota set producer_byte_rate=5MB/s user=alice"),
+        ("%kquota set --help", "Usage: %kquota set [OPTIONS] KEY=VALUE... TYPE=NAME..."),
+        ("%kconfig describe -h", "--documentation"),
+        ("%kadmin --help", "%kadmin quota describe"),
+        ("%kadmin local start --help", "--secure"),
+        ("%kplan --help", "%kplan apply p.json"),
+        ("%kquota describe user=alice --help", "--strict"),
+        ("%%kquota --help\nx", "Stage every line of the cell, or none."),
+    ],
+)
+def test_help_is_a_value(notebook, line, says):
+    """--help printed, and the cell had no output to keep."""
+    help_text = notebook(line)
+    assert says in help_text
+    assert repr(help_text) == str(help_text)
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("%kquota alter", "%kquota set producer_byte_rate=5MB/s"),
+        ("%kquota add producer_byte_rate=1", "%kquota set producer_byte_rate=5MB/s"),
+        ("%kquota list", "%kquota describe user=alice"),
+        ("%kquota unset producer_byte_rate", "%kquota remove producer_byte_rate user=alice"),
+        ("%kconfig delete topic=x", "%kconfig reset retention.ms topic=orders"),
+        ("%kconfig list", "%kconfig describe topic=orders"),
+        ("%kadmin alter", "%kadmin config reset retention.ms topic=orders"),
+        ("%kadmin describe", "%kadmin quota describe"),
+        ("%kquota --entity-type users", "%kquota describe user=alice"),
+        ("%kquota describe --entity-type users", "%kquota describe user=alice"),
+        ("%kconfig --alter", "%kconfig set retention.ms=86400000 topic=orders"),
+        ("%kconfig describe --bootstrap-server x", "--cluster host:port"),
+        ("%kquota describ", "Did you mean describe?"),
+        ("%kquota describe --stric", "Did you mean --strict"),
+        ("%kquota describe usr=alice", "Did you mean user=…?"),
+        ("%kquota describe client_id=app", "Did you mean client-id=…?"),
+        ("%kquota set producer_byte_rate=1 clientid=x", "Did you mean client-id?"),
+        ("%kquota describe user={alise}", "Did you mean alice?"),
+        ("%kquota resolve --pairs alise", "Did you mean alice?"),
+        ("%kquota describe user={d['x']}", "want quotes around the word"),
+    ],
+)
+def test_a_near_miss_gets_the_right_line(notebook, line, hint):
+    """It said 'no such command' and left me there."""
+    notebook["alice"] = "alice"
+    assert hint in notebook.refused(line, kn.UsageError).hint
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("%kquota describe --cluste x", "No such option '--cluste'"),
+        ("%kquota set --app producer_byte_rate=1 user=a", "No such option '--app'"),
+        ("%kquota describe alice", "'alice' is not type=value or key=value"),
+        ("%kquota describe user=", "user= has nothing right of the sign"),
+        ("%kquota describe user={nobody}", "there is no variable nobody"),
+        ("%kquota describe user={1/0}", "{1/0} raises ZeroDivisionError: division by zero"),
+        ("%kquota describe user={nothing}", "{nothing} is None"),
+        ("%kquota describe --as polars", "'polars' is not one of 'pandas', 'arrow', 'spark'"),
+        ("%kquota describe --out a.b", "a.b is no name of a variable"),
+        ("%kquota describe 'user=a", "a quote is never closed"),
+        ("%kquota 2x << describe", "2x is no name of a variable"),
+        ("%%kquota set\nset producer_byte_rate=1 user=a", "set stands beside the magic"),
+        ("%%kquota\n# nothing", "the cell has no change in it"),
+        ("%%kquota\nset retention.ms=1 topic=a", "line 1: topic=… has configs, not quotas"),
+        ("%%kconfig\n\nset x=1 user=a", "line 2: a config change names one resource"),
+        ("%kconfig set retention.ms=1 topic=a topic=b", "a config change names one resource"),
+        ("%kplan", "plan what?"),
+        ("%kplan --apply show p.json", "these options belong to plan -f FILE, not to plan show"),
+        ("%kplan show nosuch.json", "there is no plan file nosuch.json"),
+        ("%kadmin use {nothing}", "{nothing} is a NoneType"),
+        ("%kadmin use nosuch", "'nosuch' is no file, no profile"),
+        ("%kquota describe", "no cluster was named"),
+    ],
+)
+def test_wrong_words_are_one_line(notebook, line, says):
+    """A typing slip filled my screen."""
+    notebook["nothing"] = None
+    error = notebook.refused(line)
+    assert says in str(error)
+    assert "\n" not in str(error)
+    assert not notebook.displayed
+
+
+def test_no_cluster_yet_says_how_to_get_one(notebook):
+    """It asked for a profile, and I had none."""
+    assert "local" in notebook.refused("%kquota describe").hint
+
+
+def test_ipython_expands_nothing(notebook):
+    """A principal with $ in it was replaced before the magic saw it."""
+    notebook["HOME"] = "/root"
+    assert "usr$HOME" in str(notebook.refused("%kquota describe usr$HOME=x"))

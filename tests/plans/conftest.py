@@ -1,0 +1,61 @@
+"""A cluster whose alters are counted, and topics."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
+
+import kadmin_nb as kn
+from kadmin_nb.local import LocalKafka
+
+
+@pytest.fixture
+def tells(cluster: kn.Cluster, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What was sent to be altered, one entry a request."""
+    sent: list[str] = []
+    wire = cluster._kafka.wire
+    real = wire.tell
+    monkeypatch.setattr(wire, "tell", lambda request, **o: sent.append(o["doing"]) or real(request, **o))
+    return sent
+
+
+@pytest.fixture(scope="session")
+def make_topic() -> Callable[[LocalKafka, str], str]:
+    def make(kafka: LocalKafka, name: str) -> str:
+        admin = AdminClient({"bootstrap.servers": kafka.bootstrap, "log_level": 0})
+        admin.create_topics([NewTopic(name, 1, 1)], operation_timeout=30)[name].result()
+        time.sleep(0.1)
+        return name
+
+    return make
+
+
+@pytest.fixture
+def topic(kafka: LocalKafka, make_topic, unique) -> str:
+    return make_topic(kafka, unique("topic"))
+
+
+@pytest.fixture
+def clean_broker(cluster: kn.Cluster) -> Iterator[None]:
+    """Broker 1 and the cluster-wide default end as they began."""
+    resources = {"1": {"broker": 1}, "": {"broker": kn.DEFAULT}}
+
+    def own() -> set[tuple[str, str]]:
+        rows = cluster.configs.describe(broker=["1", kn.DEFAULT]).to_arrow().to_pylist()
+        return {
+            (r["resource_name"], r["key"])
+            for r in rows
+            if r["source"] in ("DYNAMIC_BROKER_CONFIG", "DYNAMIC_DEFAULT_BROKER_CONFIG")
+            and (r["resource_name"] == "") == (r["source"] == "DYNAMIC_DEFAULT_BROKER_CONFIG")
+        }
+
+    before = own()
+    yield
+    stage = cluster.stage()
+    for name, key in own() - before:
+        stage.reset_config(key, **resources[name])
+    if len(stage):
+        stage.plan().apply().raise_for_errors()

@@ -1,0 +1,303 @@
+"""Stage, plan, apply, verify: what was planned is what is there afterwards, or the row says what is not."""
+
+from __future__ import annotations
+
+import pytest
+from plan_rows import rows
+
+import kadmin_nb as kn
+
+pytestmark = pytest.mark.broker
+
+
+def stored(cluster, **whom):
+    return {r["key"]: r["value"] for r in cluster.quotas.describe(**whom, strict=True).to_arrow().to_pylist()}
+
+
+def test_what_was_planned_is_there_and_every_broker_says_so(cluster, unique, tells):
+    """The table said done, and the quota was not there."""
+    user, stage = unique("user"), cluster.stage()
+    stage.set_quota("producer_byte_rate", "10MB/s", user=user)
+    stage.set_quota("request_percentage", "12.5%", user=user)
+    plan = stage.plan("because of the incident")
+    assert rows(plan, "row", "op", "resource", "key", "old", "wanted", "after", "old_known", "level", "validated") == [
+        (1, "set", f"user={user}", "producer_byte_rate", None, "10000000", "10000000", True, "USER", "ok"),
+        (2, "set", f"user={user}", "request_percentage", None, "12.5", "12.5", True, "USER", "ok"),
+    ]
+    assert tells == []
+    outcomes = plan.apply().raise_for_errors()
+    assert rows(outcomes, "row", "state", "brokers_agreeing", "brokers", "error") == [
+        (1, "verified", 1, 1, None),
+        (2, "verified", 1, 1, None),
+    ]
+    assert all(lag is not None and lag >= 0 for (lag,) in rows(outcomes, "lag_ms"))
+    assert stored(cluster, user=user) == {"producer_byte_rate": 1e7, "request_percentage": 12.5}
+    assert tells == ["altering quotas"]
+
+
+def test_a_second_apply_sends_nothing(cluster, topic, unique, tells):
+    """The job ran twice and the second run changed things again."""
+    stage = cluster.stage()
+    stage.set_quota("producer_byte_rate", 5, user=unique("user"))
+    stage.set_config("retention.ms", 1000, topic=topic)
+    stage.append_config("cleanup.policy", "compact", topic=topic)
+    plan = stage.plan()
+    assert {state for (state,) in rows(plan.apply(), "state")} == {"verified"}
+    sent = len(tells)
+    again = plan.apply()
+    assert rows(again, "state") == [("unchanged",)] * 3
+    assert again.ok
+    assert len(tells) == sent
+
+
+def test_one_wrong_key_among_good_ones_is_named(cluster, topic, tells):
+    """Three keys of a topic, one wrong, and I had to guess which."""
+    stage = cluster.stage()
+    stage.set_config("retention.ms", "1000", topic=topic)
+    stage.set_config("segment.bytes", "abc", topic=topic)
+    stage.set_config("max.message.bytes", "5000", topic=topic)
+    plan = stage.plan()
+    assert rows(plan, "key", "validated") == [
+        ("retention.ms", "ok"),
+        (
+            "segment.bytes",
+            "INVALID_CONFIG: Invalid value abc for configuration segment.bytes: Not a number of type INT",
+        ),
+        ("max.message.bytes", "ok"),
+    ]
+    with pytest.raises(kn.PlanRefused, match=r"refuses 1 of 3 rows; the first, topic=.* segment.bytes") as refused:
+        plan.apply()
+    assert refused.value.code == "INVALID_CONFIG"
+    assert tells == []
+
+
+def test_one_wrong_quota_key_among_good_ones_is_named(cluster, unique):
+    """Three keys of a user, one wrong, and I had to guess which."""
+    user, stage = unique("user"), cluster.stage()
+    stage.set_quota("producer_byte_rate", 1, user=user)
+    stage.set_quota("producer_bite_rate", 1, user=user)
+    stage.set_quota("connection_creation_rate", 1, user=user)
+    assert rows(stage.plan(), "key", "validated") == [
+        ("producer_byte_rate", "ok"),
+        ("producer_bite_rate", "INVALID_REQUEST: Invalid configuration key producer_bite_rate"),
+        ("connection_creation_rate", "INVALID_REQUEST: Invalid configuration key connection_creation_rate"),
+    ]
+
+
+def test_what_moved_since_the_plan_is_a_conflict_and_nothing_is_sent(cluster, unique, topic, tells):
+    """A colleague had changed it meanwhile, and my plan overwrote him."""
+    user, stage = unique("user"), cluster.stage()
+    stage.set_quota("producer_byte_rate", 10, user=user)
+    stage.set_config("retention.ms", 7, topic=topic)
+    plan = stage.plan()
+    other = cluster.stage()
+    other.set_quota("producer_byte_rate", 99, user=user)
+    other.plan().apply().raise_for_errors()
+    tells.clear()
+    with pytest.raises(kn.Conflict) as moved:
+        plan.apply()
+    assert str(moved.value) == (
+        f"1 of 2 rows have moved since the plan; the first, user={user} producer_byte_rate, was None, "
+        "is now 99, wanted 10"
+    )
+    assert tells == []
+    assert stored(cluster, user=user) == {"producer_byte_rate": 99.0}
+
+
+def test_a_list_that_grew_since_the_plan_is_a_conflict(cluster, topic, tells):
+    """APPEND would have made another list than the one I was shown."""
+    stage = cluster.stage()
+    stage.append_config("cleanup.policy", "compact", topic=topic)
+    plan = stage.plan()
+    assert rows(plan, "old", "wanted", "after") == [(None, "compact", "delete,compact")]
+    other = cluster.stage()
+    other.set_config("cleanup.policy", "compact", topic=topic)
+    other.plan().apply().raise_for_errors()
+    tells.clear()
+    with pytest.raises(kn.Conflict, match="was None, is now compact, wanted delete,compact"):
+        plan.apply()
+    assert tells == []
+
+
+def test_a_plan_for_another_cluster_is_refused(cluster, unique, tells, tmp_path):
+    """I had the wrong profile and production got the test's quotas."""
+    from dataclasses import replace
+
+    stage = cluster.stage()
+    stage.set_quota("producer_byte_rate", 10, user=unique("user"))
+    foreign = replace(stage.plan(), cluster_id="another-cluster")
+    with pytest.raises(kn.WrongCluster, match="for cluster another-cluster, this is") as wrong:
+        cluster.apply(foreign)
+    assert wrong.value.code == "INCONSISTENT_CLUSTER_ID"
+    assert tells == []
+
+
+def test_a_topic_that_is_gone_is_no_unchanged_row(cluster, kafka, make_topic, unique, tells):
+    """The topic had been deleted, and removing its override was reported as already done."""
+    from confluent_kafka.admin import AdminClient
+
+    name = make_topic(kafka, unique("doomed"))
+    before = cluster.stage()
+    before.set_config("retention.ms", 1000, topic=name)
+    before.plan().apply().raise_for_errors()
+    stage = cluster.stage()
+    stage.reset_config("retention.ms", topic=name)
+    plan = stage.plan()
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap, "log_level": 0})
+    admin.delete_topics([name])[name].result()
+    tells.clear()
+    with pytest.raises(kn.NotFound, match=f"topic={name} cannot be read: UNKNOWN_TOPIC_OR_PARTITION") as gone:
+        plan.apply()
+    assert gone.value.code == "UNKNOWN_TOPIC_OR_PARTITION"
+    assert tells == []
+
+
+def test_a_plan_of_a_topic_that_does_not_exist_is_refused(cluster, unique):
+    """A typo in the topic was found only when it was sent."""
+    stage = cluster.stage()
+    stage.set_config("retention.ms", 1, topic="no-such-topic")
+    with pytest.raises(
+        kn.NotFound, match="topic=no-such-topic cannot be read: UNKNOWN_TOPIC_OR_PARTITION: There is no"
+    ):
+        stage.plan()
+
+
+@pytest.mark.parametrize("broker", [99, 1])
+def test_a_broker_that_is_not_in_the_cluster_is_refused(cluster, broker):
+    """broker=99 was planned as if it were there."""
+    stage = cluster.stage()
+    stage.set_config("log.retention.ms", 1, broker=broker)
+    if broker == 1:
+        assert rows(stage.plan(), "validated") == [("ok",)]
+        return
+    with pytest.raises(kn.NotFound, match="broker=99 cannot be read: BROKER_NOT_AVAILABLE"):
+        stage.plan()
+
+
+def test_a_removal_takes_away_what_is_there_even_if_nobody_knows_it(cluster, unique):
+    """A key of an older version could be seen and not removed."""
+    user, stage = unique("user"), cluster.stage()
+    stage.remove_quota("producer_byte_rate", user=user)
+    assert rows(stage.plan(), "old", "after", "note") == [(None, None, "already so")]
+    stage.discard()
+    stage.remove_quota("producer_byte_rte", user=user)
+    with pytest.raises(kn.Invalid, match=r"producer_byte_rte is no key that Kafka or user=.* knows") as unknown:
+        stage.plan()
+    assert unknown.value.hint.startswith("Did you mean producer_byte_rate? ")
+
+
+BROKER_KEYS = {
+    "a key it lists": ("log.retention.ms", True),
+    "one behind a listener": ("listener.name.internal.ssl.keystore.password", True),
+    "one behind a listener and a mechanism": ("listener.name.internal.plain.sasl.jaas.config", True),
+    "one that only a listener has": ("listener.name.internal.max.connections", True),
+    "a typo": ("log.retention.mss", False),
+    "a typo behind a listener": ("listener.name.internal.ssl.keystore.pasword", False),
+    "a listener and nothing": ("listener.name.internal", False),
+}
+
+
+@pytest.mark.parametrize("whom", [{"broker": 1}, {"broker": kn.DEFAULT}], ids=["broker 1", "every broker"])
+@pytest.mark.parametrize(("key", "known"), BROKER_KEYS.values(), ids=BROKER_KEYS)
+def test_a_broker_key_is_one_that_somebody_knows(cluster, clean_broker, key, known, whom):
+    """Kafka took my typo without a word."""
+    stage = cluster.stage()
+    stage.set_config(key, "1", **whom)
+    if known:
+        assert len(stage.plan()) == 1
+        return
+    with pytest.raises(kn.Invalid, match=f"{key} is no key that Kafka or broker=.* knows") as unknown:
+        stage.plan()
+    assert f"--allow-unknown {key}" in unknown.value.hint
+
+
+def test_a_key_that_is_allowed_by_name_is_let_through_and_marked(cluster, clean_broker):
+    """A plug-in's own key could not be set at all."""
+    stage = cluster.stage()
+    stage.set_config("my.plugin.key", "1", broker=1)
+    plan = stage.plan(allow_unknown=["my.plugin.key"])
+    assert rows(plan, "validated", "note") == [("ok", "unknown key, let through by --allow-unknown")]
+    assert rows(plan.apply(), "state") == [("verified",)]
+    stage.discard()
+    stage.reset_config("my.plugin.key", broker=1)
+    plan = stage.plan()
+    assert rows(plan, "old", "old_known") == [(None, False)]
+    assert rows(plan.apply(), "state") == [("verified",)]
+
+
+def test_the_cluster_wide_default_is_planned_with_what_is_below_it(cluster, clean_broker):
+    """The plan said nothing of the value that every broker has now."""
+    stage = cluster.stage()
+    stage.set_config("log.retention.ms", "1000", broker=kn.DEFAULT)
+    plan = stage.plan()
+    assert rows(plan, "resource", "old", "after", "validated") == [("broker=<default>", None, "1000", "ok")]
+    assert rows(plan.apply(), "state") == [("verified",)]
+
+
+def test_quotas_and_configs_of_every_kind_in_one_plan(cluster, topic, unique, clean_broker, tells):
+    """I needed five notebooks for one change."""
+    stage, metrics, group = cluster.stage(), unique("metrics"), unique("group")
+    stage.set_quota("connection_creation_rate", 7, ip="10.9.8.7")
+    stage.set_quota("producer_byte_rate", 7, user=kn.DEFAULT, client_id="<default>")
+    stage.set_config("retention.ms", 7, topic=topic)
+    stage.set_config("log.retention.ms", 8, broker=1)
+    stage.set_config("log.retention.ms", 9, broker=kn.DEFAULT)
+    stage.set_config("kafka.server.KafkaApis", "WARN", broker_logger=1)
+    stage.set_config("interval.ms", 10000, client_metrics=metrics)
+    stage.set_config("consumer.session.timeout.ms", 50000, group=group)
+    outcomes = stage.plan().apply()
+    assert rows(outcomes, "resource", "state", "brokers_agreeing", "brokers") == [
+        ("ip=10.9.8.7", "verified", 1, 1),
+        ("user=<default> client-id==<default>", "verified", 1, 1),
+        (f"topic={topic}", "verified", 1, 1),
+        ("broker=1", "verified", 1, 1),
+        ("broker=<default>", "verified", 1, 1),
+        ("broker-logger=1", "verified", 1, 1),
+        (f"client-metrics={metrics}", "verified", 1, 1),
+        (f"group={group}", "verified", 1, 1),
+    ]
+    stage.discard()
+    stage.remove_quota("connection_creation_rate", ip="10.9.8.7")
+    stage.remove_quota("producer_byte_rate", entity={"user": kn.DEFAULT, "client-id": "<default>"})
+    stage.reset_config("kafka.server.KafkaApis", broker_logger=1)
+    stage.reset_config("interval.ms", client_metrics=metrics)
+    stage.reset_config("consumer.session.timeout.ms", group=group)
+    assert [state for (state,) in rows(stage.plan().apply(), "state")] == ["verified"] * 5
+
+
+def test_a_secret_is_never_shown(cluster, clean_broker, tmp_path):
+    """The keystore's password stood in the plan that I mailed around."""
+    stage = cluster.stage()
+    stage.set_config("listener.name.internal.ssl.key.password", "first-canary", broker=1)
+    stage.plan().apply()
+    stage.discard()
+    stage.reset_config("listener.name.internal.ssl.key.password", broker=1)
+    plan = stage.plan()
+    assert rows(plan, "old", "old_known", "note") == [
+        (None, False, "the old value is sensitive: it cannot be shown or restored")
+    ]
+    assert rows(plan.apply(), "state") == [("verified",)]
+
+
+def test_a_frame_of_quotas_is_staged_and_ten_thousand_are_applied(cluster, unique, tells):
+    """Loading a table of quotas took an afternoon."""
+    stem, stage = unique("bulk"), cluster.stage()
+    import pandas as pd
+
+    frame = pd.DataFrame(
+        {
+            "entity": [f"user={stem}-{n} client-id=c" for n in range(3000)] * 2,
+            "key": ["producer_byte_rate"] * 3000 + ["consumer_byte_rate"] * 3000,
+            "value": [float(n + 1) for n in range(6000)],
+        }
+    )
+    stage.set_quotas(frame)
+    plan = stage.plan()
+    outcomes = plan.apply().raise_for_errors()
+    assert {state for (state,) in rows(outcomes, "state")} == {"verified"}
+    assert tells == ["altering quotas"] * 2
+    frame["value"] = None
+    stage.discard()
+    stage.set_quotas(frame)
+    stage.plan().apply().raise_for_errors()
+    assert stored(cluster, user=f"{stem}-7", client_id="c") == {}

@@ -1,0 +1,109 @@
+"""A saved plan is the plan, or it is refused."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import kadmin_nb as kn
+from kadmin_nb.model.changes import Change
+from kadmin_nb.model.entity import Entity
+from kadmin_nb.model.resources import Resource
+from kadmin_nb.model.words import DEFAULT
+from kadmin_nb.plans.plan import Plan
+
+
+@pytest.fixture
+def plan() -> Plan:
+    names = ["<default>", "x y=z", "DOMAIN\\alice", "naïve 🦆", "'\"", "#;", "{x}"]
+    entities = [Entity.of({"user": name, "client-id": DEFAULT}) for name in names]
+    changes = [
+        Change(0, "set", e, "producer_byte_rate", None, "5", "5", level=e.level, validated="ok") for e in entities
+    ]
+    changes += [
+        Change(0, "append", Resource("TOPIC", "t"), "cleanup.policy", None, "compact", "delete,compact", note="a\nb"),
+        Change(0, "delete", Resource("BROKER", ""), "log.retention.ms", "7", None, None),
+        Change(0, "set", Resource("BROKER", "1"), "ssl.key.password", None, "x", "x", old_known=False),
+    ]
+    return Plan(
+        "cluster-id",
+        "2026-08-01T12:00:00.000000+00:00",
+        tuple(c.with_(row=n) for n, c in enumerate(changes, 1)),
+        "because",
+    )
+
+
+def test_what_was_saved_is_what_is_loaded(plan, tmp_path):
+    """The plan that I reviewed was not the plan that ran."""
+    loaded = Plan.load(plan.save(tmp_path / "plan.json"))
+    assert loaded == plan
+    assert (loaded.id, loaded.changes_id) == (plan.id, plan.changes_id)
+    assert loaded.to_arrow().to_pylist() == plan.to_arrow().to_pylist()
+
+
+def test_any_changed_byte_is_refused(plan, tmp_path):
+    """Somebody added a zero to the file after I had reviewed it."""
+    place = plan.save(tmp_path / "plan.json")
+    good = place.read_bytes()
+    changed = tmp_path / "changed.json"
+    for at in range(len(good)):
+        changed.write_bytes(good[:at] + bytes([good[at] ^ 1]) + good[at + 1 :])
+        with pytest.raises(kn.KadminError):
+            Plan.load(changed)
+    for end in range(0, len(good) - 1, 7):
+        changed.write_bytes(good[:end])
+        with pytest.raises(kn.Invalid):
+            Plan.load(changed)
+
+
+STRANGE = {
+    "no JSON": "hello",
+    "a list": "[]",
+    "no body": '{"id": "x"}',
+    "no id": '{"body": {"format": 1}}',
+    "a body that is none": '{"body": 7, "id": "x"}',
+    "another format": '{"body": {"format": 2}, "id": "x"}',
+    "not a number": '{"body": {"format": NaN}, "id": "x"}',
+}
+
+
+@pytest.mark.parametrize("text", STRANGE.values(), ids=STRANGE)
+def test_a_file_that_is_no_plan_says_so(tmp_path, text):
+    """A wrong file gave a KeyError."""
+    place = tmp_path / "plan.json"
+    place.write_text(text)
+    with pytest.raises(kn.Invalid, match=r"plan\.json"):
+        Plan.load(place)
+
+
+def test_a_file_that_is_not_there_says_so(tmp_path):
+    """A wrong path gave a stack trace."""
+    with pytest.raises(kn.NotFound, match="there is no plan file"):
+        Plan.load(tmp_path / "nothing.json")
+
+
+def test_a_kind_of_a_later_version_is_refused_with_its_row(plan, tmp_path):
+    """A plan of a newer version was half understood."""
+    from kadmin_nb.plans.plan import _hash
+
+    place = plan.save(tmp_path / "plan.json")
+    document = json.loads(place.read_text())
+    document["body"]["changes"][2]["kind"] = "scram"
+    document["id"] = _hash(document["body"])
+    place.write_text(json.dumps(document))
+    with pytest.raises(kn.Invalid, match="row 3: this version does not know changes of kind scram"):
+        Plan.load(place)
+
+
+def test_a_loaded_plan_is_applied_by_a_cluster_only(plan, tmp_path):
+    """A plan from a file ran against whatever was connected."""
+    with pytest.raises(kn.UsageError, match="bound to no cluster"):
+        Plan.load(plan.save(tmp_path / "plan.json")).apply()
+
+
+def test_two_plans_that_want_the_same_have_the_same_changes_id(plan):
+    """I could not see that the second plan only repeats the first."""
+    later = Plan(plan.cluster_id, "2026-08-02T12:00:00.000000+00:00", plan.changes, "again")
+    assert later.id != plan.id
+    assert later.changes_id == plan.changes_id

@@ -1,0 +1,127 @@
+"""What cannot be meant is refused when it is staged, before a broker hears of it."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import kadmin_nb as kn
+from kadmin_nb.plans.stage import Stage
+
+
+@pytest.fixture
+def stage() -> Stage:
+    def never(*given: object) -> None:
+        raise AssertionError("nothing is planned here")
+
+    return Stage(never)  # type: ignore[arg-type]
+
+
+RATE = "producer_byte_rate"
+VALUES = {
+    "NaN": (RATE, float("nan"), kn.Invalid, "not a finite number"),
+    "NaN as text": (RATE, "nan", kn.Invalid, "not a finite number"),
+    "infinity": ("request_percentage", float("inf"), kn.Invalid, "not a finite number"),
+    "infinity as text": ("request_percentage", "-Infinity", kn.Invalid, "not a finite number"),
+    "zero": (RATE, 0, kn.Invalid, "must be greater than 0"),
+    "negative": (RATE, "-5", kn.Invalid, "must be greater than 0"),
+    "a fraction of a byte": (RATE, 1.5, kn.Invalid, "whole bytes/s"),
+    "a fraction of a connection": ("connection_creation_rate", "0.5", kn.Invalid, "whole connections/s"),
+    "too large a LONG": (RATE, "1e19", kn.Invalid, "too large for a LONG"),
+    "too large an INT": ("connection_creation_rate", 2**31, kn.Invalid, "too large for a INT"),
+    "a unit that does not fit": ("request_percentage", "5MB", kn.UsageError, "does not fit request_percentage"),
+    "percent of bytes": (RATE, "5%", kn.UsageError, "does not fit producer_byte_rate"),
+    "no number": (RATE, "many", kn.UsageError, "is not a number"),
+    "a truth": (RATE, True, kn.UsageError, "is not a number"),
+    "None": (RATE, None, kn.UsageError, "is not a number"),
+}
+
+
+@pytest.mark.parametrize(("key", "value", "kind", "words"), VALUES.values(), ids=VALUES)
+def test_a_value_that_no_quota_can_have(stage, key, value, kind, words):
+    """Kafka stored NaN, and the client was without any limit."""
+    whom = {"ip": "10.0.0.1"} if key.startswith("connection") else {"user": "alice"}
+    with pytest.raises(kind, match=words):
+        stage.set_quota(key, value, **whom)
+    assert len(stage) == 0
+
+
+ENTITIES = {
+    "nobody": ({}, "at least one of"),
+    "ip and user": ({"ip": "10.0.0.1", "user": "alice"}, "ip cannot be combined"),
+    "an empty name": ({"user": ""}, "empty name"),
+    "None": ({"user": None}, "user is None"),
+    "anybody": ({"user": kn.ANY}, "names more than one entity"),
+    "two names": ({"user": ["a", "b"]}, "names more than one entity"),
+    "a misspelt part": ({"client": "a"}, "client= is no entity part"),
+}
+
+
+@pytest.mark.parametrize(("whom", "words"), ENTITIES.values(), ids=ENTITIES)
+def test_an_entity_that_is_none(stage, whom, words):
+    """None was taken for the default, and everybody was limited."""
+    with pytest.raises(kn.UsageError, match=words):
+        stage.set_quota(RATE, 1, **whom)
+    assert len(stage) == 0
+
+
+RESOURCES = {
+    "nothing": ({}, "exactly one resource"),
+    "two": ({"topic": "a", "broker": 1}, "exactly one resource"),
+    "a default topic": ({"topic": kn.DEFAULT}, "names no single resource"),
+    "an empty topic": ({"topic": ""}, "names no single resource"),
+    "a misspelt kind": ({"topics": "a"}, "topics is no config resource"),
+    "any topic": ({"topic": kn.ANY}, "names no single resource"),
+}
+
+
+@pytest.mark.parametrize(("what", "words"), RESOURCES.values(), ids=RESOURCES)
+def test_a_resource_that_is_none(stage, what, words):
+    """An empty topic's name hit something else."""
+    with pytest.raises(kn.UsageError, match=words):
+        stage.set_config("retention.ms", 1, **what)
+    assert len(stage) == 0
+
+
+def test_the_last_wish_wins_and_says_so(stage):
+    """I set it twice, and did not know which of the two was sent."""
+    stage.set_quota(RATE, "1MB/s", user="alice")
+    stage.set_quota("consumer_byte_rate", 5, user="alice")
+    stage.set_quota(RATE, "2MB/s", user="alice")
+    stage.remove_quota("consumer_byte_rate", user="alice")
+    stage.remove_quota("consumer_byte_rate", user="alice")
+    seen = [(r["row"], r["op"], r["key"], r["wanted"], r["note"]) for r in stage.to_arrow().to_pylist()]
+    assert seen == [
+        (1, "set", RATE, "2000000", "replaces the earlier set 1000000"),
+        (2, "delete", "consumer_byte_rate", None, "replaces the earlier set 5"),
+    ]
+
+
+def test_rows_are_discarded_by_their_number(stage):
+    """I discarded one row and all were gone."""
+    for n in range(1, 4):
+        stage.set_quota(RATE, n, user=f"u{n}")
+    stage.discard([2])
+    assert stage.to_arrow()["resource"].to_pylist() == ["user=u1", "user=u3"]
+    with pytest.raises(kn.UsageError, match="no staged row 3"):
+        stage.discard([3])
+    stage.discard()
+    assert len(stage) == 0
+
+
+def test_nothing_staged_is_no_plan(stage):
+    """An empty plan was applied and said done."""
+    with pytest.raises(kn.UsageError, match="nothing is staged"):
+        stage.plan()
+
+
+def test_a_frame_of_configs_is_staged_row_by_row(stage):
+    """I had the overrides of another cluster in a frame, and typed them one by one."""
+    columns = ("resource_type", "resource_name", "key", "value")
+    rows = [("TOPIC", "orders", "retention.ms", "1000"), ("BROKER", "", "log.retention.ms", None)]
+    stage.set_configs(pa.Table.from_pylist([dict(zip(columns, row, strict=True)) for row in rows]))
+    staged = [(row["op"], row["resource"], row["key"], row["wanted"]) for row in stage.to_arrow().to_pylist()]
+    assert staged == [
+        ("set", "topic=orders", "retention.ms", "1000"),
+        ("delete", "broker=<default>", "log.retention.ms", None),
+    ]

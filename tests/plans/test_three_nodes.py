@@ -1,0 +1,142 @@
+"""Verified means every broker says so; a broker that is frozen, fenced or gone is named, and time is bounded."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from kafka.protocol.admin.cluster import DescribeQuorumRequest
+from plan_rows import rows
+
+import kadmin_nb as kn
+from kadmin_nb.local import LocalKafka, Node
+
+pytestmark = pytest.mark.broker
+
+
+@pytest.fixture(scope="module")
+def three() -> Iterator[LocalKafka]:
+    """Three nodes that notice soon when one is gone."""
+    soon = {"broker.session.timeout.ms": "2000", "broker.heartbeat.interval.ms": "400"}
+    with kn.local.start(nodes=3, extra=soon) as running:
+        yield running
+
+
+@pytest.fixture
+def wide(three: LocalKafka) -> Iterator[kn.Cluster]:
+    """A connection of its own to a whole cluster, made whole again afterwards."""
+    with kn.connect(three.bootstrap, timeout=12.0) as connected:
+        yield connected
+        for node in three.nodes:
+            node.resume()
+            if node.pid is None:
+                node.start()
+        until = time.monotonic() + 30
+        while time.monotonic() < until and sum(not b.is_fenced for b in connected._kafka.brokers()) < 3:
+            time.sleep(0.1)
+
+
+def controller(three: LocalKafka, cluster: kn.Cluster) -> Node:
+    quorum = DescribeQuorumRequest.TopicData
+    request = DescribeQuorumRequest(
+        topics=[quorum(topic_name="__cluster_metadata", partitions=[quorum.PartitionData(partition_index=0)])]
+    )
+    answer = cluster._kafka.wire.ask(lambda: request, doing="asking for the quorum")
+    return three.nodes[answer.topics[0].partitions[0].leader_id - 1]
+
+
+def others(three: LocalKafka, cluster: kn.Cluster) -> list[Node]:
+    active = controller(three, cluster)
+    return [node for node in three.nodes if node.id != active.id]
+
+
+def staged(cluster: kn.Cluster, user: str) -> kn.Stage:
+    stage = cluster.stage()
+    stage.set_quota("producer_byte_rate", 1000, user=user)
+    return stage
+
+
+def test_every_broker_is_asked(wide, unique):
+    """The broker that I was connected to had it, the two others had not."""
+    stage = staged(wide, unique("user"))
+    stage.set_config("log.retention.ms", "5000", broker=kn.DEFAULT)
+    stage.set_config("log.retention.ms", "6000", broker=2)
+    assert rows(stage.plan().apply(), "resource", "state", "brokers_agreeing", "brokers")[1:] == [
+        ("broker=<default>", "verified", 3, 3),
+        ("broker=2", "verified", 1, 1),
+    ]
+
+
+def test_a_frozen_broker_is_named_and_not_waited_for_for_ever(three, wide, unique):
+    """One of three hung, and the notebook said verified."""
+    stage = staged(wide, unique("user"))
+    stage.set_config("log.retention.ms", "7000", broker=kn.DEFAULT)
+    plan, frozen = stage.plan(), others(three, wide)[0]
+    frozen.pause()
+    started = time.monotonic()
+    outcomes = wide.apply(plan, verify_timeout=4.0)
+    took = time.monotonic() - started
+    assert rows(outcomes, "state", "brokers_agreeing", "brokers") == [("unverified", 2, 3)] * 2
+    assert all(f"broker {frozen.id} " in message for (message,) in rows(outcomes, "message"))
+    assert not outcomes.ok
+    assert took < 20
+    frozen.resume()
+
+
+def test_a_broker_that_is_down_is_named(three, wide, unique):
+    """Metadata leaves out a broker that is down, so everybody that was left agreed."""
+    plan, stopped = staged(wide, unique("user")).plan(), others(three, wide)[0]
+    stopped.kill()
+    outcomes = wide.apply(plan, verify_timeout=4.0)
+    assert rows(outcomes, "state", "brokers_agreeing", "brokers") == [("unverified", 2, 3)]
+    assert f"broker {stopped.id} " in rows(outcomes, "message")[0][0]
+    time.sleep(2.5)
+    fenced = staged(wide, unique("user")).plan().apply(verify_timeout=2.0)
+    assert rows(fenced, "state", "message") == [
+        ("unverified", f"not seen on every broker: broker {stopped.id} is fenced")
+    ]
+    stopped.start()
+    again = wide.apply(plan, verify_timeout=20.0)
+    assert rows(again, "state") == [("unchanged",)]
+
+
+def test_a_frozen_broker_does_not_hold_up_a_resolve(three, wide, unique):
+    """Which limit binds a client was a question of half a minute, or the frozen broker was passed over in silence."""
+    frozen = others(three, wide)[0]
+    frozen.pause()
+    started = time.monotonic()
+    answer = wide.quotas.resolve(unique("user")).to_arrow()
+    assert time.monotonic() - started < 15
+    said = f"no custom callback on broker {frozen.id}, which could not be asked"
+    assert answer.schema.metadata.get(b"kadmin.assumed") in (None, said.encode())  # None: fenced by now, serving nobody
+    frozen.resume()
+
+
+def test_a_lost_answer_is_never_called_a_success(three, wide, unique, monkeypatch):
+    """The controller hung, the alter got no answer, and the table said verified."""
+    plan, active = staged(wide, unique("user")).plan(), controller(three, wide)
+    wire = wide._kafka.wire
+    real = wire.tell
+    monkeypatch.setattr(wire, "tell", lambda request, **o: real(request, **{**o, "timeout": 2.0}))
+    active.pause()
+    started = time.monotonic()
+    outcomes = wide.apply(plan, verify_timeout=4.0)
+    took = time.monotonic() - started
+    assert rows(outcomes, "state", "error") == [("unknown", "REQUEST_TIMED_OUT")]
+    assert not outcomes.ok
+    with pytest.raises(kn.PartlyFailed, match="is unknown"):
+        outcomes.raise_for_errors()
+    assert took < 30
+    active.resume()
+
+
+def test_a_frozen_controller_does_not_hold_up_a_plan(three, wide, unique):
+    """The plan waited for minutes: another broker may reach the next controller, else nobody could validate."""
+    active = controller(three, wide)
+    active.pause()
+    started = time.monotonic()
+    plan = staged(wide, unique("user")).plan()
+    assert rows(plan, "validated")[0][0] in ("ok", "not possible")
+    assert time.monotonic() - started < 30
+    active.resume()

@@ -1,0 +1,51 @@
+"""An explanation is a sentence that a person understands."""
+
+from __future__ import annotations
+
+from hierarchies import subset
+
+from kadmin_nb.model.entity import Entity
+from kadmin_nb.model.levels import LEVELS
+from kadmin_nb.model.words import DEFAULT
+from kadmin_nb.resolution.rules import SHARED, explain, resolve, resolve_ip, stored_of
+
+STORED = {
+    (Entity.of({"user": "alice", "client-id": DEFAULT}), "producer_byte_rate"): 1e6,
+    (Entity.of({"user": "alice"}), "producer_byte_rate"): 5e6,
+    (Entity.of({"client-id": "app"}), "producer_byte_rate"): 2e3,
+}
+
+
+def test_it_says_what_binds_and_who_shares_it_and_what_lost() -> None:
+    assert str(resolve(STORED, "alice", "app", "producer_byte_rate")) == (
+        "producer_byte_rate = 1 MB/s for user alice, client-id app, bound by user=alice client-id=<default>, "
+        "not shared: each client-id of this user has its own; overrides user=alice (5 MB/s), client-id=app (2 kB/s)"
+    )
+
+
+def test_unlimited_is_said() -> None:
+    one = resolve(STORED, "bob", "", "producer_byte_rate")
+    assert str(one) == "producer_byte_rate is unlimited for user bob, without a client-id"
+    assert (one.value, one.level, one.entity, one.bucket, one.overridden) == (None, None, None, None, ())
+
+
+def test_every_level_says_who_shares() -> None:
+    assert set(SHARED) == {level.name for level in LEVELS}
+
+
+def test_a_hostile_name_is_printed_safely() -> None:
+    for one in explain(subset(255, "\x1b[2J", "a\nb"), "\x1b[2J", "a\nb"):
+        assert str(one).isprintable()
+    assert str(resolve_ip({}, "\x1b")).isprintable()
+
+
+def test_rows_become_what_the_rule_reads() -> None:
+    rows = [
+        {"level": "CLIENT_OF_USER", "user": "<default>", "client_id": "app", "key": "k", "value": 1},
+        {"level": "DEFAULT_IP", "user": None, "client_id": None, "ip": None, "key": "k", "value": 2},
+        {"level": "OTHER", "user": "zoe", "client_id": None, "ip": None, "key": "k", "value": 3},
+    ]
+    assert {str(entity): value for (entity, _), value in stored_of(rows).items()} == {
+        "user==<default> client-id=app": 1.0,
+        "ip=<default>": 2.0,
+    }

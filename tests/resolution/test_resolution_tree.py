@@ -1,0 +1,140 @@
+"""The hierarchy as a tree, and what can never bind."""
+
+from __future__ import annotations
+
+import pytest
+from hierarchies import KEY, quotas_of, subset
+
+from kadmin_nb.errors import UsageError
+from kadmin_nb.frames import schemas
+from kadmin_nb.model.entity import Entity
+from kadmin_nb.model.levels import LEVELS
+from kadmin_nb.resolution.rules import Stored, explain
+from kadmin_nb.resolution.shadows import masks, shadowed_by
+from kadmin_nb.resolution.tree import render, tree
+
+USERS, CLIENTS = ("alice", "someone else"), ("app", "another", "")
+
+
+def quotas(**said: float) -> dict[tuple[Entity, str], float]:
+    return {(Entity.parse(text), KEY): value for text, value in said.items()}
+
+
+def binding(stored: Stored) -> set[Entity]:
+    """The entities that bind somebody: every kind of client there is, asked one by one."""
+    found = (explain(stored, user, client, [KEY])[0].entity for user in USERS for client in CLIENTS)
+    return {entity for entity in found if entity}
+
+
+@pytest.mark.parametrize("number", range(256))
+def test_shadowed_is_what_binds_nobody(number: int) -> None:
+    """A quota was called masked, and clients without a client-id still felt it."""
+    stored = subset(number)
+    never = {entity for entity, _ in stored if shadowed_by(stored, entity, KEY)}
+    assert never == {entity for entity, _ in stored} - binding(stored)
+
+
+@pytest.mark.parametrize("number", range(256))
+def test_the_shadower_is_who_binds_instead(number: int) -> None:
+    stored = subset(number)
+    for entity in (entity for entity, _ in stored if entity.level in ("CLIENT", "DEFAULT_CLIENT")):
+        client = "app" if entity.level == "CLIENT" else "another"
+        winner = explain(stored, "someone else", client, [KEY])[0].entity
+        assert shadowed_by(stored, entity, KEY) == (None if winner == entity else winner)
+
+
+@pytest.mark.parametrize("level", LEVELS, ids=str)
+@pytest.mark.parametrize("number", [0, 0b11000000, 0b11010101, 255])
+def test_masks_are_what_a_change_silences(number: int, level: object) -> None:
+    """Adding a default user quota silently switched off every client-id quota."""
+    before, after = subset(number), subset(number | 1 << level.number)  # type: ignore[attr-defined]
+    newly = {e for e, _ in before if e in binding(before)} - binding(after)
+    found = masks(before, after)
+    assert {entity for entities in found.values() for entity in entities} == newly
+    assert set(found) <= after.keys() - before.keys()
+
+
+def test_masks_name_the_change_and_every_quota_it_silences() -> None:
+    before = quotas(**{"client-id=a": 1, "client-id=b": 2, "client-id=<default>": 3, "user=alice": 4})
+    change = (Entity.parse("user=<default>"), KEY)
+    assert masks(before, {**before, change: 9.0}) == {
+        change: tuple(map(Entity.parse, ("client-id=<default>", "client-id=a", "client-id=b")))
+    }
+    assert masks({**before, change: 9.0}, {**before, change: 10.0}) == {}
+    assert masks({**before, change: 9.0}, before) == {}
+    assert masks(before, {change: 9.0}) == {}
+    assert masks(before, {**before, (change[0], "request_percentage"): 9.0}) == {}
+
+
+STORED = {
+    "client-id=app": 1,
+    "user=bob client-id=<default>": 2,
+    "user=alice": 3e6,
+    "user=alice client-id=app": 4,
+    "user=<default> client-id=app": 5,
+    "ip=10.0.0.1": 6,
+    "client-id=<default>": 7,
+    "user==<default>": 8,
+}
+
+
+def test_children_follow_their_parents() -> None:
+    """Nobody could see what hangs below alice."""
+    table = tree(quotas_of(quotas(**STORED)))
+    assert table.schema.equals(schemas.TREE)
+    rows = [(r["entity"], r["parent"], r["level"], r["value"], r["shadowed_by"]) for r in table.to_pylist()]
+    assert rows == [
+        ("user==<default>", None, "USER", 8.0, None),
+        ("user=alice", None, "USER", 3e6, None),
+        ("user=alice client-id=app", "user=alice", "CLIENT_OF_USER", 4.0, None),
+        ("user=bob", None, "USER", None, None),
+        ("user=bob client-id=<default>", "user=bob", "DEFAULT_CLIENT_OF_USER", 2.0, None),
+        ("user=<default>", None, "DEFAULT_USER", None, None),
+        ("user=<default> client-id=app", "user=<default>", "CLIENT_OF_DEFAULT_USER", 5.0, None),
+        ("client-id=app", None, "CLIENT", 1.0, "user=<default> client-id=app"),
+        ("client-id=<default>", None, "DEFAULT_CLIENT", 7.0, None),
+        ("ip=10.0.0.1", None, "IP", 6.0, None),
+    ]
+
+
+def test_it_reads_as_a_tree() -> None:
+    table = tree(quotas_of({(e, "producer_byte_rate"): v for (e, _), v in quotas(**STORED).items()}))
+    assert render(table).splitlines() == [
+        "user==<default>  producer_byte_rate 8 B/s",
+        "user=alice  producer_byte_rate 3 MB/s",
+        "  client-id=app  producer_byte_rate 4 B/s",
+        "user=bob",
+        "  client-id=<default>  producer_byte_rate 2 B/s",
+        "user=<default>",
+        "  client-id=app  producer_byte_rate 5 B/s",
+        "client-id=app  producer_byte_rate 1 B/s (never: user=<default> client-id=app wins)",
+        "client-id=<default>  producer_byte_rate 7 B/s",
+        "ip=10.0.0.1  producer_byte_rate 6 B/s",
+    ]
+    assert render(table, limit=3).splitlines()[-1] == "… and 7 more entities"
+    assert render(table.slice(2, 1)) == "user=alice client-id=app  producer_byte_rate 4 B/s"
+    assert render(schemas.TREE.empty_table()) == "no quotas"
+
+
+def test_a_hostile_name_cannot_move_the_terminal() -> None:
+    """A client-id with an escape sequence cleared the screen."""
+    shown = render(tree(quotas_of({(Entity.of({"user": "a\x1b[2J\u202eb\nuser=root"}), KEY): 1.0})))
+    assert shown.isprintable()
+
+
+def test_an_entity_type_of_the_future_is_shown() -> None:
+    row = {"entity": "user=zoe group=<default>", "level": "OTHER", "user": "zoe", "key": KEY, "value": 9.0}
+    (shown,) = tree(schemas.table(schemas.QUOTAS, [row])).to_pylist()
+    assert (shown["entity"], shown["parent"], shown["level"]) == (row["entity"], None, "OTHER")
+
+
+def test_an_empty_cluster_has_an_empty_tree() -> None:
+    assert tree(schemas.QUOTAS.empty_table()).equals(schemas.TREE.empty_table())
+
+
+def test_two_clusters_are_no_tree() -> None:
+    import pyarrow as pa
+
+    table = quotas_of(subset(3)).append_column("cluster_id", pa.array(["a", "b"]))
+    with pytest.raises(UsageError, match="one cluster"):
+        tree(table)

@@ -1,0 +1,162 @@
+"""The record: what it says at every moment of a run. No broker: a double of the cluster that answers as told."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kadmin_nb as kn
+from kadmin_nb.model.changes import FAILED, UNCHANGED, UNKNOWN, VERIFIED, Change, Outcome
+from kadmin_nb.model.entity import Entity
+
+CHANGE = Change(1, "set", Entity.parse("user=alice"), "producer_byte_rate", wanted="5", after="5", validated="ok")
+PLAN = kn.Plan("cluster-1", "2026-01-01T00:00:00+00:00", (CHANGE,), "why")
+
+
+@dataclass(frozen=True)
+class Parameters:
+    apply: bool = True
+
+
+class Cluster:
+    """Applies by answering with these outcomes, or by raising this error."""
+
+    id = "cluster-1"
+
+    def __init__(self, answer: Outcome | Exception) -> None:
+        self.answer = answer
+
+    def apply(self, plan: kn.Plan) -> kn.Outcomes:
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return kn.Outcomes.of(plan, [self.answer])
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    return tmp_path / "out.json"
+
+
+def recorded(place: Path, answer: Outcome | Exception) -> kn.runbooks.Record:
+    space = {"PAPERMILL_OUTPUT_PATH": str(place.with_suffix(".ipynb"))}
+    record = kn.runbooks.record("mine", Parameters(), space)
+    record.cluster, record.plan = Cluster(answer), PLAN  # type: ignore[assignment]
+    return record
+
+
+def read(place: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(place.read_text())
+    return found
+
+
+def carried_out(place: Path, answer: Outcome | Exception) -> tuple[str, bool | None]:
+    """What the file says after apply and finish."""
+    record, raised = recorded(place, answer), None
+    try:
+        with record:
+            record.apply()
+        record.finish(show=lambda text: None)
+    except kn.KadminError as exc:
+        raised = {"type": type(exc).__name__, "message": str(exc), "code": exc.code, "hint": exc.hint}
+    assert read(place)["error"] == raised
+    return read(place)["state"], read(place)["changed"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "state", "changed"),
+    [
+        (Outcome(CHANGE, VERIFIED), "applied", True),
+        (Outcome(CHANGE, UNCHANGED), "nothing to do", False),
+        (Outcome(CHANGE, UNKNOWN, "REQUEST_TIMED_OUT"), "failed", True),
+        (Outcome(CHANGE, FAILED, "POLICY_VIOLATION", "no"), "failed", False),
+        (kn.Conflict("moved"), "failed", False),
+        (kn.TimedOut("no answer"), "failed", None),
+    ],
+    ids=["verified", "unchanged", "unknown", "failed", "refused", "timed out"],
+)
+def test_the_record_says_what_became_of_it(
+    place: Path, answer: Outcome | Exception, state: str, changed: bool | None
+) -> None:
+    """It timed out while applying, and the record claimed that nothing had changed."""
+    assert carried_out(place, answer) == (state, changed)
+
+
+def test_a_failure_is_written_before_it_is_raised(place: Path) -> None:
+    """The notebook stopped at the error, and the outcomes were lost."""
+    record = recorded(place, Outcome(CHANGE, FAILED, "POLICY_VIOLATION", "not at night"))
+    record.apply()
+    with pytest.raises(kn.PartlyFailed, match="not at night"):
+        record.finish()
+    assert [(row["key"], row["state"]) for row in read(place)["outcomes"]] == [("producer_byte_rate", "failed")]
+
+
+def test_a_run_that_is_killed_while_applying_has_said_so(place: Path) -> None:
+    """The machine went down in the middle; the record said planned."""
+
+    class Killed(BaseException):
+        pass
+
+    class Dying(Cluster):
+        def apply(self, plan: kn.Plan) -> kn.Outcomes:
+            raise Killed
+
+    record = recorded(place, Outcome(CHANGE, VERIFIED))
+    record.cluster = Dying(kn.KadminError(""))  # type: ignore[assignment]
+    with pytest.raises(Killed):
+        record.apply()
+    assert (read(place)["state"], read(place)["changed"]) == ("applying", None)
+
+
+def test_it_names_the_plan_the_cluster_and_the_versions(place: Path) -> None:
+    """A year later nobody knew which change this was."""
+    with recorded(place, Outcome(CHANGE, VERIFIED)):
+        pass
+    said = read(place)
+    assert (said["runbook"], said["cluster_id"], said["reason"]) == ("mine", "cluster-1", "why")
+    assert (said["plan_id"], said["changes_id"]) == (PLAN.id, PLAN.changes_id)
+    assert said["plan"][0]["resource"] == "user=alice"
+    assert {"python", "kadmin_nb", "kafka-python", "confluent-kafka", "papermill"} <= set(said["versions"])
+    assert said["parameters"] == {"apply": True}
+
+
+def test_where_the_document_is_not_known_it_lies_in_the_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two runs wrote one file."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("KADMIN_RUNBOOK_RECORD", raising=False)
+    for _ in range(2):
+        kn.runbooks.record("mine", Parameters(), {"PAPERMILL_OUTPUT_PATH": "s3://x/y.ipynb"}).finish()
+    assert len(list(tmp_path.glob("mine-*Z.json"))) == 2
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_without_a_plan_it_applies_nothing(place: Path) -> None:
+    """AttributeError: 'NoneType'."""
+    with pytest.raises(kn.UsageError, match="no plan to apply"):
+        kn.runbooks.record("mine", Parameters(), {"PAPERMILL_OUTPUT_PATH": str(place)}).apply()
+
+
+@pytest.mark.parametrize(
+    ("validated", "kind"),
+    [("CLUSTER_AUTHORIZATION_FAILED: no", kn.NotAuthorized), ("INVALID_CONFIG: no", kn.PlanRefused)],
+)
+def test_the_gate_refuses_what_the_broker_refuses(validated: str, kind: type[kn.KadminError]) -> None:
+    """The first hundred changes went through, and then it had no right to the rest."""
+    plan = kn.Plan("c", PLAN.created, (CHANGE, CHANGE.with_(row=2, validated=validated)))
+    with pytest.raises(kind, match="refuses 1 of 2 changes; the first, user=alice producer_byte_rate") as refused:
+        kn.runbooks.gate(plan, limit=100)
+    assert refused.value.code == validated.split(":")[0]
+
+
+def test_the_gate_holds_the_limit_and_the_review() -> None:
+    """Somebody added a line after the review."""
+    kn.runbooks.gate(PLAN, limit=1, changes_id=PLAN.changes_id[:12])
+    with pytest.raises(kn.PlanRefused, match="has 1 changes, the limit is 0"):
+        kn.runbooks.gate(PLAN, limit=0)
+    with pytest.raises(kn.Conflict, match="reviewed were 000000"):
+        kn.runbooks.gate(PLAN, limit=1, changes_id="000000")

@@ -1,0 +1,108 @@
+"""What the runbooks and notebooks say of themselves. No broker, no kernel."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import kadmin_nb as kn
+from kadmin_nb.runbooks import shelf
+
+NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
+ALL = sorted(NOTEBOOKS.rglob("*.ipynb"))
+
+
+@pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
+def test_a_notebook_is_kept_without_outputs(path: Path) -> None:
+    """Somebody committed the output of production."""
+    document = json.loads(path.read_text())
+    code = [cell for cell in document["cells"] if cell["cell_type"] == "code"]
+    assert not any(cell["outputs"] or cell["execution_count"] for cell in code)
+    assert set(document["metadata"]) == {"kernelspec", "language_info"}
+    assert code[0]["metadata"] == {"tags": ["parameters"]}
+    assert not any(cell["metadata"] for cell in code[1:])
+    assert "kn.runbooks.bind(globals())" in "".join(code[1]["source"])
+
+
+@pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
+def test_papermill_reads_the_same_parameters(path: Path) -> None:
+    """papermill --help-notebook said something else than runbook show."""
+    papermill = pytest.importorskip("papermill")
+    theirs = papermill.inspect_notebook(str(path))
+    ours = {p.name: p for p in kn.runbooks.find(path).parameters}
+    assert list(ours) == list(theirs)
+    for name, p in ours.items():
+        assert theirs[name]["inferred_type_name"] == str(p.kind)
+        assert theirs[name]["help"] == p.help
+
+
+def test_the_shipped_runbooks_are_listed() -> None:
+    """I could not find out what there is."""
+    rows = {row["name"]: row["description"] for row in kn.runbooks.list().to_arrow().to_pylist()}
+    assert rows["change_quotas"].startswith("Plans lines such as `set producer_byte_rate=5MB/s user=alice`")
+
+
+def test_show_says_type_default_and_help() -> None:
+    """I had to open the notebook to see what it takes."""
+    lines = kn.runbooks.show("change_quotas").splitlines()
+    assert lines[0] == "change_quotas: Change quotas and configs"
+    assert "  apply: bool = False      change the cluster; false plans and shows" in lines
+
+
+def test_a_runbook_is_found_by_name_or_path(written: Callable[..., Path]) -> None:
+    """Mine was not found."""
+    mine = kn.runbooks.find(written("a: int = 1  # one\n"))
+    assert (mine.name, mine.title, mine.description) == ("mine", "Mine", "Does what I want.")
+    assert kn.runbooks.find("change_quotas").path.parent == NOTEBOOKS / "runbooks"
+
+
+def test_a_misspelt_runbook_is_answered_with_the_nearest() -> None:
+    """It said FileNotFoundError."""
+    with pytest.raises(kn.NotFound, match="change_qotas") as refused:
+        kn.runbooks.find("change_qotas")
+    assert refused.value.hint == "Did you mean change_quotas?"
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"cells": 5}', "no json"])
+def test_a_file_that_is_no_notebook_is_named(tmp_path: Path, text: str) -> None:
+    """It died of a KeyError."""
+    place = tmp_path / "x.ipynb"
+    place.write_text(text)
+    with pytest.raises(kn.Invalid, match=r"x\.ipynb is no notebook"):
+        kn.runbooks.find(place)
+
+
+def test_a_notebook_without_parameters_cell_is_refused(tmp_path: Path) -> None:
+    """papermill put the values at the top, where nobody read them."""
+    place = tmp_path / "x.ipynb"
+    place.write_text('{"cells": []}')
+    with pytest.raises(kn.Invalid, match="no cell tagged parameters"):
+        kn.runbooks.find(place)
+
+
+def test_a_cell_in_another_language_is_named(written: Callable[..., Path]) -> None:
+    """SyntaxError, with a stack of ours."""
+    with pytest.raises(kn.Invalid, match="not Python"):
+        kn.runbooks.find(written("apply <- FALSE\n x y"))
+
+
+def test_in_a_wheel_they_lie_in_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the wheel there were none."""
+    source = NOTEBOOKS / "runbooks" / "change_quotas.ipynb"
+    (tmp_path / "shipped").mkdir()
+    (tmp_path / "shipped" / "other.ipynb").write_text(source.read_text())
+    monkeypatch.setattr(shelf, "FOLDERS", (tmp_path / "shipped", tmp_path / "nowhere"))
+    assert [r.name for r in shelf.runbooks()] == ["other"]
+
+
+def test_importing_the_room_is_light() -> None:
+    """import kadmin_nb took papermill's 1.3 seconds."""
+    heavy = "{'papermill', 'nbformat', 'nbclient', 'pyarrow', 'pandas', 'jupyter_client', 'nbconvert'}"
+    code = f"import sys, kadmin_nb; kadmin_nb.runbooks.bind; print({heavy} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"

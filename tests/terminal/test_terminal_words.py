@@ -1,0 +1,186 @@
+"""Words, help and errors in the terminal; no cluster is needed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kadmin_nb.commands import run, terminal
+from kadmin_nb.commands.session import Session
+from kadmin_nb.errors import ConnectionFailed, KadminError
+
+COMMAND = [sys.executable, "-c", "from kadmin_nb.commands import main; main()"]
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("", "Usage: kadmin-nb [OPTIONS] COMMAND"),
+        ("--help", "kadmin-nb quota resolve user=alice client-id=app"),
+        ("quota", "kadmin-nb quota set producer_byte_rate=5MB/s"),
+        ("quota set -h", "--detailed-exitcode"),
+        ("plan --help", "kadmin-nb plan apply p.json"),
+        ("runbook --help", "kadmin-nb runbook run change_quotas"),
+        ("version", "kafka-python 3."),
+        ("quota describe --help --cluster nosuch", "--strict"),
+    ],
+)
+def test_help_is_printed_and_all_is_well(kadmin, line, says):
+    """--help ended with an error."""
+    said = kadmin(*line.split())
+    assert says in said.out
+    assert (said.code, said.err) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "says", "hint"),
+    [
+        ("quota alter", 2, "alter is no word after kadmin-nb quota", "kadmin-nb quota set producer_byte_rate=5MB/s"),
+        ("alter", 2, "alter is no word after kadmin-nb", "kadmin-nb config set retention.ms=86400000 topic=orders"),
+        ("confg describe", 2, "confg is no word", "Did you mean config?"),
+        ("describe", 2, "describe is no word", "kadmin-nb quota describe"),
+        ("--version", 2, "No such option '--version'", "kadmin-nb version"),
+        ("quota describe --entity-type users", 2, "No such option '--entity-type'", "quota describe user=alice"),
+        ("quota set --user alice", 2, "No such option '--user'", "quota set producer_byte_rate=5MB/s user=alice"),
+        ("config reset x --topic orders", 2, "No such option '--topic'", "config reset retention.ms topic=orders"),
+        ("quota set producer_byte_rate=1 user=o --save", 2, "Option '--save' requires an argument", ""),
+        ("quota describe usr=alice", 2, "usr is not one of user, client-id, ip", "Did you mean user=…?"),
+        ("quota set producer_byte_rate=5XB user=a", 2, "does not fit producer_byte_rate", "It takes kB"),
+        ("quota set producer_byte_rate=0 user=a", 1, "must be greater than 0", "remove it"),
+        ("quota set producer_byte_rate=1 user=a ip=1.1.1.1", 2, "ip cannot be combined", "ip=…"),
+        ("quota set producer_byte_rate=1 user=", 2, "nothing right of the sign", "no empty names"),
+        ("quota describe", 2, "no cluster was named", "kadmin-nb"),
+        ("quota describe --cluster nosuch", 1, "'nosuch' is no file, no profile", "host:port"),
+        ("quota describe --cluster 127.0.0.1:1", 1, "Connection refused", "kadmin-nb local start"),
+        ("quota describe --cluster nosuch.invalid:9092", 1, "nosuch.invalid", ""),
+        ("quota describe --cluster nosuch.properties", 1, "nosuch.properties", ""),
+        ("quota describe --property x --cluster a:1", 2, "x is not key=value", ""),
+        ("quota describe --property x=y --cluster a:1", 2, "is no key of a Kafka client", ""),
+        ("quota describe --out x.doc --cluster a:1", 2, "--out x.doc is none of .parquet, .csv, .json", ""),
+        ("quota resolve --pairs no.csv user=a", 1, "there is no file no.csv", ""),
+        ("quota plan", 2, "the terminal keeps no tray", "kadmin-nb plan -f FILE"),
+        ("quota apply", 2, "the terminal keeps no tray", "kadmin-nb plan apply FILE"),
+        ("quota discard", 2, "the terminal keeps no tray", ""),
+        ("plan", 2, "plan what?", "plan -f FILE"),
+        ("plan -f no.txt", 1, "no.txt cannot be read", ""),
+        ("plan show no.json", 1, "there is no plan file no.json", ""),
+        ("plan --apply show no.json", 2, "these options belong to plan -f FILE", ""),
+        ("use nosuch", 1, "nosuch is no profile of kadmin-nb.toml", "--cluster nosuch"),
+        ("local stop --name nosuch", 1, "nosuch", ""),
+        ("local start --nodes 2", 2, "'2' is not one of '1', '3'", ""),
+        ("runbook run nosuch", 1, "nosuch", ""),
+        ("runbook run change_quotas -p reason=x -p reason=y", 2, "reason is given twice", ""),
+        ("runbook run change_quotas -p x", 2, "x is not name=value", ""),
+    ],
+)
+def test_a_wrong_line_is_one_line_on_standard_error(kadmin, line, code, says, hint):
+    """A typing slip gave a stack trace, or exit status 0."""
+    said = kadmin(*line.split())
+    first, *more = said.err.rstrip("\n").split("\n")
+    assert says in first
+    assert hint in "".join(more)
+    assert len(more) <= 1
+    assert (said.code, said.out) == (code, "")
+
+
+VOCABULARY = ["quota", "config", "plan", "describe", "set", "remove", "resolve", "tree", "reset", "apply", "discard",
+              "user=a", "user=<any>", "user=<default>", "client-id=x", "ip=1", "topic=t", "broker=x", "user~=[",
+              "producer_byte_rate=1", "retention.ms", "x=", "==", "~=", "--keys", "--as", "spark", "--strict",
+              "--default", "--any", "user", "--", "-", "--help", "-f", "-k", "--detailed-exitcode",
+              "--allow-unknown", "{x}", ""]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(VOCABULARY) | st.text(max_size=5), max_size=7))
+def test_any_words_are_answered_or_refused(words):
+    """A strange line ended in a stack trace."""
+
+    class Nowhere(Session):
+        def _reached(self, target, properties):
+            raise ConnectionFailed("nobody is there")
+
+    with contextlib.suppress(KadminError):
+        run([word for word in words if word not in OF_THIS_MACHINE], Nowhere())
+
+
+OF_THIS_MACHINE = ("local", "demo", "runbook")
+
+
+def test_a_word_that_is_no_text(kadmin):
+    """A file name in another encoding gave a stack trace."""
+    said = kadmin("quota", "describe", "user=\udcff")
+    assert said.code == 2
+    assert "is not UTF-8" in said.err
+
+
+@pytest.fixture
+def profiles(tmp_path, monkeypatch):
+    """Two profiles, nobody listens at either."""
+    place = tmp_path / "kadmin-nb.toml"
+    place.write_text('[profiles.prod]\nbootstrap = "127.0.0.1:1"\n[profiles.my-test]\nbootstrap = "127.0.0.1:2"\n')
+    monkeypatch.setenv("KADMIN_CONFIG", str(place))
+    monkeypatch.delenv("KADMIN_PROFILE", raising=False)
+
+
+@pytest.mark.usefixtures("profiles")
+def test_use_says_the_line_for_the_shell(kadmin):
+    """`use` did nothing that the next command knew of."""
+    assert kadmin("use", "prod").out == "export KADMIN_PROFILE=prod\n"
+    said = kadmin("use", "prd")
+    assert "prd is no profile of kadmin-nb.toml (prod, my-test)" in said.err
+
+
+@pytest.mark.usefixtures("profiles")
+def test_the_profile_of_the_environment(kadmin, monkeypatch):
+    """KADMIN_PROFILE was not looked at."""
+    assert kadmin("quota", "describe").code == 2
+    monkeypatch.setenv("KADMIN_PROFILE", "prod")
+    assert "127.0.0.1:1" in kadmin("quota", "describe").err
+    assert "127.0.0.1:2" in kadmin("quota", "describe", "--cluster", "my-test").err
+
+
+def test_shell_completion(monkeypatch, capsys):
+    """Tab in bash did nothing."""
+    monkeypatch.setenv("COMP_WORDS", "kadmin-nb quota set prod")
+    monkeypatch.setenv("COMP_CWORD", "3")
+    assert terminal._complete("bash_complete") == 0
+    assert capsys.readouterr().out == "plain,producer_byte_rate=\n"
+
+
+def test_ctrl_c_is_130():
+    """Ctrl-C printed a stack trace."""
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        target = f"127.0.0.1:{silent.getsockname()[1]}"
+        process = subprocess.Popen([*COMMAND, "quota", "describe", "--cluster", target],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # fmt: skip
+        time.sleep(2.0)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+    assert (process.returncode, out, err) == (130, "", "interrupted\n")
+
+
+def test_a_reader_that_went_away_is_no_failure():
+    """`| head` printed BrokenPipeError."""
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run([*COMMAND, "--help"], stdout=write, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_narrow_encoding_prints_escapes():
+    """A user called 名前 ended the program where the locale is ASCII."""
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    done = subprocess.run([*COMMAND, "quota", "describe", "名前=x"], capture_output=True, env=environment, check=False)
+    assert done.returncode == 2
+    assert b"\\u540d\\u524d is not one of" in done.stderr
