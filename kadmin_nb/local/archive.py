@@ -15,7 +15,7 @@ from pathlib import Path
 from kadmin_nb.errors import KadminError
 from kadmin_nb.local.jars import Distribution, Progress
 from kadmin_nb.local.java import Java
-from kadmin_nb.local.places import cache_dir
+from kadmin_nb.places import cache_dir
 
 __all__ = ["Train", "archive_flags"]
 

@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from kadmin_nb.errors import Unsupported
-from kadmin_nb.local.places import cache_dir
+from kadmin_nb.places import cache_dir
 
 __all__ = ["OLDEST", "Java", "find_java", "spark_java_home"]
 

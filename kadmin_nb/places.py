@@ -1,4 +1,4 @@
-"""Where the local Kafka keeps what it downloads and what it runs; both outside the repository."""
+"""Where kadmin_nb keeps what it downloads, what it runs, and its journal; all outside any repository."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def cache_dir() -> Path:
 
 
 def state_dir() -> Path:
-    """Where runs are: `$KADMIN_STATE`, `$XDG_STATE_HOME/kadmin-nb`, `~/.local/state/kadmin-nb`."""
+    """Where runs and journals are: `$KADMIN_STATE`, `$XDG_STATE_HOME/kadmin-nb`, `~/.local/state/kadmin-nb`."""
     return _place("KADMIN_STATE", "XDG_STATE_HOME", ".local/state")
 
 
