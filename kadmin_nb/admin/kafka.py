@@ -12,9 +12,9 @@ from kafka.protocol.metadata import MetadataRequest
 from ..errors import TimedOut
 from ..model.resources import Resource
 from ..model.settings import Settings
-from . import codes, topics
+from . import codes, lease, topics
 from .configs import WireConfigs
-from .ports import Broker
+from .ports import Broker, Lease
 from .quotas import WireQuotas
 from .scram import WireScram
 from .wire import PATIENCE, Wire
@@ -71,6 +71,16 @@ class WireKafka:
         asked = [Resource("TOPIC", name) for name in names]
         table = self.configs.describe(asked, ["retention.ms"], synonyms=False, node=broker.id)
         return "UNKNOWN_TOPIC_OR_PARTITION" not in table["error"].to_pylist()
+
+    def lease(self, plan_id: str, holder: str, *, steal: bool = False) -> Lease:
+        """The cluster's one lease between editors; it says in its note where it cannot be had.
+
+        Raises
+        ------
+        PlanRefused
+            LOCKED: another's is alive, and `steal` was not asked for.
+        """
+        return lease.take(self.wire, plan_id, holder, steal=steal)
 
     def monotonic(self) -> float:
         """Seconds on a clock that never jumps."""

@@ -113,6 +113,23 @@ class Configs(Protocol):
         ...
 
 
+class Lease(Protocol):
+    """The right to be the only editor, as far as it could be had."""
+
+    @property
+    def note(self) -> str | None:
+        """None when two editors are prevented, else one sentence: they are detected, not prevented, and why."""
+        ...
+
+    def renew(self) -> None:
+        """Before each batch. Raises PlanRefused FENCED when another has taken the lease."""
+        ...
+
+    def release(self) -> None:
+        """Give it back; never raises."""
+        ...
+
+
 class Kafka(Protocol):
     """A cluster as plans and frames see it."""
 
@@ -129,6 +146,10 @@ class Kafka(Protocol):
 
     def brokers(self) -> list[Broker]:
         """Every registered broker, asked anew, fenced ones included where the version can tell."""
+        ...
+
+    def lease(self, plan_id: str, holder: str, *, steal: bool = False) -> Lease:
+        """The cluster's one lease. Raises PlanRefused LOCKED while another's is alive, unless `steal`."""
         ...
 
     def monotonic(self) -> float:

@@ -1,0 +1,363 @@
+"""The lease between editors: a record in a topic, and transactions that make taking it atomic.
+
+Why it is right, in the order of a taking:
+
+1. *Read before fencing.* `init_transactions` never waits: the second comer would fence the first, and a comer
+   that is refused anyway would have stopped a living holder. So a comer reads first, and a living lease refuses
+   it there.
+2. *Write under the fence, read up to the write, then decide.* `init_transactions` ends what earlier producers
+   had open and shuts them out. We append our record in a transaction, read what was committed before its offset,
+   judge again, and commit or abort. Whoever comes between fences us, and our commit fails. So every committed
+   record was judged against the one right before it: compare and set. Both judgements, and the time of ours,
+   are the leader's (LogAppendTime); no two machines' clocks are compared.
+3. *A fenced holder asks the log.* A comer that was too late for the first reading (1) has fenced the holder and
+   then aborted. So a holder whose renewal fails reads: another's record is newest, and it stops; its own is, and it
+   goes through 2 itself with "the newest is mine" as the judgement. No error code is trusted to tell which.
+4. *A renewal is a record.* An empty transaction commits with success although fenced (broker-facts 0, 17).
+
+What remains: a holder that is frozen between a renewal's commit and its alter's arrival, for longer than the
+lease; alters do not travel in the transaction. And whoever may write the topic may write nonsense to it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import random
+import socket
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from ..errors import KadminError, PlanRefused, TimedOut, printable
+from ..model.settings import Settings
+from . import codes, first_contact
+from .lease_log import KEY, LeaseLog, Record
+from .ports import Lease, Refusal
+from .wire import ALTER_TIMEOUT, Wire
+
+TOPIC = "__kadmin_nb_lease"
+"""The topic, and the transactional id: one lease a cluster."""
+
+SECONDS = 120.0
+"""How long a lease lives without renewal: an alter (ALTER_TIMEOUT), and a quarter for the renewal before it."""
+
+_USED_BY_RENEWAL = 0.25
+assert SECONDS * (1 - _USED_BY_RENEWAL) >= ALTER_TIMEOUT
+_TRIES = 3
+_LONGEST = 3600.0
+"""Seconds that a record is believed, whatever it says."""
+
+TAKING, RENEWING, RELEASING = 10.0, 30.0, 3.0
+"""Bounds in seconds. A renewal has the longest: a coordinator that was killed is replaced in 10 to 20."""
+
+_LONGEST_TEXT = 100
+
+_SILENT = logging.getLogger("kadmin_nb.librdkafka")
+
+_SLICE = 0.1
+"""Seconds in librdkafka, where Ctrl-C is not heard."""
+
+_CONFIG = {
+    "transaction.timeout.ms": 10_000,  # a taker that dies in the middle keeps nobody waiting for long
+    "message.timeout.ms": 10_000,
+    "socket.timeout.ms": 5_000,  # a frozen broker is given up before the bounds above
+    "linger.ms": 0,
+    "reconnect.backoff.ms": 50,
+    "reconnect.backoff.max.ms": 500,
+}
+
+_LASTING = frozenset(
+    {
+        KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+        KafkaError._UNSUPPORTED_FEATURE,
+        KafkaError.UNSUPPORTED_VERSION,
+    }
+)
+"""What librdkafka says that trying again does not mend; being fenced, for one, is mended."""
+
+_PASSING = frozenset({"NOT_LEADER_FOR_PARTITION", "REQUEST_TIMED_OUT", "NETWORK_EXCEPTION", "BROKER_NOT_AVAILABLE"})
+"""What our own requests say while a leader is replaced."""
+
+
+def take(
+    wire: Wire, plan_id: str, holder: str, *, steal: bool = False, seconds: float = SECONDS, topic: str = TOPIC
+) -> Lease:
+    """The cluster's lease; one whose `note` says why not, where the topic or transactions are denied to us.
+
+    Raises
+    ------
+    PlanRefused
+        LOCKED: another's lease is alive, and `steal` was not asked for.
+    """
+    lease = HeldLease(wire, LeaseLog(wire, topic), Claim.ours(plan_id, holder, seconds))
+    try:
+        lease.take(steal)
+    except PlanRefused:
+        raise
+    except (KadminError, KafkaException) as exc:
+        return NoLease(f"two editors are detected, not prevented: {_reason(exc)}")
+    except BaseException:
+        lease.release()
+        raise
+    return lease
+
+
+@dataclass(frozen=True, slots=True)
+class NoLease:
+    """No lease could be had, and `note` says why."""
+
+    note: str | None
+
+    def renew(self) -> None:
+        """Nothing to renew."""
+
+    def release(self) -> None:
+        """Nothing to give back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a record says of its holder, its texts made printable, and until when it lives in ms since 1970."""
+
+    holder: str
+    host: str
+    plan: str
+    taken: str
+    seconds: float
+    nonce: str
+    until: float = 0.0
+
+    @classmethod
+    def ours(cls, plan_id: str, holder: str, seconds: float) -> Claim:
+        return cls(holder, socket.gethostname(), plan_id, _utc(time.time()), seconds, uuid.uuid4().hex)
+
+    @classmethod
+    def of(cls, record: Record | None) -> Claim | None:
+        """None where nobody holds the lease: no record, a tombstone, or what is none of ours."""
+        if record is None or record.value is None:
+            return None
+        try:
+            said = json.loads(record.value)
+        except (ValueError, RecursionError):
+            return None
+        return cls._read(said, record.appended) if isinstance(said, dict) else None
+
+    @classmethod
+    def _read(cls, said: dict[str, Any], appended: int) -> Claim:
+        texts = {name: _shown(said.get(name)) for name in ("holder", "host", "plan", "taken", "nonce")}
+        given = said.get("seconds")
+        seconds = min(given, _LONGEST) if isinstance(given, int | float) and given > 0 else 0.0
+        return cls(**texts, seconds=seconds, until=appended + seconds * 1000)
+
+    def json(self) -> bytes:
+        """A record's value. What counts is `seconds`, from the time of the append; `expires` is for readers."""
+        said = {name: getattr(self, name) for name in ("holder", "host", "plan", "taken", "seconds", "nonce")}
+        return json.dumps(said | {"expires": _utc(time.time() + self.seconds)}).encode()
+
+    def __str__(self) -> str:
+        return f"{self.holder} on {self.host}"
+
+
+class HeldLease:
+    """A lease that we hold, once `take` has returned."""
+
+    note: str | None = None
+
+    def __init__(self, wire: Wire, log: LeaseLog, claim: Claim) -> None:
+        self._wire = wire
+        self._log = log
+        self._claim = claim
+        self._producer: _Producer | None = None
+
+    def take(self, steal: bool) -> None:
+        """Take it.
+
+        Raises
+        ------
+        PlanRefused
+            LOCKED: another's is alive.
+        KadminError, KafkaException
+            It cannot be had here.
+        """
+        judge = _anything if steal else self._unless_it_lives
+        self._freshly(lambda: self._win(judge, self._claim.json(), time.monotonic() + TAKING))
+
+    def renew(self) -> None:
+        """Make it live for its whole time again.
+
+        Raises
+        ------
+        PlanRefused
+            FENCED: another has taken it.
+        TimedOut, NotAuthorized, ConnectionFailed
+            Whether we hold it cannot be learned.
+        """
+        try:
+            self._freshly(lambda: self._write(self._claim.json(), RENEWING))
+        except KafkaException as exc:
+            raise codes.error(Refusal(_name(exc), _reason(exc)), "renewing the lease") from None
+
+    def release(self) -> None:
+        """Give it back, if it is still ours; never raises."""
+        with contextlib.suppress(KadminError, KafkaException):
+            self._write(None, RELEASING)
+        self._close()
+
+    def _freshly(self, write: Callable[[], None]) -> None:
+        """Write until it took so little of the lease's time that an alter fits into the rest."""
+        for _ in range(_TRIES):
+            started = time.monotonic()
+            write()
+            if time.monotonic() - started < self._claim.seconds * _USED_BY_RENEWAL:
+                return
+        raise TimedOut("the lease takes longer to renew than it may", code="REQUEST_TIMED_OUT")
+
+    def _write(self, value: bytes | None, bound: float) -> None:
+        """As the holder: plainly, and where that fails, whatever the reason, under a fence of our own."""
+        now = time.monotonic()
+        try:
+            if self._producer:
+                self._producer.write(value, now + bound / 3)
+                return self._producer.commit(now + bound / 3)
+        except (KafkaException, TimedOut):
+            self._close()
+        return self._win(self._while_ours, value, now + bound)
+
+    def _win(self, judge: _Judge, value: bytes | None, until: float) -> None:
+        """Judge before fencing, write under the fence; again where another came between or a leader is replaced."""
+        while True:
+            try:
+                self._log.ensure(until)
+                judge(Claim.of(self._log.newest(until)), lambda: self._log.clock(until))
+                return self._under_fence(judge, value, until)
+            except (KadminError, KafkaException) as exc:
+                if not _may_pass(exc) or time.monotonic() > until:
+                    raise
+            time.sleep(random.uniform(0.02, 0.2))  # two that fence each other must not go on in step
+
+    def _under_fence(self, judge: _Judge, value: bytes | None, until: float) -> None:
+        self._close()
+        producer = _Producer(self._wire.settings, self._log.topic)
+        try:
+            producer.fence(until)
+            offset, appended = producer.write(value, until)
+            judge(Claim.of(self._log.newest(until, end=offset)), lambda: appended)
+            producer.commit(until)
+        except BaseException:
+            producer.abort()
+            raise
+        self._producer = producer
+
+    def _unless_it_lives(self, seen: Claim | None, now: Callable[[], int]) -> None:
+        if seen is None or seen.nonce == self._claim.nonce or seen.until <= (at := now()):
+            return
+        left, until = (seen.until - at) / 1000, _utc(seen.until / 1000)
+        raise PlanRefused(
+            f"{seen} holds the lease for plan {seen.plan[:12]} since {seen.taken}, alive until {until} ({left:.0f} s)",
+            code="LOCKED",
+            hint="Wait for its end, or take it from them with --steal-lock: they stop before their next batch.",
+        )
+
+    def _while_ours(self, seen: Claim | None, now: Callable[[], int]) -> None:
+        if seen and seen.nonce == self._claim.nonce:
+            return
+        whom = f"{seen} took the lease for plan {seen.plan[:12]} at {seen.taken}" if seen else "another took the lease"
+        raise PlanRefused(
+            f"{whom}: plan {self._claim.plan[:12]} stops here", code="FENCED", hint="Resume it when they are done."
+        )
+
+    def _close(self) -> None:
+        self._producer = None
+
+
+_Judge = Callable[[Claim | None, Callable[[], int]], None]
+"""Raises where we may not write after this claim, at that time of the broker's clock."""
+
+
+def _anything(seen: Claim | None, now: Callable[[], int]) -> None:
+    """Who steals writes after any claim."""
+
+
+class _Producer:
+    """A transactional producer of one record at a time, that writes nothing to stderr."""
+
+    def __init__(self, settings: Settings, topic: str) -> None:
+        own = {"transactional.id": topic, "error_cb": lambda error: None}
+        self._topic = topic
+        self._producer = Producer(first_contact.config(settings) | _CONFIG | own, logger=_SILENT)
+
+    def fence(self, until: float) -> None:
+        """End what others have open, and shut them out."""
+        with contextlib.suppress(KafkaException):
+            self._producer.list_topics(self._topic, _SLICE)  # connected first: else it waits for half a second
+        _patiently(self._producer.init_transactions, until)
+
+    def write(self, value: bytes | None, until: float) -> tuple[int, int]:
+        """Begin, and append one record: its offset, and the broker's time in ms since 1970."""
+        reports: list[tuple[KafkaError | None, Message]] = []
+        self._producer.begin_transaction()
+        self._producer.produce(self._topic, value, KEY, on_delivery=lambda *report: reports.append(report))
+        while not reports and time.monotonic() < until:
+            self._producer.poll(_SLICE)
+        if not reports:
+            raise TimedOut(f"the topic {self._topic} took no record in time", code="REQUEST_TIMED_OUT")
+        error, message = reports[0]
+        if error:
+            raise KafkaException(error)
+        return message.offset() or 0, message.timestamp()[1]
+
+    def commit(self, until: float) -> None:
+        """Make it count, if nobody has fenced us."""
+        _patiently(self._producer.commit_transaction, until)
+
+    def abort(self) -> None:
+        """Undo what is open, as far as that is quick; the broker does the rest."""
+        with contextlib.suppress(KafkaException):
+            self._producer.abort_transaction(_SLICE)
+
+
+def _patiently(call: Callable[[float], Any], until: float) -> None:
+    """librdkafka goes on where it was when it is called again."""
+    while True:
+        try:
+            call(_SLICE)
+            return
+        except KafkaException as exc:
+            if not exc.args[0].retriable() or time.monotonic() > until:
+                raise
+
+
+def _may_pass(exc: Exception) -> bool:
+    if isinstance(exc, KafkaException):
+        return exc.args[0].code() not in _LASTING
+    return isinstance(exc, KadminError) and exc.code in _PASSING
+
+
+def _name(exc: KafkaException) -> str:
+    code = exc.args[0].code()
+    return codes.name_of(code) if code > 0 else "REQUEST_TIMED_OUT"
+
+
+def _reason(exc: Exception) -> str:
+    return printable(exc.args[0].str() if isinstance(exc, KafkaException) else str(exc))
+
+
+def _shown(text: object) -> str:
+    """A text from a record: whoever may write the topic chose it."""
+    return printable(text[:_LONGEST_TEXT]) if isinstance(text, str) else "?"
+
+
+def _utc(seconds: float) -> str:
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    except (ValueError, OverflowError, OSError):
+        return "?"
