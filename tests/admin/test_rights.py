@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from confluent_kafka.admin import (
     AclBinding,
+    AclBindingFilter,
     AclOperation,
     AclPermissionType,
     AdminClient,
@@ -39,6 +40,7 @@ def java(admin, login) -> AdminClient:
     client = first_contact.client(login())
     for future in client.create_topics([NewTopic("seen", 1, 1), NewTopic("hidden", 1, 1)]).values():
         future.result()
+    eventually(lambda: {SEEN.name, HIDDEN.name} <= set(admin.topics()), True)
     yield client
     for future in client.delete_topics(["seen", "hidden"]).values():
         future.result()
@@ -59,10 +61,16 @@ def user_with(java, scram_user) -> Iterator[Callable[..., WireKafka]]:
             for future in java.create_acls(acls).values() if acls else ():
                 future.result()
             settings: Settings = scram_user(name)
-            time.sleep(0.3)
+            eventually(lambda: len(java.describe_acls(_all_of(name)).result()), len(acls))
             return stack.enter_context(contextlib.closing(WireKafka(settings)))
 
         yield make
+
+
+def _all_of(name: str) -> AclBindingFilter:
+    """Every right of that user."""
+    anything = (ResourceType.ANY, None, ResourcePatternType.ANY, f"User:{name}", None)
+    return AclBindingFilter(*anything, AclOperation.ANY, AclPermissionType.ANY)
 
 
 @pytest.fixture(scope="module")
@@ -178,7 +186,7 @@ def test_a_throttled_admin_waits_and_goes_on(admin, user_with):
     slow, name = Entity.parse("user=erin-the-slow"), "erin-the-slow"
     erin = user_with(name, (CLUSTER, AclOperation.ALTER_CONFIGS))
     assert admin.quotas.alter([QuotaAlteration(slow, {"request_percentage": 0.0001})]) == {slow: None}
-    time.sleep(0.2)
+    eventually(lambda: "user=erin-the-slow" in admin.quotas.describe()["entity"].to_pylist(), True)
     try:
         started, slowest = time.monotonic(), 0.0
         while slowest < 0.7 and time.monotonic() - started < 20:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
+from waiting import eventually
 
 import kadmin_nb as kn
 from kadmin_nb.local import LocalKafka
@@ -23,11 +23,13 @@ def tells(cluster: kn.Cluster, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def make_topic() -> Callable[[LocalKafka, str], str]:
+def make_topic(cluster: kn.Cluster) -> Callable[[LocalKafka, str], str]:
+    """Makes a topic, and waits until it can be described."""
+
     def make(kafka: LocalKafka, name: str) -> str:
         admin = AdminClient({"bootstrap.servers": kafka.bootstrap, "log_level": 0})
         admin.create_topics([NewTopic(name, 1, 1)], operation_timeout=30)[name].result()
-        time.sleep(0.1)
+        eventually(lambda: cluster.configs.describe(topic=name).ok, True)
         return name
 
     return make

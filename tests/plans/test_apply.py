@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from plan_rows import rows
+from waiting import eventually
 
 import kadmin_nb as kn
 
@@ -145,6 +146,7 @@ def test_a_topic_that_is_gone_is_no_unchanged_row(cluster, kafka, make_topic, un
     plan = stage.plan()
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap, "log_level": 0})
     admin.delete_topics([name])[name].result()
+    eventually(lambda: cluster.configs.describe(topic=name).ok, False)
     tells.clear()
     with pytest.raises(kn.NotFound, match=f"topic={name} cannot be read: UNKNOWN_TOPIC_OR_PARTITION") as gone:
         plan.apply()

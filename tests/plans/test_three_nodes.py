@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 from kafka.protocol.admin.cluster import DescribeQuorumRequest
 from plan_rows import rows
+from waiting import eventually
 
 import kadmin_nb as kn
 from kadmin_nb.local import LocalKafka, Node
@@ -91,7 +92,7 @@ def test_a_broker_that_is_down_is_named(three, wide, unique):
     outcomes = wide.apply(plan, verify_timeout=4.0)
     assert rows(outcomes, "state", "brokers_agreeing", "brokers") == [("unverified", 2, 3)]
     assert f"broker {stopped.id} " in rows(outcomes, "message")[0][0]
-    time.sleep(2.5)
+    eventually(lambda: {b.id for b in wide._kafka.brokers() if b.is_fenced}, {stopped.id})
     fenced = staged(wide, unique("user")).plan().apply(verify_timeout=2.0)
     assert rows(fenced, "state", "message") == [
         ("unverified", f"not seen on every broker: broker {stopped.id} is fenced")

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 
-def eventually(look: Callable[[], object], wanted: object, seconds: float = 5.0) -> None:
+def eventually(look: Callable[[], object], wanted: object, seconds: float = 20.0) -> None:
     """`look()` gives `wanted` within some seconds; a failure shows what it gave last."""
     until = time.monotonic() + seconds
     while (seen := look()) != wanted and time.monotonic() < until:
