@@ -7,57 +7,55 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pytest
+from double import FakeKafka
 from logins import settings_of
+from versions import ABILITIES, EVERY
+from waiting import eventually
 
 import kadmin_nb as kn
 from kadmin_nb.admin.kafka import WireKafka
 from kadmin_nb.admin.wire import Wire
+from kadmin_nb.errors import AuthenticationFailed
 from kadmin_nb.local import LocalKafka
+from kadmin_nb.model.resources import Resource
 from kadmin_nb.model.settings import Secret, Settings
 
 
 @dataclass(frozen=True)
 class Kafka:
-    """A local Kafka of some version, reached; and where that version differs (the whole list of it)."""
+    """A Kafka of some version, or the double, reached; and where that version differs (the whole list of it)."""
 
-    local: LocalKafka
-    wire_kafka: WireKafka
+    ports: WireKafka | FakeKafka
     has_group_configs: bool
     lists_every_resource: bool
     metrics_defaults: bool
     default_min_isr: bool
 
     def __getattr__(self, name: str) -> object:
-        return getattr(self.wire_kafka, name)
+        return getattr(self.ports, name)
 
 
-_ABILITIES = {
-    "4.3.1": {
-        "has_group_configs": True,
-        "lists_every_resource": True,
-        "metrics_defaults": True,
-        "default_min_isr": True,
-    },
-    "3.9.2": {
-        "has_group_configs": False,
-        "lists_every_resource": False,
-        "metrics_defaults": False,
-        "default_min_isr": False,
-    },
-}
-
-
-@pytest.fixture(scope="session", params=list(_ABILITIES))
+@pytest.fixture(scope="session", params=EVERY)
 def broker(request: pytest.FixtureRequest) -> Iterator[Kafka]:
-    """The ports over each version of Kafka that we promise to speak to."""
+    """The ports over each version of Kafka that we promise to speak to, and over the double of it."""
     version: str = request.param
     with contextlib.ExitStack() as stack:
+        if version == "double":
+            yield Kafka(_double(), **ABILITIES["4.3.1"])
+            return
         if version == "4.3.1":
             local: LocalKafka = request.getfixturevalue("kafka")
         else:
             local = stack.enter_context(kn.local.start(version=version))
         reached = stack.enter_context(contextlib.closing(WireKafka(Settings(local.bootstrap))))
-        yield Kafka(local, reached, **_ABILITIES[version])
+        yield Kafka(reached, **ABILITIES[version])
+
+
+def _double() -> FakeKafka:
+    """One broker, with the override that a fresh 4.3 has, and time that goes by with every call."""
+    kafka = FakeKafka(brokers=1)
+    kafka.cluster.write((Resource("BROKER", ""), "min.insync.replicas"), "1")
+    return kafka
 
 
 @pytest.fixture(scope="session")
@@ -89,10 +87,20 @@ def admin(login: Callable[..., Settings]) -> Iterator[WireKafka]:
 
 @pytest.fixture(scope="session")
 def scram_user(admin: WireKafka, login: Callable[..., Settings]) -> Callable[[str], Settings]:
-    """`scram_user("bob")` makes that SCRAM user, without any right, and says how it logs in."""
+    """`scram_user("bob")` makes that SCRAM user, without any right, and says how it logs in, once it can."""
 
     def make(name: str, mechanism: str = "SCRAM-SHA-512") -> Settings:
         admin.scram.upsert(name, Secret('s3cr,et=\\ "x'), mechanism)
-        return login(name, 's3cr,et=\\ "x', mechanism=mechanism)
+        settings = login(name, 's3cr,et=\\ "x', mechanism=mechanism)
+        eventually(lambda: _logs_in(settings), True)
+        return settings
 
     return make
+
+
+def _logs_in(settings: Settings) -> bool:
+    try:
+        WireKafka(settings).close()
+    except AuthenticationFailed:
+        return False
+    return True

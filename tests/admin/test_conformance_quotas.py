@@ -12,8 +12,6 @@ from kadmin_nb.errors import Invalid, Unsupported
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.words import DEFAULT
 
-pytestmark = pytest.mark.broker
-
 RATE, PERCENT = "producer_byte_rate", "request_percentage"
 IP_RATE = "connection_creation_rate"
 

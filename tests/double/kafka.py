@@ -1,0 +1,320 @@
+"""A connection to the double: `ports.Kafka` over a cluster in memory."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from kadmin_nb.admin import codes
+from kadmin_nb.admin.ports import Broker, Component, ConfigOperation, QuotaAlteration, Refusal
+from kadmin_nb.errors import ConnectionFailed, KadminError, NotFound, TimedOut
+from kadmin_nb.frames import schemas
+from kadmin_nb.model.entity import Entity
+from kadmin_nb.model.resources import Resource
+
+from . import config_rules, leases, quota_rules
+from .calls import Call
+from .faults import Fault
+from .metadata import Cluster, Value
+
+LATENCY = 0.001
+"""Seconds that a request takes there, and its answer back."""
+
+Answers = dict[Any, Refusal | None]
+
+
+class FakeKafka:
+    """A cluster of so many brokers, or another connection to one; each connection counts its own calls.
+
+    `faults` maps the number of a call, from 1, to what goes wrong there. `before` is called before every call and
+    sleep: an interleaving of several connections hangs there. Without `locks`, no lease can be had.
+    """
+
+    id = "double"
+
+    def __init__(
+        self,
+        brokers: int = 3,
+        *,
+        faults: Mapping[int, Fault] | None = None,
+        cluster: Cluster | None = None,
+        timeout: float = 30.0,
+        locks: bool = True,
+    ) -> None:
+        self.cluster = cluster or Cluster(brokers)
+        self.faults = dict(faults or {})
+        self.calls: list[Call] = []
+        self.before: Callable[[str], None] = lambda what: None
+        self.timeout, self.locks = timeout, locks
+        self.quotas, self.configs = _Quotas(self), _Configs(self)
+
+    def beside(self, **options: Any) -> FakeKafka:
+        """Another connection to the same cluster."""
+        return FakeKafka(cluster=self.cluster, **options)
+
+    def brokers(self) -> list[Broker]:
+        """Every registered broker, fenced ones included."""
+        nodes = self.cluster.nodes.values()
+        return self.request(
+            "list brokers",
+            lambda _: [Broker(n.id, f"b{n.id}", 9092, None, n.is_fenced(self.cluster.now)) for n in nodes],
+        )
+
+    def lease(self, plan_id: str, holder: str, steal: bool = False) -> leases.Lease:
+        """The right to change this cluster (reliability.md A3.8)."""
+        if not self.locks:
+            return leases.Lease(self, None, "two editors are detected, not prevented")
+        return self.request("lease", lambda _: leases.take(self, plan_id, holder, steal))
+
+    def monotonic(self) -> float:
+        return self.cluster.now
+
+    def sleep(self, seconds: float) -> None:
+        self.before("sleep")
+        self.cluster.pass_(seconds)
+
+    def topics(self) -> list[str]:
+        return sorted(self.cluster.topics)
+
+    def create_topics(self, wanted: Mapping[str, int]) -> None:
+        """They are known everywhere at once."""
+        self.cluster.topics |= set(wanted)
+
+    def grant(self) -> None:
+        """All rights are back."""
+        self.cluster.may_read = self.cluster.may_alter = True
+
+    @property
+    def alters(self) -> list[Call]:
+        """The calls so far that were to change something."""
+        return [call for call in self.calls if call.alters]
+
+    def request(
+        self,
+        verb: str,
+        carry_out: Callable[[Mapping[Any, Any]], Any],
+        *,
+        node: int | None = None,
+        timeout: float | None = None,
+        parts: Mapping[Any, Any] | None = None,
+        validate_only: bool = False,
+    ) -> Any:
+        """One call: counted, struck by the fault that is scheduled for it, else delivered."""
+        self.before(verb)
+        number = len(self.calls) + 1
+        where = self._anyone(number) if node is None else node
+        call = Call(number, verb, where, timeout or self.timeout, carry_out, parts or {}, validate_only)
+        self.calls.append(call)
+        fault = self.faults.get(number)
+        return fault.strike(self, call) if fault and fault.fits(call) else self.deliver(call)
+
+    def deliver(self, call: Call, parts: Mapping[Any, Any] | None = None) -> Any:
+        """The way of a call to its broker and back."""
+        node = self.cluster.nodes.get(call.node)
+        if node is None:
+            raise NotFound(f"broker {call.node} is not in the cluster", code="BROKER_NOT_AVAILABLE")
+        self.cluster.pass_(LATENCY)
+        if node.is_down(self.cluster.now):
+            raise ConnectionFailed(f"broker {call.node} refuses the connection", code="NETWORK_EXCEPTION")
+        answer = call.carry_out(call.parts if parts is None else parts)
+        self.cluster.pass_(LATENCY)
+        return answer
+
+    def _anyone(self, turn: int) -> int:
+        """Any broker that serves, another one each time."""
+        now = self.cluster.now
+        lively = [n.id for n in self.cluster.nodes.values() if not n.is_down(now) and not n.is_fenced(now)]
+        if not lively:
+            return next(iter(self.cluster.nodes))
+        return lively[turn % len(lively)]
+
+
+def _shuffled(answers: Answers) -> Answers:
+    """Answers in another order than asked, as Kafka's hash maps give them."""
+    return dict(sorted(answers.items(), key=lambda answer: str(answer[0])[::-1]))
+
+
+class _Quotas:
+    """`ports.Quotas`."""
+
+    def __init__(self, kafka: FakeKafka) -> None:
+        self._kafka = kafka
+
+    def describe(
+        self,
+        components: Sequence[Component] = (),
+        *,
+        strict: bool = False,
+        node: int | None = None,
+        timeout: float | None = None,
+    ) -> pa.Table:
+        kafka = self._kafka
+        return kafka.request(
+            "describe quotas",
+            lambda _: self._described(components, strict, kafka.calls[-1].node),
+            node=node,
+            timeout=timeout,
+        )
+
+    def _described(self, components: Sequence[Component], strict: bool, node: int) -> pa.Table:
+        if not self._kafka.cluster.may_read:
+            raise codes.error(Refusal("CLUSTER_AUTHORIZATION_FAILED"), "describing quotas")
+        image = self._kafka.cluster.values(node)
+        held = {whom: values for whom, values in image.items() if isinstance(whom, Entity)}
+        return quota_rules.described(held, components, strict)
+
+    def alter(self, alterations: Sequence[QuotaAlteration], *, validate_only: bool = False) -> Answers:
+        parts = {a.entity: dict(a.values) for a in alterations}
+        return self._kafka.request(
+            "alter quotas",
+            lambda chosen: self._altered(chosen, validate_only),
+            parts=parts,
+            validate_only=validate_only,
+        )
+
+    def _altered(self, parts: Mapping[Entity, Mapping[str, float | None]], validate_only: bool) -> Answers:
+        if not self._kafka.cluster.may_alter:
+            refusal = Refusal("CLUSTER_AUTHORIZATION_FAILED", "Cluster authorization failed.")
+            return dict.fromkeys(parts, refusal)
+        complaints = {entity: quota_rules.complaint(entity, values) for entity, values in parts.items()}
+        if not validate_only:
+            self._write({e: v for e, v in parts.items() if complaints[e] is None})
+        return _shuffled({e: Refusal("INVALID_REQUEST", why) if why else None for e, why in complaints.items()})
+
+    def _write(self, parts: Mapping[Entity, Mapping[str, float | None]]) -> None:
+        """One record for each value that differs: the same again writes none."""
+        cluster = self._kafka.cluster
+        for entity, values in parts.items():
+            for key, value in values.items():
+                if cluster.head.values.get(entity, {}).get(key) != value:
+                    cluster.write((entity, key), value)
+
+
+class _Configs:
+    """`ports.Configs`; like the real one it turns a call's failure into its resources' errors."""
+
+    def __init__(self, kafka: FakeKafka) -> None:
+        self._kafka = kafka
+
+    def describe(
+        self,
+        resources: Iterable[Resource],
+        keys: Sequence[str] | None = None,
+        *,
+        synonyms: bool = True,
+        documentation: bool = False,
+        node: int | None = None,
+        timeout: float | None = None,
+    ) -> pa.Table:
+        rows: list[dict[str, Any]] = []
+        for target, batch in _by_broker(resources, node).items():
+            rows += self._asked(batch, target, timeout, documentation, synonyms)
+        wanted = [r for r in rows if r["key"] is None or keys is None or r["key"] in keys]
+        wanted.sort(key=lambda r: (r["resource_type"], r["resource_name"], r["key"] or ""))
+        return schemas.table(schemas.CONFIGS, wanted)
+
+    def _asked(
+        self, batch: list[Resource], target: int | None, timeout: float | None, documentation: bool, synonyms: bool
+    ) -> list[dict[str, Any]]:
+        kafka = self._kafka
+
+        def rows(_: object) -> list[dict[str, Any]]:
+            node = kafka.calls[-1].node
+            return [row for r in batch for row in self._rows(r, node, documentation, synonyms)]
+
+        try:
+            found: list[dict[str, Any]] = kafka.request("describe configs", rows, node=target, timeout=timeout)
+        except KadminError as exc:
+            if target is None:
+                raise
+            refusal = Refusal(exc.code or "UNKNOWN_SERVER_ERROR", str(exc))
+            return [config_rules.failed(r, refusal) for r in batch]
+        return found
+
+    def _rows(self, resource: Resource, node: int, documentation: bool, synonyms: bool) -> list[dict[str, Any]]:
+        cluster = self._kafka.cluster
+        if not cluster.may_read:
+            return [config_rules.failed(resource, _forbidden(resource))]
+        if resource.type == "TOPIC" and resource.name not in cluster.topics:
+            return [config_rules.failed(resource, _NO_TOPIC)]
+        image: Any = cluster.values(node)
+        return config_rules.rows(image, cluster.nodes[node], resource, documentation, synonyms)
+
+    def alter(self, changes: Mapping[Resource, Sequence[ConfigOperation]], *, validate_only: bool = False) -> Answers:
+        answers: Answers = {}
+        for target, batch in _by_broker(changes, None).items():
+            answers |= self._told({r: changes[r] for r in batch}, target, validate_only)
+        return answers
+
+    def _told(
+        self, parts: Mapping[Resource, Sequence[ConfigOperation]], target: int | None, validate_only: bool
+    ) -> Answers:
+        try:
+            return self._kafka.request(
+                "alter configs",
+                lambda chosen: _shuffled({r: self._altered(r, ops, validate_only) for r, ops in chosen.items()}),
+                node=target,
+                parts=parts,
+                validate_only=validate_only,
+            )
+        except TimedOut as exc:
+            return dict.fromkeys(parts, Refusal("REQUEST_TIMED_OUT", str(exc)))
+        except KadminError as exc:
+            return dict.fromkeys(parts, Refusal(exc.code or "UNKNOWN_SERVER_ERROR", str(exc)))
+
+    def _altered(
+        self, resource: Resource, operations: Sequence[ConfigOperation], validate_only: bool
+    ) -> Refusal | None:
+        cluster = self._kafka.cluster
+        if not cluster.may_alter:
+            return _forbidden(resource)
+        if resource.type == "TOPIC" and resource.name not in cluster.topics:
+            return _NO_TOPIC
+        try:
+            if resource.type == "BROKER_LOGGER":
+                levels = config_rules.levels_altered(cluster.nodes[resource.broker or 0], operations)
+                return None if validate_only else self._set_levels(resource, levels)
+            own: Any = cluster.head.values.get(resource, {})
+            values = config_rules.altered(own, resource, operations)
+        except config_rules.Refused as exc:
+            return exc.refusal
+        return None if validate_only else self._write(resource, values)
+
+    def _set_levels(self, resource: Resource, levels: Mapping[str, str | None]) -> None:
+        """At once, on that broker alone, and not in the log."""
+        self._kafka.cluster.nodes[resource.broker or 0].loggers |= {k: v for k, v in levels.items() if v is not None}
+
+    def _write(self, resource: Resource, values: Mapping[str, Value | None]) -> None:
+        """A broker's value is written even if it is the same (KAFKA-14136)."""
+        cluster = self._kafka.cluster
+        for key, value in values.items():
+            held = cluster.head.values.get(resource, {}).get(key)
+            if held != value or (resource.type == "BROKER" and value is not None):
+                cluster.write((resource, key), value)
+
+    def resources(self, kinds: Iterable[str]) -> list[Resource]:
+        """The resources of these types; groups and metrics once something is set on them."""
+        wanted, cluster = set(kinds), self._kafka.cluster
+        found = {r for r in cluster.head.values if isinstance(r, Resource) and r.type in ("GROUP", "CLIENT_METRICS")}
+        found |= {Resource("TOPIC", name) for name in cluster.topics}
+        found |= {Resource(kind, str(node)) for kind in ("BROKER", "BROKER_LOGGER") for node in cluster.nodes}
+        return sorted((r for r in found if r.type in wanted), key=str)
+
+
+def _by_broker(resources: Iterable[Resource], node: int | None) -> dict[int | None, list[Resource]]:
+    """The resources by the broker that alone can answer for them, or by the one that was asked for."""
+    batches: dict[int | None, list[Resource]] = defaultdict(list)
+    for resource in dict.fromkeys(resources):
+        batches[resource.broker if resource.broker is not None else node].append(resource)
+    return batches
+
+
+_NO_TOPIC = Refusal("UNKNOWN_TOPIC_OR_PARTITION", "There is no such topic.")
+
+
+def _forbidden(resource: Resource) -> Refusal:
+    word = {"TOPIC": "Topic", "GROUP": "Group"}.get(resource.type, "Cluster")
+    return Refusal(f"{word.upper()}_AUTHORIZATION_FAILED", f"{word} authorization failed.")
