@@ -101,6 +101,86 @@ OUTCOMES = pa.schema(
 )
 """PLAN plus what became of each row."""
 
+USAGE = _schema(
+    ("broker", WHOLE, False),
+    ("user", TEXT, False),
+    ("client_id", TEXT, False),
+    ("key", WORD, False),
+    ("window_start", pa.timestamp("us", "UTC"), False),
+    ("window_end", pa.timestamp("us", "UTC"), False),
+    ("value", NUMBER, False),
+    ("throttle_ms", NUMBER, True),
+    ("source", TEXT, False),
+)
+"""What each client was seen to use of a key on each broker, in the key's unit, over a window of time."""
+
+STALLS = _schema(
+    ("broker", WHOLE, False),
+    ("user", TEXT, False),
+    ("client_id", TEXT, False),
+    ("key", WORD, False),
+    ("row", WHOLE, True),
+    ("limit_before", NUMBER, True),
+    ("limit_after", NUMBER, True),
+    ("bucket_user", TEXT, True),
+    ("bucket_client_id", TEXT, True),
+    ("rate", NUMBER, False),
+    ("bucket_rate", NUMBER, False),
+    ("stall_s", NUMBER, False),
+)
+"""How long a plan mutes each client that it touches. A null limit is unlimited; rates and limits in bytes/s."""
+
+CANARY = _schema(
+    ("broker", WHOLE, False),
+    ("user", TEXT, True),
+    ("client_id", TEXT, False),
+    ("key", TEXT, False),
+    ("limit", NUMBER, True),
+    ("level", TEXT, True),
+    ("bytes", NUMBER, False),
+    ("rate", NUMBER, True),
+    ("expected", FLAG, True),
+    ("throttled", FLAG, True),
+    ("throttle_ms", NUMBER, True),
+    ("agrees", FLAG, True),
+    ("note", TEXT, True),
+)
+"""What each broker did to a real client beside what resolve predicts. Null in `agrees`: not conclusive."""
+
+CONFLICTS = _schema(
+    ("row", WHOLE, False),
+    ("resource", TEXT, False),
+    ("key", TEXT, False),
+    ("old", TEXT, True),
+    ("now", TEXT, True),
+    ("wanted", TEXT, True),
+)
+"""The rows of a plan that somebody else has moved since it was made."""
+
+JOURNAL = _schema(
+    ("line", WHOLE, False),
+    ("at", TEXT, True),
+    ("run", WHOLE, True),
+    ("kind", TEXT, False),
+    ("batch", WHOLE, True),
+    ("rows", TEXT, True),
+    ("says", TEXT, True),
+)
+"""The records of a plan's journal. `rows` are numbers of the plan's rows, such as `1-5000`."""
+
+PLANS = _schema(
+    ("plan_id", TEXT, False),
+    ("cluster_id", TEXT, False),
+    ("created", TEXT, False),
+    ("author", TEXT, False),
+    ("changes", WHOLE, False),
+    ("runs", WHOLE, False),
+    ("verified", WHOLE, False),
+    ("in_doubt", WHOLE, False),
+    ("reason", TEXT, True),
+)
+"""The plans that have a journal here. `verified` and `in_doubt` count rows."""
+
 TREE = _schema(
     ("entity", TEXT, False),
     ("parent", TEXT, True),

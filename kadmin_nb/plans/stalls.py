@@ -1,0 +1,209 @@
+"""How long a plan would mute the clients that are known to be busy. Pure: what it needs is in the frames.
+
+A broker averages what a bucket used over its quota window (11 x 1 s by default) and, when a request finds the average
+above the limit, mutes the connection until it would be below: (rate / limit - 1) x the window, without an upper bound.
+Lowering a limit tenfold under a busy client mutes it for a minute and a half, and taking the limit away again does not
+wake it.
+
+What the broker remembers belongs to the bucket. A client that the change moves to another bucket leaves its past
+behind, and is slowed down there but not stalled; what the other clients of that bucket used counts. What an unlimited
+client used may be remembered under any bucket, so it is counted under the one it gets.
+
+Only the byte rates stall. A broker holds an answer for at most one second for request_percentage, whatever the excess,
+and controller_mutation_rate is a token bucket, whose debt does not grow when the rate is lowered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from operator import itemgetter
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..errors import UsageError
+from ..frames import schemas
+from ..model.changes import Change
+from ..model.entity import Entity
+from ..model.levels import LEVELS
+from ..model.words import DEFAULT
+from ..resolution import columns, kernel
+from ..resolution.rules import entity_at
+
+BYTE_RATES = ("consumer_byte_rate", "producer_byte_rate")
+"""The keys whose lowering stalls."""
+
+WINDOW = 11.0
+"""Seconds over which a broker averages: `quota.window.num` x `quota.window.size.seconds`."""
+
+RECENT = 300.0
+"""Seconds before a broker's newest window in which the busiest one of a client counts."""
+
+_USAGE = "the usage"
+_READ = ("broker", "user", "client_id", "key", "window_end", "value")
+_CLIENT = ["user", "client_id", "key"]
+_SEEN = ["broker", *_CLIENT]
+_BOUND = ("value", "level", "bucket_user", "bucket_client_id")
+_LEVEL = {level.name: level for level in LEVELS}
+_INSTANT = pa.timestamp("us", "UTC")
+
+
+def stalls(
+    changes: Sequence[Change],
+    quotas: pa.Table,
+    usage: Any,
+    *,
+    windows: float = WINDOW,
+    cluster_id: str | None = None,
+) -> pa.Table:
+    """STALLS: the clients of `usage` that these changes touch, broker by broker, and how long each is muted.
+
+    Parameters
+    ----------
+    changes
+        Carried out all at once.
+    quotas
+        All QUOTAS as they are before.
+    usage
+        USAGE, as anything with `__arrow_c_stream__`: of each client the busiest of its recent windows counts, and
+        the clients of a bucket are added up.
+    windows
+        The brokers' quota window in seconds.
+    cluster_id
+        Which rows to take of a usage that has a `cluster_id`.
+
+    Returns
+    -------
+    pyarrow.Table
+        `row` is the change that binds the client afterwards, or the removal that let it go; `rate` its own bytes/s;
+        `bucket_rate` what the broker will remember of its bucket; `stall_s` seconds, 0 where that is within the limit.
+
+    Raises
+    ------
+    UsageError
+        The usage is no frame, lacks a column, or has a `cluster_id` and none was asked for.
+    """
+    keys = [key for key in BYTE_RATES if any(_is_quota_of(change, key) for change in changes)]
+    rates = busiest(usage, keys, cluster_id)
+    if not keys or not rates.num_rows:
+        return schemas.STALLS.empty_table()
+    quotas = quotas.filter(pc.is_in(quotas["key"].cast(pa.string()), pa.array(keys)))
+    clients = rates.group_by(["user", "client_id"], use_threads=False).aggregate([])
+    seen = rates.join(_bound(quotas, changed(quotas, changes), clients, keys), _CLIENT, join_type="inner")
+    return _frame(_with_history(seen), {change.target: change.row for change in changes}, windows)
+
+
+def changed(quotas: pa.Table, changes: Sequence[Change]) -> pa.Table:
+    """QUOTAS as they are after these changes; unsorted."""
+    rows = [change for change in changes if isinstance(change.resource, Entity)]
+    named = pc.binary_join_element_wise(quotas["entity"], quotas["key"].cast(pa.string()), "\n")
+    gone = pc.is_in(named, pa.array([f"{change.resource}\n{change.key}" for change in rows], pa.string()))
+    new = schemas.table(schemas.QUOTAS, (_row(change) for change in rows if change.after is not None))
+    kept = quotas.filter(pc.invert(gone)).select(schemas.QUOTAS.names).cast(schemas.QUOTAS)
+    return pa.concat_tables([kept.replace_schema_metadata(), new]).unify_dictionaries()
+
+
+def busiest(usage: Any, keys: Sequence[str], cluster_id: str | None = None) -> pa.Table:
+    """`broker`, `user`, `client_id`, `key` and `rate`: what each client used at most in its recent windows."""
+    table = _of_cluster(columns.read(usage, _READ, _USAGE), cluster_id)
+    named = {name: columns.text(table, name, _USAGE) for name in _CLIENT}
+    read = pa.table(
+        {
+            "broker": table["broker"].cast(pa.int32()),
+            "user": pc.fill_null(named["user"], ""),
+            "client_id": pc.fill_null(named["client_id"], ""),
+            "key": named["key"],
+            "end": table["window_end"].cast(_INSTANT, safe=False).cast(pa.int64()),
+            "rate": columns.number(table, "value", _USAGE),
+        }
+    )
+    read = read.filter(pc.and_(pc.is_in(read["key"], pa.array(keys, pa.string())), pc.is_finite(read["rate"])))
+    newest = read.group_by("broker", use_threads=False).aggregate([("end", "max")])
+    read = read.join(newest, "broker")
+    recent = read.filter(pc.greater_equal(read["end"], pc.subtract(read["end_max"], int(RECENT * 1e6))))
+    found = recent.group_by(_SEEN, use_threads=False).aggregate([("rate", "max")])
+    return found.rename_columns([*_SEEN, "rate"])
+
+
+def _of_cluster(usage: pa.Table, cluster_id: str | None) -> pa.Table:
+    if columns.CLUSTER not in usage.column_names:
+        return usage
+    if cluster_id is None:
+        raise UsageError(f"{_USAGE} have a cluster_id", hint="Say which of them: cluster_id=…")
+    return usage.filter(pc.equal(columns.text(usage, columns.CLUSTER, _USAGE), cluster_id))
+
+
+def _is_quota_of(change: Change, key: str) -> bool:
+    return isinstance(change.resource, Entity) and change.key == key
+
+
+def _row(change: Change) -> dict[str, object]:
+    """A change's quota as a row of QUOTAS."""
+    entity: Entity = change.resource  # type: ignore[assignment]  # only asked of quotas
+    names = {kind: None if (part := entity.get(kind)) is DEFAULT else part for kind in ("user", "client-id", "ip")}
+    return {
+        "entity": str(entity),
+        "level": entity.level,
+        "user": names["user"],
+        "client_id": names["client-id"],
+        "ip": names["ip"],
+        "key": change.key,
+        "value": float(change.after or "nan"),
+    }
+
+
+def _bound(before: pa.Table, after: pa.Table, clients: pa.Table, keys: Sequence[str]) -> pa.Table:
+    """What binds each client before and after, key by key: `value_before`, …, `bucket_client_id_after`."""
+    was, will = (kernel.resolve(quotas, clients, keys=keys) for quotas in (before, after))
+    names = {name: was[name].cast(pa.string()) for name in _CLIENT}
+    sides = {
+        f"{name}_{side}": table[name] if name == "value" else table[name].cast(pa.string())
+        for side, table in (("before", was), ("after", will))
+        for name in _BOUND
+    }
+    return pa.table(names | sides)
+
+
+def _with_history(seen: pa.Table) -> pa.Table:
+    """With `bucket_rate`: what the bucket that a client will be in is remembered to have used, on that broker."""
+    where = [pc.coalesce(seen[f"{name}_before"], seen[f"{name}_after"]) for name in _BOUND[2:]]
+    ours = pa.table([seen["broker"], seen["key"], *where, seen["rate"]], names=["broker", "key", *_BOUND[2:], "rate"])
+    by_bucket = ["broker", "key", *_BOUND[2:]]
+    used = ours.group_by(by_bucket, use_threads=False).aggregate([("rate", "sum")])
+    after = ["broker", "key", *(f"{name}_after" for name in _BOUND[2:])]
+    return seen.join(used, keys=after, right_keys=by_bucket).rename_columns({"rate_sum": "bucket_rate"})
+
+
+def _frame(seen: pa.Table, rows: dict[Any, int], windows: float) -> pa.Table:
+    touched = sorted(filter(_is_touched, seen.to_pylist()), key=itemgetter(*_SEEN))
+    return schemas.table(schemas.STALLS, (_stall(row, rows, windows) for row in touched))
+
+
+def _is_touched(row: dict[str, Any]) -> bool:
+    return any(row[f"{name}_before"] != row[f"{name}_after"] for name in ("value", *_BOUND[2:]))
+
+
+def _stall(row: dict[str, Any], rows: dict[Any, int], windows: float) -> dict[str, object]:
+    limit, used = row["value_after"], row["bucket_rate"] or 0.0
+    targets = [(_entity(row[f"level_{side}"], row["user"], row["client_id"]), row["key"]) for side in _SIDES]
+    return {
+        **{name: row[name] for name in (*_SEEN, "rate")},
+        "row": next((rows[target] for target in targets if target in rows), None),
+        "limit_before": row["value_before"],
+        "limit_after": limit,
+        "bucket_user": row["bucket_user_after"],
+        "bucket_client_id": row["bucket_client_id_after"],
+        "bucket_rate": used,
+        "stall_s": 0.0 if limit is None else max(0.0, (used / limit - 1) * windows),
+    }
+
+
+_SIDES = ("after", "before")
+
+
+@lru_cache(maxsize=100_000)
+def _entity(level: str | None, user: str, client_id: str) -> Entity | None:
+    """The entity that binds a client at this level."""
+    return None if level is None else entity_at(_LEVEL[level], user, client_id)
