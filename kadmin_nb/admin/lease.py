@@ -24,32 +24,34 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import os
 import random
 import socket
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+from .. import errors
 from ..errors import KadminError, PlanRefused, TimedOut, printable
 from ..model.settings import Settings
 from . import codes, first_contact
 from .lease_log import KEY, LeaseLog, Record
-from .ports import Lease, Refusal
-from .wire import ALTER_TIMEOUT, Wire
+from .ports import Lease
+from .wire import Wire
 
 TOPIC = "__kadmin_nb_lease"
 """The topic, and the transactional id: one lease a cluster."""
 
 SECONDS = 120.0
-"""How long a lease lives without renewal: an alter (ALTER_TIMEOUT), and a quarter for the renewal before it."""
+"""How long a lease lives without renewal: an alter (`wire.ALTER_TIMEOUT`), and a quarter for the renewal before it."""
 
 _USED_BY_RENEWAL = 0.25
-assert SECONDS * (1 - _USED_BY_RENEWAL) >= ALTER_TIMEOUT
 _TRIES = 3
 _LONGEST = 3600.0
 """Seconds that a record is believed, whatever it says."""
@@ -78,6 +80,7 @@ _LASTING = frozenset(
         KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
         KafkaError.TOPIC_AUTHORIZATION_FAILED,
         KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+        KafkaError.INVALID_TRANSACTION_TIMEOUT,
         KafkaError._UNSUPPORTED_FEATURE,
         KafkaError.UNSUPPORTED_VERSION,
     }
@@ -104,7 +107,7 @@ def take(
     except PlanRefused:
         raise
     except (KadminError, KafkaException) as exc:
-        return NoLease(f"two editors are detected, not prevented: {_reason(exc)}")
+        return NoLease(f"two editors are detected, not prevented: {_reason(exc, topic)}")
     except BaseException:
         lease.release()
         raise
@@ -134,11 +137,15 @@ class Claim:
     taken: str
     seconds: float
     nonce: str
+    machine: str
+    pid: int
     until: float = 0.0
 
     @classmethod
     def ours(cls, plan_id: str, holder: str, seconds: float) -> Claim:
-        return cls(holder, socket.gethostname(), plan_id, _utc(time.time()), seconds, uuid.uuid4().hex)
+        """A new claim of this process."""
+        nonce, host, now = uuid.uuid4().hex, socket.gethostname(), _utc(time.time())
+        return cls(holder, host, plan_id, now, seconds, nonce, _machine(), os.getpid())
 
     @classmethod
     def of(cls, record: Record | None) -> Claim | None:
@@ -153,15 +160,24 @@ class Claim:
 
     @classmethod
     def _read(cls, said: dict[str, Any], appended: int) -> Claim:
-        texts = {name: _shown(said.get(name)) for name in ("holder", "host", "plan", "taken", "nonce")}
+        texts = {name: _shown(said.get(name)) for name in ("holder", "host", "plan", "taken", "nonce", "machine")}
+        pid = said.get("pid")
         given = said.get("seconds")
         seconds = min(given, _LONGEST) if isinstance(given, int | float) and given > 0 else 0.0
-        return cls(**texts, seconds=seconds, until=appended + seconds * 1000)
+        return cls(**texts, pid=pid if isinstance(pid, int) else 0, seconds=seconds, until=appended + seconds * 1000)
 
     def json(self) -> bytes:
         """A record's value. What counts is `seconds`, from the time of the append; `expires` is for readers."""
-        said = {name: getattr(self, name) for name in ("holder", "host", "plan", "taken", "seconds", "nonce")}
-        return json.dumps(said | {"expires": _utc(time.time() + self.seconds)}).encode()
+        said = asdict(self) | {"expires": _utc(time.time() + self.seconds)}
+        del said["until"]
+        return json.dumps(said).encode()
+
+    def resumes(self, seen: Claim) -> bool:
+        """Whether `seen` is what a crash has left of this very plan.
+
+        Only of this plan: an alter of the dead may still land, late, and it must not land on another's work.
+        """
+        return self.plan == seen.plan and self.machine == seen.machine != "" and _is_gone(seen.pid)
 
     def __str__(self) -> str:
         return f"{self.holder} on {self.host}"
@@ -177,6 +193,7 @@ class HeldLease:
         self._log = log
         self._claim = claim
         self._producer: _Producer | None = None
+        self._may_hold = False
 
     def take(self, steal: bool) -> None:
         """Take it.
@@ -204,12 +221,16 @@ class HeldLease:
         try:
             self._freshly(lambda: self._write(self._claim.json(), RENEWING))
         except KafkaException as exc:
-            raise codes.error(Refusal(_name(exc), _reason(exc)), "renewing the lease") from None
+            raise errors.kind_of(_name(exc))(
+                f"the lease is not renewed: {_reason(exc, self._log.topic)}", code=_name(exc)
+            ) from None
 
     def release(self) -> None:
         """Give it back, if it is still ours; never raises."""
-        with contextlib.suppress(KadminError, KafkaException):
-            self._write(None, RELEASING)
+        if self._may_hold:
+            with contextlib.suppress(KadminError, KafkaException):
+                self._write(None, RELEASING)
+        self._may_hold = False
         self._close()
 
     def _freshly(self, write: Callable[[], None]) -> None:
@@ -251,6 +272,7 @@ class HeldLease:
             producer.fence(until)
             offset, appended = producer.write(value, until)
             judge(Claim.of(self._log.newest(until, end=offset)), lambda: appended)
+            self._may_hold = True
             producer.commit(until)
         except BaseException:
             producer.abort()
@@ -258,7 +280,7 @@ class HeldLease:
         self._producer = producer
 
     def _unless_it_lives(self, seen: Claim | None, now: Callable[[], int]) -> None:
-        if seen is None or seen.nonce == self._claim.nonce or seen.until <= (at := now()):
+        if seen is None or seen.nonce == self._claim.nonce or self._claim.resumes(seen) or seen.until <= (at := now()):
             return
         left, until = (seen.until - at) / 1000, _utc(seen.until / 1000)
         raise PlanRefused(
@@ -343,17 +365,40 @@ def _may_pass(exc: Exception) -> bool:
 
 
 def _name(exc: KafkaException) -> str:
+    """Kafka's name of it; librdkafka's own errors are all about time here."""
     code = exc.args[0].code()
     return codes.name_of(code) if code > 0 else "REQUEST_TIMED_OUT"
 
 
-def _reason(exc: Exception) -> str:
-    return printable(exc.args[0].str() if isinstance(exc, KafkaException) else str(exc))
+def _reason(exc: Exception, topic: str) -> str:
+    if not isinstance(exc, KafkaException):
+        return str(exc)
+    if exc.args[0].code() == KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
+        return f"{_name(exc)}: it needs WRITE on the transactional id {topic}"
+    return printable(f"{_name(exc)}: {exc.args[0].str()}")
 
 
 def _shown(text: object) -> str:
     """A text from a record: whoever may write the topic chose it."""
     return printable(text[:_LONGEST_TEXT]) if isinstance(text, str) else "?"
+
+
+def _machine() -> str:
+    """This boot and this namespace of process ids, outside of which a process id says nothing; "" if unknown."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip() + " " + os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return ""
+
+
+def _is_gone(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return pid > 0
+    except (OSError, OverflowError):
+        return False
+    return False
 
 
 def _utc(seconds: float) -> str:

@@ -41,7 +41,11 @@ _CONFIGS = {
 
 _EARLIEST, _READ_COMMITTED, _ALL_REPLICAS, _LARGEST_FETCH = -2, IsolationLevel.READ_COMMITTED, -1, 1 << 20
 _UNKNOWN_TOPIC, _NO_LEADER_YET, _FORBIDDEN, _EXISTS = 3, 5, 29, 36
-_PAUSE = 0.01
+_PAUSE, _POLL = 0.01, 0.003
+_UNDECIDED = 1.0
+"""Seconds for a transaction that is open to be decided; one whose producer died stays open for 10 to 20."""
+_ONE_ANSWER = 3.0
+"""Seconds for an answer: a frozen leader is replaced in less than all the time that there is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,7 @@ class LeaseLog:
         self._wire = wire
         self._leader = -1
         self._next: int | None = None
+        self._hurry = 0.0
         self._newest: Record | None = None
 
     def ensure(self, until: float) -> None:
@@ -82,7 +87,8 @@ class LeaseLog:
     def newest(self, until: float, end: int | None = None) -> Record | None:
         """The record that counts, among those whose transaction is decided, up to the offset `end`.
 
-        Without `end` it is as far as the leader's last stable offset; with it, the log is read until there.
+        Without `end` it is as far as the leader's last stable offset, after a moment for what is undecided: a commit
+        is acknowledged before its marker stands in the log, so a lease just given back would look alive.
 
         Raises
         ------
@@ -90,9 +96,11 @@ class LeaseLog:
             The end was not reached in time.
         """
         self._next = self._earliest(until) if self._next is None else self._next
+        self._hurry = time.monotonic() + _UNDECIDED
         while not self._read(until, end):
             if time.monotonic() > until:
                 raise TimedOut(f"the topic {self.topic} was not read in time", code="REQUEST_TIMED_OUT")
+            time.sleep(_POLL)
         return self._newest
 
     def clock(self, until: float) -> int:
@@ -109,7 +117,7 @@ class LeaseLog:
         return told if told >= 0 else int(time.time() * 1000)
 
     def _read(self, until: float, end: int | None) -> bool:
-        """Read on; whether that was all."""
+        """Read on; whether the end was reached."""
         partition = self._ask(self._fetch, until).responses[0].partitions[0]
         codes.check(partition.error_code, None, f"reading the topic {self.topic}")
         records = Fetcher.PartitionRecords(
@@ -123,7 +131,9 @@ class LeaseLog:
             if record.key == KEY:
                 self._newest = Record(record.value, record.timestamp)
         self._next = records.next_fetch_offset
-        return self._next >= (partition.last_stable_offset if end is None else end)
+        if end is None:
+            end = partition.last_stable_offset if time.monotonic() > self._hurry else partition.high_watermark
+        return self._next >= end
 
     def _ask(self, request: Any, until: float) -> Any:
         return self._wire.ask(request, node=self._leader, doing=f"reading the topic {self.topic}", timeout=_left(until))
@@ -146,11 +156,11 @@ class LeaseLog:
             assignments=[],
             configs=[topic.CreatableTopicConfig(name=key, value=value) for key, value in configs.items()],
         )
-        doing = f"creating the topic {self.topic}"
+        doing, left = f"creating the topic {self.topic}", _left(until, 30.0)
         answer = self._wire.tell(
-            lambda: CreateTopicsRequest(topics=[wanted], timeout_ms=int(_left(until) * 1000), validate_only=False),
+            lambda: CreateTopicsRequest(topics=[wanted], timeout_ms=int(left * 1000), validate_only=False),
             doing=doing,
-            timeout=_left(until),
+            timeout=left,
         )
         made = answer.topics[0]
         codes.check(0 if made.error_code == _EXISTS else made.error_code, made.error_message, doing)
@@ -188,6 +198,6 @@ class LeaseLog:
         return ProduceRequest(acks=_ALL_REPLICAS, timeout_ms=5000, topic_data=[wanted], min_version=3, max_version=9)
 
 
-def _left(until: float) -> float:
-    """Seconds until then, and a moment where it is past: a bound of 0 is none."""
-    return max(0.1, until - time.monotonic())
+def _left(until: float, most: float = _ONE_ANSWER) -> float:
+    """Seconds for an answer, and a moment where the time is over: a bound of 0 is none."""
+    return max(0.1, min(most, until - time.monotonic()))
