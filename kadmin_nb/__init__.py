@@ -16,6 +16,7 @@ from .errors import (
     ConnectionFailed,
     Dangerous,
     Expired,
+    Interrupted,
     Invalid,
     KadminError,
     NotAuthorized,
@@ -28,6 +29,7 @@ from .errors import (
     UsageError,
     WrongCluster,
 )
+from .version import VERSION
 
 if TYPE_CHECKING:
     from . import local, runbooks
@@ -43,7 +45,8 @@ if TYPE_CHECKING:
     from .resolution.kernel import resolve
     from .resolution.rules import metric_tags
 
-__version__ = "0.1.0"
+
+__version__ = VERSION
 
 logging.getLogger(__name__).addHandler(logging.NullHandler())
 
@@ -76,6 +79,7 @@ __all__ = [
     "ConnectionFailed",
     "Dangerous",
     "Expired",
+    "Interrupted",
     "Invalid",
     "KadminError",
     "NotAuthorized",

@@ -16,6 +16,9 @@ KadminError
 │   └── WrongCluster      the plan was made for another cluster
 ├── TimedOut              no answer in time: the outcome is unknown
 └── PartlyFailed          some rows failed; `.outcomes` says which
+
+KeyboardInterrupt
+└── Interrupted           a plan was stopped by Ctrl-C; `.outcomes` says how far it came
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ __all__ = [
     "ConnectionFailed",
     "Dangerous",
     "Expired",
+    "Interrupted",
     "Invalid",
     "KadminError",
     "NotAuthorized",
@@ -113,7 +117,12 @@ class PlanRefused(KadminError):
 
 
 class Conflict(PlanRefused):
-    """The cluster is no longer as the plan saw it."""
+    """The cluster is no longer as the plan saw it. `rows` are those that moved: old, now, wanted."""
+
+    rows: object = None
+
+    def _render_traceback_(self) -> list[str]:
+        return [*super()._render_traceback_(), *([repr(self.rows)] if self.rows is not None else [])]
 
 
 class Dangerous(PlanRefused):
@@ -153,6 +162,19 @@ _KINDS = {
 def kind_of(code: str | None) -> type[KadminError]:
     """The class that says what Kafka's name of an error says; `Invalid` where none fits better."""
     return _KINDS.get(code or "", Invalid)
+
+
+class Interrupted(KeyboardInterrupt):
+    """A plan was stopped by Ctrl-C, between two requests; `outcomes` says what became of every row."""
+
+    def __init__(self, message: str, *, outcomes: object = None, hint: str | None = None) -> None:
+        super().__init__(printable(message))
+        self.outcomes = outcomes
+        self.hint = printable(hint) if hint else None
+
+    def _render_traceback_(self) -> list[str]:
+        hint = [f"Hint: {self.hint}"] if self.hint else []
+        return [f"Interrupted: {self}", *hint]
 
 
 class PartlyFailed(KadminError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import signal
+import tempfile
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -13,6 +14,8 @@ import kadmin_nb as kn
 from kadmin_nb.local import LocalKafka
 
 os.environ.setdefault("KADMIN_CONFIG", os.devnull)
+_state = tempfile.TemporaryDirectory(prefix="kadmin-nb-tests-")
+os.environ["KADMIN_STATE"] = _state.name  # journals and local Kafkas of the tests, and of nobody else
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job is started with it ignored
 
 

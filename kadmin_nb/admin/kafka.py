@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from kafka.protocol.admin.cluster import DescribeClusterRequest
@@ -85,6 +86,10 @@ class WireKafka:
     def monotonic(self) -> float:
         """Seconds on a clock that never jumps."""
         return time.monotonic()
+
+    def now(self) -> datetime:
+        """The time of day, UTC."""
+        return datetime.now(UTC)
 
     def sleep(self, seconds: float) -> None:
         """Wait."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 
 import pyarrow as pa
@@ -154,6 +155,10 @@ class Kafka(Protocol):
 
     def monotonic(self) -> float:
         """Seconds on a clock that never jumps."""
+        ...
+
+    def now(self) -> datetime:
+        """The time of day, UTC, as a journal notes it."""
         ...
 
     def sleep(self, seconds: float) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from ..admin.kafka import WireKafka
 from ..errors import KadminError
@@ -13,15 +13,16 @@ from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.stamps import stamped
 from ..model.settings import Settings
-from ..plans import VERIFY_TIMEOUT
+from ..plans import QUIET_PERIOD, VERIFY_TIMEOUT
+from ..plans.progress import Progress, silent
 from .configs import Configs
 from .quotas import Quotas
 
 if TYPE_CHECKING:
-    from ..plans.executor import Progress
     from ..plans.outcomes import Outcomes
     from ..plans.plan import Plan
     from ..plans.stage import Stage
+    from .canary import CanaryAnswer
     from .changes import Changes
 
 __all__ = ["Cluster", "connect"]
@@ -93,10 +94,32 @@ class Cluster:
         self,
         plan: Plan,
         *,
+        skip_conflicts: bool = False,
+        gradual: float | None = None,
+        usage: object = None,
+        lock: bool = True,
+        steal: bool = False,
         verify_timeout: float = VERIFY_TIMEOUT,
-        progress: Progress | None = None,
+        quiet_period: float = QUIET_PERIOD,
+        progress: Progress = silent,
     ) -> Outcomes:
         """Carry out a plan and read every change back from every broker.
+
+        What is meant and what comes of it is written to a journal first (`$KADMIN_STATE/journal`). Ctrl-C stops
+        between two requests. A row whose answer was lost is looked for until it is there, or for `quiet_period`.
+
+        Parameters
+        ----------
+        skip_conflicts
+            Leave rows alone that somebody has moved since the plan; else they refuse the whole plan.
+        gradual, usage
+            Lower quotas in steps, so that no client that USAGE knows is muted for more than so many seconds.
+        lock, steal
+            Hold the cluster's lease while it runs; take it from one who holds it.
+        verify_timeout, quiet_period
+            Seconds that brokers are given to show a change, and that a lost alter is waited for.
+        progress
+            Called with an `Advance` now and then.
 
         Returns
         -------
@@ -105,14 +128,101 @@ class Cluster:
 
         Raises
         ------
-        WrongCluster, Conflict, PlanRefused
+        WrongCluster, Expired, Conflict, PlanRefused
             Nothing was sent.
+        Interrupted
+            By Ctrl-C; `.outcomes` says how far it came.
         """
-        return self._changes.apply(plan, verify_timeout=verify_timeout, progress=progress)
+        return self._changes.apply(
+            plan,
+            skip_conflicts=skip_conflicts,
+            gradual=gradual,
+            usage=usage,
+            lock=lock,
+            steal=steal,
+            verify_timeout=verify_timeout,
+            quiet_period=quiet_period,
+            progress=progress,
+        )
+
+    def resume(self, plan: Plan | str, **options: Any) -> Outcomes:
+        """Carry on a plan that was begun from here; it may be named by (the beginning of) its id.
+
+        The journal explains, the cluster decides: what is there is verified, what is not is sent. Options, results
+        and errors as of `apply`.
+
+        Raises
+        ------
+        NotFound
+            No journal of it here: it was not begun.
+        """
+        return self._changes.resume(plan, **options)
+
+    def rollback(self, plan: Plan | str) -> Plan:
+        """The plan that takes back what was verified as done by another; `reason` lists what cannot be.
+
+        It is an ordinary plan: a row that somebody has changed since is a conflict.
+
+        Raises
+        ------
+        NotFound, PlanRefused
+            No journal of it here; nothing to take back, or an alter of it that may still land (`UNSETTLED`).
+        """
+        return self._changes.rollback(plan)
+
+    def log(self, plan: Plan | str | None = None) -> Answer:
+        """JOURNAL: what was done for a plan, proven by the chain of hashes; without one PLANS, those begun here.
+
+        Raises
+        ------
+        Invalid
+            A line was edited, taken out or put in; it is named.
+        """
+        return self._changes.log(plan)
 
     def verify(self, plan: Plan, *, verify_timeout: float = VERIFY_TIMEOUT) -> Outcomes:
         """Ask every broker whether it holds what the plan wanted; nothing is sent."""
         return self._changes.verify(plan, verify_timeout=verify_timeout)
+
+    def canary(
+        self,
+        *,
+        client_id: str,
+        topic: str,
+        key: str = "producer_byte_rate",
+        seconds: float = 5.0,
+        max_bytes: int = 50_000_000,
+        user: str | None = None,
+        profile: str | None = None,
+    ) -> CanaryAnswer:
+        """CANARY: what each broker does to a real client, beside what resolve predicts; it warns where they differ.
+
+        The client has this client-id and logs in as this cluster's connection does. It writes zeros to the topic, or
+        reads from it, just enough that a limit shows.
+
+        Parameters
+        ----------
+        key
+            producer_byte_rate, or consumer_byte_rate.
+        seconds, max_bytes
+            The most that it may take, for all brokers together; with less than a limit lets through the answer is
+            not conclusive.
+        user
+            What the brokers call the client, where a certificate or another mechanism decides that.
+        profile
+            Log in by this profile, properties file or address instead; what `connect` takes as target.
+
+        Raises
+        ------
+        NotFound, NotAuthorized, AuthenticationFailed, ConnectionFailed, TimedOut
+            No such topic; no right to write or read it; no connection.
+        """
+        from ..profiles import settings_for
+        from .canary import Asked, look
+
+        settings = settings_for(profile) if profile else self.settings
+        asked = Asked(client_id, topic, key, seconds, max_bytes, user)
+        return look(self._kafka, settings, asked)
 
     def close(self) -> None:
         """End the connections."""

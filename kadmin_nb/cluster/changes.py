@@ -1,18 +1,28 @@
-"""From staged wishes to verified rows: plans, wired to this cluster."""
+"""From staged wishes to verified rows: plans, wired to this cluster and to the journals of this machine."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 from ..admin.kafka import WireKafka
-from ..frames.stamps import now
-from ..model.changes import Edit
-from ..plans import collector, executor, picture, planning, validation
+from ..errors import Interrupted, NotFound, UsageError
+from ..frames.answer import Answer
+from ..model.changes import Change, Edit
+from ..places import state_dir
+from ..plans import QUIET_PERIOD, collector, executor, gradual, order, picture, planning, rollback, validation
+from ..plans.author import author
+from ..plans.interrupts import heard_between_requests
+from ..plans.journal import Journal
+from ..plans.journals import Journals, Kept
 from ..plans.masking import with_masks
 from ..plans.outcomes import Outcomes
 from ..plans.plan import Plan, bound
 from ..plans.stage import Stage
+
+LIFETIME = timedelta(days=7)
+"""How long a plan may be applied unless it says otherwise."""
 
 
 class Changes:
@@ -21,22 +31,99 @@ class Changes:
     def __init__(self, kafka: WireKafka) -> None:
         self._kafka = kafka
 
+    @property
+    def journals(self) -> Journals:
+        """The journals of this machine."""
+        return Journals(state_dir() / "journal")
+
     def stage(self) -> Stage:
         """A new, empty stage."""
         return Stage(self._plan)
 
     def apply(self, plan: Plan, **options: Any) -> Outcomes:
-        """Carry out a plan; see `plans.executor.apply`."""
-        with collector.at_rest():
-            return Outcomes.of(plan, executor.apply(self._kafka, plan, **options))
+        """Carry out a plan; see `Cluster.apply`."""
+        executor.refuse_other_cluster(self._kafka, plan)
+        with self.journals.open(plan) as journal:
+            return self._carry_out(plan, journal, **options)
+
+    def resume(self, plan: Plan | str, **options: Any) -> Outcomes:
+        """Carry on a plan that was begun; see `Cluster.resume`."""
+        return self.apply(self._begun(plan).plan, **options)
 
     def verify(self, plan: Plan, **options: Any) -> Outcomes:
         """What every broker holds of a plan; see `plans.executor.check`."""
         return Outcomes.of(plan, executor.check(self._kafka, plan, **options))
 
-    def _plan(self, edits: list[Edit], reason: str | None, allow_unknown: Collection[str]) -> Plan:
+    def rollback(self, plan: Plan | str) -> Plan:
+        """The plan that takes another back; see `Cluster.rollback`."""
+        kept = self._begun(plan)
+        executor.refuse_other_cluster(self._kafka, kept.plan)
+        rollback.refuse_unsettled(kept.story, kept.story.quiet_until(self._kafka.now(), QUIET_PERIOD))
+        rows = rollback.changes(kept.plan, kept.story.verified)
+        reason = "; ".join([f"roll back {kept.plan.id[:12]}", *rollback.left_out(kept.plan, kept.story.verified)])
+        return self._made(validation.validated(self._kafka, rows), reason, undoes=kept.plan.id)
+
+    def log(self, plan: Plan | str | None) -> Answer:
+        """PLANS of this cluster, or the JOURNAL of one plan."""
+        return Answer(self.journals.to_arrow(self._kafka.id) if plan is None else self._begun(plan).to_arrow())
+
+    def _begun(self, plan: Plan | str) -> Kept:
+        kept = self.journals.find(plan) if isinstance(plan, str) else self.journals.of(plan)
+        if kept is None:
+            raise NotFound(
+                f"plan {plan.id[:12]} was never applied from here: it has no journal",  # type: ignore[union-attr]
+                hint="plan apply begins it. KADMIN_STATE says where journals are.",
+            )
+        return kept
+
+    def _carry_out(
+        self,
+        plan: Plan,
+        journal: Journal,
+        *,
+        gradual: float | None = None,
+        usage: object = None,
+        **options: Any,
+    ) -> Outcomes:
+        if gradual is not None:
+            options["waves"] = self._in_steps(gradual, usage)
+        with collector.at_rest(), heard_between_requests() as stopped:
+            done = executor.apply(self._kafka, plan, journal, executor.Options(**options, stopped=stopped))
+            outcomes = Outcomes.of(plan, done, journal, lambda: self.rollback(plan))
+        if done.interrupted:
+            raise Interrupted(
+                f"plan {plan.id[:12]} was stopped by Ctrl-C",
+                outcomes=outcomes,
+                hint=f"plan resume {plan.id[:12]} goes on, plan rollback {plan.id[:12]} takes back what is done.",
+            )
+        return outcomes
+
+    def _in_steps(self, most: float, usage: object) -> Callable[[Sequence[Change]], list[gradual.Wave]]:
+        """The waves that keep every predicted stall below `most` seconds."""
+        if usage is None:
+            raise UsageError("lowering in steps needs to know what clients use", hint="usage= is a USAGE frame.")
+
+        def waves(changes: Sequence[Change]) -> list[gradual.Wave]:
+            return gradual.schedule(order.waves(changes), self._kafka.quotas.describe(), usage, most)
+
+        return waves
+
+    def _plan(
+        self, edits: list[Edit], reason: str | None, allow_unknown: Collection[str], lifetime: timedelta | None
+    ) -> Plan:
         with collector.at_rest():
             seen = picture.take(self._kafka, [e.target for e in edits], whole=True)
             rows = with_masks(planning.changes(edits, seen, allow_unknown), seen.quotas)
-            rows = validation.validated(self._kafka, rows)
-        return bound(Plan(self._kafka.id, now(), tuple(rows), reason), self.apply)
+            return self._made(validation.validated(self._kafka, rows), reason, lifetime)
+
+    def _made(
+        self, rows: Sequence[Change], reason: str | None, lifetime: timedelta | None = None, undoes: str | None = None
+    ) -> Plan:
+        now = self._kafka.now()
+        expires = _written(now + (lifetime or LIFETIME))
+        plan = Plan(self._kafka.id, _written(now), tuple(rows), reason, author(), expires, undoes)
+        return bound(plan, self.apply)
+
+
+def _written(time: datetime) -> str:
+    return time.isoformat(timespec="microseconds")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import NotFound, UsageError
 from ..model.changes import Edit
 from ..model.words import Lookup, quote
+from ..plans.progress import Progress, silent
 
 if TYPE_CHECKING:
     from ..cluster import Cluster
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from ..plans.plan import Plan
     from ..plans.stage import Stage
 
-Progress = Callable[[str, int, int], None]
 Note = Callable[[str], None]
 
 
@@ -45,7 +45,7 @@ class Session:
     properties: Mapping[str, str] = field(default_factory=dict)
     lookup: Lookup | None = None
     frames: Lookup | None = None
-    progress: Progress | None = None
+    progress: Progress = silent
     note: Note | None = None
     cell: str | None = None
     connected: Cluster | None = None

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from .. import errors
-from ..errors import KadminError, NotFound, UsageError
+from ..errors import Interrupted, KadminError, NotFound, UsageError
+from ..plans.progress import Advance, silent
 from . import Result, run
 from .session import Session
 
@@ -39,10 +40,14 @@ def _complete(instruction: str) -> int:
 
 def _run(words: list[str]) -> int:
     tty = sys.stderr.isatty()
-    session = Session(frames=frame_of, progress=_progress if tty else None, note=_note)
+    session = Session(frames=frame_of, progress=_progress if tty else silent, note=_note)
     try:
         _refuse_broken_text(words)
         return _show(run(words or ["--help"], session))
+    except Interrupted as exc:
+        _print(repr(exc.outcomes))
+        print("\n".join(exc._render_traceback_()), file=sys.stderr)
+        return INTERRUPTED
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
@@ -159,9 +164,9 @@ def _write(value: Any, place: Path) -> None:
         raise NotFound(f"{place} cannot be written: {exc.strerror}") from None
 
 
-def _progress(what: str, done: int, of: int) -> None:
-    end = "\n" if done >= of else ""
-    print(f"\r{what} {done:,} of {of:,}", end=end, file=sys.stderr, flush=True)
+def _progress(advance: Advance) -> None:
+    """One line that is written over; where it is over, it stays."""
+    print(f"\r\x1b[K{advance}", end="\n" if advance.is_over else "", file=sys.stderr, flush=True)
 
 
 def _note(text: str) -> None:

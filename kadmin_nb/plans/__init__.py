@@ -2,3 +2,6 @@
 
 VERIFY_TIMEOUT = 15.0
 """Seconds that brokers are given to show a change; big batches take some (broker-facts 4.1)."""
+
+QUIET_PERIOD = 90.0
+"""Seconds in which an alter whose answer was lost may still land (broker-facts 0.4)."""

@@ -1,69 +1,86 @@
-"""Carrying out a plan: look again, refuse what moved, send, and ask every broker what it holds now."""
+"""Carrying out a plan: look again, refuse what moved, write down what is meant, send, and ask every broker.
+
+The algorithm is that of reliability.md, A3: whatever happens at whatever call, a row's state is what somebody saw, and
+the same plan can be carried on from its journal.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
 
-from ..admin.ports import RETRIED_ONCE, Broker, Kafka, Refusal
-from ..errors import Conflict, PlanRefused, WrongCluster
-from ..model.changes import FAILED, UNCHANGED, UNKNOWN, UNVERIFIED, VERIFIED, Change, Outcome
-from . import VERIFY_TIMEOUT
-from .picture import Picture, take
+from ..admin.ports import RETRIED_ONCE, Broker, Kafka, Lease, Refusal
+from ..errors import Expired, KadminError, PlanRefused, WrongCluster
+from ..model.changes import Change, Outcome
+from . import QUIET_PERIOD, VERIFY_TIMEOUT, judging, log, order, rows
+from .author import author
+from .gradual import Wave
+from .interrupts import Stopped, never
+from .journal import Journal
+from .judging import Facts
+from .picture import take
 from .plan import Plan
-from .sending import UNKNOWN_OUTCOME, Answers, Batch, batches
-from .verification import Sighting, holds, verify
+from .preflight import Classed, classed, conflict, shown
+from .progress import Advance, Progress, seconds_left, silent
+from .sending import LARGEST_BATCH, Answers, Batch, batches, is_doubtful, is_of_the_whole
+from .validation import refusals
+from .verification import Sighting, verify
 
-Progress = Callable[[str, int, int], None]
-"""Called with what is being done, how many rows are, and of how many."""
+PICTURE_AGE = 10.0
+"""Seconds after which a picture, or a validation, is taken anew before something is sent."""
 
-_RETRY_PAUSE = 1.0
-
-
-@dataclass
-class _Sent:
-    """What was sent: the broker's word on each row, and when its answer came."""
-
-    answers: dict[int, Refusal | None] = field(default_factory=dict)
-    at: dict[int, float] = field(default_factory=dict)
+_RETRY_PAUSE, _SLICE = 1.0, 0.2
 
 
-def apply(
-    kafka: Kafka, plan: Plan, *, verify_timeout: float = VERIFY_TIMEOUT, progress: Progress | None = None
-) -> list[Outcome]:
-    """Carry out a plan and say of every row what became of it, in the plan's order.
+@dataclass(frozen=True)
+class Options:
+    """How a plan is carried out; see `Cluster.apply`."""
+
+    skip_conflicts: bool = False
+    lock: bool = True
+    steal: bool = False
+    verify_timeout: float = VERIFY_TIMEOUT
+    quiet_period: float = QUIET_PERIOD
+    largest_batch: int = LARGEST_BATCH
+    waves: Callable[[Sequence[Change]], list[Wave]] = lambda changes: [Wave(tuple(w)) for w in order.waves(changes)]
+    progress: Progress = silent
+    stopped: Stopped = never
+
+
+@dataclass(frozen=True)
+class Done:
+    """What became of every row, in the plan's order; who was slow; whether somebody stopped it; what the lock said."""
+
+    outcomes: list[Outcome]
+    slowest: tuple[int, int] | None = None
+    interrupted: bool = False
+    note: str | None = None
+
+
+def apply(kafka: Kafka, plan: Plan, journal: Journal, options: Options | None = None) -> Done:
+    """Carry out a plan, or carry it on, and say of every row what became of it.
 
     Raises
     ------
-    WrongCluster, Conflict, PlanRefused
-        Made for another cluster; the cluster moved since; the broker's validation refused a row. Nothing was sent.
+    WrongCluster, Expired, Conflict, PlanRefused
+        Made for another cluster; too old; the cluster moved since; the broker's validation refused a row; another
+        holds the lock. Nothing was sent.
     NotAuthorized, NotFound, TimedOut, ConnectionFailed
         The cluster could not be read. Nothing was sent.
     """
-    report = progress or (lambda what, done, of: None)
-    _refuse_other_cluster(kafka, plan)
-    _refuse_invalid(plan)
-    brokers = kafka.brokers()
-    pending = _preflight(plan, take(kafka, [c.target for c in plan.changes]))
-    sent = _send(kafka, pending, report)
-    sightings = _verify(kafka, pending, sent, brokers, verify_timeout, report)
-    return [_outcome(change, sent, sightings) for change in plan.changes]
+    refuse_other_cluster(kafka, plan)
+    if not journal.before:
+        _refuse_expired(kafka, plan)
+    refuse_invalid(plan.refused, len(plan))
+    options = options or Options()
+    with closing(_Held(kafka, plan, options)) as lock:
+        return _Run(kafka, plan, journal, options, lock).carry_out()
 
 
-def check(kafka: Kafka, plan: Plan, *, verify_timeout: float = VERIFY_TIMEOUT) -> list[Outcome]:
-    """Whether every broker holds what the plan wanted; nothing is sent.
-
-    Raises
-    ------
-    WrongCluster
-        The plan is for another cluster.
-    """
-    _refuse_other_cluster(kafka, plan)
-    sightings = verify(kafka, plan.changes, kafka.brokers(), verify_timeout)
-    return [_seen(change, None, sightings[change.row], None) for change in plan.changes]
-
-
-def _refuse_other_cluster(kafka: Kafka, plan: Plan) -> None:
+def refuse_other_cluster(kafka: Kafka, plan: Plan) -> None:
+    """Refuse a plan for another cluster than this."""
     if plan.cluster_id != kafka.id:
         raise WrongCluster(
             f"the plan is for cluster {plan.cluster_id}, this is {kafka.id}",
@@ -72,105 +89,317 @@ def _refuse_other_cluster(kafka: Kafka, plan: Plan) -> None:
         )
 
 
-def _refuse_invalid(plan: Plan) -> None:
-    if plan.refused:
-        first = plan.refused[0]
+def _refuse_expired(kafka: Kafka, plan: Plan) -> None:
+    if plan.has_expired(kafka.now()):
+        raise Expired(
+            f"the plan expired at {plan.expires}", code="EXPIRED", hint="Nothing was sent. Plan again and look."
+        )
+
+
+def refuse_invalid(refused: Sequence[Change], of: int) -> None:
+    """Refuse a plan with rows that the broker's validation refused."""
+    if refused:
+        first = refused[0]
         raise PlanRefused(
-            f"the broker refuses {len(plan.refused)} of {len(plan)} rows; the first, {first.resource} {first.key}: "
+            f"the broker refuses {len(refused)} of {of} rows; the first, {first.resource} {first.key}: "
             f"{first.validated}",
             code=first.validated.split(":")[0],
             hint="Nothing was sent. Mend or discard those rows and plan again.",
         )
 
 
-def _preflight(plan: Plan, picture: Picture) -> list[Change]:
-    """The rows still to be done; a row that is neither done nor as it was seen is a conflict."""
-    picture.refuse_unreadable(c.target for c in plan.changes)
-    moved = [c for c in plan.changes if not _is_done(c, picture) and not _is_pristine(c, picture)]
-    if moved:
-        first = moved[0]
-        raise Conflict(
-            f"{len(moved)} of {len(plan)} rows have moved since the plan; the first, {first.resource} {first.key}, was "
-            f"{first.old}, is now {picture.of(first.target).value}, wanted {first.after}",
-            hint="Nothing was sent. Plan again and look.",
+class _Held:
+    """The lease, where one is wanted."""
+
+    def __init__(self, kafka: Kafka, plan: Plan, options: Options) -> None:
+        self._lease: Lease | None = (
+            kafka.lease(plan.id, author(), steal=options.steal) if options.lock and len(plan) else None
         )
-    return [c for c in plan.changes if not _is_done(c, picture)]
+
+    @property
+    def note(self) -> str | None:
+        if self._lease is None:
+            return "no lock was asked for: two editors are detected, not prevented"
+        return self._lease.note
+
+    def lost(self) -> Refusal | None:
+        """Why it is no longer ours."""
+        try:
+            if self._lease is not None:
+                self._lease.renew()
+        except KadminError as exc:
+            return Refusal(exc.code or "FENCED", str(exc))
+        return None
+
+    def close(self) -> None:
+        if self._lease is not None:
+            self._lease.release()
 
 
-def _is_done(change: Change, picture: Picture) -> bool:
-    now = picture.of(change.target)
-    return now.is_known and holds(now, change)
+@dataclass(frozen=True)
+class _Request:
+    """A batch of a wave, and how long to wait before it."""
+
+    batch: Batch
+    wave: int
+    pause: float
 
 
-def _is_pristine(change: Change, picture: Picture) -> bool:
-    now = picture.of(change.target)
-    return (now.value, now.is_known) == (change.old, change.old_known)
+@dataclass
+class _Run:
+    """One carrying-out of a plan."""
+
+    kafka: Kafka
+    plan: Plan
+    journal: Journal
+    options: Options
+    lock: _Held
+    facts: Facts = field(default_factory=Facts)
+    halted: Refusal | None = None
+    missing: dict[str, int] = field(default_factory=dict)
+    brokers: Sequence[Broker] = ()
+    pictured: float = 0.0
+
+    def carry_out(self) -> Done:
+        self.story = log.story(self.journal.before)
+        self.ours = {row: set(values) for row, values in self.story.values.items()}
+        self.brokers = self.kafka.brokers()
+        self._await_what_is_in_doubt()
+        found = self._look(self.plan.changes)
+        self._refuse_moved(found)
+        self._refuse_invalid(found.pending)
+        requests = self._requests(found.pending)
+        if requests or self.story.unsettled:
+            self._begin()
+            self._send_all(requests)
+            self._verify(found)
+            self._end()
+        return self._done()
+
+    # -- before anything is sent
+
+    def _await_what_is_in_doubt(self) -> None:
+        """An alter whose answer was lost may land for as long as the quiet period; nothing overtakes it."""
+        changes = [c for c in self.plan.changes if c.row in self.story.in_doubt]
+        left = self.story.quiet_until(self.kafka.now(), self.options.quiet_period)
+        if left and changes:
+            self._until_landed(changes, left)
+
+    def _look(self, changes: Sequence[Change]) -> Classed:
+        self.pictured = self.kafka.monotonic()
+        return classed(changes, take(self.kafka, [c.target for c in changes]), self.ours)
+
+    def _refuse_moved(self, found: Classed) -> None:
+        if found.moved and not self.options.skip_conflicts:
+            raise conflict(found.moved, len(self.plan))
+        self._skip_moved(found)
+
+    def _skip_moved(self, found: Classed) -> None:
+        for change, now in found.moved:
+            self.facts.skipped[change.row] = Refusal("CONFLICT", f"was {change.old}, is now {shown(now)}")
+
+    def _refuse_invalid(self, pending: Sequence[Change]) -> None:
+        """A plan that was validated a while ago is validated again: rights and topics come and go."""
+        if pending and (self.kafka.now() - self.plan.made_at).total_seconds() > PICTURE_AGE:
+            refuse_invalid(refusals(self.kafka, pending), len(self.plan))
+
+    def _requests(self, pending: Sequence[Change]) -> list[_Request]:
+        waves = self.options.waves(pending) if pending else []
+        pauses = [0.0, *(wave.pause for wave in waves)]
+        return [
+            _Request(batch, number, 0.0 if nth else pauses[number])
+            for number, wave in enumerate(waves)
+            for nth, batch in enumerate(batches(wave.changes, self.options.largest_batch))
+        ]
+
+    # -- sending
+
+    def _begin(self) -> None:
+        if not self.story.runs:
+            self.journal.write_text(f'{{"kind":"{log.PLAN}","plan":{self.plan.document()}}}')
+        self.run = self.story.runs + 1
+        self._write(log.RUN, author=author(), tool=self.plan.tool, note=self.lock.note)
+
+    def _send_all(self, requests: Sequence[_Request]) -> None:
+        of, sent, began = sum(len(r.batch.changes) for r in requests), 0, self.kafka.monotonic()
+        later = Counter(c.row for r in requests for c in r.batch.changes)
+        for number, request in enumerate(requests, 1):
+            later.subtract(c.row for c in request.batch.changes)
+            self._wait(request.pause, of, sent)
+            if batch := self._allowed(request):
+                self._send(number, request.wave, batch, [c for c in batch.changes if later[c.row]])
+            sent += len(request.batch.changes)
+            left = seconds_left(began, self.kafka.monotonic(), sent, of)
+            self.options.progress(Advance("sent", sent, of, number, len(requests), left))
+
+    def _wait(self, seconds: float, of: int, sent: int) -> None:
+        until = self.kafka.monotonic() + seconds
+        while not self.halted and not self.options.stopped() and (left := until - self.kafka.monotonic()) > 0:
+            self.options.progress(Advance("waiting: sent", sent, of, left=left))
+            self.kafka.sleep(min(left, _SLICE))
+
+    def _allowed(self, request: _Request) -> Batch | None:
+        """What of a batch may still be sent; the rest is told why not."""
+        if self.options.stopped() and not self.halted:
+            self.halted = Refusal("INTERRUPTED", "stopped by Ctrl-C before it was sent")
+        batch = request.batch if self.halted else self._as_seen_now(self._without_held_back(request))
+        if not self.halted and batch.groups:
+            self.halted = self.lock.lost()
+        if self.halted:
+            self._leave(batch.changes, self.halted)
+            return None
+        return batch if batch.groups else None
+
+    def _without_held_back(self, request: _Request) -> Batch:
+        """Without rows that were to come after one that is not there: the order is what shields clients."""
+        held = [c for c in request.batch.changes if self.missing.get(c.key, request.wave) < request.wave]
+        self._leave(held, Refusal("HELD_BACK", "a row of the same key that had to come before it is not there"))
+        return request.batch.without(held)
+
+    def _as_seen_now(self, batch: Batch) -> Batch:
+        """The batch against a new picture, where the last one is old."""
+        if not batch.groups or self.kafka.monotonic() - self.pictured <= PICTURE_AGE:
+            return batch
+        try:
+            found = self._look(batch.changes)
+        except KadminError as exc:
+            self.halted = Refusal(exc.code or "UNREADABLE", str(exc))
+            return batch
+        self._skip_moved(found)
+        if found.moved and not self.options.skip_conflicts:
+            self.halted = Refusal("CONFLICT", "not sent, as rows before it have moved since the plan")
+        return batch.without([*found.done, *(change for change, _ in found.moved)])
+
+    def _leave(self, changes: Iterable[Change], why: Refusal) -> None:
+        """Rows that are not sent; one that was sent a part of its way is left half-way."""
+        for change in changes:
+            if change.row in self.ours and change.row not in self.facts.skipped:
+                self.facts.halfway[change.row] = f"left on its way, {why.message}"
+            else:
+                self.facts.skipped.setdefault(change.row, why)
+
+    def _send(self, number: int, wave: int, batch: Batch, steps: Sequence[Change]) -> None:
+        """Write down what is meant, send it, write down what was answered. `steps` are on the way of their rows."""
+        changes, meant = batch.changes, {"batch": number, "rows": rows.written(c.row for c in batch.changes)}
+        for change in steps:
+            self.ours.setdefault(change.row, set()).add(change.after or "")
+        self._write(log.INTENT, **meant, **({"values": {str(c.row): c.after for c in steps}} if steps else {}))
+        answers = batch.send(self.kafka)
+        answers |= self._again(batch, answers)
+        refused = self._noted(changes, answers)
+        self._write(log.OUTCOME, **meant, refused={str(row): str(why) for row, why in refused.items()})
+        if refused:
+            self._consider([c for c in changes if c.row in refused], wave)
+
+    def _consider(self, changes: Sequence[Change], wave: int) -> None:
+        """What refusals mean for the rest."""
+        self._settle([c for c in changes if is_doubtful(self.facts.refused[c.row].code)])
+        for change in changes:
+            if change.row not in self.facts.landed:
+                self.missing.setdefault(change.key, wave)
+        whole = (self.facts.refused[c.row] for c in changes if is_of_the_whole(self.facts.refused[c.row].code))
+        if (why := next(whole, None)) and not self.halted:
+            self.halted = replace(why, message=f"not sent, as rows before it were refused: {why.message}")
+
+    def _again(self, batch: Batch, answers: Answers) -> Answers:
+        """What was certainly not carried out, because of throttling or a controller change, is sent once more."""
+        passing = {r: refused.code for r, refused in answers.items() if refused and refused.code in RETRIED_ONCE}
+        if not passing:
+            return {}
+        again = batch.only(passing)
+        self.facts.resent |= {c.row: passing[c.resource] for c in again.changes}
+        self.kafka.sleep(_RETRY_PAUSE)
+        return again.send(self.kafka)
+
+    def _noted(self, changes: Sequence[Change], answers: Answers) -> dict[int, Refusal]:
+        now, refused = self.kafka.monotonic(), {}
+        for change in changes:
+            self.facts.answered[change.row] = now
+            if why := answers.get(change.resource, _SILENT):
+                refused[change.row] = why
+        self.facts.refused |= refused
+        return refused
+
+    def _settle(self, doubtful: Sequence[Change]) -> None:
+        """Whether a lost answer was a yes is seen, or is not known when the quiet period is over."""
+        if not doubtful:
+            return
+        landed = self._until_landed(doubtful, self.options.quiet_period)
+        unknown = {c.row for c in doubtful} - landed
+        self.facts.landed |= landed
+        self.facts.unknown |= unknown
+        self._write(log.SETTLED, landed=rows.written(landed), unknown=rows.written(unknown))
+        if unknown:
+            self.halted = Refusal("UNSETTLED", "not sent, as nobody knows what became of rows before it")
+
+    def _until_landed(self, changes: Sequence[Change], seconds: float) -> set[int]:
+        """The rows that some broker holds within that time. One that nobody can see to be changed is not waited for."""
+        visible = [c for c in changes if c.old_known]
+        until = self.kafka.monotonic() + seconds
+
+        def report(seen: int) -> None:
+            left = max(0.0, until - self.kafka.monotonic())
+            self.options.progress(Advance("no answer, looking: found", seen, len(changes), left=left))
+
+        sightings = verify(
+            self.kafka, visible, self.brokers, seconds, enough=_landed, stopped=self.options.stopped, report=report
+        )
+        return {row for row, sighting in sightings.items() if sighting.has_landed}
+
+    # -- afterwards
+
+    def _verify(self, found: Classed) -> None:
+        """Every broker is asked; what was refused is looked at as well, once."""
+        changed = [c for c in self.plan.changes if c.row in self.facts.answered and c.row not in self.facts.halfway]
+        before = [c for c in found.done if c.row in self.story.unsettled]
+        accepted = [c for c in changed if c.row not in self.facts.refused or c.row in self.facts.landed]
+        refused = [c for c in changed if c.row in self.facts.refused and c.row not in self.facts.landed]
+        self._look_everywhere([*accepted, *before], self.options.verify_timeout)
+        self._look_everywhere([c for c in refused if c.old_known], 0.0)
+
+    def _look_everywhere(self, changes: Sequence[Change], timeout: float) -> None:
+        if changes:
+            seen = verify(
+                self.kafka,
+                changes,
+                self.brokers,
+                timeout,
+                stopped=self.options.stopped,
+                report=lambda agreed: self.options.progress(Advance("verified", agreed, len(changes))),
+            )
+            self.facts.sightings |= seen
+
+    def _end(self) -> None:
+        states: dict[str, list[int]] = {}
+        for outcome in self._outcomes():
+            states.setdefault(outcome.state, []).append(outcome.change.row)
+        self._write(log.END, states={state: rows.written(found) for state, found in states.items()})
+
+    def _outcomes(self) -> list[Outcome]:
+        return [judging.outcome(change, self.facts) for change in self.plan.changes]
+
+    def _done(self) -> Done:
+        return Done(self._outcomes(), judging.slowest(self.facts), self.options.stopped(), self.lock.note)
+
+    def _write(self, kind: str, **says: object) -> None:
+        self.journal.write(kind, run=self.run, at=self.kafka.now().isoformat(), **says)
 
 
-def _send(kafka: Kafka, pending: Sequence[Change], report: Progress) -> _Sent:
-    sent, done = _Sent(), 0
-    for batch in batches(pending):
-        answers = batch.send(kafka)
-        answers |= _again(kafka, batch, answers)
-        now = kafka.monotonic()
-        for change in batch.changes:
-            sent.answers[change.row] = answers.get(change.resource, _SILENT)
-            sent.at[change.row] = now
-        done += len(batch.changes)
-        report("sent", done, len(pending))
-    return sent
+_SILENT = Refusal("UNKNOWN_SERVER_ERROR", "the broker's answer left it out")
 
 
-_SILENT = Refusal(UNKNOWN_OUTCOME, "the broker's answer left it out")
+def _landed(sighting: Sighting) -> bool:
+    return sighting.has_landed
 
 
-def _again(kafka: Kafka, batch: Batch, answers: Answers) -> Answers:
-    """What was certainly not carried out, because of throttling or a controller change, is sent once more."""
-    passing = {r for r, refused in answers.items() if refused and refused.code in RETRIED_ONCE}
-    if not passing:
-        return {}
-    kafka.sleep(_RETRY_PAUSE)
-    return batch.only(passing).send(kafka)
+def check(kafka: Kafka, plan: Plan, *, verify_timeout: float = VERIFY_TIMEOUT) -> Done:
+    """Whether every broker holds what the plan wanted; nothing is sent.
 
-
-def _verify(
-    kafka: Kafka,
-    pending: Sequence[Change],
-    sent: _Sent,
-    brokers: Sequence[Broker],
-    timeout: float,
-    report: Progress,
-) -> dict[int, Sighting]:
-    accepted = [c for c in pending if _may_hold(sent.answers[c.row])]
-    if not accepted:
-        return {}
-    sightings = verify(kafka, accepted, brokers, timeout)
-    report("verified", sum(s.is_complete for s in sightings.values()), len(accepted))
-    return sightings
-
-
-def _may_hold(refused: Refusal | None) -> bool:
-    return refused is None or refused.code == UNKNOWN_OUTCOME
-
-
-def _outcome(change: Change, sent: _Sent, sightings: dict[int, Sighting]) -> Outcome:
-    if change.row not in sent.answers:
-        return Outcome(change, UNCHANGED)
-    refused, sighting = sent.answers[change.row], sightings.get(change.row)
-    if sighting is None:
-        return Outcome(change, FAILED, refused.code if refused else None, refused.message if refused else None)
-    return _seen(change, refused, sighting, sent.at[change.row])
-
-
-def _seen(change: Change, refused: Refusal | None, sighting: Sighting, sent_at: float | None) -> Outcome:
-    """An answer that was lost is judged by what the brokers hold; without it, nothing is claimed."""
-    state = VERIFIED if sighting.is_complete else UNKNOWN if refused else UNVERIFIED
-    return Outcome(
-        change,
-        state,
-        error=None if state == VERIFIED or refused is None else refused.code,
-        message=None if sighting.is_complete else sighting.missing(),
-        brokers_agreeing=len(sighting.seen & sighting.expected),
-        brokers=len(sighting.expected),
-        lag_ms=None if sighting.at is None or sent_at is None else max(0, round((sighting.at - sent_at) * 1000)),
-    )
+    Raises
+    ------
+    WrongCluster
+        The plan is for another cluster.
+    """
+    refuse_other_cluster(kafka, plan)
+    sightings = verify(kafka, plan.changes, kafka.brokers(), verify_timeout)
+    return Done([judging.checked(change, sightings[change.row]) for change in plan.changes])

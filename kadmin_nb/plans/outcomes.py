@@ -2,34 +2,76 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import attrgetter
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import PartlyFailed
+from ..errors import PartlyFailed, UsageError
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.stamps import stamped
 from ..model.changes import FAILED, UNCHANGED, VERIFIED, Outcome
 from .plan import Plan, columns_of
 
+if TYPE_CHECKING:
+    from .executor import Done
+    from .journal import Journal
+
 
 class Outcomes(Answer):
-    """OUTCOMES as a frame. A row is good when it was verified on every broker, or was so before."""
+    """OUTCOMES as a frame. A row is good when it was verified on every broker, or was so before.
 
-    def __init__(self, table: pa.Table, plan_id: str = "") -> None:
+    Its schema metadata has `kadmin.plan_id`, `kadmin.journal` (where it is), `kadmin.chain_head` (the hash of its
+    last line), `kadmin.slowest` (the last broker to show a change) and `kadmin.lock` (why two editors were not
+    prevented), each where there is one.
+    """
+
+    def __init__(self, table: pa.Table, rollback: Callable[[], Plan] | None = None) -> None:
         super().__init__(table)
-        self.plan_id = plan_id or (table.schema.metadata or {}).get(b"kadmin.plan_id", b"").decode()
+        self._rollback = rollback
 
     @classmethod
-    def of(cls, plan: Plan, outcomes: list[Outcome]) -> Outcomes:
-        """The frame of these outcomes."""
-        table = schemas.from_columns(schemas.OUTCOMES, _columns(outcomes))
-        return cls(stamped(table, plan.cluster_id, {"kadmin.plan_id": plan.id}))
+    def of(
+        cls, plan: Plan, done: Done, journal: Journal | None = None, rollback: Callable[[], Plan] | None = None
+    ) -> Outcomes:
+        """The frame of what was done."""
+        table = schemas.from_columns(schemas.OUTCOMES, _columns(done.outcomes))
+        marks = {"plan_id": plan.id, "slowest": _slowest(done), "lock": done.note}
+        if journal is not None:
+            marks |= {"journal": str(journal.place), "chain_head": journal.head}
+        told = {f"kadmin.{name}": text for name, text in marks.items() if text}
+        return cls(stamped(table, plan.cluster_id, told), rollback)
+
+    @property
+    def plan_id(self) -> str:
+        """The plan's id."""
+        return self._mark("plan_id") or ""
+
+    @property
+    def journal(self) -> str | None:
+        """Where the journal is."""
+        return self._mark("journal")
+
+    @property
+    def chain_head(self) -> str | None:
+        """The hash of the journal's last line: kept elsewhere, it proves the journal."""
+        return self._mark("chain_head")
+
+    def rollback(self) -> Plan:
+        """The plan that takes back what was verified as done here; see `Cluster.rollback`."""
+        if self._rollback is None:
+            raise UsageError("these outcomes are bound to no cluster", hint="cluster.rollback(plan_id)")
+        return self._rollback()
+
+    def _mark(self, name: str) -> str | None:
+        text = (self._table.schema.metadata or {}).get(f"kadmin.{name}".encode())
+        return text.decode() if text else None
 
     def raise_for_errors(self) -> Outcomes:
         """Itself when every row is good.
@@ -70,7 +112,12 @@ class Outcomes(Answer):
 
     def _title(self) -> str:
         counts = Counter(self._table["state"].to_pylist())
-        return f"plan {self.plan_id[:12]}: " + ", ".join(f"{count} {state}" for state, count in counts.items())
+        states = ", ".join(f"{count} {state}" for state, count in counts.items())
+        slowest = f"; slowest {self._mark('slowest')}" if self._mark("slowest") else ""
+        lines = [f"plan {self.plan_id[:12]}: {states}{slowest}"]
+        if self.journal:
+            lines.append(f"journal {_from_home(self.journal)}, chain head {(self.chain_head or '')[:12]}")
+        return "\n".join([*lines, *filter(None, [self._mark("lock")])])
 
     def _brief(self) -> pa.Table:
         columns = [
@@ -86,6 +133,16 @@ class Outcomes(Answer):
             "message",
         ]
         return self._table.select(columns)
+
+
+def _slowest(done: Done) -> str | None:
+    return f"broker {done.slowest[0]}, {done.slowest[1]} ms" if done.slowest else None
+
+
+def _from_home(place: str) -> str:
+    """A path without the name of whose home it is in."""
+    home = str(Path.home())
+    return f"~{place[len(home) :]}" if place.startswith(home + os.sep) else place
 
 
 _OWN = ("state", "error", "message", "brokers_agreeing", "brokers", "lag_ms")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,40 +20,69 @@ from ..frames.stamps import stamped
 from ..model.changes import CONFIG, QUOTA, Change
 from ..model.entity import Entity
 from ..model.resources import Resource
+from ..version import TOOL
+from . import canonical
 
 if TYPE_CHECKING:
     import pandas
 
     from .outcomes import Outcomes
 
-FORMAT = 1
+FORMAT = 2
 _COLUMNS = ("row", "op", "key", "old", "wanted", "after", "old_known", "level", "validated", "note")
 _CHANGED = ("kind", "op", "resource", "key", "wanted")
+_HEAD = ("tool", "cluster_id", "author", "created", "expires", "reason", "undoes")
 
 
 @dataclass(frozen=True)
 class Plan:
     """Changes to one cluster, each with the value seen before. `id` is the SHA-256 of all it says.
 
-    `created` is ISO 8601, UTC. Bound to a cluster, by `stage.plan()`, it can be applied; loaded from a file it
-    is readable and comparable.
+    `created` and `expires` are ISO 8601, UTC; `undoes` is the id of the plan that this one rolls back. `notes`,
+    approvals among them, stand beside the hashed body. Bound to a cluster, by `stage.plan()`, it can be applied;
+    loaded from a file it is readable and comparable.
     """
 
     cluster_id: str
     created: str
     changes: tuple[Change, ...]
     reason: str | None = None
+    author: str = ""
+    expires: str | None = None
+    undoes: str | None = None
+    tool: str = TOOL
+    notes: tuple[Mapping[str, str], ...] = field(default=(), compare=False)
     _apply: Callable[..., Outcomes] | None = field(default=None, compare=False, repr=False)
 
-    @property
+    @cached_property
     def id(self) -> str:
         """The SHA-256 of the canonical body, in hexadecimal."""
-        return _hash(self._body())
+        return canonical.digest(self.body)
+
+    @cached_property
+    def body(self) -> str:
+        """All that the id stands for, as canonical JSON."""
+        head = {name: getattr(self, name) for name in _HEAD}
+        return canonical.text({"format": FORMAT, **head, "changes": self._rows()})
 
     @property
     def changes_id(self) -> str:
         """The SHA-256 of the changes alone: two plans that want the same have the same."""
-        return _hash([{name: row[name] for name in _CHANGED} for row in self._rows()])
+        return canonical.digest(canonical.text([{name: row[name] for name in _CHANGED} for row in self._rows()]))
+
+    @property
+    def made_at(self) -> datetime:
+        """`created` as a time."""
+        return datetime.fromisoformat(self.created)
+
+    def has_expired(self, now: datetime) -> bool:
+        """Whether its time is over."""
+        return self.expires is not None and now > datetime.fromisoformat(self.expires)
+
+    def with_note(self, text: str, *, author: str, at: str, kind: str = "note") -> Plan:
+        """The same plan, of the same id, with a note beside it."""
+        note = {"kind": kind, "author": author, "at": at, "text": text, "plan_id": self.id}
+        return replace(self, notes=(*self.notes, note))
 
     @property
     def refused(self) -> tuple[Change, ...]:
@@ -76,10 +106,14 @@ class Plan:
         return frame_of(self.to_arrow())
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write it as canonical JSON, its id beside the body."""
+        """Write it as canonical JSON, its id and its notes beside the body."""
         place = Path(path)
-        place.write_text(_canonical({"body": self._body(), "id": self.id}) + "\n", encoding="utf-8")
+        place.write_text(self.document() + "\n", encoding="utf-8")
         return place
+
+    def document(self) -> str:
+        """What `save` writes."""
+        return f'{{"body":{self.body},"id":"{self.id}","notes":{canonical.text(list(self.notes))}}}'
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Plan:
@@ -90,21 +124,19 @@ class Plan:
         NotFound, Invalid
             No such file; a file that is no plan, or one in which a byte was changed.
         """
-        document = _read(Path(path))
-        body = document["body"]
-        if _hash(body) != document["id"]:
-            raise Invalid(f"{path} was changed after it was saved: its id does not fit", code="CORRUPT_PLAN")
-        changes = tuple(_change(row) for row in body["changes"])
-        return cls(body["cluster_id"], body["created"], changes, body["reason"])
+        return cls.read(_text(Path(path)), str(path))
 
-    def _body(self) -> dict[str, Any]:
-        return {
-            "format": FORMAT,
-            "cluster_id": self.cluster_id,
-            "created": self.created,
-            "reason": self.reason,
-            "changes": self._rows(),
-        }
+    @classmethod
+    def read(cls, text: str, where: str) -> Plan:
+        """Read what `document` wrote; `where` is named when it is none."""
+        document = _parsed(text, where)
+        body = document["body"]
+        if canonical.digest(canonical.text(body)) != document["id"]:
+            raise Invalid(f"{where} was changed after it was saved: its id does not fit", code="CORRUPT_PLAN")
+        if any(note.get("plan_id") != document["id"] for note in document["notes"]):
+            raise Invalid(f"{where} has a note about another plan", code="CORRUPT_PLAN")
+        changes = tuple(_change(row) for row in body["changes"])
+        return cls(**{name: body[name] for name in _HEAD}, changes=changes, notes=tuple(document["notes"]))
 
     def _rows(self) -> list[dict[str, Any]]:
         return [row_of(change) for change in self.changes]
@@ -146,25 +178,29 @@ def _change(row: dict[str, Any]) -> Change:
     return Change(resource=parse[row["kind"]](row["resource"]), **{name: row[name] for name in _COLUMNS})
 
 
-def _read(place: Path) -> dict[str, Any]:
+def _text(place: Path) -> str:
     try:
-        document = json.loads(place.read_text(encoding="utf-8"))
+        return place.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise NotFound(f"there is no plan file {place}") from None
     except (OSError, ValueError) as exc:
         raise Invalid(f"{place} is no plan file: {exc}") from None
-    body = document.get("body") if isinstance(document, dict) else None
-    if not isinstance(body, dict) or "id" not in document or body.get("format") != FORMAT:
-        raise Invalid(f"{place} is no plan file of format {FORMAT}")
-    return {"body": body, "id": document["id"]}
 
 
-def _canonical(body: object) -> str:
-    return json.dumps(body, sort_keys=True, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+def _parsed(text: str, where: str) -> dict[str, Any]:
+    try:
+        document = json.loads(text)
+    except ValueError as exc:
+        raise Invalid(f"{where} is no plan file: {exc}") from None
+    names = set(document) if isinstance(document, dict) else None
+    body = document["body"] if names == {"body", "id", "notes"} else None
+    if not isinstance(body, dict) or body.get("format") != FORMAT or not _is_list_of_notes(document["notes"]):
+        raise Invalid(f"{where} is no plan file of format {FORMAT}")
+    return {**document, "body": body}
 
 
-def _hash(body: object) -> str:
-    return hashlib.sha256(_canonical(body).encode()).hexdigest()
+def _is_list_of_notes(notes: object) -> bool:
+    return isinstance(notes, list) and all(isinstance(note, dict) for note in notes)
 
 
 def _brief(table: pa.Table) -> pa.Table:
@@ -173,4 +209,4 @@ def _brief(table: pa.Table) -> pa.Table:
 
 def bound(plan: Plan, apply: Callable[..., Outcomes]) -> Plan:
     """The same plan, tied to a cluster."""
-    return Plan(plan.cluster_id, plan.created, plan.changes, plan.reason, apply)
+    return replace(plan, _apply=apply)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..admin.ports import ConfigOperation, Kafka, QuotaAlteration, Refusal
-from ..errors import KadminError, TimedOut
+from ..errors import AuthenticationFailed, ConnectionFailed, KadminError, NotAuthorized, Unsupported
 from ..model.changes import DELETE, Change
 from ..model.entity import Entity
 from ..model.resources import Resource
@@ -16,6 +16,24 @@ LARGEST_BATCH = 5_000
 
 Answers = dict[Entity | Resource, Refusal | None]
 UNKNOWN_OUTCOME = "REQUEST_TIMED_OUT"
+_DOUBTFUL = frozenset({UNKNOWN_OUTCOME, "NOT_CONTROLLER", "UNKNOWN_SERVER_ERROR", "NETWORK_EXCEPTION"})
+_CERTAIN: dict[type[KadminError], str] = {
+    NotAuthorized: "CLUSTER_AUTHORIZATION_FAILED",
+    AuthenticationFailed: "SASL_AUTHENTICATION_FAILED",
+    ConnectionFailed: "BROKER_NOT_AVAILABLE",
+    Unsupported: "UNSUPPORTED_VERSION",
+}
+"""Errors of a request that never reached a broker, or that a broker refused as a whole."""
+
+
+def is_doubtful(code: str | None) -> bool:
+    """Whether after this answer nobody knows if the change was made."""
+    return code in _DOUBTFUL
+
+
+def is_of_the_whole(code: str) -> bool:
+    """Whether the next request would end the same way."""
+    return code in _CERTAIN.values()
 
 
 Groups = Mapping[Entity | Resource, Sequence[Change]]
@@ -36,12 +54,20 @@ class Batch:
         """The batch of these alone."""
         return Batch({resource: group for resource, group in self.groups.items() if resource in resources})
 
+    def without(self, changes: Sequence[Change]) -> Batch:
+        """The batch without these changes."""
+        if not changes:
+            return self
+        rows = {change.row for change in changes}
+        kept = {resource: [c for c in group if c.row not in rows] for resource, group in self.groups.items()}
+        return Batch({resource: group for resource, group in kept.items() if group})
+
     def send(self, kafka: Kafka, *, validate_only: bool = False) -> Answers:
-        """The broker's word on each entity or resource; a lost answer to an alter is UNKNOWN_OUTCOME for all."""
+        """The broker's word on each entity or resource; UNKNOWN_OUTCOME after any error that is not certain."""
         try:
             return self._send(kafka, validate_only)
         except KadminError as exc:
-            code = UNKNOWN_OUTCOME if isinstance(exc, TimedOut) else exc.code or "UNKNOWN_SERVER_ERROR"
+            code = next((code for kind, code in _CERTAIN.items() if isinstance(exc, kind)), UNKNOWN_OUTCOME)
             return dict.fromkeys(self.groups, Refusal(code, str(exc)))
 
     def _send(self, kafka: Kafka, validate_only: bool) -> Answers:

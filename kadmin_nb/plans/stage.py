@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -15,16 +16,17 @@ from ..model.levels import LEVELS, OTHER
 from ..model.quota_keys import parse_value, text_of
 from ..model.resources import WORDS, Resource
 from ..model.words import DEFAULT
+from .faces import Faces, Subject
 
 if TYPE_CHECKING:
     import pandas
 
     from .plan import Plan
 
-Planner = Callable[[list[Edit], str | None, Collection[str]], "Plan"]
+Planner = Callable[[list[Edit], str | None, Collection[str], timedelta | None], "Plan"]
 
 
-class Stage:
+class Stage(Faces):
     """Wishes, in the order they were staged. The same key of the same thing staged twice: the last wins."""
 
     def __init__(self, planner: Planner) -> None:
@@ -97,8 +99,15 @@ class Stage:
         self._edits = {edit.target: edit for edit in kept}
         self.version += 1
 
-    def plan(self, reason: str | None = None, *, allow_unknown: Collection[str] = ()) -> Plan:
+    def plan(
+        self, reason: str | None = None, *, allow_unknown: Collection[str] = (), lifetime: timedelta | None = None
+    ) -> Plan:
         """What these wishes mean on the cluster as it is now, validated by the broker.
+
+        Parameters
+        ----------
+        lifetime
+            How long it may be applied; seven days unless said.
 
         Raises
         ------
@@ -109,7 +118,7 @@ class Stage:
         """
         if not self._edits:
             raise UsageError("nothing is staged", hint="Stage with set, remove, append, subtract or reset.")
-        return self._planner(list(self._edits.values()), reason, allow_unknown)
+        return self._planner(list(self._edits.values()), reason, allow_unknown, lifetime)
 
     def to_pandas(self) -> pandas.DataFrame:
         """PLAN's columns for what is staged; what only the cluster knows is null."""
@@ -120,6 +129,9 @@ class Stage:
     def to_arrow(self) -> pa.Table:
         """The same as Arrow."""
         return schemas.table(schemas.PLAN, (_row(n, edit) for n, edit in enumerate(self._edits.values(), 1)))
+
+    def _subject(self) -> Subject:
+        return Subject.of_edits(self._edits.values())
 
     def __len__(self) -> int:
         return len(self._edits)

@@ -25,6 +25,11 @@ def validated(kafka: Kafka, changes: Sequence[Change]) -> list[Change]:
     return [_judged(c, _verdict(single.get(c.row, answers.get(c.resource, _SILENT)))) for c in changes]
 
 
+def refusals(kafka: Kafka, changes: Sequence[Change]) -> list[Change]:
+    """The changes that the broker would refuse now."""
+    return [c for c in validated(kafka, changes) if c.validated not in (OK, NOT_POSSIBLE)]
+
+
 def _judged(change: Change, verdict: str) -> Change:
     return change if change.validated == verdict else change.with_(validated=verdict)
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from operator import attrgetter
 
 from ..admin.ports import Broker, Kafka
 from ..errors import KadminError
 from ..model.changes import Change
 from ..model.resources import Resource
+from .interrupts import Stopped, never
 from .picture import Observed, take
 from .texts import same
 
@@ -19,7 +21,7 @@ _NOBODY: Mapping[int, str] = {}
 
 @dataclass(slots=True)
 class Sighting:
-    """Which brokers were seen to hold a change, when the last of them was, and why others were not.
+    """Which brokers were seen to hold a change, when the last of them was and which, and why others were not.
 
     The sets are shared between changes: a plan has many, and their brokers are the same.
     """
@@ -27,11 +29,18 @@ class Sighting:
     expected: frozenset[int]
     seen: frozenset[int] = frozenset()
     at: float | None = None
+    slowest: int | None = None
     unreachable: Mapping[int, str] = field(default_factory=lambda: _NOBODY)
 
     @property
     def is_complete(self) -> bool:
+        """Whether every broker agrees."""
         return self.seen >= self.expected
+
+    @property
+    def has_landed(self) -> bool:
+        """Whether some broker agrees: what one holds, all will."""
+        return bool(self.seen)
 
     def awaits(self, broker: int) -> bool:
         """Whether this broker has yet to agree."""
@@ -49,10 +58,28 @@ class Sighting:
         return f"not seen on every broker: {said}"
 
 
-def verify(kafka: Kafka, changes: Sequence[Change], known: Iterable[Broker], timeout: float) -> dict[int, Sighting]:
+def verify(
+    kafka: Kafka,
+    changes: Sequence[Change],
+    known: Iterable[Broker],
+    timeout: float,
+    *,
+    enough: Callable[[Sighting], bool] = attrgetter("is_complete"),
+    stopped: Stopped = never,
+    report: Callable[[int], None] = lambda seen: None,
+) -> dict[int, Sighting]:
     """Ask every broker until it holds each change or the time is up. Rows by number; never raises.
 
-    `known` are the brokers before the change: one that has gone since is missing, not forgotten.
+    Parameters
+    ----------
+    known
+        The brokers before the change: one that has gone since is missing, not forgotten.
+    enough
+        When a row needs no further look; by default, when every broker agrees.
+    stopped
+        Ends the waiting, not the look that is under way.
+    report
+        Told after each round of how many rows that is.
     """
     deadline, pause = kafka.monotonic() + timeout, FIRST_PAUSE
     brokers = _brokers(kafka, list(known))
@@ -60,7 +87,9 @@ def verify(kafka: Kafka, changes: Sequence[Change], known: Iterable[Broker], tim
     sightings = {c.row: Sighting(_expected(c, everyone)) for c in changes}
     while True:
         _ask_all(kafka, brokers, changes, sightings, deadline)
-        if all(s.is_complete for s in sightings.values()) or kafka.monotonic() >= deadline:
+        satisfied = sum(map(enough, sightings.values()))
+        report(satisfied)
+        if satisfied == len(sightings) or kafka.monotonic() >= deadline or stopped():
             return sightings
         kafka.sleep(pause)
         pause = min(pause * 2, LONGEST_PAUSE)
@@ -119,7 +148,7 @@ def _look(
         if isinstance(change.resource, Resource) and change.resource in picture.errors:
             sighting.could_not(broker.id, str(picture.errors[change.resource]))
         elif holds(picture.of(change.target), change):
-            sighting.seen, sighting.at = _and(sighting.seen, broker.id), now
+            sighting.seen, sighting.at, sighting.slowest = _and(sighting.seen, broker.id), now, broker.id
         else:
             sighting.could_not(broker.id, None)
     return None

@@ -9,6 +9,8 @@ from typing import Any, Self
 
 from IPython.core.interactiveshell import InteractiveShell
 
+from kadmin_nb.plans.progress import Advance
+
 QUIET = 1.0
 """Seconds before anything is shown."""
 
@@ -31,10 +33,10 @@ class Line:
             return sys.stderr.isatty()
         return bool(getattr(self._kernel, "_allow_stdin", False))
 
-    def progress(self, what: str, done: int, of: int) -> None:
+    def progress(self, advance: Advance) -> None:
         """Say how many rows are done."""
         if time.monotonic() - self._since >= QUIET:
-            self._say(f"{what} {done:,} of {of:,}")
+            self._say(str(advance))
 
     def note(self, text: str) -> None:
         """Say what takes long."""

@@ -40,9 +40,9 @@ ROOMS = {
     "resolution": ("errors", "model", "frames.schemas"),
     "frames": ("errors", "model", "local.java"),
     "admin": ("errors", "model", "frames.schemas"),
-    "plans": ("errors", "model", "resolution", "frames", "admin.ports"),
+    "plans": ("errors", "version", "model", "resolution", "frames", "admin.ports"),
     "profiles": ("errors", "model"),
-    "cluster": ("errors", "model", "resolution", "frames", "admin", "plans", "profiles"),
+    "cluster": ("errors", "places", "model", "resolution", "frames", "admin", "plans", "profiles"),
 }
 """What each lower room may import of ours; the rooms above (commands, runbooks, local) may import any of these."""
 

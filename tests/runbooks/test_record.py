@@ -12,6 +12,7 @@ import pytest
 import kadmin_nb as kn
 from kadmin_nb.model.changes import FAILED, UNCHANGED, UNKNOWN, VERIFIED, Change, Outcome
 from kadmin_nb.model.entity import Entity
+from kadmin_nb.plans.executor import Done
 
 CHANGE = Change(1, "set", Entity.parse("user=alice"), "producer_byte_rate", wanted="5", after="5", validated="ok")
 PLAN = kn.Plan("cluster-1", "2026-01-01T00:00:00+00:00", (CHANGE,), "why")
@@ -33,7 +34,7 @@ class Cluster:
     def apply(self, plan: kn.Plan) -> kn.Outcomes:
         if isinstance(self.answer, Exception):
             raise self.answer
-        return kn.Outcomes.of(plan, [self.answer])
+        return kn.Outcomes.of(plan, Done([self.answer]))
 
 
 @pytest.fixture

@@ -1,0 +1,138 @@
+"""The journals of this machine: one a plan, in a folder for each cluster."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from urllib.parse import quote
+
+import pyarrow as pa
+
+from ..errors import Invalid, KadminError, NotFound, UsageError
+from ..frames import schemas
+from ..frames.stamps import stamped
+from . import canonical, journal, log
+from .journal import Chain, Journal, Record
+from .plan import Plan
+from .records import folder_of
+
+_SUFFIX = ".jsonl"
+_SHORTEST = 6
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A journal that is there, proven by its chain."""
+
+    place: Path
+    chain: Chain
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The plan that it is about.
+
+        Raises
+        ------
+        Invalid
+            Its first record holds none.
+        """
+        first = next((r for r in self.chain.records if r.kind == log.PLAN), None)
+        if first is None:
+            raise Invalid(f"the journal {self.place} holds no plan: it ended before anything was sent", code="JOURNAL")
+        return Plan.read(canonical.text(first.says["plan"]), str(self.place))
+
+    @cached_property
+    def story(self) -> log.Story:
+        """What it tells of the rows."""
+        return log.story(self.chain.records)
+
+    def to_arrow(self) -> pa.Table:
+        """JOURNAL; the chain's head and the torn lines are in the metadata."""
+        table = schemas.table(schemas.JOURNAL, (_row(record) for record in self.chain.records))
+        marks = {"kadmin.chain_head": self.chain.head, "kadmin.torn_lines": json.dumps(self.chain.torn)}
+        return stamped(table, self.plan.cluster_id, marks)
+
+
+class Journals:
+    """The folder with all of them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def open(self, plan: Plan) -> Journal:
+        """The journal of this plan, open for writing."""
+        return Journal.open(self._place(plan.cluster_id, plan.id))
+
+    def of(self, plan: Plan) -> Kept | None:
+        """The journal of this plan, where there is one."""
+        try:
+            return self._kept(self._place(plan.cluster_id, plan.id))
+        except NotFound:
+            return None
+
+    def find(self, plan_id: str) -> Kept:
+        """The journal of the plan whose id begins like this.
+
+        Raises
+        ------
+        UsageError, NotFound
+            Fewer than six characters, or several plans that begin so; none.
+        """
+        if len(plan_id) < _SHORTEST:
+            raise UsageError(f"{plan_id} is too short for a plan's id", hint=f"At least {_SHORTEST} characters.")
+        found = [place for place in self._places() if place.name.startswith(plan_id)]
+        if len(found) > 1:
+            raise UsageError(f"several plans begin with {plan_id}", hint="Write more of the id.")
+        if not found:
+            raise NotFound(f"no journal of a plan {plan_id} in {self.folder}", hint="plan log lists them.")
+        return self._kept(found[0])
+
+    def to_arrow(self, cluster_id: str | None = None) -> pa.Table:
+        """PLANS, the oldest first; a journal that is broken is left to `find`, which says where."""
+        rows = [_summary(kept) for kept in self._readable() if cluster_id in (None, kept.plan.cluster_id)]
+        return schemas.table(schemas.PLANS, sorted(rows, key=lambda row: str(row["created"])))
+
+    def _readable(self) -> Iterator[Kept]:
+        for place in self._places():
+            try:
+                kept = self._kept(place)
+                kept.plan  # noqa: B018  # raises when there is none
+            except KadminError:
+                continue
+            yield kept
+
+    def _kept(self, place: Path) -> Kept:
+        return Kept(place, journal.read(place))
+
+    def _place(self, cluster_id: str, plan_id: str) -> Path:
+        return self.folder / quote(cluster_id, safe="") / f"{plan_id}{_SUFFIX}"
+
+    def _places(self) -> list[Path]:
+        """Every journal by the name of its file, whether it is one or the folder that stands for it."""
+        stored = [*self.folder.glob(f"*/*{_SUFFIX}"), *self.folder.glob(f"*/{folder_of(Path('*' + _SUFFIX)).name}")]
+        return sorted({place.with_name(place.name.removesuffix(".d")) for place in stored})
+
+
+def _row(record: Record) -> dict[str, object]:
+    says = dict(record.says)
+    columns = {name: says.pop(name, None) for name in ("at", "run", "batch", "rows")}
+    shown = {"id": says["plan"]["id"]} if record.kind == log.PLAN else says
+    return {"line": record.line, "kind": record.kind, **columns, "says": canonical.text(shown) if shown else None}
+
+
+def _summary(kept: Kept) -> dict[str, object]:
+    plan, told = kept.plan, kept.story
+    return {
+        "plan_id": plan.id,
+        "cluster_id": plan.cluster_id,
+        "created": plan.created,
+        "author": plan.author,
+        "changes": len(plan),
+        "runs": told.runs,
+        "verified": len(told.verified),
+        "in_doubt": len(told.in_doubt),
+        "reason": plan.reason,
+    }

@@ -1,0 +1,103 @@
+"""From what was answered and what was seen to what became of a row. Pure; it never claims what nobody saw."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from operator import itemgetter
+
+from ..admin.ports import Refusal
+from ..model.changes import FAILED, SKIPPED, UNCHANGED, UNKNOWN, UNVERIFIED, VERIFIED, Change, Outcome
+from .verification import Sighting
+
+
+@dataclass
+class Facts:
+    """What happened to the rows of a plan, by number.
+
+    `refused` are the brokers' own words and the errors of lost answers; `answered` is when a row's last answer came,
+    on the port's clock; `unknown` were sent, and the quiet period has passed without a sign of them; `halfway` tells
+    of rows that were left on their way; `resent` of those that were sent a second time.
+    """
+
+    answered: dict[int, float] = field(default_factory=dict)
+    refused: dict[int, Refusal] = field(default_factory=dict)
+    skipped: dict[int, Refusal] = field(default_factory=dict)
+    resent: dict[int, str] = field(default_factory=dict)
+    halfway: dict[int, str] = field(default_factory=dict)
+    landed: set[int] = field(default_factory=set)
+    unknown: set[int] = field(default_factory=set)
+    sightings: dict[int, Sighting] = field(default_factory=dict)
+
+
+def outcome(change: Change, facts: Facts) -> Outcome:
+    """What became of this row."""
+    row = change.row
+    if row in facts.halfway:
+        return Outcome(change, UNVERIFIED, "INCOMPLETE", facts.halfway[row])
+    if row in facts.skipped:
+        why = facts.skipped[row]
+        return Outcome(change, SKIPPED, why.code, why.message)
+    if row in facts.sightings:
+        return _seen(change, facts, facts.sightings[row])
+    if row in facts.refused:
+        why = facts.refused[row]
+        return Outcome(change, UNKNOWN if row in facts.unknown else FAILED, why.code, why.message)
+    return Outcome(change, UNCHANGED)
+
+
+def slowest(facts: Facts) -> tuple[int, int] | None:
+    """The broker that was the last to show a change, and after how many milliseconds; None for a single broker."""
+    seen = ((s.slowest, _lag(facts.answered.get(row), s)) for row, s in facts.sightings.items() if len(s.expected) > 1)
+    lags = [(broker, lag) for broker, lag in seen if broker is not None and lag is not None]
+    return max(lags, key=itemgetter(1), default=None)
+
+
+def checked(change: Change, sighting: Sighting) -> Outcome:
+    """The same for a row that was only looked at."""
+    return _seen(change, Facts(), sighting)
+
+
+def _seen(change: Change, facts: Facts, sighting: Sighting) -> Outcome:
+    state, refused = _state(change.row, facts, sighting), facts.refused.get(change.row)
+    is_settled = state == VERIFIED and change.row in facts.landed
+    return Outcome(
+        change,
+        state,
+        error=None if refused is None or is_settled else refused.code,
+        message="; ".join(_said(change.row, facts, sighting, state)) or None,
+        brokers_agreeing=len(sighting.seen & sighting.expected),
+        brokers=len(sighting.expected),
+        lag_ms=_lag(facts.answered.get(change.row), sighting),
+    )
+
+
+def _state(row: int, facts: Facts, sighting: Sighting) -> str:
+    """An error beside a change that is there, and a change that is not there without an error, are both told."""
+    if sighting.is_complete:
+        return VERIFIED
+    if row in facts.unknown:
+        return UNKNOWN
+    if row in facts.refused and row not in facts.landed and not sighting.has_landed:
+        return FAILED
+    return UNVERIFIED
+
+
+def _said(row: int, facts: Facts, sighting: Sighting, state: str) -> list[str]:
+    refused, said = facts.refused.get(row), []
+    if refused is not None and row in facts.landed:
+        said.append(f"its answer was lost ({refused.code}), and it was made")
+    elif refused is not None and sighting.has_landed:
+        said.append(f"the broker answered {refused}, and yet it was made")
+    elif refused is not None and refused.message:
+        said.append(refused.message)
+    if row in facts.resent:
+        said.append(f"sent again after {facts.resent[row]}")
+    if state in (UNVERIFIED, UNKNOWN):
+        said.append(sighting.missing())
+    return said
+
+
+def _lag(answered: float | None, sighting: Sighting) -> int | None:
+    if sighting.at is None or answered is None:
+        return None
+    return max(0, round((sighting.at - answered) * 1000))

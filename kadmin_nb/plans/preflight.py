@@ -1,0 +1,76 @@
+"""Preflight: is a row done, still as it was seen, on its way by us, or has somebody else moved it?"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ..errors import Conflict
+from ..frames import schemas
+from ..frames.answer import Answer
+from ..model.changes import Change
+from .picture import Observed, Picture
+from .verification import holds
+
+Ours = Mapping[int, Collection[str]]
+"""Values that we have sent for a row on its way to the last one."""
+
+_SHOWN = 20
+
+
+@dataclass
+class Classed:
+    """Rows of a plan beside one picture."""
+
+    done: list[Change] = field(default_factory=list)
+    pending: list[Change] = field(default_factory=list)
+    moved: list[tuple[Change, Observed]] = field(default_factory=list)
+
+
+def classed(changes: Iterable[Change], picture: Picture, ours: Ours) -> Classed:
+    """Each row where it belongs.
+
+    Raises
+    ------
+    NotAuthorized, NotFound, TimedOut, ConnectionFailed
+        A resource could not be read.
+    """
+    rows, changes = Classed(), list(changes)
+    picture.refuse_unreadable(change.target for change in changes)
+    for change in changes:
+        now = picture.of(change.target)
+        if now.is_known and holds(now, change):
+            rows.done.append(change)
+        elif _is_pristine(change, now):
+            rows.pending.append(change)
+        elif now.value in ours.get(change.row, ()):
+            rows.pending.append(change.with_(old=now.value))
+        else:
+            rows.moved.append((change, now))
+    return rows
+
+
+def _is_pristine(change: Change, now: Observed) -> bool:
+    return (now.value, now.is_known) == (change.old, change.old_known)
+
+
+def conflict(moved: Sequence[tuple[Change, Observed]], of: int) -> Conflict:
+    """The error that shows old, now and wanted of every row that moved."""
+    first, now = moved[0]
+    error = Conflict(
+        f"{len(moved)} of {of} rows have moved since the plan; the first, {first.resource} {first.key}, was "
+        f"{first.old}, is now {shown(now)}, wanted {first.after}",
+        hint="Nothing was sent. Plan again and look, or --skip-conflicts leaves those rows as they are.",
+    )
+    error.rows = Answer(schemas.table(schemas.CONFLICTS, (_row(change, seen) for change, seen in moved)))
+    return error
+
+
+def shown(now: Observed) -> str | None:
+    """What a target holds, as far as it may be seen."""
+    return now.value if now.is_known else "a sensitive value"
+
+
+def _row(change: Change, now: Observed) -> dict[str, object]:
+    seen = {"row": change.row, "resource": str(change.resource), "key": change.key}
+    return {**seen, "old": change.old, "now": shown(now), "wanted": change.after}

@@ -1,0 +1,43 @@
+"""How far a plan is: what the doors draw while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """`what` ("sent", "verified", "waiting") has been done to `done` of `of` rows, in `batch` of `batches` requests.
+
+    `left` is how many seconds the rest will take as far as it can be told.
+    """
+
+    what: str
+    done: int
+    of: int
+    batch: int = 0
+    batches: int = 0
+    left: float | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing of this is left."""
+        return self.done >= self.of
+
+    def __str__(self) -> str:
+        batch = f", batch {self.batch} of {self.batches}" if self.batches > 1 else ""
+        left = f", {self.left:.0f} s left" if self.left and not self.is_over else ""
+        return f"{self.what} {self.done:,} of {self.of:,}{batch}{left}"
+
+
+Progress = Callable[[Advance], None]
+
+
+def silent(advance: Advance) -> None:
+    """Nobody watches."""
+
+
+def seconds_left(since: float, now: float, done: int, of: int) -> float | None:
+    """What the rest takes at the pace so far."""
+    return (now - since) / done * (of - done) if done else None

@@ -1,0 +1,189 @@
+"""Where a journal's lines are: one file that grows, or a folder of small files where a place cannot append.
+
+Databricks volumes and other object stores behind a mount take a whole new file and refuse to append to one. A line is
+kept with its line end; the last one lacks it when its writer died.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+from pathlib import Path
+from typing import Protocol
+
+from ..errors import PlanRefused
+
+END = "\n"
+
+
+class Lines(Protocol):
+    """Lines that can be read, and added to by one process at a time."""
+
+    place: Path
+
+    def texts(self) -> list[str]:
+        """The lines, with their ends."""
+        ...
+
+    def append(self, text: str) -> None:
+        """Add a line; it is on the disk when this returns."""
+        ...
+
+    def close(self) -> None: ...
+
+
+def opened(place: Path) -> Lines:
+    """The lines at `place`, to be written by this process alone.
+
+    Raises
+    ------
+    PlanRefused
+        `LOCKED`: another process has them open. `JOURNAL`: nothing can be written there.
+    """
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        in_folder = folder_of(place).is_dir() or not (place.exists() or _can_append(place.parent))
+        return FolderOfRecords(place) if in_folder else AppendedFile(place)
+    except OSError as exc:
+        raise PlanRefused(
+            f"the journal {place} cannot be written: {exc.strerror}",
+            code="JOURNAL",
+            hint="Nothing was sent. KADMIN_STATE names another folder.",
+        ) from None
+
+
+def stored_at(place: Path) -> list[str] | None:
+    """The lines at `place`, read only; None where there are none."""
+    if folder_of(place).is_dir():
+        return _of_folder(folder_of(place))
+    return _of_file(place) if place.exists() else None
+
+
+def folder_of(place: Path) -> Path:
+    """The folder that stands for the file `place` where nothing can be appended."""
+    return place.with_name(f"{place.name}.d")
+
+
+class AppendedFile:
+    """One file; every line is appended and synced."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        self._file = os.open(place, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            _lock(self._file, place)
+        except BaseException:
+            os.close(self._file)
+            raise
+        _sync_folder(place.parent)
+
+    def texts(self) -> list[str]:
+        return _of_file(self.place)
+
+    def append(self, text: str) -> None:
+        """A torn line before it is ended first, in the same write."""
+        size = os.fstat(self._file).st_size
+        is_torn = size > 0 and os.pread(self._file, 1, size - 1) != END.encode()
+        _write(self._file, f"{END if is_torn else ''}{text}{END}")
+
+    def close(self) -> None:
+        os.close(self._file)
+
+
+class FolderOfRecords:
+    """A folder with a file a line, numbered."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = folder_of(place)
+        self.place.mkdir(mode=0o700, exist_ok=True)
+        self._lock = os.open(self.place / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            _lock(self._lock, place)
+        except BaseException:
+            os.close(self._lock)
+            raise
+        self._count = len(_files(self.place))
+
+    def texts(self) -> list[str]:
+        return _of_folder(self.place)
+
+    def append(self, text: str) -> None:
+        self._count += 1
+        file = os.open(self.place / f"{self._count:06}.json", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            _write(file, text + END)
+        finally:
+            os.close(file)
+
+    def close(self) -> None:
+        os.close(self._lock)
+
+
+def _of_file(place: Path) -> list[str]:
+    with place.open(encoding="utf-8", errors="surrogateescape", newline=END) as lines:
+        return list(lines)
+
+
+def _of_folder(folder: Path) -> list[str]:
+    return [file.read_text(encoding="utf-8", errors="surrogateescape") for file in _files(folder)]
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(folder.glob("[0-9]*.json"))
+
+
+def _write(file: int, text: str) -> None:
+    raw = memoryview(text.encode("utf-8", "surrogateescape"))
+    while raw:
+        raw = raw[os.write(file, raw) :]
+    os.fsync(file)
+
+
+_NO_LOCKS = {errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
+
+
+def _lock(file: int, place: Path) -> None:
+    """One writer at a time, where the place knows locks at all."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise PlanRefused(
+            f"another process is carrying out this plan: it has {place} open",
+            code="LOCKED",
+            hint="Nothing was sent. Wait for it, or end it.",
+        ) from None
+    except OSError as exc:
+        if exc.errno not in _NO_LOCKS:
+            raise
+
+
+def _can_append(folder: Path) -> bool:
+    """Whether a file there, closed and opened again, can be added to."""
+    probe = folder / f".probe-{os.getpid()}"
+    try:
+        for _ in range(2):
+            file = os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            try:
+                _write(file, "x")
+            finally:
+                os.close(file)
+        return probe.stat().st_size == 2
+    except OSError as exc:
+        if exc.errno in (errno.EACCES, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EPERM):
+            raise
+        return False
+    finally:
+        with contextlib.suppress(OSError):
+            probe.unlink()
+
+
+def _sync_folder(folder: Path) -> None:
+    """A new file's name is on the disk when its folder is."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -1,0 +1,87 @@
+"""Undoing what was verified as done by us: an ordinary plan, whose expected values are what we left there."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from itertools import count
+
+from ..errors import PlanRefused
+from ..model.changes import DELETE, SET, Change
+from ..model.resources import Resource
+from .log import Story
+from .plan import Plan
+
+_LOGGER = "BROKER_LOGGER"
+
+
+def refuse_unsettled(story: Story, seconds: float) -> None:
+    """Refuse while an alter whose answer was lost may still land: it would overtake the rollback.
+
+    Raises
+    ------
+    PlanRefused
+        With `UNSETTLED`.
+    """
+    if seconds > 0:
+        raise PlanRefused(
+            f"{len(story.in_doubt)} rows of the plan are in doubt: what was sent may land for another {seconds:.0f} s",
+            code="UNSETTLED",
+            hint="plan resume looks until it is known.",
+        )
+
+
+def changes(plan: Plan, done: Collection[int]) -> list[Change]:
+    """The rows that take `done` rows of a plan back, last first; those that cannot be are left out.
+
+    Raises
+    ------
+    PlanRefused
+        Nothing of the plan can be taken back.
+    """
+    numbers = count(1)
+    undone = [_undone(next(numbers), c) for c in reversed(plan.changes) if c.row in done and _can_be(c)]
+    if not undone:
+        raise PlanRefused(
+            "there is nothing to roll back: no row was verified as done by this plan, or none can be restored",
+            code="NOTHING_TO_UNDO",
+            hint="; ".join(left_out(plan, done)) or None,
+        )
+    return undone
+
+
+def left_out(plan: Plan, done: Collection[int]) -> list[str]:
+    """What cannot be taken back, and why, a line each."""
+    return [line for change in plan.changes for line in _why_not(change, done)]
+
+
+def _why_not(change: Change, done: Collection[int]) -> Iterable[str]:
+    what = f"row {change.row}, {change.resource} {change.key}"
+    if change.row not in done:
+        yield f"{what}: not verified as done by the plan, so left as it is"
+    elif not _can_be(change):
+        yield f"{what}: its old value is sensitive and was never seen"
+
+
+def _can_be(change: Change) -> bool:
+    return change.old_known
+
+
+def _undone(row: int, change: Change) -> Change:
+    back = DELETE if change.old is None else SET
+    return Change(
+        row=row,
+        op=back,
+        resource=change.resource,
+        key=change.key,
+        old=change.after,
+        wanted=change.old,
+        after=change.old,
+        level=change.level,
+        note="; ".join(_notes(change)),
+    )
+
+
+def _notes(change: Change) -> Iterable[str]:
+    yield f"takes back row {change.row}"
+    if isinstance(change.resource, Resource) and change.resource.type == _LOGGER:
+        yield "logger levels live in the broker's memory: a restart since has lost them anyway"
