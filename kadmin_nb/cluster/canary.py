@@ -1,0 +1,220 @@
+"""Whether a quota is enforced, not only stored: what the brokers do to a real client, beside what resolve predicts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..admin.canary import Sighting, canary
+from ..admin.kafka import WireKafka
+from ..errors import KadminError, PartlyFailed, Unsupported, UsageError, printable
+from ..frames import schemas
+from ..frames.answer import Answer
+from ..frames.stamps import stamped
+from ..model.quota_keys import readable
+from ..model.settings import Settings
+from ..model.words import quote
+from . import resolving
+
+PRODUCES = {"producer_byte_rate": True, "consumer_byte_rate": False}
+"""The keys that a canary can feel, and whether it produces for that."""
+
+MAX_BYTES = 50_000_000
+"""Bytes that a canary sends or reads at most, all brokers together."""
+
+LONGEST = 60.0
+"""Seconds that a canary may take."""
+
+_FREE_BYTES = 2_000_000
+"""What is sent to a broker where no limit is expected."""
+
+_ALLOWED, _CERTAIN, _SENT = 10, 12, 15
+"""Seconds' worth of a limit: what an idle bucket lets through, what certainly crosses it, and what is sent.
+
+The broker averages over 10 to 12 s (its default window, 11 x 1 s).
+"""
+
+_EARLY = 0.5
+"""The share of the allowance below which a mute came sooner than the limit alone explains."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What resolve says of the client: its limit in bytes/s, None for unlimited, and the level that sets it.
+
+    `others` tells that request_percentage binds it too, which throttles by the same answers. A null `user`: nobody
+    here knows what the broker calls it.
+    """
+
+    user: str | None
+    limit: float | None = None
+    level: str | None = None
+    others: bool = False
+
+
+class CanaryAnswer(Answer):
+    """CANARY. A row fails where a broker does something else than resolve predicts."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What disagrees, broker by broker."""
+        return tuple(map(_warning, self.failed.to_arrow().to_pylist()))
+
+    @property
+    def is_conclusive(self) -> bool:
+        """Whether every broker was seen to do what is predicted, or something else."""
+        return not self._table["agrees"].null_count
+
+    def __repr__(self) -> str:
+        return "\n".join([super().__repr__(), *self.warnings])
+
+    def _repr_html_(self) -> str:
+        from ..frames.render import tree
+
+        return super()._repr_html_() + tree("\n".join(self.warnings))
+
+    def _failing(self) -> pa.Array:
+        return pc.fill_null(pc.invert(self._table["agrees"]), False)
+
+    def _error(self, row: dict[str, Any]) -> KadminError:
+        return PartlyFailed(_warning(row), outcomes=self)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a canary is to try; see `Cluster.canary`.
+
+    Raises
+    ------
+    UsageError, Unsupported
+        A key that it cannot feel, no client-id, no time, no bytes.
+    """
+
+    client_id: str
+    topic: str
+    key: str
+    seconds: float
+    max_bytes: int
+    user: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.key not in PRODUCES:
+            raise UsageError(f"a canary cannot feel {self.key}", hint=f"It can {' and '.join(PRODUCES)}.")
+        if not self.client_id:
+            raise Unsupported("a canary needs a client-id", hint="librdkafka calls a client without one rdkafka.")
+        if not 0 < self.seconds <= LONGEST:
+            raise UsageError(f"a canary of {self.seconds:g} s is none", hint=f"More than 0, at most {LONGEST:g} s.")
+        if self.max_bytes < 1:
+            raise UsageError(f"a canary of {self.max_bytes} bytes is none")
+
+
+def look(kafka: WireKafka, settings: Settings, asked: Asked) -> CanaryAnswer:
+    """Predict, try, compare; see `Cluster.canary`."""
+    expected = predicted(kafka, asked.user or user_of(settings), asked.client_id, asked.key)
+    seen = tried(settings, asked, expected)
+    known = {sighting.broker for sighting in seen}
+    seen += [Sighting(broker.id, None) for broker in kafka.brokers() if broker.id not in known]
+    return compared(kafka.id, expected, seen, asked)
+
+
+def tried(settings: Settings, asked: Asked, expected: Prediction) -> list[Sighting]:
+    """What the brokers do to a client that crosses the limit expected."""
+    return canary(
+        settings,
+        client_id=asked.client_id,
+        topic=asked.topic,
+        produce=PRODUCES[asked.key],
+        enough=_FREE_BYTES if expected.limit is None else int(_SENT * expected.limit),
+        most=asked.max_bytes,
+        seconds=asked.seconds,
+    )
+
+
+def user_of(settings: Settings) -> str | None:
+    """What a broker calls whoever logs in so; None where its certificate, or another mechanism, decides."""
+    if settings.uses_sasl:
+        return settings.username
+    return None if settings.uses_tls and settings.certificate_file else "ANONYMOUS"
+
+
+def compared(cluster_id: str, expected: Prediction, seen: Sequence[Sighting], asked: Asked) -> CanaryAnswer:
+    """What was seen beside what was expected."""
+    rows = (_row(expected, one, asked) for one in sorted(seen, key=lambda one: one.broker))
+    return CanaryAnswer(stamped(schemas.table(schemas.CANARY, rows), cluster_id))
+
+
+def predicted(kafka: WireKafka, user: str | None, client_id: str, key: str) -> Prediction:
+    """By Kafka's own rules, also where a custom callback decides: that is when looking is worth most."""
+    if user is None:
+        return Prediction(None)
+    clients = resolving.clients_of(user, client_id, None)
+    own, other = resolving.of_clients(kafka, clients, [key, "request_percentage"], False, True).to_arrow().to_pylist()
+    return Prediction(user, own["value"], own["level"], other["value"] is not None)
+
+
+def _row(expected: Prediction, seen: Sighting, asked: Asked) -> dict[str, object]:
+    was_tried = seen.partition is not None
+    agrees, note = (
+        _verdict(expected, seen, asked.key) if was_tried else (None, "leads no partition of the topic: not tried")
+    )
+    return {
+        "broker": seen.broker,
+        "user": expected.user,
+        "client_id": asked.client_id,
+        "key": asked.key,
+        "limit": expected.limit,
+        "level": expected.level,
+        "bytes": float(seen.bytes),
+        "rate": float(round(seen.bytes / seen.seconds)) if was_tried and seen.seconds > 0 else None,
+        "expected": None if expected.user is None else expected.limit is not None,
+        "throttled": seen.throttle_ms > 0 if was_tried else None,
+        "throttle_ms": seen.throttle_ms if was_tried else None,
+        "agrees": agrees,
+        "note": note,
+    }
+
+
+def _verdict(expected: Prediction, seen: Sighting, key: str) -> tuple[bool | None, str | None]:
+    """Whether this is what was expected, None where one cannot tell, and why."""
+    if expected.user is None:
+        return None, "what the broker calls this client is not known here: say user=…"
+    if expected.limit is None:
+        return _without_limit(expected, seen)
+    return _with_limit(expected.limit, seen, key)
+
+
+def _without_limit(expected: Prediction, seen: Sighting) -> tuple[bool | None, str | None]:
+    if not seen.bytes and not seen.throttle_ms:
+        return None, "not conclusive: nothing went through"
+    if not seen.throttle_ms:
+        return True, None
+    if expected.others:
+        return None, "not conclusive: request_percentage binds this client too, and may be what mutes it"
+    return False, f"muted for {seen.throttle_ms:g} ms, and no limit is stored that binds it"
+
+
+def _with_limit(limit: float, seen: Sighting, key: str) -> tuple[bool | None, str | None]:
+    allowed, passed = readable(key, limit), _size(seen.bytes)
+    if seen.throttle_ms and seen.bytes < _EARLY * _ALLOWED * limit:
+        return None, (
+            f"muted after {passed}, where {allowed} lets {_size(_ALLOWED * limit)} through at first: "
+            "others use the same allowance, or a tighter limit is in force"
+        )
+    if seen.throttle_ms:
+        return True, None
+    if seen.bytes >= _CERTAIN * limit:
+        return False, f"{passed} went through at once: {allowed} is stored and not in force"
+    return None, f"not conclusive: {passed} went through, and {allowed} lets up to {_size(_CERTAIN * limit)} through"
+
+
+def _size(count: float) -> str:
+    return f"{count / 1e6:.3g} MB" if count >= 1e6 else f"{count / 1e3:.3g} kB"
+
+
+def _warning(row: dict[str, Any]) -> str:
+    whom = f"user {quote(row['user'] or '')}, client-id {quote(row['client_id'])}"
+    return printable(f"WARNING: broker {row['broker']} does not do what resolve predicts for {whom}: {row['note']}")

@@ -1,0 +1,239 @@
+"""Enforced, not only stored: what the brokers do to a real client, beside what resolve predicts."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+import kadmin_nb as kn
+from kadmin_nb.admin.canary import Sighting
+from kadmin_nb.admin.ports import QuotaAlteration
+from kadmin_nb.cluster import canary as room
+from kadmin_nb.cluster.canary import Asked, Prediction
+from kadmin_nb.model.entity import Entity
+from kadmin_nb.model.settings import Secret, Settings
+
+pytestmark = pytest.mark.broker
+
+LIMIT = 100_000.0
+
+
+@pytest.fixture
+def topic(cluster, unique) -> str:
+    name = unique("topic")
+    cluster._kafka.create_topics({name: 1})
+    return name
+
+
+def limited(cluster: kn.Cluster, client_id: str, key: str = "producer_byte_rate") -> str:
+    """A client-id with a limit that the broker shows."""
+    entity = Entity.of({"client-id": client_id})
+    cluster._kafka.quotas.alter([QuotaAlteration(entity, {key: LIMIT})])
+    until = time.monotonic() + 5
+    while not len(cluster.quotas.describe(client_id=client_id, strict=True)) and time.monotonic() < until:
+        time.sleep(0.01)
+    return client_id
+
+
+def only_row(answer: kn.Answer, *columns: str) -> tuple[object, ...]:
+    (row,) = answer.to_arrow().to_pylist()
+    return tuple(row[c] for c in columns)
+
+
+SEEN = ("broker", "user", "limit", "level", "expected", "throttled", "agrees", "note")
+
+
+def test_it_is_muted_where_a_limit_is_predicted(cluster, topic, unique, capfd):
+    """The quota was there, and whether it held, nobody had tried."""
+    answer = cluster.canary(client_id=limited(cluster, unique("app")), topic=topic)
+    assert only_row(answer, *SEEN) == (1, "ANONYMOUS", LIMIT, "CLIENT", True, True, True, None)
+    sent, muted, rate = only_row(answer, "bytes", "throttle_ms", "rate")
+    assert 0.8e6 < sent <= 1.6e6
+    assert muted > 0
+    assert rate > LIMIT
+    assert answer.ok
+    assert answer.is_conclusive
+    assert answer.warnings == ()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_it_is_free_where_none_is(cluster, topic, unique):
+    """It said throttled of everybody."""
+    answer = cluster.canary(client_id=unique("app"), topic=topic)
+    assert only_row(answer, *SEEN) == (1, "ANONYMOUS", None, None, False, False, True, None)
+    assert only_row(answer, "throttle_ms") == (0.0,)
+    assert only_row(answer, "bytes")[0] >= 2e6
+
+
+def test_it_fetches_too(cluster, topic, unique):
+    """Only producers could be tried."""
+    cluster.canary(client_id=unique("writer"), topic=topic)
+    app = limited(cluster, unique("reader"), "consumer_byte_rate")
+    answer = cluster.canary(client_id=app, topic=topic, key="consumer_byte_rate")
+    assert only_row(answer, *SEEN) == (1, "ANONYMOUS", LIMIT, "CLIENT", True, True, True, None)
+    free = cluster.canary(client_id=unique("reader"), topic=topic, key="consumer_byte_rate")
+    assert only_row(free, *SEEN) == (1, "ANONYMOUS", None, None, False, False, True, None)
+
+
+def test_an_empty_topic_proves_nothing(cluster, topic, unique):
+    """There was nothing to read, and it called that free."""
+    began = time.monotonic()
+    answer = cluster.canary(client_id=unique("reader"), topic=topic, key="consumer_byte_rate")
+    assert only_row(answer, "agrees", "note") == (None, "not conclusive: nothing went through")
+    assert answer.ok
+    assert not answer.is_conclusive
+    assert time.monotonic() - began < 4
+
+
+def test_a_limit_that_is_stored_and_not_in_force_is_noticed(opinionated, unique):
+    """describe showed the quota, and the client sent as it liked."""
+    topic = unique("topic")
+    opinionated._kafka.create_topics({topic: 1})
+    app = limited(opinionated, unique("app"))
+    answer = opinionated.canary(client_id=app, topic=topic)
+    assert only_row(answer, "limit", "expected", "throttled", "agrees") == (LIMIT, True, False, False)
+    warning = (
+        f"WARNING: broker 1 does not do what resolve predicts for user ANONYMOUS, client-id {app}: "
+        "1.5 MB went through at once: 100 kB/s is stored and not in force"
+    )
+    assert answer.warnings == (warning,)
+    assert repr(answer).endswith(warning)
+    assert "is stored and not in force" in answer._repr_html_()
+    assert not answer.ok
+    with pytest.raises(kn.PartlyFailed, match="is stored and not in force"):
+        answer.raise_for_errors()
+
+
+def test_a_limit_that_came_after_the_prediction_is_noticed(cluster, topic, unique):
+    """Somebody had set a quota since, and it went on saying unlimited."""
+    app = limited(cluster, unique("app"))
+    asked, expected = Asked(app, topic, "producer_byte_rate", 5.0, 50_000_000), Prediction("ANONYMOUS")
+    answer = room.compared(cluster.id, expected, room.tried(cluster.settings, asked, expected), asked)
+    assert only_row(answer, "expected", "throttled", "agrees") == (False, True, False)
+    assert "and no limit is stored that binds it" in answer.warnings[0]
+
+
+def test_too_few_bytes_prove_nothing(cluster, topic, unique):
+    """It sent a handful of records and called the limit broken."""
+    answer = cluster.canary(client_id=limited(cluster, unique("app")), topic=topic, max_bytes=100_000)
+    assert only_row(answer, "throttled", "agrees") == (False, None)
+    assert only_row(answer, "note")[0].startswith("not conclusive: 100 kB went through, and 100 kB/s lets up to 1.2 MB")
+    assert only_row(answer, "bytes")[0] <= 101_000
+
+
+def test_it_makes_no_topic(cluster, unique):
+    """The try left a topic called tpoic behind, with a retention of a week."""
+    name = unique("tpoic")
+    for key in room.PRODUCES:
+        with pytest.raises(kn.NotFound, match=f"UNKNOWN_TOPIC_OR_PARTITION while looking for the topic {name}"):
+            cluster.canary(client_id="app", topic=name, key=key)
+    assert name not in cluster._kafka.topics()
+
+
+def test_it_is_the_user_who_logs_in(secure_kafka, unique):
+    """It resolved ANONYMOUS on a cluster where nobody is."""
+    topic = unique("topic")
+    with secure_kafka.connect() as cluster:
+        cluster._kafka.create_topics({topic: 1})
+        answer = cluster.canary(client_id=unique("app"), topic=topic)
+        assert only_row(answer, "user", "agrees") == ("admin", True)
+
+
+def test_who_may_not_write_is_told_so(secure_kafka, unique):
+    """No right to write, and it read as no limit."""
+    topic, user = unique("topic"), unique("user")
+    with secure_kafka.connect() as cluster:
+        cluster._kafka.create_topics({topic: 1})
+        cluster._kafka.scram.upsert(user, Secret("s3cret"))
+        profile = str(secure_kafka.remember_login(user, "s3cret"))
+        for key in room.PRODUCES:
+            with pytest.raises(kn.NotAuthorized, match=f"TOPIC_AUTHORIZATION_FAILED .* the topic {topic}"):
+                cluster.canary(client_id="app", topic=topic, key=key, profile=profile)
+
+
+def test_it_ends_at_once_when_told(cluster, topic, unique):
+    """Ctrl-C did nothing until the minute was over."""
+    app, began = limited(cluster, unique("app")), time.monotonic()
+    ctrl_c = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
+    ctrl_c.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            cluster.canary(client_id=app, topic=topic, seconds=60)
+    finally:
+        ctrl_c.cancel()
+    assert time.monotonic() - began < 5
+
+
+REFUSED = {
+    "a key that it cannot feel": (
+        {"key": "controller_mutation_rate"},
+        kn.UsageError,
+        "cannot feel controller_mutation",
+    ),
+    "no client-id": ({"client_id": ""}, kn.Unsupported, "needs a client-id"),
+    "no time": ({"seconds": 0}, kn.UsageError, "of 0 s is none"),
+    "an hour": ({"seconds": 3600}, kn.UsageError, "of 3600 s is none"),
+    "no bytes": ({"max_bytes": 0}, kn.UsageError, "of 0 bytes is none"),
+}
+
+
+@pytest.mark.parametrize(("changed", "kind", "said"), REFUSED.values(), ids=REFUSED)
+def test_what_it_cannot_do_is_said_at_once(cluster, changed, kind, said):
+    """It ran for an hour."""
+    with pytest.raises(kind, match=said):
+        cluster.canary(**{"client_id": "app", "topic": "no-matter", **changed})
+
+
+LOGINS = {
+    "plaintext": (Settings("b:1"), "ANONYMOUS"),
+    "TLS without a certificate": (Settings("b:1", "SSL"), "ANONYMOUS"),
+    "a certificate": (Settings("b:1", "SSL", certificate_file="c.pem"), None),
+    "SCRAM": (Settings("b:1", "SASL_SSL", "SCRAM-SHA-512", "alice", Secret("x")), "alice"),
+    "SCRAM, and a certificate": (
+        Settings("b:1", "SASL_SSL", "PLAIN", "alice", Secret("x"), certificate_file="c"),
+        "alice",
+    ),
+    "a token": (Settings("b:1", "SASL_SSL", "OAUTHBEARER"), None),
+}
+
+
+@pytest.mark.parametrize(("settings", "user"), LOGINS.values(), ids=LOGINS)
+def test_whom_the_brokers_see(settings, user):
+    """With a certificate it is the broker that makes the name, and we guessed one."""
+    assert room.user_of(settings) == user
+
+
+MB = 1_000_000
+ASKED = Asked("app", "t", "producer_byte_rate", 5.0, 50 * MB)
+VERDICTS = {
+    "muted as predicted": (Prediction("u", MB, "USER"), Sighting(1, 0, 11 * MB, 5, 200), True, None),
+    "muted far too soon": (
+        Prediction("u", MB, "USER"),
+        Sighting(1, 0, MB, 5, 9000),
+        None,
+        "muted after 1 MB, where 1 MB/s",
+    ),
+    "not muted, and too little sent": (Prediction("u", MB, "USER"), Sighting(1, 0, 5 * MB, 5), None, "not conclusive"),
+    "not muted": (Prediction("u", MB, "USER"), Sighting(1, 0, 15 * MB, 5), False, "15 MB went through at once"),
+    "muted for another key": (
+        Prediction("u", None, None, True),
+        Sighting(1, 0, 0, 5, 1000),
+        None,
+        "request_percentage",
+    ),
+    "muted without a limit": (Prediction("u"), Sighting(1, 0, MB, 5, 1000), False, "muted for 1000 ms"),
+    "an unknown user": (Prediction(None), Sighting(1, 0, MB, 5, 1000), None, "say user="),
+    "no leader there": (Prediction("u"), Sighting(1, None), None, "leads no partition"),
+}
+
+
+@pytest.mark.parametrize(("expected", "seen", "agrees", "note"), VERDICTS.values(), ids=VERDICTS)
+def test_it_says_what_one_can_know(expected, seen, agrees, note):
+    """Not enough to tell, and it told."""
+    found, said = only_row(room.compared("c", expected, [seen], ASKED), "agrees", "note")
+    assert found is agrees
+    assert (said is None) if note is None else note in said
