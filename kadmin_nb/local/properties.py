@@ -100,6 +100,7 @@ def _internal_topics(nodes: int) -> dict[str, str]:
         "offsets.topic.replication.factor": factor,
         "transaction.state.log.replication.factor": factor,
         "transaction.state.log.min.isr": in_sync,
+        "transaction.state.log.num.partitions": "1",  # 50 by default, made while the first lease is awaited
         "share.coordinator.state.topic.replication.factor": factor,
         "share.coordinator.state.topic.min.isr": in_sync,
         "group.initial.rebalance.delay.ms": "0",
