@@ -60,6 +60,7 @@ TAKING, RENEWING, RELEASING = 10.0, 30.0, 3.0
 """Bounds in seconds. A renewal has the longest: a coordinator that was killed is replaced in 10 to 20."""
 
 _LONGEST_TEXT = 100
+_GONE = "the lease is gone, taken by another who gave it back, or by whoever emptied the topic"
 
 _SILENT = logging.getLogger("kadmin_nb.librdkafka")
 
@@ -87,8 +88,19 @@ _LASTING = frozenset(
 )
 """What librdkafka says that trying again does not mend; being fenced, for one, is mended."""
 
-_PASSING = frozenset({"NOT_LEADER_FOR_PARTITION", "REQUEST_TIMED_OUT", "NETWORK_EXCEPTION", "BROKER_NOT_AVAILABLE"})
-"""What our own requests say while a leader is replaced."""
+_PASSING = frozenset(
+    {
+        "BROKER_NOT_AVAILABLE",
+        "LEADER_NOT_AVAILABLE",
+        "NETWORK_EXCEPTION",
+        "NOT_LEADER_FOR_PARTITION",
+        "OFFSET_NOT_AVAILABLE",
+        "OFFSET_OUT_OF_RANGE",
+        "REQUEST_TIMED_OUT",
+        "UNKNOWN_TOPIC_OR_PARTITION",
+    }
+)
+"""What our own requests say while a leader is made or replaced, or was cut short."""
 
 
 def take(
@@ -180,7 +192,7 @@ class Claim:
         return self.plan == seen.plan and self.machine == seen.machine != "" and _is_gone(seen.pid)
 
     def __str__(self) -> str:
-        return f"{self.holder} on {self.host}"
+        return self.holder if self.holder.endswith(f"@{self.host}") else f"{self.holder} on {self.host}"
 
 
 class HeldLease:
@@ -292,9 +304,9 @@ class HeldLease:
     def _while_ours(self, seen: Claim | None, now: Callable[[], int]) -> None:
         if seen and seen.nonce == self._claim.nonce:
             return
-        whom = f"{seen} took the lease for plan {seen.plan[:12]} at {seen.taken}" if seen else "another took the lease"
+        what = f"{seen} took the lease for plan {seen.plan[:12]} at {seen.taken}" if seen else _GONE
         raise PlanRefused(
-            f"{whom}: plan {self._claim.plan[:12]} stops here", code="FENCED", hint="Resume it when they are done."
+            f"{what}: plan {self._claim.plan[:12]} stops here", code="FENCED", hint="Resume it when they are done."
         )
 
     def _close(self) -> None:
@@ -375,6 +387,8 @@ def _reason(exc: Exception, topic: str) -> str:
         return str(exc)
     if exc.args[0].code() == KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
         return f"{_name(exc)}: it needs WRITE on the transactional id {topic}"
+    if exc.args[0].code() == KafkaError._TIMED_OUT:
+        return f"{_name(exc)}: no transaction in time"
     return printable(f"{_name(exc)}: {exc.args[0].str()}")
 
 

@@ -1,7 +1,8 @@
 """The topic that the lease stands in: made where it is missing, read as far as transactions are decided.
 
 Read with kafka-python's messages: confluent-kafka's consumer insists on a group, which asks for a right on a
-group, and makes `__consumer_offsets` on a new cluster.
+group, and makes `__consumer_offsets` on a new cluster. `Fetcher.PartitionRecords`, an inner class, knows which
+transactions were aborted; `tests/locking` says if that moves.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+import kafka.errors
 from kafka.consumer.fetcher import Fetcher
 from kafka.protocol.admin.topics import CreateTopicsRequest
 from kafka.protocol.consumer import FetchRequest, IsolationLevel, ListOffsetsRequest
@@ -18,7 +20,7 @@ from kafka.protocol.producer import ProduceRequest
 from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
 from kafka.structs import TopicPartition
 
-from ..errors import TimedOut
+from ..errors import TimedOut, Unsupported
 from . import codes
 from .wire import Wire
 
@@ -40,7 +42,7 @@ _CONFIGS = {
 }
 
 _EARLIEST, _READ_COMMITTED, _ALL_REPLICAS, _LARGEST_FETCH = -2, IsolationLevel.READ_COMMITTED, -1, 1 << 20
-_UNKNOWN_TOPIC, _NO_LEADER_YET, _FORBIDDEN, _EXISTS = 3, 5, 29, 36
+_CUT_SHORT, _UNKNOWN_TOPIC, _NO_LEADER_YET, _FORBIDDEN, _EXISTS = 1, 3, 5, 29, 36
 _PAUSE, _POLL = 0.01, 0.003
 _UNDECIDED = 1.0
 """Seconds for a transaction that is open to be decided; one whose producer died stays open for 10 to 20."""
@@ -119,6 +121,8 @@ class LeaseLog:
     def _read(self, until: float, end: int | None) -> bool:
         """Read on; whether the end was reached."""
         partition = self._ask(self._fetch, until).responses[0].partitions[0]
+        if partition.error_code == _CUT_SHORT:
+            self._next = self._newest = None
         codes.check(partition.error_code, None, f"reading the topic {self.topic}")
         records = Fetcher.PartitionRecords(
             self._next,
@@ -127,9 +131,12 @@ class LeaseLog:
             isolation_level=_READ_COMMITTED,
             aborted_transactions=partition.aborted_transactions,
         )
-        for record in records.take():
-            if record.key == KEY:
-                self._newest = Record(record.value, record.timestamp)
+        try:
+            for record in records.take():
+                if record.key == KEY:
+                    self._newest = Record(record.value, record.timestamp)
+        except kafka.errors.KafkaError as exc:  # only where others made the topic: ours is uncompressed
+            raise Unsupported(f"the topic {self.topic} cannot be read: {exc}", code="CORRUPT_MESSAGE") from None
         self._next = records.next_fetch_offset
         if end is None:
             end = partition.last_stable_offset if time.monotonic() > self._hurry else partition.high_watermark
