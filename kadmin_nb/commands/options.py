@@ -8,8 +8,10 @@ from typing import Any
 
 import click
 
+from ..errors import UsageError
 from ..frames import FORMS
 from .corners import Listed, Offers, Words
+from .faces import FACES, faced
 from .offers import profiles
 from .session import Session, Wanted
 
@@ -29,8 +31,9 @@ def reading(command: Command) -> Command:
 
 
 def changing(command: Command) -> Command:
-    """`--reason`, `--save`, `--apply`, `--allow-unknown`, `--detailed-exitcode`: for every verb that changes."""
-    return reading(planning(_detailed(_apply(_with_wanted(command)))))
+    """`--reason`, `--save`, `--apply`, `--allow-unknown`, `--print`, `--detailed-exitcode`: for every verb that
+    changes."""
+    return reading(planning(_detailed(_apply(_with_wanted(printing(command))))))
 
 
 def planning(command: Command) -> Command:
@@ -38,6 +41,19 @@ def planning(command: Command) -> Command:
     for option in (_allow, _save, _reason):
         command = option(command)
     return command
+
+
+def printing(command: Command) -> Command:
+    """`--print`: for every verb that returns a stage or a plan."""
+
+    @functools.wraps(command)
+    def called(*given: Any, face: str | None, **more: Any) -> Any:
+        if face and "wanted" in more and more["wanted"].apply:
+            raise UsageError("--print is for looking, --apply for doing", hint="One after the other.")
+        value = command(*given, **more)
+        return faced(value, face) if face else value
+
+    return _print(called)
 
 
 def _with_session(command: Command) -> Command:
@@ -119,5 +135,11 @@ _json = click.option("--json", is_flag=True, help="The rows as JSON.")
 _reason = click.option("--reason", help="Why; it is part of the plan.")
 _save = click.option("--save", metavar="FILE", help="Write the plan to a file.")
 _apply = click.option("--apply", is_flag=True, help="Go on and apply the plan.")
+_print = click.option(
+    "--print",
+    "face",
+    type=click.Choice(FACES),
+    help="As lines of a cell, Python, kafka-configs.sh, or a table for a PR.",
+)
 _allow = click.option("--allow-unknown", multiple=True, metavar="KEY", help="Let a key through that nobody knows.")
 _detailed = click.option("--detailed-exitcode", is_flag=True, help="Exit 3 when there is something to change.")

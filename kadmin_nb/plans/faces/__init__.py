@@ -1,0 +1,43 @@
+"""Four faces of a stage or a plan: the cell, the Python, the kafka-configs.sh lines that do it, and a table to read."""
+
+from __future__ import annotations
+
+from . import cell, kafka_configs, markdown, python
+from .subject import Subject
+from .text import Face
+
+__all__ = ["Face", "Faces", "Subject"]
+
+
+class Faces:
+    """What a stage and a plan can print themselves as. Each face is a text that shows itself as it is."""
+
+    __slots__ = ()
+
+    def _subject(self) -> Subject:
+        """What is shown; whoever has faces says it."""
+        raise NotImplementedError
+
+    def to_cell(self) -> Face:
+        """The lines below `%%kquota`, `%%kconfig` or `%%kadmin`, and of the file that `plan -f` reads."""
+        return cell.face(self._subject())
+
+    def to_python(self) -> Face:
+        """Python that stages the same on `stage`."""
+        return python.face(self._subject())
+
+    def to_kafka_configs(self, bootstrap: str | None = None, command_config: str | None = None) -> Face:
+        """Lines of Kafka's own tool, in the safe order; a comment where one line cannot say it.
+
+        Parameters
+        ----------
+        bootstrap
+            The address, `host:port`; None leaves it to the shell's `$BOOTSTRAP`.
+        command_config
+            The file with the client's properties, where one is needed.
+        """
+        return kafka_configs.face(self._subject(), bootstrap, command_config)
+
+    def to_markdown(self) -> Face:
+        """A table for a pull request. No name in it can end a row, make a link, or become HTML."""
+        return markdown.face(self._subject())

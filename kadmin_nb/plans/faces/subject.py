@@ -1,0 +1,72 @@
+"""What a face is a face of: wishes, or a plan's rows with what was seen before them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ...model.changes import DELETE, Change, Edit
+from ...model.entity import Entity
+
+_SECRET = re.compile(
+    r"(?:.*\.)?(?:.*password|.*secret|sasl\.jaas\.config|ssl\.keystore\.(?:key|certificate\.chain)"
+    r"|ssl\.truststore\.certificates)"
+)
+_REFERENCE = re.compile(r"(?:env|file|keyring|databricks):.+", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """Changes to show. Of wishes alone `is_seen` is False, and nothing is known of what was there.
+
+    `head` is what to say above them, name by name: the plan's id, its cluster, its reason.
+    """
+
+    changes: Sequence[Change]
+    is_seen: bool
+    head: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of_edits(cls, edits: Iterable[Edit]) -> Subject:
+        """Wishes, as a stage has them."""
+        return cls([_wish(row, edit) for row, edit in enumerate(edits, 1)], is_seen=False)
+
+    @classmethod
+    def of_plan(cls, changes: Sequence[Change], **head: str | None) -> Subject:
+        """The rows of a plan; `head` is its `id`, `cluster`, `reason` and whatever else should be said."""
+        return cls(changes, is_seen=True, head={name: value for name, value in head.items() if value})
+
+    @property
+    def title(self) -> Sequence[str]:
+        """The head as lines of text."""
+        return [f"{name}: {value}" for name, value in self.head.items()]
+
+
+def _wish(row: int, edit: Edit) -> Change:
+    after = None if edit.op == DELETE else edit.value
+    level = edit.resource.level if isinstance(edit.resource, Entity) else None
+    return Change(row, edit.op, edit.resource, edit.key, None, edit.value, after, level=level, note=edit.note)
+
+
+def is_secret(change: Change) -> bool:
+    """Whether the value is one that Kafka keeps to itself: it was sensitive before, or its key says so."""
+    if isinstance(change.resource, Entity) or change.wanted is None:
+        return False
+    return not change.old_known or _SECRET.fullmatch(change.key) is not None
+
+
+def is_reference(value: str | None) -> bool:
+    """Whether a secret is said by where it is, `env:NAME`."""
+    return value is not None and _REFERENCE.fullmatch(value) is not None
+
+
+def is_bare_secret(change: Change) -> bool:
+    """Whether writing the value down would give a secret away."""
+    return is_secret(change) and not is_reference(change.wanted)
+
+
+def what(change: Change) -> str:
+    """The change in words, for a comment: a secret is not among them."""
+    value = "" if change.wanted is None else f"={'[secure]' if is_bare_secret(change) else change.wanted}"
+    return f"row {change.row}, {change.op} {change.key}{value} {change.resource}"

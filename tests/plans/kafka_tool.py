@@ -1,0 +1,80 @@
+"""Kafka's own `kafka.admin.ConfigCommand`, fed with lines that a real bash has read."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
+from py4j.protocol import Py4JJavaError
+
+from kadmin_nb.local.jars import find_jars
+from kadmin_nb.local.java import find_java
+
+UTF_8 = {"LC_ALL": "C.UTF-8", "PATH": os.environ["PATH"]}
+
+
+def read_by_bash(lines: str, **variables: str) -> list[list[str]]:
+    """The words that each line hands to `kafka-configs.sh`."""
+    program = 'kafka-configs.sh() { printf "%s\\0" "$#" "$@"; }; . /dev/stdin'
+    done = _bash(program, lines, variables)
+    said, calls = done.stdout.decode().split("\0")[:-1], []
+    while said:
+        count, said = int(said[0]), said[1:]
+        calls.append(said[:count])
+        said = said[count:]
+    return calls
+
+
+def run_by_bash(lines: str, folder: Path) -> None:
+    """Carry the lines out as an operator does, a process each."""
+    command = shlex.join([str(find_java().command), "-cp", find_jars().classpath, "kafka.admin.ConfigCommand"])
+    script = folder / "kafka-configs.sh"
+    script.write_text(f'#!/bin/bash\nexec {command} "$@"\n')
+    script.chmod(0o755)
+    _bash("set -e; . /dev/stdin", lines, {"PATH": f"{folder}:{UTF_8['PATH']}"})
+
+
+def _bash(program: str, lines: str, variables: dict[str, str]) -> subprocess.CompletedProcess[bytes]:
+    done = subprocess.run(
+        ["bash", "-c", program], input=lines.encode(), capture_output=True, env=UTF_8 | variables, timeout=120
+    )
+    assert (done.returncode, done.stderr) == (0, b""), done.stdout + done.stderr
+    return done
+
+
+class Tool:
+    """The tool in one JVM, so that a line costs a tenth of a second instead of two."""
+
+    def __init__(self) -> None:
+        port = launch_gateway(
+            classpath=find_jars().classpath, java_path=str(find_java().command), die_on_exit=True, javaopts=["-Xmx256M"]
+        )
+        self.gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auto_convert=True))
+        self.options = getattr(self.gateway.jvm.kafka.admin, "ConfigCommand$ConfigCommandOptions")
+        found = self.gateway.jvm.java.lang.Class.forName("kafka.admin.ConfigCommand$")
+        self.module = found.getField("MODULE$").get(None)
+        self.process = next(m for m in found.getDeclaredMethods() if m.getName() == "processCommand")
+        self.process.setAccessible(True)
+
+    def __call__(self, words: list[str]) -> str | None:
+        """Run one line; what the tool complained of, if it did."""
+        try:
+            options = self.options(self._array(self.gateway.jvm.java.lang.String, words))
+            options.checkArgs()
+            self.process.invoke(self.module, self._array(self.gateway.jvm.java.lang.Object, [options]))
+        except Py4JJavaError as exc:
+            return str(exc.java_exception.getCause() or exc.java_exception)
+        return None
+
+    def _array(self, kind: Any, items: list[Any]) -> Any:
+        array = self.gateway.new_array(kind, len(items))
+        for place, item in enumerate(items):
+            array[place] = item
+        return array
+
+    def close(self) -> None:
+        self.gateway.shutdown()

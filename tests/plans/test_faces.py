@@ -1,0 +1,404 @@
+"""A stage or plan prints itself as a cell, as Python, as kafka-configs.sh lines and as Markdown; all mean the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from html.parser import HTMLParser
+
+import mistune
+import pytest
+from hostile_names import HOSTILE
+from hypothesis import given
+from hypothesis import strategies as st
+from kafka_tool import Tool, read_by_bash, run_by_bash
+from waiting import eventually
+
+import kadmin_nb as kn
+from kadmin_nb.commands import lines
+from kadmin_nb.errors import printable
+from kadmin_nb.model.changes import Change, Edit
+from kadmin_nb.model.entity import Entity
+from kadmin_nb.model.resources import Resource
+from kadmin_nb.plans.faces import Faces, Subject
+from kadmin_nb.plans.stage import Stage
+
+RATE, OTHER_RATE, IP_RATE = "producer_byte_rate", "consumer_byte_rate", "connection_creation_rate"
+RETENTION, POLICY = "retention.ms", "cleanup.policy"
+
+
+class Shown(Faces):
+    """The faces of a plan's rows."""
+
+    def __init__(self, changes: Iterable[Change], **head: str) -> None:
+        self.changes, self.head = tuple(changes), head
+
+    def _subject(self) -> Subject:
+        return Subject.of_plan(self.changes, **self.head)
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return empty()
+
+
+def empty() -> Stage:
+    def never(*given: object) -> None:
+        raise AssertionError("nothing is planned here")
+
+    return Stage(never)  # type: ignore[arg-type]
+
+
+def wishes(stage: Stage) -> list[tuple[object, ...]]:
+    return [meant(edit) for edit in stage._edits.values()]
+
+
+def meant(edit: Edit) -> tuple[object, ...]:
+    return edit.op, edit.resource, edit.key, edit.value
+
+
+def fill(stage: Stage, name: str) -> None:
+    """Every verb, about this name."""
+    stage.set_quota(RATE, "5MB/s", user=name)
+    stage.set_quota("request_percentage", 12.5, user=name, client_id=kn.DEFAULT)
+    stage.set_quota("controller_mutation_rate", 1e-7, user=kn.DEFAULT, client_id=name)
+    stage.remove_quota(OTHER_RATE, client_id=name)
+    stage.set_config("consumer.session.timeout.ms", 50000, group=name)
+    stage.set_config("match", f"client_id={name}", client_metrics="m")
+    stage.reset_config(RETENTION, topic="t")
+    stage.append_config(POLICY, "compact,delete", topic="t")
+    stage.subtract_config(POLICY, [name], topic="u")
+    stage.set_config("log.retention.ms", 1, broker=kn.DEFAULT)
+    stage.set_config("kafka.server.KafkaApis", "DEBUG", broker_logger=1)
+
+
+@pytest.mark.parametrize("name", HOSTILE, ids=ascii)
+def test_a_cell_and_python_stage_the_same_again(stage, name):
+    """I copied what was staged into another notebook, and it changed somebody else."""
+    fill(stage, name)
+    assert [meant(e) for e in lines.edits(stage.to_cell())] == wishes(stage)
+    again = empty()
+    exec(stage.to_python(), {"stage": again})
+    assert wishes(again) == wishes(stage)
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
+
+
+@given(texts, texts)
+def test_any_name_and_value_survive_a_cell_and_python(name, value):
+    """One day there was a name that nobody had thought of."""
+    stage = empty()
+    stage.set_quota(RATE, 1, user=name, client_id=value)
+    stage.set_config("match", value, client_metrics=name)
+    assert [meant(e) for e in lines.edits(stage.to_cell())] == wishes(stage)
+    again = empty()
+    exec(stage.to_python(), {"stage": again})
+    assert wishes(again) == wishes(stage)
+
+
+@pytest.mark.parametrize("kind", ["quota", "config", None])
+def test_a_cell_says_where_it_belongs(stage, kind):
+    """The cell was refused by the magic that I pasted it under."""
+    if kind != "config":
+        stage.set_quota(RATE, 5, user="alice")
+    if kind != "quota":
+        stage.reset_config(RETENTION, topic="t")
+    magic = {"quota": "%%kquota", "config": "%%kconfig", None: "%%kadmin"}[kind]
+    assert stage.to_cell().splitlines()[0] == f"# below {magic}, or for kadmin-nb plan -f FILE"
+    assert [meant(e) for e in lines.edits(stage.to_cell(), kind=kind)] == wishes(stage)
+
+
+def test_faces_are_shown_as_they_are(stage):
+    """The notebook showed a line full of \\n."""
+    stage.set_quota(RATE, "5MB/s", user="alice", client_id=kn.DEFAULT)
+    assert repr(stage.to_cell()) == (
+        "# below %%kquota, or for kadmin-nb plan -f FILE\n"
+        "set producer_byte_rate=5000000 user=alice client-id=<default>\n"
+    )
+    assert repr(stage.to_python()) == (
+        "import kadmin_nb as kn\n\n# stage = cluster.stage()\n"
+        "stage.set_quota('producer_byte_rate', 5000000, user='alice', client_id=kn.DEFAULT)\n"
+    )
+    assert repr(stage.to_kafka_configs("k:9092", "client.properties")) == (
+        "# note: from wishes alone, without what is set now; a plan's lines raise before they lower\n"
+        "kafka-configs.sh --bootstrap-server k:9092 --command-config client.properties --alter "
+        "--entity-type users --entity-name alice --entity-type clients --entity-default "
+        "--add-config producer_byte_rate=5000000\n"
+    )
+    assert repr(stage.to_markdown()) == (
+        "**Stage of 1 change**\n\n"
+        "| row | op | resource | key | wanted | note |\n| --- | --- | --- | --- | --- | --- |\n"
+        "| 1 | set | `user=alice client-id=<default>` | `producer_byte_rate` | `5000000` |  |\n"
+    )
+
+
+@pytest.mark.parametrize("name", HOSTILE, ids=ascii)
+def test_what_is_shown_moves_no_terminal(stage, name):
+    """A client-id coloured my terminal, and a pasted escape named another client."""
+    fill(stage, name)
+    for face in (stage.to_cell(), stage.to_python(), stage.to_kafka_configs(), stage.to_markdown()):
+        assert all(line.isprintable() for line in repr(face).split("\n"))
+    plain = {meant(edit) for edit in lines.edits(repr(stage.to_cell()))}
+    assert plain <= set(wishes(stage))
+
+
+def test_what_a_line_cannot_say_is_a_note(stage):
+    """An empty value became the next word."""
+    stage.set_config("ssl.endpoint.identification.algorithm", "", broker=1)
+    stage.set_config("ssl.key.password", "hunter2", broker=1)
+    stage.set_config("ssl.keystore.password", "env:PASSWORD", broker=1)
+    stage.set_quota("new_rate", 5, user="alice")
+    stage.remove_quota(RATE, entity={"team": "x"})
+    cell = stage.to_cell()
+    assert cell.splitlines() == [
+        "# below %%kadmin --allow-unknown new_rate, or for kadmin-nb plan -f FILE --allow-unknown new_rate",
+        "# note: row 1, set ssl.endpoint.identification.algorithm= broker=1: no line can say an empty value",
+        "# note: row 2, set ssl.key.password=[secure] broker=1: a secret is not written down",
+        "set ssl.keystore.password=env:PASSWORD broker=1",
+        "set new_rate=5 user=alice",
+        "# note: row 5, delete producer_byte_rate team=x: no line names entities of this type",
+    ]
+    assert [e.key for e in lines.edits(cell, allow_unknown=["new_rate"])] == ["ssl.keystore.password", "new_rate"]
+    faces = (cell, stage.to_python(), stage.to_kafka_configs(), stage.to_markdown())
+    assert not [face for face in faces if "hunter2" in face]
+
+
+def test_what_the_tool_cannot_say_is_a_note():
+    """The lines that I handed over failed half way."""
+    alice, topic, broker = Entity.parse("user=alice"), Resource("TOPIC", "t"), Resource("BROKER", "1")
+    changes = [
+        Change(1, "delete", alice, RATE),
+        Change(2, "set", alice, "new_rate", None, "5", "5"),
+        Change(3, "set", Entity.of({"user": "nul\0byte"}), RATE, None, "5", "5"),
+        Change(4, "append", topic, POLICY, "delete", "compact", "delete,compact"),
+        Change(5, "set", topic, "a", None, "[x]", "[x]"),
+        Change(6, "set", topic, "b", None, " x", " x"),
+        Change(7, "set", topic, "c$", None, "x", "x"),
+        Change(8, "set", broker, "ssl.key.password", None, "env:P", "env:P", old_known=False),
+        Change(9, "set", topic, "d", None, "", "", validated="INVALID_CONFIG: no\nkafka-configs.sh"),
+        Change(10, "delete", Entity.of({"team": "x"}), RATE, "1"),
+    ]
+    assert Shown(changes).to_kafka_configs("k:1").splitlines() == [
+        "# note: row 2, set new_rate=5 user=alice: the tool does not take this key",
+        "# note: row 3, set producer_byte_rate=5 user=nul\\x00byte: the tool cannot name it",
+        "# note: row 10, delete producer_byte_rate team=x: the tool cannot name it",
+        "# note: row 1, delete producer_byte_rate user=alice: it is not set, and the tool would fail",
+        "# note: row 4, append cleanup.policy=compact topic=t: the tool only sets whole lists: this is the one that it "
+        "comes to",
+        "# note: row 5, set a=[x] topic=t: the tool drops the brackets of a value",
+        "# note: row 6, set b= x topic=t: the tool drops the space around a value",
+        "# note: row 7, set c$=x topic=t: the tool does not take this key",
+        "# note: row 9, set d= topic=t: the broker refuses it: INVALID_CONFIG: no\\nkafka-configs.sh",
+        "kafka-configs.sh --bootstrap-server k:1 --alter --entity-type topics --entity-name t "
+        "--add-config 'cleanup.policy=[delete,compact],d='",
+        "# note: row 8, set ssl.key.password=env:P broker=1: the tool knows no references: put the secret itself here, "
+        "or into an --add-config-file",
+    ]
+
+
+def test_the_lines_are_in_the_safe_order(stage):
+    """The lines lowered the default before they gave the clients their own limits."""
+    stage.set_quota(RATE, 1, user=kn.DEFAULT)
+    stage.remove_quota(RATE, client_id=kn.DEFAULT)
+    stage.set_quota(RATE, 2, user="alice")
+    stage.set_quota(OTHER_RATE, 3, user="alice")
+    calls = read_by_bash(stage.to_kafka_configs(), BOOTSTRAP="k:1")
+    assert [call[3:] for call in calls] == [
+        ["--entity-type", "users", "--entity-name", "alice", "--add-config", f"{RATE}=2,{OTHER_RATE}=3"],
+        ["--entity-type", "users", "--entity-default", "--add-config", f"{RATE}=1"],
+        ["--entity-type", "clients", "--entity-default", "--delete-config", RATE],
+    ]
+
+
+def test_a_shell_reads_every_name_as_it_is(stage):
+    """A client called $(id) ran a command."""
+    names = [name for name in HOSTILE if "\0" not in name]
+    for name in names:
+        stage.set_quota(RATE, 1, user=name)
+    calls = read_by_bash(stage.to_kafka_configs("k:1"))
+    assert [call[6] for call in calls] == names
+    assert {len(call) for call in calls} == {9}
+
+
+class Page(HTMLParser):
+    """The rows of a page's tables, and every tag in it."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.rows: list[list[str]] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.tags.add(tag)
+        if tag == "tr":
+            self.rows.append([])
+        elif tag in ("td", "th"):
+            self.rows[-1].append("")
+
+    def handle_data(self, data: str) -> None:
+        if self.rows and self.rows[-1]:
+            self.rows[-1][-1] += data
+
+
+TAGS = {"p", "strong", "br", "code", "table", "thead", "tbody", "tr", "th", "td"}
+markdown = mistune.create_markdown(escape=False, plugins=["table", "strikethrough", "url", "footnotes", "task_lists"])
+
+
+@pytest.mark.parametrize("name", HOSTILE, ids=ascii)
+def test_no_name_fakes_a_row_of_the_table(name):
+    """The pull request showed a row that was not in the plan."""
+    entity = Entity.of({"user": name})
+    plan = Shown([Change(7, "set", entity, name, name, name, name, level="USER", note=name)], plan="id", reason=name)
+    page = Page(markdown(plan.to_markdown()))
+    assert page.tags <= TAGS
+    shown = ["7", "set", printable(str(entity)), *[printable(name)] * 3, "USER", "not possible", printable(name)]
+    assert [[" ".join(cell.split()) for cell in row] for row in page.rows[1:]] == [[" ".join(c.split()) for c in shown]]
+
+
+def test_the_table_says_what_was_and_what_will_be():
+    """The review did not show what was there before."""
+    broker, topic = Resource("BROKER", "1"), Resource("TOPIC", "t")
+    changes = [
+        Change(1, "set", Entity.parse("user=alice"), RATE, "1", "2", "2", level="USER", validated="ok", note="2 B/s"),
+        Change(2, "delete", topic, RETENTION, "1000", validated="ok"),
+        Change(3, "set", broker, "ssl.key.password", None, "x", "x", old_known=False, note="it's hidden"),
+    ]
+    assert Shown(changes, plan="ab12", cluster="c_1", reason="a | b").to_markdown().splitlines() == [
+        "**Plan of 3 changes**",
+        "",
+        "plan: ab12  ",
+        "cluster: `c_1`  ",
+        "reason: <code>a &#124; b</code>  ",
+        "",
+        "| row | op | resource | key | old | after | level | validated | note |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| 1 | set | `user=alice` | `producer_byte_rate` | `1` | `2` | `USER` | ok | `2 B/s` |",
+        "| 2 | delete | `topic=t` | `retention.ms` | `1000` | not set |  | ok |  |",
+        "| 3 | set | `broker=1` | `ssl.key.password` | sensitive | secret |  | not possible | it's hidden |",
+    ]
+
+
+@pytest.fixture(scope="module")
+def tool() -> Iterator[Tool]:
+    running = Tool()
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def held(cluster: kn.Cluster, topic: str, unique) -> Iterator[tuple[str, str]]:
+    """Quotas and configs that are there before, about names with this stem; all are gone afterwards."""
+    stem, stage = unique("face"), cluster.stage()
+    for number, whom in enumerate([{"user": f"{stem}-raised"}, {"user": f"{stem}-lowered"}, {"client_id": stem}], 1):
+        stage.set_quota(RATE, 1000 * number, **whom)
+        stage.set_quota(OTHER_RATE, 1000 * number, **whom)
+    stage.set_quota(RATE, 5, user=kn.DEFAULT, client_id=kn.DEFAULT)
+    stage.set_config(POLICY, "delete", topic=topic)
+    stage.set_config(RETENTION, "86400000", topic=topic)
+    stage.set_config("log.retention.ms", "86400000", broker=1)
+    stage.plan().apply().raise_for_errors()
+    yield stem, topic
+    clean(cluster, stem)
+
+
+def clean(cluster: kn.Cluster, stem: str) -> None:
+    stage = cluster.stage()
+    for row in cluster.quotas.describe().to_arrow().to_pylist():
+        if "<default>" in row["entity"] or stem in row["entity"]:
+            stage.remove_quota(row["key"], entity=Entity.parse(row["entity"]))
+    for key in ("log.retention.ms", "log.cleanup.policy"):
+        for broker in ("1", kn.DEFAULT):
+            stage.reset_config(key, broker=broker)
+    stage.reset_config("kafka.server.KafkaApis", broker_logger=1)
+    stage.plan().apply()
+
+
+def wanted(stage: Stage, stem: str, topic: str) -> None:
+    """All there is to change: every level, both ways, every kind of resource, every hostile name."""
+    stage.set_quota(RATE, 9000, user=f"{stem}-raised")
+    stage.set_quota(RATE, 9, user=f"{stem}-lowered")
+    stage.remove_quota(OTHER_RATE, user=f"{stem}-lowered")
+    stage.remove_quota(RATE, client_id=stem)
+    stage.remove_quota(RATE, user=kn.DEFAULT, client_id=kn.DEFAULT)
+    for user in (stem, kn.DEFAULT):
+        stage.set_quota("request_percentage", 12.5, user=user)
+        for client_id in (stem, kn.DEFAULT):
+            stage.set_quota(RATE, 7000, user=user, client_id=client_id)
+    stage.set_quota(OTHER_RATE, 8000, client_id=kn.DEFAULT)
+    stage.set_quota(IP_RATE, 11, ip="10.9.8.7")
+    stage.set_quota(IP_RATE, 12, ip=kn.DEFAULT)
+    for name in HOSTILE:
+        if "\0" not in name:
+            stage.set_quota(RATE, 13, user=stem, client_id=name)
+    stage.append_config(POLICY, "compact", topic=topic)
+    stage.reset_config(RETENTION, topic=topic)
+    stage.set_config("segment.ms", 3600000, topic=topic)
+    stage.set_config("log.cleanup.policy", "compact,delete", broker=kn.DEFAULT)
+    stage.set_config("log.retention.ms", 3600000, broker=kn.DEFAULT)
+    stage.reset_config("log.retention.ms", broker=1)
+    stage.set_config("kafka.server.KafkaApis", "WARN", broker_logger=1)
+    stage.set_config("consumer.session.timeout.ms", 50000, group=f"{stem} 'g'")
+    stage.set_config("metrics", "org.apache.kafka.a,org.apache.kafka.b", client_metrics=stem)
+    stage.set_config("match", "client_id=a.*,client_software_name=b", client_metrics=stem)
+
+
+def state(cluster: kn.Cluster, changes: Iterable[Change]) -> Callable[[], object]:
+    """All quotas, and what is set on the resources of these changes."""
+    resources = sorted({c.resource for c in changes if isinstance(c.resource, Resource)}, key=str)
+
+    def seen() -> object:
+        configs = [
+            (str(r), row["key"], row["value"])
+            for r in resources
+            for row in cluster.configs.describe(**_what(r)).to_arrow().to_pylist()
+            if row["source"] == r.source
+        ]
+        return cluster.quotas.describe().to_arrow().to_pylist(), configs
+
+    return seen
+
+
+def _what(resource: Resource) -> dict[str, object]:
+    return {resource.type.lower(): kn.DEFAULT if resource.is_default_broker else resource.name}
+
+
+def back(cluster: kn.Cluster, changes: Iterable[Change]) -> None:
+    """Undo these changes."""
+    stage = cluster.stage()
+    stage.add([Edit("set" if c.old is not None else "delete", c.resource, c.key, c.old) for c in changes])
+    stage.plan().apply().raise_for_errors()
+
+
+@pytest.mark.broker
+@pytest.mark.slow
+def test_the_tool_reaches_the_same_state(kafka, cluster, tool, held):
+    """The lines that we handed to the other team left the cluster different from what the plan says."""
+    stage = cluster.stage()
+    wanted(stage, *held)
+    plan = stage.plan("shown as lines")
+    seen = state(cluster, plan.changes)
+    before = seen()
+    plan.apply().raise_for_errors()
+    applied = seen()
+    back(cluster, plan.changes)
+    eventually(seen, before)
+    calls = read_by_bash(Shown(plan.changes).to_kafka_configs(kafka.bootstrap))
+    assert {tuple(call): said for call in calls if (said := tool(call))} == {}
+    eventually(seen, applied)
+    back(cluster, plan.changes)
+
+
+@pytest.mark.broker
+@pytest.mark.slow
+def test_the_lines_run_as_they_are(kafka, cluster, held, tmp_path):
+    """The lines worked in the test, and not in my shell."""
+    stem, topic = held
+    name = f"{stem} 'Zoë' $(id)\n🦊"
+    stage = cluster.stage()
+    stage.set_quota(RATE, 77, user=name, client_id="<default>")
+    stage.set_config("segment.ms", 7200000, topic=topic)
+    plan = stage.plan()
+    run_by_bash(Shown(plan.changes, reason="x\ny").to_kafka_configs(kafka.bootstrap), tmp_path)
+    outcomes = cluster.verify(plan, verify_timeout=15).to_arrow().to_pylist()
+    assert [row["state"] for row in outcomes] == ["verified", "verified"]
