@@ -20,6 +20,7 @@ def add_to(group: Verbs) -> None:
 @click.command(cls=Verbs.command_class)
 @options.reading
 @options.planning
+@options.printing
 def plan(session: Session, reason: str | None, save: str | None, allow_unknown: tuple[str, ...]) -> Any:
     """What is staged means this, before and after, and the broker's word on each row (notebook)."""
     return session.plan(Wanted(reason=reason, save=save, allow_unknown=allow_unknown))
