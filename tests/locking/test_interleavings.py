@@ -25,7 +25,6 @@ def some(orders: Iterator[list[str]]) -> list[list[str]]:
 @pytest.fixture
 def in_order(monkeypatch) -> Callable[..., dict[str, object]]:
     """`in_order("abba", a=…, b=…)`: what each said, when their requests are made in this order."""
-    monkeypatch.setattr(lease_log, "_UNDECIDED", 0.0)
     monkeypatch.setattr(lease, "_USED_BY_RENEWAL", 1e9)
     turns = [Turns([])]
     for kind, name in STEPS:
@@ -34,7 +33,9 @@ def in_order(monkeypatch) -> Callable[..., dict[str, object]]:
 
     def run(order: list[str], **editors: Callable[[], object]) -> dict[str, object]:
         turns[0] = Turns(order)
-        said = turns[0].run(**editors)
+        with monkeypatch.context() as impatient:
+            impatient.setattr(lease_log, "_UNDECIDED", 0.0)  # what is undecided waits for its turn
+            said = turns[0].run(**editors)
         turns[0] = Turns([])
         return said
 
