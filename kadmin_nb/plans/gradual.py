@@ -1,14 +1,14 @@
 """Lowering in steps, so that no client known to be busy is muted for longer than a bound.
 
 A broker mutes for (used in the window) / limit - window, and each request that crosses the limit counts whole. Going
-from limit p to n, a client that fills its allowance is muted for at most (p/n - 1) x window + 2 x request / n seconds,
+from limit p to n, a client that fills its allowance is muted for at most (p/n - 1) x window + 3 x request / n seconds,
 and the next n is the lowest that keeps this within the bound.
 
 The next step waits until the broker has forgotten what was sent before the last: a client that was muted comes back
 with a burst, which stays in the window for as long as the window is, however short the stall was.
 
 No step helps against one request that is large beside the limit: with 1 MB batches at 100 kB/s a client is muted for
-10 to 19 s all the time (tried, Kafka 4.3.1). There half of the bound goes to the lowering.
+10 to 19 s all the time (tried, Kafka 4.3.1). There a third of the bound goes to the lowering.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .stalls import WINDOW, changed, stalls
 BOUND = 15.0
 """Seconds that a client may be muted."""
 
-SHARE = 0.9
+SHARE = 0.85
 """How much of the bound is used; the rest is margin."""
 
 SAMPLE = 1.0
@@ -37,6 +37,9 @@ SAMPLE = 1.0
 
 REQUEST = 1_000_000.0
 """Bytes of the largest request to reckon with: librdkafka's `batch.size`, and about a topic's `max.message.bytes`."""
+
+_REQUESTS = 3
+"""Requests above what a window allows that a broker may remember: before a step, at it, and by its rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,21 +60,29 @@ def schedule(
     bound: float = BOUND,
     *,
     windows: float = WINDOW,
+    request: float = REQUEST,
     cluster_id: str | None = None,
 ) -> list[Wave]:
-    """The waves of a plan, in their order, each in the steps that it needs. Arguments as of `stalls`.
+    """The waves of a plan, in their order, each in the steps that it needs. Arguments as of `stalls` and `steps`.
 
     Each wave is judged by the quotas as the waves before leave them. The last pause is 0.
     """
     found: list[Wave] = []
     for wave in waves:
         expected = stalls(wave, quotas, usage, windows=windows, cluster_id=cluster_id)
-        found += steps(wave, expected, bound, windows=windows)
+        found += steps(wave, expected, bound, windows=windows, request=request)
         quotas = changed(quotas, wave)
     return [*found[:-1], *(Wave(last.changes) for last in found[-1:])]
 
 
-def steps(changes: Sequence[Change], stalls: pa.Table, bound: float = BOUND, *, windows: float = WINDOW) -> list[Wave]:
+def steps(
+    changes: Sequence[Change],
+    stalls: pa.Table,
+    bound: float = BOUND,
+    *,
+    windows: float = WINDOW,
+    request: float = REQUEST,
+) -> list[Wave]:
     """The waves that carry out these changes: a row whose stall is within the bound whole in the first.
 
     Parameters
@@ -81,6 +92,10 @@ def steps(changes: Sequence[Change], stalls: pa.Table, bound: float = BOUND, *, 
         to what then binds, and is the last step.
     bound
         Seconds that a client may be muted by one answer.
+    windows
+        The brokers' quota window in seconds.
+    request
+        Bytes of the clients' largest requests; the smaller, the fewer steps.
 
     Raises
     ------
@@ -89,11 +104,10 @@ def steps(changes: Sequence[Change], stalls: pa.Table, bound: float = BOUND, *, 
     """
     if not bound >= SAMPLE:
         raise UsageError(f"a bound of {bound:g} s is too short", hint="A broker measures in steps of 1 s.")
-    budget, memory = SHARE * bound, windows + SAMPLE
-    worst = _worst(stalls)
-    paths = [_path(change, worst.get(change.row), budget, memory) for change in changes]
+    pace, worst = _Pace(SHARE * bound, windows + SAMPLE, _REQUESTS * request), _worst(stalls)
+    paths = [_path(change, worst.get(change.row), pace) for change in changes]
     waves = [tuple(c for c in wave if c) for wave in zip_longest(*paths)]
-    pause = max(budget, memory) + SAMPLE if worst else 0.0
+    pause = max(pace.budget, pace.memory) + SAMPLE if worst else 0.0
     return [Wave(wave, pause) for wave in waves]
 
 
@@ -111,21 +125,32 @@ def _worst(stalls: pa.Table) -> Mapping[int, tuple[float, float]]:
     return found
 
 
-def _path(change: Change, worst: tuple[float, float] | None, budget: float, memory: float) -> list[Change]:
-    """The steps of one row, itself the last."""
-    if worst is None:
-        return [change]
-    return [*(_step(change, value) for value in _values(*worst, budget, memory)), change]
+@dataclass(frozen=True, slots=True)
+class _Pace:
+    """Seconds that a step may mute, seconds that a broker remembers, bytes above the limit that it may remember."""
 
+    budget: float
+    memory: float
+    excess: float
 
-def _values(rate: float, limit: float, budget: float, memory: float) -> Iterator[float]:
-    """The limits between a rate and the limit wanted, whole numbers: each the lowest that mutes within the budget."""
-    value = rate
-    while value > limit:
-        fitting = (value * memory + 2 * REQUEST) / (budget + memory)
-        value = min(math.ceil(min(fitting, value / (1 + budget / 2 / memory))), value - 1)
-        if value > limit:
+    def below(self, limit: float) -> float:
+        """The lowest limit, a whole number, that may follow this one."""
+        fitting = (limit * self.memory + self.excess) / (self.budget + self.memory)
+        slowest = limit / (1 + self.budget / 3 / self.memory)
+        return min(math.ceil(min(fitting, slowest)), limit - 1)
+
+    def down(self, rate: float, limit: float) -> Iterator[float]:
+        """The limits between a rate and the limit wanted."""
+        value = self.below(rate)
+        while value > limit:
             yield value
+            value = self.below(value)
+
+
+def _path(change: Change, worst: tuple[float, float] | None, pace: _Pace) -> list[Change]:
+    """The steps of one row, itself the last."""
+    between = pace.down(*worst) if worst else ()
+    return [*(_step(change, value) for value in between), change]
 
 
 def _step(change: Change, value: float) -> Change:

@@ -142,8 +142,9 @@ def _one_step_stalls_as_foretold(cluster, quotas, producers, windows) -> None:
 
 def _the_steps_keep_the_bound(cluster, quotas, producer, windows, bound) -> None:
     plan, start = lowering(cluster, client_id="in-steps"), time.monotonic()
-    waves = gradual.schedule(order.waves(plan.changes), quotas, used("in-steps"), bound, windows=windows)
-    assert len(waves) > 3
+    seen, safe = used("in-steps"), order.waves(plan.changes)
+    waves = gradual.schedule(safe, quotas, seen, bound, windows=windows, request=BATCH)
+    assert len(waves) >= 3
     for wave in waves:
         at = time.monotonic()
         send(cluster, wave.changes)

@@ -148,9 +148,7 @@ def test_only_byte_rates_stall():
 
 def test_a_pandas_frame_with_its_own_types_is_usage_too():
     """My frame came from a CSV, and only the types were other ones."""
-    frame = (
-        usage(("alice", None or "", MB)).to_pandas().astype({"broker": "int64", "window_end": "datetime64[ns, UTC]"})
-    )
+    frame = usage(("alice", "", MB)).to_pandas().astype({"broker": "int64", "window_end": "datetime64[ns, UTC]"})
     frame["more"] = [object()]
     table = stalls([change(1, "user=alice", 5 * MB, MB / 2)], stored({"user=alice": 5 * MB}), frame)
     assert found(table, "client_id", "stall_s") == [("", 11.0)]
@@ -185,32 +183,39 @@ def test_a_tenfold_lowering_goes_down_in_steps():
     waves = waves_of(
         [change(1, "user=alice", 5 * MB, MB / 10)], stored({"user=alice": 5 * MB}), usage(("alice", "app", MB))
     )
-    assert values(waves, 1) == ["549020", "336794", "215549", "137952", "100000"]
-    assert [wave.pause for wave in waves] == [14.5] * 4 + [0.0]
+    assert values(waves, 1) == ["606061", "415060", "306506", "226343", "167146", "123431", "100000"]
+    assert [wave.pause for wave in waves] == [13.75] * 6 + [0.0]
     assert {(c.row, c.op, c.old) for wave in waves for c in wave.changes} == {(1, SET, "5000000")}
+
+
+def test_small_requests_need_fewer_steps():
+    """Our clients send 16 kB at a time, and it went down as if each sent a megabyte."""
+    plan, before = [change(1, "user=alice", 5 * MB, MB / 10)], stored({"user=alice": 5 * MB})
+    waves = gradual.schedule([plan], before, usage(("alice", "app", MB)), request=16_384)
+    assert values(waves, 1) == ["486835", "238028", "117394", "100000"]
 
 
 def test_what_stalls_nobody_goes_at_once():
     """The raise waited a minute for somebody else's lowering."""
     plan = [change(1, "user=bob", MB, 9 * MB), change(2, "user=alice", 5 * MB, MB / 10), change(3, "user=carol", 5, 1)]
     waves = waves_of(plan, stored({"user=bob": MB, "user=alice": 5 * MB, "user=carol": 5}), usage(("alice", "app", MB)))
-    assert [[c.row for c in wave.changes] for wave in waves] == [[1], [2, 3], [2], [2], [2], [2]]
-    assert [wave.pause for wave in waves] == [0.0, 14.5, 14.5, 14.5, 14.5, 0.0]
+    assert [[c.row for c in wave.changes] for wave in waves] == [[1], [2, 3], *[[2]] * 6]
+    assert [wave.pause for wave in waves] == [0.0, *[13.75] * 6, 0.0]
 
 
 def test_a_removal_is_lowered_to_what_is_below_it_first():
     """Removing the exception dropped the client to the default, and it stood still."""
     plan = [change(1, "user=alice", 5 * MB, None)]
     waves = waves_of(plan, stored({"user=alice": 5 * MB, "user=<default>": MB / 4}), usage(("alice", "app", MB)))
-    assert values(waves, 1) == ["549020", "336794", None]
-    assert [c.op for wave in waves for c in wave.changes] == [SET, SET, DELETE]
+    assert values(waves, 1) == ["606061", "415060", "306506", None]
+    assert [c.op for wave in waves for c in wave.changes] == [SET, SET, SET, DELETE]
 
 
 def test_a_wave_waits_until_the_one_before_is_forgotten():
     """Two short stalls in one minute made one long stall."""
     plan = [change(1, "user=alice", 4 * MB, None), change(2, "user=<default>", 3 * MB, 2 * MB)]
     waves = waves_of(plan, stored({"user=alice": 4 * MB, "user=<default>": 3 * MB}), usage(("alice", "app", 4 * MB)))
-    assert [(wave.changes[0].row, wave.pause) for wave in waves] == [(1, 14.5), (2, 0.0)]
+    assert [(wave.changes[0].row, wave.pause) for wave in waves] == [(1, 13.75), (2, 0.0)]
 
 
 PLANS = {
