@@ -7,6 +7,7 @@ from operator import itemgetter
 
 from ..admin.ports import Refusal
 from ..model.changes import FAILED, SKIPPED, UNCHANGED, UNKNOWN, UNVERIFIED, VERIFIED, Change, Outcome
+from .sending import is_of_the_whole
 from .verification import Sighting
 
 
@@ -78,7 +79,7 @@ def _state(row: int, facts: Facts, sighting: Sighting) -> str:
     if row in facts.unknown:
         return UNKNOWN
     if row in facts.refused and row not in facts.landed and not sighting.has_landed:
-        return FAILED
+        return FAILED if sighting.was_denied or is_of_the_whole(facts.refused[row].code) else UNVERIFIED
     return UNVERIFIED
 
 

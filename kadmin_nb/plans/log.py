@@ -67,6 +67,7 @@ class Story:
         done, failed = states.get(VERIFIED, []), states.get(FAILED, [])
         self.verified.update(done)
         self.unsettled.difference_update(done, failed)
+        self.unsettled.update(states.get(UNVERIFIED, []))
         self.in_doubt.difference_update(done, failed, states.get(UNVERIFIED, []))
 
 

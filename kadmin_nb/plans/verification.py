@@ -42,6 +42,11 @@ class Sighting:
         """Whether some broker agrees: what one holds, all will."""
         return bool(self.seen)
 
+    @property
+    def was_denied(self) -> bool:
+        """Whether some broker was asked and does not hold it."""
+        return bool(self.expected - self.seen - self.unreachable.keys())
+
     def awaits(self, broker: int) -> bool:
         """Whether this broker has yet to agree."""
         return broker in self.expected and broker not in self.seen
