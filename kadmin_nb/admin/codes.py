@@ -15,6 +15,8 @@ _OWN_WORDS = {
     "THROTTLING_QUOTA_EXCEEDED": "The throttling quota has been exceeded.",
 }
 _LONGEST_MESSAGE = 400
+UNNAMED = Refusal("REQUEST_TIMED_OUT", "the answer does not name it: it may have happened")
+"""What is known of a row that was asked for and not answered."""
 
 
 def name_of(code: int) -> str:

@@ -23,7 +23,7 @@ from ..frames import schemas
 from ..model.resources import OPERATIONS, RESOURCE_TYPES, SOURCES, VALUE_TYPES, Resource, unknown
 from . import codes
 from .ports import ConfigOperation, Refusal
-from .wire import Wire
+from .wire import Wire, understood
 
 RESOURCES_A_CALL = 300
 """Resources in one describe: with all keys and synonyms about 2 MB of answer."""
@@ -66,13 +66,14 @@ class WireConfigs:
         self, batch: Sequence[Resource], request: Callable[[], Any], node: int | None, deadline: float | None
     ) -> list[Row]:
         left = None if deadline is None else max(0.05, deadline - time.monotonic())
+        doing = f"describing configs of {_named(batch)}"
         try:
-            answer = self._wire.ask(request, node=node, doing=f"describing configs of {_named(batch)}", timeout=left)
+            answer = self._wire.ask(request, node=node, doing=doing, timeout=left)
+            return understood(lambda: _described(answer.results, len(batch)), doing)
         except KadminError as exc:
             if node is None:
                 raise
             return [_failed(r, Refusal(exc.code or "UNKNOWN_SERVER_ERROR", str(exc))) for r in batch]
-        return [row for result in answer.results for row in _described(result)]
 
     def alter(
         self, changes: Mapping[Resource, Sequence[ConfigOperation]], *, validate_only: bool = False
@@ -94,11 +95,12 @@ class WireConfigs:
         send = self._wire.ask if validate_only else self._wire.tell
         try:
             answer = send(request, node=node, doing=doing)
+            said = understood(lambda: _answers(answer), doing, may_have_happened=not validate_only)
         except TimedOut as exc:
             return dict.fromkeys(batch, Refusal("REQUEST_TIMED_OUT", str(exc)))
         except KadminError as exc:
             return dict.fromkeys(batch, Refusal(exc.code or "UNKNOWN_SERVER_ERROR", str(exc)))
-        return {_resource(r): codes.refusal(r.error_code, r.error_message) for r in answer.responses}
+        return {resource: said.get(resource, codes.UNNAMED) for resource in batch}
 
     def resources(self, kinds: Iterable[str]) -> list[Resource]:
         """The resources of these types that the cluster knows (KIP-1142, API 74).
@@ -163,7 +165,14 @@ def _describe_request(
     )
 
 
-def _described(result: Any) -> list[Row]:
+def _described(results: Sequence[Any], asked: int) -> list[Row]:
+    """A broker answers for every resource: one that it passes over must not look like one without settings."""
+    if len(results) != asked:
+        raise ValueError(f"{len(results)} answers to {asked} questions")
+    return [row for result in results for row in _of_resource(result)]
+
+
+def _of_resource(result: Any) -> list[Row]:
     resource = Resource(unknown(_TYPE_NAMES, result.resource_type), result.resource_name)
     if refused := codes.refusal(result.error_code, result.error_message):
         return [_failed(resource, refused)]
@@ -215,6 +224,10 @@ def _alter_request(changes: Mapping[Resource, Sequence[ConfigOperation]], valida
         ],
         validate_only=validate_only,
     )
+
+
+def _answers(answer: Any) -> dict[Resource, Refusal | None]:
+    return {_resource(r): codes.refusal(r.error_code, r.error_message) for r in answer.responses}
 
 
 def _resource(answer: Any) -> Resource:

@@ -16,7 +16,7 @@ from kafka.protocol.api_header import RequestHeader
 from ..model.entity import Entity
 from . import codes, quota_answers
 from .ports import Component, QuotaAlteration, Refusal
-from .wire import Wire
+from .wire import Wire, understood
 
 LARGEST_ALTER = 5_000
 """Records in one alter request; the controller takes 10,000 and refuses a larger batch whole."""
@@ -100,7 +100,8 @@ class WireQuotas:
         doing = "validating quotas" if validate_only else "altering quotas"
         send = self._wire.ask if validate_only else self._wire.tell
         answer = send(lambda: _alter_request(alterations, validate_only), doing=doing)
-        return {_entity(entry): codes.refusal(entry.error_code, entry.error_message) for entry in answer.entries}
+        said = understood(lambda: _answers(answer), doing, may_have_happened=not validate_only)
+        return {a.entity: said.get(a.entity, codes.UNNAMED) for a in alterations}
 
 
 def _request(components: Sequence[Component], strict: bool) -> _RawDescribe:
@@ -118,6 +119,10 @@ def _entry(alteration: QuotaAlteration) -> Any:
     parts = [kind.EntityData(entity_type=t, entity_name=n) for t, n in alteration.entity.wire()]
     ops = [kind.OpData(key=k, value=v or 0.0, remove=v is None) for k, v in alteration.values.items()]
     return kind(entity=parts, ops=ops)
+
+
+def _answers(answer: Any) -> dict[Entity, Refusal | None]:
+    return {_entity(entry): codes.refusal(entry.error_code, entry.error_message) for entry in answer.entries}
 
 
 def _entity(entry: Any) -> Entity:

@@ -11,16 +11,18 @@ import ssl
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import kafka.errors
+from kafka.net.connection import KafkaConnection
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_delay, wait_exponential
 
-from ..errors import ConnectionFailed, KadminError, TimedOut
+from ..errors import ConnectionFailed, KadminError, TimedOut, Unsupported
 from ..model.settings import Settings
 from . import codes, first_contact
+from .parser import AnswerParser
 
 LARGEST_ANSWER = 1 << 30
 """Bytes in one answer, above which the connection is closed; a million entities are about 120 MB."""
@@ -31,6 +33,7 @@ ALTER_TIMEOUT = 90.0
 logging.getLogger("kafka").addHandler(logging.NullHandler())
 
 
+T = TypeVar("T")
 PATIENCE = 3.0
 """Seconds until another broker is asked what is answered in milliseconds by one that is not frozen."""
 
@@ -43,18 +46,41 @@ class NoAnswerYet(Exception):
     """A broker takes long that any other could stand in for: its answer is no longer waited for."""
 
 
-class Wire:
-    """One bounded connection to a cluster, safe to use from several threads."""
+class _Connection(KafkaConnection):  # type: ignore[misc]
+    """The library's connection with our parser."""
 
-    def __init__(self, settings: Settings, timeout: float = 30.0) -> None:
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self.parser = AnswerParser(
+            client_id=self.config["client_id"], receive_message_max_bytes=self.config["receive_message_max_bytes"]
+        )
+
+
+class _Manager(KafkaConnectionManager):  # type: ignore[misc]
+    """The library's manager with our connections; it names its own class where nobody can tell it another."""
+
+    def get_connection(self, *args: Any, **options: Any) -> Any:
+        connection = super().get_connection(*args, **options)
+        connection.__class__ = _Connection
+        return connection
+
+
+class Wire:
+    """One bounded connection to a cluster, safe to use from several threads.
+
+    A reading request takes at most `timeout` seconds, an altering one `alter_timeout`, unless its caller says.
+    """
+
+    def __init__(self, settings: Settings, timeout: float = 30.0, alter_timeout: float = ALTER_TIMEOUT) -> None:
         self.timeout = timeout
+        self.alter_timeout = alter_timeout
         self.settings = settings
         started = time.monotonic()
         first_contact.meet(settings, timeout)
         self._is_closed = False
         self._answered: int | None = None
         self._net = NetworkSelector()
-        self._manager = KafkaConnectionManager(self._net, **_config(settings, timeout))
+        self._manager = _Manager(self._net, **_config(settings, timeout))
         self._net.start()
         self._thread = self._net._io_thread
         try:
@@ -121,16 +147,21 @@ class Wire:
             raise codes.translated(exc, doing) from None
 
     def tell(
-        self, request: Callable[[], Any], *, node: int | None = None, doing: str, timeout: float = ALTER_TIMEOUT
+        self, request: Callable[[], Any], *, node: int | None = None, doing: str, timeout: float | None = None
     ) -> Any:
         """The answer to an altering request; sent again only when it certainly never left.
+
+        Parameters
+        ----------
+        timeout
+            The bound in seconds, `alter_timeout` unless said.
 
         Raises
         ------
         TimedOut
             Whether it was carried out is unknown: time-out, or a connection that broke after sending.
         """
-        deadline = time.monotonic() + timeout
+        deadline = time.monotonic() + (timeout or self.alter_timeout)
         retrying = _patiently(self.timeout, lambda exc: isinstance(exc, NotSent), self._before_retry)
         whom = self._lively() if node is None else node
         try:
@@ -220,6 +251,25 @@ class Wire:
         if future.exception is not None:
             raise future.exception
         return future.value
+
+
+def understood(read: Callable[[], T], doing: str, *, may_have_happened: bool = False) -> T:
+    """What `read` makes of an answer.
+
+    Raises
+    ------
+    Unsupported
+        Nonsense, such as null where names must stand.
+    TimedOut
+        The same of an alter, of which nobody knows then what became.
+    """
+    try:
+        return read()
+    except (AttributeError, TypeError, ValueError):
+        pass
+    if may_have_happened:
+        raise TimedOut(f"an answer that cannot be read while {doing}: it may have happened", code="REQUEST_TIMED_OUT")
+    raise Unsupported(f"an answer that cannot be read, while {doing}", code="CORRUPT_MESSAGE")
 
 
 def _passes(exc: BaseException) -> bool:

@@ -103,7 +103,7 @@ class LocalKafka:
         return self.address(next(iter(self._run.ports[0])))
 
     def address(self, listener: str) -> str:
-        """`host:port` of every node's `PLAINTEXT`, `SSL`, `SASL_PLAINTEXT` or `SASL_SSL` listener."""
+        """`host:port` of every node's `PLAINTEXT`, `SSL`, `SASL_PLAINTEXT`, `SASL_SSL` or `PROXIED` listener."""
         return ",".join(f"127.0.0.1:{ports[listener]}" for ports in self._run.ports)
 
     @property
@@ -149,8 +149,9 @@ class LocalKafka:
 
 def start(
     nodes: int = 1, secure: bool = False, version: str | None = None, *, name: str | None = None,
-    users: Iterable[str] = (), tls: TlsFiles | None = None, extra: Mapping[str, str] | None = None,
-    plugins: Iterable[Path] = (), heap: str = "256m", timeout: float = 90.0, progress: Progress | None = None,
+    users: Iterable[str] = (), tls: TlsFiles | None = None, proxied: Sequence[int] = (),
+    extra: Mapping[str, str] | None = None, plugins: Iterable[Path] = (), heap: str = "256m", timeout: float = 90.0,
+    progress: Progress | None = None,
 ) -> LocalKafka:  # fmt: skip
     """A Kafka that dies with this Python process, however the process ends, or at `stop()`.
 
@@ -168,6 +169,9 @@ def start(
         PLAIN users that may log in and have no rights, with random passwords; `connect(user)` logs them in.
     tls
         PEM files of a further listener, `SSL` (`SASL_SSL` when secure); `address` gives its ports.
+    proxied
+        Ports of TCP proxies, one a node, for a further listener `PROXIED`: its clients are told to connect there, and
+        `address("PROXIED")` is where the proxies lead.
     extra
         Server properties that win over the recipe's.
     plugins
@@ -189,7 +193,7 @@ def start(
         As `find_java` and `find_jars`.
     """
     own = f"python-{os.getpid()}-{secrets.token_hex(3)}"
-    recipe = _recipe(nodes, secure, users, tls, extra)
+    recipe = _recipe(nodes, secure, users, tls, extra, proxied)
     order = _Order(name or own, False, recipe, heap, timeout, unique=not name, plugins=tuple(plugins))
     return _start(order, version, progress)
 
@@ -273,15 +277,18 @@ class _Order:
 
 
 def _recipe(
-    nodes: int, secure: bool, users: Iterable[str], tls: TlsFiles | None, extra: Mapping[str, str] | None
-) -> Recipe:
+    nodes: int, secure: bool, users: Iterable[str], tls: TlsFiles | None, extra: Mapping[str, str] | None,
+    proxied: Sequence[int] = (),
+) -> Recipe:  # fmt: skip
     users = list(users)
     if not 1 <= nodes <= 5:
         raise UsageError(f"a local Kafka has 1 to 5 nodes, not {nodes}")
     if users and not secure:
         raise UsageError("users need a secure local Kafka", hint="secure=True")
+    if proxied and len(proxied) != nodes:
+        raise UsageError(f"{nodes} nodes need as many proxies, not {len(proxied)}")
     passwords = {user: secrets.token_urlsafe(24) for user in (ADMIN, *users)} if secure else None
-    return Recipe(nodes=nodes, passwords=passwords, tls=tls, extra=extra)
+    return Recipe(nodes=nodes, passwords=passwords, tls=tls, proxied=tuple(proxied), extra=extra)
 
 
 def _start(order: _Order, version: str | None, progress: Progress | None) -> LocalKafka:

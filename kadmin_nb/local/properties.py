@@ -13,6 +13,7 @@ __all__ = ["Listener", "Recipe", "TlsFiles", "client_properties", "dump", "login
 
 ADMIN = "admin"
 CONTROLLER = "CONTROLLER"
+PROXIED = "PROXIED"
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 
@@ -43,12 +44,14 @@ class Recipe:
     """What a cluster should be like, before ports are chosen.
 
     `passwords` has one entry a PLAIN user, the admin among them, and is empty on a cluster without logins.
+    `proxied` has a port a node where a proxy stands, or is empty: a client of the listener PROXIED is told to go there.
     `extra` are server properties that win over the recipe's own.
     """
 
     nodes: int = 1
     passwords: Mapping[str, str] | None = None
     tls: TlsFiles | None = None
+    proxied: tuple[int, ...] = ()
     extra: Mapping[str, str] | None = None
 
     @property
@@ -61,7 +64,8 @@ class Recipe:
         sasl = "SASL_" if self.secure else ""
         plaintext = Listener(f"{sasl}PLAINTEXT", f"{sasl}PLAINTEXT")
         tls = Listener(f"{sasl}SSL", f"{sasl}SSL")
-        return (plaintext, *((tls,) if self.tls else ()), Listener(CONTROLLER, plaintext.protocol))
+        proxied, controller = (Listener(name, plaintext.protocol) for name in (PROXIED, CONTROLLER))
+        return (plaintext, *((tls,) if self.tls else ()), *((proxied,) if self.proxied else ()), controller)
 
 
 def server_properties(recipe: Recipe, node_id: int, ports: Sequence[Mapping[str, int]]) -> dict[str, str]:
@@ -74,6 +78,7 @@ def server_properties(recipe: Recipe, node_id: int, ports: Sequence[Mapping[str,
         **_internal_topics(recipe.nodes),
         **(_logins(recipe) if recipe.passwords else {}),
         **(_tls(recipe, recipe.tls) if recipe.tls else {}),
+        **(_proxied(recipe, node_id, ports[node_id - 1]) if recipe.proxied else {}),
         **(recipe.extra or {}),
     }
 
@@ -150,6 +155,13 @@ def _tls(recipe: Recipe, tls: TlsFiles) -> dict[str, str]:
         "keystore.key": tls.key.read_text(),
     }
     return {prefix + key: value for key, value in (keystore | client).items()}
+
+
+def _proxied(recipe: Recipe, node_id: int, own: Mapping[str, int]) -> dict[str, str]:
+    """Where clients are sent; without it Metadata names the broker itself, and the proxy sees one connection."""
+    told = {**own, PROXIED: recipe.proxied[node_id - 1]}
+    names = (li.name for li in recipe.listeners if li.name != CONTROLLER)
+    return {"advertised.listeners": ",".join(f"{name}://127.0.0.1:{told[name]}" for name in names)}
 
 
 def client_properties(bootstrap: str, credentials: Mapping[str, str] | None = None) -> dict[str, str]:

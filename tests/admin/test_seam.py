@@ -7,6 +7,7 @@ import inspect
 import re
 from importlib.metadata import requires, version
 from pathlib import Path
+from types import SimpleNamespace
 
 import kafka.errors
 import pytest
@@ -56,9 +57,10 @@ MEMBERS = {
         ["bootstrap_async", "get_connection", "least_loaded_node", "wait_for", "call_soon", "close"],
     ),
     "a connection says when it is ready, and sends": (KafkaConnection, ["init_future", "send_request", "pause"]),
-    "answers are decoded by the class that the header names": (
+    "our parser takes the place of the library's when a connection is made": (KafkaConnection, ["connection_made"]),
+    "the parser hands over bytes, and knows the largest answer": (
         KafkaProtocol,
-        ["receive_bytes", "_process_response"],
+        ["receive_bytes", "_validate_frame_size"],
     ),
     "the header names that class": (RequestHeader, ["get_response_class"]),
     "the answer's header is read apart from its body": (DescribeClientQuotasResponse, ["parse_header", "decode"]),
@@ -81,6 +83,25 @@ def test_what_is_set_on_instances_is_there():
             assert callable(getattr(manager.cluster, name))
         connection = KafkaConnection(net)
         assert (connection.paused, connection.connected) == (set(), False)
+    finally:
+        manager.close()
+        net.close()
+
+
+def test_a_connection_reads_with_our_parser():
+    """With the library's own, a garbled answer is waited for until the time-out, and a length takes its memory."""
+    from kadmin_nb.admin.parser import AnswerParser
+    from kadmin_nb.admin.wire import _Connection, _Manager
+
+    net = NetworkSelector()
+    manager = _Manager(net, bootstrap_servers="localhost:1")
+    try:
+        connection = manager.get_connection("bootstrap-0")
+        assert type(connection) is _Connection
+        connection.connection_made(SimpleNamespace(get_protocol=lambda: connection, resume_reading=lambda: None))
+        assert type(connection.parser) is AnswerParser
+        assert not connection.parser.in_flight_requests
+        connection.transport = None
     finally:
         manager.close()
         net.close()

@@ -1,0 +1,43 @@
+"""A Kafka behind a proxy that spoils what a test names, and connections through it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import pytest
+from proxy import Proxy
+from sides import ALTER_TIMEOUT
+
+import kadmin_nb as kn
+from kadmin_nb.admin.kafka import WireKafka
+from kadmin_nb.model.settings import Settings
+
+
+@pytest.fixture(scope="session")
+def between() -> Iterator[Proxy]:
+    """The session's proxy and, behind it, a Kafka of its own."""
+    proxy = Proxy()
+    try:
+        with kn.local.start(proxied=proxy.ports) as kafka:
+            proxy.lead_to(kafka)
+            yield proxy
+    finally:
+        proxy.close()
+
+
+@pytest.fixture
+def proxy(between: Proxy) -> Iterator[Proxy]:
+    """Nothing goes wrong yet, and nothing is counted."""
+    between.forget()
+    yield between
+    between.forget()
+
+
+@pytest.fixture
+def reached(proxy: Proxy) -> Iterator[WireKafka]:
+    """A connection through the proxy, impatient with alters."""
+    with contextlib.closing(WireKafka(Settings(proxy.bootstrap), timeout=4.0)) as kafka:
+        kafka.wire.alter_timeout = ALTER_TIMEOUT
+        proxy.forget()
+        yield kafka
