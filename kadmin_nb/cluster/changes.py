@@ -25,16 +25,16 @@ LIFETIME = timedelta(days=7)
 """How long a plan may be applied unless it says otherwise."""
 
 
+def journals() -> Journals:
+    """The journals of this machine: `$KADMIN_STATE/journal`."""
+    return Journals(state_dir() / "journal")
+
+
 class Changes:
     """The changing half of a `Cluster`."""
 
     def __init__(self, kafka: WireKafka) -> None:
         self._kafka = kafka
-
-    @property
-    def journals(self) -> Journals:
-        """The journals of this machine."""
-        return Journals(state_dir() / "journal")
 
     def stage(self) -> Stage:
         """A new, empty stage."""
@@ -43,7 +43,7 @@ class Changes:
     def apply(self, plan: Plan, **options: Any) -> Outcomes:
         """Carry out a plan; see `Cluster.apply`."""
         executor.refuse_other_cluster(self._kafka, plan)
-        with self.journals.open(plan) as journal:
+        with journals().open(plan) as journal:
             return self._carry_out(plan, journal, **options)
 
     def resume(self, plan: Plan | str, **options: Any) -> Outcomes:
@@ -65,10 +65,10 @@ class Changes:
 
     def log(self, plan: Plan | str | None) -> Answer:
         """PLANS of this cluster, or the JOURNAL of one plan."""
-        return Answer(self.journals.to_arrow(self._kafka.id) if plan is None else self._begun(plan).to_arrow())
+        return Answer(journals().to_arrow(self._kafka.id) if plan is None else self._begun(plan).to_arrow())
 
     def _begun(self, plan: Plan | str) -> Kept:
-        kept = self.journals.find(plan) if isinstance(plan, str) else self.journals.of(plan)
+        kept = journals().find(plan) if isinstance(plan, str) else journals().of(plan)
         if kept is None:
             raise NotFound(
                 f"plan {plan.id[:12]} was never applied from here: it has no journal",  # type: ignore[union-attr]

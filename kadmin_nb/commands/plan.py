@@ -10,57 +10,97 @@ import click
 
 from ..errors import Invalid, NotFound, UsageError
 from . import lines, options
+from .applying import How, applying
 from .corners import Verbs
 from .session import Session, Wanted
 
 if TYPE_CHECKING:
+    from ..plans.journals import Kept
     from ..plans.plan import Plan
+
+_HEX = frozenset("0123456789abcdef")
 
 
 @click.group(cls=Verbs, invoke_without_command=True)
 @options.changing
 @click.option("--file", "-f", metavar="FILE", help="Lines as a %%kquota cell holds them; - reads standard input.")
 def plan(session: Session, file: str | None, wanted: Wanted) -> Any:
-    """Plans that exist: made of the many lines of -f FILE, or saved before.
+    """Plans that exist: made of the many lines of -f FILE, saved before, or begun from here.
 
     \b
     {here} -f changes.txt --save p.json
     {here} show p.json
     {here} apply p.json
+    {here} log 3f9a27
+    {here} rollback 3f9a27 --apply
     """
     if (verb := click.get_current_context().invoked_subcommand) is not None:
         return _refuse_options_of_another_verb(verb, file, wanted)
     if file is None:
-        raise UsageError("plan what?", hint="plan -f FILE, or plan show|apply|verify PLAN.json")
+        raise UsageError("plan what?", hint="plan -f FILE, or plan show|apply|verify|resume|rollback|log PLAN")
     edits = lines.edits(_text(file), session.lookup, allow_unknown=wanted.allow_unknown)
     stage = session.cluster.stage()
     stage.add(edits)
     return session.carry(stage.plan(wanted.reason, allow_unknown=wanted.allow_unknown), wanted)
 
 
-@plan.command()
-@options.reading
-@click.argument("file")
-def show(session: Session, file: str) -> Any:
-    """Show a saved plan; no cluster is asked."""
-    return _load(file)
+_which = click.argument("which", metavar="PLAN")
+"""A saved plan's file, or the (beginning of the) id of one that was begun from here."""
 
 
 @plan.command()
 @options.reading
-@click.argument("file")
-def apply(session: Session, file: str) -> Any:
-    """Apply a saved plan to its cluster and read every change back."""
-    return session.carry(_load(file), Wanted(apply=True))
+@options.printing
+@_which
+def show(session: Session, which: str) -> Any:
+    """Show a plan, from its file or by its id; no cluster is asked."""
+    return _found(which)
 
 
 @plan.command()
 @options.reading
-@click.argument("file")
+@applying
+@_which
+def apply(session: Session, which: str, how: How) -> Any:
+    """Apply a plan to its cluster and read every change back from every broker."""
+    return session.carry(_found(which), Wanted(apply=True), how)
+
+
+@plan.command()
+@options.reading
+@applying
+@_which
+def resume(session: Session, which: str, how: How) -> Any:
+    """Carry on a plan that was begun from here: what is there is verified, what is not is sent."""
+    return session.cluster.resume(_found(which), **how.options, progress=session.progress)
+
+
+@plan.command()
+@options.changing
+@_which
+def rollback(session: Session, which: str, wanted: Wanted) -> Any:
+    """The plan that takes back what was verified as done by another; --apply goes on."""
+    return session.carry(session.cluster.rollback(_found(which)), wanted)
+
+
+@plan.command()
+@options.reading
+@click.argument("which", metavar="[PLAN]", required=False)
+def log(session: Session, which: str | None) -> Any:
+    """The journal of a plan, each line proven; without one, the plans that were begun from here."""
+    from ..cluster.changes import journals
+    from ..frames.answer import Answer
+
+    return Answer(journals().to_arrow() if which is None else _journal(which).to_arrow())
+
+
+@plan.command()
+@options.reading
+@_which
 @click.option("--wait", default=0.0, metavar="SECONDS", help="How long brokers may take to show it.")
-def verify(session: Session, file: str, wait: float) -> Any:
-    """Ask every broker whether it holds what a saved plan wanted; nothing is sent."""
-    return session.cluster.verify(_load(file), verify_timeout=wait)
+def verify(session: Session, which: str, wait: float) -> Any:
+    """Ask every broker whether it holds what a plan wanted; nothing is sent."""
+    return session.cluster.verify(_found(which), verify_timeout=wait)
 
 
 def _refuse_options_of_another_verb(verb: str, file: str | None, wanted: Wanted) -> None:
@@ -68,10 +108,23 @@ def _refuse_options_of_another_verb(verb: str, file: str | None, wanted: Wanted)
         raise UsageError(f"these options belong to plan -f FILE, not to plan {verb}")
 
 
-def _load(file: str) -> Plan:
+def _found(which: str) -> Plan:
+    """The plan of this file, or of this id."""
     from ..plans.plan import Plan
 
-    return Plan.load(file)
+    return _journal(which).plan if _is_id(which) else Plan.load(which)
+
+
+def _journal(which: str) -> Kept:
+    from ..cluster.changes import journals
+    from ..plans.plan import Plan
+
+    return journals().find(which if _is_id(which) else Plan.load(which).id)
+
+
+def _is_id(which: str) -> bool:
+    """A file of that name comes first."""
+    return set(which) <= _HEX and not Path(which).exists()
 
 
 def _text(file: str) -> str:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ..plans.outcomes import Outcomes
     from ..plans.plan import Plan
     from ..plans.stage import Stage
+    from .applying import How
 
 Note = Callable[[str], None]
 
@@ -114,17 +115,20 @@ class Session:
         stage.add(edits)
         return self.carry(stage.plan(wanted.reason, allow_unknown=wanted.allow_unknown), wanted)
 
-    def carry(self, plan: Plan, wanted: Wanted) -> Plan | Outcomes:
+    def carry(self, plan: Plan, wanted: Wanted, how: How | None = None) -> Plan | Outcomes:
         """Save a plan, apply it, or just show it."""
         if wanted.save:
             _save(plan, wanted.save)
-        return self.cluster.apply(plan, progress=self.progress) if wanted.apply else plan
+        return self._applied(plan, how) if wanted.apply else plan
+
+    def _applied(self, plan: Plan, how: How | None) -> Outcomes:
+        return self.cluster.apply(plan, **(how.options if how else {}), progress=self.progress)
 
     def plan(self, wanted: Wanted) -> Plan:
         """Plan what the tray holds."""
         raise UsageError("the terminal keeps no tray", hint="kadmin-nb plan -f FILE plans many lines.")
 
-    def apply(self, plan_id: str | None) -> Outcomes:
+    def apply(self, plan_id: str | None, how: How | None = None) -> Outcomes:
         """Apply the plan last shown."""
         raise UsageError("the terminal keeps no tray", hint="kadmin-nb plan apply FILE applies a saved plan.")
 
@@ -166,7 +170,7 @@ class Visit(Session):
     def plan(self, wanted: Wanted) -> Plan:
         raise self._elsewhere()
 
-    def apply(self, plan_id: str | None) -> Outcomes:
+    def apply(self, plan_id: str | None, how: How | None = None) -> Outcomes:
         raise self._elsewhere()
 
     def discard(self) -> Stage:
@@ -270,10 +274,10 @@ class NotebookSession(Session):
         self.shown = plan, version
         return plan
 
-    def apply(self, plan_id: str | None) -> Outcomes:
+    def apply(self, plan_id: str | None, how: How | None = None) -> Outcomes:
         """Apply the plan last shown. The tray is emptied when all of it is verified, and kept for a second try."""
         plan = self._shown(plan_id)
-        outcomes = self.cluster.apply(plan, progress=self.progress)
+        outcomes = self._applied(plan, how)
         self.shown = None
         if outcomes.ok:
             self.discard()

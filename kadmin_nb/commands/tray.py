@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from . import options
+from .applying import How, applying
 from .corners import Verbs
 from .session import Session, Wanted
 
@@ -28,10 +29,11 @@ def plan(session: Session, reason: str | None, save: str | None, allow_unknown: 
 
 @click.command(cls=Verbs.command_class)
 @options.reading
+@applying
 @click.argument("plan_id", required=False)
-def apply(session: Session, plan_id: str | None) -> Any:
+def apply(session: Session, plan_id: str | None, how: How) -> Any:
     """Apply the plan last shown, if nothing was staged since (notebook)."""
-    return session.apply(plan_id)
+    return session.apply(plan_id, how)
 
 
 @click.command(cls=Verbs.command_class)

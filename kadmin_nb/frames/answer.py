@@ -97,7 +97,9 @@ class Answer:
         return kind_of(code)(f"{code} for {self._whose(row)}: {words}", code=code)
 
     def _whose(self, row: dict[str, Any]) -> str:
-        return f"{row['resource_type']} {row['resource_name']}" if "resource_type" in row else str(row.get("resource"))
+        if "resource_type" in row:
+            return f"{row['resource_type']} {row['resource_name']}"
+        return str(row.get("resource", row.get("plan_id")))
 
     def __repr__(self) -> str:
         from .render import text

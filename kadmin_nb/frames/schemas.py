@@ -170,16 +170,18 @@ JOURNAL = _schema(
 
 PLANS = _schema(
     ("plan_id", TEXT, False),
-    ("cluster_id", TEXT, False),
-    ("created", TEXT, False),
-    ("author", TEXT, False),
-    ("changes", WHOLE, False),
-    ("runs", WHOLE, False),
-    ("verified", WHOLE, False),
-    ("in_doubt", WHOLE, False),
+    ("cluster_id", TEXT, True),
+    ("created", TEXT, True),
+    ("author", TEXT, True),
+    ("changes", WHOLE, True),
+    ("runs", WHOLE, True),
+    ("verified", WHOLE, True),
+    ("in_doubt", WHOLE, True),
     ("reason", TEXT, True),
+    ("error", TEXT, True),
+    ("message", TEXT, True),
 )
-"""The plans that have a journal here. `verified` and `in_doubt` count rows."""
+"""The plans that have a journal here; a broken one has an error. `verified` and `in_doubt` count rows."""
 
 TREE = _schema(
     ("entity", TEXT, False),

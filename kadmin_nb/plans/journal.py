@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from ..errors import Invalid, NotFound
 from . import canonical
-from .records import END, Lines, opened, stored_at
+from .records import END, TORN_END, Lines, opened, stored_at
 
 START = "0" * 64
 TORN = "torn"
@@ -68,7 +68,7 @@ class Journal:
             chain = _chain(lines.texts(), place)
             journal = cls(lines, chain)
             if chain.torn:
-                journal.write(TORN, lines=chain.torn)
+                journal._append(canonical.text({"kind": TORN, "lines": chain.torn}), after_torn=True)
         except BaseException:
             lines.close()
             raise
@@ -80,8 +80,11 @@ class Journal:
 
     def write_text(self, text: str) -> None:
         """Append a record that is canonical JSON already."""
+        self._append(text)
+
+    def _append(self, text: str, *, after_torn: bool = False) -> None:
         head = canonical.digest(self.head, text)
-        self._lines.append(f"{_HEAD}{head}{_MIDDLE}{text}{_TAIL}")
+        self._lines.append(f"{_HEAD}{head}{_MIDDLE}{text}{_TAIL}", after_torn=after_torn)
         self.head = head
 
     def close(self) -> None:
@@ -122,7 +125,7 @@ def _chain(texts: list[str], place: Path) -> Chain:
             raise _edited(chain.torn[0], place)
         chain.records.append(record)
         chain.head, chain.torn = text[len(_HEAD) : len(_HEAD) + len(START)], []
-    if chain.torn and texts[-1].endswith(END):
+    if chain.torn and texts[-1].endswith(END) and not texts[-1].endswith(TORN_END):
         raise _edited(chain.torn[0], place)
     return chain
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import pyarrow as pa
 
@@ -91,18 +90,16 @@ class Journals:
         return self._kept(found[0])
 
     def to_arrow(self, cluster_id: str | None = None) -> pa.Table:
-        """PLANS, the oldest first; a journal that is broken is left to `find`, which says where."""
-        rows = [_summary(kept) for kept in self._readable() if cluster_id in (None, kept.plan.cluster_id)]
-        return schemas.table(schemas.PLANS, sorted(rows, key=lambda row: str(row["created"])))
+        """PLANS, the oldest first, of this cluster or of all; a broken journal is a row with the error."""
+        places = [place for place in self._places() if cluster_id in (None, unquote(place.parent.name))]
+        return schemas.table(schemas.PLANS, sorted(map(self._summary, places), key=lambda row: str(row["created"])))
 
-    def _readable(self) -> Iterator[Kept]:
-        for place in self._places():
-            try:
-                kept = self._kept(place)
-                kept.plan  # noqa: B018  # raises when there is none
-            except KadminError:
-                continue
-            yield kept
+    def _summary(self, place: Path) -> dict[str, object]:
+        try:
+            return _summary(self._kept(place))
+        except KadminError as exc:
+            broken = {"error": exc.code or "JOURNAL", "message": str(exc), "created": None}
+            return {"plan_id": place.name.removesuffix(_SUFFIX), "cluster_id": unquote(place.parent.name), **broken}
 
     def _kept(self, place: Path) -> Kept:
         return Kept(place, journal.read(place))

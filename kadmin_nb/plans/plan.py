@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ..errors import Invalid, NotFound, UsageError
+from ..errors import Invalid, NotFound, UsageError, printable
 from ..frames import schemas
 from ..frames.stamps import stamped
 from ..model.changes import CONFIG, QUOTA, Change
@@ -156,7 +156,12 @@ class Plan:
 
     def _title(self) -> str:
         reason = f" because {self.reason}" if self.reason else ""
-        return f"plan {self.id[:12]} for cluster {self.cluster_id}, {len(self)} change{'s' * (len(self) != 1)}{reason}"
+        count = f"{len(self)} change{'s' * (len(self) != 1)}"
+        made = f"made by {self.author or 'nobody known'}, {self.created[:19]}Z"
+        until = f", to be applied until {self.expires[:19]}Z" if self.expires else ""
+        notes = [f"{note.get('kind')} by {note.get('author')}: {note.get('text')}" for note in self.notes]
+        lines = [f"plan {self.id[:12]} for cluster {self.cluster_id}, {count}{reason}", made + until, *notes]
+        return "\n".join(map(printable, lines))
 
 
 def columns_of(changes: Sequence[Change]) -> dict[str, list[Any]]:

@@ -16,6 +16,8 @@ from typing import Protocol
 from ..errors import PlanRefused
 
 END = "\n"
+TORN_END = "#\n"
+"""What ends a torn line, when the next one is written: no whole line ends so."""
 
 
 class Lines(Protocol):
@@ -27,8 +29,8 @@ class Lines(Protocol):
         """The lines, with their ends."""
         ...
 
-    def append(self, text: str) -> None:
-        """Add a line; it is on the disk when this returns."""
+    def append(self, text: str, *, after_torn: bool = False) -> None:
+        """Add a line, perhaps after a torn one; it is on the disk when this returns."""
         ...
 
     def close(self) -> None: ...
@@ -82,13 +84,17 @@ class AppendedFile:
     def texts(self) -> list[str]:
         return _of_file(self.place)
 
-    def append(self, text: str) -> None:
-        """A torn line before it is ended first, in the same write."""
+    def append(self, text: str, *, after_torn: bool = False) -> None:
+        """What the line before it lacks is written with it."""
         size = os.fstat(self._file).st_size
-        is_torn = size > 0 and os.pread(self._file, 1, size - 1) != END.encode()
-        _write(self._file, f"{END if is_torn else ''}{text}{END}")
+        lacks_end = size > 0 and os.pread(self._file, 1, size - 1) != END.encode()
+        end = (TORN_END if after_torn else END) if lacks_end else ""
+        _write(self._file, f"{end}{text}{END}")
 
     def close(self) -> None:
+        """A file in which nothing was written is taken away again."""
+        if not os.fstat(self._file).st_size:
+            self.place.unlink(missing_ok=True)
         os.close(self._file)
 
 
@@ -109,7 +115,7 @@ class FolderOfRecords:
     def texts(self) -> list[str]:
         return _of_folder(self.place)
 
-    def append(self, text: str) -> None:
+    def append(self, text: str, *, after_torn: bool = False) -> None:
         self._count += 1
         file = os.open(self.place / f"{self._count:06}.json", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:

@@ -10,7 +10,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class, no_var_expand
 from traitlets import Enum
 
-from kadmin_nb.errors import PartlyFailed
+from kadmin_nb.errors import Interrupted, PartlyFailed
 from kadmin_nb.frames import FORMS
 
 from .completion import Completion
@@ -83,7 +83,7 @@ class KAdmin(Magics):
     @no_var_expand
     @line_magic
     def kplan(self, line: str) -> Any:
-        """Saved plans: `%kplan show p.json`, `%kplan apply p.json`, `%kplan verify p.json`, `%kplan -f FILE`."""
+        """Plans, by file or id: `%kplan show p.json`, and `apply`, `verify`, `resume`, `rollback`, `log`; `-f FILE`."""
         return self._run("kplan", line, None)
 
     @no_var_expand
@@ -115,7 +115,7 @@ class KAdmin(Magics):
             self.session.cell = cell
             try:
                 return self._handed(run(words, self.session, door), name)
-            except PartlyFailed as exc:
+            except (PartlyFailed, Interrupted) as exc:
                 _show(exc)
                 raise
 
@@ -144,7 +144,7 @@ class KAdmin(Magics):
             self.session.close()
 
 
-def _show(failed: PartlyFailed) -> None:
+def _show(failed: PartlyFailed | Interrupted) -> None:
     """The rows, before the error that counts them."""
     from IPython.display import display
 

@@ -1,0 +1,151 @@
+"""A journal says what was meant and what came of it; whoever edits it is found out, whatever dies while writing."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import kadmin_nb as kn
+from kadmin_nb.plans import journal
+from kadmin_nb.plans.journal import Journal
+from kadmin_nb.plans.records import folder_of
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    return tmp_path / "cluster" / "plan.jsonl"
+
+
+def written(place: Path) -> bytes:
+    with Journal.open(place) as book:
+        book.write("intent", rows="1-3")
+        book.write("outcome", refused={"2": "INVALID_CONFIG: naïve \ud800 \n"})
+        book.write("end", states={"verified": "1,3"})
+    return place.read_bytes()
+
+
+def kinds(place: Path) -> list[str]:
+    return [record.kind for record in journal.read(place).records]
+
+
+def test_what_was_written_is_read(place):
+    """The journal said less than had been done."""
+    written(place)
+    records = journal.read(place).records
+    assert [(r.line, r.kind) for r in records] == [(1, "intent"), (2, "outcome"), (3, "end")]
+    assert records[1].says == {"refused": {"2": "INVALID_CONFIG: naïve \ud800 \n"}}
+
+
+def test_any_edited_byte_names_its_line(place):
+    """Somebody had changed a row of the journal, and nobody noticed."""
+    good = written(place)
+    lines = good.split(b"\n")
+    for at in range(len(good) - 1):  # the last line end alone may be missing: its writer died
+        place.write_bytes(good[:at] + bytes([good[at] ^ 1]) + good[at + 1 :])
+        line = good[:at].count(b"\n") + 1
+        with pytest.raises(kn.Invalid, match=rf"line {line} of the journal .* was edited"):
+            journal.read(place)
+        with pytest.raises(kn.Invalid, match=rf"line {line} "):
+            Journal.open(place)
+    for gone in range(2):
+        place.write_bytes(b"\n".join([*lines[:gone], *lines[gone + 1 :]]))
+        with pytest.raises(kn.Invalid, match=rf"line {gone + 1} "):
+            journal.read(place)
+
+
+def test_lines_cut_off_the_end_are_seen_against_the_head_that_was_kept(place):
+    """The last line was gone, and the rest of the chain was whole."""
+    good = written(place)
+    head = journal.read(place).head
+    place.write_bytes(b"\n".join(good.split(b"\n")[:2]) + b"\n")
+    assert journal.read(place).head != head
+
+
+def test_a_torn_last_line_is_passed_over_and_told_of(place):
+    """The machine lost power while the journal was written, and the plan could not be resumed."""
+    good = written(place)
+    for end in range(len(good)):
+        place.write_bytes(good[:end])
+        whole = good[: end + 1].count(b"\n") if good[end : end + 1] == b"\n" else good[:end].count(b"\n")
+        assert len(journal.read(place).records) == whole
+        with Journal.open(place) as book:
+            assert len(book.before) == whole
+            book.write("run", run=2)
+        torn = ["torn"] if good[:end].rpartition(b"\n")[2] and whole == good[:end].count(b"\n") else []
+        assert kinds(place)[whole:] == [*torn, "run"]
+
+
+def test_a_line_torn_while_a_torn_line_was_told_of(place):
+    """It died twice at the same place."""
+    good = written(place)
+    place.write_bytes(good + b'{"hash":"12')
+    with Journal.open(place):
+        pass
+    told = place.read_bytes()
+    for end in range(len(good) + 11, len(told)):
+        place.write_bytes(told[:end])
+        with Journal.open(place) as book:
+            book.write("run", run=2)
+        assert [kind for kind in kinds(place) if kind != "torn"] == ["intent", "outcome", "end", "run"]
+
+
+def test_where_nothing_can_be_appended_each_record_is_a_file(place, monkeypatch):
+    """On a Databricks volume: [Errno 95] Operation not supported."""
+    real = os.open
+
+    def like_a_volume(path, flags, *more):
+        if flags & os.O_APPEND and os.path.exists(path):
+            raise OSError(errno.EOPNOTSUPP, "Operation not supported", path)
+        return real(path, flags, *more)
+
+    monkeypatch.setattr(os, "open", like_a_volume)
+    for kind in ("intent", "outcome"):
+        with Journal.open(place) as book:
+            book.write(kind, rows="1")
+    files = sorted(file.name for file in folder_of(place).glob("*.json"))
+    assert files == ["000001.json", "000002.json"]
+    assert kinds(place) == ["intent", "outcome"]
+    (folder_of(place) / "000001.json").write_text("{}\n")
+    with pytest.raises(kn.Invalid, match="line 1 "):
+        journal.read(place)
+
+
+def test_a_second_process_is_refused_while_the_first_writes(place):
+    """Two jobs resumed the same plan at the same time."""
+    program = (
+        f"from kadmin_nb.plans.journal import Journal; from pathlib import Path; Journal.open(Path({str(place)!r}))"
+    )
+    with Journal.open(place) as book:
+        book.write("run", run=1)
+        ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert "PlanRefused: another process is carrying out this plan" in ended.stderr
+    with Journal.open(place):
+        pass
+
+
+def test_a_journal_in_which_nothing_was_written_is_not_left_behind(place):
+    """A plan that was refused had a journal, empty, and `plan log` could not read it."""
+    with Journal.open(place):
+        pass
+    assert not place.exists()
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path):
+    """OSError: [Errno 20], and a stack trace."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(kn.PlanRefused, match=r"the journal .*plan\.jsonl cannot be written") as refused:
+        Journal.open(tmp_path / "file" / "plan.jsonl")
+    assert refused.value.code == "JOURNAL"
+    assert "KADMIN_STATE" in refused.value.hint
+
+
+def test_only_its_owner_may_read_it(place):
+    """Everybody on the machine could read what we change."""
+    written(place)
+    assert place.stat().st_mode & 0o077 == 0
