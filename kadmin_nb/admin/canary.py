@@ -32,13 +32,15 @@ TIMEOUT = 10.0
 _POLL = 0.02
 _LARGEST, _SMALLEST, _RECORDS = 16_000, 100, 100
 """Bytes of the largest and the smallest record, and how many there are between these sizes."""
+REQUEST = 100_000
+"""Bytes of the largest request or answer."""
 _SENDING = 0.6
 """The share of the time in which everything is sent; the rest is for the answers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """What one broker did to the client: `bytes` of records went through until it was first muted, or all in all.
+    """What one broker did to the client: `bytes` of records went through, those that it was first muted for included.
 
     `throttle_ms` is the longest mute that the broker answered, 0 when there was none. A null `partition`: the broker
     leads none of the topic's, and was not tried.
@@ -71,8 +73,7 @@ class _Watch:
 
     def went_through(self, partition: int, size: int) -> None:
         broker = next(b for b, p in self.leaders.items() if p == partition)
-        if broker not in self.muted:
-            self.passed[broker] = self.passed.get(broker, 0) + size
+        self.passed[broker] = self.passed.get(broker, 0) + size
         if self.passed.get(broker, 0) >= self.enough:
             self._end(broker)
 
@@ -170,7 +171,7 @@ def _refused(error: KafkaError, doing: str, topic: str) -> KadminError:
 def _produce(config: dict[str, Any], watch: _Watch, topic: str, seconds: float) -> None:
     """Send evenly, and to nobody who has muted us."""
     timeout = {"message.timeout.ms": int((seconds + TIMEOUT) * 1000)}
-    producer = Producer(config | {"acks": "1", "linger.ms": 5, "batch.size": 100_000} | timeout)
+    producer = Producer(config | {"acks": "1", "linger.ms": 5, "batch.size": REQUEST} | timeout)
     record = bytes(min(_LARGEST, max(_SMALLEST, watch.enough // _RECORDS)))
     sent = dict.fromkeys(watch.leaders, 0)
     try:
@@ -188,7 +189,7 @@ def _produce(config: dict[str, Any], watch: _Watch, topic: str, seconds: float) 
 
 def _fetch(config: dict[str, Any], watch: _Watch, topic: str, seconds: float) -> None:
     """Read from the beginning, and again from there at the end, as long as there is something to read."""
-    small = {"max.partition.fetch.bytes": 100_000, "queued.max.messages.kbytes": 1_000, "fetch.wait.max.ms": 50}
+    small = {"max.partition.fetch.bytes": REQUEST, "queued.max.messages.kbytes": 1_000, "fetch.wait.max.ms": 50}
     own = {"group.id": "kadmin-nb-canary", "enable.auto.commit": False, "enable.partition.eof": True}
     consumer = Consumer(config | small | own)
     try:

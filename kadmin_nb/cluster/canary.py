@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..admin.canary import Sighting, canary
+from ..admin.canary import REQUEST, Sighting, canary
 from ..admin.kafka import WireKafka
 from ..errors import KadminError, PartlyFailed, Unsupported, UsageError, printable
 from ..frames import schemas
@@ -39,7 +39,7 @@ The broker averages over 10 to 12 s (its default window, 11 x 1 s).
 """
 
 _EARLY = 0.5
-"""The share of the allowance below which a mute came sooner than the limit alone explains."""
+"""The share of the allowance below which a mute came sooner than the limit and one request explain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +199,7 @@ def _without_limit(expected: Prediction, seen: Sighting) -> tuple[bool | None, s
 
 def _with_limit(limit: float, seen: Sighting, key: str) -> tuple[bool | None, str | None]:
     allowed, passed = readable(key, limit), _size(seen.bytes)
-    if seen.throttle_ms and seen.bytes < _EARLY * _ALLOWED * limit:
+    if seen.throttle_ms and seen.bytes + REQUEST < _EARLY * _ALLOWED * limit:
         return None, (
             f"muted after {passed}, where {allowed} lets {_size(_ALLOWED * limit)} through at first: "
             "others use the same allowance, or a tighter limit is in force"
