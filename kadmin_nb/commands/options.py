@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import click
@@ -37,8 +38,8 @@ def changing(command: Command) -> Command:
 
 
 def planning(command: Command) -> Command:
-    """`--reason`, `--save`, `--allow-unknown`: for every verb that plans."""
-    for option in (_allow, _save, _reason):
+    """`--reason`, `--save`, `--expires-in`, `--allow-unknown`: for every verb that plans."""
+    for option in (_allow, _lifetime, _save, _reason):
         command = option(command)
     return command
 
@@ -79,12 +80,17 @@ def _with_session(command: Command) -> Command:
 
 def _with_wanted(command: Command) -> Command:
     @functools.wraps(command)
-    def called(session: Session, /, reason: str | None, save: str | None, apply: bool,
-               allow_unknown: tuple[str, ...], detailed_exitcode: bool, **given: Any) -> Any:  # fmt: skip
+    def called(session: Session, /, reason: str | None, save: str | None, apply: bool, allow_unknown: tuple[str, ...],
+               expires_in: float | None, detailed_exitcode: bool, **given: Any) -> Any:  # fmt: skip
         click.get_current_context().meta["detailed"] = detailed_exitcode
-        return command(session, wanted=Wanted(reason, save, apply, allow_unknown), **given)
+        return command(session, wanted=Wanted(reason, save, apply, allow_unknown, hours(expires_in)), **given)
 
     return called
+
+
+def hours(number: float | None) -> timedelta | None:
+    """So many hours, where they are said."""
+    return None if number is None else timedelta(hours=number)
 
 
 def pair(text: str, option: str = "--property", form: str = "key=value") -> tuple[str, str]:
@@ -134,6 +140,12 @@ _out = click.option("--out", metavar="NAME", help="Put the answer into this vari
 _json = click.option("--json", is_flag=True, help="The rows as JSON.")
 _reason = click.option("--reason", help="Why; it is part of the plan.")
 _save = click.option("--save", metavar="FILE", help="Write the plan to a file.")
+_lifetime = click.option(
+    "--expires-in",
+    type=click.FloatRange(min=0, min_open=True, max=24 * 366),
+    metavar="HOURS",
+    help="How long the plan may be applied; 7 days unless said.",
+)
 _apply = click.option("--apply", is_flag=True, help="Go on and apply the plan.")
 _print = click.option(
     "--print",

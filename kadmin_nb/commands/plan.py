@@ -12,7 +12,7 @@ from ..errors import Invalid, NotFound, UsageError
 from . import lines, options
 from .applying import How, applying
 from .corners import Verbs
-from .session import Session, Wanted
+from .session import Session, Wanted, planned
 
 if TYPE_CHECKING:
     from ..plans.journals import Kept
@@ -41,7 +41,7 @@ def plan(session: Session, file: str | None, wanted: Wanted) -> Any:
     edits = lines.edits(_text(file), session.lookup, allow_unknown=wanted.allow_unknown)
     stage = session.cluster.stage()
     stage.add(edits)
-    return session.carry(stage.plan(wanted.reason, allow_unknown=wanted.allow_unknown), wanted)
+    return session.carry(planned(stage, wanted), wanted)
 
 
 _which = click.argument("which", metavar="PLAN")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from keyword import iskeyword
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,7 @@ class Wanted:
     save: str | None = None
     apply: bool = False
     allow_unknown: Collection[str] = ()
+    lifetime: timedelta | None = None
 
 
 @dataclass
@@ -113,7 +115,7 @@ class Session:
         """What a changing verb does at this door: the terminal plans that one line."""
         stage = self.cluster.stage()
         stage.add(edits)
-        return self.carry(stage.plan(wanted.reason, allow_unknown=wanted.allow_unknown), wanted)
+        return self.carry(planned(stage, wanted), wanted)
 
     def carry(self, plan: Plan, wanted: Wanted, how: How | None = None) -> Plan | Outcomes:
         """Save a plan, apply it, or just show it."""
@@ -268,7 +270,8 @@ class NotebookSession(Session):
     def plan(self, wanted: Wanted) -> Plan:
         tray = self.cluster.tray
         version = tray.version
-        plan = tray.plan(wanted.reason or self.reason, allow_unknown={*self.allowed, *wanted.allow_unknown})
+        allowed = {*self.allowed, *wanted.allow_unknown}
+        plan = planned(tray, replace(wanted, reason=wanted.reason or self.reason, allow_unknown=allowed))
         if wanted.save:
             _save(plan, wanted.save)
         self.shown = plan, version
@@ -311,6 +314,11 @@ class NotebookSession(Session):
         if version != self.cluster.tray.version:
             raise UsageError("something was staged or discarded since the plan was shown", hint="plan again and look.")
         return plan
+
+
+def planned(stage: Stage, wanted: Wanted) -> Plan:
+    """The plan of a stage, as the options want it."""
+    return stage.plan(wanted.reason, allow_unknown=wanted.allow_unknown, lifetime=wanted.lifetime)
 
 
 def _save(plan: Plan, place: str) -> None:

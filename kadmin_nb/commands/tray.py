@@ -22,9 +22,12 @@ def add_to(group: Verbs) -> None:
 @options.reading
 @options.planning
 @options.printing
-def plan(session: Session, reason: str | None, save: str | None, allow_unknown: tuple[str, ...]) -> Any:
+def plan(
+    session: Session, reason: str | None, save: str | None, allow_unknown: tuple[str, ...], expires_in: float | None
+) -> Any:
     """What is staged means this, before and after, and the broker's word on each row (notebook)."""
-    return session.plan(Wanted(reason=reason, save=save, allow_unknown=allow_unknown))
+    lifetime = options.hours(expires_in)
+    return session.plan(Wanted(reason=reason, save=save, allow_unknown=allow_unknown, lifetime=lifetime))
 
 
 @click.command(cls=Verbs.command_class)

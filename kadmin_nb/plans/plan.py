@@ -22,6 +22,7 @@ from ..model.entity import Entity
 from ..model.resources import Resource
 from ..version import TOOL
 from . import canonical
+from .faces import Faces, Subject
 
 if TYPE_CHECKING:
     import pandas
@@ -35,7 +36,7 @@ _HEAD = ("tool", "cluster_id", "author", "created", "expires", "reason", "undoes
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(Faces):
     """Changes to one cluster, each with the value seen before. `id` is the SHA-256 of all it says.
 
     `created` and `expires` are ISO 8601, UTC; `undoes` is the id of the plan that this one rolls back. `notes`,
@@ -137,6 +138,10 @@ class Plan:
             raise Invalid(f"{where} has a note about another plan", code="CORRUPT_PLAN")
         changes = tuple(_change(row) for row in body["changes"])
         return cls(**{name: body[name] for name in _HEAD}, changes=changes, notes=tuple(document["notes"]))
+
+    def _subject(self) -> Subject:
+        head = {"cluster": self.cluster_id, "reason": self.reason, "made by": self.author, "expires": self.expires}
+        return Subject.of_plan(self.changes, plan=self.id, **head)
 
     def _rows(self) -> list[dict[str, Any]]:
         return [row_of(change) for change in self.changes]

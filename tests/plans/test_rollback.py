@@ -1,0 +1,87 @@
+"""Rollback is an ordinary plan of what was verified as done by us; what cannot be restored is listed."""
+
+from __future__ import annotations
+
+import pytest
+from plan_rows import rows
+
+import kadmin_nb as kn
+from kadmin_nb.model.changes import Change
+from kadmin_nb.model.entity import Entity
+from kadmin_nb.model.resources import Resource
+from kadmin_nb.plans import rollback
+from kadmin_nb.plans.plan import Plan
+
+USER = Entity.of({"user": "alice"})
+
+
+def plan_of(*changes: Change) -> Plan:
+    return Plan("cluster", "2026-01-01T00:00:00+00:00", tuple(c.with_(row=n) for n, c in enumerate(changes, 1)))
+
+
+def test_rows_are_taken_back_last_first_and_only_those_that_were_done():
+    """A row that had failed was "restored" to a value that it had never left."""
+    plan = plan_of(
+        Change(0, "set", USER, "producer_byte_rate", "1", "2", "2"),
+        Change(0, "set", USER, "consumer_byte_rate", None, "3", "3"),
+        Change(0, "delete", USER, "request_percentage", "50", None, None),
+        Change(0, "append", Resource("TOPIC", "t"), "cleanup.policy", None, "compact", "delete,compact"),
+    )
+    back = rollback.changes(plan, {1, 2, 3, 4})
+    assert [(c.row, c.op, c.key, c.old, c.after) for c in back] == [
+        (1, "delete", "cleanup.policy", "delete,compact", None),
+        (2, "set", "request_percentage", None, "50"),
+        (3, "delete", "consumer_byte_rate", "3", None),
+        (4, "set", "producer_byte_rate", "2", "1"),
+    ]
+    assert [c.key for c in rollback.changes(plan, {2})] == ["consumer_byte_rate"]
+    assert len(rollback.left_out(plan, {2})) == 3
+
+
+def test_what_cannot_be_restored_is_listed():
+    """The old password was gone, and the rollback said that all was as before."""
+    secret = Change(0, "set", Resource("BROKER", "1"), "ssl.key.password", None, "env:X", "env:X", old_known=False)
+    level = Change(0, "set", Resource("BROKER_LOGGER", "1"), "kafka", None, "DEBUG", "DEBUG")
+    plan = plan_of(secret, level)
+    [back] = rollback.changes(plan, {1, 2})
+    assert (back.key, "restart" in back.note) == ("kafka", True)
+    assert rollback.left_out(plan, {1, 2}) == [
+        "row 1, broker=1 ssl.key.password: its old value is sensitive and was never seen"
+    ]
+    with pytest.raises(kn.PlanRefused, match="nothing to roll back"):
+        rollback.changes(plan, {1})
+
+
+@pytest.mark.broker
+def test_plan_apply_rollback_is_as_before(cluster, unique, topic):
+    """After the rollback two keys were not what they had been."""
+    user, stage = unique("user"), cluster.stage()
+    stage.set_quota("producer_byte_rate", 1000, user=user)
+    stage.plan().apply().raise_for_errors()
+    stage = cluster.stage()
+    stage.set_quota("producer_byte_rate", 2000, user=user)
+    stage.set_quota("consumer_byte_rate", 2000, user=user)
+    stage.set_config("retention.ms", 5000, topic=topic)
+    stage.append_config("cleanup.policy", "compact", topic=topic)
+    outcomes = stage.plan().apply().raise_for_errors()
+    plan = outcomes.rollback()
+    assert plan.undoes == outcomes.plan_id
+    assert set(rows(plan.apply().raise_for_errors(), "state")) == {("verified",)}
+    assert cluster.quotas.describe(user=user, strict=True).to_arrow()["value"].to_pylist() == [1000.0]
+    own = cluster.configs.describe(topic=topic).to_arrow().to_pylist()
+    assert [r["key"] for r in own if r["source"] == "DYNAMIC_TOPIC_CONFIG"] == []
+
+
+@pytest.mark.broker
+def test_a_row_that_was_already_so_is_not_ours_to_take_back(cluster, unique):
+    """The rollback removed a quota that had been there before the plan."""
+    there, fresh = unique("user"), unique("user")
+    stage = cluster.stage()
+    stage.set_quota("producer_byte_rate", 1000, user=there)
+    stage.plan().apply().raise_for_errors()
+    stage.set_quota("producer_byte_rate", 1000, user=fresh)
+    outcomes = stage.plan().apply().raise_for_errors()
+    assert rows(outcomes, "state") == [("unchanged",), ("verified",)]
+    plan = outcomes.rollback()
+    assert rows(plan, "resource") == [(f"user={fresh}",)]
+    assert "row 1" in (plan.reason or "")

@@ -1,0 +1,173 @@
+"""`plan show, apply, verify, resume, rollback, log`: by file or by id, with the exit codes of the Contract."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import kadmin_nb as kn
+
+pytestmark = pytest.mark.broker
+
+
+@pytest.fixture(autouse=True)
+def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Journals of this test alone."""
+    monkeypatch.setenv("KADMIN_STATE", str(tmp_path / "state"))
+    return tmp_path / "state"
+
+
+@pytest.fixture
+def saved(live, unique, tmp_path) -> tuple[str, str, str]:
+    """A plan's file, its id, and the user it is about."""
+    user, place = unique("user"), tmp_path / "p.json"
+    said = live(
+        "quota", "set", "producer_byte_rate=5MB/s", f"user={user}", "--save", str(place), "--reason", "the fair"
+    )
+    assert said.code == 0
+    return str(place), json.loads(place.read_text())["id"], user
+
+
+def stored(cluster: kn.Cluster, user: str) -> list[float]:
+    return cluster.quotas.describe(user=user, strict=True).to_arrow()["value"].to_pylist()
+
+
+def test_a_plan_has_author_and_end_and_shows_itself(kadmin, saved):
+    """Nobody could tell who had planned it, or how old it was."""
+    place, plan_id, user = saved
+    shown = kadmin("plan", "show", place).out
+    assert shown.startswith(f"plan {plan_id[:12]} for cluster ")
+    assert "because the fair" in shown
+    assert "made by " in shown
+    assert "to be applied until " in shown
+    assert user in kadmin("plan", "show", place, "--print", "markdown").out
+    assert "kafka-configs.sh" in kadmin("plan", "show", place, "--print", "kafka-configs").out
+
+
+def test_a_plan_that_was_begun_is_known_by_its_id(kadmin, live, saved, cluster):
+    """I had lost the file, and could neither look nor go on."""
+    place, plan_id, user = saved
+    assert kadmin("plan", "log", plan_id[:8]).code == 1
+    assert live("plan", "apply", place).code == 0
+    assert kadmin("plan", "show", plan_id[:8]).out == kadmin("plan", "show", place).out
+    assert live("plan", "verify", plan_id[:8]).code == 0
+    listed = kadmin("plan", "log").out
+    assert plan_id in listed
+    assert "the fair" in listed
+    again = live("plan", "resume", plan_id[:8])
+    assert again.code == 0
+    assert "1 unchanged" in again.out
+    assert stored(cluster, user) == [5e6]
+
+
+def test_the_journal_tells_what_was_meant_and_what_came_of_it(kadmin, live, saved):
+    """After the incident nobody knew what the job had sent, and when."""
+    place, plan_id, _ = saved
+    live("plan", "apply", place)
+    rows = json.loads(kadmin("plan", "log", plan_id[:8], "--json").out)
+    assert [row["kind"] for row in rows] == ["plan", "run", "intent", "outcome", "end"]
+    assert json.loads(rows[-1]["says"]) == {"states": {"verified": "1"}}
+
+
+def test_an_edited_journal_names_the_line(kadmin, live, saved, own_state):
+    """The journal was said to be proof, and a changed word in it went unnoticed."""
+    place, plan_id, _ = saved
+    live("plan", "apply", place)
+    [journal] = own_state.glob("journal/*/*.jsonl")
+    journal.write_text(journal.read_text().replace('"batch":1', '"batch":2', 1))
+    said = kadmin("plan", "log", plan_id[:8])
+    assert said.code == 1
+    assert said.err.startswith("Invalid: line 3 of the journal ")
+    assert live("plan", "resume", plan_id[:8]).code == 1
+    listed = kadmin("plan", "log")
+    assert (listed.code, "line 3 of the journal" in listed.err) == (1, True)
+
+
+def test_a_plan_is_rolled_back_and_applied_again(live, saved, cluster):
+    """Undoing was typing every old value by hand."""
+    place, plan_id, user = saved
+    live("plan", "apply", place)
+    planned = live("plan", "rollback", plan_id[:8])
+    assert planned.code == 0
+    assert f"because roll back {plan_id[:12]}" in planned.out
+    assert stored(cluster, user) == [5e6]
+    assert live("plan", "rollback", plan_id[:8], "--apply").code == 0
+    assert stored(cluster, user) == []
+    assert live("plan", "apply", place).code == 0
+    assert stored(cluster, user) == [5e6]
+
+
+def test_a_rollback_does_not_undo_what_somebody_did_since(live, saved, cluster):
+    """My rollback took back my colleague's mend."""
+    place, plan_id, user = saved
+    live("plan", "apply", place)
+    live("quota", "set", "producer_byte_rate=7MB/s", f"user={user}", "--apply")
+    said = live("plan", "rollback", plan_id[:8], "--apply")
+    assert said.code == 5
+    assert said.err.startswith("Conflict: 1 of 1 rows have moved since the plan")
+    assert stored(cluster, user) == [7e6]
+
+
+def test_what_was_never_done_cannot_be_rolled_back(live, saved):
+    """Rolling back a plan that was only saved changed something."""
+    place, plan_id, _ = saved
+    said = live("plan", "rollback", place)
+    assert (said.code, said.err.splitlines()[0]) == (
+        1,
+        f"NotFound: plan {plan_id[:12]} was never applied from here: it has no journal",
+    )
+
+
+def test_rows_that_moved_may_be_left_alone(live, unique, tmp_path, cluster):
+    """One row of fifty had moved, and the other forty-nine waited for a new plan."""
+    one, other, place = unique("user"), unique("user"), str(tmp_path / "many.json")
+    lines = tmp_path / "lines"
+    lines.write_text(f"set producer_byte_rate=1000 user={one}\nset producer_byte_rate=1000 user={other}\n")
+    live("plan", "-f", str(lines), "--save", place)
+    live("quota", "set", "producer_byte_rate=9000", f"user={one}", "--apply")
+    refused = live("plan", "apply", place)
+    assert refused.code == 5
+    assert "now" in refused.err.splitlines()[2]
+    said = live("plan", "apply", place, "--skip-conflicts")
+    assert said.code == 4
+    assert "1 skipped, 1 verified" in said.out
+    assert (stored(cluster, one), stored(cluster, other)) == ([9000.0], [1000.0])
+
+
+def test_an_expired_plan_is_refused(live, unique, tmp_path, cluster):
+    """A plan of last year was applied by a job that somebody had forgotten."""
+    user, place = unique("user"), tmp_path / "old.json"
+    live("quota", "set", "producer_byte_rate=1", f"user={user}", "--save", str(place), "--expires-in", "0.0000001")
+    said = live("plan", "apply", str(place))
+    assert said.code == 5
+    assert said.err.startswith("Expired: the plan expired at ")
+    assert stored(cluster, user) == []
+
+
+def test_where_no_journal_can_be_written_nothing_is_sent(live, saved, cluster, tmp_path, monkeypatch):
+    """The disk was full: the change was made, and nothing told of it."""
+    place, _, user = saved
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("KADMIN_STATE", str(tmp_path / "file"))
+    said = live("plan", "apply", place)
+    assert said.code == 5
+    assert "cannot be written" in said.err
+    assert stored(cluster, user) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (("show", "abc"), 2, "UsageError: abc is too short for a plan's id"),
+        (("show", "abcdef12"), 1, "NotFound: no journal of a plan abcdef12"),
+        (("show", "nothing.json"), 1, "NotFound: there is no plan file nothing.json"),
+        (("apply", "x.json", "--gradual", "15"), 2, "UsageError: --gradual needs to know what clients use"),
+        ((), 2, "UsageError: plan what?"),
+    ],
+)
+def test_wrong_words_are_one_line(live, words, code, says):
+    """A wrong id was a stack trace."""
+    said = live("plan", *words)
+    assert (said.code, says in said.err) == (code, True), said.err
