@@ -7,7 +7,7 @@ RUN := $(VENV)/bin/python
 KAFKAS := 4.3.1 3.9.2
 
 .DEFAULT_GOAL := help
-.PHONY: help install kafka kafkas demo test test-fast check bench bench-full lock clean
+.PHONY: help install kafka kafkas demo test test-fast test-long check bench bench-full lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -19,7 +19,10 @@ test: kafkas ## every test, on the local Kafka, Spark and the notebooks (about 2
 	@$(RUN) -m pytest tests
 
 test-fast: install ## the tests that need neither a broker nor Spark (under a minute)
-	@$(RUN) -m pytest tests -m "not broker and not spark and not secure and not slow"
+	@$(RUN) -m pytest tests -m "not broker and not spark and not secure and not slow and not long"
+
+test-long: install ## every pair of faults in the simulator (about 20 minutes)
+	@$(RUN) -m pytest tests -m long
 
 check: install ## formatting, lint, types
 	@$(RUN) -m ruff format --check .

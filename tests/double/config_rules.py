@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from kadmin_nb.admin.ports import ConfigOperation, Refusal
 from kadmin_nb.model.resources import Resource
@@ -24,13 +24,22 @@ class Refused(Exception):
         self.refusal = Refusal(code, message)
 
 
-def rows(configs: Configs, node: Node, resource: Resource, documentation: bool, synonyms: bool) -> list[Row]:
-    """CONFIGS of one resource as that broker has it."""
+def rows(
+    configs: Configs,
+    node: Node,
+    resource: Resource,
+    keys: Collection[str] | None,
+    documentation: bool,
+    synonyms: bool,
+) -> list[Row]:
+    """CONFIGS of one resource as that broker has it, of these keys or of all."""
     if resource.type == "BROKER_LOGGER":
-        return [_logger_row(resource, name, level) for name, level in _levels(node).items()]
+        levels = _levels(node)
+        return [_logger_row(resource, name, levels[name]) for name in levels if keys is None or name in keys]
     own = configs.get(resource, {})
     listed = own if resource == EVERYONE else {**schema.KEYS[resource.type], **own}
-    return [_row(configs, node, resource, name, documentation, synonyms) for name in sorted(listed)]
+    asked = [name for name in listed if keys is None or name in keys]
+    return [_row(configs, node, resource, name, documentation, synonyms) for name in asked]
 
 
 def _levels(node: Node) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -20,6 +21,7 @@ from .calls import Call
 from .faults import Fault
 from .metadata import Cluster, Value
 
+START = datetime(2026, 1, 1, tzinfo=UTC)
 LATENCY = 0.001
 """Seconds that a request takes there, and its answer back."""
 
@@ -29,8 +31,9 @@ Answers = dict[Any, Refusal | None]
 class FakeKafka:
     """A cluster of so many brokers, or another connection to one; each connection counts its own calls.
 
-    `faults` maps the number of a call, from 1, to what goes wrong there. `before` is called before every call and
-    sleep: an interleaving of several connections hangs there. Without `locks`, no lease can be had.
+    The n-th broker is n times `lag` seconds behind the controller. `faults` maps the number of a call, from 1, to what
+    goes wrong there. `before` is called before every call and sleep: an interleaving of several connections hangs
+    there. `carried` are told of every call that is made. Without `locks`, no lease can be had.
     """
 
     id = "double"
@@ -42,12 +45,14 @@ class FakeKafka:
         faults: Mapping[int, Fault] | None = None,
         cluster: Cluster | None = None,
         timeout: float = 30.0,
+        lag: float = 0.002,
         locks: bool = True,
     ) -> None:
-        self.cluster = cluster or Cluster(brokers)
+        self.cluster = cluster or Cluster(brokers, lag)
         self.faults = dict(faults or {})
         self.calls: list[Call] = []
         self.before: Callable[[str], None] = lambda what: None
+        self.carried: list[Callable[[Call], None]] = []
         self.timeout, self.locks = timeout, locks
         self.quotas, self.configs = _Quotas(self), _Configs(self)
 
@@ -63,11 +68,12 @@ class FakeKafka:
             lambda _: [Broker(n.id, f"b{n.id}", 9092, None, n.is_fenced(self.cluster.now)) for n in nodes],
         )
 
-    def lease(self, plan_id: str, holder: str, steal: bool = False) -> leases.Lease:
+    def lease(self, plan_id: str, holder: str, *, steal: bool = False) -> leases.Lease:
         """The right to change this cluster (reliability.md A3.8)."""
-        if not self.locks:
-            return leases.Lease(self, None, "two editors are detected, not prevented")
-        return self.request("lease", lambda _: leases.take(self, plan_id, holder, steal))
+        return leases.had(self, plan_id, holder, steal)
+
+    def now(self) -> datetime:
+        return START + timedelta(seconds=self.cluster.now)
 
     def monotonic(self) -> float:
         return self.cluster.now
@@ -108,6 +114,8 @@ class FakeKafka:
         where = self._anyone(number) if node is None else node
         call = Call(number, verb, where, timeout or self.timeout, carry_out, parts or {}, validate_only)
         self.calls.append(call)
+        for told in self.carried:
+            told(call)
         fault = self.faults.get(number)
         return fault.strike(self, call) if fault and fault.fits(call) else self.deliver(call)
 
@@ -211,19 +219,22 @@ class _Configs:
     ) -> pa.Table:
         rows: list[dict[str, Any]] = []
         for target, batch in _by_broker(resources, node).items():
-            rows += self._asked(batch, target, timeout, documentation, synonyms)
-        wanted = [r for r in rows if r["key"] is None or keys is None or r["key"] in keys]
-        wanted.sort(key=lambda r: (r["resource_type"], r["resource_name"], r["key"] or ""))
-        return schemas.table(schemas.CONFIGS, wanted)
+            rows += self._asked(batch, keys, target, timeout, documentation=documentation, synonyms=synonyms)
+        rows.sort(key=lambda r: (r["resource_type"], r["resource_name"], r["key"] or ""))
+        return schemas.table(schemas.CONFIGS, rows)
 
     def _asked(
-        self, batch: list[Resource], target: int | None, timeout: float | None, documentation: bool, synonyms: bool
+        self,
+        batch: list[Resource],
+        keys: Sequence[str] | None,
+        target: int | None,
+        timeout: float | None,
+        **shown: bool,
     ) -> list[dict[str, Any]]:
         kafka = self._kafka
 
         def rows(_: object) -> list[dict[str, Any]]:
-            node = kafka.calls[-1].node
-            return [row for r in batch for row in self._rows(r, node, documentation, synonyms)]
+            return [row for r in batch for row in self._rows(r, keys, kafka.calls[-1].node, **shown)]
 
         try:
             found: list[dict[str, Any]] = kafka.request("describe configs", rows, node=target, timeout=timeout)
@@ -234,14 +245,14 @@ class _Configs:
             return [config_rules.failed(r, refusal) for r in batch]
         return found
 
-    def _rows(self, resource: Resource, node: int, documentation: bool, synonyms: bool) -> list[dict[str, Any]]:
+    def _rows(self, resource: Resource, keys: Sequence[str] | None, node: int, **shown: bool) -> list[dict[str, Any]]:
         cluster = self._kafka.cluster
         if not cluster.may_read:
             return [config_rules.failed(resource, _forbidden(resource))]
         if resource.type == "TOPIC" and resource.name not in cluster.topics:
             return [config_rules.failed(resource, _NO_TOPIC)]
         image: Any = cluster.values(node)
-        return config_rules.rows(image, cluster.nodes[node], resource, documentation, synonyms)
+        return config_rules.rows(image, cluster.nodes[node], resource, keys, **shown)
 
     def alter(self, changes: Mapping[Resource, Sequence[ConfigOperation]], *, validate_only: bool = False) -> Answers:
         answers: Answers = {}

@@ -1,20 +1,21 @@
-"""The lease record of one cluster (reliability.md A3.8), without the topic that it stands in."""
+"""The lease of one cluster (reliability.md A3.8), without the topic that its record stands in."""
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kadmin_nb.errors import PlanRefused
+from kadmin_nb.errors import KadminError, PlanRefused
 
 if TYPE_CHECKING:
     from .kafka import FakeKafka
 
-SECONDS = 60.0
+SECONDS = 120.0
 """How long a lease lives without a renewal."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Record:
     """Who holds the lease until when."""
 
@@ -24,47 +25,53 @@ class Record:
 
 
 class Lease:
-    """A lease as its holder has it; another's taking fences it. `note` says why there is none, where none can be."""
+    """A lease as its holder has it. `note` says why there is none, where none could be had."""
 
     def __init__(self, kafka: FakeKafka, record: Record | None, note: str | None = None) -> None:
         self._kafka, self._record = kafka, record
         self.note = note
 
     def renew(self) -> None:
-        """Hold it for longer.
-
-        Raises
-        ------
-        PlanRefused
-            Another has taken it.
-        """
-        self._kafka.request("renew", lambda _: self._renew())
+        """Hold it for its whole time again; FENCED when another has taken it, whatever a lost answer raises."""
+        if self._record is not None:
+            self._kafka.request("renew the lease", lambda _: self._renew())
 
     def release(self) -> None:
-        """Give it back; nothing if it is no longer ours."""
-        self._kafka.request("release", lambda _: self._release())
+        """Give it back, if it is still ours; never raises."""
+        if self._record is not None:
+            with contextlib.suppress(KadminError):
+                self._kafka.request("release the lease", lambda _: self._release())
 
     def _is_ours(self) -> bool:
-        return self._record is not None and self._kafka.cluster.leases.get("") is self._record
+        return self._kafka.cluster.leases.get("") is self._record
 
     def _renew(self) -> None:
-        if self._record is None:
-            return
         if not self._is_ours():
-            raise PlanRefused("the lease was taken by another", code="LEASE_LOST", hint="Resume when they are done.")
-        self._record.expires = self._kafka.monotonic() + SECONDS
+            raise PlanRefused("another took the lease", code="FENCED", hint="Resume it when they are done.")
+        if self._record is not None:
+            self._record.expires = self._kafka.monotonic() + SECONDS
 
     def _release(self) -> None:
         if self._is_ours():
             del self._kafka.cluster.leases[""]
 
 
-def take(kafka: FakeKafka, plan_id: str, holder: str, steal: bool) -> Lease:
-    """Take the lease, or be refused."""
+def had(kafka: FakeKafka, plan_id: str, holder: str, steal: bool) -> Lease:
+    """The lease, or one with a note where it cannot be had; LOCKED while another's is alive."""
+    if not kafka.locks:
+        return Lease(kafka, None, "two editors are detected, not prevented: no topic may be made")
+    try:
+        lease: Lease = kafka.request("take the lease", lambda _: _taken(kafka, plan_id, holder, steal))
+    except PlanRefused:
+        raise
+    except KadminError as exc:
+        return Lease(kafka, None, f"two editors are detected, not prevented: {exc}")
+    return lease
+
+
+def _taken(kafka: FakeKafka, plan_id: str, holder: str, steal: bool) -> Lease:
     held = kafka.cluster.leases.get("")
-    if isinstance(held, Record) and held.expires > kafka.monotonic() and held.holder != holder and not steal:
-        raise PlanRefused(
-            f"{held.holder} is applying plan {held.plan_id}", code="LEASE_HELD", hint="Wait, or steal the lease."
-        )
+    if isinstance(held, Record) and held.expires > kafka.monotonic() and not steal:
+        raise PlanRefused(f"{held.holder} holds the lease for plan {held.plan_id[:12]}", code="LOCKED")
     record = kafka.cluster.leases[""] = Record(holder, plan_id, kafka.monotonic() + SECONDS)
     return Lease(kafka, record)

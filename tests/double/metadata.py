@@ -72,9 +72,9 @@ class Node:
 class Cluster:
     """Nodes, the controller's log and the clock that all connections share."""
 
-    def __init__(self, brokers: int) -> None:
+    def __init__(self, brokers: int, lag: float) -> None:
         self.now = 0.0
-        self.nodes = {n: Node(n, 0.002 * n) for n in range(1, brokers + 1)}
+        self.nodes = {n: Node(n, lag * n) for n in range(1, brokers + 1)}
         self.log: list[Record] = []
         self.head = Image()
         self.topics: set[str] = set()
@@ -129,6 +129,11 @@ class Cluster:
         """The controller fences the broker, which hears nothing new meanwhile."""
         self.freeze(node, seconds)
         self.nodes[node].fenced_until = self.now + seconds
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing is under way that was sent."""
+        return not self._due
 
     def settle(self) -> None:
         """Let everything happen that is under way: late landings, lag, freezes and absences that end."""

@@ -11,6 +11,28 @@ from waiting import eventually
 import kadmin_nb as kn
 from kadmin_nb.local import LocalKafka
 
+_SCHEDULES: dict[str, list[int]] = {}
+
+
+@pytest.fixture
+def schedules_ran() -> Callable[[str, int, int], None]:
+    """Counts the simulator's schedules for the summary: where, how many ran, how many ended wrong."""
+
+    def count(what: str, ran: int, wrong: int) -> None:
+        before = _SCHEDULES.get(what, [0, 0])
+        _SCHEDULES[what] = [before[0] + ran, before[1] + wrong]
+
+    return count
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if _SCHEDULES:
+        terminalreporter.section("schedules of faults")
+        ran, wrong = (sum(counts) for counts in zip(*_SCHEDULES.values(), strict=True))
+        for what, counts in _SCHEDULES.items():
+            terminalreporter.write_line(f"{what}: {counts[0]:,} ran, {counts[1]:,} ended wrong")
+        terminalreporter.write_line(f"in all: {ran:,} ran, {wrong:,} ended wrong")
+
 
 @pytest.fixture
 def tells(cluster: kn.Cluster, monkeypatch: pytest.MonkeyPatch) -> list[str]:

@@ -1,0 +1,98 @@
+"""What the simulator plays: small clusters, and plans with every kind of change on them."""
+
+from __future__ import annotations
+
+from double import FakeKafka
+from simulation import Scene
+
+import kadmin_nb as kn
+from kadmin_nb.model.entity import Entity
+from kadmin_nb.model.resources import Resource
+from kadmin_nb.plans.stage import Stage
+
+RATE, PERCENT = "producer_byte_rate", "request_percentage"
+
+
+def hold(kafka: FakeKafka, quotas: dict[tuple[str, str], float], configs: dict[tuple[str, str], str]) -> None:
+    """The cluster holds this, and has the topics that are named."""
+    for (entity, key), value in quotas.items():
+        kafka.cluster.write((Entity.parse(entity), key), value)
+    for (resource, key), text in configs.items():
+        whom = Resource.parse(resource)
+        kafka.cluster.topics |= {whom.name} if whom.type == "TOPIC" else set()
+        kafka.cluster.write((whom, key), text)
+
+
+def levels(kafka: FakeKafka) -> None:
+    quotas = {
+        ("user=raised", RATE): 100.0,
+        ("user=lowered", RATE): 100.0,
+        ("user=lowered", PERCENT): 9.0,
+        ("user=<default>", RATE): 50.0,
+        ("user=gone client-id=app", RATE): 5.0,
+        ("user=so", RATE): 30.0,
+        ("user=bystander", RATE): 7.0,
+    }
+    hold(kafka, quotas, {})
+
+
+def change_levels(stage: Stage) -> None:
+    stage.set_quota(RATE, 200, user="raised")
+    stage.set_quota(RATE, 10, user="lowered")
+    stage.set_quota(PERCENT, 20, user="lowered")
+    stage.set_quota(RATE, 20, user=kn.DEFAULT)
+    stage.set_quota(RATE, 60, user="new", client_id="app")
+    stage.remove_quota(RATE, user="gone", client_id="app")
+    stage.set_quota(PERCENT, 50, client_id="new")
+    stage.set_quota(RATE, 30, user="so")
+
+
+def settings(kafka: FakeKafka) -> None:
+    configs = {
+        ("topic=set", "retention.ms"): "1000",
+        ("topic=set", "max.message.bytes"): "5000",
+        ("topic=reset", "retention.ms"): "1000",
+        ("topic=lists", "cleanup.policy"): "compact,delete",
+        ("topic=grows", "max.message.bytes"): "6000",
+        ("topic=bystander", "retention.ms"): "77",
+        ("broker=2", "max.connections"): "20",
+    }
+    hold(kafka, {("user=bystander", RATE): 7.0}, configs)
+
+
+def change_settings(stage: Stage) -> None:
+    stage.set_config("retention.ms", "2000", topic="set")
+    stage.reset_config("retention.ms", topic="reset")
+    stage.subtract_config("cleanup.policy", "compact", topic="lists")
+    stage.append_config("cleanup.policy", "compact", topic="grows")
+    stage.set_config("max.connections", "30", broker=kn.DEFAULT)
+    stage.reset_config("max.connections", broker=2)
+    stage.set_config("log.retention.ms", "5000", broker=1)
+
+
+def both(kafka: FakeKafka) -> None:
+    hold(kafka, {("user=a", RATE): 5.0, ("user=b", RATE): 6.0}, {("topic=t", "retention.ms"): "1000"})
+
+
+def change_both(stage: Stage) -> None:
+    stage.set_quota(RATE, 50, user="a")
+    stage.remove_quota(RATE, user="b")
+    stage.set_config("retention.ms", "2000", topic="t")
+
+
+def one(kafka: FakeKafka) -> None:
+    hold(kafka, {("user=a", RATE): 5.0}, {})
+
+
+def change_one(stage: Stage) -> None:
+    stage.set_quota(RATE, 50, user="a")
+
+
+SCENES = {
+    "quotas of several levels": Scene("levels", levels, change_levels),
+    "configs of several kinds": Scene("settings", settings, change_settings),
+}
+SMALL = {
+    "one quota on slow brokers": Scene("one", one, change_one, lag=0.05),
+    "quotas and configs": Scene("both", both, change_both),
+}

@@ -1,0 +1,356 @@
+"""The executor against the double, in one thread and in virtual time: what every schedule of faults must come to.
+
+A schedule says which fault strikes at which call of the port, and which write of the journal the process dies at.
+`Scene.run` carries out a plan under a schedule, carries it on until it is quiet, and returns what was wrong.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from unittest import mock
+
+from double import Crash, FakeKafka
+from double.calls import Call
+from double.faults import Fault, every
+
+from kadmin_nb.admin.ports import ConfigOperation
+from kadmin_nb.errors import KadminError
+from kadmin_nb.model.changes import DELETE, FAILED, SKIPPED, UNCHANGED, VERIFIED, Change, Outcome
+from kadmin_nb.model.entity import Entity
+from kadmin_nb.model.resources import Resource
+from kadmin_nb.plans import executor, journal, log, picture, planning, rollback, validation
+from kadmin_nb.plans.executor import Done, Options
+from kadmin_nb.plans.journal import Journal
+from kadmin_nb.plans.plan import Plan
+from kadmin_nb.plans.stage import Stage
+
+QUIET = 9.0
+"""Seconds, a tenth of the real quiet period, so that runs are short; what lands late lands within it."""
+
+TIMEOUT = QUIET / 3
+
+LONGEST = 600.0
+"""Virtual seconds that one run may take."""
+
+MOST_CALLS = 2_000
+RESUMES = 3
+
+
+class Endless(AssertionError):
+    """A run that went on and on."""
+
+
+@dataclass
+class Pages:
+    """A journal's lines in memory, each a file of its own. `dies` maps the number of a write, from 1, to how the process dies there."""
+
+    dies: Mapping[int, str] = field(default_factory=dict)
+    place: Path = Path("memory")
+    kept: list[str] = field(default_factory=list)
+    writes: int = 0
+
+    def texts(self) -> list[str]:
+        return list(self.kept)
+
+    def append(self, text: str, *, after_torn: bool = False) -> None:
+        self.writes += 1
+        how = self.dies.get(self.writes)
+        if how == "before":
+            raise Crash(f"before write {self.writes}")
+        self.kept.append(text[: len(text) // 2] if how == "torn" else text + "\n")
+        if how:
+            raise Crash(f"{how} at write {self.writes}")
+
+    def close(self) -> None:
+        """Others may open it."""
+
+    def opened(self) -> Journal:
+        """A journal over these lines, its chain checked."""
+        with mock.patch.object(journal, "opened", return_value=self):
+            return Journal.open(self.place)
+
+
+DEATHS = ("before", "torn", "after")
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Faults by the number of the call, deaths by the number of the journal's write."""
+
+    faults: Mapping[int, Fault] = field(default_factory=dict)
+    deaths: Mapping[int, str] = field(default_factory=dict)
+
+    def and_(self, other: Schedule) -> Schedule:
+        return Schedule({**self.faults, **other.faults}, {**self.deaths, **other.deaths})
+
+    def __str__(self) -> str:
+        calls = [f"call {number}: {fault}" for number, fault in sorted(self.faults.items())]
+        return ", ".join([*calls, *(f"write {number}: dies {how}" for number, how in sorted(self.deaths.items()))])
+
+
+@dataclass
+class Played:
+    """One run: the connections it used, the journal, and what was wrong."""
+
+    kafka: FakeKafka
+    pages: Pages
+    done: Done | None = None
+    ended: BaseException | None = None
+    wrong: list[str] = field(default_factory=list)
+
+
+def plan_of(kafka: FakeKafka, stage: Callable[[Stage], None]) -> Plan:
+    """What `Cluster.stage().plan()` makes of it."""
+
+    def planned(edits, reason, allow_unknown, *_) -> Plan:
+        seen = picture.take(kafka, [edit.target for edit in edits], whole=True)
+        rows = validation.validated(kafka, planning.changes(edits, seen, allow_unknown))
+        return Plan(kafka.id, kafka.now().isoformat(), tuple(rows), reason)
+
+    wishes = Stage(planned)
+    stage(wishes)
+    return wishes.plan()
+
+
+class Scene:
+    """A cluster as it is before, and a plan for it. `edit` makes the cluster, `stage` stages the wishes."""
+
+    def __init__(
+        self,
+        name: str,
+        edit: Callable[[FakeKafka], None],
+        stage: Callable[[Stage], None],
+        *,
+        batch: int = 2,
+        lag: float = 0.002,
+    ) -> None:
+        self.name = name
+        template = FakeKafka(lag=lag)
+        edit(template)
+        template.cluster.settle()
+        self.plan = plan_of(template, stage)
+        self._cluster = template.cluster
+        self.before = copy.deepcopy(template.cluster.head.values)
+        self.options = Options(steal=True, verify_timeout=4.0, quiet_period=QUIET, largest_batch=batch)
+
+    def kafka(self, faults: Mapping[int, Fault] | None = None) -> FakeKafka:
+        """A connection to a cluster of its own."""
+        return bounded(FakeKafka(cluster=copy.deepcopy(self._cluster), faults=faults, timeout=TIMEOUT))
+
+    def singles(self) -> list[Schedule]:
+        """Every fault at every call, and every death at every write, of a run in which nothing goes wrong."""
+        quiet = self.play(Schedule())
+        assert not quiet.wrong, quiet.wrong
+        return [*faults_at(quiet.kafka.calls), *deaths_at(range(1, quiet.pages.writes + 1))]
+
+    def seconds(self, first: Schedule) -> Iterator[Schedule]:
+        """The schedules of two faults that begin with this one: the other strikes later, where the first led to."""
+        led = self.attempt(first)
+        after = max(first.faults, default=0)
+        for second in faults_at([call for call in led.kafka.calls if call.number > after][:MOST_SECONDS]):
+            yield first.and_(second)
+        later = [n for n in range(1, led.pages.writes + 1) if not first.deaths or n > max(first.deaths)]
+        yield from (first.and_(death) for death in deaths_at(later) if first.faults or death.deaths)
+
+    def attempt(self, schedule: Schedule) -> Played:
+        """Carry the plan out under a schedule, once."""
+        played = Played(self.kafka(schedule.faults), Pages(schedule.deaths))
+        return self._carry_out(played, played.kafka)
+
+    def _carry_out(self, played: Played, kafka: FakeKafka) -> Played:
+        played.done = played.ended = None
+        try:
+            played.done = executor.apply(kafka, self.plan, played.pages.opened(), self.options)
+        except (KadminError, Crash) as exc:
+            played.ended = exc
+        return played
+
+    def play(self, schedule: Schedule) -> Played:
+        """Carry the plan out under a schedule, and on until it is quiet; `wrong` says what must not be."""
+        played = Played(self.kafka(schedule.faults), Pages(schedule.deaths))
+        try:
+            self._carry_out(played, played.kafka)
+            self._judge(played)
+            self._carry_on(played)
+            self._judge_end(played)
+            self._take_back(played)
+        except Exception as exc:
+            played.wrong.append(f"{type(exc).__name__}: {exc}")
+        return played
+
+    # -- what became of it
+
+    def _judge(self, played: Played) -> None:
+        """What was said of each row, now and when all has landed; who died said nothing, and is carried on at once."""
+        if isinstance(played.ended, Crash):
+            return
+        cluster, wrong = played.kafka.cluster, played.wrong
+        if isinstance(played.ended, KadminError):
+            wrong += [f"{played.ended!r} after something was sent"] * bool(played.kafka.alters)
+        at_once = self._holding(played.kafka)
+        cluster.settle()
+        held = self._holding(played.kafka)
+        for outcome in played.done.outcomes if played.done else ():
+            wrong += self._lies(outcome, at_once[outcome.change.row], held[outcome.change.row], played.kafka)
+        wrong += self._touched(played.kafka)
+
+    def _lies(self, outcome: Outcome, at_once: set[int], held: set[int], kafka: FakeKafka) -> Iterator[str]:
+        change, everyone = outcome.change, _expected(outcome.change, kafka)
+        row = f"row {change.row} {change.resource} {change.key} is called {outcome.state} ({outcome.message})"
+        if outcome.state == VERIFIED and not everyone <= at_once & held:
+            yield f"{row}, and only {sorted(at_once & held)} hold it"
+        if outcome.state == UNCHANGED and not self._is_done(change, kafka):
+            yield f"{row}, and the controller does not hold it"
+        if outcome.state == FAILED and self._is_done(change, kafka):
+            yield f"{row}, and the controller holds it"
+        if outcome.state == SKIPPED and _held(kafka.cluster.head.values, change) != change.old:
+            yield f"{row}, and it is no longer {change.old}"
+
+    def _touched(self, kafka: FakeKafka) -> Iterator[str]:
+        """What the plan does not name is as it was."""
+        ours = {change.target for change in self.plan.changes}
+        now = kafka.cluster.head.values
+        for whom in {*self.before, *now}:
+            keys = {*self.before.get(whom, {}), *now.get(whom, {})}
+            for key in keys - {key for resource, key in ours if resource == whom}:
+                if self.before.get(whom, {}).get(key) != now.get(whom, {}).get(key):
+                    yield f"{whom} {key} was touched"
+
+    def _holding(self, kafka: FakeKafka) -> dict[int, set[int]]:
+        """Which brokers hold each row now, as they would say."""
+        images = {node: kafka.cluster.values(node) for node in kafka.cluster.nodes}
+        return {c.row: {n for n, image in images.items() if _holds(kafka, n, image, c)} for c in self.plan.changes}
+
+    def _is_done(self, change: Change, kafka: FakeKafka) -> bool:
+        return change.row in self._done_rows(kafka)
+
+    def _done_rows(self, kafka: FakeKafka) -> set[int]:
+        head = kafka.cluster.head.values
+        return {c.row for c in self.plan.changes if any(_holds(kafka, n, head, c) for n in _expected(c, kafka))}
+
+    # -- until it is quiet
+
+    def _carry_on(self, played: Played) -> None:
+        """What was wrong with the cluster is mended, and the same journal is carried on."""
+        cluster = played.kafka.cluster
+        for _ in range(RESUMES):
+            if played.done and all(outcome.ok for outcome in played.done.outcomes):
+                break
+            mend(played.kafka)
+            kafka = played.kafka = bounded(played.kafka.beside(timeout=TIMEOUT))
+            kafka.carried.append(lambda call: played.wrong.extend(self._needless(call, cluster)))
+            self._carry_out(played, kafka)
+            self._judge(played)
+
+    def _judge_end(self, played: Played) -> None:
+        if played.done is None:
+            played.wrong.append(f"it ends with {played.ended!r}")
+            return
+        played.wrong += ["it ends, and something sent may still land"] * (not played.kafka.cluster.is_quiet)
+        mend(played.kafka)
+        played.kafka.cluster.settle()
+        held = self._holding(played.kafka)
+        missing = [c.row for c in self.plan.changes if not _expected(c, played.kafka) <= held[c.row]]
+        states = [(o.change.row, o.state, o.message) for o in played.done.outcomes if not o.ok]
+        played.wrong += [f"rows {missing} are not there at the end"] * bool(missing)
+        played.wrong += [f"it does not end well: {states}"] * bool(states)
+        again = bounded(played.kafka.beside(timeout=TIMEOUT))
+        self._carry_out(played, again)
+        played.wrong += [f"a second apply sends {len(again.alters)} alters"] * bool(again.alters)
+
+    def _take_back(self, played: Played) -> None:
+        """A rollback restores what was, and touches nothing that was so before the plan.
+
+        What a broker refused and yet did may stay, if nobody could look: nothing tells it from another's change.
+        """
+        records = played.pages.opened().before
+        done = log.story(records).verified
+        ours = {change.row for change in self.plan.changes if not change.is_done}
+        doubtful = {int(row) for record in records if record.kind == log.OUTCOME for row in record.says["refused"]}
+        if not ours - doubtful <= done <= ours:
+            played.wrong.append(f"the journal calls rows {done} done by us, not {ours}")
+        kafka = bounded(played.kafka.beside(timeout=TIMEOUT))
+        back = Plan(kafka.id, kafka.now().isoformat(), tuple(rollback.changes(self.plan, done)), undoes=self.plan.id)
+        executor.apply(kafka, back, Pages().opened(), self.options)
+        kafka.cluster.settle()
+        if done == ours and kafka.cluster.head.values != self.before:
+            played.wrong.append("the rollback leaves a difference")
+
+    def _needless(self, call: Call, cluster) -> Iterator[str]:
+        """What a resume sends although it is so already."""
+        for whom, part in call.parts.items() if call.alters else ():
+            held = cluster.head.values.get(whom, {})
+            for key, value in _meant(part):
+                if value is not _ANYTHING and held.get(key) == value:
+                    yield f"{call} sends {whom} {key}, which is so already"
+
+
+MOST_SECONDS = 40
+"""Calls after the first fault at which a second one is tried: a run that waits makes hundreds that are alike."""
+
+_ANYTHING = object()
+
+
+def _meant(part: object) -> Iterator[tuple[str, object]]:
+    if isinstance(part, Mapping):
+        yield from part.items()
+        return
+    for operation in part:  # type: ignore[attr-defined]
+        assert isinstance(operation, ConfigOperation)
+        yield operation.key, {"set": operation.value, "delete": None}.get(operation.op, _ANYTHING)
+
+
+def bounded(kafka: FakeKafka) -> FakeKafka:
+    """A connection on which nothing goes on for ever."""
+    began = kafka.monotonic()
+
+    def check(what: str) -> None:
+        if len(kafka.calls) > MOST_CALLS or kafka.monotonic() - began > LONGEST:
+            raise Endless(f"{len(kafka.calls)} calls in {kafka.monotonic() - began:.0f} s")
+
+    kafka.before = check
+    return kafka
+
+
+def mend(kafka: FakeKafka) -> None:
+    """Every broker serves, from the newest image, and all rights are back."""
+    cluster = kafka.cluster
+    for node in cluster.nodes.values():
+        node.frozen_until = node.fenced_until = 0.0
+        node.down_since = None
+    kafka.grant()
+    cluster.pass_(1.0)
+
+
+def _expected(change: Change, kafka: FakeKafka) -> set[int]:
+    own = change.resource.broker if isinstance(change.resource, Resource) else None
+    return set(kafka.cluster.nodes) if own is None else {own}
+
+
+def _held(values, change: Change) -> str | None:
+    """What a row's target holds, as text."""
+    value = values.get(change.resource, {}).get(change.key)
+    return value if value is None or isinstance(value, str) else f"{value:.15g}"
+
+
+def _holds(kafka: FakeKafka, node: int, values, change: Change) -> bool:
+    if isinstance(change.resource, Resource) and change.resource.type == "BROKER_LOGGER":
+        level = kafka.cluster.nodes[node].loggers.get(change.key, "INFO")
+        return level == (change.after or "INFO")
+    held = values.get(change.resource, {}).get(change.key)
+    if isinstance(change.resource, Entity):
+        return held == (None if change.op == DELETE else float(change.after or "nan"))
+    return held == change.after
+
+
+def faults_at(calls: Iterable[Call]) -> Iterator[Schedule]:
+    """Each fault that makes a difference, at each of these calls."""
+    for call in calls:
+        yield from (Schedule({call.number: fault}) for fault in every(QUIET) if fault.fits(call))
+
+
+def deaths_at(writes: Iterable[int]) -> Iterator[Schedule]:
+    return (Schedule(deaths={write: how}) for write in writes for how in DEATHS)
