@@ -70,6 +70,11 @@ class Tool:
             return str(exc.java_exception.getCause() or exc.java_exception)
         return None
 
+    def read(self, words: list[str]) -> dict[str, str]:
+        """The keys and values that the tool reads in a line; nothing is sent."""
+        options = self.options(self._array(self.gateway.jvm.java.lang.String, words))
+        return dict(self.module.parseConfigsToBeAdded(options))
+
     def _array(self, kind: Any, items: list[Any]) -> Any:
         array = self.gateway.new_array(kind, len(items))
         for place, item in enumerate(items):

@@ -1,0 +1,73 @@
+"""What is staged or planned is printed in the form that `--print` asks for, at every verb that has it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+import kadmin_nb as kn
+from kadmin_nb.commands import Result, lines, run
+from kadmin_nb.commands.faces import FACES, faced
+from kadmin_nb.commands.session import Session, Wanted
+from kadmin_nb.model.changes import Edit
+from kadmin_nb.plans.stage import Stage
+
+
+class Staging(Session):
+    """A door that stages what it is told, and keeps it; it reaches no cluster."""
+
+    def change(self, edits: Sequence[Edit], wanted: Wanted) -> Stage:
+        stage = Stage(lambda *given: pytest.fail("nothing is planned here"))
+        stage.add(edits)
+        return stage
+
+    def plan(self, wanted: Wanted) -> Stage:
+        return self.change(lines.edits("set producer_byte_rate=5 user=alice"), wanted)
+
+
+LINES = {
+    "cell": "set producer_byte_rate=5 user=alice",
+    "python": "stage.set_quota('producer_byte_rate', 5, user='alice')",
+    "kafka-configs": 'kafka-configs.sh --bootstrap-server "$BOOTSTRAP" --alter --entity-type users --entity-name alice '
+    "--add-config producer_byte_rate=5",
+    "markdown": "| 1 | set | `user=alice` | `producer_byte_rate` | `5` |  |",
+}
+
+
+def said(*words: str) -> Result:
+    return run([*words], Staging())
+
+
+@pytest.mark.parametrize(
+    "words", [("quota", "set", "producer_byte_rate=5", "user=alice"), ("quota", "plan")], ids=" ".join
+)
+@pytest.mark.parametrize("face", FACES)
+def test_a_verb_prints_the_form_that_is_asked_for(words, face):
+    """I retyped the change for the ticket, and got it wrong."""
+    result = said(*words, "--print", face)
+    assert repr(result.value).splitlines()[-1] == LINES[face]
+
+
+def test_a_config_is_printed_too():
+    """Only quotas could be handed over."""
+    result = said("config", "reset", "retention.ms", "topic=t", "--print", "cell")
+    assert str(result.value).splitlines()[-1] == "reset retention.ms topic=t"
+
+
+def test_printing_is_not_doing():
+    """I only wanted to see the lines, and the change was made."""
+    with pytest.raises(kn.UsageError, match="--print is for looking, --apply for doing"):
+        said("quota", "set", "producer_byte_rate=5", "user=alice", "--print", "cell", "--apply")
+
+
+def test_an_unknown_form_names_those_that_there_are():
+    """--print yaml printed nothing."""
+    with pytest.raises(kn.UsageError, match="'cell', 'python', 'kafka-configs', 'markdown'"):
+        said("quota", "plan", "--print", "yaml")
+
+
+def test_what_has_no_faces_says_so():
+    """It failed with an AttributeError."""
+    with pytest.raises(kn.UsageError, match="--print cell is for stages and plans"):
+        faced(None, "cell")
