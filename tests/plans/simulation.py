@@ -45,7 +45,10 @@ class Endless(AssertionError):
 
 @dataclass
 class Pages:
-    """A journal's lines in memory, each a file of its own. `dies` maps the number of a write, from 1, to how the process dies there."""
+    """A journal's lines in memory, each a file of its own.
+
+    `dies` maps the number of a write, from 1, to how the process dies there.
+    """
 
     dies: Mapping[int, str] = field(default_factory=dict)
     place: Path = Path("memory")

@@ -1,0 +1,157 @@
+"""For any cluster and any wishes: a plan changes what was reviewed and nothing else, and a rollback restores."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+
+from double import FakeKafka
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from simulation import Pages, plan_of
+
+import kadmin_nb as kn
+from kadmin_nb.model.changes import APPEND, DELETE, SET, SUBTRACT, Edit
+from kadmin_nb.model.entity import Entity
+from kadmin_nb.model.resources import Resource
+from kadmin_nb.plans import executor, log, rollback
+from kadmin_nb.plans.executor import Done, Options
+from kadmin_nb.plans.plan import Plan
+
+ENTITIES = [
+    Entity.parse(f"user={u} client-id={c}") for u in ("a", "=<default>", "<default>") for c in ("app", "<default>")
+]
+ENTITIES += [
+    Entity.parse(text) for text in ("user=a", "user=b", "user=<default>", "client-id=app", "client-id=<default>")
+]
+KEYS = ("producer_byte_rate", "consumer_byte_rate", "request_percentage")
+TOPICS = [Resource("TOPIC", name) for name in ("t", "u v", "<default>")]
+BROKERS = [Resource("BROKER", name) for name in ("", "1", "2")]
+LISTS = ("compact", "delete", "compact,delete")
+
+numbers = st.integers(1, 9)
+quota_places = st.tuples(st.sampled_from(ENTITIES), st.sampled_from(KEYS))
+number_places = st.one_of(
+    st.tuples(st.sampled_from(TOPICS), st.sampled_from(["retention.ms", "max.message.bytes"])),
+    st.tuples(st.sampled_from(BROKERS), st.sampled_from(["max.connections", "log.retention.ms"])),
+)
+list_places = st.tuples(st.sampled_from(TOPICS), st.just("cleanup.policy"))
+
+clusters = st.builds(
+    lambda *parts: {place: value for part in parts for place, value in part.items()},
+    st.dictionaries(quota_places, numbers.map(float)),
+    st.dictionaries(number_places, numbers.map(str)),
+    st.dictionaries(list_places, st.sampled_from(LISTS)),
+)
+wishes = st.one_of(
+    st.builds(lambda place, value: Edit(SET, *place, str(value)), st.one_of(quota_places, number_places), numbers),
+    st.builds(lambda place: Edit(DELETE, *place), st.one_of(quota_places, number_places, list_places)),
+    st.builds(
+        lambda op, place, value: Edit(op, *place, value),
+        st.sampled_from([SET, APPEND, SUBTRACT]),
+        list_places,
+        st.sampled_from(LISTS),
+    ),
+)
+
+
+def cluster_of(held: dict) -> FakeKafka:
+    kafka = FakeKafka()
+    kafka.create_topics({topic.name: 1 for topic in TOPICS})
+    for target, value in held.items():
+        kafka.cluster.write(target, value)
+    kafka.cluster.settle()
+    return kafka
+
+
+def state(kafka: FakeKafka) -> dict:
+    """All that is set, on every broker alike."""
+    kafka.cluster.settle()
+    images = [kafka.cluster.values(node) for node in kafka.cluster.nodes]
+    assert images[0] == images[1] == images[2] == kafka.cluster.head.values
+    return {(whom, key): value for whom, held in images[0].items() for key, value in held.items()}
+
+
+def model(held: dict, edits: list[Edit]) -> dict:
+    """What the wishes make of a cluster; of one target the last counts."""
+    after = dict(held)
+    for edit in {edit.target: edit for edit in edits}.values():
+        value = _value(edit, held.get(edit.target))
+        after.pop(edit.target, None)
+        after |= {edit.target: value} if value is not None else {}
+    return after
+
+
+def _value(edit: Edit, now):
+    if edit.op in (SET, DELETE):
+        return float(edit.value) if edit.value and isinstance(edit.resource, Entity) else edit.value
+    items, named = (now if now is not None else "delete").split(","), edit.value.split(",")
+    kept = [item for item in items if item]
+    if edit.op == APPEND:
+        return ",".join([*kept, *(item for item in named if item not in kept)])
+    return ",".join(item for item in kept if item not in named)
+
+
+def applied(kafka: FakeKafka, plan: Plan, pages: Pages, batch: int) -> Done:
+    return executor.apply(kafka, plan, pages.opened(), Options(largest_batch=batch))
+
+
+@settings(max_examples=150, deadline=None)
+@given(held=clusters, edits=st.lists(wishes, min_size=1, max_size=12), batch=st.sampled_from([1, 3, 5000]))
+def test_a_plan_changes_exactly_what_was_reviewed(held, edits, batch):
+    """I reviewed ten rows, and an eleventh setting had changed (AlterConfigs wiped what it was not told)."""
+    kafka = cluster_of(held)
+    plan = plan_of(kafka, lambda stage: stage.add(edits))
+    shown = {c.target: c.after for c in plan.changes}
+    done = applied(kafka, plan, Pages(), batch)
+    after = state(kafka)
+    assert after == model(held, edits)
+    assert {target: after.get(target) for target in shown} == {
+        (whom, key): float(text) if text and isinstance(whom, Entity) else text for (whom, key), text in shown.items()
+    }
+    assert {outcome.state for outcome in done.outcomes} <= {"verified", "unchanged"}
+    sent = len(kafka.alters)
+    assert {o.state for o in applied(kafka, plan, Pages(), batch).outcomes} == {"unchanged"}
+    assert len(kafka.alters) == sent
+
+
+@settings(max_examples=100, deadline=None)
+@given(held=clusters, edits=st.lists(wishes, min_size=1, max_size=12), batch=st.sampled_from([1, 3, 5000]))
+def test_a_rollback_restores_what_was(held, edits, batch):
+    """The rollback put back most of it."""
+    kafka, pages = cluster_of(held), Pages()
+    before = copy.deepcopy(state(kafka))
+    plan = plan_of(kafka, lambda stage: stage.add(edits))
+    applied(kafka, plan, pages, batch)
+    done = log.story(pages.opened().before).verified
+    assert done == {c.row for c in plan.changes if not c.is_done}
+    if not done:
+        return
+    back = Plan(kafka.id, kafka.now().isoformat(), tuple(rollback.changes(plan, done)), undoes=plan.id)
+    assert {outcome.state for outcome in applied(kafka, back, Pages(), batch).outcomes} == {"verified"}
+    assert state(kafka) == before
+
+
+@settings(max_examples=60, deadline=None)
+@given(held=clusters, edits=st.lists(wishes, min_size=1, max_size=6), data=st.data())
+def test_a_plan_that_is_stale_is_refused(held, edits, data):
+    """Someone had changed one of the rows in between, and the plan went over it."""
+    kafka = cluster_of(held)
+    plan = plan_of(kafka, lambda stage: stage.add(edits))
+    moved = data.draw(st.sampled_from(plan.changes))
+    other = 77.0 if isinstance(moved.resource, Entity) else "77"
+    kafka.cluster.write(moved.target, other)
+    before = state(kafka)
+    try:
+        applied(kafka, plan, Pages(), 5000)
+    except kn.Conflict as conflict:
+        [row] = conflict.rows.to_arrow().to_pylist()
+        assert (row["row"], row["old"], row["now"], row["wanted"]) == (moved.row, moved.old, "77", moved.after)
+    else:
+        raise AssertionError("it was not refused")
+    assert kafka.alters == []
+    assert state(kafka) == before
+    skipping = replace(Options(), skip_conflicts=True)
+    outcomes = executor.apply(kafka, plan, Pages().opened(), skipping).outcomes
+    assert [o.change.row for o in outcomes if o.state == "skipped"] == [moved.row]
+    assert state(kafka)[moved.target] == other

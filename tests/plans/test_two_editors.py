@@ -1,0 +1,171 @@
+"""Two plans for one quota, interleaved at every call: with the lock nothing is lost, without it somebody is told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from double.faults import Edited
+from scenes import RATE, hold
+from simulation import Pages, Scene
+from turns import Turns
+
+from kadmin_nb.errors import Conflict, PlanRefused
+from kadmin_nb.model.entity import Entity
+from kadmin_nb.plans import executor
+from kadmin_nb.plans.executor import Done
+
+X = Entity.parse("user=x")
+EDITORS = range(2)
+
+
+def wanted(editor: int) -> Scene:
+    """`x` held 5; editor 0 wants 10, editor 1 wants 20, and each has a row of its own before and after it."""
+
+    def stage(wishes) -> None:
+        wishes.set_quota(RATE, 100, user=f"before-{editor}")
+        wishes.set_quota(RATE, 10 * (editor + 1), user="x")
+        wishes.set_quota(RATE, 1, user=f"after-{editor}")
+
+    def edit(kafka) -> None:
+        hold(
+            kafka,
+            {("user=x", RATE): 5.0, (f"user=after-{editor}", RATE): 5.0, (f"user=after-{1 - editor}", RATE): 5.0},
+            {},
+        )
+
+    return Scene(f"editor {editor}", edit, stage, batch=1)
+
+
+SCENES = [wanted(editor) for editor in EDITORS]
+
+
+class Pair:
+    """Two connections to one cluster, and what each editor does with its own."""
+
+    def __init__(self, *, locks: bool = True, steals: bool = False, faults=None) -> None:
+        first = SCENES[0].kafka(faults)
+        first.locks = locks
+        self.kafkas = [first, first.beside(locks=locks)]
+        self.options = [replace(scene.options, steal=steals) for scene in SCENES]
+        self.cluster = first.cluster
+
+    def apply(self, editor: int) -> Done:
+        plan, kafka = SCENES[editor].plan, self.kafkas[editor]
+        return executor.apply(kafka, plan, Pages().opened(), self.options[editor])
+
+    def tried(self, editor: int) -> object:
+        """What became of it, be it an error."""
+        try:
+            return self.apply(editor)
+        except PlanRefused as exc:
+            return exc
+
+    def writers(self) -> list[int]:
+        """Who wrote `x`, in order."""
+        values = [record.value for record in self.cluster.log if record.target == (X, RATE)]
+        return [int(value // 10) - 1 for value in values[1:]]
+
+    def is_told(self, editor: int, ended: object) -> bool:
+        """Whether this editor was told that `x` is not as it wanted: at once, or by `plan verify` afterwards."""
+        if not isinstance(ended, Done) or state(ended) != "verified":
+            return True
+        self.cluster.settle()
+        connection = self.kafkas[editor].beside()
+        return state(executor.check(connection, SCENES[editor].plan, verify_timeout=1.0)) != "verified"
+
+
+def state(done: Done) -> str:
+    """What the outcome says of `x`."""
+    return next(outcome.state for outcome in done.outcomes if outcome.change.resource == X)
+
+
+def calls() -> int:
+    pair = Pair()
+    pair.apply(0)
+    return len(pair.kafkas[0].calls)
+
+
+def interleavings():
+    """One goes some calls far, then the other some, then the first to its end."""
+    every = calls() + 1
+    return [(one, other) for one in range(every) for other in range(every)]
+
+
+def play(one: int, other: int, **options) -> tuple[Pair, list[object]]:
+    pair = Pair(**options)
+    programs = [(pair.kafkas[n], lambda n=n: pair.apply(n)) for n in EDITORS]
+    return pair, Turns([0] * (one + 1) + [1] * (other + 1) + [0] * 1000, 2).play(programs)
+
+
+@pytest.mark.slow
+def test_with_the_lock_nothing_is_lost(schedules_ran):
+    """My colleague's change and mine went out at the same time, and one of them was gone."""
+    orders = interleavings()
+    for one, other in orders:
+        pair, ended = play(one, other)
+        refused = [e for e in ended if isinstance(e, PlanRefused)]
+        assert len(refused) == 1, (one, other, ended)
+        assert refused[0].code == "LOCKED" or isinstance(refused[0], Conflict), (one, other)
+        assert len(pair.writers()) == 1, (one, other)
+        winner = ended.index(next(e for e in ended if e is not refused[0]))
+        assert pair.writers() == [winner]
+        assert {o.state for o in ended[winner].outcomes} == {"verified"}, (one, other)
+    schedules_ran("two editors with the lock", len(orders), 0)
+
+
+@pytest.mark.slow
+def test_without_the_lock_every_overwrite_is_reported_by_one_side(schedules_ran):
+    """Nobody could make the topic of the lock, and nobody was told that his change was gone."""
+    orders, overwritten = interleavings(), 0
+    for one, other in orders:
+        pair, ended = play(one, other, locks=False)
+        writers = pair.writers()
+        assert writers, (one, other)
+        overwritten += len(writers) == 2
+        for loser in set(EDITORS) - {writers[-1]}:
+            assert pair.is_told(loser, ended[loser]), (one, other, ended)
+        assert not pair.is_told(writers[-1], ended[writers[-1]]) or len(writers) == 2, (one, other, ended)
+    assert overwritten
+    schedules_ran("two editors without it", len(orders), 0)
+
+
+def frozen_at(number: int, steals: bool) -> tuple[Pair, object, object]:
+    """The first editor freezes at a call until its lease is over, or is taken; the other does all of its plan there."""
+    pair, theirs = Pair(steals=steals), []
+
+    def meanwhile(_) -> None:
+        pair.cluster.pass_(0.0 if steals else 300.0)
+        theirs.append(pair.tried(1))
+
+    pair.kafkas[0].faults[number] = Edited(meanwhile)
+    return pair, pair.tried(0), theirs[0]
+
+
+@pytest.mark.parametrize("steals", [False, True], ids=["after its time", "stolen"])
+def test_only_a_holder_that_is_frozen_inside_one_send_overwrites(steals):
+    """The laptop was closed in the middle of an apply; in the evening it went on and overwrote the day's work."""
+    lost = []
+    for number in range(1, calls() + 1):
+        pair, mine, theirs = frozen_at(number, steals)
+        writers, call = pair.writers(), pair.kafkas[0].calls[number - 1]
+        if len(writers) == 1:
+            continue
+        lost.append(call)
+        assert writers == [1, 0], (number, mine, theirs)
+        assert pair.is_told(1, theirs), (number, theirs)
+    assert [call.alters and X in call.parts for call in lost] == [True]
+
+
+def test_a_holder_that_lost_the_lock_stops_before_its_next_batch():
+    """I took the lock away from a hanging job, and it went on all the same."""
+    quiet = Pair()
+    quiet.apply(0)
+    number = quiet.kafkas[0].alters[0].number
+    pair, mine, _ = frozen_at(number, steals=True)
+    assert [(str(o.change.resource), o.state, o.error) for o in mine.outcomes] == [
+        ("user=before-0", "skipped", "FENCED"),
+        ("user=x", "verified", None),
+        ("user=after-0", "skipped", "FENCED"),
+    ]
+    assert len(pair.kafkas[0].alters) == 1
