@@ -53,7 +53,10 @@ class Edit(_About):
 
 @dataclass(frozen=True, slots=True)
 class Change(_About):
-    """One row of a plan: PLAN's columns. Values are text, as the broker takes them."""
+    """One row of a plan: PLAN's columns. Values are text, as the broker takes them.
+
+    Of a row that `is_secret`, `wanted` and `after` only say where the value is, `env:NAME`.
+    """
 
     row: int
     op: str
@@ -66,6 +69,7 @@ class Change(_About):
     level: str | None = None
     validated: str = "not possible"
     note: str | None = None
+    is_secret: bool = False
 
     def with_(self, **changes: Any) -> Change:
         """This row with some columns changed."""

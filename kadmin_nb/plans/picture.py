@@ -25,7 +25,8 @@ class Observed:
     """What a target holds. `value` is what was set on it itself, None when nothing was.
 
     `is_known` is False for sensitive values, which brokers never tell. `inherited` is the value below it,
-    `base` what APPEND and SUBTRACT start from where nothing is set, `type` Kafka's type of the key.
+    `base` what APPEND and SUBTRACT start from where nothing is set, `type` Kafka's type of the key. `is_sensitive` is
+    the broker's own word: the type PASSWORD, or a key that it does not know.
     """
 
     value: str | None = None
@@ -35,6 +36,7 @@ class Observed:
     base: str | None = None
     type: str | None = None
     is_read_only: bool = False
+    is_sensitive: bool = False
 
 
 ABSENT = Observed()
@@ -174,7 +176,10 @@ def _list_broker_keys(kafka: Kafka, picture: Picture) -> None:
             schema = observed(everyone, row)
             picture.listed.setdefault(everyone, set()).add(row["key"])
             picture.values[everyone, row["key"]] = Observed(
-                base=schema.base, type=schema.type, is_read_only=schema.is_read_only
+                base=schema.base,
+                type=schema.type,
+                is_read_only=schema.is_read_only,
+                is_sensitive=schema.is_sensitive,
             )
 
 
@@ -199,4 +204,5 @@ def observed(resource: Resource, row: Mapping[str, Any]) -> Observed:
         base=next((s["value"] for s in below if s["source"] == "DEFAULT_CONFIG"), None),
         type=row["type"],
         is_read_only=bool(row["is_read_only"]),
+        is_sensitive=sensitive,
     )

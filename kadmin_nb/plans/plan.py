@@ -178,14 +178,16 @@ def columns_of(changes: Sequence[Change]) -> dict[str, list[Any]]:
 def row_of(change: Change) -> dict[str, Any]:
     """A change as a row of PLAN."""
     row = {name: getattr(change, name) for name in _COLUMNS}
-    return {**row, "kind": change.kind, "resource": str(change.resource)}
+    secret = {"is_secret": True} if change.is_secret else {}
+    return {**row, "kind": change.kind, "resource": str(change.resource), **secret}
 
 
 def _change(row: dict[str, Any]) -> Change:
     parse: dict[str, Callable[[str], Entity | Resource]] = {QUOTA: Entity.parse, CONFIG: Resource.parse}
     if row["kind"] not in parse:
         raise Invalid(f"row {row['row']}: this version does not know changes of kind {row['kind']}")
-    return Change(resource=parse[row["kind"]](row["resource"]), **{name: row[name] for name in _COLUMNS})
+    resource, is_secret = parse[row["kind"]](row["resource"]), row.get("is_secret", False)
+    return Change(resource=resource, is_secret=is_secret, **{name: row[name] for name in _COLUMNS})
 
 
 def _text(place: Path) -> str:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from itertools import compress
 
 from ..errors import Invalid
 from ..model.changes import APPEND, DELETE, SUBTRACT, Change, Edit
 from ..model.entity import Entity
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, find, nearest, readable
 from ..model.resources import Resource
+from ..model.secrets import FORMS, is_called_so, is_reference, reference, revealed
 from . import lists
 from .picture import Observed, Picture
+from .secrets import SecretAsText
 from .texts import same
 
 ROOT_LOGGER = "root"
@@ -20,12 +23,16 @@ def _after(edit: Edit, picture: Picture) -> str | None:
     """What will be stored on the target itself. A logger has always a level: reset, it has the root's."""
     now = picture.of(edit.target)
     if edit.op == APPEND:
-        return lists.append(_start(now), edit.value or "")
+        return lists.append(_start(now), _wanted(edit) or "")
     if edit.op == SUBTRACT:
-        return lists.subtract(_start(now), edit.value or "")
+        return lists.subtract(_start(now), _wanted(edit) or "")
     if edit.op == DELETE and isinstance(edit.resource, Resource) and edit.resource.type == "BROKER_LOGGER":
         return picture.of((edit.resource, ROOT_LOGGER)).value
-    return edit.value
+    return _wanted(edit)
+
+
+def _wanted(edit: Edit) -> str | None:
+    return None if edit.value is None else revealed(edit.value)
 
 
 def _start(now: Observed) -> str | None:
@@ -40,6 +47,8 @@ def changes(edits: Sequence[Edit], picture: Picture, allow_unknown: Collection[s
     ------
     Invalid
         A removal of a key that is neither known nor present, an unknown BROKER key.
+    UsageError
+        A secret that is not given by reference.
     NotAuthorized, NotFound, TimedOut, ConnectionFailed
         A resource that could not be read.
     """
@@ -47,10 +56,13 @@ def changes(edits: Sequence[Edit], picture: Picture, allow_unknown: Collection[s
     for edit in edits:
         if edit.key not in allow_unknown:
             _refuse_unknown(edit, picture)
-    return [_change(n, edit, picture, allow_unknown) for n, edit in enumerate(edits, 1)]
+    secret = [_is_secret(edit, picture) for edit in edits]
+    _refuse_bare([edit for edit in compress(edits, secret) if not is_reference(edit.value or "")])
+    rows = enumerate(zip(edits, secret, strict=True), 1)
+    return [_change(n, edit, picture, allow_unknown, is_secret) for n, (edit, is_secret) in rows]
 
 
-def _change(row: int, edit: Edit, picture: Picture, allow_unknown: Collection[str]) -> Change:
+def _change(row: int, edit: Edit, picture: Picture, allow_unknown: Collection[str], is_secret: bool) -> Change:
     now, after = picture.of(edit.target), _after(edit, picture)
     return Change(
         row=row,
@@ -58,11 +70,12 @@ def _change(row: int, edit: Edit, picture: Picture, allow_unknown: Collection[st
         resource=edit.resource,
         key=edit.key,
         old=now.value,
-        wanted=edit.value,
+        wanted=_wanted(edit),
         after=after,
         old_known=now.is_known,
         level=edit.resource.level if isinstance(edit.resource, Entity) else None,
-        note="; ".join(_notes(edit, now, after, allow_unknown)) or None,
+        note="; ".join([*_notes(edit, now, after, allow_unknown), *_of_secret(edit, is_secret)]) or None,
+        is_secret=is_secret,
     )
 
 
@@ -82,6 +95,40 @@ def _notes(edit: Edit, now: Observed, after: str | None, allow_unknown: Collecti
         yield "already so"
 
 
+def _of_secret(edit: Edit, is_secret: bool) -> Iterable[str]:
+    if is_secret and (found := reference(edit.value or "")):
+        yield "looked up when it is sent" + (", from the folder of that moment" if found[0] == "file" else "")
+
+
+def _is_secret(edit: Edit, picture: Picture) -> bool:
+    """Whether Kafka keeps the value to itself: a PASSWORD, or a key of a broker that the broker does not know."""
+    if edit.value is None or isinstance(edit.resource, Entity) or edit.resource.type == "BROKER_LOGGER":
+        return False
+    schema = _schema(edit, picture)
+    if schema is None:
+        return edit.resource.type == "BROKER" or is_called_so(edit.key)
+    return schema.is_sensitive or schema.type == "PASSWORD" or (schema.type is None and is_called_so(edit.key))
+
+
+def _schema(edit: Edit, picture: Picture) -> Observed | None:
+    """What the resource says of the key, or of the key that it is behind its listener."""
+    seen = (picture.values.get((edit.resource, name)) for name in [edit.key, *_behind_listener(edit)])
+    return next(filter(None, seen), None)
+
+
+def _refuse_bare(edits: Sequence[Edit]) -> None:
+    if not edits:
+        return
+    first, more = edits[0], f" and {len(edits) - 1} more" if len(edits) > 1 else ""
+    error = SecretAsText(
+        f"{first.key} of {first.resource}{more}: Kafka keeps the value secret, so it is given only by reference",
+        code="SECRET_AS_TEXT",
+        hint=f"Write {first.key}={FORMS}. Nothing was sent.",
+    )
+    error.targets = [edit.target for edit in edits]
+    raise error
+
+
 def _refuse_unknown(edit: Edit, picture: Picture) -> None:
     """Kafka removes unknown quota keys, and stores unknown broker keys, without a word."""
     if edit.target in picture.values:
@@ -97,14 +144,16 @@ def _refuse_unknown(edit: Edit, picture: Picture) -> None:
 
 def _is_listed(edit: Edit, known: Collection[str]) -> bool:
     """Whether the key, or the key without `listener.name.<x>.` and a mechanism, is one the resource lists."""
-    if edit.key in known:
-        return True
-    if isinstance(edit.resource, Resource) and edit.resource.type != "BROKER":
-        return False
+    return edit.key in known or any(key in known for key in _behind_listener(edit))
+
+
+def _behind_listener(edit: Edit) -> list[str]:
+    if isinstance(edit.resource, Entity) or edit.resource.type != "BROKER":
+        return []
     if not edit.key.startswith("listener.name."):
-        return False
+        return []
     rest = edit.key.split(".")[3:]
-    return ".".join(rest) in known or ".".join(rest[1:]) in known
+    return [".".join(rest), ".".join(rest[1:])]
 
 
 def _refuse(edit: Edit, known: list[str]) -> None:

@@ -12,8 +12,11 @@ from ..model.changes import Change
 from .picture import Observed, Picture
 from .verification import holds
 
-Ours = Mapping[int, Collection[str]]
-"""Values that we have sent for a row on its way to the last one."""
+Ours = Mapping[int, Collection[str | None]]
+"""Values that we have sent for a row, on its way to the last one or in doubt."""
+
+HIDDEN = "a sensitive value"
+"""What stands among them for a secret, which no broker shows."""
 
 _SHOWN = 20
 
@@ -27,8 +30,8 @@ class Classed:
     moved: list[tuple[Change, Observed]] = field(default_factory=list)
 
 
-def classed(changes: Iterable[Change], picture: Picture, ours: Ours) -> Classed:
-    """Each row where it belongs.
+def classed(changes: Iterable[Change], picture: Picture, ours: Ours, verified: Collection[int] = ()) -> Classed:
+    """Each row where it belongs. A secret that we have set is done for as long as something is set there.
 
     Raises
     ------
@@ -39,11 +42,11 @@ def classed(changes: Iterable[Change], picture: Picture, ours: Ours) -> Classed:
     picture.refuse_unreadable(change.target for change in changes)
     for change in changes:
         now = picture.of(change.target)
-        if now.is_known and holds(now, change):
+        if holds(now, change) and (now.is_known or (change.is_secret and change.row in verified)):
             rows.done.append(change)
         elif _is_pristine(change, now):
             rows.pending.append(change)
-        elif now.value in ours.get(change.row, ()):
+        elif change.row in ours and shown(now) in ours[change.row]:
             rows.pending.append(change.with_(old=now.value))
         else:
             rows.moved.append((change, now))
@@ -68,7 +71,7 @@ def conflict(moved: Sequence[tuple[Change, Observed]], of: int) -> Conflict:
 
 def shown(now: Observed) -> str | None:
     """What a target holds, as far as it may be seen."""
-    return now.value if now.is_known else "a sensitive value"
+    return now.value if now.is_known else HIDDEN
 
 
 def _row(change: Change, now: Observed) -> dict[str, object]:

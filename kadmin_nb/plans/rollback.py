@@ -73,9 +73,10 @@ def _undone(row: int, change: Change) -> Change:
         op=back,
         resource=change.resource,
         key=change.key,
-        old=change.after,
+        old=None if change.is_secret else change.after,
         wanted=change.old,
         after=change.old,
+        old_known=not change.is_secret,
         level=change.level,
         note="; ".join(_notes(change)),
     )

@@ -10,6 +10,8 @@ from ..errors import AuthenticationFailed, ConnectionFailed, KadminError, NotAut
 from ..model.changes import DELETE, Change
 from ..model.entity import Entity
 from ..model.resources import Resource
+from ..model.secrets import Hidden
+from .secrets import MISSING, Resolver, found, nowhere, scrubbed
 
 LARGEST_BATCH = 5_000
 """Records in one request (design.md, "A change is a plan")."""
@@ -62,18 +64,30 @@ class Batch:
         kept = {resource: [c for c in group if c.row not in rows] for resource, group in self.groups.items()}
         return Batch({resource: group for resource, group in kept.items() if group})
 
-    def send(self, kafka: Kafka, *, validate_only: bool = False) -> Answers:
-        """The broker's word on each entity or resource; UNKNOWN_OUTCOME after any error that is not certain."""
+    def send(self, kafka: Kafka, *, validate_only: bool = False, resolver: Resolver = nowhere) -> Answers:
+        """The broker's word on each entity or resource; UNKNOWN_OUTCOME after any error that is not certain.
+
+        A secret is looked up here, and known nowhere else: not to the answers either.
+        """
         try:
-            return self._send(kafka, validate_only)
+            secrets = {} if self._is_of_quotas else found(self.changes, resolver)
+        except KadminError as exc:
+            return dict.fromkeys(self.groups, Refusal(MISSING, str(exc)))
+        answers = self._answers(kafka, validate_only, secrets)
+        return {whom: scrubbed(said, secrets) for whom, said in answers.items()} if secrets else answers
+
+    def _answers(self, kafka: Kafka, validate_only: bool, secrets: Mapping[str, Hidden]) -> Answers:
+        try:
+            if self._is_of_quotas:
+                return dict(kafka.quotas.alter(_alterations(self.groups), validate_only=validate_only).items())
+            return dict(kafka.configs.alter(_operations(self.groups, secrets), validate_only=validate_only).items())
         except KadminError as exc:
             code = next((code for kind, code in _CERTAIN.items() if isinstance(exc, kind)), UNKNOWN_OUTCOME)
             return dict.fromkeys(self.groups, Refusal(code, str(exc)))
 
-    def _send(self, kafka: Kafka, validate_only: bool) -> Answers:
-        if isinstance(next(iter(self.groups)), Entity):
-            return dict(kafka.quotas.alter(_alterations(self.groups), validate_only=validate_only).items())
-        return dict(kafka.configs.alter(_operations(self.groups), validate_only=validate_only).items())
+    @property
+    def _is_of_quotas(self) -> bool:
+        return isinstance(next(iter(self.groups)), Entity)
 
 
 def batches(changes: Iterable[Change], largest: int = LARGEST_BATCH) -> Iterator[Batch]:
@@ -115,9 +129,11 @@ def _alterations(groups: Groups) -> list[QuotaAlteration]:
     ]
 
 
-def _operations(groups: Groups) -> Mapping[Resource, list[ConfigOperation]]:
+def _operations(groups: Groups, secrets: Mapping[str, Hidden]) -> Mapping[Resource, list[ConfigOperation]]:
     return {
-        resource: [ConfigOperation(c.op, c.key, c.wanted) for c in group]
+        resource: [
+            ConfigOperation(c.op, c.key, secrets.get(c.wanted or "") if c.is_secret else c.wanted) for c in group
+        ]
         for resource, group in groups.items()
         if isinstance(resource, Resource)
     }

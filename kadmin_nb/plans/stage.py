@@ -15,8 +15,10 @@ from ..model.entity import Entity, given, named
 from ..model.levels import LEVELS, OTHER
 from ..model.quota_keys import parse_value, text_of
 from ..model.resources import WORDS, Resource
+from ..model.secrets import Hidden, is_called_so, is_reference
 from ..model.words import DEFAULT
 from .faces import Faces, Subject
+from .secrets import SecretAsText
 
 if TYPE_CHECKING:
     import pandas
@@ -64,7 +66,8 @@ class Stage(Faces):
     def set_config(self, key: str, value: object, **what: object) -> Edit:
         """Stage a config: one of `topic=`, `broker=`, `broker_logger=`, `client_metrics=`, `group=` says whose.
 
-        `broker=kn.DEFAULT` is the cluster-wide default.
+        `broker=kn.DEFAULT` is the cluster-wide default. A secret is given by reference, `env:NAME`, `file:PATH` (from
+        the folder that it is planned and applied in), `keyring:NAME` or `databricks:SCOPE/KEY`: `plan` refuses others.
         """
         return self._add(Edit(SET, resource_of(**what), key, _text(key, value)))
 
@@ -112,13 +115,19 @@ class Stage(Faces):
         Raises
         ------
         UsageError
-            Nothing is staged.
+            Nothing is staged, or a secret that is not given by reference.
+        NotFound
+            A secret that is not where its reference says.
         Invalid
             A key that neither Kafka nor the target knows; `allow_unknown` names those that are meant.
         """
         if not self._edits:
             raise UsageError("nothing is staged", hint="Stage with set, remove, append, subtract or reset.")
-        return self._planner(list(self._edits.values()), reason, allow_unknown, lifetime)
+        try:
+            return self._planner(list(self._edits.values()), reason, allow_unknown, lifetime)
+        except SecretAsText as exc:
+            self._edits |= {target: _hidden(self._edits[target]) for target in exc.targets}
+            raise
 
     def to_pandas(self) -> pandas.DataFrame:
         """PLAN's columns for what is staged; what only the cluster knows is null."""
@@ -148,6 +157,7 @@ class Stage(Faces):
 
     def _add(self, edit: Edit) -> Edit:
         """The last wish for a target wins, keeps the earlier one's place, and says so."""
+        edit = _hidden(edit) if _is_called_secret(edit) else edit
         earlier = self._edits.get(edit.target)
         if earlier is not None:
             is_repeated = (earlier.op, earlier.value) == (edit.op, edit.value)
@@ -160,6 +170,17 @@ class Stage(Faces):
 def _replacing(earlier: Edit, edit: Edit) -> Edit:
     was = f"{earlier.op} {earlier.value}" if earlier.value is not None else earlier.op
     return Edit(edit.op, edit.resource, edit.key, edit.value, f"replaces the earlier {was}")
+
+
+def _is_called_secret(edit: Edit) -> bool:
+    return isinstance(edit.resource, Resource) and edit.resource.type != "BROKER_LOGGER" and is_called_so(edit.key)
+
+
+def _hidden(edit: Edit) -> Edit:
+    """The edit with a value that is not shown; a reference may be seen."""
+    if edit.value is None or is_reference(edit.value):
+        return edit
+    return Edit(edit.op, edit.resource, edit.key, Hidden(edit.value), edit.note)
 
 
 def _without(edits: list[Edit], rows: set[int]) -> list[Edit]:
@@ -232,7 +253,7 @@ def _row(number: int, edit: Edit) -> dict[str, object]:
         "op": edit.op,
         "resource": str(edit.resource),
         "key": edit.key,
-        "wanted": edit.value,
+        "wanted": None if edit.value is None else str(edit.value),
         "old_known": False,
         "level": edit.resource.level if isinstance(edit.resource, Entity) else None,
         "validated": "not possible",

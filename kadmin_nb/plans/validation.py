@@ -6,28 +6,35 @@ from collections.abc import Sequence
 
 from ..admin.ports import Kafka, Refusal
 from ..model.changes import Change
+from .secrets import Resolver, found, nowhere
 from .sending import UNKNOWN_OUTCOME, Answers, batches, grouped
 
 OK, NOT_POSSIBLE = "ok", "not possible"
 
 
-def validated(kafka: Kafka, changes: Sequence[Change]) -> list[Change]:
+def validated(kafka: Kafka, changes: Sequence[Change], resolver: Resolver = nowhere) -> list[Change]:
     """The changes with `validated` filled in, row by row.
 
     A broker answers for a whole entity or resource. Where one with several keys is refused, its keys are asked
     one by one, so that the row at fault is named and its neighbours are not.
+
+    Raises
+    ------
+    NotFound, Unsupported, UsageError
+        A secret that cannot be looked up; nothing was asked.
     """
-    answers = _ask(kafka, changes)
+    found(changes, resolver)
+    answers = _ask(kafka, changes, resolver)
     doubtful = [
         c for group in grouped(changes).values() if len(group) > 1 and answers.get(group[0].resource) for c in group
     ]
-    single = _ask_singly(kafka, doubtful)
+    single = _ask_singly(kafka, doubtful, resolver)
     return [_judged(c, _verdict(single.get(c.row, answers.get(c.resource, _SILENT)))) for c in changes]
 
 
-def refusals(kafka: Kafka, changes: Sequence[Change]) -> list[Change]:
+def refusals(kafka: Kafka, changes: Sequence[Change], resolver: Resolver = nowhere) -> list[Change]:
     """The changes that the broker would refuse now."""
-    return [c for c in validated(kafka, changes) if c.validated not in (OK, NOT_POSSIBLE)]
+    return [c for c in validated(kafka, changes, resolver) if c.validated not in (OK, NOT_POSSIBLE)]
 
 
 def _judged(change: Change, verdict: str) -> Change:
@@ -37,20 +44,20 @@ def _judged(change: Change, verdict: str) -> Change:
 _SILENT = Refusal("UNKNOWN_SERVER_ERROR", "the broker did not answer for it")
 
 
-def _ask(kafka: Kafka, changes: Sequence[Change]) -> Answers:
+def _ask(kafka: Kafka, changes: Sequence[Change], resolver: Resolver) -> Answers:
     answers: Answers = {}
     for batch in batches(changes):
-        answers |= batch.send(kafka, validate_only=True)
+        answers |= batch.send(kafka, validate_only=True, resolver=resolver)
     return answers
 
 
-def _ask_singly(kafka: Kafka, changes: Sequence[Change]) -> dict[int, Refusal | None]:
+def _ask_singly(kafka: Kafka, changes: Sequence[Change], resolver: Resolver) -> dict[int, Refusal | None]:
     """The answer for each row alone: in every round, one key of each entity."""
     answers: dict[int, Refusal | None] = {}
     rounds = list(grouped(changes).values())
     for turn in range(max(map(len, rounds), default=0)):
         asked = [group[turn] for group in rounds if turn < len(group)]
-        said = _ask(kafka, asked)
+        said = _ask(kafka, asked, resolver)
         answers |= {c.row: said.get(c.resource, _SILENT) for c in asked}
     return answers
 

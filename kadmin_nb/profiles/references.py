@@ -7,29 +7,24 @@ from __future__ import annotations
 
 import importlib
 import os
-import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from ..errors import NotFound, Unsupported, UsageError
+from ..model.secrets import FORMS, is_reference, reference
 from ..model.settings import Secret
 from . import files
 
-FORMS = "env:NAME, file:PATH, keyring:NAME or databricks:SCOPE/KEY"
+__all__ = ["FORMS", "is_reference", "resolve"]
+
 KEYRING_SERVICE = "kadmin-nb"
 _LARGEST = 1 << 16
-_REFERENCE = re.compile(r"(env|file|keyring|databricks):(.+)")
 
 
-def is_reference(text: str) -> bool:
-    """Whether `text` says where a secret is, rather than being one."""
-    return _REFERENCE.fullmatch(text) is not None
-
-
-def resolve(reference: str, folder: Path) -> Secret:
-    """The secret that `reference` leads to; a `file:` path is relative to `folder`.
+def resolve(text: str, folder: Path) -> Secret:
+    """The secret that the reference leads to; a `file:` path is relative to `folder`.
 
     Raises
     ------
@@ -40,14 +35,14 @@ def resolve(reference: str, folder: Path) -> Secret:
     UsageError
         Found, but empty or not text.
     """
-    found = _REFERENCE.fullmatch(reference)
+    found = reference(text)
     if not found:
         raise UsageError("a secret is given only by reference", hint=f"Write {FORMS}.")
-    scheme, name = found.groups()
-    text = _SCHEMES[scheme](name, folder)
-    if not text:
-        raise UsageError(f"{reference} is empty")
-    return Secret(text)
+    scheme, name = found
+    secret = Secret(_SCHEMES[scheme](name, folder))
+    if not secret.reveal():
+        raise UsageError(f"{text} is empty")
+    return secret
 
 
 def _env(name: str, _folder: Path) -> str:

@@ -201,10 +201,11 @@ BROKER_KEYS = {
 
 @pytest.mark.parametrize("whom", [{"broker": 1}, {"broker": kn.DEFAULT}], ids=["broker 1", "every broker"])
 @pytest.mark.parametrize(("key", "known"), BROKER_KEYS.values(), ids=BROKER_KEYS)
-def test_a_broker_key_is_one_that_somebody_knows(cluster, clean_broker, key, known, whom):
+def test_a_broker_key_is_one_that_somebody_knows(cluster, clean_broker, key, known, whom, monkeypatch):
     """Kafka took my typo without a word."""
+    monkeypatch.setenv("ANY_SECRET", "1")
     stage = cluster.stage()
-    stage.set_config(key, "1", **whom)
+    stage.set_config(key, "1" if "max" in key or "log" in key else "env:ANY_SECRET", **whom)
     if known:
         assert len(stage.plan()) == 1
         return
@@ -213,12 +214,15 @@ def test_a_broker_key_is_one_that_somebody_knows(cluster, clean_broker, key, kno
     assert f"--allow-unknown {key}" in unknown.value.hint
 
 
-def test_a_key_that_is_allowed_by_name_is_let_through_and_marked(cluster, clean_broker):
+def test_a_key_that_is_allowed_by_name_is_let_through_and_marked(cluster, clean_broker, monkeypatch):
     """A plug-in's own key could not be set at all."""
+    monkeypatch.setenv("PLUGIN_KEY", "1")
     stage = cluster.stage()
-    stage.set_config("my.plugin.key", "1", broker=1)
+    stage.set_config("my.plugin.key", "env:PLUGIN_KEY", broker=1)
     plan = stage.plan(allow_unknown=["my.plugin.key"])
-    assert rows(plan, "validated", "note") == [("ok", "unknown key, let through by --allow-unknown")]
+    assert rows(plan, "validated", "note") == [
+        ("ok", "unknown key, let through by --allow-unknown; looked up when it is sent")
+    ]
     assert rows(plan.apply(), "state") == [("verified",)]
     stage.discard()
     stage.reset_config("my.plugin.key", broker=1)
@@ -267,11 +271,15 @@ def test_quotas_and_configs_of_every_kind_in_one_plan(cluster, topic, unique, cl
     assert [state for (state,) in rows(stage.plan().apply(), "state")] == ["verified"] * 5
 
 
-def test_a_secret_is_never_shown(cluster, clean_broker, tmp_path):
+def test_an_old_secret_is_never_shown(cluster, clean_broker, monkeypatch):
     """The keystore's password stood in the plan that I mailed around."""
+    monkeypatch.setenv("KEY_PASSWORD", "first-canary")
     stage = cluster.stage()
-    stage.set_config("listener.name.internal.ssl.key.password", "first-canary", broker=1)
-    stage.plan().apply()
+    stage.set_config("listener.name.internal.ssl.key.password", "env:KEY_PASSWORD", broker=1)
+    plan = stage.plan()
+    assert rows(plan, "wanted", "after", "note") == [("env:KEY_PASSWORD",) * 2 + ("looked up when it is sent",)]
+    assert rows(plan.apply(), "state") == [("verified",)]
+    assert rows(plan.apply(), "state") == [("unchanged",)]
     stage.discard()
     stage.reset_config("listener.name.internal.ssl.key.password", broker=1)
     plan = stage.plan()

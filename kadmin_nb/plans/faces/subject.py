@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ...model.changes import DELETE, Change, Edit
 from ...model.entity import Entity
-
-_SECRET = re.compile(
-    r"(?:.*\.)?(?:.*password|.*secret|sasl\.jaas\.config|ssl\.keystore\.(?:key|certificate\.chain)"
-    r"|ssl\.truststore\.certificates)"
-)
-_REFERENCE = re.compile(r"(?:env|file|keyring|databricks):.+", re.DOTALL)
+from ...model.secrets import is_called_so
+from ...model.secrets import is_reference as refers
 
 
 @dataclass(frozen=True)
@@ -53,12 +48,12 @@ def is_secret(change: Change) -> bool:
     """Whether the value is one that Kafka keeps to itself: it was sensitive before, or its key says so."""
     if isinstance(change.resource, Entity) or change.wanted is None:
         return False
-    return not change.old_known or _SECRET.fullmatch(change.key) is not None
+    return change.is_secret or not change.old_known or is_called_so(change.key)
 
 
 def is_reference(value: str | None) -> bool:
     """Whether a secret is said by where it is, `env:NAME`."""
-    return value is not None and _REFERENCE.fullmatch(value) is not None
+    return value is not None and refers(value)
 
 
 def is_bare_secret(change: Change) -> bool:

@@ -1,0 +1,73 @@
+"""Secrets by reference: looked up in the moment of sending, and taken out of whatever a broker says of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
+
+from ..admin.ports import Refusal
+from ..errors import KadminError, PlanRefused, UsageError
+from ..model.changes import Change, Target
+from ..model.secrets import Hidden
+from ..model.settings import Secret
+
+Resolver = Callable[[str], Secret]
+"""What a reference leads to; it raises a KadminError when it leads nowhere."""
+
+MISSING = "SECRET_NOT_FOUND"
+_SHORTEST_PIECE = 4
+
+
+class SecretAsText(UsageError):
+    """Secrets that were given as what they are; `targets` says whose, and no word of it says what."""
+
+    targets: Collection[Target] = ()
+
+
+def nowhere(reference: str) -> Secret:
+    """The resolver where nobody gave one."""
+    raise UsageError(f"{reference} cannot be looked up here", hint="Cluster.apply looks secrets up.")
+
+
+def found(changes: Iterable[Change], resolver: Resolver) -> Mapping[str, Hidden]:
+    """What the references of these changes lead to, by reference.
+
+    Raises
+    ------
+    KadminError
+        One leads nowhere.
+    """
+    references = {c.wanted for c in changes if c.is_secret and c.wanted is not None}
+    return {reference: Hidden(resolver(reference).reveal()) for reference in references}
+
+
+def refuse_missing(changes: Iterable[Change], resolver: Resolver) -> None:
+    """Refuse a plan before anything of it is sent, when a secret of it cannot be had.
+
+    Raises
+    ------
+    PlanRefused
+        With `SECRET_NOT_FOUND`.
+    """
+    try:
+        found(changes, resolver)
+    except KadminError as exc:
+        hint = "Nothing was sent." + (f" {exc.hint}" if exc.hint else "")
+        raise PlanRefused(f"a secret of the plan cannot be had: {exc}", code=MISSING, hint=hint) from None
+
+
+def scrubbed(refused: Refusal | None, secrets: Mapping[str, Hidden]) -> Refusal | None:
+    """The broker's words with every secret, and every piece of one, replaced by its reference."""
+    if refused is None or not refused.message:
+        return refused
+    by_piece = {piece: reference for reference, secret in secrets.items() for piece in _pieces(secret)}
+    anywhere = re.compile("|".join(map(re.escape, sorted(by_piece, key=len, reverse=True))))
+    return replace(refused, message=anywhere.sub(lambda piece: by_piece[piece[0]], refused.message))
+
+
+def _pieces(secret: Hidden) -> Iterable[str]:
+    """The whole, as Python and Java write it too, and its words: Kafka repeats the one of a JAAS text it trips over."""
+    whole = str.__str__(secret)
+    words = re.split(r"[\s\"'=;,:]+", whole)
+    yield from {whole, whole.strip(), repr(whole)[1:-1], *(w for w in words if len(w) >= _SHORTEST_PIECE)} - {""}
