@@ -286,7 +286,7 @@ def _recipe(
     if users and not secure:
         raise UsageError("users need a secure local Kafka", hint="secure=True")
     if proxied and len(proxied) != nodes:
-        raise UsageError(f"{nodes} nodes need as many proxies, not {len(proxied)}")
+        raise UsageError(f"a local Kafka of {nodes} needs as many proxies, not {len(proxied)}")
     passwords = {user: secrets.token_urlsafe(24) for user in (ADMIN, *users)} if secure else None
     return Recipe(nodes=nodes, passwords=passwords, tls=tls, proxied=tuple(proxied), extra=extra)
 

@@ -28,16 +28,24 @@ def between() -> Iterator[Proxy]:
 
 @pytest.fixture
 def proxy(between: Proxy) -> Iterator[Proxy]:
-    """Nothing goes wrong yet, and nothing is counted."""
+    """Nothing goes wrong yet, and nothing is counted; what a test wanted to go wrong has gone wrong at its end."""
     between.forget()
     yield between
-    between.forget()
+    assert not between.awaited
 
 
 @pytest.fixture
 def reached(proxy: Proxy) -> Iterator[WireKafka]:
     """A connection through the proxy, impatient with alters."""
-    with contextlib.closing(WireKafka(Settings(proxy.bootstrap), timeout=4.0)) as kafka:
+    with contextlib.closing(WireKafka(Settings(proxy.bootstrap), timeout=20.0)) as kafka:
         kafka.wire.alter_timeout = ALTER_TIMEOUT
         proxy.forget()
         yield kafka
+
+
+@pytest.fixture
+def through(proxy: Proxy) -> Iterator[kn.Cluster]:
+    """A whole cluster reached through the proxy, impatient with alters."""
+    with kn.connect(proxy.bootstrap, timeout=20.0) as cluster:
+        cluster._kafka.wire.alter_timeout = ALTER_TIMEOUT
+        yield cluster

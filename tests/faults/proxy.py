@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from kadmin_nb.local import LocalKafka
 
 DESCRIBE_CONFIGS, ALTER_CONFIGS, DESCRIBE_QUOTAS, ALTER_QUOTAS = 32, 44, 48, 49
-"""The API keys that matter here."""
+"""The API keys that matter here. An alter that only validates is counted, and named, by the negative key."""
 
 LONGEST = 60.0
 """Seconds after which whatever the proxy still holds is let go."""
@@ -110,6 +110,11 @@ class Proxy:
     def bootstrap(self) -> str:
         return ",".join(f"127.0.0.1:{port}" for port in self.ports)
 
+    @property
+    def awaited(self) -> list[tuple[int, int]]:
+        """API key and number of every request that was to go wrong and has not come."""
+        return sorted(self._faults)
+
     def spoil(self, api: int, fault: Fault, nth: int = 1) -> None:
         """Let the n-th request of this API from now on, on any connection and to any node, go wrong."""
         self._faults[api, self.counts[api] + nth] = fault
@@ -151,9 +156,15 @@ class Proxy:
         return serve
 
     def _heard(self, request: bytes) -> Fault:
-        (api,) = struct.unpack_from(">h", request, 4)
+        api = _api(request)
         self.counts[api] += 1
         return self._faults.pop((api, self.counts[api]), CLEAN)
+
+
+def _api(request: bytes) -> int:
+    """The API key; negative where the last field before the tags, `validate_only`, is set."""
+    (key,) = struct.unpack_from(">h", request, 4)
+    return -key if key in (ALTER_CONFIGS, ALTER_QUOTAS) and request[-2] else key
 
 
 class _Connection:

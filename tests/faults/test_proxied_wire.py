@@ -27,13 +27,22 @@ from proxy import (
 )
 from sides import ALTER_TIMEOUT, QUOTAS, SIDES, shows_up
 
+import kadmin_nb as kn
 from kadmin_nb.admin.wire import LARGEST_ANSWER
-from kadmin_nb.errors import KadminError, TimedOut, Unsupported
+from kadmin_nb.errors import KadminError, TimedOut, Unsupported, UsageError
 
 pytestmark = pytest.mark.broker
 
 SLACK = 8.0
 """Seconds that a busy machine may add to a bound."""
+
+
+def test_every_connection_goes_through_the_proxy(reached, proxy):
+    """Metadata named the broker itself, and what was to be spoilt went past the proxy."""
+    assert [broker.port for broker in reached.brokers()] == proxy.ports
+    with pytest.raises(UsageError, match="a local Kafka of 1 needs as many proxies, not 2"):
+        kn.local.start(proxied=[1, 2])
+
 
 SILENT = {
     "dropped": (DROPPED, False),
@@ -148,6 +157,7 @@ def test_a_question_without_an_answer_is_a_time_out(reached, proxy, side, fault)
     with pytest.raises(TimedOut, match="no answer in time while describing") as late:
         side.describe(reached, "any")
     assert (late.value.code, time.monotonic() - started < 1.0 + SLACK) == ("REQUEST_TIMED_OUT", True)
+    reached.wire.timeout = 20.0
     assert isinstance(side.describe(reached, "any"), list)
 
 
