@@ -286,7 +286,7 @@ class HeldLease:
             judge(Claim.of(self._log.newest(until, end=offset)), lambda: appended)
             self._may_hold = True
             producer.commit(until)
-        except BaseException:
+        except PlanRefused:
             producer.abort()
             raise
         self._producer = producer
@@ -354,7 +354,10 @@ class _Producer:
         _patiently(self._producer.commit_transaction, until)
 
     def abort(self) -> None:
-        """Undo what is open, as far as that is quick; the broker does the rest."""
+        """Undo what is open, as far as that is quick; the broker does the rest.
+
+        Only where nothing has failed: librdkafka ends the process when it is asked to in some states of failure.
+        """
         with contextlib.suppress(KafkaException):
             self._producer.abort_transaction(_SLICE)
 
