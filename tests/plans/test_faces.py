@@ -71,6 +71,7 @@ def fill(stage: Stage, name: str) -> None:
     stage.subtract_config(POLICY, [name], topic="u")
     stage.set_config("log.retention.ms", 1, broker=kn.DEFAULT)
     stage.set_config("kafka.server.KafkaApis", "DEBUG", broker_logger=1)
+    stage.set_config("org.apache.kafka.Token", "DEBUG", broker_logger=1)
 
 
 @pytest.mark.parametrize("name", HOSTILE, ids=ascii)

@@ -46,7 +46,7 @@ def _wish(row: int, edit: Edit) -> Change:
 
 def is_secret(change: Change) -> bool:
     """Whether the value is one that Kafka keeps to itself: it was sensitive before, or its key says so."""
-    if isinstance(change.resource, Entity) or change.wanted is None:
+    if isinstance(change.resource, Entity) or change.resource.type == "BROKER_LOGGER" or change.wanted is None:
         return False
     return change.is_secret or not change.old_known or is_called_so(change.key)
 
