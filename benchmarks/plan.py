@@ -1,10 +1,17 @@
-"""A plan of 10,000 changes staged, planned, applied and verified, beside the bare calls that it must make."""
+"""A plan of 10,000 changes staged, planned, journalled, applied and verified, beside the bare calls it must make."""
 
 from __future__ import annotations
 
+import os
 import statistics
 import subprocess
+import tempfile
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psutil
 
 from benchmarks.fleet import config_command
 from benchmarks.timing import Row, ratio, row, seconds
@@ -13,23 +20,38 @@ from kadmin_nb.cluster import Cluster
 from kadmin_nb.local import start
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.plans.picture import exactly
+from kadmin_nb.plans.plan import Plan
 
-CHANGES, BATCH, CALLS = 10_000, 5_000, 10
+CHANGES, BATCH, CALLS, MANY = 10_000, 5_000, 10, 100_000
+BYTES_A_CHANGE = 16_000
+"""The most that a change of a large plan may take, at its peak, of this process."""
 
 
 def run(full: bool = False) -> list[Row]:
     """Both figures: the plan beside its bare calls, and changes a second beside Kafka's own tool."""
-    with start(heap="1g") as kafka, kafka.connect() as cluster:
+    with tempfile.TemporaryDirectory() as state, _state(state), start(heap="1g") as kafka, kafka.connect() as cluster:
         _plan(cluster, 1.0)
         _bare(cluster, 2.0)
         rounds = range(1, (9 if full else 5) + 1)
         ours, reference = zip(*((_plan(cluster, n * 10.0), _bare(cluster, n * 10.0 + 5)) for n in rounds), strict=True)
+        locked = [_plan(cluster, n * 10.0 + 3, lock=True) for n in rounds]
+        again = _again(cluster)
         tool = _tool(kafka.bootstrap)
+        few = statistics.median(_plan(cluster, n * 10.0 + 7) for n in rounds) / CHANGES
+        with _peak() as peak:
+            many = _plan(cluster, 500.0, MANY) / MANY
     mine, bare = statistics.median(ours), statistics.median(reference)
     rate, theirs = CHANGES / mine, CALLS / tool
-    note = "describe, validate, preflight, alter, read-back / one describe, validate, alter, one describe a broker"
+    note = "describe, validate, preflight, journal, alter, read-back / describe, validate, alter, describe a broker"
+    growth = f"microseconds a change: {MANY:,} in one plan / {CHANGES:,}"
     return [
-        row(f"plan of {CHANGES:,} changes / its bare calls", mine, bare, ratio(ours, reference), 2.0, note),
+        row(f"plan of {CHANGES:,} changes / its bare calls", mine, bare, ratio(ours, reference), 1.5, note),
+        row(
+            "the same with the lease", statistics.median(locked), bare, ratio(locked, reference), 2.0, "taken, renewed"
+        ),
+        row(growth, many * 1e6, few * 1e6, many / few, 1.25),
+        row(f"peak memory of {MANY:,} changes, bytes a change", peak[0] / MANY, 0, peak[0] / MANY, BYTES_A_CHANGE),
+        row("alters sent by applying it again", again[0], 0, again[0], 0, f"and {again[1]} describe"),
         row(
             "changes a second: kafka-configs.sh / plan",
             theirs,
@@ -41,14 +63,55 @@ def run(full: bool = False) -> list[Row]:
     ]
 
 
-def _plan(cluster: Cluster, base: float) -> float:
-    def whole() -> None:
-        stage = cluster.stage()
-        for number in range(CHANGES):
-            stage.set_quota("producer_byte_rate", 1000 * base + number, user=f"user-{number}", client_id="app")
-        stage.plan("bench").apply().raise_for_errors()
+@contextmanager
+def _state(folder: str) -> Iterator[None]:
+    """Journals of the bench, kept nowhere."""
+    os.environ["KADMIN_STATE"] = folder
+    yield
+    del os.environ["KADMIN_STATE"]
 
-    return seconds(whole)
+
+def _plan(cluster: Cluster, base: float, changes: int = CHANGES, *, lock: bool = False) -> float:
+    return seconds(lambda: _planned(cluster, base, changes).apply(lock=lock).raise_for_errors())
+
+
+def _planned(cluster: Cluster, base: float, changes: int = CHANGES) -> Plan:
+    stage = cluster.stage()
+    for number in range(changes):
+        stage.set_quota("producer_byte_rate", 1000 * base + number, user=f"user-{number}", client_id="app")
+    return stage.plan("bench")
+
+
+def _again(cluster: Cluster) -> tuple[int, int]:
+    """The alters and the describes that applying an applied plan sends."""
+    plan, wire = _planned(cluster, 77.0), cluster._kafka.wire
+    plan.apply(lock=False).raise_for_errors()
+    sent: list[str] = []
+    tell, ask = wire.tell, wire.ask
+    wire.tell = lambda request, **o: sent.append("alter") or tell(request, **o)  # type: ignore[method-assign,func-returns-value]
+    wire.ask = lambda request, **o: sent.append(o["doing"]) or ask(request, **o)  # type: ignore[method-assign,func-returns-value]
+    assert plan.apply(lock=False).to_arrow()["state"].unique().to_pylist() == ["unchanged"]
+    wire.tell, wire.ask = tell, ask  # type: ignore[method-assign]
+    return sent.count("alter"), sum("quotas" in doing for doing in sent)
+
+
+@contextmanager
+def _peak() -> Iterator[list[int]]:
+    """How many bytes this process grew by at its peak, the first of the list afterwards."""
+    me, over, found = psutil.Process(), threading.Event(), [0]
+    before = me.memory_info().rss
+
+    def watch() -> None:
+        while not over.wait(0.01):
+            found[0] = max(found[0], me.memory_info().rss - before)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield found
+    finally:
+        over.set()
+        watcher.join()
 
 
 def _bare(cluster: Cluster, base: float) -> float:

@@ -170,6 +170,10 @@ class Cluster:
         """
         return self._changes.rollback(plan)
 
+    def stalls(self, plan: Plan, usage: object) -> Answer:
+        """STALLS: for how long a plan would mute each client that USAGE knows; see `apply(gradual=…)`."""
+        return self._changes.stalls(plan, usage)
+
     def log(self, plan: Plan | str | None = None) -> Answer:
         """JOURNAL: what was done for a plan, proven by the chain of hashes; without one PLANS, those begun here.
 

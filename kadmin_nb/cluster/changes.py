@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from ..admin.kafka import WireKafka
 from ..errors import Interrupted, NotFound, UsageError
 from ..frames.answer import Answer
+from ..frames.stamps import stamped
 from ..model.changes import Change, Edit
+from ..model.settings import Secret
 from ..places import state_dir
-from ..plans import QUIET_PERIOD, collector, executor, gradual, order, picture, planning, rollback, validation
+from ..plans import QUIET_PERIOD, collector, executor, gradual, order, picture, planning, rollback, stalls, validation
 from ..plans.author import author
 from ..plans.interrupts import heard_between_requests
 from ..plans.journal import Journal
@@ -23,6 +26,13 @@ from ..plans.stage import Stage
 
 LIFETIME = timedelta(days=7)
 """How long a plan may be applied unless it says otherwise."""
+
+
+def secret(reference: str) -> Secret:
+    """What a secret's reference leads to now; `file:` paths count from the current folder."""
+    from ..profiles.references import resolve
+
+    return resolve(reference, Path())
 
 
 def journals() -> Journals:
@@ -63,6 +73,12 @@ class Changes:
         reason = "; ".join([f"roll back {kept.plan.id[:12]}", *rollback.left_out(kept.plan, kept.story.verified)])
         return self._made(validation.validated(self._kafka, rows), reason, undoes=kept.plan.id)
 
+    def stalls(self, plan: Plan, usage: object) -> Answer:
+        """STALLS; see `Cluster.stalls`."""
+        executor.refuse_other_cluster(self._kafka, plan)
+        found = stalls.stalls(plan.changes, self._kafka.quotas.describe(), usage, cluster_id=self._kafka.id)
+        return Answer(stamped(found, self._kafka.id))
+
     def log(self, plan: Plan | str | None) -> Answer:
         """PLANS of this cluster, or the JOURNAL of one plan."""
         return Answer(journals().to_arrow(self._kafka.id) if plan is None else self._begun(plan).to_arrow())
@@ -88,7 +104,9 @@ class Changes:
         if gradual is not None:
             options["waves"] = self._in_steps(gradual, usage)
         with collector.at_rest(), heard_between_requests() as stopped:
-            done = executor.apply(self._kafka, plan, journal, executor.Options(**options, stopped=stopped))
+            done = executor.apply(
+                self._kafka, plan, journal, executor.Options(**options, stopped=stopped, resolver=secret)
+            )
             outcomes = Outcomes.of(plan, done, journal, lambda: self.rollback(plan))
         if done.interrupted:
             raise Interrupted(
@@ -104,7 +122,8 @@ class Changes:
             raise UsageError("lowering in steps needs to know what clients use", hint="usage= is a USAGE frame.")
 
         def waves(changes: Sequence[Change]) -> list[gradual.Wave]:
-            return gradual.schedule(order.waves(changes), self._kafka.quotas.describe(), usage, most)
+            stored, cluster_id = self._kafka.quotas.describe(), self._kafka.id
+            return gradual.schedule(order.waves(changes), stored, usage, most, cluster_id=cluster_id)
 
         return waves
 
@@ -114,7 +133,7 @@ class Changes:
         with collector.at_rest():
             seen = picture.take(self._kafka, [e.target for e in edits], whole=True)
             rows = with_masks(planning.changes(edits, seen, allow_unknown), seen.quotas)
-            return self._made(validation.validated(self._kafka, rows), reason, lifetime)
+            return self._made(validation.validated(self._kafka, rows, secret), reason, lifetime)
 
     def _made(
         self, rows: Sequence[Change], reason: str | None, lifetime: timedelta | None = None, undoes: str | None = None

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ..plans.journals import Kept
     from ..plans.plan import Plan
 
+CANARY_KEYS = ("producer_byte_rate", "consumer_byte_rate")
 _HEX = frozenset("0123456789abcdef")
 
 
@@ -52,9 +53,10 @@ _which = click.argument("which", metavar="PLAN")
 @options.reading
 @options.printing
 @_which
-def show(session: Session, which: str) -> Any:
-    """Show a plan, from its file or by its id; no cluster is asked."""
-    return _found(which)
+@click.option("--usage", metavar="NAME", help="Say whom it would mute and how long; a USAGE frame or file.")
+def show(session: Session, which: str, usage: str | None) -> Any:
+    """Show a plan, from its file or by its id; no cluster is asked, but for --usage."""
+    return _found(which) if usage is None else session.cluster.stalls(_found(which), session.named(usage))
 
 
 @plan.command()
@@ -98,9 +100,22 @@ def log(session: Session, which: str | None) -> Any:
 @options.reading
 @_which
 @click.option("--wait", default=0.0, metavar="SECONDS", help="How long brokers may take to show it.")
-def verify(session: Session, which: str, wait: float) -> Any:
-    """Ask every broker whether it holds what a plan wanted; nothing is sent."""
-    return session.cluster.verify(_found(which), verify_timeout=wait)
+@click.option("--canary", metavar="CLIENT-ID", help="See what brokers do to a real client of that id, on --topic.")
+@click.option("--topic", metavar="NAME", help="Where the canary writes zeros, or reads.")
+@click.option("--key", default="producer_byte_rate", show_default=True, type=click.Choice(CANARY_KEYS))
+@click.option("--seconds", default=5.0, show_default=True, type=click.FloatRange(min=1, max=600))
+@click.option("--as-user", metavar="TARGET", help="A profile or .properties file with the canary's credentials.")
+def verify(
+    session: Session, which: str, wait: float, canary: str | None, topic: str | None, key: str, seconds: float,
+    as_user: str | None,
+) -> Any:  # fmt: skip
+    """Ask every broker whether it holds what a plan wanted; nothing is sent. --canary also tries a real client."""
+    if canary is None:
+        return session.cluster.verify(_found(which), verify_timeout=wait)
+    if topic is None:
+        raise UsageError("--canary needs a --topic that it may use")
+    session.cluster.verify(_found(which), verify_timeout=wait).raise_for_errors()
+    return session.cluster.canary(client_id=canary, topic=topic, key=key, seconds=seconds, profile=as_user)
 
 
 def _refuse_options_of_another_verb(verb: str, file: str | None, wanted: Wanted) -> None:

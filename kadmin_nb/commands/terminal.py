@@ -97,12 +97,15 @@ def _print(text: str) -> None:
 
 def _code(value: Any, detailed: bool) -> int:
     """0; 4 or 1 for changes that are not verified; 3 when a plan has something to change and one asked."""
+    from ..cluster.canary import CanaryAnswer
     from ..frames.answer import Answer
     from ..plans.outcomes import Outcomes
     from ..plans.plan import Plan
 
     if isinstance(value, Outcomes) and not value.ok:
         return PARTLY if value.anything_changed else FAILED
+    if isinstance(value, CanaryAnswer) and not value.ok:
+        return PARTLY
     if isinstance(value, Answer) and not value.ok:
         return FAILED
     if isinstance(value, Plan) and value.refused:

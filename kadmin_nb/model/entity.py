@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 from ..errors import UsageError
 from .levels import Part, level_of
@@ -23,6 +22,8 @@ class Entity:
     """
 
     parts: tuple[tuple[str, Part], ...]
+    _text: ClassVar[str]
+    _hash: ClassVar[int]
 
     @classmethod
     def of(cls, parts: Mapping[str, Part]) -> Entity:
@@ -61,13 +62,10 @@ class Entity:
         named = ((kind, DEFAULT if name is None else name) for kind, name in parts)
         return cls(tuple(sorted(named, key=_place)))
 
-    @cached_property
-    def _text(self) -> str:
-        return " ".join(write(kind, name) for kind, name in self.parts)
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash(self.parts)
+    def __post_init__(self) -> None:
+        """Its text and its hash are made once: a plan asks for them again and again."""
+        object.__setattr__(self, "_text", " ".join(write(kind, name) for kind, name in self.parts))
+        object.__setattr__(self, "_hash", hash(self.parts))
 
     def __str__(self) -> str:
         return self._text
