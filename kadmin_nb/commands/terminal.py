@@ -82,9 +82,14 @@ def _show(result: Result) -> int:
     if result.out:
         _write(value, Path(result.out))
     else:
-        _print(_json(value) if result.json else repr(value))
+        _print(_json(value) if result.json else _shown(value))
     _complain_of_rows(value)
     return _code(value, result.detailed)
+
+
+def _shown(value: object) -> str:
+    """As people read it; into a file or a pipe, a text is written exactly."""
+    return str(value) if isinstance(value, str) and not sys.stdout.isatty() else repr(value)
 
 
 def _print(text: str) -> None:

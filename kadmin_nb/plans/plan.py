@@ -17,7 +17,7 @@ import pyarrow as pa
 from ..errors import Invalid, NotFound, UsageError, printable
 from ..frames import schemas
 from ..frames.stamps import stamped
-from ..model.changes import CONFIG, QUOTA, Change
+from ..model.changes import APPEND, CONFIG, DELETE, QUOTA, SET, SUBTRACT, Change
 from ..model.entity import Entity
 from ..model.resources import Resource
 from ..version import TOOL
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 FORMAT = 2
 _COLUMNS = ("row", "op", "key", "old", "wanted", "after", "old_known", "level", "validated", "note")
 _CHANGED = ("kind", "op", "resource", "key", "wanted")
+_OPS = {QUOTA: (SET, DELETE), CONFIG: (SET, DELETE, APPEND, SUBTRACT)}
 _HEAD = ("tool", "cluster_id", "author", "created", "expires", "reason", "undoes")
 
 
@@ -136,8 +137,11 @@ class Plan(Faces):
             raise Invalid(f"{where} was changed after it was saved: its id does not fit", code="CORRUPT_PLAN")
         if any(note.get("plan_id") != document["id"] for note in document["notes"]):
             raise Invalid(f"{where} has a note about another plan", code="CORRUPT_PLAN")
-        changes = tuple(_change(row) for row in body["changes"])
-        return cls(**{name: body[name] for name in _HEAD}, changes=changes, notes=tuple(document["notes"]))
+        try:
+            changes = tuple(_change(row) for row in body["changes"])
+            return cls(**{name: body[name] for name in _HEAD}, changes=changes, notes=tuple(document["notes"]))
+        except (KeyError, TypeError, ValueError, AttributeError) as exc:
+            raise Invalid(f"{where} is no plan file of format {FORMAT}: {exc!r}") from None
 
     def _subject(self) -> Subject:
         head = {"cluster": self.cluster_id, "reason": self.reason, "made by": self.author, "expires": self.expires}
@@ -186,6 +190,10 @@ def _change(row: dict[str, Any]) -> Change:
     parse: dict[str, Callable[[str], Entity | Resource]] = {QUOTA: Entity.parse, CONFIG: Resource.parse}
     if row["kind"] not in parse:
         raise Invalid(f"row {row['row']}: this version does not know changes of kind {row['kind']}")
+    if row["op"] not in _OPS[row["kind"]]:
+        raise Invalid(f"row {row['row']}: {row['op']} is nothing that can be done to a {row['kind']}")
+    if row["kind"] == QUOTA and row["after"] is not None:
+        float(row["after"])
     resource, is_secret = parse[row["kind"]](row["resource"]), row.get("is_secret", False)
     return Change(resource=resource, is_secret=is_secret, **{name: row[name] for name in _COLUMNS})
 

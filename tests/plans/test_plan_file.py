@@ -96,6 +96,33 @@ def test_a_kind_of_a_later_version_is_refused_with_its_row(plan, tmp_path):
         Plan.load(place)
 
 
+@pytest.mark.parametrize(
+    ("row", "change"),
+    [
+        (0, {"op": "drop"}),
+        (0, {"op": "append"}),
+        (0, {"after": "much"}),
+        (0, {"resource": "user"}),
+        (0, {"row": None, "key": []}),
+        (7, {"resource": "topic"}),
+    ],
+)
+def test_a_row_that_makes_no_sense_is_refused_although_the_id_fits(plan, tmp_path, row, change):
+    """A plan that another tool had written ended in a stack trace, half applied."""
+    from kadmin_nb.plans import canonical
+
+    place = plan.save(tmp_path / "plan.json")
+    document = json.loads(place.read_text())
+    if "key" in change:
+        del document["body"]["changes"][row]["key"]
+    else:
+        document["body"]["changes"][row].update(change)
+    document["id"] = canonical.digest(canonical.text(document["body"]))
+    place.write_text(json.dumps(document))
+    with pytest.raises(kn.KadminError):
+        Plan.load(place)
+
+
 def test_a_loaded_plan_is_applied_by_a_cluster_only(plan, tmp_path):
     """A plan from a file ran against whatever was connected."""
     with pytest.raises(kn.UsageError, match="bound to no cluster"):
