@@ -220,6 +220,15 @@ class Crashed(Fault):
 
 
 @dataclass(frozen=True)
+class Interrupted(Fault):
+    """Ctrl-C while the call is under way."""
+
+    def strike(self, kafka: FakeKafka, call: Call) -> Any:
+        kafka.interrupted = True
+        return kafka.deliver(call)
+
+
+@dataclass(frozen=True)
 class Edited(Fault):
     """Somebody else sets something just before the call; `edit` is given the cluster."""
 
@@ -262,6 +271,7 @@ def every(quiet: float) -> tuple[Fault, ...]:
         Fenced(3),
         Revoked(),
         Revoked(reading=True),
+        Interrupted(),
         Crashed(),
         Crashed(after=True),
     )

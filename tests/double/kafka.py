@@ -53,6 +53,7 @@ class FakeKafka:
         self.calls: list[Call] = []
         self.before: Callable[[str], None] = lambda what: None
         self.carried: list[Callable[[Call], None]] = []
+        self.interrupted = False
         self.timeout, self.locks = timeout, locks
         self.quotas, self.configs = _Quotas(self), _Configs(self)
 

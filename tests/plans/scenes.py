@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 from double import FakeKafka
 from simulation import Scene
 
 import kadmin_nb as kn
+from kadmin_nb.frames import schemas
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
+from kadmin_nb.plans import gradual, order
 from kadmin_nb.plans.stage import Stage
 
 RATE, PERCENT = "producer_byte_rate", "request_percentage"
@@ -68,6 +72,7 @@ def change_settings(stage: Stage) -> None:
     stage.set_config("max.connections", "30", broker=kn.DEFAULT)
     stage.reset_config("max.connections", broker=2)
     stage.set_config("log.retention.ms", "5000", broker=1)
+    stage.set_config("kafka.server.KafkaApis", "DEBUG", broker_logger=3)
 
 
 def both(kafka: FakeKafka) -> None:
@@ -88,9 +93,41 @@ def change_one(stage: Stage) -> None:
     stage.set_quota(RATE, 50, user="a")
 
 
+def busy(kafka: FakeKafka) -> None:
+    hold(kafka, {("user=busy", RATE): 5e6, ("user=b", RATE): 6.0}, {})
+
+
+def lower(stage: Stage) -> None:
+    stage.set_quota(RATE, 100_000, user="busy")
+    stage.set_quota(RATE, 60, user="b")
+
+
+def in_steps(kafka: FakeKafka):
+    """As `Cluster.apply(gradual=60)` does it."""
+    return lambda changes: gradual.schedule(order.waves(changes), kafka.quotas.describe(), USED, 60.0, request=1e4)
+
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+USED = schemas.table(
+    schemas.USAGE,
+    [
+        {
+            "broker": 1,
+            "user": "busy",
+            "client_id": "app",
+            "key": RATE,
+            "window_start": NOW - timedelta(seconds=30),
+            "window_end": NOW,
+            "value": 1e6,
+            "source": "a test",
+        }
+    ],
+)
+
 SCENES = {
     "quotas of several levels": Scene("levels", levels, change_levels),
     "configs of several kinds": Scene("settings", settings, change_settings),
+    "a quota lowered in steps": Scene("steps", busy, lower, waves=in_steps),
 }
 SMALL = {
     "one quota on slow brokers": Scene("one", one, change_one, lag=0.05),

@@ -7,8 +7,8 @@ A schedule says which fault strikes at which call of the port, and which write o
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from unittest import mock
 
@@ -118,6 +118,10 @@ def plan_of(kafka: FakeKafka, stage: Callable[[Stage], None]) -> Plan:
     return wishes.plan()
 
 
+Waves = Callable[[FakeKafka], Callable[[Sequence[Change]], list[executor.Wave]]]
+"""Given a connection: the waves that a plan is sent in, instead of those of the safe order."""
+
+
 class Scene:
     """A cluster as it is before, and a plan for it. `edit` makes the cluster, `stage` stages the wishes."""
 
@@ -129,8 +133,9 @@ class Scene:
         *,
         batch: int = 2,
         lag: float = 0.002,
+        waves: Waves | None = None,
     ) -> None:
-        self.name = name
+        self.name, self._waves = name, waves
         template = FakeKafka(lag=lag)
         edit(template)
         template.cluster.settle()
@@ -165,8 +170,11 @@ class Scene:
 
     def _carry_out(self, played: Played, kafka: FakeKafka) -> Played:
         played.done = played.ended = None
+        options = replace(self.options, stopped=lambda: kafka.interrupted)
+        if self._waves:
+            options = replace(options, waves=self._waves(kafka))
         try:
-            played.done = executor.apply(kafka, self.plan, played.pages.opened(), self.options)
+            played.done = executor.apply(kafka, self.plan, played.pages.opened(), options)
         except (KadminError, Crash) as exc:
             played.ended = exc
         return played
@@ -209,7 +217,7 @@ class Scene:
             yield f"{row}, and the controller does not hold it"
         if outcome.state == FAILED and self._is_done(change, kafka):
             yield f"{row}, and the controller holds it"
-        if outcome.state == SKIPPED and _held(kafka.cluster.head.values, change) != change.old:
+        if outcome.state == SKIPPED and _held(kafka, change) != change.old:
             yield f"{row}, and it is no longer {change.old}"
 
     def _touched(self, kafka: FakeKafka) -> Iterator[str]:
@@ -275,6 +283,8 @@ class Scene:
         doubtful = {int(row) for record in records if record.kind == log.OUTCOME for row in record.says["refused"]}
         if not ours - doubtful <= done <= ours:
             played.wrong.append(f"the journal calls rows {done} done by us, not {ours}")
+        if not done:
+            return
         kafka = bounded(played.kafka.beside(timeout=TIMEOUT))
         back = Plan(kafka.id, kafka.now().isoformat(), tuple(rollback.changes(self.plan, done)), undoes=self.plan.id)
         executor.apply(kafka, back, Pages().opened(), self.options)
@@ -333,16 +343,26 @@ def _expected(change: Change, kafka: FakeKafka) -> set[int]:
     return set(kafka.cluster.nodes) if own is None else {own}
 
 
-def _held(values, change: Change) -> str | None:
+def _held(kafka: FakeKafka, change: Change) -> str | None:
     """What a row's target holds, as text."""
-    value = values.get(change.resource, {}).get(change.key)
+    if _is_logger(change):
+        return _level(kafka, next(iter(_expected(change, kafka))), change)
+    value = kafka.cluster.head.values.get(change.resource, {}).get(change.key)
     return value if value is None or isinstance(value, str) else f"{value:.15g}"
 
 
+def _is_logger(change: Change) -> bool:
+    return isinstance(change.resource, Resource) and change.resource.type == "BROKER_LOGGER"
+
+
+def _level(kafka: FakeKafka, node: int, change: Change) -> str:
+    """The level of a logger, which stands on its broker alone."""
+    return kafka.cluster.nodes[node].loggers.get(change.key, "INFO")
+
+
 def _holds(kafka: FakeKafka, node: int, values, change: Change) -> bool:
-    if isinstance(change.resource, Resource) and change.resource.type == "BROKER_LOGGER":
-        level = kafka.cluster.nodes[node].loggers.get(change.key, "INFO")
-        return level == (change.after or "INFO")
+    if _is_logger(change):
+        return _level(kafka, node, change) == change.after
     held = values.get(change.resource, {}).get(change.key)
     if isinstance(change.resource, Entity):
         return held == (None if change.op == DELETE else float(change.after or "nan"))
