@@ -1,19 +1,27 @@
-"""A process that carries out a plan is killed at every point that there is; what is left goes on to the same end."""
+"""A terminal that carries out a plan is killed at every point, or stopped by Ctrl-C: the rest is done afterwards."""
 
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from plan_rows import rows
 
 import kadmin_nb as kn
 from kadmin_nb.cluster.changes import journals
+from kadmin_nb.frames import schemas
 from kadmin_nb.plans.plan import Plan
+from kadmin_nb.plans.progress import Advance
 from kadmin_nb.plans.records import folder_of
 
 pytestmark = pytest.mark.broker
@@ -22,21 +30,32 @@ RATE, TOPIC_KEYS = "producer_byte_rate", ("cleanup.policy", "retention.ms")
 OLD = {"raised": "1000", "added": None, "removed": "3000", "lowered": "4000"}
 NEW = {"raised": "2000", "added": "2000", "removed": None, "lowered": "2000"}
 
-Dying = Callable[[Plan, int], list[str]]
+
+@dataclass(frozen=True)
+class Ended:
+    """A process that carried out a plan: the points it came to, its exit code, what it printed."""
+
+    points: list[str]
+    code: int
+    said: str
+
+
+Applied = Callable[..., Ended]
 
 
 @pytest.fixture(scope="module")
-def dying(kafka, tmp_path_factory) -> Iterator[Dying]:
-    """`dying(plan, 7)` applies a plan in a process that dies at its seventh point, and tells which it came to."""
+def applied(kafka, tmp_path_factory) -> Iterator[Applied]:
+    """`applied(plan, 7)` applies a plan in a terminal that is killed at its seventh point."""
     place = tmp_path_factory.mktemp("plans") / "plan.json"
-    words = [sys.executable, str(Path(__file__).with_name("dying.py"))]
+    words = [sys.executable, str(Path(__file__).with_name("points.py"))]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
 
-        def apply(plan: Plan, die_at: int) -> list[str]:
+        def apply(plan: Plan, at: int = 0, *signals: str, verb: str = "apply", lock: bool = False) -> Ended:
             plan.save(place)
-            process.stdin.write(json.dumps([kafka.bootstrap, str(place), die_at]) + "\n")
+            line = ["plan", verb, str(place), "--cluster", kafka.bootstrap, *["--no-lock"] * (not lock)]
+            process.stdin.write(json.dumps([line, at, signals or ["SIGKILL"]]) + "\n")
             process.stdin.flush()
-            return json.loads(process.stdout.readline())
+            return Ended(*json.loads(process.stdout.readline()))
 
         yield apply
         process.stdin.close()
@@ -66,11 +85,13 @@ class Scene:
                 stage.set_quota(RATE, value, user=self.users[name])
         stage.plan().apply(lock=False).raise_for_errors()
 
-    def points(self, dying: Dying, before: Callable[[Plan], object] = lambda plan: None) -> list[str]:
+    def points(
+        self, applied: Applied, before: Callable[[Plan], object] = lambda plan: None, **options: bool
+    ) -> list[str]:
         """All that there are. The cluster ends as it began."""
         plan = self.plan()
         before(plan)
-        points = dying(plan, 0)
+        points = applied(plan, **options).points
         self.cluster.rollback(plan).apply(lock=False).raise_for_errors()
         assert self.stored() == BEFORE
         return points
@@ -102,22 +123,22 @@ def journal_of(plan: Plan) -> Path:
         return Path(journal.place)
 
 
-def carried_on(cluster: kn.Cluster, plan: Plan) -> kn.Outcomes:
+def carried_on(cluster: kn.Cluster, plan: Plan, lock: bool) -> kn.Outcomes:
     """By its id where it was begun, and else, as anybody would, by another apply."""
     try:
-        return cluster.resume(plan.id, quiet_period=0.5)
+        return cluster.resume(plan.id, quiet_period=0.5, lock=lock)
     except kn.NotFound:
-        return cluster.apply(plan)
+        return cluster.apply(plan, lock=lock)
     except kn.Invalid as exc:
         if "holds no plan" not in str(exc):
             raise
-        return cluster.apply(plan)
+        return cluster.apply(plan, lock=lock)
 
 
-def wrongs(scene: Scene, plan: Plan, tells: list[str]) -> Iterator[str]:
+def wrongs(scene: Scene, plan: Plan, tells: list[str], *, lock: bool = False) -> Iterator[str]:
     """What is not right after a crash, a resume, another apply and a rollback: nothing."""
     cluster, everything = scene.cluster, set(range(1, len(plan) + 1))
-    states = {state for (state,) in rows(carried_on(cluster, plan), "state")}
+    states = {state for (state,) in rows(carried_on(cluster, plan, lock), "state")}
     if not states <= {"verified", "unchanged"}:
         yield f"resumed to {states}"
     if (stored := scene.stored()) != AFTER:
@@ -133,25 +154,36 @@ def wrongs(scene: Scene, plan: Plan, tells: list[str]) -> Iterator[str]:
         yield f"rolled back to {stored}"
 
 
-def test_killed_at_every_point_it_goes_on_to_the_same_end(scene, dying, tells):
+def test_killed_at_every_point_it_goes_on_to_the_same_end(scene, applied, tells):
     """The job was killed half-way, and nobody could say what was done, or the second run did it twice."""
-    points = scene.points(dying)
+    points = scene.points(applied)
     assert {"before a line", "in the middle of a line", "before a sync", "before an answer"} < set(points)
     assert (points.count("before a request"), points[-1]) == (5, "afterwards")
     for number, point in enumerate(points, 1):
         plan = scene.plan()
-        assert dying(plan, number) == points[:number]
+        assert applied(plan, number).points == points[:number]
         assert (number, point, [*wrongs(scene, plan, tells)]) == (number, point, [])
 
 
-def test_killed_where_each_record_is_a_file(scene, dying, tells):
+def test_killed_at_every_commit_of_its_lease_it_goes_on_at_once(scene, applied, tells):
+    """What the dead one held kept the next from resuming for minutes."""
+    points = scene.points(applied, lock=True)
+    commits = [number for number, point in enumerate(points, 1) if point == "before a commit"]
+    assert len(commits) == 7  # taken, renewed before each of five requests, given back
+    for number in commits:
+        plan = scene.plan()
+        assert applied(plan, number, lock=True).points == points[:number]
+        assert (number, [*wrongs(scene, plan, tells, lock=True)]) == (number, [])
+
+
+def test_killed_where_each_record_is_a_file(scene, applied, tells):
     """The volume took no appends, and after a crash its many small files were of no use."""
-    points = scene.points(dying, a_file_a_record)
-    third = [number for number, point in enumerate(points, 1) if point == "before a request"][2]
+    points = scene.points(applied, a_file_a_record)
+    third = nth(points, "before a request", 3)
     for number in range(third - 3, third + 6):
         plan = scene.plan()
         a_file_a_record(plan)
-        assert dying(plan, number) == points[:number]
+        assert applied(plan, number).points == points[:number]
         assert len(list(journal_of(plan).glob("*.json"))) > 5
         assert (number, [*wrongs(scene, plan, tells)]) == (number, [])
 
@@ -162,13 +194,76 @@ def a_file_a_record(plan: Plan) -> None:
 
 
 @pytest.mark.parametrize("kept", [0.0, 0.01, 0.1, 0.9, 0.999, 1.0])
-def test_a_line_torn_anywhere(kept, scene, dying, tells):
+def test_a_line_torn_anywhere(kept, scene, applied, tells):
     """The disk was full, or the power went, and half a line stood at the end of the journal."""
-    third = [number for number, point in enumerate(scene.points(dying), 1) if point == "before a request"][2]
+    third = nth(scene.points(applied), "before a request", 3)
     plan = scene.plan()
-    dying(plan, third)
+    applied(plan, third)
     place = journal_of(plan)
     text = place.read_bytes()
     last = text.rindex(b"\n", 0, -1) + 1
     place.write_bytes(text[: last + round(kept * (len(text) - 1 - last))])  # 1.0: all but the end of the line
     assert [*wrongs(scene, plan, tells)] == []
+
+
+def nth(points: list[str], name: str, number: int) -> int:
+    """The point at which this happens for the third time, or the fifth."""
+    return [at for at, point in enumerate(points, 1) if point == name][number - 1]
+
+
+@pytest.mark.parametrize("when", ["before a request", "before an answer"])
+def test_ctrl_c_stops_between_two_requests(when, scene, applied, tells):
+    """I pressed Ctrl-C, and nobody could tell what had been done."""
+    points, plan = scene.points(applied), scene.plan()
+    stopped = applied(plan, nth(points, when, 2), "SIGINT")
+    assert stopped.code == 130
+    assert stopped.points.count("before an answer") == 2
+    assert f"plan {plan.id[:12]}: 2 verified, 4 skipped" in stopped.said
+    assert "stopped by Ctrl-C before it was sent" in stopped.said
+    assert f"Interrupted: plan {plan.id[:12]} was stopped by Ctrl-C\nHint: plan resume {plan.id[:12]}" in stopped.said
+    story = journals().find(plan.id).story
+    assert (len(story.verified), story.in_doubt, story.unsettled) == (2, set(), set())
+    resumed = applied(plan, verb="resume")
+    assert (resumed.code, resumed.points.count("before an answer")) == (0, 3)
+    assert [*wrongs(scene, plan, tells)] == []
+
+
+def test_a_second_ctrl_c_stops_at_once(scene, applied, tells):
+    """I pressed Ctrl-C twice since it hung, and what was in flight was lost from the books."""
+    points, plan = scene.points(applied, lock=True), scene.plan()
+    stopped = applied(plan, nth(points, "before an answer", 3), "SIGINT", "SIGINT", lock=True)
+    assert stopped.code == 130
+    assert "interrupted" in stopped.said
+    story = journals().find(plan.id).story
+    assert (len(story.in_doubt), len(story.unsettled), story.verified) == (1, 3, set())
+    scene.cluster._kafka.lease("another plan", "somebody else").release()  # the lock was given back
+    resumed = applied(plan, verb="resume")
+    assert (resumed.code, resumed.points.count("before an answer")) == (0, 2)
+    assert [*wrongs(scene, plan, tells)] == []
+
+
+def test_ctrl_c_between_two_steps_ends_the_pause(cluster, unique):
+    """It lowers in steps, with minutes between them, and Ctrl-C was not heard until the next."""
+    client, pressed = unique("client"), []
+
+    def press(advance: Advance) -> None:
+        if advance.what.startswith("waiting") and not pressed:
+            pressed.append(time.monotonic())
+            os.kill(os.getpid(), signal.SIGINT)
+
+    stage = cluster.stage()
+    stage.set_quota(RATE, "100kB/s", client_id=client)
+    plan = stage.plan()
+    with pytest.raises(kn.Interrupted) as stopped:
+        cluster.apply(plan, gradual=15.0, usage=used(client), progress=press)
+    assert time.monotonic() - pressed[0] < 8
+    assert rows(stopped.value.outcomes, "state", "error") == [("unverified", "INCOMPLETE")]
+    assert rows(cluster.resume(plan.id), "state") == [("verified",)]
+    assert rows(cluster.apply(plan), "state") == [("unchanged",)]
+
+
+def used(client: str) -> pa.Table:
+    """It sends 1 MB/s, as far as anybody knows."""
+    end = datetime.now(UTC)
+    row = {"broker": 1, "user": "ANONYMOUS", "client_id": client, "key": RATE, "value": 1e6, "source": "the test"}
+    return schemas.table(schemas.USAGE, [{**row, "window_start": end - timedelta(seconds=10), "window_end": end}])
