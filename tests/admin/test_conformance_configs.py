@@ -214,6 +214,47 @@ def test_incremental_operations_touch_only_their_key(broker, topic):
         eventually(lambda: own(broker, topic), wanted)
 
 
+FREE = "leader.replication.throttled.replicas"
+LISTS = {
+    "append to an unset key starts from the default": ("cleanup.policy", None, "append", "compact", "delete,compact"),
+    "append what the default has pins it": ("cleanup.policy", None, "append", "delete", "delete"),
+    "subtract from an unset key": ("cleanup.policy", None, "subtract", "compact", "delete"),
+    "subtract what is absent": ("cleanup.policy", "compact", "subtract", "delete", "compact"),
+    "append to nothing": (FREE, None, "append", "0:1", "0:1"),
+    "keeps the order": (FREE, "0:1,0:2", "append", "0:0", "0:1,0:2,0:0"),
+    "duplicates stay": (FREE, "0:1,0:1", "append", "0:2", "0:1,0:1,0:2"),
+    "append twice the same": (FREE, "0:1", "append", "0:2,0:2", "0:1,0:2"),
+    "one copy is subtracted": (FREE, "0:1,0:2,0:1", "subtract", "0:1", "0:2,0:1"),
+    "two copies are subtracted": (FREE, "0:1,0:2,0:1", "subtract", "0:1,0:1", "0:2"),
+    "subtract everything stores an empty list": (FREE, "0:1", "subtract", "0:1", ""),
+}
+
+
+def test_lists_grow_and_shrink_as_the_controller_does_it(broker, topic):
+    """The broker made another list of it than I had thought."""
+    for case, (key, before, op, items, after) in LISTS.items():
+        done(broker, topic, set_(key, before) if before is not None else delete(key))
+        eventually(lambda key=key, before=before: own(broker, topic).get(key), before)
+        done(broker, topic, ConfigOperation(op, key, items))
+        eventually(lambda key=key, case=case: (case, own(broker, topic).get(key)), (case, after))
+
+
+def test_what_makes_no_sense_is_refused(broker, topic):
+    """APPEND to a number did something, and of two values for one key the last one won."""
+    said = broker.configs.alter({topic: [ConfigOperation("append", "retention.ms", "5")]}, validate_only=True)
+    assert said == {topic: Refusal("INVALID_CONFIG", "Can't APPEND to key retention.ms because its type is not LIST.")}
+    twice = broker.configs.alter({topic: [set_("retention.ms", "1"), set_("retention.ms", "2")]}, validate_only=True)
+    assert twice[topic].code == "INVALID_REQUEST"
+
+
+def test_a_broker_takes_a_key_that_nobody_knows_and_hides_it(broker, quiet_broker):
+    """A typo in a broker's key went through, and was shown as if nothing were there."""
+    done(broker, BROKER, set_("no.such.key", "1"))
+    eventually(lambda: "no.such.key" in own(broker, BROKER), True)
+    seen = row(broker, BROKER, "no.such.key")
+    assert (seen["value"], seen["is_sensitive"], seen["source"]) == (None, True, "DYNAMIC_BROKER_CONFIG")
+
+
 def test_validating_changes_nothing(broker, topic):
     """I only asked whether it would work, and it was done."""
     assert broker.configs.alter({topic: [set_("retention.ms", "5")]}, validate_only=True) == {topic: None}
