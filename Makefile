@@ -19,7 +19,7 @@ test: kafkas ## every test, on the local Kafka, Spark and the notebooks (about 2
 	@$(RUN) -m pytest tests
 
 test-fast: install ## the tests that need neither a broker nor Spark (under a minute)
-	@$(RUN) -m pytest tests -m "not broker and not spark and not secure and not slow and not long"
+	@$(RUN) -m pytest tests -m "not broker and not spark and not secure and not slow"
 
 test-long: install ## every pair of faults in the simulator (about 20 minutes)
 	@$(RUN) -m pytest tests -m long

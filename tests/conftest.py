@@ -19,6 +19,13 @@ os.environ["KADMIN_STATE"] = _state.name  # journals and local Kafkas of the tes
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job is started with it ignored
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What takes half an hour runs only where `-m` names it: `make test-long`."""
+    if "long" not in config.option.markexpr:
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("long")])
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
+
+
 @pytest.fixture(scope="session")
 def kafka() -> Iterator[LocalKafka]:
     """A real Kafka of one node, without authorisation."""
