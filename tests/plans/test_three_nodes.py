@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 
@@ -11,6 +12,8 @@ from plan_rows import rows
 from waiting import eventually
 
 import kadmin_nb as kn
+from kadmin_nb.cluster.changes import journals
+from kadmin_nb.commands import terminal
 from kadmin_nb.local import LocalKafka, Node
 
 pytestmark = pytest.mark.broker
@@ -142,3 +145,70 @@ def test_a_frozen_controller_does_not_hold_up_a_plan(three, wide, unique):
     assert rows(plan, "validated")[0][0] in ("ok", "not possible")
     assert time.monotonic() - started < 30
     active.resume()
+
+
+def test_the_terminal_says_that_a_broker_has_yet_to_agree(three, wide, unique, tmp_path, capsys):
+    """One of three hung, and the pipeline went on, as the exit code was 0."""
+    plan, frozen = staged(wide, unique("user")).plan(), others(three, wide)[0]
+    plan.save(tmp_path / "plan.json")
+    frozen.pause()
+    code = terminal._run(["plan", "apply", str(tmp_path / "plan.json"), "--cluster", three.bootstrap, "--wait", "4"])
+    said = capsys.readouterr().out
+    assert code == 4
+    assert f"plan {plan.id[:12]}: 1 unverified" in said
+    assert f"broker {frozen.id} " in said
+    frozen.resume()
+    assert rows(wide.resume(plan.id, verify_timeout=20.0), "state", "brokers_agreeing") == [("verified", 3)]
+
+
+def quotas_of(cluster: kn.Cluster, broker: int | None = None) -> dict[tuple[str, str], float]:
+    """All that a broker has."""
+    table = cluster._kafka.quotas.describe(node=broker)
+    return {(row["entity"], row["key"]): row["value"] for row in table.to_pylist()}
+
+
+USERS, LARGEST = 2_000, 400
+
+
+@pytest.mark.parametrize("through", ["the controller", "another broker"])
+def test_the_controller_is_killed_in_the_middle_of_a_batch(through, three, wide, unique, monkeypatch):
+    """The controller died under the third of five requests, and the table told of rows that were not there."""
+    quotas_before, stage, names = quotas_of(wide), wide.stage(), [unique("user") for _ in range(USERS)]
+    for number, name in enumerate(names, 1):
+        stage.set_quota("producer_byte_rate", number, user=name)
+    wanted = {(f"user={name}", "producer_byte_rate"): float(number) for number, name in enumerate(names, 1)}
+    plan, active = stage.plan(), controller(three, wide)
+    whom = active if through == "the controller" else others(three, wide)[0]
+    wire, sent = wide._kafka.wire, []
+    real = wire.tell
+
+    def tell(request, **options):
+        if not options["doing"].startswith("altering"):
+            return real(request, **options)
+        sent.append(options["doing"])
+        if len(sent) == 3:
+            threading.Timer(0.02, active.kill).start()  # an alter of so many takes longer
+        return real(request, **{**options, "node": whom.id if len(sent) <= 3 else None})
+
+    monkeypatch.setattr(wire, "tell", tell)
+    outcomes = wide._changes.apply(plan, largest_batch=LARGEST, verify_timeout=5.0, quiet_period=20.0)
+    monkeypatch.undo()
+    eventually(lambda: active.pid, None)
+    there = quotas_of(wide)
+    claimed = {(entity, "producer_byte_rate"): state for entity, state in rows(outcomes, "resource", "state")}
+    assert "verified" not in claimed.values()  # one of three is gone
+    assert not [row for row, state in claimed.items() if state in ("skipped", "failed") and row in there]
+    assert len([row for row in wanted if row in there]) >= 2 * LARGEST
+
+    active.start()
+    eventually(lambda: [b.is_fenced for b in wide._kafka.brokers()], [False] * 3, 60.0)
+    resumed = wide.resume(plan.id, verify_timeout=30.0, quiet_period=20.0)
+    assert {state for (state,) in rows(resumed, "state")} <= {"verified", "unchanged"}
+    for node in three.nodes:
+        assert quotas_of(wide, node.id) == quotas_before | wanted
+    assert journals().find(plan.id).story.verified == set(range(1, USERS + 1))
+
+    back = wide.rollback(plan.id).apply(verify_timeout=30.0).raise_for_errors()
+    assert set(rows(back, "state", "brokers_agreeing")) == {("verified", 3)}
+    for node in three.nodes:
+        assert quotas_of(wide, node.id) == quotas_before
