@@ -22,8 +22,9 @@ from .journal import Journal
 from .judging import Facts
 from .picture import take
 from .plan import Plan
-from .preflight import Classed, classed, conflict, shown
+from .preflight import HIDDEN, Classed, classed, conflict, shown
 from .progress import Advance, Progress, seconds_left, silent
+from .secrets import Resolver, nowhere, refuse_missing
 from .sending import LARGEST_BATCH, Answers, Batch, batches, is_doubtful, is_of_the_whole
 from .validation import refusals
 from .verification import Sighting, verify
@@ -50,6 +51,7 @@ class Options:
     waves: Callable[[Sequence[Change]], list[Wave]] = lambda changes: [Wave(tuple(w)) for w in order.waves(changes)]
     progress: Progress = silent
     stopped: Stopped = never
+    resolver: Resolver = nowhere
 
 
 @dataclass(frozen=True)
@@ -165,19 +167,23 @@ class _Run:
 
     def carry_out(self) -> Done:
         self.story = log.story(self.journal.before)
-        self.ours = {row: set(values) for row, values in self.story.values.items()}
+        self.ours: dict[int, set[str | None]] = {row: {*values} for row, values in self.story.values.items()}
+        self.ours |= {c.row: {HIDDEN} for c in self.plan.changes if c.is_secret and c.row in self.story.unsettled}
         self.brokers = self.kafka.brokers()
         self._await_what_is_in_doubt()
         found = self._look(self.plan.changes)
         self._refuse_moved(found)
+        refuse_missing(found.pending, self.options.resolver)
         self._refuse_invalid(found.pending)
         requests = self._requests(found.pending)
         if requests or self.story.unsettled:
             self._begin()
             self._send_all(requests)
             self._verify(found)
-            self._end()
-        return self._done()
+        outcomes = [judging.outcome(change, self.facts) for change in self.plan.changes]
+        if requests or self.story.unsettled:
+            self._end(outcomes)
+        return Done(outcomes, judging.slowest(self.facts), self.options.stopped(), self.lock.note)
 
     # -- before anything is sent
 
@@ -191,7 +197,7 @@ class _Run:
 
     def _look(self, changes: Sequence[Change]) -> Classed:
         self.pictured = self.kafka.monotonic()
-        return classed(changes, take(self.kafka, [c.target for c in changes]), self.ours)
+        return classed(changes, take(self.kafka, [c.target for c in changes]), self.ours, self.story.verified)
 
     def _refuse_moved(self, found: Classed) -> None:
         if found.moved and not self.options.skip_conflicts:
@@ -205,7 +211,7 @@ class _Run:
     def _refuse_invalid(self, pending: Sequence[Change]) -> None:
         """A plan that was validated a while ago is validated again: rights and topics come and go."""
         if pending and (self.kafka.now() - self.plan.made_at).total_seconds() > PICTURE_AGE:
-            refuse_invalid(refusals(self.kafka, pending), len(self.plan))
+            refuse_invalid(refusals(self.kafka, pending, self.options.resolver), len(self.plan))
 
     def _requests(self, pending: Sequence[Change]) -> list[_Request]:
         waves = self.options.waves(pending) if pending else []
@@ -288,7 +294,7 @@ class _Run:
         for change in steps:
             self.ours.setdefault(change.row, set()).add(change.after or "")
         self._write(log.INTENT, **meant, **({"values": {str(c.row): c.after for c in steps}} if steps else {}))
-        answers = batch.send(self.kafka)
+        answers = batch.send(self.kafka, resolver=self.options.resolver)
         answers |= self._again(batch, answers)
         refused = self._noted(changes, answers)
         self._write(log.OUTCOME, **meant, refused={str(row): str(why) for row, why in refused.items()})
@@ -313,7 +319,7 @@ class _Run:
         again = batch.only(passing)
         self.facts.resent |= {c.row: passing[c.resource] for c in again.changes}
         self.kafka.sleep(_RETRY_PAUSE)
-        return again.send(self.kafka)
+        return again.send(self.kafka, resolver=self.options.resolver)
 
     def _noted(self, changes: Sequence[Change], answers: Answers) -> dict[int, Refusal]:
         now, refused = self.kafka.monotonic(), {}
@@ -373,17 +379,11 @@ class _Run:
             )
             self.facts.sightings |= seen
 
-    def _end(self) -> None:
+    def _end(self, outcomes: Sequence[Outcome]) -> None:
         states: dict[str, list[int]] = {}
-        for outcome in self._outcomes():
+        for outcome in outcomes:
             states.setdefault(outcome.state, []).append(outcome.change.row)
         self._write(log.END, states={state: rows.written(found) for state, found in states.items()})
-
-    def _outcomes(self) -> list[Outcome]:
-        return [judging.outcome(change, self.facts) for change in self.plan.changes]
-
-    def _done(self) -> Done:
-        return Done(self._outcomes(), judging.slowest(self.facts), self.options.stopped(), self.lock.note)
 
     def _write(self, kind: str, **says: object) -> None:
         self.journal.write(kind, run=self.run, at=self.kafka.now().isoformat(), **says)
