@@ -169,11 +169,16 @@ class _Quotas:
         )
 
     def _described(self, components: Sequence[Component], strict: bool, node: int) -> pa.Table:
-        if not self._kafka.cluster.may_read:
+        """An answer is made once for one image: a simulation asks for it again and again."""
+        cluster = self._kafka.cluster
+        if not cluster.may_read:
             raise codes.error(Refusal("CLUSTER_AUTHORIZATION_FAILED"), "describing quotas")
-        image = self._kafka.cluster.values(node)
-        held = {whom: values for whom, values in image.items() if isinstance(whom, Entity)}
-        return quota_rules.described(held, components, strict)
+        image = cluster.values(node)
+        asked = cluster.nodes[node].image.records, tuple(components), strict
+        if asked not in cluster.answers:
+            held = {whom: values for whom, values in image.items() if isinstance(whom, Entity)}
+            cluster.answers[asked] = quota_rules.described(held, components, strict)
+        return cluster.answers[asked]
 
     def alter(self, alterations: Sequence[QuotaAlteration], *, validate_only: bool = False) -> Answers:
         parts = {a.entity: dict(a.values) for a in alterations}

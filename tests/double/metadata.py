@@ -78,6 +78,7 @@ class Cluster:
         self.log: list[Record] = []
         self.head = Image()
         self.topics: set[str] = set()
+        self.answers: dict[object, object] = {}
         self.leases: dict[str, object] = {}
         self.may_read = self.may_alter = True
         self._due: list[tuple[float, int, Callable[[], object]]] = []

@@ -10,7 +10,6 @@ import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from unittest import mock
 
 from double import Crash, FakeKafka
 from double.calls import Call
@@ -72,8 +71,11 @@ class Pages:
 
     def opened(self) -> Journal:
         """A journal over these lines, its chain checked."""
-        with mock.patch.object(journal, "opened", return_value=self):
+        real, journal.opened = journal.opened, lambda place: self
+        try:
             return Journal.open(self.place)
+        finally:
+            journal.opened = real
 
 
 DEATHS = ("before", "torn", "after")
@@ -140,6 +142,7 @@ class Scene:
         edit(template)
         template.cluster.settle()
         self.plan = plan_of(template, stage)
+        template.cluster.answers.clear()
         self._cluster = template.cluster
         self.before = copy.deepcopy(template.cluster.head.values)
         self.options = Options(steal=True, verify_timeout=4.0, quiet_period=QUIET, largest_batch=batch)
