@@ -1,0 +1,50 @@
+"""The notebook about plans, as somebody runs it who has just cloned this: its own Kafka, a real canary."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import kadmin_nb as kn
+
+pytest.importorskip("papermill")
+pytestmark = pytest.mark.broker
+
+NOTEBOOK = Path(__file__).resolve().parents[2] / "notebooks" / "plans.ipynb"
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """All that its cells showed, as text."""
+    run = kn.runbooks.run(NOTEBOOK, output=tmp_path_factory.mktemp("plans"))
+    cells = json.loads(run.document.read_text())["cells"]
+    texts = [o.get("text") or o["data"].get("text/plain", "") for c in cells for o in c.get("outputs", [])]
+    return "\n".join("".join(text) for text in texts)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "because room for the fair",
+        "| 1 | set | `user=team-orders client-id=notebook` |",
+        "--add-config producer_byte_rate=8000000,consumer_byte_rate=8000000",
+        ": 2 verified",
+        ": 2 unchanged",
+        '{"verified":"1-2"}',
+        "1 of 2 rows have moved since the plan",
+        "1 verified, 1 skipped",
+    ],
+)
+def test_each_station_shows_its_answer(shown: str, words: str) -> None:
+    """Half of the cells of the notebook were empty."""
+    assert words in shown
+
+
+def test_the_canary_and_the_foretold_stall_name_the_limit_that_binds(shown: str) -> None:
+    """The example was about a limit that another one hid."""
+    canary = next(line for line in shown.splitlines() if "CLIENT_OF_USER" in line and "ANONYMOUS" in line)
+    assert canary.split()[-1] == "True"
+    assert "stall_s" in shown
+    assert "Empty DataFrame" not in shown
