@@ -146,6 +146,7 @@ class Scene:
         self._cluster = template.cluster
         self.before = copy.deepcopy(template.cluster.head.values)
         self.options = Options(steal=True, verify_timeout=4.0, quiet_period=QUIET, largest_batch=batch)
+        self._most_alters = 2 * len(self.attempt(Schedule()).kafka.alters)
 
     def kafka(self, faults: Mapping[int, Fault] | None = None) -> FakeKafka:
         """A connection to a cluster of its own."""
@@ -199,6 +200,8 @@ class Scene:
 
     def _judge(self, played: Played) -> None:
         """What was said of each row, now and when all has landed; who died said nothing, and is carried on at once."""
+        if len(played.kafka.alters) > self._most_alters:
+            played.wrong.append(f"{len(played.kafka.alters)} alters: some were sent more than twice")
         if isinstance(played.ended, Crash):
             return
         cluster, wrong = played.kafka.cluster, played.wrong
