@@ -19,6 +19,7 @@ class Result:
     value: Any
     form: str | None = None
     out: str | None = None
+    raw: bool = False
     json: bool = False
     detailed: bool = False
 

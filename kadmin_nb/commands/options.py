@@ -25,8 +25,8 @@ def keys_of(text: tuple[str, ...]) -> list[str] | None:
 
 
 def reading(command: Command) -> Command:
-    """`--cluster`, `--property`, `--as`, `--out`, `--json`: for every verb that returns a frame."""
-    for option in (_json, _out, _form, _property, _cluster):
+    """`--cluster`, `--property`, `--as`, `--out`, `--raw`, `--json`: for every verb that returns a frame."""
+    for option in (_json, _raw, _out, _form, _property, _cluster):
         command = option(command)
     return _with_session(command)
 
@@ -66,11 +66,13 @@ def _with_session(command: Command) -> Command:
     @functools.wraps(command)
     @click.pass_context
     def called(ctx: click.Context, /, cluster: str | None, property: tuple[str, ...], form: str | None,
-               out: str | None, json: bool, **given: Any) -> Any:  # fmt: skip
-        said = {"cluster": cluster, "property": property, "form": form, "out": out, "json": json}
+               out: str | None, raw: bool, json: bool, **given: Any) -> Any:  # fmt: skip
+        said = {"cluster": cluster, "property": property, "form": form, "out": out, "raw": raw, "json": json}
         ctx.meta.update({name: value for name, value in said.items() if value})
         if ctx.meta.get("out"):
             ctx.obj.refuse_out(ctx.meta["out"])
+        if raw and not str(ctx.meta.get("out", "")).endswith(".csv"):
+            raise UsageError("--raw is for --out FILE.csv")
         properties = dict(pair(p) for p in ctx.meta.get("property", ()))
         with ctx.obj.at(ctx.meta.get("cluster"), properties) as session:
             return command(session, **given)
@@ -137,6 +139,7 @@ _cluster = click.option(
 _property = click.option("--property", multiple=True, metavar="KEY=VALUE", help="A Java client property on top.")
 _form = click.option("--as", "form", type=click.Choice(FORMS), help="The frame type of the answer.")
 _out = click.option("--out", metavar="NAME", help="Put the answer into this variable, or file (.parquet, .csv, .json).")
+_raw = click.option("--raw", is_flag=True, help="CSV as it is: a name may start a formula in a spreadsheet.")
 _json = click.option("--json", is_flag=True, help="The rows as JSON.")
 _reason = click.option("--reason", help="Why; it is part of the plan.")
 _save = click.option("--save", metavar="FILE", help="Write the plan to a file.")

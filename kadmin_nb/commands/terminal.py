@@ -80,7 +80,7 @@ def _show(result: Result) -> int:
 
         formed(value, result.form)
     if result.out:
-        _write(value, Path(result.out))
+        _write(value, Path(result.out), raw=result.raw)
     else:
         _print(_json(value) if result.json else _shown(value))
     _complain_of_rows(value)
@@ -161,13 +161,13 @@ def _json(value: Any) -> str:
     return as_json(value)
 
 
-def _write(value: Any, place: Path) -> None:
+def _write(value: Any, place: Path, *, raw: bool) -> None:
     if not hasattr(value, "to_arrow"):
         raise UsageError("--out writes frames, and this is none")
     from ..frames.files import write
 
     try:
-        write(value.to_arrow(), place)
+        write(value.to_arrow(), place, raw=raw)
     except OSError as exc:
         raise NotFound(f"{place} cannot be written: {exc.strerror}") from None
 

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import csv as plain_csv
+import re
 from collections.abc import Callable
 from pathlib import Path
 
+import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import csv, parquet
 
 from ..errors import Invalid, UsageError
 from .to_pandas import frame_of, plain
 
 FILES = (".parquet", ".csv", ".json")
+
+_FORMULA = re.compile(r"'*[\s\0]*[=+\-@\t\r\n\0\uff0b\uff0d\uff1d\uff20]")
+"""How a text begins that a spreadsheet may calculate (ASVS 1.2.10, and the wide forms of its four signs).
+
+A text with quotes before such a beginning is written with one more, so that reading takes one away and no other text
+is changed.
+"""
 
 
 def read(place: Path) -> pa.Table:
@@ -32,19 +43,51 @@ def read(place: Path) -> pa.Table:
 
 
 def _read_csv(place: Path) -> pa.Table:
-    with csv.open_csv(place) as head:
+    parsed = csv.ParseOptions(newlines_in_values=True)
+    with csv.open_csv(place, parse_options=parsed) as head:
         names = head.schema.names
     text = csv.ConvertOptions(column_types={name: pa.string() for name in names}, strings_can_be_null=False)
-    return csv.read_csv(place, convert_options=text)
+    table = csv.read_csv(place, parse_options=parsed, convert_options=text)
+    return pa.table([_originals(column) for column in table.columns], [_original(name) for name in names])
 
 
-def write(table: pa.Table, place: Path) -> None:
-    """Write a table to a .parquet, .csv or .json (lines) file."""
-    writers: dict[str, Callable[[pa.Table, Path], object]] = {
-        ".parquet": lambda t, p: parquet.write_table(t, p),
-        ".csv": lambda t, p: frame_of(t).to_csv(p, index=False),
-        ".json": lambda t, p: frame_of(t).to_json(p, orient="records", lines=True),
+def _originals(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    if not pc.any(pc.starts_with(column, "'")).as_py():
+        return column
+    return pa.chunked_array([pa.array(map(_original, column.to_pylist()), pa.string())])
+
+
+def _harmless(text: object) -> object:
+    """A text that no spreadsheet takes for a formula; whatever is no text stays as it is."""
+    return f"'{text}" if isinstance(text, str) and _FORMULA.match(text) else text
+
+
+def _original(text: str) -> str:
+    return text[1:] if text.startswith("'") and _FORMULA.match(text, 1) else text
+
+
+def write(table: pa.Table, place: Path, *, raw: bool = False) -> None:
+    """Write a table to a .parquet, .csv or .json (lines) file.
+
+    Parameters
+    ----------
+    raw
+        CSV with texts as they are; else one that a spreadsheet would calculate begins with a quote, which `read`
+        takes away.
+    """
+    writers: dict[str, Callable[[pa.Table], object]] = {
+        ".parquet": lambda table: parquet.write_table(table, place),
+        ".csv": lambda table: _write_csv(frame_of(table), place, raw),
+        ".json": lambda table: frame_of(table).to_json(place, orient="records", lines=True),
     }
     if place.suffix not in writers:
         raise UsageError(f"--out {place} is none of {', '.join(FILES)}")
-    writers[place.suffix](plain(table), place)
+    writers[place.suffix](plain(table))
+
+
+def _write_csv(frame: pd.DataFrame, place: Path, raw: bool) -> None:
+    """Every text is quoted: the library leaves a lone carriage return bare, which ends a row for others."""
+    if not raw:
+        texts = frame.select_dtypes(exclude="number").columns
+        frame = frame.assign(**{name: frame[name].map(_harmless) for name in texts}).rename(columns=_harmless)
+    frame.to_csv(place, index=False, quoting=plain_csv.QUOTE_NONNUMERIC)

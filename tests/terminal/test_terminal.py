@@ -160,6 +160,10 @@ def test_json_and_files(live, user, tmp_path):
     assert pyarrow.parquet.read_table(tmp_path / "q.parquet")["value"].to_pylist() == [1000.0]
     assert pyarrow.csv.read_csv(tmp_path / "q.csv")["user"].to_pylist() == [user]
     assert json.loads((tmp_path / "q.json").read_text())["user"] == user
+    live("quota", "set", "producer_byte_rate=1kB", f"user=={'='}{user}", "--apply")
+    for raw, written in ((["--raw"], f"={user}"), ([], f"'={user}")):
+        live("quota", "describe", f"user==={user}", "--out", str(tmp_path / "f.csv"), *raw)
+        assert pyarrow.csv.read_csv(tmp_path / "f.csv")["user"].to_pylist() == [written]
     said = live("quota", "describe", "--out", str(tmp_path / "no" / "q.csv"))
     assert said.code == 1
     assert "cannot be written" in said.err

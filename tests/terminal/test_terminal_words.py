@@ -66,6 +66,7 @@ def test_help_is_printed_and_all_is_well(kadmin, line, says):
         ("quota describe --property x --cluster a:1", 2, "x is not key=value", ""),
         ("quota describe --property x=y --cluster a:1", 2, "is no key of a Kafka client", ""),
         ("quota describe --out x.doc --cluster a:1", 2, "--out x.doc is none of .parquet, .csv, .json", ""),
+        ("quota describe --out x.json --raw --cluster a:1", 2, "--raw is for --out FILE.csv", ""),
         ("quota resolve --pairs no.csv user=a", 1, "there is no file no.csv", ""),
         ("quota plan", 2, "the terminal keeps no tray", "kadmin-nb plan -f FILE"),
         ("quota apply", 2, "the terminal keeps no tray", "kadmin-nb plan apply FILE"),

@@ -1,0 +1,104 @@
+"""S3: an export starts no formula, and is read back as it was."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+from hostile_names import HOSTILE
+from hypothesis import given
+from hypothesis import strategies as st
+
+import kadmin_nb as kn
+from kadmin_nb.frames import schemas
+from kadmin_nb.frames.files import read, write
+
+FORMULAS = ("=1+1", "+1", "-1+1", "@SUM(1)", "\t=1", "\r=1", "\n=1", "\0=1", " =1", "\u00a0=1", "\uff1d1", "\uff20x",
+            "=cmd|' /C calc'!A0", "'=1", "''=1", "'", "''", "'alice", "it's", "a\r=1", "a\n=1", 'a"\r=1', '"=1"', "\t",
+            "a,=1", 'a",=1', "-", "")  # fmt: skip
+NAMES = [*HOSTILE, *FORMULAS]
+STARTS = tuple("=+-@\t\r\n\0\uff0b\uff0d\uff1d\uff20")
+
+
+def table(names: list[str]) -> pa.Table:
+    rows = [{"entity": n, "level": "USER", "user": n, "key": "producer_byte_rate", "value": -1.5} for n in names]
+    return schemas.table(schemas.QUOTAS, rows)
+
+
+def cells(place: Path) -> list[list[str]]:
+    """What another program makes of it."""
+    with place.open(newline="", encoding="utf-8") as file:
+        return list(csv.reader(file))
+
+
+def test_no_cell_of_a_csv_file_starts_a_formula(tmp_path):
+    """A client called =cmd|… opened a shell on the machine of who opened the export."""
+    write(table(NAMES), tmp_path / "x.csv")
+    rows = cells(tmp_path / "x.csv")
+    assert len(rows) == len(NAMES) + 1
+    texts = [cell for row in rows for cell in row[:-1]]
+    assert not [cell for cell in texts if cell.lstrip().startswith(STARTS) or cell.startswith(STARTS)]
+    assert {row[-1] for row in rows[1:]} == {"-1.5"}
+
+
+def test_what_was_exported_is_read_back(tmp_path):
+    """The client =1 had become '=1 when I loaded my own file, and got another quota."""
+    write(table(NAMES), tmp_path / "x.csv")
+    back = read(tmp_path / "x.csv")
+    assert back["user"].to_pylist() == NAMES
+    assert back["value"].to_pylist() == ["-1.5"] * len(NAMES)
+
+
+@given(st.lists(st.text(st.sampled_from("'=+-@\t\r\n\0 \"a,\uff1d")), min_size=1, max_size=5))
+def test_any_text_comes_back(tmp_path_factory, texts):
+    """A name that began with two quotes lost one."""
+    place = tmp_path_factory.getbasetemp() / "any.csv"
+    frame = pa.table({"a": texts, "b": [1] * len(texts)})
+    write(frame, place)
+    assert read(place)["a"].to_pylist() == texts
+    assert not [cell for cell, _ in cells(place) if cell.startswith(STARTS)]
+
+
+def test_a_column_that_is_a_formula(tmp_path):
+    """A quota key is a column of the wide frame, and somebody had named one =1."""
+    write(pa.table({"=1": ["a"], "user": ["b"]}), tmp_path / "x.csv")
+    assert cells(tmp_path / "x.csv")[0] == ["'=1", "user"]
+    assert read(tmp_path / "x.csv").column_names == ["=1", "user"]
+
+
+def test_raw_is_raw(tmp_path):
+    """Another program had no quota for '-app."""
+    write(table(NAMES), tmp_path / "x.csv", raw=True)
+    assert [row[0] for row in cells(tmp_path / "x.csv")[1:]] == NAMES
+
+
+@pytest.mark.parametrize("kind", [".parquet", ".json"])
+def test_other_files_have_the_names_as_they_are(tmp_path, kind):
+    """The quote was in the Parquet file too."""
+    place = tmp_path / f"x{kind}"
+    write(table(NAMES), place)
+    if kind == ".parquet":
+        assert pyarrow.parquet.read_table(place)["user"].to_pylist() == NAMES
+    else:
+        import json
+
+        assert [json.loads(line)["user"] for line in place.read_text().splitlines()] == NAMES
+
+
+def test_a_foreign_file_keeps_its_quotes(tmp_path):
+    """The user 'alice' of the other tool came in as alice'."""
+    (tmp_path / "x.csv").write_text("user\n'alice'\n'007\n")
+    assert read(tmp_path / "x.csv")["user"].to_pylist() == ["'alice'", "'007"]
+
+
+def test_no_rows_and_nothing_at_all(tmp_path):
+    """An empty answer could not be exported."""
+    write(table([]), tmp_path / "x.csv")
+    assert read(tmp_path / "x.csv").column_names == schemas.QUOTAS.names
+    answer = kn.Answer(schemas.table(schemas.CONFIGS, [{"resource_type": "TOPIC", "resource_name": "-x"}]))
+    write(answer.to_arrow(), tmp_path / "y.csv")
+    assert read(tmp_path / "y.csv")["resource_name"].to_pylist() == ["-x"]
