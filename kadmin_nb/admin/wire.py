@@ -6,7 +6,6 @@ says what breaks if they move.
 
 from __future__ import annotations
 
-import logging
 import ssl
 import threading
 import time
@@ -22,6 +21,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_de
 from ..errors import ConnectionFailed, KadminError, TimedOut, Unsupported
 from ..model.settings import Settings
 from . import codes, first_contact
+from .logs import keep_discreet
 from .parser import AnswerParser
 
 LARGEST_ANSWER = 1 << 30
@@ -30,7 +30,7 @@ LARGEST_ANSWER = 1 << 30
 ALTER_TIMEOUT = 90.0
 """Seconds an alter may take: a broker without a quorum answers truthfully after 60 to 75 (broker-facts 4.3)."""
 
-logging.getLogger("kafka").addHandler(logging.NullHandler())
+keep_discreet()
 
 
 T = TypeVar("T")

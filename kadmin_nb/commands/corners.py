@@ -99,7 +99,9 @@ class Verbs(_Corners, click.Group):
         if self.get_command(ctx, name) is None:
             if ctx.resilient_parsing:
                 return name, click.Command(name, add_help_option=False), args[1:]
-            raise UsageError(f"{name} is no word after {ctx.command_path}", hint=self._instead(ctx, name))
+            raise UsageError(
+                f"{name.partition('=')[0]} is no word after {ctx.command_path}", hint=self._instead(ctx, name)
+            )
         return super().resolve_command(ctx, args)
 
     def _instead(self, ctx: click.Context, name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from ..errors import KadminError, UsageError
@@ -10,6 +11,7 @@ from ..model.entity import TYPES, Entity, named
 from ..model.levels import Part
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, find, nearest, parse_value, text_of
 from ..model.resources import WORDS, Resource
+from ..model.secrets import is_called_so
 from ..model.words import DEFAULT, Lookup, Pattern, Special, Value, Word, open_quote, read, split
 
 QUOTA_VERBS = {"set": SET, "remove": DELETE}
@@ -121,7 +123,7 @@ def _which_resource(names: Iterable[str]) -> str:
 
 def _op(verb: str, verbs: dict[str, str], kind: str) -> str:
     if verb not in verbs:
-        raise UsageError(f"{verb} is no {kind} change", hint=_which_verb(verb, verbs, kind))
+        raise UsageError(f"{verb.partition('=')[0]} is no {kind} change", hint=_which_verb(verb, verbs, kind))
     return verbs[verb]
 
 
@@ -138,11 +140,23 @@ def _apart(
     words: Iterable[str], types: Sequence[str], lookup: Lookup | None, *, bare_keys: bool
 ) -> tuple[list[Word], list[Word]]:
     """The words that are keys, and those that say whom."""
-    read_words = [Word(word, "") if bare_keys and not _has_sign(word) else read(word, lookup) for word in words]
+    try:
+        read_words = [Word(word, "") if bare_keys and not _has_sign(word) else read(word, lookup) for word in words]
+    except UsageError:
+        _refuse_near_secret(words)
+        raise
     keys = [word for word in read_words if word.name not in types]
     if bare_keys and (valued := next((word for word in keys if word.value != ""), None)):
-        raise UsageError(f"{valued} has a value", hint=f"Name the key alone: {valued.name}")
+        raise UsageError(f"{valued.name} has a value", hint=f"Name the key alone: {valued.name}")
     return keys, [word for word in read_words if word.name in types]
+
+
+def _refuse_near_secret(words: Iterable[str]) -> None:
+    """Instead of an error that repeats a word, when the words name a secret: it may be the value, after a slip."""
+    if any(is_called_so(re.split("[=~:]", word)[0]) for word in words):
+        raise UsageError(
+            "a word is neither type=value nor key=value; it is not repeated, as a secret is set beside it"
+        ) from None
 
 
 def _has_sign(word: str) -> bool:
@@ -166,7 +180,7 @@ def _some(keys: Sequence[Word], op: str, example: str) -> Sequence[Word]:
 
 def _single(word: Word) -> str:
     if not isinstance(word.value, str):
-        raise UsageError(f"{word} is no value")
+        raise UsageError(f"{word.name} has a pattern, a list or a special value, where it takes one text")
     return word.value
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
 from ..errors import Invalid, UsageError
+from .secrets import Hidden, is_called_so
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,27 +67,36 @@ def parse_value(key: str, value: object) -> float:
     number = _number(key, value)
     spec = find(key)
     if not math.isfinite(number):
-        raise Invalid(f"{key} cannot be {value}: not a finite number")
+        raise Invalid(f"{key} cannot be {_told(key, value)}: not a finite number")
     if number <= 0:
-        raise Invalid(f"{key} cannot be {value}: a quota must be greater than 0", hint="To lift a quota, remove it.")
+        raise Invalid(
+            f"{key} cannot be {_told(key, value)}: a quota must be greater than 0", hint="To lift a quota, remove it."
+        )
     if spec and spec.kind != "DOUBLE" and not number.is_integer():
-        raise Invalid(f"{key} cannot be {value}: Kafka wants whole {spec.unit}")
+        raise Invalid(f"{key} cannot be {_told(key, value)}: Kafka wants whole {spec.unit}")
     if spec and number > _LARGEST.get(spec.kind, math.inf):
-        raise Invalid(f"{key} cannot be {value}: too large for a {spec.kind}")
+        raise Invalid(f"{key} cannot be {_told(key, value)}: too large for a {spec.kind}")
     return number
+
+
+def _told(key: str, value: object) -> object:
+    """The value, unless the key is called like a secret: then it is one, set on the wrong thing."""
+    return Hidden("") if is_called_so(key) else value
 
 
 def _number(key: str, value: object) -> float:
     if isinstance(value, bool) or value is None:
-        raise UsageError(f"{key}={value} is not a number")
+        raise UsageError(f"{key}={_told(key, value)} is not a number")
     if not isinstance(value, str):
         try:
             return float(value)  # type: ignore[arg-type]
         except (TypeError, ValueError):
-            raise UsageError(f"{key}={value!r} is not a number") from None
+            raise UsageError(f"{key}={_told(key, value)!r} is not a number") from None
     match = _VALUE.fullmatch(value.strip())
     if match is None:
-        raise UsageError(f"{key}={value} is not a number with a unit", hint="Such as 1000000, 10MB/s, 512KiB, 50%.")
+        raise UsageError(
+            f"{key}={_told(key, value)} is not a number with a unit", hint="Such as 1000000, 10MB/s, 512KiB, 50%."
+        )
     return float(_decimal(key, match["number"]) * _factor(key, match["unit"], match["rate"]))
 
 

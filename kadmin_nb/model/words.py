@@ -76,8 +76,8 @@ def split(line: str) -> list[str]:
     UsageError
         A quote that is never closed.
     """
-    if open_quote(line) is not None:
-        raise UsageError(f"a quote is never closed in: {line.strip()}")
+    if (at := open_quote(line)) is not None:
+        raise UsageError(f"a quote is never closed, at character {at + 1}: {line[at]}")
     sources = [match["word"] for match in _SOURCE.finditer(line) if match["word"]]
     words = [_QUOTED.sub(lambda quoted: quoted[1] or quoted[2] or "", source) for source in sources]
     if sources and sources[-1].endswith(";"):

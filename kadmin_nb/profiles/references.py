@@ -53,11 +53,18 @@ def _env(name: str, _folder: Path) -> str:
 
 def _file(name: str, folder: Path) -> str:
     """The file's text without its last line end, which editors add."""
-    content = files.read(folder / Path(name).expanduser(), f"the secret of file:{name}", _LARGEST)
+    text = _text_of(folder / Path(name).expanduser(), f"the secret of file:{name}")
+    if text is None:
+        raise UsageError(f"file:{name} is not UTF-8 text")
+    return text.removesuffix("\n").removesuffix("\r")
+
+
+def _text_of(place: Path, what: str) -> str | None:
+    """The bytes stay here: an error is raised where nobody has them."""
     try:
-        return content.decode().removesuffix("\n").removesuffix("\r")
+        return files.read(place, what, _LARGEST).decode()
     except UnicodeDecodeError:
-        raise UsageError(f"file:{name} is not UTF-8 text") from None
+        return None
 
 
 def _keyring(name: str, _folder: Path) -> str:

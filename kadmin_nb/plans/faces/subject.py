@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ...model.changes import DELETE, Change, Edit
 from ...model.entity import Entity
-from ...model.secrets import is_called_so
+from ...model.secrets import Hidden, is_called_so
 from ...model.secrets import is_reference as refers
 
 
@@ -48,7 +48,7 @@ def is_secret(change: Change) -> bool:
     """Whether the value is one that Kafka keeps to itself: it was sensitive before, or its key says so."""
     if isinstance(change.resource, Entity) or change.resource.type == "BROKER_LOGGER" or change.wanted is None:
         return False
-    return change.is_secret or not change.old_known or is_called_so(change.key)
+    return change.is_secret or not change.old_known or is_called_so(change.key) or isinstance(change.wanted, Hidden)
 
 
 def is_reference(value: str | None) -> bool:

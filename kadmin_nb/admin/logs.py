@@ -1,0 +1,34 @@
+"""kafka-python's log without secrets: at DEBUG it writes down every request, and the bytes of it, logins included."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+_SPEAKERS = ("kafka.net.connection", "kafka.protocol.parser")
+_CONFIDENTIAL = ("Sasl", "IncrementalAlterConfigs", "AlterUserScramCredentials")
+"""How the classes of messages begin that carry secrets, or answers that may repeat them."""
+
+
+class _Discreet(logging.Filter):
+    def filter(self, record: logging.LogRecord) -> bool:
+        if isinstance(record.args, tuple):
+            record.args = tuple(map(_told, record.args))
+        return True
+
+
+def _told(said: Any) -> Any:
+    if isinstance(said, bytes | bytearray | memoryview):
+        return f"[{len(said)} bytes]"
+    name = type(said).__name__
+    return f"{name}([secure])" if name.startswith(_CONFIDENTIAL) else said
+
+
+def keep_discreet() -> None:
+    """Nothing is written where nobody listens, and no secret where somebody does."""
+    logging.getLogger("kafka").addHandler(logging.NullHandler())
+    for name in _SPEAKERS:
+        logging.getLogger(name).addFilter(_DISCREET)
+
+
+_DISCREET = _Discreet()

@@ -1,0 +1,343 @@
+"""S1: a secret goes to the broker, and nowhere else: no file, log, screen, object or error has it."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import javaproperties
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from plan_rows import rows
+from secret_search import CORE, SECRET, shown, sings, variables
+
+import kadmin_nb as kn
+from kadmin_nb.admin.ports import Refusal
+from kadmin_nb.commands import terminal
+from kadmin_nb.model.secrets import revealed
+from kadmin_nb.model.settings import Secret
+
+pytestmark = pytest.mark.broker
+
+KEY = "listener.name.internal.ssl.key.password"
+REFERENCE = "env:CANARY"
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> Path:
+    """A folder for all that is written; everything is logged."""
+    monkeypatch.setenv("KADMIN_STATE", str(tmp_path / "state"))
+    monkeypatch.setenv("CANARY", SECRET)
+    monkeypatch.chdir(tmp_path)
+    caplog.set_level(logging.DEBUG)
+    for name in ("kafka", "kadmin_nb", "confluent_kafka"):
+        caplog.set_level(logging.DEBUG, logger=name)
+    return tmp_path
+
+
+@pytest.fixture
+def silence(place: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]) -> Callable[..., None]:
+    """`silence(objects…)`: neither they, nor a file, the log or the screen have the secret."""
+
+    def check(*objects: object) -> None:
+        logging.getLogger("kadmin_nb").debug("still listening")
+        assert caplog.records
+        said = capfd.readouterr()
+        assert sings(shown(*objects), caplog.text, said.out, said.err, place) == []
+
+    return check
+
+
+@pytest.fixture
+def repeating(cluster: kn.Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broker, or a policy of it, that repeats what it refuses, whole and in pieces."""
+
+    def refuse(changes, *, validate_only=False):
+        said = [revealed(o.value) for operations in changes.values() for o in operations if o.value]
+        words = f"Invalid value {' '.join(said)} ({CORE}) {said[0]!r}"
+        return dict.fromkeys(changes, Refusal("INVALID_CONFIG", words))
+
+    monkeypatch.setattr(cluster._kafka.configs, "alter", refuse)
+
+
+@dataclass(frozen=True)
+class Said:
+    code: int
+    text: str
+
+
+@pytest.fixture
+def kadmin(kafka, capfd: pytest.CaptureFixture[str]) -> Callable[..., Said]:
+    """The terminal's door, at the local Kafka: what it printed is told, and heard by nobody else."""
+
+    def run(*words: str) -> Said:
+        code = terminal._run([*words, "--cluster", kafka.bootstrap])
+        captured = capfd.readouterr()
+        return Said(code, captured.out + captured.err)
+
+    return run
+
+
+@pytest.fixture
+def cell(kafka) -> Iterator[Callable[..., object]]:
+    """Runs a cell in a real shell, at the local Kafka; its result has the value and the error."""
+    InteractiveShell.clear_instance()
+    shell = InteractiveShell.instance()
+    shell.history_manager.enabled = False
+    shell.run_line_magic("load_ext", "kadmin_nb")
+    shell.user_ns["s"] = SECRET
+    shell.run_cell(f"%kadmin use {kafka.bootstrap}")
+    yield lambda text: shell.run_cell(text, store_history=False)
+    shell.run_line_magic("unload_ext", "kadmin_nb")
+    atexit.unregister(shell.atexit_operations)
+    InteractiveShell.clear_instance()
+
+
+def staged(cluster: kn.Cluster, value: str, key: str = KEY):
+    stage = cluster.stage()
+    edit = stage.set_config(key, value, broker=1)
+    return stage, edit
+
+
+def test_what_is_written_down_is_the_reference(cluster, clean_broker, silence, place):
+    """The plan that I mailed around had the password of the keystore."""
+    stage, edit = staged(cluster, REFERENCE)
+    plan = stage.plan("rotation")
+    plan.save(place / "p.json")
+    outcomes = plan.apply().raise_for_errors()
+    again, seen = kn.Plan.load(place / "p.json"), cluster.verify(plan)
+    assert again == replace(plan, _apply=None)
+    assert rows(again, "wanted", "after") == [(REFERENCE, REFERENCE)]
+    back = outcomes.rollback()
+    log = cluster.log(plan)
+    undone = back.apply().raise_for_errors()
+    assert rows(undone, "state") == [("verified",)]
+    assert list((place / "state").rglob("*.json*"))
+    silence(stage, edit, plan, again, outcomes, seen, log, cluster.log(), back, undone, cluster, cluster.settings)
+
+
+def test_the_broker_gets_the_secret_itself(cluster, clean_broker, monkeypatch):
+    """The keystore's password was env:CANARY, literally."""
+    sent, real = [], cluster._kafka.configs.alter
+
+    def noted(changes, **options):
+        sent.extend(revealed(o.value) for operations in changes.values() for o in operations if o.value)
+        return real(changes, **options)
+
+    monkeypatch.setattr(cluster._kafka.configs, "alter", noted)
+    staged(cluster, REFERENCE)[0].plan().apply().raise_for_errors()
+    assert sent == [SECRET, SECRET]
+
+
+@pytest.mark.parametrize("key", [KEY, "listener.name.internal.plain.sasl.jaas.config", "my.plugin.pin"])
+def test_a_secret_given_as_text_is_refused(cluster, silence, key):
+    """It told everybody what it refused."""
+    stage, edit = staged(cluster, SECRET, key)
+    with pytest.raises(kn.UsageError, match="keeps the value secret, so it is given only by reference") as refused:
+        stage.plan(allow_unknown=["my.plugin.pin"])
+    assert f"Write {key}=env:NAME" in (refused.value.hint or "")
+    assert "[secure]" in repr(stage)
+    silence(stage, refused.value, *([edit] if key != "my.plugin.pin" else []))
+
+
+def test_a_staged_secret_that_is_replaced_is_not_in_the_note(cluster, silence):
+    """'replaces the earlier set hunter2'."""
+    stage, _ = staged(cluster, SECRET)
+    stage.set_config(KEY, REFERENCE, broker=1)
+    assert rows(stage, "wanted", "note") == [(REFERENCE, "replaces the earlier set [secure]")]
+    silence(stage)
+
+
+def test_a_refusal_that_repeats_it_is_told_with_the_reference(cluster, repeating, silence, place):
+    """The broker said 'Invalid value hunter2', and so did the pull request."""
+    stage, _ = staged(cluster, REFERENCE)
+    plan = stage.plan()
+    plan.save(place / "p.json")
+    assert REFERENCE in rows(plan, "validated")[0][0]
+    with pytest.raises(kn.PlanRefused) as refused:
+        plan.apply()
+    silence(stage, plan, refused.value, variables(refused.value))
+
+
+def test_a_refusal_after_the_validation_is_in_no_journal(cluster, clean_broker, silence, request):
+    """The validation passed, and what failed then went into the journal."""
+    plan = staged(cluster, REFERENCE)[0].plan()
+    request.getfixturevalue("repeating")
+    outcomes = plan.apply()
+    assert rows(outcomes, "state", "error") == [("failed", "INVALID_CONFIG")]
+    assert REFERENCE in rows(outcomes, "message")[0][0]
+    with pytest.raises(kn.PartlyFailed) as failed:
+        outcomes.raise_for_errors()
+    silence(plan, outcomes, failed.value, variables(failed.value), cluster.log(plan))
+
+
+def test_a_secret_that_is_not_there_is_told_before_anything_is_sent(cluster, clean_broker, tells, monkeypatch):
+    """Half of the plan was applied, and then a variable was missing."""
+    stage, _ = staged(cluster, REFERENCE)
+    stage.set_config("log.retention.ms", 60_000, broker=1)
+    plan = stage.plan()
+    monkeypatch.delenv("CANARY")
+    with pytest.raises(kn.NotFound, match="env:CANARY: the environment variable is not set"):
+        stage.plan()
+    with pytest.raises(kn.PlanRefused, match="cannot be had: env:CANARY: the environment variable is not set") as gone:
+        plan.apply()
+    assert gone.value.code == "SECRET_NOT_FOUND"
+    assert tells == []
+
+
+def test_a_secret_in_a_file_counts_from_the_current_folder(cluster, clean_broker, silence, place, tmp_path_factory):
+    """file:key.txt was looked for beside my profiles."""
+    elsewhere = tmp_path_factory.mktemp("secrets")
+    (elsewhere / "key.txt").write_text(SECRET + "\n")
+    reference = f"file:../{elsewhere.name}/key.txt"
+    if elsewhere.parent != place.parent:
+        reference = f"file:{elsewhere / 'key.txt'}"
+    plan = staged(cluster, reference)[0].plan()
+    assert "looked up when it is sent, from the folder of that moment" in rows(plan, "note")[0][0]
+    silence(plan, plan.apply().raise_for_errors())
+
+
+def test_a_file_that_is_no_text_is_not_repeated(cluster, silence, place, tmp_path_factory):
+    """The traceback had the bytes of the key."""
+    key = tmp_path_factory.mktemp("secrets") / "key.der"
+    key.write_bytes(CORE.encode() + b"\xff\xfe")
+    stage, _ = staged(cluster, f"file:{key}")
+    with pytest.raises(kn.UsageError, match="is not UTF-8 text") as broken:
+        stage.plan()
+    silence(broken.value, variables(broken.value), stage)
+
+
+LINES = [
+    f"set {KEY}={{}} broker=1",
+    f"set {KEY}={{}} broker=1 topic=x",
+    f"set {KEY}={{}}",
+    f"set {KEY}=={{}} broker=1",
+    f"set {KEY}~={{}} broker=1",
+    f"set {KEY}={{}} user=alice",
+    f"sett {KEY}={{}} broker=1",
+    f"set {KEY} {{}} broker=1",
+    f"set {KEY} = {{}} broker=1",
+    f"set {KEY}:{{}} broker=1",
+    f"set {KEY}= {{}} broker=1",
+    f"set broker=1 {KEY}='{{}}",
+    f"{KEY}={{}} broker=1",
+    f"set {KEY}={{}} broker=1 --reasn x",
+    f"set {KEY}={{}} --broker 1",
+    f"set --{KEY}={{}} broker=1",
+    f"reset {KEY}={{}} broker=1",
+    f"append {KEY}={{}} broker=1",
+    "set ssl.key.pasword={} broker=1",
+    "set sasl.jaas.config={} broker=<default>",
+    f"set producer_byte_rate=1 {KEY}={{}} user=alice",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("line", LINES)
+@pytest.mark.parametrize("way", ["words", "file"])
+def test_a_line_of_the_terminal(kadmin, place, silence, tmp_path_factory, line, way):
+    """I typed the password itself once, and the CI log has it for ever."""
+    line = line.format(CORE)
+    lines = tmp_path_factory.mktemp("typed") / "lines.txt"
+    lines.write_text(line + "\n")
+    words = ["config", *line.split()] if way == "words" else ["plan", "-f", str(lines)]
+    said = kadmin(*words, "--save", "p.json")
+    assert said.code in (1, 2)
+    assert sings(said.text) == [], said.text
+    silence()
+
+
+def test_the_terminal_with_a_reference(kadmin, clean_broker, silence):
+    """--json and --out had more than the table."""
+    change = ["config", "set", f"{KEY}={REFERENCE}", "broker=1"]
+    said = [kadmin(*change, "--save", "p.json", "--out", "p.csv"), kadmin(*change, "--json")]
+    faces = ("cell", "python", "kafka-configs", "markdown")
+    said += [kadmin("plan", "show", "p.json", "--print", face) for face in faces]
+    said += [kadmin("plan", "apply", "p.json", "--out", "o.json"), kadmin("plan", "log", "p.json", "--json")]
+    said += [kadmin("config", "describe", "broker=1", "--out", f"c.{kind}") for kind in ("csv", "parquet", "json")]
+    assert [one.code for one in said] == [0] * len(said), said
+    assert sings(*(one.text for one in said)) == []
+    silence()
+
+
+@pytest.mark.parametrize("line", ["%kconfig {}", "%%kconfig\n{}", "%%kadmin\n{}"])
+def test_a_variable_of_a_notebook(cell, silence, line):
+    """The document on the share has the password in an output."""
+    kept = [cell(line.format(f"set {KEY}={{s}} broker=1")).result, cell("%kconfig plan")]
+    assert len(kept[0]) == 1
+    assert isinstance(kept[1].error_in_exec, kn.UsageError)
+    for wrong in ("reset", "sett", "describe"):
+        kept.append(cell(line.format(f"{wrong} {KEY}={{s}} broker=1")))
+        assert kept[-1].error_in_exec
+    silence(*kept, *(one.error_in_exec for one in kept[1:]), cell("%kconfig discard").result)
+
+
+RUNBOOK = """%load_ext kadmin_nb
+%kadmin use {bootstrap}
+import logging, os; logging.basicConfig(level=logging.DEBUG); s = os.environ['CANARY']
+%kconfig set {key}={{s}} broker=1
+%kconfig discard
+%kconfig set {key}=env:CANARY broker=1
+%kconfig plan
+%kconfig apply
+%kconfig set {key}={{s}} broker=1
+%kconfig plan"""
+
+
+def test_an_executed_notebook(cluster, kafka, clean_broker, place, silence):
+    """The nightly run left the password in the notebook, the page and the record."""
+    import nbformat
+
+    pytest.importorskip("papermill")
+    cells = RUNBOOK.format(bootstrap=kafka.bootstrap, key=KEY).splitlines()
+    first = nbformat.v4.new_code_cell("user: str = ''", metadata={"tags": ["parameters"]})
+    book = nbformat.v4.new_notebook(cells=[first, *map(nbformat.v4.new_code_cell, cells)])
+    nbformat.write(book, place / "mine.ipynb")
+    with pytest.raises(kn.KadminError, match="given only by reference") as refused:
+        kn.runbooks.run(place / "mine.ipynb", output=place / "out.ipynb")
+    assert {"out.ipynb", "out.html", "out.json"} <= {file.name for file in place.iterdir()}
+    assert "verified" in json.dumps(json.loads((place / "out.ipynb").read_text()))
+    silence(refused.value)
+
+
+@pytest.mark.parametrize("parameters", [{"password": SECRET}, {"text": f"x.LoginModule required password={SECRET}"}])
+def test_a_parameter_of_a_runbook(place, silence, parameters):
+    """papermill wrote it into the document, twice."""
+    import nbformat
+
+    cell = nbformat.v4.new_code_cell("password: str = ''\ntext: str = ''", metadata={"tags": ["parameters"]})
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), place / "mine.ipynb")
+    with pytest.raises(kn.UsageError, match="secret") as refused:
+        kn.runbooks.run(place / "mine.ipynb", parameters)
+    silence(refused.value)
+
+
+def jaas(user: str, password: str) -> str:
+    escaped = password.replace("\\", "\\\\").replace('"', '\\"')
+    return f'org.apache.kafka.common.security.plain.PlainLoginModule required username="{user}" password="{escaped}";'
+
+
+@pytest.mark.secure
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-512"])
+def test_a_wrong_login(secure_kafka, silence, mechanism):
+    """The error of the login had the login."""
+    module = jaas("admin", CORE).replace("plain.Plain", "scram.Scram" if mechanism != "PLAIN" else "plain.Plain")
+    properties = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": mechanism, "sasl.jaas.config": module}
+    with pytest.raises(kn.AuthenticationFailed) as refused:
+        kn.connect(secure_kafka.bootstrap, properties=properties)
+    silence(refused.value)
+
+
+@pytest.mark.secure
+def test_a_right_login(secure_kafka, caplog, silence):
+    """At DEBUG the library wrote every byte that it sent, the login's too."""
+    password = javaproperties.loads(secure_kafka.client_properties.read_text())["sasl.jaas.config"].split('"')[3]
+    with secure_kafka.connect() as admin:
+        kept = shown(admin, admin.settings, admin.brokers)
+        admin._kafka.scram.upsert("canary", Secret(CORE))
+    assert password not in kept + caplog.text
+    assert "SaslAuthenticateRequest([secure])" in caplog.text
+    silence()
