@@ -19,6 +19,7 @@ import psutil
 import pytest
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
+from waiting import eventually
 
 from kadmin_nb import local
 from kadmin_nb.errors import ConnectionFailed, NotFound, UsageError
@@ -99,8 +100,7 @@ def test_it_dies_with_its_python_process(state):
     python.send_signal(signal.SIGKILL)
     python.wait()
     assert gone(pid)
-    time.sleep(0.5)
-    assert local.status() == []
+    eventually(local.status, [])
 
 
 def test_it_dies_when_its_python_process_is_killed_half_way(state):
