@@ -21,7 +21,7 @@ test: kafkas ## every test, on the local Kafka, Spark and the notebooks (about 2
 test-fast: install ## the tests that need neither a broker nor Spark (under a minute)
 	@$(RUN) -m pytest tests -m "not broker and not spark and not secure and not slow"
 
-test-long: install ## every pair of faults in the simulator (about 20 minutes)
+test-long: kafkas ## every pair of faults in the simulator, every order of two editors (about 40 minutes)
 	@$(RUN) -m pytest tests -m long
 
 check: install ## formatting, lint, types

@@ -94,7 +94,7 @@ def test_one_of_two_gets_it_whatever_the_order(race, steps, in_order, alice, bob
     race(in_order, alice, bob, some(schedules(steps, TAKING)))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @RACES
 def test_one_of_two_gets_it_in_every_order(race, steps, in_order, alice, bob):
     """It held on my machine, and not in the one order that production took."""
