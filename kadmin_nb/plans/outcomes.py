@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import PartlyFailed, UsageError
+from ..errors import PartlyFailed, UsageError, printable
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.stamps import stamped
@@ -117,7 +117,7 @@ class Outcomes(Answer):
         lines = [f"plan {self.plan_id[:12]}: {states}{slowest}"]
         if self.journal:
             lines.append(f"journal {_from_home(self.journal)}, chain head {(self.chain_head or '')[:12]}")
-        return "\n".join([*lines, *filter(None, [self._mark("lock")])])
+        return "\n".join(map(printable, [*lines, *filter(None, [self._mark("lock")])]))
 
     def _brief(self) -> pa.Table:
         columns = [
