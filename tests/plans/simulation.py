@@ -83,25 +83,29 @@ DEATHS = ("before", "torn", "after")
 
 @dataclass(frozen=True)
 class Schedule:
-    """Faults by the number of the call, deaths by the number of the journal's write."""
+    """Faults by the number of the call, of the first run and of its resume; deaths by the journal's write."""
 
     faults: Mapping[int, Fault] = field(default_factory=dict)
     deaths: Mapping[int, str] = field(default_factory=dict)
+    resumed: Mapping[int, Fault] = field(default_factory=dict)
 
     def and_(self, other: Schedule) -> Schedule:
-        return Schedule({**self.faults, **other.faults}, {**self.deaths, **other.deaths})
+        both = ({**getattr(self, part), **getattr(other, part)} for part in ("faults", "deaths", "resumed"))
+        return Schedule(*both)
 
     def __str__(self) -> str:
         calls = [f"call {number}: {fault}" for number, fault in sorted(self.faults.items())]
-        return ", ".join([*calls, *(f"write {number}: dies {how}" for number, how in sorted(self.deaths.items()))])
+        calls += [f"write {number}: dies {how}" for number, how in sorted(self.deaths.items())]
+        return ", ".join([*calls, *(f"resume's call {number}: {fault}" for number, fault in self.resumed.items())])
 
 
 @dataclass
 class Played:
-    """One run: the connections it used, the journal, and what was wrong."""
+    """One run: its last connection, that and those before it, the journal, and what was wrong."""
 
     kafka: FakeKafka
     pages: Pages
+    kafkas: list[FakeKafka] = field(default_factory=list)
     done: Done | None = None
     ended: BaseException | None = None
     wrong: list[str] = field(default_factory=list)
@@ -160,12 +164,13 @@ class Scene:
 
     def seconds(self, first: Schedule) -> Iterator[Schedule]:
         """The schedules of two faults that begin with this one: the other strikes later, where the first led to."""
-        led = self.attempt(first)
+        led = self.play(first)
         after = max(first.faults, default=0)
-        for second in faults_at([call for call in led.kafka.calls if call.number > after][:MOST_SECONDS]):
+        for second in faults_at([call for call in led.kafkas[0].calls if call.number > after][:MOST_SECONDS]):
             yield first.and_(second)
-        later = [n for n in range(1, led.pages.writes + 1) if not first.deaths or n > max(first.deaths)]
-        yield from (first.and_(death) for death in deaths_at(later) if first.faults or death.deaths)
+        for resumed in led.kafkas[1:2]:
+            yield from (first.and_(Schedule(resumed=s.faults)) for s in faults_at(resumed.calls[:MOST_SECONDS]))
+        yield from map(first.and_, deaths_at(range(max(first.deaths, default=0) + 1, led.pages.writes + 1)))
 
     def attempt(self, schedule: Schedule) -> Played:
         """Carry the plan out under a schedule, once."""
@@ -185,11 +190,11 @@ class Scene:
 
     def play(self, schedule: Schedule) -> Played:
         """Carry the plan out under a schedule, and on until it is quiet; `wrong` says what must not be."""
-        played = Played(self.kafka(schedule.faults), Pages(schedule.deaths))
+        played = Played(kafka := self.kafka(schedule.faults), Pages(schedule.deaths), [kafka])
         try:
             self._carry_out(played, played.kafka)
             self._judge(played)
-            self._carry_on(played)
+            self._carry_on(played, schedule.resumed)
             self._judge_end(played)
             self._take_back(played)
         except Exception as exc:
@@ -250,14 +255,15 @@ class Scene:
 
     # -- until it is quiet
 
-    def _carry_on(self, played: Played) -> None:
-        """What was wrong with the cluster is mended, and the same journal is carried on."""
+    def _carry_on(self, played: Played, faults: Mapping[int, Fault]) -> None:
+        """What was wrong with the cluster is mended, and the same journal is carried on; the first time with faults."""
         cluster = played.kafka.cluster
-        for _ in range(RESUMES):
+        for turn in range(RESUMES):
             if played.done and all(outcome.ok for outcome in played.done.outcomes):
                 break
             mend(played.kafka)
-            kafka = played.kafka = bounded(played.kafka.beside(timeout=TIMEOUT))
+            kafka = played.kafka = bounded(played.kafka.beside(timeout=TIMEOUT, faults={} if turn else faults))
+            played.kafkas.append(kafka)
             kafka.carried.append(lambda call: played.wrong.extend(self._needless(call, cluster)))
             self._carry_out(played, kafka)
             self._judge(played)
