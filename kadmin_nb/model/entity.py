@@ -22,7 +22,7 @@ class Entity:
     """
 
     parts: tuple[tuple[str, Part], ...]
-    _text: ClassVar[str]
+    _text: ClassVar[str | None] = None
     _hash: ClassVar[int]
 
     @classmethod
@@ -63,12 +63,15 @@ class Entity:
         return cls(tuple(sorted(named, key=_place)))
 
     def __post_init__(self) -> None:
-        """Its text and its hash are made once: a plan asks for them again and again."""
-        object.__setattr__(self, "_text", " ".join(write(kind, name) for kind, name in self.parts))
+        """Hash and text are made once, the text when it is first asked for: a plan needs both again and again."""
         object.__setattr__(self, "_hash", hash(self.parts))
 
     def __str__(self) -> str:
-        return self._text
+        text = self._text
+        if text is None:
+            text = " ".join(write(kind, name) for kind, name in self.parts)
+            object.__setattr__(self, "_text", text)
+        return text
 
     def __hash__(self) -> int:
         return self._hash
