@@ -10,7 +10,7 @@ from ..model.changes import APPEND, DELETE, SUBTRACT, Change, Edit
 from ..model.entity import Entity
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, find, nearest, readable
 from ..model.resources import Resource
-from ..model.secrets import FORMS, is_called_so, is_reference, reference, revealed
+from ..model.secrets import FORMS, Hidden, is_called_so, is_reference, reference, revealed
 from . import lists
 from .picture import Observed, Picture
 from .secrets import SecretAsText
@@ -32,7 +32,7 @@ def _after(edit: Edit, picture: Picture) -> str | None:
 
 
 def _wanted(edit: Edit) -> str | None:
-    return None if edit.value is None else revealed(edit.value)
+    return revealed(edit.value) if isinstance(edit.value, Hidden) else edit.value
 
 
 def _start(now: Observed) -> str | None:
@@ -56,7 +56,7 @@ def changes(edits: Sequence[Edit], picture: Picture, allow_unknown: Collection[s
     for edit in edits:
         if edit.key not in allow_unknown:
             _refuse_unknown(edit, picture)
-    secret = [_is_secret(edit, picture) for edit in edits]
+    secret = [isinstance(edit.resource, Resource) and _is_secret(edit, edit.resource, picture) for edit in edits]
     _refuse_bare([edit for edit in compress(edits, secret) if not is_reference(edit.value or "")])
     rows = enumerate(zip(edits, secret, strict=True), 1)
     return [_change(n, edit, picture, allow_unknown, is_secret) for n, (edit, is_secret) in rows]
@@ -64,6 +64,9 @@ def changes(edits: Sequence[Edit], picture: Picture, allow_unknown: Collection[s
 
 def _change(row: int, edit: Edit, picture: Picture, allow_unknown: Collection[str], is_secret: bool) -> Change:
     now, after = picture.of(edit.target), _after(edit, picture)
+    notes = [*_notes(edit, now, after, allow_unknown)]
+    if is_secret:
+        notes.append(_when(edit))
     return Change(
         row=row,
         op=edit.op,
@@ -74,7 +77,7 @@ def _change(row: int, edit: Edit, picture: Picture, allow_unknown: Collection[st
         after=after,
         old_known=now.is_known,
         level=edit.resource.level if isinstance(edit.resource, Entity) else None,
-        note="; ".join([*_notes(edit, now, after, allow_unknown), *_of_secret(edit, is_secret)]) or None,
+        note="; ".join(notes) or None,
         is_secret=is_secret,
     )
 
@@ -95,18 +98,18 @@ def _notes(edit: Edit, now: Observed, after: str | None, allow_unknown: Collecti
         yield "already so"
 
 
-def _of_secret(edit: Edit, is_secret: bool) -> Iterable[str]:
-    if is_secret and (found := reference(edit.value or "")):
-        yield "looked up when it is sent" + (", from the folder of that moment" if found[0] == "file" else "")
+def _when(edit: Edit) -> str:
+    found = reference(edit.value or "")
+    return "looked up when it is sent" + (", from the folder of that moment" if found and found[0] == "file" else "")
 
 
-def _is_secret(edit: Edit, picture: Picture) -> bool:
+def _is_secret(edit: Edit, resource: Resource, picture: Picture) -> bool:
     """Whether Kafka keeps the value to itself: a PASSWORD, or a key of a broker that the broker does not know."""
-    if edit.value is None or isinstance(edit.resource, Entity) or edit.resource.type == "BROKER_LOGGER":
+    if edit.value is None or resource.type == "BROKER_LOGGER":
         return False
     schema = _schema(edit, picture)
     if schema is None:
-        return edit.resource.type == "BROKER" or is_called_so(edit.key)
+        return resource.type == "BROKER" or is_called_so(edit.key)
     return schema.is_sensitive or schema.type == "PASSWORD" or (schema.type is None and is_called_so(edit.key))
 
 

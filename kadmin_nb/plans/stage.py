@@ -157,7 +157,8 @@ class Stage(Faces):
 
     def _add(self, edit: Edit) -> Edit:
         """The last wish for a target wins, keeps the earlier one's place, and says so."""
-        edit = _hidden(edit) if _is_called_secret(edit) else edit
+        if isinstance(edit.resource, Resource) and _is_called_secret(edit.resource, edit.key):
+            edit = _hidden(edit)
         earlier = self._edits.get(edit.target)
         if earlier is not None:
             is_repeated = (earlier.op, earlier.value) == (edit.op, edit.value)
@@ -172,8 +173,8 @@ def _replacing(earlier: Edit, edit: Edit) -> Edit:
     return Edit(edit.op, edit.resource, edit.key, edit.value, f"replaces the earlier {was}")
 
 
-def _is_called_secret(edit: Edit) -> bool:
-    return isinstance(edit.resource, Resource) and edit.resource.type != "BROKER_LOGGER" and is_called_so(edit.key)
+def _is_called_secret(resource: Resource, key: str) -> bool:
+    return resource.type != "BROKER_LOGGER" and is_called_so(key)
 
 
 def _hidden(edit: Edit) -> Edit:
