@@ -5,3 +5,6 @@ VERIFY_TIMEOUT = 15.0
 
 QUIET_PERIOD = 90.0
 """Seconds in which an alter whose answer was lost may still land (broker-facts 0.4)."""
+
+LAG = 1.0
+"""Seconds within which a broker that serves shows what another does (broker-facts 4.1: 0.65 after a large batch)."""

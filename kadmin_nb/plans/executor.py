@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from ..admin.ports import RETRIED_ONCE, Broker, Kafka, Lease, Refusal
 from ..errors import Expired, KadminError, PlanRefused, WrongCluster
 from ..model.changes import Change, Outcome
-from . import QUIET_PERIOD, VERIFY_TIMEOUT, judging, log, order, rows
+from . import LAG, QUIET_PERIOD, VERIFY_TIMEOUT, judging, log, order, rows
 from .author import author
 from .gradual import Wave
 from .interrupts import Stopped, never
@@ -33,9 +33,6 @@ PICTURE_AGE = 10.0
 """Seconds after which a picture, or a validation, is taken anew before something is sent."""
 
 _RETRY_PAUSE, _SLICE = 1.0, 0.2
-
-_LAG = 1.0
-"""Seconds within which a broker that serves shows what another does (broker-facts 4.1: 0.65 after a large batch)."""
 
 
 @dataclass(frozen=True)
@@ -193,7 +190,7 @@ class _Run:
         left = self.story.quiet_until(self.kafka.now(), self.options.quiet_period)
         if left and changes:
             landed = self._until_landed(changes, left)
-            verify(self.kafka, [c for c in changes if c.row in landed], self.brokers, _LAG)
+            verify(self.kafka, [c for c in changes if c.row in landed], self.brokers, LAG)
 
     def _look(self, changes: Sequence[Change]) -> Classed:
         self.pictured = self.kafka.monotonic()
@@ -365,7 +362,7 @@ class _Run:
         accepted = [c for c in changed if c.row not in self.facts.refused or c.row in self.facts.landed]
         refused = [c for c in changed if c.row in self.facts.refused and c.row not in self.facts.landed]
         self._look_everywhere([*accepted, *before], self.options.verify_timeout)
-        self._look_everywhere([c for c in refused if c.old_known], _LAG)
+        self._look_everywhere([c for c in refused if c.old_known], LAG)
 
     def _look_everywhere(self, changes: Sequence[Change], timeout: float) -> None:
         if changes:

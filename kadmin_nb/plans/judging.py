@@ -7,6 +7,7 @@ from operator import itemgetter
 
 from ..admin.ports import Refusal
 from ..model.changes import FAILED, SKIPPED, UNCHANGED, UNKNOWN, UNVERIFIED, VERIFIED, Change, Outcome
+from . import LAG
 from .sending import is_of_the_whole
 from .verification import Sighting
 
@@ -79,8 +80,14 @@ def _state(row: int, facts: Facts, sighting: Sighting) -> str:
     if row in facts.unknown:
         return UNKNOWN
     if row in facts.refused and row not in facts.landed and not sighting.has_landed:
-        return FAILED if sighting.was_denied or is_of_the_whole(facts.refused[row].code) else UNVERIFIED
+        return FAILED if _is_denied(row, facts, sighting) else UNVERIFIED
     return UNVERIFIED
+
+
+def _is_denied(row: int, facts: Facts, sighting: Sighting) -> bool:
+    """Whether a broker does not hold it that had the time to learn of it, or the request was refused as a whole."""
+    asked_late = sighting.denied_at is not None and sighting.denied_at >= facts.answered[row] + LAG
+    return asked_late or is_of_the_whole(facts.refused[row].code)
 
 
 def _said(row: int, facts: Facts, sighting: Sighting, state: str) -> list[str]:

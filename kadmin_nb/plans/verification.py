@@ -23,6 +23,8 @@ _NOBODY: Mapping[int, str] = {}
 class Sighting:
     """Which brokers were seen to hold a change, when the last of them was and which, and why others were not.
 
+    `denied_at` is when a broker last answered with another value.
+
     The sets are shared between changes: a plan has many, and their brokers are the same.
     """
 
@@ -30,6 +32,7 @@ class Sighting:
     seen: frozenset[int] = frozenset()
     at: float | None = None
     slowest: int | None = None
+    denied_at: float | None = None
     unreachable: Mapping[int, str] = field(default_factory=lambda: _NOBODY)
 
     @property
@@ -41,11 +44,6 @@ class Sighting:
     def has_landed(self) -> bool:
         """Whether some broker agrees: what one holds, all will."""
         return bool(self.seen)
-
-    @property
-    def was_denied(self) -> bool:
-        """Whether some broker was asked and does not hold it."""
-        return bool(self.expected - self.seen - self.unreachable.keys())
 
     def awaits(self, broker: int) -> bool:
         """Whether this broker has yet to agree."""
@@ -156,6 +154,7 @@ def _look(
             sighting.seen, sighting.at, sighting.slowest = _and(sighting.seen, broker.id), now, broker.id
         else:
             sighting.could_not(broker.id, None)
+            sighting.denied_at = now
     return None
 
 
