@@ -40,7 +40,11 @@ class Kept:
         """
         first = next((r for r in self.chain.records if r.kind == log.PLAN), None)
         if first is None:
-            raise Invalid(f"the journal {self.place} holds no plan: it ended before anything was sent", code="JOURNAL")
+            raise Invalid(
+                f"the journal {self.place} holds no plan: it ended before anything was sent",
+                code="JOURNAL",
+                hint="plan apply with the plan's file begins it.",
+            )
         return Plan.read(canonical.text(first.says["plan"]), str(self.place))
 
     @cached_property
