@@ -111,7 +111,7 @@ def refused(settings: dict[str, object], capfd) -> str:
     started = time.monotonic()
     with pytest.raises(ConnectionFailed) as raised:
         WireKafka(Settings(**settings), timeout=5.0)
-    assert time.monotonic() - started < 1.5
+    assert time.monotonic() - started < 4.5
     assert capfd.readouterr() == ("", "")
     assert "canary" not in f"{raised.value} {raised.value.hint}"
     assert "\n" not in str(raised.value)
