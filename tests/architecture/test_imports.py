@@ -131,3 +131,9 @@ def test_nothing_names_a_registry_or_this_machine() -> None:
     found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert found.returncode in (0, 1), found.stderr
     assert found.stdout.split() == []
+
+
+def test_helpers_of_the_tests_have_names_of_their_own() -> None:
+    """Two folders had a `turns.py`, and whoever came second imported the other's."""
+    names = [place.name for place in (ROOT / "tests").rglob("*.py") if place.name not in ("conftest.py", "__init__.py")]
+    assert sorted(names) == sorted(set(names))

@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable, Iterator
 
 import pytest
-from turns import STEPS, Turns, schedules
+from orders import STEPS, Turns, schedules
 
 from kadmin_nb.admin import lease, lease_log
 from kadmin_nb.errors import PlanRefused
