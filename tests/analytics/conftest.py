@@ -1,0 +1,89 @@
+"""One Spark session for all Spark tests of a process, in one of two modes.
+
+Classic unless `KADMIN_TEST_SPARK=connect`: one process holds one mode, so `test_connect_mode.py` runs this folder
+once more in a child that speaks Spark Connect to a server of its own. The JVM's log goes to a file there.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CONNECT = os.environ.get("KADMIN_TEST_SPARK") == "connect"
+
+_SETTINGS = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+}
+_LOG4J = """
+rootLogger.level = warn
+rootLogger.appenderRef.file.ref = file
+appender.file.type = File
+appender.file.name = file
+appender.file.fileName = {log}
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d{{HH:mm:ss}} %p %c{{1}}: %m%n%ex
+"""
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """The session: `master("local[2]")`, or `remote("local[2]")` in the child."""
+    if CONNECT:
+        session = _connect(tmp_path_factory.mktemp("spark"))
+        yield session
+        session.stop()
+    else:
+        yield _classic()
+
+
+def _classic() -> SparkSession:
+    """The one that `kn.spark_session()` starts; other folders' tests use it too, so nobody stops it."""
+    import kadmin_nb as kn
+
+    session = kn.spark_session()
+    session.conf.set("spark.sql.shuffle.partitions", _SETTINGS["spark.sql.shuffle.partitions"])
+    return session
+
+
+def _connect(folder: Path) -> SparkSession:
+    """A session with a Connect server of its own, on a port that was free a moment ago."""
+    from pyspark.sql import SparkSession
+    from pyspark.sql.connect.client.core import DefaultChannelBuilder
+
+    from kadmin_nb.local.java import spark_java_home
+
+    port = _free_port()
+    DefaultChannelBuilder.default_port = staticmethod(lambda: port)
+    properties = folder / "log4j2.properties"
+    properties.write_text(_LOG4J.format(log=folder / "spark.log"))
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ["JAVA_HOME"] = str(spark_java_home())
+    builder = SparkSession.builder.remote("local[2]").appName("kadmin_nb tests")
+    builder = builder.config("spark.connect.grpc.binding.port", str(port))
+    builder = builder.config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={properties.as_uri()}")
+    for key, value in _SETTINGS.items():
+        builder = builder.config(key, value)
+    with warnings.catch_warnings():  # what the server was started with cannot be set once more
+        warnings.simplefilter("ignore", UserWarning)
+        return builder.getOrCreate()
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
