@@ -14,7 +14,7 @@ from ..frames.answer import Answer
 from ..frames.stamps import stamped
 from ..model.settings import Settings
 from ..plans import QUIET_PERIOD, VERIFY_TIMEOUT
-from ..plans.progress import Progress, silent
+from ..plans.execution.progress import Progress, silent
 from .configs import Configs
 from .quotas import Quotas
 

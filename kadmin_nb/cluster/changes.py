@@ -14,11 +14,13 @@ from ..frames.stamps import stamped
 from ..model.changes import Change, Edit
 from ..model.settings import Secret
 from ..places import state_dir
-from ..plans import QUIET_PERIOD, collector, executor, gradual, order, picture, planning, rollback, stalls, validation
+from ..plans import QUIET_PERIOD, collector, picture, planning, validation
 from ..plans.author import author
-from ..plans.interrupts import heard_between_requests
-from ..plans.journal import Journal
-from ..plans.journals import Journals, Kept
+from ..plans.execution import executor, order, rollback
+from ..plans.execution.interrupts import heard_between_requests
+from ..plans.journal.chain import Journal
+from ..plans.journal.shelf import Journals, Kept
+from ..plans.lowering import gradual, stalls
 from ..plans.masking import with_masks
 from ..plans.outcomes import Outcomes
 from ..plans.plan import Plan, bound

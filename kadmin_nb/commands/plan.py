@@ -15,7 +15,7 @@ from .corners import Verbs
 from .session import Session, Wanted, planned
 
 if TYPE_CHECKING:
-    from ..plans.journals import Kept
+    from ..plans.journal.shelf import Kept
     from ..plans.plan import Plan
 
 CANARY_KEYS = ("producer_byte_rate", "consumer_byte_rate")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import NotFound, UsageError
 from ..model.changes import Edit
 from ..model.words import Lookup, quote
-from ..plans.progress import Progress, silent
+from ..plans.execution.progress import Progress, silent
 
 if TYPE_CHECKING:
     from ..cluster import Cluster

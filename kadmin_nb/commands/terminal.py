@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from .. import errors
 from ..errors import Interrupted, KadminError, NotFound, UsageError
-from ..plans.progress import Advance, silent
+from ..plans.execution.progress import Advance, silent
 from . import Result, run
 from .session import Session
 

@@ -20,8 +20,8 @@ from ..model.changes import FAILED, UNCHANGED, VERIFIED, Outcome
 from .plan import Plan, columns_of
 
 if TYPE_CHECKING:
-    from .executor import Done
-    from .journal import Journal
+    from .execution.executor import Done
+    from .journal.chain import Journal
 
 
 class Outcomes(Answer):

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from IPython.core.interactiveshell import InteractiveShell
 
-from kadmin_nb.plans.progress import Advance
+from kadmin_nb.plans.execution.progress import Advance
 
 QUIET = 1.0
 """Seconds before anything is shown."""

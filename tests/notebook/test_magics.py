@@ -12,7 +12,7 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.model.changes import Outcome
-from kadmin_nb.plans.executor import Done
+from kadmin_nb.plans.execution.executor import Done
 from kadmin_nb.plans.outcomes import Outcomes
 from kadmin_nb.plans.plan import Plan
 from kadmin_nb.plans.stage import Stage

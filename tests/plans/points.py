@@ -26,7 +26,8 @@ from kadmin_nb.admin import lease
 from kadmin_nb.admin.wire import Wire
 from kadmin_nb.cluster.changes import Changes  # noqa: F401  # what a forked process need not import again
 from kadmin_nb.commands import terminal
-from kadmin_nb.plans import records, sending
+from kadmin_nb.plans import sending
+from kadmin_nb.plans.journal import records
 
 
 class Points:

@@ -11,7 +11,8 @@ import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
-from kadmin_nb.plans import gradual, order
+from kadmin_nb.plans.execution import order
+from kadmin_nb.plans.lowering import gradual
 from kadmin_nb.plans.stage import Stage
 
 RATE, PERCENT = "producer_byte_rate", "request_percentage"

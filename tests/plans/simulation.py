@@ -20,9 +20,11 @@ from kadmin_nb.errors import KadminError
 from kadmin_nb.model.changes import DELETE, FAILED, SKIPPED, UNCHANGED, VERIFIED, Change, Outcome
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
-from kadmin_nb.plans import executor, journal, log, picture, planning, rollback, validation
-from kadmin_nb.plans.executor import Done, Options
-from kadmin_nb.plans.journal import Journal
+from kadmin_nb.plans import picture, planning, validation
+from kadmin_nb.plans.execution import executor, rollback
+from kadmin_nb.plans.execution.executor import Done, Options
+from kadmin_nb.plans.journal import chain, story
+from kadmin_nb.plans.journal.chain import Journal
 from kadmin_nb.plans.plan import Plan
 from kadmin_nb.plans.stage import Stage
 
@@ -71,11 +73,11 @@ class Pages:
 
     def opened(self) -> Journal:
         """A journal over these lines, its chain checked."""
-        real, journal.opened = journal.opened, lambda place: self
+        real, chain.opened = chain.opened, lambda place: self
         try:
             return Journal.open(self.place)
         finally:
-            journal.opened = real
+            chain.opened = real
 
 
 DEATHS = ("before", "torn", "after")
@@ -290,9 +292,9 @@ class Scene:
         What a broker refused and yet did may stay, if nobody could look: nothing tells it from another's change.
         """
         records = played.pages.opened().before
-        done = log.story(records).verified
+        done = story.told(records).verified
         ours = {change.row for change in self.plan.changes if not change.is_done}
-        doubtful = {int(row) for record in records if record.kind == log.OUTCOME for row in record.says["refused"]}
+        doubtful = {int(row) for record in records if record.kind == story.OUTCOME for row in record.says["refused"]}
         if not ours - doubtful <= done <= ours:
             played.wrong.append(f"the journal calls rows {done} done by us, not {ours}")
         if not done:

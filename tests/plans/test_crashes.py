@@ -20,9 +20,9 @@ from plan_rows import rows
 import kadmin_nb as kn
 from kadmin_nb.cluster.changes import journals
 from kadmin_nb.frames import schemas
+from kadmin_nb.plans.execution.progress import Advance
+from kadmin_nb.plans.journal.records import folder_of
 from kadmin_nb.plans.plan import Plan
-from kadmin_nb.plans.progress import Advance
-from kadmin_nb.plans.records import folder_of
 
 pytestmark = pytest.mark.broker
 

@@ -17,9 +17,10 @@ from kadmin_nb.admin.ports import QuotaAlteration
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.changes import Change
 from kadmin_nb.model.entity import Entity
-from kadmin_nb.plans import gradual, order
+from kadmin_nb.plans.execution import order
+from kadmin_nb.plans.lowering import gradual
+from kadmin_nb.plans.lowering.stalls import stalls
 from kadmin_nb.plans.sending import batches
-from kadmin_nb.plans.stalls import stalls
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.plans import journal
-from kadmin_nb.plans.journal import Journal
-from kadmin_nb.plans.records import folder_of
+from kadmin_nb.plans.journal import chain
+from kadmin_nb.plans.journal.chain import Journal
+from kadmin_nb.plans.journal.records import folder_of
 
 
 @pytest.fixture
@@ -30,13 +30,13 @@ def written(place: Path) -> bytes:
 
 
 def kinds(place: Path) -> list[str]:
-    return [record.kind for record in journal.read(place).records]
+    return [record.kind for record in chain.read(place).records]
 
 
 def test_what_was_written_is_read(place):
     """The journal said less than had been done."""
     written(place)
-    records = journal.read(place).records
+    records = chain.read(place).records
     assert [(r.line, r.kind) for r in records] == [(1, "intent"), (2, "outcome"), (3, "end")]
     assert records[1].says == {"refused": {"2": "INVALID_CONFIG: naïve \ud800 \n"}}
 
@@ -49,21 +49,21 @@ def test_any_edited_byte_names_its_line(place):
         place.write_bytes(good[:at] + bytes([good[at] ^ 1]) + good[at + 1 :])
         line = good[:at].count(b"\n") + 1
         with pytest.raises(kn.Invalid, match=rf"line {line} of the journal .* was edited"):
-            journal.read(place)
+            chain.read(place)
         with pytest.raises(kn.Invalid, match=rf"line {line} "):
             Journal.open(place)
     for gone in range(2):
         place.write_bytes(b"\n".join([*lines[:gone], *lines[gone + 1 :]]))
         with pytest.raises(kn.Invalid, match=rf"line {gone + 1} "):
-            journal.read(place)
+            chain.read(place)
 
 
 def test_lines_cut_off_the_end_are_seen_against_the_head_that_was_kept(place):
     """The last line was gone, and the rest of the chain was whole."""
     good = written(place)
-    head = journal.read(place).head
+    head = chain.read(place).head
     place.write_bytes(b"\n".join(good.split(b"\n")[:2]) + b"\n")
-    assert journal.read(place).head != head
+    assert chain.read(place).head != head
 
 
 def test_a_torn_last_line_is_passed_over_and_told_of(place):
@@ -72,7 +72,7 @@ def test_a_torn_last_line_is_passed_over_and_told_of(place):
     for end in range(len(good)):
         place.write_bytes(good[:end])
         whole = good[: end + 1].count(b"\n") if good[end : end + 1] == b"\n" else good[:end].count(b"\n")
-        assert len(journal.read(place).records) == whole
+        assert len(chain.read(place).records) == whole
         with Journal.open(place) as book:
             assert len(book.before) == whole
             book.write("run", run=2)
@@ -112,13 +112,13 @@ def test_where_nothing_can_be_appended_each_record_is_a_file(place, monkeypatch)
     assert kinds(place) == ["intent", "outcome"]
     (folder_of(place) / "000001.json").write_text("{}\n")
     with pytest.raises(kn.Invalid, match="line 1 "):
-        journal.read(place)
+        chain.read(place)
 
 
 def test_a_second_process_is_refused_while_the_first_writes(place):
     """Two jobs resumed the same plan at the same time."""
     program = (
-        f"from kadmin_nb.plans.journal import Journal; from pathlib import Path; Journal.open(Path({str(place)!r}))"
+        f"from kadmin_nb.plans.journal.chain import Journal; from pathlib import Path; Journal.open(Path({str(place)!r}))"
     )
     with Journal.open(place) as book:
         book.write("run", run=1)

@@ -9,7 +9,7 @@ import kadmin_nb as kn
 from kadmin_nb.model.changes import Change
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
-from kadmin_nb.plans import rollback
+from kadmin_nb.plans.execution import rollback
 from kadmin_nb.plans.plan import Plan
 
 USER = Entity.of({"user": "alice"})

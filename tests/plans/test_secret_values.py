@@ -19,8 +19,10 @@ from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.model.secrets import Hidden, is_called_so
 from kadmin_nb.model.settings import Secret
-from kadmin_nb.plans import executor, log, picture, planning, rollback, secrets, validation
-from kadmin_nb.plans.executor import Done, Options
+from kadmin_nb.plans import picture, planning, secrets, validation
+from kadmin_nb.plans.execution import executor, rollback
+from kadmin_nb.plans.execution.executor import Done, Options
+from kadmin_nb.plans.journal import story
 from kadmin_nb.plans.plan import Plan
 from kadmin_nb.plans.stage import Stage
 
@@ -113,7 +115,7 @@ def test_a_secret_that_was_absent_is_taken_back_and_an_old_one_is_listed():
     kafka, pages = FakeKafka(), Pages()
     plan = plan_of(kafka)
     executor.apply(kafka, plan, pages.opened(), OPTIONS)
-    done = log.story(pages.opened().before).verified
+    done = story.told(pages.opened().before).verified
     back = Plan(kafka.id, kafka.now().isoformat(), tuple(rollback.changes(plan, done)), undoes=plan.id)
     assert rollback.left_out(plan, done) == [
         "row 3, broker=2 ssl.keystore.password: its old value is sensitive and was never seen"

@@ -17,7 +17,7 @@ from double.faults import ErrorBesideChange, Interrupted
 from scenes import SCENES, SMALL
 from simulation import Scene, Schedule
 
-from kadmin_nb.plans import executor, judging, verification
+from kadmin_nb.plans.execution import executor, judging, verification
 
 ALL = {**SCENES, **SMALL}
 SAMPLE = 250

@@ -12,8 +12,9 @@ import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.changes import DELETE, SET, Change
 from kadmin_nb.model.entity import Entity
-from kadmin_nb.plans import gradual, order
-from kadmin_nb.plans.stalls import changed, stalls
+from kadmin_nb.plans.execution import order
+from kadmin_nb.plans.lowering import gradual
+from kadmin_nb.plans.lowering.stalls import changed, stalls
 
 MB = 1e6
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)

@@ -23,8 +23,8 @@ from scenes import RATE, hold
 from simulation import Pages, plan_of
 
 from kadmin_nb.model.changes import Outcome
-from kadmin_nb.plans import executor
-from kadmin_nb.plans.executor import Options
+from kadmin_nb.plans.execution import executor
+from kadmin_nb.plans.execution.executor import Options
 from kadmin_nb.plans.plan import Plan
 
 USERS = ("a", "b", "c", "d")

@@ -12,8 +12,8 @@ from turns import Turns
 
 from kadmin_nb.errors import Conflict, PlanRefused
 from kadmin_nb.model.entity import Entity
-from kadmin_nb.plans import executor
-from kadmin_nb.plans.executor import Done
+from kadmin_nb.plans.execution import executor
+from kadmin_nb.plans.execution.executor import Done
 
 X = Entity.parse("user=x")
 EDITORS = range(2)

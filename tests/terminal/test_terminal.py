@@ -14,7 +14,7 @@ import pytest
 
 from kadmin_nb.commands import terminal
 from kadmin_nb.model.changes import Outcome
-from kadmin_nb.plans.executor import Done
+from kadmin_nb.plans.execution.executor import Done
 from kadmin_nb.plans.outcomes import Outcomes
 
 pytestmark = pytest.mark.broker

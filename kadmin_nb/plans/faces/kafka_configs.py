@@ -16,7 +16,7 @@ from ...model.entity import Entity
 from ...model.quota_keys import find
 from ...model.resources import Resource
 from ...model.words import DEFAULT
-from ..order import waves
+from ..execution.order import waves
 from ..sending import grouped
 from .subject import Subject, is_bare_secret, is_reference, is_secret, what
 from .text import Face, comment, lines, note

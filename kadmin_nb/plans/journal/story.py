@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from ..model.changes import FAILED, UNVERIFIED, VERIFIED
+from ...model.changes import FAILED, UNVERIFIED, VERIFIED
+from ..sending import is_doubtful
 from . import rows
-from .journal import Record
-from .sending import is_doubtful
+from .chain import Record
 
 PLAN, RUN, INTENT, OUTCOME, SETTLED, END = "plan", "run", "intent", "outcome", "settled", "end"
 
@@ -80,9 +80,9 @@ _TELLERS = {
 }
 
 
-def story(records: Iterable[Record]) -> Story:
+def told(records: Iterable[Record]) -> Story:
     """The story that these records tell."""
-    told = Story()
+    one = Story()
     for record in records:
-        told.tell(record)
-    return told
+        one.tell(record)
+    return one

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from itertools import count
 
-from ..errors import PlanRefused
-from ..model.changes import DELETE, SET, Change
-from ..model.resources import Resource
-from .log import Story
-from .plan import Plan
+from ...errors import PlanRefused
+from ...model.changes import DELETE, SET, Change
+from ...model.resources import Resource
+from ..journal.story import Story
+from ..plan import Plan
 
 _LOGGER = "BROKER_LOGGER"
 

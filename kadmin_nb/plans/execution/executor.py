@@ -11,22 +11,24 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 
-from ..admin.ports import RETRIED_ONCE, Broker, Kafka, Lease, Refusal
-from ..errors import Expired, KadminError, PlanRefused, WrongCluster
-from ..model.changes import Change, Outcome
-from . import LAG, QUIET_PERIOD, VERIFY_TIMEOUT, judging, log, order, rows
-from .author import author
-from .gradual import Wave
+from ...admin.ports import RETRIED_ONCE, Broker, Kafka, Lease, Refusal
+from ...errors import Expired, KadminError, PlanRefused, WrongCluster
+from ...model.changes import Change, Outcome
+from .. import LAG, QUIET_PERIOD, VERIFY_TIMEOUT
+from ..author import author
+from ..journal import rows, story
+from ..journal.chain import Journal
+from ..lowering.gradual import Wave
+from ..picture import take
+from ..plan import Plan
+from ..secrets import Resolver, nowhere, refuse_missing
+from ..sending import LARGEST_BATCH, Answers, Batch, batches, is_doubtful, is_of_the_whole
+from ..validation import refusals
+from . import judging, order
 from .interrupts import Stopped, never
-from .journal import Journal
 from .judging import Facts
-from .picture import take
-from .plan import Plan
 from .preflight import HIDDEN, Classed, classed, conflict, shown
 from .progress import Advance, Progress, seconds_left, silent
-from .secrets import Resolver, nowhere, refuse_missing
-from .sending import LARGEST_BATCH, Answers, Batch, batches, is_doubtful, is_of_the_whole
-from .validation import refusals
 from .verification import Sighting, verify
 
 PICTURE_AGE = 10.0
@@ -163,7 +165,7 @@ class _Run:
     pictured: float = 0.0
 
     def carry_out(self) -> Done:
-        self.story = log.story(self.journal.before)
+        self.story = story.told(self.journal.before)
         self.ours: dict[int, set[str | None]] = {row: {*values} for row, values in self.story.values.items()}
         self.ours |= {c.row: {HIDDEN} for c in self.plan.changes if c.is_secret and c.row in self.story.unsettled}
         self.brokers = self.kafka.brokers()
@@ -223,9 +225,9 @@ class _Run:
 
     def _begin(self) -> None:
         if not self.story.runs:
-            self.journal.write_text(f'{{"kind":"{log.PLAN}","plan":{self.plan.document()}}}')
+            self.journal.write_text(f'{{"kind":"{story.PLAN}","plan":{self.plan.document()}}}')
         self.run = self.story.runs + 1
-        self._write(log.RUN, author=author(), tool=self.plan.tool, note=self.lock.note)
+        self._write(story.RUN, author=author(), tool=self.plan.tool, note=self.lock.note)
 
     def _send_all(self, requests: Sequence[_Request]) -> None:
         of, sent, began = sum(len(r.batch.changes) for r in requests), 0, self.kafka.monotonic()
@@ -290,11 +292,11 @@ class _Run:
         changes, meant = batch.changes, {"batch": number, "rows": rows.written(c.row for c in batch.changes)}
         for change in steps:
             self.ours.setdefault(change.row, set()).add(change.after or "")
-        self._write(log.INTENT, **meant, **({"values": {str(c.row): c.after for c in steps}} if steps else {}))
+        self._write(story.INTENT, **meant, **({"values": {str(c.row): c.after for c in steps}} if steps else {}))
         answers = batch.send(self.kafka, resolver=self.options.resolver)
         answers |= self._again(batch, answers)
         refused = self._noted(changes, answers)
-        self._write(log.OUTCOME, **meant, refused={str(row): str(why) for row, why in refused.items()})
+        self._write(story.OUTCOME, **meant, refused={str(row): str(why) for row, why in refused.items()})
         if refused:
             self._consider([c for c in changes if c.row in refused], wave)
 
@@ -335,7 +337,7 @@ class _Run:
         unknown = {c.row for c in doubtful} - landed
         self.facts.landed |= landed
         self.facts.unknown |= unknown
-        self._write(log.SETTLED, landed=rows.written(landed), unknown=rows.written(unknown))
+        self._write(story.SETTLED, landed=rows.written(landed), unknown=rows.written(unknown))
         if unknown:
             self.halted = Refusal("UNSETTLED", "not sent, as nobody knows what became of rows before it")
 
@@ -380,7 +382,7 @@ class _Run:
         states: dict[str, list[int]] = {}
         for outcome in outcomes:
             states.setdefault(outcome.state, []).append(outcome.change.row)
-        self._write(log.END, states={state: rows.written(found) for state, found in states.items()})
+        self._write(story.END, states={state: rows.written(found) for state, found in states.items()})
 
     def _write(self, kind: str, **says: object) -> None:
         self.journal.write(kind, run=self.run, at=self.kafka.now().isoformat(), **says)

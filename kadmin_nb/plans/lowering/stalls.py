@@ -23,14 +23,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import UsageError
-from ..frames import schemas
-from ..model.changes import Change
-from ..model.entity import Entity
-from ..model.levels import LEVELS
-from ..model.words import DEFAULT
-from ..resolution import columns, kernel
-from ..resolution.rules import entity_at
+from ...errors import UsageError
+from ...frames import schemas
+from ...model.changes import Change
+from ...model.entity import Entity
+from ...model.levels import LEVELS
+from ...model.words import DEFAULT
+from ...resolution import columns, kernel
+from ...resolution.rules import entity_at
 
 BYTE_RATES = ("consumer_byte_rate", "producer_byte_rate")
 """The keys whose lowering stalls."""

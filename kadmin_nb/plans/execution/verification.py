@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from operator import attrgetter
 
-from ..admin.ports import Broker, Kafka
-from ..errors import KadminError
-from ..model.changes import Change
-from ..model.resources import Resource
+from ...admin.ports import Broker, Kafka
+from ...errors import KadminError
+from ...model.changes import Change
+from ...model.resources import Resource
+from ..picture import Observed, take
+from ..texts import same
 from .interrupts import Stopped, never
-from .picture import Observed, take
-from .texts import same
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.005, 0.5
 _NOBODY: Mapping[int, str] = {}

@@ -10,12 +10,13 @@ from urllib.parse import quote, unquote
 
 import pyarrow as pa
 
-from ..errors import Invalid, KadminError, NotFound, UsageError
-from ..frames import schemas
-from ..frames.stamps import stamped
-from . import canonical, journal, log
-from .journal import Chain, Journal, Record
-from .plan import Plan
+from ...errors import Invalid, KadminError, NotFound, UsageError
+from ...frames import schemas
+from ...frames.stamps import stamped
+from .. import canonical
+from ..plan import Plan
+from . import chain, story
+from .chain import Chain, Journal, Record
 from .records import folder_of
 
 _SUFFIX = ".jsonl"
@@ -38,7 +39,7 @@ class Kept:
         Invalid
             Its first record holds none.
         """
-        first = next((r for r in self.chain.records if r.kind == log.PLAN), None)
+        first = next((r for r in self.chain.records if r.kind == story.PLAN), None)
         if first is None:
             raise Invalid(
                 f"the journal {self.place} holds no plan: it ended before anything was sent",
@@ -48,9 +49,9 @@ class Kept:
         return Plan.read(canonical.text(first.says["plan"]), str(self.place))
 
     @cached_property
-    def story(self) -> log.Story:
+    def story(self) -> story.Story:
         """What it tells of the rows."""
-        return log.story(self.chain.records)
+        return story.told(self.chain.records)
 
     def to_arrow(self) -> pa.Table:
         """JOURNAL; the chain's head and the torn lines are in the metadata."""
@@ -106,7 +107,7 @@ class Journals:
             return {"plan_id": place.name.removesuffix(_SUFFIX), "cluster_id": unquote(place.parent.name), **broken}
 
     def _kept(self, place: Path) -> Kept:
-        return Kept(place, journal.read(place))
+        return Kept(place, chain.read(place))
 
     def _place(self, cluster_id: str, plan_id: str) -> Path:
         return self.folder / quote(cluster_id, safe="") / f"{plan_id}{_SUFFIX}"
@@ -120,7 +121,7 @@ class Journals:
 def _row(record: Record) -> dict[str, object]:
     says = dict(record.says)
     columns = {name: says.pop(name, None) for name in ("at", "run", "batch", "rows")}
-    shown = {"id": says["plan"]["id"]} if record.kind == log.PLAN else says
+    shown = {"id": says["plan"]["id"]} if record.kind == story.PLAN else says
     return {"line": record.line, "kind": record.kind, **columns, "says": canonical.text(shown) if shown else None}
 
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from ..errors import Invalid, NotFound
-from . import canonical
+from ...errors import Invalid, NotFound
+from .. import canonical
 from .records import END, TORN_END, Lines, opened, stored_at
 
 START = "0" * 64

@@ -13,7 +13,7 @@ import os
 from pathlib import Path
 from typing import Protocol
 
-from ..errors import PlanRefused
+from ...errors import PlanRefused
 
 END = "\n"
 TORN_END = "#\n"

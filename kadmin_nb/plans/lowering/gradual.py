@@ -21,9 +21,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..errors import UsageError
-from ..model.changes import SET, Change
-from ..model.quota_keys import text_of
+from ...errors import UsageError
+from ...model.changes import SET, Change
+from ...model.quota_keys import text_of
 from .stalls import WINDOW, changed, stalls
 
 BOUND = 15.0

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..errors import Conflict
-from ..frames import schemas
-from ..frames.answer import Answer
-from ..model.changes import Change
-from .picture import Observed, Picture
+from ...errors import Conflict
+from ...frames import schemas
+from ...frames.answer import Answer
+from ...model.changes import Change
+from ..picture import Observed, Picture
 from .verification import holds
 
 Ours = Mapping[int, Collection[str | None]]

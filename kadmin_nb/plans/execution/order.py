@@ -18,10 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ..model.changes import DELETE, Change
-from ..model.entity import Entity
-from ..model.levels import LEVEL_NAMES, OTHER
-from ..model.resources import Resource
+from ...model.changes import DELETE, Change
+from ...model.entity import Entity
+from ...model.levels import LEVEL_NAMES, OTHER
+from ...model.resources import Resource
 
 _RAISES, _LOWERS = 0, 2 * len(LEVEL_NAMES) + 1
 _ADDITIONS = {name: n for n, name in enumerate(LEVEL_NAMES, _RAISES + 1)}
