@@ -63,7 +63,7 @@ class Changes:
         return self.apply(self._begun(plan).plan, **options)
 
     def verify(self, plan: Plan, **options: Any) -> Outcomes:
-        """What every broker holds of a plan; see `plans.executor.check`."""
+        """What every broker holds of a plan; see `plans.execution.executor.check`."""
         return Outcomes.of(plan, executor.check(self._kafka, plan, **options))
 
     def rollback(self, plan: Plan | str) -> Plan:
@@ -106,16 +106,15 @@ class Changes:
         if gradual is not None:
             options["waves"] = self._in_steps(gradual, usage)
         with collector.at_rest(), heard_between_requests() as stopped:
-            done = executor.apply(
-                self._kafka, plan, journal, executor.Options(**options, stopped=stopped, resolver=secret)
-            )
+            try:
+                done = executor.apply(
+                    self._kafka, plan, journal, executor.Options(**options, stopped=stopped, resolver=secret)
+                )
+            except KeyboardInterrupt:
+                raise _interrupted(plan, "at once; what was under way is in doubt") from None
             outcomes = Outcomes.of(plan, done, journal, lambda: self.rollback(plan))
         if done.interrupted:
-            raise Interrupted(
-                f"plan {plan.id[:12]} was stopped by Ctrl-C",
-                outcomes=outcomes,
-                hint=f"plan resume {plan.id[:12]} goes on, plan rollback {plan.id[:12]} takes back what is done.",
-            )
+            raise _interrupted(plan, "between two requests", outcomes)
         return outcomes
 
     def _in_steps(self, most: float, usage: object) -> Callable[[Sequence[Change]], list[gradual.Wave]]:
@@ -144,6 +143,14 @@ class Changes:
         expires = _written(now + (lifetime or LIFETIME))
         plan = Plan(self._kafka.id, _written(now), tuple(rows), reason, author(), expires, undoes)
         return bound(plan, self.apply)
+
+
+def _interrupted(plan: Plan, how: str, outcomes: Outcomes | None = None) -> Interrupted:
+    return Interrupted(
+        f"plan {plan.id[:12]} was stopped by Ctrl-C, {how}",
+        outcomes=outcomes,
+        hint=f"plan resume {plan.id[:12]} goes on, plan rollback {plan.id[:12]} takes back what is done.",
+    )
 
 
 def _written(time: datetime) -> str:

@@ -45,7 +45,8 @@ def _run(words: list[str]) -> int:
         _refuse_broken_text(words)
         return _show(run(words or ["--help"], session))
     except Interrupted as exc:
-        _print(repr(exc.outcomes))
+        if exc.outcomes is not None:
+            _print(repr(exc.outcomes))
         print("\n".join(exc._render_traceback_()), file=sys.stderr)
         return INTERRUPTED
     except KeyboardInterrupt:

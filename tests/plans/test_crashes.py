@@ -220,7 +220,7 @@ def test_ctrl_c_stops_between_two_requests(when, scene, applied, tells):
     assert stopped.points.count("before an answer") == 2
     assert f"plan {plan.id[:12]}: 2 verified, 4 skipped" in stopped.said
     assert "stopped by Ctrl-C before it was sent" in stopped.said
-    assert f"Interrupted: plan {plan.id[:12]} was stopped by Ctrl-C\nHint: plan resume {plan.id[:12]}" in stopped.said
+    assert f"Interrupted: plan {plan.id[:12]} was stopped by Ctrl-C, between two requests\nHint: plan resume {plan.id[:12]}" in stopped.said
     story = journals().find(plan.id).story
     assert (len(story.verified), story.in_doubt, story.unsettled) == (2, set(), set())
     resumed = applied(plan, verb="resume")
@@ -233,7 +233,8 @@ def test_a_second_ctrl_c_stops_at_once(scene, applied, tells):
     points, plan = scene.points(applied, lock=True), scene.plan()
     stopped = applied(plan, nth(points, "before an answer", 3), "SIGINT", "SIGINT", lock=True)
     assert stopped.code == 130
-    assert "interrupted" in stopped.said
+    assert f"Interrupted: plan {plan.id[:12]} was stopped by Ctrl-C, at once" in stopped.said
+    assert f"plan resume {plan.id[:12]} goes on" in stopped.said
     story = journals().find(plan.id).story
     assert (len(story.in_doubt), len(story.unsettled), story.verified) == (1, 3, set())
     scene.cluster._kafka.lease("another plan", "somebody else").release()  # the lock was given back
