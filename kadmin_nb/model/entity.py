@@ -37,7 +37,7 @@ class Entity:
                 "ip cannot be combined with user or client-id",
                 hint="Kafka has ip quotas apart: set them on ip=… alone.",
             )
-        return cls(tuple(sorted(parts.items(), key=_place)))
+        return cls(_in_order(parts.items()))
 
     @classmethod
     def parse(cls, text: str) -> Entity:
@@ -60,7 +60,7 @@ class Entity:
     def from_wire(cls, parts: Iterable[tuple[str, str | None]]) -> Entity:
         """What a broker calls so; never refused, whatever it says."""
         named = ((kind, DEFAULT if name is None else name) for kind, name in parts)
-        return cls(tuple(sorted(named, key=_place)))
+        return cls(_in_order(named))
 
     def __post_init__(self) -> None:
         """Hash and text are made once, the text when it is first asked for: a plan needs both again and again."""
@@ -129,6 +129,12 @@ def _check(kind: str, name: object) -> None:
         raise UsageError(
             f"{kind} has an empty name", hint="Kafka refuses empty names; a blank client-id cannot be named."
         )
+
+
+def _in_order(parts: Iterable[tuple[str, Part]]) -> tuple[tuple[str, Part], ...]:
+    several = tuple(parts)
+    is_in_order = len(several) == 1 or (len(several) == 2 and several[0][0] == TYPES[0])
+    return several if is_in_order else tuple(sorted(several, key=_place))
 
 
 def _place(part: tuple[str, Part]) -> tuple[int, str]:

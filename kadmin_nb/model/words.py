@@ -129,6 +129,8 @@ def as_value(found: object) -> Value:
     UsageError
         Bytes, half a surrogate pair, or nothing at all: None, NaN and pandas' NA, also in a list.
     """
+    if type(found) is str:
+        return _text(found)
     if isinstance(found, Special | Pattern):
         return found
     if isinstance(found, Iterable) and not isinstance(found, str | bytes):
@@ -146,7 +148,7 @@ def _text(found: object) -> str:
         raise UsageError(
             f"{found!r} is no name and no value", hint="Pass a text, or kn.DEFAULT for the default entity."
         )
-    if any("\ud800" <= c <= "\udfff" for c in text):
+    if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
         raise UsageError(f"{text} is no Unicode text")
     return text
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 FORMAT = 2
 _COLUMNS = ("row", "op", "key", "old", "wanted", "after", "old_known", "level", "validated", "note")
 _CHANGED = ("kind", "op", "resource", "key", "wanted")
+_values = attrgetter(*_COLUMNS)
 _OPS = {QUOTA: (SET, DELETE), CONFIG: (SET, DELETE, APPEND, SUBTRACT)}
 _HEAD = ("tool", "cluster_id", "author", "created", "expires", "reason", "undoes")
 
@@ -181,7 +182,7 @@ def columns_of(changes: Sequence[Change]) -> dict[str, list[Any]]:
 
 def row_of(change: Change) -> dict[str, Any]:
     """A change as a row of PLAN."""
-    row = {name: getattr(change, name) for name in _COLUMNS}
+    row = dict(zip(_COLUMNS, _values(change), strict=True))
     secret = {"is_secret": True} if change.is_secret else {}
     return {**row, "kind": change.kind, "resource": str(change.resource), **secret}
 

@@ -15,6 +15,7 @@ from . import lists
 from .picture import Observed, Picture
 from .secrets import SecretAsText
 from .texts import same
+from .validation import OK
 
 ROOT_LOGGER = "root"
 
@@ -41,7 +42,7 @@ def _start(now: Observed) -> str | None:
 
 
 def changes(edits: Sequence[Edit], picture: Picture, allow_unknown: Collection[str] = ()) -> list[Change]:
-    """The rows of a plan, before and after, not yet validated.
+    """The rows of a plan, before and after; `validated` says ok until the broker was asked.
 
     Raises
     ------
@@ -77,6 +78,7 @@ def _change(row: int, edit: Edit, picture: Picture, allow_unknown: Collection[st
         after=after,
         old_known=now.is_known,
         level=edit.resource.level if isinstance(edit.resource, Entity) else None,
+        validated=OK,
         note="; ".join(notes) or None,
         is_secret=is_secret,
     )
