@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 
-from ...admin.ports import RETRIED_ONCE, Broker, Kafka, Lease, Refusal
+from ...admin.ports import RETRIED_ONCE, Broker, Kafka, Refusal
 from ...errors import Expired, KadminError, PlanRefused, WrongCluster
 from ...model.changes import Change, Outcome
 from .. import LAG, QUIET_PERIOD, VERIFY_TIMEOUT
@@ -27,6 +27,7 @@ from ..validation import refusals
 from . import judging, order
 from .interrupts import Stopped, never
 from .judging import Facts
+from .lock import Held
 from .preflight import HIDDEN, Classed, classed, conflict, shown
 from .progress import Advance, Progress, seconds_left, silent
 from .verification import Sighting, verify
@@ -79,7 +80,7 @@ def apply(kafka: Kafka, plan: Plan, journal: Journal, options: Options | None = 
         _refuse_expired(kafka, plan)
     refuse_invalid(plan.refused, len(plan))
     options = options or Options()
-    with closing(_Held(kafka, plan, options)) as lock:
+    with closing(Held(kafka, plan, lock=options.lock, steal=options.steal)) as lock:
         return _Run(kafka, plan, journal, options, lock).carry_out()
 
 
@@ -112,34 +113,6 @@ def refuse_invalid(refused: Sequence[Change], of: int) -> None:
         )
 
 
-class _Held:
-    """The lease, where one is wanted."""
-
-    def __init__(self, kafka: Kafka, plan: Plan, options: Options) -> None:
-        self._lease: Lease | None = (
-            kafka.lease(plan.id, author(), steal=options.steal) if options.lock and len(plan) else None
-        )
-
-    @property
-    def note(self) -> str | None:
-        if self._lease is None:
-            return "no lock was asked for: two editors are detected, not prevented"
-        return self._lease.note
-
-    def lost(self) -> Refusal | None:
-        """Why it is no longer ours."""
-        try:
-            if self._lease is not None:
-                self._lease.renew()
-        except KadminError as exc:
-            return Refusal(exc.code or "FENCED", str(exc))
-        return None
-
-    def close(self) -> None:
-        if self._lease is not None:
-            self._lease.release()
-
-
 @dataclass(frozen=True)
 class _Request:
     """A batch of a wave, and how long to wait before it."""
@@ -157,7 +130,7 @@ class _Run:
     plan: Plan
     journal: Journal
     options: Options
-    lock: _Held
+    lock: Held
     facts: Facts = field(default_factory=Facts)
     halted: Refusal | None = None
     missing: dict[str, int] = field(default_factory=dict)

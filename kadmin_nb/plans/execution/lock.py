@@ -1,0 +1,42 @@
+"""The cluster's lease while a plan is carried out."""
+
+from __future__ import annotations
+
+from ...admin.ports import Kafka, Lease, Refusal
+from ...errors import KadminError
+from ..author import author
+from ..plan import Plan
+
+
+class Held:
+    """The lease, where one is wanted and there is something to do.
+
+    Raises
+    ------
+    PlanRefused
+        Another holds it.
+    """
+
+    def __init__(self, kafka: Kafka, plan: Plan, *, lock: bool, steal: bool) -> None:
+        self._lease: Lease | None = kafka.lease(plan.id, author(), steal=steal) if lock and len(plan) else None
+
+    @property
+    def note(self) -> str | None:
+        """Why two editors are not prevented; None where they are."""
+        if self._lease is None:
+            return "no lock was asked for: two editors are detected, not prevented"
+        return self._lease.note
+
+    def lost(self) -> Refusal | None:
+        """Why it is no longer ours."""
+        try:
+            if self._lease is not None:
+                self._lease.renew()
+        except KadminError as exc:
+            return Refusal(exc.code or "FENCED", str(exc))
+        return None
+
+    def close(self) -> None:
+        """Give it back."""
+        if self._lease is not None:
+            self._lease.release()
