@@ -19,6 +19,7 @@ from .configs import Configs
 from .quotas import Quotas
 
 if TYPE_CHECKING:
+    from ..frames.snapshots import Snapshot
     from ..plans.outcomes import Outcomes
     from ..plans.plan import Plan
     from ..plans.stage import Stage
@@ -227,6 +228,21 @@ class Cluster:
         settings = settings_for(profile) if profile else self.settings
         asked = Asked(client_id, topic, key, seconds, max_bytes, user)
         return look(self._kafka, settings, asked)
+
+    def snapshot(self) -> Snapshot:
+        """All quotas, and every config that is set somewhere: on topics, groups, client-metrics, brokers and for all.
+
+        `kn.history(where).record(…)` keeps it. A value that is a secret is never in it. Where a resource could not be
+        read it is not `complete`. Topics that we may not see are missing before Kafka 4.1, and groups altogether.
+
+        Raises
+        ------
+        NotAuthorized
+            DESCRIBE_CONFIGS on the cluster is missing.
+        """
+        from .snapshots import snapshot_of
+
+        return snapshot_of(self._kafka)
 
     def close(self) -> None:
         """End the connections."""

@@ -101,6 +101,40 @@ OUTCOMES = pa.schema(
 )
 """PLAN plus what became of each row."""
 
+REQUESTS = _schema(
+    ("time", pa.timestamp("us", "UTC"), False),
+    ("broker", WHOLE, False),
+    ("listener", TEXT, True),
+    ("user", TEXT, False),
+    ("client_id", TEXT, False),
+    ("api", TEXT, False),
+    ("bytes_in", pa.int64(), True),
+    ("bytes_out", pa.int64(), True),
+    ("io_ms", NUMBER, True),
+    ("total_ms", NUMBER, True),
+    ("throttle_ms", NUMBER, True),
+    ("software_name", TEXT, True),
+    ("software_version", TEXT, True),
+    ("connection", TEXT, False),
+    ("correlation_id", WHOLE, False),
+)
+"""One row a request that a broker has answered. `bytes_in` are the record bytes of a PRODUCE, `bytes_out` those that a
+FETCH was answered with, null for every other API, and where the log does not tell; `io_ms` is I/O-thread time.
+"""
+
+METRICS = _schema(
+    ("time", pa.timestamp("us", "UTC"), False),
+    ("broker", WHOLE, False),
+    ("type", TEXT, False),
+    ("user", TEXT, True),
+    ("client_id", TEXT, True),
+    ("name", TEXT, False),
+    ("value", NUMBER, False),
+)
+"""Samples of `kafka.server:type=…,user=…,client-id=…`: `type` is Produce, Fetch or Request, `name` byte-rate (bytes/s),
+request-time (percent of a thread) or throttle-time (ms); the tags as JMX writes them, null where one is absent.
+"""
+
 USAGE = _schema(
     ("broker", WHOLE, False),
     ("user", TEXT, False),
@@ -113,6 +147,59 @@ USAGE = _schema(
     ("source", TEXT, False),
 )
 """What each client was seen to use of a key on each broker, in the key's unit, over a window of time."""
+
+MOMENT = pa.timestamp("us", "UTC")
+_CLUSTER = _schema(("cluster_id", TEXT, False))
+_TAKEN = _schema(("taken_at", MOMENT, False), ("snapshot_id", TEXT, False), ("complete", FLAG, False))
+
+SNAPSHOT_QUOTAS = pa.schema([*_CLUSTER, *QUOTAS, *_TAKEN])
+SNAPSHOT_CONFIGS = pa.schema([*_CLUSTER, *CONFIGS, *_TAKEN])
+"""SNAPSHOT: what a cluster held at a time. `complete` is false where something of it could not be read."""
+
+SNAPSHOTS = _schema(
+    ("cluster_id", TEXT, False),
+    ("taken_at", MOMENT, False),
+    ("snapshot_id", TEXT, False),
+    ("kind", TEXT, False),
+    ("rows", pa.int64(), False),
+    ("unchanged", FLAG, False),
+    ("scopes", TEXT, False),
+    ("plan_id", TEXT, True),
+    ("author", TEXT, True),
+)
+"""What a history holds, one row a snapshot and kind (`quotas`, `configs`). 0 rows: for certain nothing was set."""
+
+DRIFT = _schema(
+    ("kind", TEXT, False),
+    ("resource", TEXT, False),
+    ("key", TEXT, True),
+    ("state", TEXT, False),
+    ("a", TEXT, True),
+    ("b", TEXT, True),
+    ("source_a", TEXT, True),
+    ("source_b", TEXT, True),
+    ("note", TEXT, True),
+)
+"""What differs, one row a resource and key. `state` is added (only b has it), removed (only a), changed, source (the
+same value from elsewhere), default (set on one side to what is the default on the other, or two defaults), or unknown
+(one side could not be read; the key is null). Values as text, as the broker takes them."""
+
+HISTORY_CHANGES = _schema(
+    ("cluster_id", TEXT, False),
+    ("since", MOMENT, False),
+    ("taken_at", MOMENT, False),
+    ("snapshot_id", TEXT, False),
+    ("plan_id", TEXT, True),
+    ("author", TEXT, True),
+    ("kind", TEXT, False),
+    ("resource", TEXT, False),
+    ("key", TEXT, False),
+    ("state", TEXT, False),
+    ("old", TEXT, True),
+    ("new", TEXT, True),
+    ("source", TEXT, True),
+)
+"""What changed between a snapshot (`since`) and the next (`taken_at`): `state` is added, removed or changed."""
 
 STALLS = _schema(
     ("broker", WHOLE, False),

@@ -1,0 +1,70 @@
+"""`cluster.snapshot()`: everything that is set on a cluster, read once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..admin.configs import RESOURCES_A_CALL, chunks
+from ..admin.kafka import WireKafka
+from ..errors import Unsupported
+from ..frames import schemas
+from ..frames.snapshots import QUOTAS, Snapshot, snapshot
+from ..model.resources import Resource
+
+_OWN = ("DYNAMIC_TOPIC_CONFIG", "DYNAMIC_GROUP_CONFIG", "DYNAMIC_CLIENT_METRICS_CONFIG")
+_GONE = ("UNKNOWN_TOPIC_OR_PARTITION", "RESOURCE_NOT_FOUND", "GROUP_ID_NOT_FOUND")
+
+
+def snapshot_of(kafka: WireKafka) -> Snapshot:
+    """All quotas, and every config that is set somewhere, at the place where it is set.
+
+    Raises
+    ------
+    NotAuthorized
+        DESCRIBE_CONFIGS on the cluster is missing.
+    """
+    began = kafka.now()
+    quotas = kafka.quotas.describe()
+    named = _resources(kafka)
+    configs = [_own(kafka.configs.describe(part)) for part in chunks(_all(named), RESOURCES_A_CALL)]
+    whole = pa.concat_tables([schemas.table(schemas.CONFIGS, ()), *configs])
+    return snapshot(quotas, _sorted(whole), cluster_id=kafka.id, taken_at=began, scopes=[QUOTAS, *named])
+
+
+def _all(named: dict[str, Sequence[Resource]]) -> list[Resource]:
+    return [resource for resources in named.values() for resource in resources]
+
+
+def _resources(kafka: WireKafka) -> dict[str, Sequence[Resource]]:
+    """The resources of each type that this broker can list: groups only from Kafka 4.1 on.
+
+    Topics are listed as config resources where that is possible: a list from metadata leaves out the topics that we
+    may not see, and a right that was lost would look like topics that were deleted.
+    """
+    brokers = [Resource("BROKER", ""), *(Resource("BROKER", str(broker.id)) for broker in kafka.brokers())]
+    client_metrics = kafka.configs.resources(["CLIENT_METRICS"])
+    try:
+        topics = kafka.configs.resources(["TOPIC"])
+        listed = {"GROUP": kafka.configs.resources(["GROUP"])}
+    except Unsupported:
+        topics, listed = [Resource("TOPIC", name) for name in kafka.topics()], {}
+    return {"TOPIC": topics, "BROKER": brokers, "CLIENT_METRICS": client_metrics, **listed}
+
+
+def _own(configs: pa.Table) -> pa.Table:
+    """What is set on each resource itself, static values of a broker included, and what could not be read."""
+    source, name = configs["source"].cast(pa.string()), configs["resource_name"]
+    broker = pc.equal(configs["resource_type"].cast(pa.string()), "BROKER")
+    of_broker = pc.and_(broker, pc.is_in(source, pa.array(["DYNAMIC_BROKER_CONFIG", "STATIC_BROKER_CONFIG"])))
+    of_all = pc.and_(pc.equal(name, ""), pc.equal(source, "DYNAMIC_DEFAULT_BROKER_CONFIG"))
+    set_here = pc.or_kleene(pc.or_kleene(pc.is_in(source, pa.array(_OWN)), of_broker), pc.and_(broker, of_all))
+    failed = pc.and_(pc.is_valid(configs["error"]), pc.invert(pc.is_in(configs["error"], pa.array(_GONE))))
+    return configs.filter(pc.or_kleene(set_here, failed))
+
+
+def _sorted(configs: pa.Table) -> pa.Table:
+    order = pa.table({n: configs[n].cast(pa.string()) for n in ("resource_type", "resource_name", "key")})
+    return configs.take(pc.sort_indices(order, sort_keys=[(n, "ascending") for n in order.column_names]))

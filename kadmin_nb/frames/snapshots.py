@@ -1,0 +1,101 @@
+"""Snapshot: what a cluster held at a time, its quotas and its configs, as two frames."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..model.secrets import is_called_so
+from . import schemas
+from .answer import Answer
+from .stamps import stamped
+
+QUOTAS = "QUOTAS"
+SCOPES = (QUOTAS, "TOPIC", "BROKER", "CLIENT_METRICS", "GROUP")
+"""What can be read of a cluster: its quotas, and the configs of each type of resource."""
+
+ID, COMPLETE, SCOPE = "kadmin.snapshot_id", "kadmin.complete", "kadmin.scopes"
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """Quotas and configs of a cluster at a time; what is in no scope was not read, and says nothing.
+
+    `quotas` and `configs` are SNAPSHOT frames: Answers, for Arrow, pandas or Spark.
+    """
+
+    id: str
+    cluster_id: str
+    taken_at: datetime
+    scopes: tuple[str, ...]
+    complete: bool
+    quotas: Answer
+    configs: Answer
+
+    @property
+    def failed(self) -> Answer:
+        """The config resources that could not be read, with their errors."""
+        return self.configs.failed
+
+    def __repr__(self) -> str:
+        counted = f"{len(self.quotas):,} quotas, {len(self.configs):,} configs"
+        half = "" if self.complete else f", NOT COMPLETE: {len(self.failed):,} could not be read"
+        return f"<Snapshot {self.id} of {self.cluster_id} at {self.taken_at.isoformat()}: {counted}{half}>"
+
+
+def snapshot(
+    quotas: pa.Table,
+    configs: pa.Table,
+    *,
+    cluster_id: str,
+    taken_at: datetime,
+    scopes: Collection[str] = SCOPES,
+    snapshot_id: str | None = None,
+    complete: bool = True,
+) -> Snapshot:
+    """The snapshot of these QUOTAS and CONFIGS; secrets are taken out, and rows with an error make it incomplete."""
+    configs = without_secrets(configs)
+    complete = complete and not pc.any(pc.is_valid(configs["error"])).as_py()
+    named = snapshot_id or uuid.uuid4().hex
+    scopes = tuple(scope for scope in SCOPES if scope in scopes)
+    marks = {ID: named, COMPLETE: str(bool(complete)).lower(), SCOPE: " ".join(scopes)}
+    columns = {"cluster_id": cluster_id, "taken_at": taken_at, "snapshot_id": named, "complete": bool(complete)}
+
+    def frame(table: pa.Table, schema: pa.Schema) -> Answer:
+        same = {
+            name: pa.repeat(pa.scalar(value, schema.field(name).type), len(table)) for name, value in columns.items()
+        }
+        whole = pa.table(
+            [same.get(f.name, table[f.name] if f.name in table.column_names else None) for f in schema], schema=schema
+        )
+        return Answer(stamped(whole, cluster_id, marks, at=taken_at.isoformat(timespec="microseconds")))
+
+    both = (frame(quotas, schemas.SNAPSHOT_QUOTAS), frame(configs, schemas.SNAPSHOT_CONFIGS))
+    return Snapshot(named, cluster_id, taken_at, scopes, bool(complete), *both)
+
+
+def without_secrets(configs: pa.Table) -> pa.Table:
+    """CONFIGS with no value, and no synonym's, where a broker or the key's name says that it is a secret."""
+    keys = configs["key"].cast(pa.string())
+    called_so = [key for key in pc.unique(keys).to_pylist() if key is not None and is_called_so(key)]
+    secret = pc.is_in(keys, value_set=pa.array(called_so, pa.string()))
+    if "is_sensitive" in configs.column_names:
+        secret = pc.or_(secret, pc.fill_null(configs["is_sensitive"], False))
+    if not pc.any(secret).as_py():
+        return configs
+    for name in {"value", "synonyms"} & set(configs.column_names):
+        nothing = pa.nulls(len(configs), configs[name].type)
+        configs = _with(configs, name, pc.if_else(secret, nothing, configs[name]))
+    marked = configs["is_sensitive"] if "is_sensitive" in configs.column_names else pa.nulls(len(configs), pa.bool_())
+    return _with(configs, "is_sensitive", pc.if_else(secret, True, marked))
+
+
+def _with(configs: pa.Table, name: str, column: pa.ChunkedArray) -> pa.Table:
+    if name not in configs.column_names:
+        return configs.append_column(name, column)
+    return configs.set_column(configs.schema.get_field_index(name), name, column)

@@ -1,0 +1,183 @@
+"""A history at a path: a Delta table through delta-rs, without a JVM."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from ..errors import Invalid, KadminError, TimedOut, Unsupported, UsageError
+from .records import PARTITIONS, STATES, STATISTICS, TABLE, State, state_rows, states
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+TRIES = 10
+"""How often a commit is tried again in which others were faster; delta-rs itself tries some times each."""
+
+_STEP = timedelta(milliseconds=1)
+"""Delta's statistics cut times down to milliseconds."""
+
+_SHORT = 32
+"""Texts from this length on may be cut in Delta's statistics."""
+
+
+class DeltaFolder:
+    """A `places.Place`. What belongs to a snapshot is added in one commit, so that it is there wholly or not."""
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+        _library()
+
+    def clusters(self) -> set[str]:
+        """From the log's statistics, which say it of every file that a record wrote."""
+        table = self._table()
+        if table is None:
+            return set()
+        files = _files(table)
+        names = {f[edge] for f in files for edge in ("min.cluster_id", "max.cluster_id")}
+        if all(f["min.cluster_id"] == f["max.cluster_id"] is not None for f in files) and _all_short(names):
+            return names
+        return {state.cluster_id for state in self.states()}
+
+    def newest(self, cluster_id: str, until: datetime | None) -> list[State]:
+        """Files are passed over by their statistics: of a thousand snapshots one small file is read."""
+        table = self._table()
+        if table is None:
+            return []
+        fits = [f for f in _files(table) if _may_hold(f, cluster_id, until)]
+        frames = {name for f in fits for name in (f["min.frame"], f["max.frame"])}
+        lasts = [max(f["min.taken_at"] for f in fits if f["min.frame"] <= name <= f["max.frame"]) for name in frames]
+        found = _states(table, cluster_id, until, min(lasts)) if lasts else []
+        return found if {state.frame for state in found} == frames else _states(table, cluster_id, until)
+
+    def states(self, cluster_id: str | None = None, until: datetime | None = None) -> list[State]:
+        table = self._table()
+        return [] if table is None else _states(table, cluster_id, until)
+
+    def rows(self, kind: str, parts: Sequence[str]) -> pa.Table:
+        table = self._table()
+        if table is None or not parts:
+            return TABLE.empty_table()
+        return _read(table, [("kind", "=", kind), ("part", "in", list(parts))])
+
+    def append(self, states: Sequence[State], contents: Sequence[pa.Table]) -> None:
+        """Add rows, in one commit.
+
+        Raises
+        ------
+        TimedOut
+            Others were faster every time; nothing was added.
+        """
+        from deltalake.exceptions import CommitFailedError, TableNotFoundError
+
+        rows = pa.concat_tables([state_rows(list(states)), *contents])
+        for wait in range(TRIES):
+            try:
+                return self._write(rows)
+            except (CommitFailedError, TableNotFoundError):  # a table that another is about to make is not there yet
+                time.sleep(random.uniform(0, 0.05 * 2 ** min(wait, 6)))
+            except OSError as exc:
+                raise Invalid(f"{self.where} cannot be written: {exc}", hint="Nothing was recorded.") from None
+        raise TimedOut(f"{self.where}: others recorded at the same time, {TRIES} times over", hint="Record it again.")
+
+    def _write(self, rows: pa.Table) -> None:
+        from deltalake import ColumnProperties, WriterProperties, write_deltalake
+
+        small = len(rows) <= 100  # most of a small file is what Parquet says of its columns
+        counted = ColumnProperties(dictionary_enabled=not small, statistics_enabled="CHUNK")
+        others = ColumnProperties(dictionary_enabled=not small, statistics_enabled="NONE")
+        properties = WriterProperties(
+            compression="ZSTD", default_column_properties=others, column_properties=dict.fromkeys(STATISTICS, counted)
+        )
+        write_deltalake(self._table() or self._made(), rows, mode="append", writer_properties=properties)
+
+    def _made(self) -> DeltaTable:
+        from deltalake import DeltaTable
+
+        settings = {"delta.dataSkippingStatsColumns": ",".join(STATISTICS)}
+        return DeltaTable.create(
+            self.where,
+            TABLE,
+            mode="ignore",
+            partition_by=list(PARTITIONS),
+            configuration=settings,
+        )
+
+    def _table(self) -> DeltaTable | None:
+        """The table, None before something was recorded."""
+        from deltalake import DeltaTable
+        from deltalake.exceptions import DeltaError, TableNotFoundError
+
+        try:
+            table = DeltaTable(self.where)
+        except TableNotFoundError:
+            return None
+        except (DeltaError, OSError, ValueError) as exc:
+            raise Invalid(f"{self.where} cannot be read as a Delta table: {_line(exc)}") from None
+        found = [field.name for field in table.schema().fields]
+        if missing := [name for name in TABLE.names if name not in found]:
+            raise UsageError(
+                f"{self.where} is no history: no column {', '.join(missing)}", hint=f"Found: {', '.join(found)}."
+            )
+        return table
+
+
+def _library() -> None:
+    try:
+        import deltalake  # noqa: F401
+    except ImportError:
+        raise Unsupported("deltalake is not installed", hint="pip install 'kadmin_nb[delta]'.") from None
+
+
+def _files(table: DeltaTable) -> list[dict[str, Any]]:
+    """What the log says of the files that hold states."""
+    actions = pa.table(table.get_add_actions(flatten=True))
+    wanted = ["partition.kind", *(f"{edge}.{name}" for name in STATISTICS for edge in ("min", "max"))]
+    rows = actions.select([name for name in wanted if name in actions.column_names]).to_pylist()
+    return [{**dict.fromkeys(wanted), **row} for row in rows if row["partition.kind"] == STATES]
+
+
+def _may_hold(file: dict[str, Any], cluster_id: str, until: datetime | None) -> bool:
+    return (
+        None not in file.values()
+        and file["min.cluster_id"][:_SHORT] <= cluster_id
+        and (file["max.cluster_id"] >= cluster_id or len(file["max.cluster_id"]) >= _SHORT)
+        and (until is None or file["min.taken_at"] <= until)
+    )
+
+
+def _all_short(names: set[str]) -> bool:
+    return all(len(name) < _SHORT for name in names)
+
+
+def _states(
+    table: DeltaTable, cluster_id: str | None, until: datetime | None, since: datetime | None = None
+) -> list[State]:
+    chosen: list[tuple[str, str, object]] = [("kind", "=", STATES)]
+    if since is not None:
+        chosen.append(("taken_at", ">=", since - _STEP))
+    if until is not None:
+        chosen.append(("taken_at", "<=", until))
+    found = states(_read(table, chosen))
+    return [state for state in found if cluster_id in (None, state.cluster_id)]
+
+
+def _read(table: DeltaTable, chosen: list[tuple[str, str, object]]) -> pa.Table:
+    try:
+        read = table.to_pyarrow_table(filters=chosen)
+    except (OSError, ValueError) as exc:
+        raise Invalid(f"{table.table_uri} cannot be read: {_line(exc)}") from None
+    except Exception as exc:  # delta-rs has no common ancestor of what it raises
+        if isinstance(exc, KadminError):
+            raise
+        raise Invalid(f"{table.table_uri} cannot be read: {_line(exc)}") from None
+    return read.select(TABLE.names).cast(TABLE)
+
+
+def _line(exc: BaseException) -> str:
+    return " ".join(str(exc).split())

@@ -1,0 +1,105 @@
+"""Drift: what differs between two clusters, two times, two frames."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hours import at, configs_of, failed, quotas_of, taken, topic
+
+import kadmin_nb as kn
+
+
+def _rows(drift) -> list[tuple]:
+    return [tuple(row[n] for n in ("resource", "key", "state", "a", "b")) for row in drift.to_arrow().to_pylist()]
+
+
+def test_quotas_that_differ() -> None:
+    """Staging was said to be like production."""
+    found = kn.history.drift(quotas_of({"alice": 1, "bob": 2, "carol": 3}), quotas_of({"bob": 2, "carol": 4, "dan": 5}))
+    assert _rows(found) == [
+        ("user=alice", "producer_byte_rate", "removed", "1", None),
+        ("user=carol", "producer_byte_rate", "changed", "3", "4"),
+        ("user=dan", "producer_byte_rate", "added", None, "5"),
+    ]
+
+
+_DEFAULTED = {"source": "DEFAULT_CONFIG", "is_default": True, "synonyms": []}
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "states"),
+    [
+        (topic("t", "retention.ms", "604800000"), None, ["default"]),
+        (topic("t", "retention.ms", "1"), None, ["removed"]),
+        (None, topic("t", "retention.ms", "1"), ["added"]),
+        (topic("t", "retention.ms", "1"), topic("t", "retention.ms", "2"), ["changed"]),
+        (topic("t", "retention.ms", "604800000"), topic("t", "retention.ms", "604800000", **_DEFAULTED), ["default"]),
+        (topic("t", "retention.ms", "1"), topic("t", "retention.ms", "604800000", **_DEFAULTED), ["changed"]),
+        (topic("t", "retention.ms", "5", **_DEFAULTED), topic("t", "retention.ms", "6", **_DEFAULTED), ["default"]),
+        (
+            topic("t", "retention.ms", "1"),
+            topic("t", "retention.ms", "1", source="DYNAMIC_DEFAULT_BROKER_CONFIG"),
+            ["source"],
+        ),
+        (topic("t", "retention.ms", "1"), topic("t", "retention.ms", "1"), []),
+        (topic("t", "x.password", "1"), topic("t", "x.password", "2"), []),
+        (topic("t", "x.password", "1"), None, ["removed"]),
+    ],
+    ids=[
+        *("set to the default", "set", "set there", "other values", "the same, by default", "other than the default"),
+        *("other defaults", "from elsewhere", "equal", "two secrets", "a secret alone"),
+    ],
+)
+def test_a_difference_by_default_is_none_that_matters(a, b, states: list[str]) -> None:
+    """Four thousand differences, and all but three of them said what is the default anyway."""
+    found = kn.history.drift(*(configs_of(*([row] if row else [])) for row in (a, b)))
+    assert [row[2] for row in _rows(found)] == states
+    assert len(found.only_by_default) == states.count("default")
+    assert len(found.differing) == len(states) - states.count("default")
+
+
+def test_a_secret_shows_as_one() -> None:
+    """The drift report had the password."""
+    found = kn.history.drift(configs_of(topic("t", "x.password", "canary", default="canary")), configs_of())
+    assert _rows(found) == [("topic=t", "x.password", "removed", "[secure]", None)]
+    assert "canary" not in str(found.to_arrow().to_pylist())
+
+
+def test_what_could_not_be_read_is_not_gone() -> None:
+    """All topics that I may not see were said to have been removed."""
+    mine = configs_of(topic("a", "retention.ms", "1"), topic("b", "retention.ms", "1"))
+    theirs = configs_of(failed("b"))
+    found = kn.history.drift(mine, theirs)
+    assert _rows(found) == [
+        ("topic=a", "retention.ms", "removed", "1", None),
+        ("topic=b", None, "unknown", None, None),
+    ]
+    assert not found.ok
+    assert found.to_pandas()["note"].tolist()[1] == "TOPIC_AUTHORIZATION_FAILED: Topic authorization failed."
+
+
+def test_two_snapshots_are_compared_where_both_have_read() -> None:
+    """An old cluster cannot list its groups, and all of ours were differences."""
+    group = {"resource_type": "GROUP", "resource_name": "g", "source": "DYNAMIC_GROUP_CONFIG"}
+    ours = taken(0, {"alice": 1.0}, [topic("g", "consumer.session.timeout.ms", "45000", **group)])
+    theirs = taken(0, {"alice": 2.0}, scopes=["QUOTAS", "TOPIC"])
+    assert [row[:3] for row in _rows(kn.history.drift(ours, theirs))] == [
+        ("user=alice", "producer_byte_rate", "changed")
+    ]
+
+
+def test_two_times_of_one_history(tmp_path: Path) -> None:
+    """What is different from last week?"""
+    history = kn.history(tmp_path / "history")
+    for hour in (0, 1):
+        history.record(taken(hour, {"alice": hour + 1.0}))
+    wanted = [("user=alice", "producer_byte_rate", "changed", "1", "2")]
+    assert _rows(history.drift(at(0), "2026-11-01T01:00:00Z")) == wanted
+    assert _rows(history.drift(history.as_of(at(0)), taken(5, {"alice": 2.0}))) == wanted
+
+
+def test_quotas_and_configs_do_not_compare() -> None:
+    """It found no differences between apples and pears."""
+    with pytest.raises(kn.UsageError, match="quotas cannot be compared with configs"):
+        kn.history.drift(quotas_of({}), configs_of())

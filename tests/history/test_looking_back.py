@@ -1,0 +1,154 @@
+"""as_of, changes, who: what a history says of a time."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from hours import at, limits_of, taken, topic
+
+import kadmin_nb as kn
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> kn.history.History:
+    """Five hours: alice's limit moves at two, bob comes at three and goes at four; a topic's retention at three."""
+    kept = kn.history(tmp_path / "history")
+    hours = [{"alice": 1.0}, {"alice": 1.0}, {"alice": 2.0}, {"alice": 2.0, "bob": 9.0}, {"alice": 2.0}]
+    for hour, limits in enumerate(hours):
+        configs = [topic("orders", "retention.ms", "1" if hour < 3 else "2")]
+        kept.record(taken(hour, limits, configs), plan_id="7f3a" * 16 if hour == 3 else None)
+    return kept
+
+
+@pytest.mark.parametrize(
+    ("hour", "limits"),
+    [
+        (0, {"alice": 1.0}),
+        (1.9, {"alice": 1.0}),
+        (2, {"alice": 2.0}),
+        (3.5, {"alice": 2.0, "bob": 9.0}),
+        (99, {"alice": 2.0}),
+    ],
+)
+def test_as_of_is_the_last_snapshot_until_then(history, hour: float, limits: dict[str, float]) -> None:
+    """It showed me the limits of the day after the incident."""
+    assert limits_of(history.as_of(at(hour))) == limits
+
+
+def test_before_the_first_snapshot_nothing_is_known(history) -> None:
+    """It said that there were no quotas, and there was no snapshot."""
+    with pytest.raises(kn.NotFound, match="no snapshot of here was taken at or before 2026-10-31 23:00:00Z"):
+        history.as_of(at(-1))
+
+
+@pytest.mark.parametrize(
+    ("time", "complaint"),
+    [
+        ("yesterday", "is no time"),
+        ("2026-11-01T02:00:00", "has no time zone"),
+        (datetime(2026, 11, 1), "has no time zone"),
+        (5, "no time"),
+    ],
+    ids=["words", "text without a zone", "datetime without a zone", "number"],
+)
+def test_a_time_has_a_zone(history, time, complaint: str) -> None:
+    """My times were local, and it looked two hours off."""
+    with pytest.raises(kn.UsageError, match=complaint):
+        history.as_of(time)
+
+
+def test_times_are_taken_in_any_zone(history) -> None:
+    """I live in Kolkata."""
+    assert limits_of(history.as_of("2026-11-01T07:30:00+05:30")) == {"alice": 2.0}
+
+
+def _rows(answer) -> list[tuple]:
+    names = ("taken_at", "kind", "resource", "key", "state", "old", "new")
+    return [tuple(row[name] for name in names) for row in answer.to_arrow().to_pylist()]
+
+
+_CHANGES = [
+    (at(2), "quota", "user=alice", "producer_byte_rate", "changed", "1", "2"),
+    (at(3), "config", "topic=orders", "retention.ms", "changed", "1", "2"),
+    (at(3), "quota", "user=bob", "producer_byte_rate", "added", None, "9"),
+    (at(4), "quota", "user=bob", "producer_byte_rate", "removed", "9", None),
+]
+
+
+@pytest.mark.parametrize(
+    ("between", "wanted"),
+    [((None, None), _CHANGES), ((at(0), at(2)), _CHANGES[:1]), ((at(2), at(3)), _CHANGES[1:3]), ((at(4), None), [])],
+    ids=["all", "first two hours", "one hour", "nothing since"],
+)
+def test_changes_say_what_moved_between_two_times(history, between, wanted) -> None:
+    """Something was changed on Tuesday; what?"""
+    assert _rows(history.changes(between=between)) == wanted
+
+
+def test_a_plan_tells_what_came_with_it(history) -> None:
+    """Which plan was it that gave bob his limit?"""
+    assert _rows(history.who("7f3a7f3a")) == _CHANGES[1:3]
+    assert _rows(history.who("7f3a" * 16)) == _CHANGES[1:3]
+    with pytest.raises(kn.NotFound, match="no snapshot was recorded with the plan beef"):
+        history.who("beef")
+
+
+def test_a_plan_itself_may_be_given(history) -> None:
+    """I had the plan in my hand, and it wanted to be told an id."""
+
+    class Plan:
+        id, author = "abcd" * 16, "mia@laptop"
+
+    history.record(taken(5, {"alice": 3.0}, scopes=["QUOTAS"]), plan_id=Plan())
+    assert history.who(Plan()).to_pandas()[["author", "new"]].values.tolist()[0] == ["mia@laptop", "3"]
+
+
+def test_several_clusters_are_told_apart(history) -> None:
+    """It mixed production with staging."""
+    history.record(taken(1.5, {"alice": 70.0}, cluster_id="there"))
+    with pytest.raises(kn.UsageError, match="several clusters are kept here") as raised:
+        history.as_of(at(2))
+    assert raised.value.hint == "Say cluster_id=: here, there."
+    assert limits_of(history.as_of(at(2), cluster_id="there")) == {"alice": 70.0}
+    assert limits_of(history.as_of(at(2), cluster_id="here")) == {"alice": 2.0}
+    assert _rows(history.changes((None, None), "here")) == _CHANGES
+    assert _rows(history.changes((None, None), "there")) == []
+
+
+def test_a_snapshot_that_is_recorded_late_takes_its_place(history) -> None:
+    """A job was stuck, and what it recorded an hour later hid what came after."""
+    history.record(taken(2.5, {"alice": 5.0}))
+    assert limits_of(history.as_of(at(2.5))) == {"alice": 5.0}
+    assert limits_of(history.as_of(at(3))) == {"alice": 2.0, "bob": 9.0}
+    assert (at(3), "quota", "user=alice", "producer_byte_rate", "changed", "5", "2") in _rows(
+        history.changes((None, None))
+    )
+
+
+def test_what_was_not_read_was_not_deleted(history) -> None:
+    """After a broker was set back to 3.9, which cannot list groups, all groups were shown as deleted."""
+    history.record(taken(5, {"alice": 2.0}, scopes=["QUOTAS", "BROKER"]))
+    assert _rows(history.changes((at(4), None))) == []
+
+
+def test_an_empty_history_says_so(tmp_path: Path) -> None:
+    """FileNotFoundError: _delta_log"""
+    empty = kn.history(tmp_path / "none")
+    with pytest.raises(kn.NotFound, match="nothing has been recorded here yet"):
+        empty.as_of(at(0))
+    assert len(empty.snapshots()) == 0
+
+
+def test_a_history_survives_being_compacted(history, tmp_path: Path) -> None:
+    """The nightly OPTIMIZE ran, and as_of answered for another hour."""
+    from deltalake import DeltaTable
+
+    history.record(taken(1.5, {"alice": 70.0}, cluster_id="there"))
+    before = history.snapshots().to_arrow()
+    DeltaTable(tmp_path / "history").optimize.compact()
+    assert history.snapshots().to_arrow().equals(before)
+    for hour, limits in ((0.5, {"alice": 1.0}), (2.5, {"alice": 2.0}), (9, {"alice": 2.0})):
+        assert limits_of(history.as_of(at(hour), "here")) == limits
+    assert limits_of(history.as_of(at(9), "there")) == {"alice": 70.0}

@@ -1,0 +1,238 @@
+"""Recording: what is kept, what is refused, and what it costs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hostile_names import HOSTILE
+from hours import at, configs_of, failed, limits_of, taken, topic
+
+import kadmin_nb as kn
+from kadmin_nb.frames import schemas
+from kadmin_nb.frames.snapshots import snapshot
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> kn.history.History:
+    return kn.history(tmp_path / "history")
+
+
+def _stored(place: Path) -> int:
+    return sum(file.stat().st_size for file in place.rglob("*") if file.is_file())
+
+
+def test_what_was_recorded_is_read_back_as_it_was(history) -> None:
+    """A limit came back a little different from what it had been."""
+    configs = [topic("orders", "retention.ms", "1"), topic("payments", "retention.ms", "2")]
+    given = taken(0, {"alice": 0.1, "bob": 1e308, "never": float("inf")}, configs)
+    history.record(given)
+    back = history.as_of(at(1))
+    assert back.quotas.to_arrow().equals(given.quotas.to_arrow())
+    assert back.configs.to_arrow().equals(given.configs.to_arrow())
+    assert (back.id, back.taken_at, back.scopes, back.complete) == (given.id, given.taken_at, given.scopes, True)
+
+
+def test_any_name_survives(history) -> None:
+    """A user called `<default>`, and one with a newline in the name, were one user in the history."""
+    given = taken(0, {name: n + 1.0 for n, name in enumerate(HOSTILE)})
+    history.record(given)
+    changed = {name: n + 2.0 for n, name in enumerate(HOSTILE)}
+    history.record(taken(1, changed))
+    assert limits_of(history.as_of(at(0))) == limits_of(given)
+    assert limits_of(history.as_of(at(1))) == changed
+
+
+def test_a_change_is_kept_as_a_change(history, tmp_path: Path) -> None:
+    """A year of snapshots took a year of full copies."""
+    fleet = {f"user-{n}": float(n * 7919 % 104_729 + 1) for n in range(20_000)}
+    history.record(taken(0, fleet))
+    whole = _stored(tmp_path)
+    for hour in range(1, 6):
+        fleet |= {f"user-{hour}": 5.0, f"new-{hour}": 1.0}
+        fleet.pop(f"user-{hour + 100}")
+        history.record(taken(hour, fleet))
+    assert _stored(tmp_path) - whole < whole / 2
+    assert limits_of(history.as_of(at(5))) == fleet
+
+
+def test_when_changes_have_cost_a_copy_the_next_is_a_copy(history) -> None:
+    """Every change since January was written again with every snapshot."""
+    fleet = {f"user-{n}": 1.0 for n in range(10)}
+    for hour in range(12):
+        fleet[f"user-{hour % 10}"] = hour + 2.0
+        history.record(taken(hour, fleet))
+    states = [state for state in history._place.states() if state.frame == "quotas"]
+    assert len({state.base for state in states}) > 2
+    assert all(state.spent <= state.base_rows for state in states)
+    assert limits_of(history.as_of(at(12))) == fleet
+
+
+def test_an_unchanged_snapshot_adds_no_rows(history) -> None:
+    """A snapshot a minute filled the lake although nothing happened."""
+    history.record(taken(0, {"alice": 1.0}))
+    said = history.record(taken(1, {"alice": 1.0})).to_pandas()
+    assert said["unchanged"].tolist() == [True, True]
+    first, second = (state for state in history._place.states() if state.frame == "quotas")
+    assert (first.base, first.delta) == (second.base, second.delta)
+
+
+def test_nothing_there_is_said(history) -> None:
+    """After all quotas were removed the history still showed the last ones."""
+    history.record(taken(0, {"alice": 1.0}))
+    history.record(taken(1, {}))
+    assert limits_of(history.as_of(at(1))) == {}
+    assert history.snapshots().to_pandas()["rows"].tolist() == [1, 0, 0, 0]
+    history.record(taken(2, {"alice": 1.0}))
+    assert limits_of(history.as_of(at(2))) == {"alice": 1.0}
+
+
+def test_half_a_snapshot_is_refused(history, tmp_path: Path) -> None:
+    """Rights were lost for an hour, and the history says that a thousand topics were deleted."""
+    half = taken(0, {"alice": 1.0}, [topic("orders", "retention.ms", "1"), failed("payments")])
+    assert not half.complete
+    with pytest.raises(kn.Invalid, match="not complete: TOPIC_AUTHORIZATION_FAILED for TOPIC payments; nothing was"):
+        history.record(half)
+    assert not _stored(tmp_path)
+
+
+def test_a_frame_without_rows_must_say_that_nothing_was_there(history) -> None:
+    """A query that failed gave an empty frame."""
+    with pytest.raises(kn.UsageError, match="a frame without rows, and nothing in it says cluster_id"):
+        history.record(schemas.table(schemas.QUOTAS, ()))
+    empty = taken(0, {}).quotas
+    history.record(empty)
+    assert limits_of(history.as_of(at(0))) == {}
+
+
+def test_a_snapshot_frame_alone_is_recorded(history) -> None:
+    """The quotas were exported by another tool, as the frame that is documented."""
+    history.record(taken(0, {"alice": 1.0}).quotas.to_pandas())
+    back = history.as_of(at(0))
+    assert (limits_of(back), back.scopes) == ({"alice": 1.0}, ("QUOTAS",))
+
+
+def _of_two_clusters() -> pa.Table:
+    both = [taken(0, {"alice": 1.0}, cluster_id=name).quotas.to_arrow() for name in ("here", "there")]
+    return pa.concat_tables(both)
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        (lambda: [1, 2], "a list is neither a snapshot nor a frame"),
+        (lambda: pa.table({"user": ["alice"]}), "neither quotas nor configs: no column entity, key, value"),
+        (
+            lambda: taken(0, {"alice": 1.0}).quotas.to_arrow().drop_columns(["complete"]).replace_schema_metadata(),
+            "no column complete",
+        ),
+        (_of_two_clusters, "cluster_id is not one and the same in all rows"),
+        (lambda: pa.concat_tables([taken(0, {"alice": 1.0}).quotas.to_arrow()] * 2), "user=alice .* twice"),
+    ],
+    ids=["no frame", "other columns", "no SNAPSHOT", "two clusters", "a row twice"],
+)
+def test_what_is_no_snapshot_is_refused_in_a_line(history, tmp_path: Path, given, complaint: str) -> None:
+    """It took an hour to find out what was wrong with the frame."""
+    with pytest.raises(kn.KadminError, match=complaint) as raised:
+        history.record(given())
+    assert "\n" not in str(raised.value)
+    assert not _stored(tmp_path)
+
+
+CANARY = "canary-9f27"
+
+
+def test_no_secret_is_kept(history, tmp_path: Path) -> None:
+    """A keystore's password was in the lake, since a broker told it as an ordinary text."""
+    rows = [
+        topic("a", "my.plugin.password", CANARY, default=CANARY),
+        topic("b", "odd.key", CANARY, is_sensitive=True),
+        topic("c", "retention.ms", "1"),
+    ]
+    tables = [configs_of(*rows), configs_of(*rows).drop_columns(["is_sensitive"])]
+    for hour, configs in enumerate(tables):
+        columns = {"cluster_id": "here", "taken_at": at(hour), "snapshot_id": str(hour), "complete": True}
+        for name, value in columns.items():
+            configs = configs.append_column(name, pa.array([value] * len(configs)))
+        history.record(configs if hour == 0 else configs.filter(pa.array([True, False, True])))
+    kept = pa.concat_tables([history._place.rows("configs", s.parts) for s in history._place.states()])
+    assert CANARY not in str(kept.to_pylist())
+    assert len(kept) > 2
+    assert not [file for file in tmp_path.rglob("*") if file.is_file() and CANARY.encode() in file.read_bytes()]
+
+
+_WRITER = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import kadmin_nb as kn
+from hours import taken
+history = kn.history(sys.argv[2])
+for number in range(12):
+    history.record(taken(number, {"alice": number // 2 + 1.0, sys.argv[3]: 1.0}, cluster_id=sys.argv[3]))
+    history.record(taken(number, {"alice": number + 1.0, sys.argv[3]: 1.0}))
+"""
+
+
+def test_two_writers_at_once_lose_nothing(tmp_path: Path) -> None:
+    """Two jobs recorded at the same minute, and one snapshot was gone."""
+    place = tmp_path / "history"
+    command = [sys.executable, "-c", _WRITER, str(Path(__file__).parent), str(place)]
+    writers = [subprocess.Popen([*command, name], stderr=subprocess.PIPE, text=True) for name in ("one", "two")]
+    said = [writer.communicate(timeout=300)[1] for writer in writers]
+    assert [writer.returncode for writer in writers] == [0, 0], said
+    history = kn.history(place)
+    counts = history.snapshots().to_pandas().groupby(["cluster_id", "kind"]).size().to_dict()
+    kinds = ("configs", "quotas")
+    assert counts == {(name, kind): n for name, n in (("here", 24), ("one", 12), ("two", 12)) for kind in kinds}
+    for state in history._place.states("here"):
+        if state.frame == "quotas":
+            assert limits_of(_alone(history, state)).keys() <= {"alice", "one", "two"}
+    for name in ("one", "two"):
+        assert limits_of(history.as_of(at(12), name)) == {"alice": 6.0, name: 1.0}
+        assert limits_of(history.as_of(at(3), name)) == {"alice": 2.0, name: 1.0}
+
+
+def _alone(history, state):
+    from kadmin_nb.history.past import _Contents, _snapshot
+
+    back = _snapshot({state.frame: state}, _Contents(history._place, [state]))
+    alice = int(state.taken_at.hour + 1)
+    assert limits_of(back)["alice"] == alice
+    assert len(back.quotas) == 2
+    return back
+
+
+def test_other_tables_are_not_taken_for_a_history(tmp_path: Path) -> None:
+    """The path was that of another table, and it got columns that nobody knew."""
+    from deltalake import write_deltalake
+
+    write_deltalake(tmp_path / "orders", pa.table({"order": [1], "cluster_id": ["x"]}))
+    with pytest.raises(kn.UsageError, match=r"is no history: no column taken_at.*") as raised:
+        kn.history(tmp_path / "orders").record(taken(0, {}))
+    assert raised.value.hint == "Found: order, cluster_id."
+
+
+def test_without_the_library_a_line_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
+    """ModuleNotFoundError, thirty lines of it."""
+    monkeypatch.setitem(sys.modules, "deltalake", None)
+    with pytest.raises(kn.Unsupported, match="deltalake is not installed") as raised:
+        kn.history("somewhere")
+    assert "kadmin_nb[delta]" in raised.value.hint
+
+
+@pytest.mark.parametrize("where", ["", 5, None])
+def test_a_place_is_named(where) -> None:
+    """It wrote into the current folder."""
+    with pytest.raises(kn.UsageError, match="is no place for a history"):
+        kn.history(where)
+
+
+def test_snapshots_print_what_they_are() -> None:
+    """<Snapshot object at 0x7f…>"""
+    given = snapshot(
+        schemas.table(schemas.QUOTAS, ()), configs_of(failed("x")), cluster_id="here", taken_at=at(0), snapshot_id="s"
+    )
+    assert repr(given).endswith("2026-11-01T00:00:00+00:00: 0 quotas, 1 configs, NOT COMPLETE: 1 could not be read>")
