@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 from . import cell, kafka_configs, markdown, python
 from .subject import Subject
 from .text import Face
@@ -9,14 +11,14 @@ from .text import Face
 __all__ = ["Face", "Faces", "Subject"]
 
 
-class Faces:
+class Faces(ABC):
     """What a stage and a plan can print themselves as. Each face is a text that shows itself as it is."""
 
     __slots__ = ()
 
+    @abstractmethod
     def _subject(self) -> Subject:
         """What is shown; whoever has faces says it."""
-        raise NotImplementedError
 
     def to_cell(self) -> Face:
         """The lines below `%%kquota`, `%%kconfig` or `%%kadmin`, and of the file that `plan -f` reads."""
