@@ -311,3 +311,17 @@ def test_a_frame_of_quotas_is_staged_and_ten_thousand_are_applied(cluster, uniqu
     stage.set_quotas(frame)
     stage.plan().apply().raise_for_errors()
     assert stored(cluster, user=f"{stem}-7", client_id="c") == {}
+
+
+def test_it_tells_how_far_it_is(cluster, unique):
+    """A plan of an hour said nothing for an hour."""
+    stage, told = cluster.stage(), []
+    for number in range(3):
+        stage.set_quota("producer_byte_rate", 1000, user=unique(f"user-{number}"))
+        stage.set_quota("producer_byte_rate", 1000, client_id=unique(f"app-{number}"))
+    stage.plan().apply(progress=told.append).raise_for_errors()
+    sent = [a for a in told if a.what == "sent"]
+    assert [(a.done, a.of, a.batch, a.batches) for a in sent] == [(3, 6, 1, 2), (6, 6, 2, 2)]
+    assert str(sent[0]).startswith("sent 3 of 6, batch 1 of 2")
+    assert sent[0].left is not None
+    assert str(told[-1]) == "verified 6 of 6"
