@@ -44,7 +44,6 @@ ROOMS = {
     "admin": ("errors", "model", "frames.schemas"),
     "plans": ("errors", "version", "model", "resolution", "frames", "admin.ports"),
     "profiles": ("errors", "model"),
-    "history": ("errors", "model", "frames"),
     "cluster": ("errors", "places", "model", "resolution", "frames", "admin", "plans", "profiles"),
 }
 """What each lower room may import of ours; the rooms above (commands, runbooks, local) may import any of these."""
