@@ -31,6 +31,7 @@ class DeltaFolder:
 
     def __init__(self, where: str) -> None:
         self.where = where
+        self._open: DeltaTable | None = None
         _library()
 
     def clusters(self) -> set[str]:
@@ -109,11 +110,14 @@ class DeltaFolder:
         )
 
     def _table(self) -> DeltaTable | None:
-        """The table, None before something was recorded."""
+        """The table as it is now, None before something was recorded. Only the log's news are read."""
         from deltalake import DeltaTable
         from deltalake.exceptions import DeltaError, TableNotFoundError
 
         try:
+            if self._open is not None:
+                self._open.update_incremental()
+                return self._open
             table = DeltaTable(self.where)
         except TableNotFoundError:
             return None
@@ -124,6 +128,7 @@ class DeltaFolder:
             raise UsageError(
                 f"{self.where} is no history: no column {', '.join(missing)}", hint=f"Found: {', '.join(found)}."
             )
+        self._open = table
         return table
 
 

@@ -22,6 +22,7 @@ from waiting import eventually
 from kadmin_nb.admin import first_contact
 from kadmin_nb.admin.kafka import WireKafka
 from kadmin_nb.admin.ports import ConfigOperation, QuotaAlteration, Refusal
+from kadmin_nb.cluster.snapshots import snapshot_of
 from kadmin_nb.errors import NotAuthorized
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
@@ -197,3 +198,13 @@ def test_a_throttled_admin_waits_and_goes_on(admin, user_with):
         assert erin.quotas.alter([QuotaAlteration(ALICE, {"producer_byte_rate": None})]) == {ALICE: None}
     finally:
         admin.quotas.alter([QuotaAlteration(slow, {"request_percentage": None})])
+
+
+def test_topics_that_we_may_not_see_make_a_snapshot_half(user_with) -> None:
+    """A right was taken away, and the history said that the topics had been deleted."""
+    may_see = (ResourceType.TOPIC, SEEN.name), AclOperation.DESCRIBE_CONFIGS
+    taken = snapshot_of(user_with("archivist", (CLUSTER, AclOperation.DESCRIBE_CONFIGS), may_see))
+    assert not taken.complete
+    unread = [(row["resource_name"], row["error"]) for row in taken.failed.to_arrow().to_pylist()]
+    assert (HIDDEN.name, "TOPIC_AUTHORIZATION_FAILED") in unread
+    assert SEEN.name not in dict(unread)
