@@ -32,7 +32,7 @@ from .errors import (
 from .version import VERSION
 
 if TYPE_CHECKING:
-    from . import history, local, runbooks
+    from . import analytics, history, local, runbooks
     from .cluster import Cluster, connect
     from .frames.answer import Answer
     from .frames.spark import spark_session
@@ -65,6 +65,7 @@ _LAZY = {
     "resolve": ("resolution.kernel", "resolve"),
     "resolve_ip": ("resolution.ips", "resolve_ip"),
     "spark_session": ("frames.spark", "spark_session"),
+    "analytics": ("analytics", None),
     "history": ("history", None),
     "local": ("local", None),
     "runbooks": ("runbooks", None),
@@ -96,6 +97,7 @@ __all__ = [
     "Unsupported",
     "UsageError",
     "WrongCluster",
+    "analytics",
     "connect",
     "history",
     "levels",

@@ -60,7 +60,7 @@ class Index:
             An entity and key appear twice, a level is unknown or does not fit its row's names, or a null value.
         """
         table = columns.read(quotas, _READ, columns.QUOTAS)
-        return cls(tables_of(StoredRows.of(table), _asked(keys), overridden), columns.stamp(table))
+        return cls(tables_of(StoredRows.of(table), asked_keys(keys), overridden), columns.stamp(table))
 
     def resolve(self, pairs: Any, *, shape: Shape = "long", threads: int | None = None) -> pa.Table:
         """What binds each pair, in the order of the pairs; see `resolve`. `threads` is all cores unless said."""
@@ -142,7 +142,8 @@ def resolve(
     return Index.of(quotas, keys, overridden=overridden).resolve(pairs, shape=shape)
 
 
-def _asked(keys: str | Iterable[str] | None) -> tuple[str, ...]:
+def asked_keys(keys: str | Iterable[str] | None) -> tuple[str, ...]:
+    """The keys to resolve: those given, or the four of users and clients."""
     asked = USER_CLIENT_KEYS if keys is None else (keys,) if isinstance(keys, str) else tuple(keys)
     twice = sorted({key for key in asked if asked.count(key) > 1})
     if twice:

@@ -1,7 +1,8 @@
 """One Spark session for all Spark tests of a process, in one of two modes.
 
 Classic unless `KADMIN_TEST_SPARK=connect`: one process holds one mode, so `test_connect_mode.py` runs this folder
-once more in a child that speaks Spark Connect to a server of its own. The JVM's log goes to a file there.
+once more in a child that speaks Spark Connect to a server of its own. The JVM's log goes to a file there, and its
+workers have no kadmin_nb, as on a cluster where nobody installed it.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ CONNECT = os.environ.get("KADMIN_TEST_SPARK") == "connect"
 _SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.session.timeZone": "UTC",
+    "spark.python.unix.domain.socket.enabled": "true",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -71,7 +73,7 @@ def _connect(folder: Path) -> SparkSession:
     DefaultChannelBuilder.default_port = staticmethod(lambda: port)
     properties = folder / "log4j2.properties"
     properties.write_text(_LOG4J.format(log=folder / "spark.log"))
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ["PYSPARK_PYTHON"] = str(_python_without_kadmin_nb(folder))
     os.environ["JAVA_HOME"] = str(spark_java_home())
     builder = SparkSession.builder.remote("local[2]").appName("kadmin_nb tests")
     builder = builder.config("spark.connect.grpc.binding.port", str(port))
@@ -81,6 +83,16 @@ def _connect(folder: Path) -> SparkSession:
     with warnings.catch_warnings():  # what the server was started with cannot be set once more
         warnings.simplefilter("ignore", UserWarning)
         return builder.getOrCreate()
+
+
+def _python_without_kadmin_nb(folder: Path) -> Path:
+    """This Python, but `import kadmin_nb` fails in it."""
+    (folder / "kadmin_nb.py").write_text("raise ImportError('workers have no kadmin_nb: send code by value')\n")
+    command = folder / "python"
+    path = f'{folder}:"$PYTHONPATH"'
+    command.write_text(f'#!/bin/sh\nPYTHONSAFEPATH=1 PYTHONPATH={path} exec "{sys.executable}" "$@"\n')
+    command.chmod(0o755)
+    return command
 
 
 def _free_port() -> int:

@@ -1,0 +1,16 @@
+"""The same rules over whole populations, on Spark."""
+
+import importlib.util
+
+from ..errors import Unsupported
+
+if importlib.util.find_spec("pyspark") is None:
+    raise Unsupported("pyspark is not installed", hint="pip install 'kadmin_nb[spark]'")
+
+from .metrics import usage_from_metrics
+from .prometheus_api import prometheus
+from .request_log import Requests, requests
+from .resolving import resolve
+from .usage_windows import usage
+
+__all__ = ["Requests", "prometheus", "requests", "resolve", "usage", "usage_from_metrics"]

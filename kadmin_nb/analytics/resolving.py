@@ -1,0 +1,167 @@
+"""`kn.resolve` over Spark DataFrames: the same look-ups, on the workers.
+
+The quotas are small: they are read on the driver, laid out once, and travel inside the plan. The pairs stay where
+they are. Only when the quotas of exact (user, client-id) pairs outgrow that are these joined to the pairs instead,
+both partitioned by a hash of the two names; all other levels still travel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, DataType, DoubleType, IntegerType, StringType, StructField, StructType
+
+from ..errors import UsageError
+from ..model.levels import LEVELS
+from ..resolution import lookup
+from ..resolution.kernel import PAIRS, Index, Shape, asked_keys
+from . import shipping, worker
+from .columns import names_of
+from .stored import Stored, has_clusters, read
+
+OVERRIDDEN = ArrayType(StructType([StructField("level", StringType()), StructField("value", DoubleType())]))
+
+
+def resolve(
+    quotas: Any,
+    pairs: DataFrame,
+    *,
+    keys: str | Iterable[str] | None = None,
+    overridden: bool = False,
+    shape: Shape = "long",
+) -> DataFrame:
+    """Which quota binds each client, key by key, as EFFECTIVE: `kn.resolve` over a Spark DataFrame of any size.
+
+    Parameters
+    ----------
+    quotas
+        QUOTAS: a Spark DataFrame, or anything that `kn.resolve` takes. They are read at once; those of exact
+        pairs stay in Spark when they are too many to send to the workers (about a million).
+    pairs
+        PAIRS: a Spark DataFrame with `user` and `client_id`; other columns are passed over. It is read when the
+        result is. With a `cluster_id` on both sides it is part of the match.
+    keys
+        The keys to resolve, any name; the four of users and clients unless said. Fewer keys are less work.
+    overridden
+        Also the column `overridden`: the quotas that fit and lost, most specific first. Long form only.
+    shape
+        "long": a row a key and pair, in no order. "wide": a row a pair, a struct a key.
+
+    Returns
+    -------
+    pyspark.sql.DataFrame
+        The columns of `kn.resolve`, words as strings. Lazy; the long form is a projection of the wide one.
+
+    Raises
+    ------
+    UsageError
+        Not a frame, a missing column or one of another type, `cluster_id` on one side only.
+    Invalid
+        An entity and key twice in the quotas, a level that is unknown or does not fit its names.
+    pyspark.errors.SparkRuntimeException
+        When the result is read: a null user, with its row; a quota that is there twice, where quotas stay in Spark.
+
+    Examples
+    --------
+    >>> resolve(quotas, pairs, keys="producer_byte_rate").where("value is null")  # doctest: +SKIP
+    """
+    if shape not in ("long", "wide"):
+        raise UsageError(f"shape={shape!r} is not known", hint='It is "long" or "wide".')
+    if shape == "wide" and overridden:
+        raise UsageError("overridden quotas come in the long form only", hint='Leave shape="wide" out.')
+    chosen, given = asked_keys(keys), read(quotas)
+    own = names_of(pairs, PAIRS, has_clusters(given))
+    stored = Stored.of(given, pairs.sparkSession, len(chosen))
+    rows = own if stored.joined is None else stored.join_to(own, chosen)
+    index = Index.of(stored.sent, chosen, overridden=overridden)
+    result = _Result(own.columns, chosen, stored.joined is not None, overridden)
+    found = _found(rows, index, overridden)
+    return result.wide(found) if shape == "wide" else result.long(found)
+
+
+def _found(rows: DataFrame, index: Index, overridden: bool) -> DataFrame:
+    """The rows with `value i`, `level i` (its number) and perhaps `overridden i` for the i-th key."""
+    kinds = {"value": DoubleType(), "level": IntegerType(), **({"overridden": OVERRIDDEN} if overridden else {})}
+    keys = range(len(index.tables.keys))
+    found = [StructField(f"{name} {number}", kind) for number in keys for name, kind in kinds.items()]
+    schema = StructType([*rows.schema, *found])
+    work = shipping.by_value(worker.bound, (index.tables, schema.names), lookup, worker)
+    return rows.mapInArrow(work, schema)
+
+
+@dataclass(frozen=True)
+class _Result:
+    """EFFECTIVE out of what the workers found; `joined` says that quotas of exact pairs stand beside it."""
+
+    names: Sequence[str]
+    keys: Sequence[str]
+    joined: bool
+    overridden: bool
+
+    def wide(self, found: DataFrame) -> DataFrame:
+        """A struct a key."""
+        answers = [self._answer(number) for number in range(len(self.keys))]
+        structs = [
+            F.struct(value.alias("value"), *_said(level)).alias(key)
+            for key, (value, level) in zip(self.keys, answers, strict=True)
+        ]
+        return found.select(*self.names, *structs)
+
+    def long(self, found: DataFrame) -> DataFrame:
+        """A row a key: the answers of a row, one below the other."""
+        items = F.array(*(self._row(number) for number in range(len(self.keys))))
+        rows = found.select(*self.names, F.inline(items if self.keys else items.cast(self._no_rows())))
+        rest = ["overridden"] if self.overridden else []
+        return rows.select(*self.names, "key", "value", *_said(F.col("level")), *rest)
+
+    def _row(self, number: int) -> Column:
+        value, level = self._answer(number)
+        lost = [self._lost(number).alias("overridden")] if self.overridden else []
+        return F.struct(F.lit(self.keys[number]).alias("key"), value.alias("value"), level.alias("level"), *lost)
+
+    def _no_rows(self) -> ArrayType:
+        kinds: dict[str, DataType] = {"key": StringType(), "value": DoubleType(), "level": IntegerType()}
+        if self.overridden:
+            kinds["overridden"] = OVERRIDDEN
+        return ArrayType(StructType([StructField(name, kind) for name, kind in kinds.items()]))
+
+    def _answer(self, number: int) -> tuple[Column, Column]:
+        """Value and level number; what is stored for exactly this pair is closest."""
+        value, level = F.col(f"value {number}"), F.col(f"level {number}")
+        if not self.joined:
+            return value, level
+        exact = F.col(f"exact {number}")
+        return F.coalesce(exact, value), F.when(exact.isNotNull(), LEVELS[0].number).otherwise(level)
+
+    def _lost(self, number: int) -> Column:
+        """The overridden quotas; below that of exactly this pair, also what would bind without it."""
+        lost = F.col(f"overridden {number}")
+        if not self.joined:
+            return lost
+        value, level = F.col(f"value {number}"), F.col(f"level {number}")
+        first = F.array(F.struct(_name(level).alias("level"), value.alias("value")))
+        exact = F.col(f"exact {number}").isNotNull()
+        return F.when(exact & level.isNotNull(), F.concat(first, lost)).otherwise(lost)
+
+
+def _said(level: Column) -> list[Column]:
+    """The level's name, and who shares the allowance: the names of the client that the level speaks of."""
+    users = [a_level.number for a_level in LEVELS if a_level.user]
+    clients = [a_level.number for a_level in LEVELS if a_level.client_id]
+    return [
+        _name(level).alias("level"),
+        _shared("user", level, users).alias("bucket_user"),
+        _shared("client_id", level, clients).alias("bucket_client_id"),
+    ]
+
+
+def _name(level: Column) -> Column:
+    return F.get(F.array(*(F.lit(a_level.name) for a_level in LEVELS)), level)
+
+
+def _shared(name: str, level: Column, levels: Sequence[int]) -> Column:
+    return F.when(level.isin(*levels), F.col(name)).when(level.isNotNull(), "")

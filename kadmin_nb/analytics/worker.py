@@ -1,0 +1,53 @@
+"""What runs on Spark's workers: the look-ups over Arrow batches. Sent by value, so it uses nothing else of ours."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
+
+from ..resolution.lookup import Tables, resolve
+
+ROWS = 1 << 18
+"""Pairs worked on at once: Spark's batches are of 10,000, and each call hashes the names of all quotas anew."""
+
+
+def bound(given: tuple[Tables, list[str]], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The batches with what binds each row: for each key value and level number, and the overridden quotas if asked.
+
+    `given` are the tables, and the names of all columns that come out. For each batch that is read about one is
+    handed out: a worker that only wrote for a while, its input piling up, was seen to wedge a TCP connection.
+    """
+    tables, names = given
+    ready: deque[pa.RecordBatch] = deque()
+    held: list[pa.RecordBatch] = []
+    for batch in batches:
+        held.append(batch)
+        if sum(batch.num_rows for batch in held) >= ROWS:
+            ready.extend(_answers(tables, names, held))
+            held = []
+        if ready:
+            yield ready.popleft()
+    yield from ready
+    if held:
+        yield from _answers(tables, names, held)
+
+
+def _answers(tables: Tables, names: list[str], held: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The batches put together, looked up at once, and taken apart again."""
+    table = pa.Table.from_batches(held)
+    texts = [_text(table.column(name)) for name in ("user", "client_id", "cluster_id") if name in names]
+    answers = []
+    for value, level, _, _, *overridden in resolve(tables, *texts):
+        answers += [value, level.indices, *overridden]
+    start = 0
+    for batch in held:
+        columns = [*batch.columns, *(answer.slice(start, batch.num_rows) for answer in answers)]
+        yield pa.RecordBatch.from_arrays(columns, names=names)
+        start += batch.num_rows
+
+
+def _text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The names as one array of the strings that the look-ups take."""
+    return pa.chunked_array([column.cast(pa.string()).combine_chunks()], pa.string())
