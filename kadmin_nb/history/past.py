@@ -18,7 +18,7 @@ from ..frames.snapshots import Snapshot, snapshot
 from . import drifting
 from .contents import change, changed, difference, fingerprint
 from .places import Place
-from .records import CONFIGS, QUOTAS, State, content_of, content_rows, content_schema, frame_of
+from .records import CONFIGS, QUOTAS, State, content_of, content_rows, content_schema, frame_of, identities
 from .taking import moment, taken_of
 
 Row = dict[str, Any]
@@ -195,19 +195,41 @@ class _Contents:
         for state in states:
             wanted.setdefault(state.frame, set()).update(state.parts)
         self._parts = {kind: _by_part(place.rows(kind, sorted(parts))) for kind, parts in wanted.items()}
+        self._named: dict[str, pa.Array] = {}
 
     def of(self, state: State) -> pa.Table:
-        empty = pa.table(
-            [pa.array([], f.type) for f in content_schema(state.frame)], schema=content_schema(state.frame)
-        )
-        parts = self._parts[state.frame]
-        delta = parts.get(state.delta) if state.delta else None
-        return changed(parts.get(state.base, empty), delta, state.frame)
+        """All rows of a state."""
+        return changed(self._base(state), self._delta(state), state.frame)
+
+    def both(self, a: State, b: State) -> tuple[pa.Table, pa.Table]:
+        """The rows in which two states may differ: upon one base, those that a delta of theirs has."""
+        if a.base != b.base:
+            return self.of(a), self.of(b)
+        base, deltas = self._base(a), [self._delta(state) for state in (a, b)]
+        touched = [identities(delta, a.frame) for delta in deltas if delta is not None]
+        if a.base not in self._named:
+            self._named[a.base] = identities(base, a.frame)
+        named = pa.concat_arrays(touched) if touched else pa.array([], pa.string())
+        kept = base.filter(pc.is_in(self._named[a.base], value_set=named))
+        ours, theirs = (changed(kept, delta, a.frame) for delta in deltas)
+        return ours, theirs
+
+    def _base(self, state: State) -> pa.Table:
+        found = self._parts[state.frame].get(state.base)
+        return content_schema(state.frame).empty_table() if found is None else found
+
+    def _delta(self, state: State) -> pa.Table | None:
+        return self._parts[state.frame].get(state.delta) if state.delta else None
 
 
 def _by_part(rows: pa.Table) -> dict[str, pa.Table]:
-    part = rows["part"]
-    return {name: rows.filter(pc.equal(part, name)).combine_chunks() for name in pc.unique(part).to_pylist()}
+    if not len(rows):
+        return {}
+    rows = rows.sort_by("part").combine_chunks()
+    lengths = pc.run_end_encode(rows["part"].combine_chunks())
+    ends, names = lengths.run_ends.to_pylist(), lengths.values.to_pylist()
+    starts = [0, *ends[:-1]]
+    return {name: rows.slice(start, end - start) for name, start, end in zip(names, starts, ends, strict=True)}
 
 
 def _kinds(taken: Snapshot) -> list[str]:
@@ -260,7 +282,7 @@ def _window(between: Sequence[object]) -> tuple[datetime | None, datetime]:
 def _changed(a: State, b: State, contents: _Contents) -> Iterator[Row]:
     kind = b.frame
     read_by_both = set(a.scopes.split()) & set(b.scopes.split())
-    ours, theirs = (drifting.within(contents.of(state), kind, read_by_both) for state in (a, b))
+    ours, theirs = (drifting.within(rows, kind, read_by_both) for rows in contents.both(a, b))
     found = difference(ours, theirs, kind, ("quota",) if kind == QUOTAS else ("value", "source"))
     head = {
         **{name: getattr(b, name) for name in ("cluster_id", "taken_at", "snapshot_id", "plan_id", "author")},
