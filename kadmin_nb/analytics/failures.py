@@ -1,0 +1,40 @@
+"""What Spark says at length, as one line of ours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ..errors import Invalid, KadminError, NotFound
+
+_READING = re.compile(r"FAILED_READ_FILE[^\n]*?reading file ['\"`]?(\S+?)['\"`]?\.?(?:\s|$)")
+_NO_PATH = re.compile(r"PATH_NOT_FOUND[^\n]*?exist: (\S+?)\.?(?:\s|$)")
+
+
+@contextmanager
+def in_one_line() -> Iterator[None]:
+    """Around an action of Spark's that reads files: the file that cannot be read is named, and said once.
+
+    Raises
+    ------
+    NotFound
+        There is no such path.
+    Invalid
+        A file ends before its time, as a gzip that was cut short does.
+    """
+    try:
+        yield
+    except Exception as error:  # py4j's in classic mode, pyspark's over Connect
+        found = _translated(str(error))
+        if found is None:
+            raise
+        raise found from None
+
+
+def _translated(text: str) -> KadminError | None:
+    if missing := _NO_PATH.search(text):
+        return NotFound(f"no such path: {missing[1]}")
+    if reading := _READING.search(text):
+        return Invalid(f"{reading[1]} cannot be read to its end", hint="Was the gzip cut short? `gzip -t` tells.")
+    return None

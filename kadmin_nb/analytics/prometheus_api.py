@@ -1,0 +1,278 @@
+"""METRICS out of a Prometheus: its HTTP API, over the standard library."""
+
+from __future__ import annotations
+
+import base64
+import json
+import queue
+import re
+import threading
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from email.message import Message
+from typing import IO, Any
+
+from ..errors import (
+    AuthenticationFailed,
+    ConnectionFailed,
+    Invalid,
+    KadminError,
+    NotAuthorized,
+    NotFound,
+    TimedOut,
+    UsageError,
+)
+from ..frames import schemas
+from ..frames.answer import Answer
+from ..model.settings import Secret
+
+QUERY = '{__name__=~"(?i)kafka_server_.*(byte_rate|request_time|throttle_time)"}'
+"""What jmx_exporter calls the quota metrics, by its own names and by the usual rules."""
+
+TIMEOUT = 30.0
+MOST_BYTES = 500_000_000
+_POINTS = 10_000
+"""Samples of a series that are asked for at once; Prometheus refuses more than 11,000."""
+
+_LONGEST = 100_000
+_NAME = re.compile(r"(?i)(?:^|_)(?:(produce|fetch|request)_)?(byte_rate|request_time|throttle_time)$")
+_TAGGED = re.compile(r"^(?P<type>\w+)(?:,\s*user=(?P<user>.*))?$", re.S)
+_CLIENT = ("client_id", "clientId", "client-id", "client", "clientid")
+_TYPE = ("type", "resource")
+_KINDS = ("Produce", "Fetch", "Request")
+
+
+def prometheus(
+    url: str,
+    start: datetime,
+    end: datetime,
+    *,
+    step: float = 15.0,
+    broker: str = "broker",
+    brokers: Mapping[str, int] | None = None,
+    query: str = QUERY,
+    token: Secret | str | None = None,
+    timeout: float = TIMEOUT,
+    most_bytes: int = MOST_BYTES,
+) -> Answer:
+    """METRICS: the quota metrics that a Prometheus has scraped from jmx_exporter, for `usage_from_metrics`.
+
+    Parameters
+    ----------
+    url
+        Where its API is: `http://prometheus:9090`, with a user and password in it for basic authentication.
+    start, end
+        The range, with time zones.
+    step
+        Seconds from sample to sample.
+    broker
+        The label that tells the broker, such as `instance`.
+    brokers
+        Broker ids by that label's values; not needed where the values are ids, or end in one (`kafka-3`).
+    query
+        What to ask. Series whose names end in none of `byte_rate`, `request_time`, `throttle_time` are passed over.
+    token
+        A bearer token.
+    timeout
+        Seconds that all of it may take.
+    most_bytes
+        Bytes that all answers may have.
+
+    Raises
+    ------
+    ConnectionFailed, TimedOut
+        No answer, or not in time.
+    AuthenticationFailed, NotAuthorized
+        It wants other credentials.
+    NotFound
+        No such series in that time.
+    Invalid
+        It refuses the query, in its own words, or does not answer as a Prometheus does, or too much.
+    UsageError
+        No address of a Prometheus, a time without a zone, or a series whose broker cannot be told.
+    """
+    first, last = (_seconds(at) for at in (start, end))
+    if not (first <= last and step > 0):
+        raise UsageError("end is before start, or step is not more than 0")
+    client = _Client(url, token, time.monotonic() + timeout, most_bytes)
+    series = [one for part in _parts(first, last, step) for one in client.range(query, *part, step)]
+    try:
+        rows = [row for one in series for row in _rows(one, broker, brokers or {})]
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+        raise client.strange() from None
+    if not rows:
+        raise NotFound(f"{client.shown} has no quota metrics from {start} to {end}", hint=f"Asked for {query}.")
+    rows.sort(
+        key=lambda row: (
+            row["time"],
+            row["broker"],
+            row["type"],
+            row["name"],
+            row["user"] or "",
+            row["client_id"] or "",
+        )
+    )
+    return Answer(schemas.table(schemas.METRICS, rows))
+
+
+def _seconds(at: datetime) -> float:
+    if at.tzinfo is None:
+        raise UsageError(f"{at} has no time zone", hint="datetime(2026, 11, 21, tzinfo=UTC)")
+    return at.timestamp()
+
+
+def _parts(first: float, last: float, step: float) -> Iterator[tuple[float, float]]:
+    """The range in parts that Prometheus answers."""
+    samples = int((last - first) // step) + 1
+    for begin in range(0, samples, _POINTS):
+        final = min(begin + _POINTS, samples) - 1
+        yield first + begin * step, first + final * step
+
+
+class _Client:
+    """One Prometheus, with what time and bytes are left."""
+
+    def __init__(self, url: str, token: Secret | str | None, until: float, bytes_left: int) -> None:
+        parts = urllib.parse.urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise UsageError("the url is no address of a Prometheus", hint="Such as http://prometheus:9090.")
+        place = parts.netloc.rpartition("@")[2]
+        self.shown = urllib.parse.urlunsplit((parts.scheme, place, parts.path.rstrip("/"), "", ""))
+        self._headers = {"Accept": "application/json", **_authorization(parts, token)}
+        self._until, self._left = until, bytes_left
+        self._opener = urllib.request.build_opener(_NoRedirect)
+
+    def range(self, query: str, first: float, last: float, step: float) -> list[dict[str, Any]]:
+        """The series of one query_range."""
+        asked = {"query": query, "start": f"{first:.3f}", "end": f"{last:.3f}", "step": f"{step:g}"}
+        answer = self._read(f"{self.shown}/api/v1/query_range?{urllib.parse.urlencode(asked)}")
+        try:
+            data = json.loads(answer)["data"]
+            kind, series = data["resultType"], list(data["result"])
+        except (ValueError, KeyError, TypeError):
+            raise self.strange() from None
+        if kind != "matrix":
+            raise Invalid(f"{self.shown} answers with a {kind}, not with series over time")
+        return series
+
+    def strange(self) -> Invalid:
+        """An answer of another shape."""
+        return Invalid(f"{self.shown} does not answer as a Prometheus does", hint="Is it the address of its API?")
+
+    def _read(self, url: str) -> bytes:
+        """All of an answer, in time: a thread waits for it, as a server may send a byte now and then for ever."""
+        found: queue.SimpleQueue[bytes | BaseException] = queue.SimpleQueue()
+        threading.Thread(target=self._fetch, args=(url, found), daemon=True).start()
+        try:
+            answer = found.get(timeout=max(0.0, self._until - time.monotonic()))
+        except queue.Empty:
+            raise self._too_late() from None
+        if isinstance(answer, bytes):
+            return answer
+        raise self._failed(answer) from None
+
+    def _fetch(self, url: str, found: queue.SimpleQueue[bytes | BaseException]) -> None:
+        remaining = max(0.1, self._until - time.monotonic())
+        try:
+            request = urllib.request.Request(url, headers=self._headers)
+            with self._opener.open(request, timeout=remaining) as response:
+                found.put(self._all_of(response))
+        except BaseException as error:
+            found.put(error)
+
+    def _all_of(self, response: IO[bytes]) -> bytes:
+        answer = response.read(self._left + 1)
+        self._left -= len(answer)
+        if self._left < 0:
+            raise Invalid(f"{self.shown} answers more than most_bytes", hint="Ask for less time, or a longer step.")
+        return answer
+
+    def _failed(self, error: BaseException) -> BaseException:
+        if isinstance(error, KadminError):
+            return error
+        if isinstance(error, urllib.error.HTTPError):
+            return self._refused(error)
+        reason = error.reason if isinstance(error, urllib.error.URLError) else error
+        if isinstance(reason, TimeoutError):
+            return self._too_late()
+        return ConnectionFailed(f"no Prometheus at {self.shown}: {reason}")
+
+    def _refused(self, error: urllib.error.HTTPError) -> KadminError:
+        if error.code in _REFUSALS:
+            return _REFUSALS[error.code](f"{self.shown} refuses: HTTP {error.code} {error.reason}")
+        if 300 <= error.code < 400:
+            return Invalid(f"{self.shown} sends elsewhere: HTTP {error.code}", hint="Does it want a login?")
+        try:
+            said = json.loads(error.read(_LONGEST))["error"]
+        except (ValueError, KeyError, TypeError, OSError):
+            said = error.reason
+        return Invalid(f"{self.shown} refuses: HTTP {error.code} {said}")
+
+    def _too_late(self) -> TimedOut:
+        return TimedOut(f"no answer of {self.shown} in time", hint="Give it more timeout, or ask for less.")
+
+
+_REFUSALS: dict[int, type[KadminError]] = {401: AuthenticationFailed, 403: NotAuthorized, 404: NotFound}
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A redirect would carry the credentials to whomever it names."""
+
+    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Message, newurl: str) -> None:
+        return None
+
+
+def _authorization(parts: urllib.parse.SplitResult, token: Secret | str | None) -> dict[str, str]:
+    if token is not None:
+        return {"Authorization": f"Bearer {token.reveal() if isinstance(token, Secret) else token}"}
+    if parts.username is None:
+        return {}
+    pair = ":".join(urllib.parse.unquote(part or "") for part in (parts.username, parts.password))
+    return {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
+
+
+def _rows(series: dict[str, Any], label: str, brokers: Mapping[str, int]) -> Iterator[dict[str, object]]:
+    """A row a sample of a series; none where it is another metric."""
+    labels = series["metric"]
+    found = _NAME.search(labels.get("__name__", ""))
+    kind, user = _kind(labels, found[1] if found else None)
+    if found is None or kind is None:
+        return
+    same = {
+        "broker": _broker(labels, label, brokers),
+        "type": kind,
+        "user": user,
+        "client_id": _first(labels, _CLIENT),
+        "name": found[2].lower().replace("_", "-"),
+    }
+    for at, value in series["values"]:
+        yield {**same, "time": datetime.fromtimestamp(float(at), UTC), "value": float(value)}
+
+
+def _kind(labels: Mapping[str, str], named: str | None) -> tuple[str | None, str | None]:
+    """Produce, Fetch or Request, and the user; a common rule of jmx_exporter's leaves the user in the type."""
+    told = _TAGGED.match(named or _first(labels, _TYPE) or "")
+    if told is None or told["type"].title() not in _KINDS:
+        return None, None
+    return told["type"].title(), labels.get("user", told["user"])
+
+
+def _first(labels: Mapping[str, str], names: Sequence[str]) -> str | None:
+    return next((labels[name] for name in names if name in labels), None)
+
+
+def _broker(labels: Mapping[str, str], label: str, brokers: Mapping[str, int]) -> int:
+    told = labels.get(label)
+    if told is not None and told in brokers:
+        return brokers[told]
+    number = re.fullmatch(r"(?:[^:]*-)?(\d+)", told or "")
+    if number is None:
+        raise UsageError(
+            f"the label {label} of {labels.get('__name__')} tells no broker: {told!r}",
+            hint=f"Say broker=…, one of {', '.join(sorted(labels))}, and brokers={{value: id}}.",
+        )
+    return int(number[1])

@@ -1,0 +1,474 @@
+"""Kafka's request log as a frame: what `kafka.request.logger` writes at DEBUG, a line a request.
+
+A line is a prefix of log4j's, which has the time, `Completed request:`, and one JSON document; what follows it is
+passed over. Spark's own functions read it: no Python runs where the lines are.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+
+from ..errors import Invalid, NotFound, UsageError, printable
+from ..frames import schemas
+from ..resolution import columns
+from .failures import in_one_line
+
+INTER_BROKER = r"(?i)^(CONTROLLER|CONTROLPLANE|REPLICATION|INTER[-_]?BROKER)"
+"""The listeners that are not for clients, unless somebody says which: a regular expression of their names."""
+
+BROKERS_ONLY = (
+    "ALLOCATE_PRODUCER_IDS", "ALTER_PARTITION", "ASSIGN_REPLICAS_TO_DIRS", "BEGIN_QUORUM_EPOCH", "BROKER_HEARTBEAT",
+    "BROKER_REGISTRATION", "CONTROLLED_SHUTDOWN", "CONTROLLER_REGISTRATION", "DELETE_SHARE_GROUP_STATE",
+    "END_QUORUM_EPOCH", "FETCH_SNAPSHOT", "INITIALIZE_SHARE_GROUP_STATE", "LEADER_AND_ISR", "READ_SHARE_GROUP_STATE",
+    "READ_SHARE_GROUP_STATE_SUMMARY", "STOP_REPLICA", "UPDATE_METADATA", "UPDATE_RAFT_VOTER", "VOTE",
+    "WRITE_SHARE_GROUP_STATE", "WRITE_TXN_MARKERS",
+)  # fmt: skip
+"""What only brokers and controllers ask, whichever listener they use."""
+
+NOT_KAFKA = "not a line of Kafka's request log"
+OLD_KAFKA = "not JSON: an old Kafka wrote it"
+BROKEN = "the JSON is broken, or is none of Kafka's"
+NO_TIME = "no time in front that can be read"
+NO_ZONE = "the time has no offset, and no tz was given"
+NO_SUCH_TIME = "the time does not exist in this tz: the clocks skipped it"
+NO_BROKER = "no broker has the local address of its connection"
+
+_MARK = "Completed request:"
+_OLD = "RequestHeader("
+_ALL = 2**31 - 1
+_DATE = r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?\s?(?:Z|[+-]\d\d(?::?\d\d)?(?!\d))?"
+_LOCAL = r"^(.*):(\d+)-.*:\d+-\d+(?:-\d+)?$"
+_FIXED = re.compile(r"Z|(Etc/)?(UTC|GMT)|[+-]\d\d:\d\d")
+_FETCHER = r"^broker-\d+-fetcher-\d+$"
+_SAMPLE = 20
+_IDENTITY = ("broker", "time", "connection", "correlation_id", "api")
+"""What no two requests have in common; a line that is read twice is one request."""
+
+_DOCUMENT = """
+isForwarded boolean,
+requestHeader struct<correlationId: int, clientId: string, requestApiKeyName: string>,
+request struct<replicaId: int, replicaState: struct<replicaId: int>,
+               topicData: array<struct<partitionData: array<struct<recordsSizeInBytes: bigint>>>>>,
+response struct<responses: array<struct<partitions: array<struct<recordsSizeInBytes: bigint>>>>>,
+connection string, totalTimeMs double, localTimeMs double, throttleTimeMs double, principal string, listener string,
+clientInformation struct<softwareName: string, softwareVersion: string>
+"""
+"""What is read of a document. Its `request` is "" where the logger was switched on after the request came."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What became of the lines of a request log.
+
+    `lines` = `requests` + `duplicates` + those `left_out` + those `quarantined`, both by reason. `ambiguous` are the
+    requests in the hour that a clock put back passes twice, `unsized` those PRODUCE and FETCH whose bytes the log does
+    not tell.
+    """
+
+    lines: int
+    requests: int
+    duplicates: int
+    left_out: Mapping[str, int]
+    quarantined: Mapping[str, int]
+    ambiguous: int
+    unsized: int
+    tz: str | None = field(default=None, repr=False)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a reader must know before he trusts the figures."""
+        quarantined = sum(self.quarantined.values())
+        said = (
+            (quarantined, f"{quarantined:,} of {self.lines:,} lines are no requests: see `.quarantine`"),
+            (
+                self.ambiguous,
+                f"{self.ambiguous:,} requests fell into the hour that {self.tz} passes twice: the first is taken",
+            ),
+            (self.unsized, f"{self.unsized:,} PRODUCE or FETCH do not tell their bytes, which are not counted"),
+        )
+        return tuple(f"WARNING: {text}" for count, text in said if count)
+
+
+@dataclass(frozen=True)
+class Requests:
+    """A request log, read when it is asked for.
+
+    `frame` is REQUESTS: what clients asked, each request once. `left_out` has the same columns and a `reason`:
+    `inter-broker`, `follower` or `forwarded`. `quarantine` has `path`, `line`, `reason` of every line that is none.
+    """
+
+    frame: DataFrame
+    left_out: DataFrame
+    quarantine: DataFrame
+    _each: DataFrame = field(repr=False)
+    _lines: DataFrame = field(repr=False)
+    _tz: str | None = field(default=None, repr=False)
+
+    @cached_property
+    def counts(self) -> Counts:
+        """What became of the lines; the log is read for it, once.
+
+        Raises
+        ------
+        Invalid
+            A file cannot be read to its end, as a gzip that was cut short.
+        """
+        with in_one_line():
+            rows = _tally(self._lines).collect()
+            requests = self.only(_IDENTITY).count()
+        return _counts(rows, requests, self._tz)
+
+    def only(self, names: Sequence[str]) -> DataFrame:
+        """These columns, and `cluster_id` where there is one, of each request once: less to carry than `frame`."""
+        wanted = [name for name in self._each.columns if name in {columns.CLUSTER, *names, *_IDENTITY}]
+        return self._each.select(*wanted).distinct()
+
+    def __repr__(self) -> str:
+        return "<Requests: .frame, .left_out, .quarantine, .counts>"
+
+
+def requests(
+    spark: SparkSession,
+    path: str | PathLike[str] | Sequence[str | PathLike[str]],
+    *,
+    broker: int | str | Any,
+    tz: str | None = None,
+    cluster_id: str | None = None,
+    inter_broker: str | Iterable[str] = INTER_BROKER,
+    names: str | None = None,
+) -> Requests:
+    """The requests that clients made, out of Kafka's request log.
+
+    Parameters
+    ----------
+    path
+        Files and folders, with all that is below them, plain or gzip, wherever Spark reads.
+    broker
+        Who wrote it: an id; a regular expression whose group is the id within a file's path (`r"broker-(\\d+)/"`, as
+        Java spells them); or a frame with `id`, `host` and `port`, such as BROKERS, matched with the local address of
+        each connection. Such a `host` is an address as the broker sees it; `port` decides where hosts have several
+        brokers.
+    tz
+        The brokers' time zone, `Europe/Berlin`: log4j writes their local time. Not needed where the pattern has an
+        offset. Of an hour that the clock passes twice the first is taken, and `counts` says how many requests it has.
+    cluster_id
+        Becomes the first column.
+    inter_broker
+        Names of the listeners that brokers use among themselves, or one regular expression of them.
+    names
+        A pattern of file names to read below a folder, such as `*request*`.
+
+    Raises
+    ------
+    NotFound
+        No such path, no file below it, or no line in them.
+    Invalid
+        None of the lines is of Kafka's request log, or no sample of them can be read.
+    UsageError
+        No `tz` where the times need one, or a broker that cannot be told: of the first lines, or by a file's path.
+
+    Notes
+    -----
+    The first lines are looked at here; all else is found when the frame is used, and stands in `.quarantine`.
+    """
+    _check_zone(tz)
+    text, files = _text(spark, path, names)
+    placed = _placed(spark, _parsed(text), files, broker)
+    lines = _judged(_named(placed, tz, _listeners(inter_broker)), tz)
+    _look(text, lines, path, tz)
+    return _requests(lines, cluster_id, tz)
+
+
+def _requests(lines: DataFrame, cluster_id: str | None, tz: str | None) -> Requests:
+    ours: list[Any] = [*schemas.REQUESTS.names]
+    if cluster_id is not None:
+        ours = [F.lit(cluster_id).alias(columns.CLUSTER), *ours]
+    good, kept = F.col("fault").isNull(), F.col("reason").isNull()
+    each = lines.where(good & kept).select(*ours)
+    return Requests(
+        frame=each.distinct(),
+        left_out=lines.where(good & ~kept).select(*ours, "reason"),
+        quarantine=lines.where(~good).select("path", "line", F.col("fault").alias("reason")),
+        _each=each,
+        _lines=lines,
+        _tz=tz,
+    )
+
+
+def _check_zone(tz: str | None) -> None:
+    if tz is None or _FIXED.fullmatch(tz):
+        return
+    try:
+        ZoneInfo(tz)
+    except (KeyError, ValueError, OSError):
+        raise UsageError(f"tz is no time zone: {tz!r}", hint="Such as Europe/Berlin, UTC or +02:00.") from None
+
+
+def _listeners(inter_broker: str | Iterable[str]) -> str:
+    if isinstance(inter_broker, str):
+        return inter_broker
+    return "^(" + "|".join(re.sub(r"(\W)", r"\\\1", name) for name in inter_broker) + ")$"
+
+
+def _text(spark: SparkSession, path: Any, names: str | None) -> tuple[DataFrame, list[str]]:
+    """`path` and `line`, and the files that they are in."""
+    paths = [path] if isinstance(path, str | PathLike) else list(path)
+    reader = spark.read.option("recursiveFileLookup", "true")
+    if names is not None:
+        reader = reader.option("pathGlobFilter", names)
+    with in_one_line():
+        text = reader.text([str(one) for one in paths])
+        files = text.inputFiles()
+    if not files:
+        raise NotFound(f"no file below {_said(path)}" + (f" is called {names}" if names else ""))
+    return text.select(F.col("_metadata.file_path").alias("path"), F.col("value").alias("line")), files
+
+
+def _said(path: Any) -> str:
+    return str(path) if isinstance(path, str | PathLike) else ", ".join(map(str, path))
+
+
+def _parsed(text: DataFrame) -> DataFrame:
+    """With `j`, the document, `written`, the time in front of it, null where the line is no request, and its `opening`.
+
+    It goes through a generator, which no filter is pushed through: else Spark reads the line for the filter, and once
+    more for every column.
+    """
+    begins = F.locate(_MARK, F.col("line"))
+    document = F.when(begins > 0, F.substring("line", begins + len(_MARK), F.lit(_ALL)))
+    told = F.when(begins > 0, F.substring("line", F.lit(1), begins - 1))
+    read = F.struct(
+        F.from_json(document, _DOCUMENT).alias("j"),
+        F.replace(F.regexp_extract(told, _DATE, 0), F.lit(","), F.lit(".")).alias("written"),
+        F.substring("line", begins + len(_MARK), F.lit(len(_OLD))).alias("opening"),
+    )
+    return text.select("path", "line", F.explode(F.array(read)).alias("read")).select("path", "line", "read.*")
+
+
+def _placed(spark: SparkSession, parsed: DataFrame, files: Sequence[str], broker: Any) -> DataFrame:
+    """With `broker`, null where the connection's address is no broker's."""
+    if isinstance(broker, int):
+        return parsed.withColumn("broker", F.lit(broker).cast("int"))
+    if isinstance(broker, str):
+        found = _id_in("path", broker)
+        _check_files(spark, files, broker)
+        return parsed.withColumn("broker", found)
+    return _by_address(spark, parsed, *_addresses(broker))
+
+
+def _id_in(column: str, pattern: str) -> Column:
+    return F.regexp_extract(column, pattern, 1).try_cast("int")
+
+
+def _check_files(spark: SparkSession, files: Sequence[str], pattern: str) -> None:
+    """Spark's own regular expressions judge, on the names alone."""
+    names = spark.createDataFrame(pa.table({"path": pa.array(files)}))
+    try:
+        silent = names.where(_id_in("path", pattern).isNull()).limit(1).collect()
+    except Exception as error:
+        if "regexp" not in str(error).lower() and "REGEX" not in str(error):
+            raise
+        raise UsageError(f"broker is no regular expression with a group: {pattern!r}", hint=_BROKER_HINT) from None
+    if silent:
+        raise UsageError(f"the path {silent[0].path} tells no broker by {pattern!r}", hint=_BROKER_HINT)
+
+
+_BROKER_HINT = r"Say broker=3, a pattern such as r'broker-(\d+)/', or a frame with id, host, port."
+
+
+def _addresses(broker: Any) -> tuple[dict[str, int], bool]:
+    """Broker ids by `host`, or by `host:port` where a host has several; and which of the two it is."""
+    table = columns.read(broker, ("id", "host", "port"), "the brokers").select(["id", "host", "port"])
+    rows = [(row["id"], _address(row["host"]), row["port"]) for row in table.to_pylist()]
+    with_port = len({host for _, host, _ in rows}) < len(rows)
+    return {f"{host}:{port}" if with_port else host: id_ for id_, host, port in rows}, with_port
+
+
+def _address(host: str) -> str:
+    """An address as Java writes it: IPv6 in full, without leading zeros."""
+    try:
+        ip = ipaddress.ip_address(host)
+    except ValueError:
+        return host
+    if ip.version == 4:
+        return host
+    return ":".join(f"{int(part, 16):x}" for part in ip.exploded.split(":"))
+
+
+def _by_address(spark: SparkSession, parsed: DataFrame, known: dict[str, int], with_port: bool) -> DataFrame:
+    table = pa.table({"address": pa.array(known, pa.string()), "broker": pa.array(known.values(), pa.int32())})
+    host, port = (F.regexp_extract("j.connection", _LOCAL, group) for group in (1, 2))
+    address = F.concat(host, F.lit(":"), port) if with_port else host
+    brokers = F.broadcast(spark.createDataFrame(table))
+    return parsed.withColumn("address", address).join(brokers, "address", "left").drop("address")
+
+
+def _named(placed: DataFrame, tz: str | None, inter_broker: str) -> DataFrame:
+    """The columns of REQUESTS, and `reason`: why it is none of a client's, null where it is one."""
+    j = F.col("j")
+    header = j.requestHeader
+    api, client_id = header.requestApiKeyName, F.coalesce(header.clientId, F.lit(""))
+    return placed.select(
+        "path",
+        "line",
+        "written",
+        "opening",
+        "broker",
+        _time(tz).alias("time"),
+        j.listener.alias("listener"),
+        F.regexp_replace(j.principal, "^[^:]*:", "").alias("user"),
+        client_id.alias("client_id"),
+        api.alias("api"),
+        _record_bytes(api == "PRODUCE", j.request.topicData, "partitionData").alias("bytes_in"),
+        _record_bytes(api == "FETCH", j.response.responses, "partitions").alias("bytes_out"),
+        j.localTimeMs.alias("io_ms"),
+        j.totalTimeMs.alias("total_ms"),
+        j.throttleTimeMs.alias("throttle_ms"),
+        j.clientInformation.softwareName.alias("software_name"),
+        j.clientInformation.softwareVersion.alias("software_version"),
+        j.connection.alias("connection"),
+        header.correlationId.alias("correlation_id"),
+        _reason(j, api, client_id, inter_broker).alias("reason"),
+    )
+
+
+def _record_bytes(asked: Column, topics: Column, partitions: str) -> Column:
+    """The sum over all partitions; null where the log does not tell, or for another API."""
+    sizes = F.flatten(topics.getField(partitions)).getField("recordsSizeInBytes")
+    return F.when(
+        asked, F.aggregate(sizes, F.lit(0).cast("bigint"), lambda sum_, size: sum_ + F.coalesce(size, F.lit(0)))
+    )
+
+
+def _reason(j: Column, api: Column, client_id: Column, inter_broker: str) -> Column:
+    replica = F.coalesce(j.request.replicaState.replicaId, j.request.replicaId)
+    fetcher = F.coalesce(replica >= 0, client_id.rlike(_FETCHER))
+    return (
+        F.when(j.isForwarded | (api == "ENVELOPE"), "forwarded")
+        .when(j.listener.rlike(inter_broker) | api.isin(*BROKERS_ONLY), "inter-broker")
+        .when((api == "FETCH") & fetcher, "follower")
+    )
+
+
+def _has_offset(written: Column) -> Column:
+    return F.substring(written, 20, 20).rlike("[Z+-]")
+
+
+def _local() -> Column:
+    """The time in front of a request as if the brokers kept UTC."""
+    return F.concat("written", F.lit("Z")).try_cast("timestamp")
+
+
+def _time(tz: str | None) -> Column:
+    written = F.col("written")
+    here = F.lit(None).cast("timestamp") if tz is None else F.to_utc_timestamp(_local(), tz)
+    return F.when(_has_offset(written), written.try_cast("timestamp")).otherwise(here)
+
+
+def _judged(named: DataFrame, tz: str | None) -> DataFrame:
+    """With `fault`: why a line is no request that can be used, null where it is one; and whether it is `ambiguous`."""
+    is_broken = F.col("api").isNull() | F.col("user").isNull() | F.col("connection").isNull()
+    fault = (
+        F.when(F.col("written").isNull(), NOT_KAFKA)
+        .when(F.col("opening") == _OLD, OLD_KAFKA)
+        .when(is_broken | F.col("correlation_id").isNull(), BROKEN)
+        .when(F.col("time").isNull(), _untimed(tz))
+        .when(_is_skipped(tz), NO_SUCH_TIME)
+        .when(F.col("broker").isNull() & F.col("reason").isNull(), NO_BROKER)  # a controller has ports of its own
+    )
+    return named.withColumn("fault", fault).withColumn("ambiguous", _is_ambiguous(tz))
+
+
+def _untimed(tz: str | None) -> Column:
+    needs_zone = (F.col("written") != "") & ~_has_offset(F.col("written"))
+    return F.when(needs_zone & F.lit(tz is None), NO_ZONE).otherwise(NO_TIME)
+
+
+def _moves(tz: str | None) -> bool:
+    return tz is not None and not _FIXED.fullmatch(tz)
+
+
+def _is_skipped(tz: str | None) -> Column:
+    if not _moves(tz):
+        return F.lit(False)
+    return ~_has_offset(F.col("written")) & (F.from_utc_timestamp("time", str(tz)) != _local())
+
+
+def _is_ambiguous(tz: str | None) -> Column:
+    """Half an hour or an hour later the clock shows the same once more."""
+    if not _moves(tz):
+        return F.lit(False)
+    later = [F.col("time") + F.expr(f"interval {minutes} minutes") for minutes in (30, 60)]
+    again = [F.from_utc_timestamp(time, str(tz)) == _local() for time in later]
+    return ~_has_offset(F.col("written")) & (again[0] | again[1])
+
+
+def _look(text: DataFrame, lines: DataFrame, path: Any, tz: str | None) -> None:
+    """Read the first requests; complain where there are none, or none can be read."""
+    with in_one_line():
+        sample = (
+            lines.where(F.col("written").isNotNull()).select("path", "connection", "fault").limit(_SAMPLE).collect()
+        )
+        first = None if sample else text.where(F.trim("line") != "").limit(1).collect()
+    if first is not None:
+        raise _no_request(first, path)
+    faults = {row.fault: row for row in reversed(sample)}
+    if NO_ZONE in faults:
+        raise UsageError(
+            f"the times in {faults[NO_ZONE].path} have no offset", hint="Say tz='Europe/Berlin', or tz='UTC'."
+        )
+    if NO_BROKER in faults:
+        raise _no_broker(faults[NO_BROKER])
+    if None not in faults:
+        raise Invalid(f"no request in {sample[0].path} can be read: {sample[0].fault}")
+
+
+def _no_request(first: Sequence[Row], path: Any) -> Exception:
+    if not first:
+        return NotFound(f"no line in {_said(path)}", hint="kafka.request.logger writes at DEBUG or TRACE only.")
+    shown = printable(first[0].line[:80])
+    return Invalid(f"{first[0].path} is no request log of Kafka's: {shown}", hint="kafka.request.logger writes it.")
+
+
+def _no_broker(row: Row) -> UsageError:
+    return UsageError(
+        f"no broker has the local address of the connection {row.connection}",
+        hint="The brokers' host is to be the address that clients connect to, as the broker sees it.",
+    )
+
+
+def _tally(lines: DataFrame) -> DataFrame:
+    unsized = F.col("bytes_in").isNull() & F.col("bytes_out").isNull() & F.col("api").isin("PRODUCE", "FETCH")
+    return lines.groupBy("fault", "reason").agg(
+        F.count("*").alias("lines"), F.count_if(unsized).alias("unsized"), F.count_if("ambiguous").alias("ambiguous")
+    )
+
+
+def _counts(rows: Sequence[Row], requests: int, tz: str | None) -> Counts:
+    good = [row for row in rows if row.fault is None]
+    kept = [row for row in good if row.reason is None]
+    quarantined: dict[str, int] = {}
+    for row in rows:
+        if row.fault is not None:
+            quarantined[row.fault] = quarantined.get(row.fault, 0) + row.lines
+    return Counts(
+        lines=sum(row.lines for row in rows),
+        requests=requests,
+        duplicates=sum(row.lines for row in kept) - requests,
+        left_out={row.reason: row.lines for row in good if row.reason is not None},
+        quarantined=quarantined,
+        ambiguous=sum(row.ambiguous for row in kept),
+        unsized=sum(row.unsized for row in kept),
+        tz=tz,
+    )

@@ -1,0 +1,96 @@
+"""USAGE out of requests: what each client used on each broker, window by window."""
+
+from __future__ import annotations
+
+import re
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from ..errors import UsageError
+from ..frames import schemas
+from ..resolution.columns import CLUSTER
+from .request_log import Requests
+
+RECORD_BYTES = "request log: record bytes, less than the quota charges"
+"""The quota charges whole requests and answers: a header and some bytes a partition more than the records in them."""
+
+IO_THREADS = "request log: I/O-thread time, an estimate"
+"""The quota charges the time of network threads too, which the log does not tell."""
+
+_READ = ("time", "broker", "user", "client_id", "api", "bytes_in", "bytes_out", "io_ms", "throttle_ms")
+_EVERY = re.compile(r"0*[1-9]\d{0,8} (millisecond|second|minute|hour|day|week)s?")
+_MUTATIONS = ("CREATE_TOPICS", "CREATE_PARTITIONS", "DELETE_TOPICS")
+
+
+def usage(requests: Requests | DataFrame, every: str = "1 second") -> DataFrame:
+    """USAGE: a row a broker, user, client-id, key and window in which the client asked for something of that key.
+
+    Parameters
+    ----------
+    requests
+        What `requests(…)` read, or any frame with the columns of REQUESTS.
+    every
+        The windows' length, as Spark writes it: `1 second`, `5 minutes`. A quota's own is 1 second.
+
+    Returns
+    -------
+    DataFrame
+        `producer_byte_rate` and `consumer_byte_rate`: bytes of records a second, a lower bound of what the quota
+        charges. `request_percentage`: the time on I/O threads in percent of one thread, an estimate. `source` says
+        which. `throttle_ms` is the longest mute that an answer of the window told: of PRODUCE for the first, of FETCH
+        for the second (a request quota mutes them just so), of all other requests for the third, null where there was
+        none. `cluster_id` leads where the requests have one.
+
+    Raises
+    ------
+    UsageError
+        A column is missing, or `every` is no length.
+    """
+    if not _EVERY.fullmatch(every):
+        raise UsageError(f"every is no length of a window: {every!r}", hint="Such as '1 second', or '5 minutes'.")
+    frame = requests.only(_READ) if isinstance(requests, Requests) else requests
+    missing = [name for name in _READ if name not in frame.columns]
+    if missing:
+        raise UsageError(
+            f"the requests have no column {', '.join(missing)}", hint=f"They have {', '.join(frame.columns)}."
+        )
+    return _rows(_windows(frame, every))
+
+
+def _windows(frame: DataFrame, every: str) -> DataFrame:
+    names = [name for name in (CLUSTER, "broker", "user", "client_id") if name in frame.columns]
+    api = F.col("api")
+    others = ~api.isin("PRODUCE", "FETCH", *_MUTATIONS)
+    totals = (
+        F.sum("bytes_in").alias("bytes_in"),
+        F.sum("bytes_out").alias("bytes_out"),
+        F.sum("io_ms").alias("io_ms"),
+        F.max(F.when(api == "PRODUCE", F.col("throttle_ms"))).alias("produce_ms"),
+        F.max(F.when(api == "FETCH", F.col("throttle_ms"))).alias("fetch_ms"),
+        F.max(F.when(others, F.col("throttle_ms"))).alias("other_ms"),
+    )
+    return frame.groupBy(*names, F.window("time", every).alias("window")).agg(*totals)
+
+
+def _rows(windows: DataFrame) -> DataFrame:
+    start, end = F.col("window.start"), F.col("window.end")
+    seconds = (F.unix_micros(end) - F.unix_micros(start)) / 1e6
+    keys = F.array(
+        _key("producer_byte_rate", F.col("bytes_in") / seconds, "produce_ms", RECORD_BYTES),
+        _key("consumer_byte_rate", F.col("bytes_out") / seconds, "fetch_ms", RECORD_BYTES),
+        _key("request_percentage", F.col("io_ms") / seconds / 10, "other_ms", IO_THREADS),
+    )
+    ours = [name for name in (CLUSTER, *schemas.USAGE.names) if name != CLUSTER or CLUSTER in windows.columns]
+    found = F.filter(keys, lambda row: row["value"].isNotNull())
+    spread = windows.select("*", start.alias("window_start"), end.alias("window_end"), F.inline(found))
+    return spread.select(*ours)
+
+
+def _key(key: str, value: Column, throttle_ms: str, source: str) -> Column:
+    return F.struct(
+        F.lit(key).alias("key"),
+        value.cast("double").alias("value"),
+        F.col(throttle_ms).cast("double").alias("throttle_ms"),
+        F.lit(source).alias("source"),
+    )

@@ -1,0 +1,283 @@
+"""Kafka's request log as a frame: what two real brokers wrote, and what is no request log."""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import kadmin_nb as kn
+from kadmin_nb.analytics import request_log
+from kadmin_nb.frames import schemas
+from kadmin_nb.frames.spark import frame_of
+
+pytestmark = pytest.mark.spark
+
+RECORDED = Path(__file__).parent / "recorded"
+BROKER = r"/broker-(\d+)/"
+LINES = [line for file in sorted(RECORDED.glob("broker-1/request.log")) for line in file.read_text().splitlines()]
+FAST = next(line for line in LINES if '"clientId":"fast"' in line)
+
+
+def of(spark, path, **changes) -> kn.analytics.Requests:
+    return kn.analytics.requests(spark, str(path), **{"broker": BROKER, "tz": "UTC", **changes})
+
+
+@pytest.fixture
+def log(tmp_path):
+    """Writes lines as broker 1's log and gives the folder."""
+
+    def write(*lines: str, name: str = "request.log") -> Path:
+        folder = tmp_path / "broker-1"
+        folder.mkdir(exist_ok=True)
+        (folder / name).write_text("".join(f"{line}\n" for line in lines))
+        return tmp_path
+
+    return write
+
+
+def at(line: str, time: str) -> str:
+    """The same request at another time, as the pattern writes it."""
+    return f"[{time}]{line.partition(']')[2]}"
+
+
+def test_every_column_has_its_type(spark):
+    """The bytes came as text, and the time as what the session liked."""
+    (row,) = of(spark, RECORDED).frame.where("client_id = 'fast'").collect()
+    assert row.asDict() == {
+        "time": datetime(2026, 11, 21, 11, 59, 51, 129000),
+        "broker": 1,
+        "listener": "SASL_PLAINTEXT",
+        "user": "admin",
+        "client_id": "fast",
+        "api": "PRODUCE",
+        "bytes_in": 504507,
+        "bytes_out": None,
+        "io_ms": 4.059,
+        "total_ms": 4.487,
+        "throttle_ms": 0.0,
+        "software_name": "confluent-kafka-python",
+        "software_version": "2.16.1-rdkafka-2.16.0",
+        "connection": row.connection,
+        "correlation_id": 4,
+    }
+    empty = frame_of(schemas.table(schemas.REQUESTS, []), spark)
+    assert of(spark, RECORDED).frame.dtypes == empty.dtypes
+
+
+def test_bytes_in_and_bytes_out_are_those_of_records(spark):
+    """A throttled fetch was answered with nothing, and counted as a megabyte."""
+    rows = of(spark, RECORDED).frame.where("client_id = 'slow'").orderBy("time", "broker").collect()
+    assert [(r.broker, r.api, r.bytes_in, r.bytes_out, r.throttle_ms) for r in rows] == [
+        (2, "PRODUCE", 998967, None, 0.0),
+        (2, "PRODUCE", 410037, None, 4085.0),
+        (2, "PRODUCE", 598977, None, 9984.0),
+        (1, "FETCH", None, 707599, 0.0),
+        (2, "FETCH", None, 0, 1.0),
+        (2, "FETCH", None, 1000000, 0.0),
+        (2, "FETCH", None, 0, 9995.0),
+        (1, "FETCH", None, 0, 1.0),
+        (1, "FETCH", None, 1000000, 0.0),
+    ]
+
+
+def test_hostile_names_come_through(spark):
+    """A quote in a client-id cut the rest of the line off."""
+    names = {row.client_id for row in of(spark, RECORDED).frame.select("client_id").distinct().collect()}
+    assert 'we ird "\\ é\u202e' in names
+
+
+def test_what_no_client_asked_is_left_out_and_counted(spark):
+    """Half of the bytes were the followers'."""
+    read = of(spark, RECORDED)
+    assert dict(read.counts.left_out) == {"follower": 2, "inter-broker": 3, "forwarded": 1}
+    assert read.counts.quarantined == {}
+    assert read.counts.lines == sum(len(f.read_text().splitlines()) for f in RECORDED.rglob("request.log*"))
+    assert read.counts.requests + sum(read.counts.left_out.values()) == read.counts.lines
+    who = {(row.reason, row.client_id) for row in read.left_out.select("reason", "client_id").collect()}
+    assert ("follower", "broker-2-fetcher-0") in who
+    assert ("forwarded", "kadmin_nb") in who
+    assert not [r for r in read.frame.select("listener").distinct().collect() if r.listener == "CONTROLLER"]
+
+
+def test_the_listeners_of_brokers_can_be_named(spark):
+    """Ours is called INTERNAL."""
+    read = of(spark, RECORDED, inter_broker=["SASL_PLAINTEXT"])
+    assert {row.listener for row in read.frame.select("listener").collect()} <= {"CONTROLLER"}
+
+
+def test_lines_that_are_no_request_are_kept_apart(spark, log):
+    """A line was cut in two by the rotation, and the whole file failed."""
+    read = of(
+        spark, log(FAST, FAST[:400], "java.lang.Error: x", "\tat y", at(FAST, "yesterday"), FAST.replace("{", "", 1))
+    )
+    assert read.counts.requests == 1
+    assert read.counts.quarantined == {request_log.BROKEN: 2, request_log.NOT_KAFKA: 2, request_log.NO_TIME: 1}
+    assert read.counts.warnings == ("WARNING: 5 of 6 lines are no requests: see `.quarantine`",)
+    kept = {(row.line, row.reason) for row in read.quarantine.collect()}
+    assert ("\tat y", request_log.NOT_KAFKA) in kept
+    assert (FAST[:400], request_log.BROKEN) in kept
+
+
+def test_a_line_that_is_there_twice_is_one_request(spark, log):
+    """The rotated file lay there plain and as a gzip."""
+    folder = log(FAST, FAST)
+    (folder / "broker-1" / "request.log.1.gz").write_bytes(gzip.compress(f"{FAST}\n".encode()))
+    read = of(spark, folder)
+    assert (read.counts.lines, read.counts.requests, read.counts.duplicates) == (3, 1, 2)
+    assert read.frame.count() == 1
+
+
+def test_one_file_or_a_tree_plain_or_gzip(spark, tmp_path):
+    """It read the folder and not the folders in it."""
+    deep = tmp_path / "a b" / "broker-2" / "2026"
+    deep.mkdir(parents=True)
+    with gzip.open(deep / "request.log.gz", "wb") as packed:
+        packed.write((RECORDED / "broker-2" / "request.log").read_bytes())
+    plain = of(spark, RECORDED / "broker-2" / "request.log").frame
+    assert sorted(of(spark, tmp_path).frame.collect()) == sorted(plain.collect())
+    shutil.copy(RECORDED / "broker-1" / "request.log", tmp_path / "server.log")
+    assert of(spark, tmp_path, names="request*").frame.count() == plain.count()
+
+
+ZONES = {
+    "brokers in Berlin": ("2026-07-01 12:00:00,500", "Europe/Berlin", datetime(2026, 7, 1, 10, 0, 0, 500000)),
+    "a fixed offset": ("2026-07-01 12:00:00,500", "+02:00", datetime(2026, 7, 1, 10, 0, 0, 500000)),
+    "the pattern has the offset": ("2026-07-01T12:00:00.500+02:00", None, datetime(2026, 7, 1, 10, 0, 0, 500000)),
+    "it has, and tz says otherwise": (
+        "2026-07-01T12:00:00.500+0200",
+        "Asia/Tokyo",
+        datetime(2026, 7, 1, 10, 0, 0, 500000),
+    ),
+    "zulu": ("2026-07-01T12:00:00.500Z", None, datetime(2026, 7, 1, 12, 0, 0, 500000)),
+    "no fraction": ("2026-07-01 12:00:00", "UTC", datetime(2026, 7, 1, 12)),
+}
+
+
+@pytest.mark.parametrize(("written", "tz", "meant"), ZONES.values(), ids=ZONES)
+def test_the_time_is_the_brokers(spark, log, written, tz, meant):
+    """The session was in New York, and all times were five hours off."""
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        read = of(spark, log(at(FAST, written)), tz=tz)
+        (row,) = read.frame.selectExpr("unix_micros(time) AS time").collect()
+        assert row.time == int(meant.replace(tzinfo=UTC).timestamp() * 1e6)
+        assert read.counts.ambiguous == 0
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+def test_the_hour_that_comes_twice_is_told(spark, log):
+    """In October an hour of traffic was doubled, and another was empty."""
+    times = ["01:59:59,999", "02:00:00,000", "02:59:59,999", "03:00:00,000"]
+    read = of(spark, log(*(at(FAST, f"2026-10-25 {time}") for time in times)), tz="Europe/Berlin")
+    assert read.counts.ambiguous == 2
+    assert read.counts.warnings == (
+        "WARNING: 2 requests fell into the hour that Europe/Berlin passes twice: the first is taken",
+    )
+    assert [row.time.hour for row in read.frame.orderBy("time").collect()] == [23, 0, 0, 2]
+
+
+def test_a_time_that_never_was_is_no_time(spark, log):
+    """The tz was wrong, and nobody noticed."""
+    read = of(spark, log(FAST, at(FAST, "2026-03-29 02:30:00,000")), tz="Europe/Berlin")
+    assert read.counts.quarantined == {request_log.NO_SUCH_TIME: 1}
+
+
+def test_a_request_whose_bytes_are_not_told(spark, log):
+    """The logger was switched on while it was under way, and it was counted as nothing."""
+    read = of(
+        spark,
+        log(
+            FAST,
+            FAST[: FAST.index('"request":')]
+            + '"request":"","response":'
+            + FAST.split('"response":', 1)[1].replace("fast", "x"),
+        ),
+    )
+    assert read.counts.unsized == 1
+    assert "1 PRODUCE or FETCH do not tell their bytes" in read.counts.warnings[0]
+
+
+BROKERS = pa.table({"id": [7, 8], "host": ["127.0.0.1", "127.0.0.1"], "port": [21106, 24204]})
+
+
+def test_the_broker_by_its_address(spark):
+    """The collector had thrown all files into one folder."""
+    read = of(spark, RECORDED / "broker-1" / "request.log", broker=BROKERS)
+    assert [row.broker for row in read.frame.select("broker").distinct().collect()] == [7]
+    assert read.counts.quarantined == {}  # the controller's listener has another port
+    alone = BROKERS.slice(0, 1).set_column(2, "port", pa.array([9092]))
+    assert of(spark, RECORDED / "broker-1", broker=alone).counts.quarantined == {}
+    assert of(spark, RECORDED / "broker-1", broker=5).frame.select("broker").distinct().collect()[0].broker == 5
+
+
+def test_ipv6_is_written_as_java_does(spark, log):
+    """No broker was at ::1."""
+    six = FAST.replace("127.0.0.1:21106-127.0.0.1", "0:0:0:0:0:0:0:1:21106-0:0:0:0:0:0:0:1")
+    table = pa.table({"id": [3], "host": ["::1"], "port": [21106]})
+    assert of(spark, log(six), broker=table).frame.collect()[0].broker == 3
+
+
+def test_a_cluster_id_leads(spark):
+    """Two clusters in one frame."""
+    frame = of(spark, RECORDED, cluster_id="c").frame
+    assert frame.columns[0] == "cluster_id"
+    assert frame.first().cluster_id == "c"
+
+
+def test_the_document_is_parsed_once(spark, capsys):
+    """Each column parsed the line again."""
+    of(spark, RECORDED).frame.explain()
+    assert capsys.readouterr().out.count("from_json(") == 1
+
+
+OLD = "[2020-01-01 00:00:00,000] DEBUG Completed request:RequestHeader(apiKey=PRODUCE, apiVersion=8, clientId=a) (k)"
+BAD = {
+    "another tool": (["127.0.0.1 - - GET / 200"], {}, kn.Invalid, "is no request log of Kafka's: 127.0.0.1 - - GET"),
+    "nothing in it": ([], {}, kn.NotFound, "no line in"),
+    "an old Kafka": ([OLD], {}, kn.Invalid, "can be read: not JSON: an old Kafka wrote it"),
+    "no tz": ([FAST], {"tz": None}, kn.UsageError, "the times in .* have no offset"),
+    "no such tz": ([FAST], {"tz": "Europe/Berlon"}, kn.UsageError, "tz is no time zone: 'Europe/Berlon'"),
+    "no broker in the path": ([FAST], {"broker": r"node-(\d+)"}, kn.UsageError, "tells no broker by"),
+    "no group": ([FAST], {"broker": r"broker"}, kn.UsageError, "is no regular expression with a group"),
+    "no pattern": ([FAST], {"broker": r"broker-(\d+"}, kn.UsageError, "is no regular expression with a group"),
+    "no broker there": ([FAST], {"broker": BROKERS.slice(1)}, kn.UsageError, None),
+    "a table of something else": ([FAST], {"broker": pa.table({"id": [1]})}, kn.UsageError, "no column host, port"),
+    "no such names": ([FAST], {"names": "*.txt"}, kn.NotFound, r"is called \*.txt"),
+}
+
+
+@pytest.mark.parametrize(("lines", "changes", "kind", "said"), BAD.values(), ids=BAD)
+def test_what_is_no_request_log_is_one_line(spark, log, lines, changes, kind, said):
+    """Two screens of Java."""
+    folder = log(*lines)
+    if said is None:
+        changes, said = (
+            {"broker": pa.table({"id": [1], "host": ["10.0.0.1"], "port": [1]})},
+            "no broker has the local address",
+        )
+    with pytest.raises(kind, match=said) as raised:
+        of(spark, folder, **changes)
+    assert len(str(raised.value).splitlines()) == 1
+
+
+def test_an_empty_folder_and_none(spark, tmp_path):
+    """It said nothing, and there were no rows."""
+    with pytest.raises(kn.NotFound, match="no file below"):
+        of(spark, tmp_path)
+    with pytest.raises(kn.NotFound, match=r"no such path: .*/nowhere"):
+        of(spark, tmp_path / "nowhere")
+
+
+def test_a_gzip_that_was_cut_short_is_named(spark, tmp_path):
+    """The copy broke off, and the error did not say in which of the files."""
+    packed = gzip.compress("".join(f"{at(FAST, f'2026-07-01 12:00:{n % 60:02}')}\n" for n in range(20_000)).encode())
+    (tmp_path / "broker-1-cut.log.gz").write_bytes(packed[: len(packed) // 2])
+    with pytest.raises(kn.Invalid, match=r"broker-1-cut\.log\.gz cannot be read to its end") as raised:
+        _ = of(spark, tmp_path, broker=1).counts
+    assert len(str(raised.value).splitlines()) == 1

@@ -1,0 +1,372 @@
+"""What each client used, out of the request log and out of the brokers' metrics; measured on a real broker."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import javaproperties
+import pyarrow as pa
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
+from waiting import eventually
+
+import kadmin_nb as kn
+from kadmin_nb.analytics import request_log
+from kadmin_nb.analytics.metrics import BUCKETS
+from kadmin_nb.analytics.usage_windows import IO_THREADS, RECORD_BYTES
+from kadmin_nb.frames import schemas
+from kadmin_nb.frames.spark import frame_of
+from kadmin_nb.local import LocalKafka
+from kadmin_nb.model.settings import Secret
+
+pytestmark = pytest.mark.spark
+
+NOON = datetime(2026, 11, 21, 12)
+
+
+def requests_frame(spark, *rows: dict[str, object], schema: pa.Schema = schemas.REQUESTS):
+    """REQUESTS, from what differs."""
+    same = {"broker": 1, "user": "u", "client_id": "c", "connection": "x", "correlation_id": 1, "throttle_ms": 0.0}
+    table = schemas.table(schema, [same | row for row in rows])
+    return frame_of(table, spark)
+
+
+def after(seconds: float) -> datetime:
+    return (NOON + timedelta(seconds=seconds)).replace(tzinfo=UTC)
+
+
+PRODUCE, FETCH = {"api": "PRODUCE", "io_ms": 5.0}, {"api": "FETCH", "io_ms": 2.0}
+
+
+def used(frame, *names: str) -> list[tuple[object, ...]]:
+    by = [
+        name for name in ("cluster_id", "broker", "user", "client_id", "window_start", "key") if name in frame.columns
+    ]
+    return [tuple(row[name] for name in names) for row in frame.orderBy(*by).collect()]
+
+
+def test_usage_is_per_window_and_in_the_unit_of_its_key(spark):
+    """Bytes of ten seconds were compared with a limit a second."""
+    frame = requests_frame(
+        spark,
+        {**PRODUCE, "time": after(0.1), "bytes_in": 300},
+        {**PRODUCE, "time": after(9.9), "bytes_in": 700, "throttle_ms": 250.0},
+        {**FETCH, "time": after(3), "bytes_out": 50},
+        {**FETCH, "time": after(10), "bytes_out": 0, "throttle_ms": 90.0},
+        {"api": "METADATA", "time": after(4), "io_ms": 1.0, "throttle_ms": 7.0},
+    )
+    names = ("key", "window_start", "value", "throttle_ms", "source")
+    later = NOON + timedelta(seconds=10)
+    assert used(kn.analytics.usage(frame, every="10 seconds"), *names) == [
+        ("consumer_byte_rate", NOON, 5.0, 0.0, RECORD_BYTES),
+        ("producer_byte_rate", NOON, 100.0, 250.0, RECORD_BYTES),
+        ("request_percentage", NOON, pytest.approx(0.13), 7.0, IO_THREADS),
+        ("consumer_byte_rate", later, 0.0, 90.0, RECORD_BYTES),
+        ("request_percentage", later, pytest.approx(0.02), None, IO_THREADS),
+    ]
+    seconds = kn.analytics.usage(frame).where("key = 'producer_byte_rate'")
+    assert used(seconds, "window_start", "window_end", "value") == [
+        (NOON, NOON + timedelta(seconds=1), 300.0),
+        (NOON + timedelta(seconds=9), NOON + timedelta(seconds=10), 700.0),
+    ]
+
+
+def test_usage_is_per_broker_and_client(spark):
+    """Two brokers' rates were added up, and a client within its limits was over them."""
+    who = [{"broker": 2}, {"user": "v"}, {"client_id": "d"}, {}]
+    frame = requests_frame(spark, *({**PRODUCE, "time": after(0), "bytes_in": 10, **one} for one in who))
+    rates = kn.analytics.usage(frame).where("key = 'producer_byte_rate'")
+    assert used(rates, "broker", "user", "client_id", "value") == [
+        (1, "u", "c", 10.0),
+        (1, "u", "d", 10.0),
+        (1, "v", "c", 10.0),
+        (2, "u", "c", 10.0),
+    ]
+
+
+def test_usage_has_the_columns_of_the_contract(spark):
+    """The columns hung on the source."""
+    frame = requests_frame(spark, {**PRODUCE, "time": after(0), "bytes_in": 10})
+    wanted = frame_of(schemas.table(schemas.USAGE, []), spark).dtypes
+    assert kn.analytics.usage(frame).dtypes == wanted
+    assert kn.analytics.usage_from_metrics(metrics_frame(spark)).dtypes == wanted
+
+
+def test_clusters_stay_apart(spark):
+    """Broker 1 of the one was broker 1 of the other."""
+    schema = pa.schema([pa.field("cluster_id", pa.string()), *schemas.REQUESTS])
+    rows = ({**PRODUCE, "time": after(0), "bytes_in": 10, "cluster_id": name} for name in "ab")
+    rates = kn.analytics.usage(requests_frame(spark, *rows, schema=schema)).where("key = 'producer_byte_rate'")
+    assert rates.columns[0] == "cluster_id"
+    assert used(rates, "cluster_id", "value") == [("a", 10.0), ("b", 10.0)]
+
+
+def test_what_is_no_request_frame_and_no_window(spark):
+    """[UNRESOLVED_COLUMN.WITH_SUGGESTION], and a plan."""
+    with pytest.raises(kn.UsageError, match="the requests have no column time, broker, user"):
+        kn.analytics.usage(frame_of(pa.table({"a": [1]}), spark))
+    frame = requests_frame(spark, {**PRODUCE, "time": after(0)})
+    for every in ("soon", "0 seconds", "1 month"):
+        with pytest.raises(kn.UsageError, match=f"every is no length of a window: '{every}'"):
+            kn.analytics.usage(frame, every=every)
+    with pytest.raises(kn.UsageError, match="the metrics have no column time, broker, type"):
+        kn.analytics.usage_from_metrics(frame_of(pa.table({"a": [1]}), spark))
+    with pytest.raises(kn.UsageError, match="the metrics are a list, not a frame"):
+        kn.analytics.usage_from_metrics([1])
+
+
+def metrics_frame(spark, *rows: tuple[object, ...]):
+    names = ("type", "user", "client_id", "name", "value", "time")
+    found = [{"broker": 1, "time": after(20), **dict(zip(names, row, strict=False))} for row in rows]
+    return frame_of(schemas.table(schemas.METRICS, found), spark)
+
+
+def test_metrics_are_the_use_of_buckets(spark):
+    """The rate of a whole user was looked for among the clients."""
+    usage = kn.analytics.usage_from_metrics(
+        metrics_frame(
+            spark,
+            ("Produce", "CN%3Dal%20ice%2CO%3Dx", None, "byte-rate", 1000.0),
+            ("Produce", "CN%3Dal%20ice%2CO%3Dx", None, "throttle-time", 12.0),
+            ("Fetch", None, "app", "byte-rate", 5.0),
+            ("Fetch", None, "app", "throttle-time", float("nan")),
+            ("Request", "bob", "app", "request-time", 33.0),
+            ("Request", "bob", "app", "byte-rate", 1.0),
+            ("Produce", "bob", "app", "throttle-time", 1.0),
+            ("Produce", "nan", "app", "byte-rate", float("nan")),
+        )
+    )
+    names = ("user", "client_id", "key", "value", "throttle_ms", "source")
+    assert used(usage, *names) == [
+        ("", "app", "consumer_byte_rate", 5.0, None, BUCKETS),
+        ("CN=al ice,O=x", "", "producer_byte_rate", 1000.0, 12.0, BUCKETS),
+        ("bob", "app", "request_percentage", 33.0, None, BUCKETS),
+    ]
+    (row,) = usage.where("user = ''").select("window_start", "window_end").collect()
+    assert (row.window_start, row.window_end) == (NOON + timedelta(seconds=9), NOON + timedelta(seconds=20))
+
+
+TAGS = {
+    "plain": ("app", "app"),
+    "as JMX quotes it": (r'"a\"b\\c\*d\?e:f"', 'a"b\\c*d?e:f'),
+    "a percent sign is the client's own": ("100%25", "100%25"),
+    "absent": (None, ""),
+}
+
+
+@pytest.mark.parametrize(("tag", "name"), TAGS.values(), ids=TAGS)
+def test_a_client_id_is_what_the_client_sent(spark, tag, name):
+    """It was decoded like the user, and became another client's."""
+    usage = kn.analytics.usage_from_metrics(metrics_frame(spark, ("Fetch", "a%25b", tag, "byte-rate", 1.0)))
+    assert used(usage, "user", "client_id") == [("a%b", name)]
+
+
+def test_metrics_in_other_spellings(spark):
+    """The exporter writes client-id, and byte_rate."""
+    table = schemas.table(
+        schemas.METRICS,
+        [
+            {
+                "time": after(0),
+                "broker": 1,
+                "type": "produce",
+                "user": "u",
+                "client_id": "c",
+                "name": "byte_rate",
+                "value": 1.0,
+            }
+        ],
+    )
+    spelled = table.rename_columns([name.replace("client_id", "client-id") for name in table.column_names])
+    wanted = [("u", "c", "producer_byte_rate", 1.0)]
+    assert used(kn.analytics.usage_from_metrics(spelled), "user", "client_id", "key", "value") == wanted
+    without = table.drop_columns(["user"])
+    assert used(kn.analytics.usage_from_metrics(frame_of(without, spark)), "user", "client_id") == [("", "c")]
+
+
+class Traffic:
+    """Real clients of a broker that logs its requests, and what they themselves saw."""
+
+    def __init__(self, kafka: LocalKafka, topic: str) -> None:
+        self.kafka, self.topic = kafka, topic
+        self.log = kafka.nodes[0].folder / "request.log"
+        self.throttled: dict[str, float] = {}
+        self.traffic: dict[str, dict[str, int]] = {}
+
+    def settings(self, user: str, client_id: str) -> dict[str, object]:
+        told = javaproperties.loads(self.kafka.user_properties(user).read_text())
+        password = told["sasl.jaas.config"].split('password="', 1)[1].split('"', 1)[0]
+        return {
+            "bootstrap.servers": self.kafka.bootstrap,
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": told["sasl.mechanism"],
+            "sasl.username": user,
+            "sasl.password": password,
+            "client.id": client_id,
+            "statistics.interval.ms": 100,
+            "stats_cb": lambda text: self.traffic.update({client_id: json.loads(text)}),
+            "throttle_cb": lambda event: self._mute(client_id, event.throttle_time * 1000),
+        }
+
+    def _mute(self, client_id: str, ms: float) -> None:
+        self.throttled[client_id] = max(self.throttled.get(client_id, 0.0), ms)
+
+    def produce(self, user: str, client_id: str, records: int) -> None:
+        producer = Producer({**self.settings(user, client_id), "linger.ms": 20, "batch.size": 50_000})
+        for _ in range(records):
+            producer.produce(self.topic, bytes(1000))
+            producer.poll(0)
+        assert producer.flush(60) == 0
+        producer.poll(0.5)
+
+    def fetch(self, user: str, client_id: str, records: int) -> None:
+        consumer = Consumer({**self.settings(user, client_id), "group.id": client_id, "enable.auto.commit": False})
+        consumer.assign([TopicPartition(self.topic, 0, 0)])
+        until, seen = time.monotonic() + 60, 0
+        while seen < records and time.monotonic() < until:
+            seen += sum(message.error() is None for message in consumer.consume(1000, 0.2))
+        consumer.poll(0.5)
+        consumer.close()
+        assert seen >= records
+
+    def told(self, client_id: str, field: str) -> int:
+        """What librdkafka counted on its connections, every request and answer in full."""
+        return sum(broker[field] for broker in self.traffic[client_id]["brokers"].values())
+
+    def logged(self, client_id: str) -> list[dict[str, object]]:
+        """The client's lines of the log, read in another way."""
+        documents = [json.loads(line.partition("request:")[2].rpartition(" (")[0]) for line in self._lines()]
+        return [one for one in documents if one["requestHeader"]["clientId"] == client_id]
+
+    def _lines(self) -> list[str]:
+        return [
+            line
+            for line in self.log.read_text().splitlines(True)
+            if "Completed request:" in line and line.endswith("\n")
+        ]
+
+
+FREE, TIGHT, READER = "free", "tight", "reader"
+LIMIT = 100_000.0
+
+
+@pytest.fixture(scope="module")
+def traffic(secure_kafka) -> Traffic:
+    """alice produces freely and over a limit, and reads over a limit."""
+    topic = "usage"
+    with secure_kafka.connect() as cluster:
+        cluster._kafka.create_topics({topic: 1})
+        cluster._kafka.scram.upsert("usage-alice", Secret("s3cret"))
+        secure_kafka.remember_login("usage-alice", "s3cret")
+        stage = cluster.stage()
+        stage.set_config("kafka.request.logger", "DEBUG", broker_logger=1)
+        stage.set_quota("producer_byte_rate", LIMIT, user="usage-alice", client_id=TIGHT)
+        stage.set_quota("consumer_byte_rate", LIMIT, user="usage-alice", client_id=READER)
+        outcomes = stage.plan().apply()
+        assert outcomes.ok
+        running = Traffic(secure_kafka, topic)
+        admin = AdminClient({k: v for k, v in running.settings("admin", "acls").items() if not k.endswith("_cb")})
+        rights = [(ResourceType.TOPIC, topic), (ResourceType.GROUP, READER)]
+        acls = [
+            AclBinding(
+                kind,
+                name,
+                ResourcePatternType.LITERAL,
+                "User:usage-alice",
+                "*",
+                AclOperation.ALL,
+                AclPermissionType.ALLOW,
+            )
+            for kind, name in rights
+        ]
+        for future in admin.create_acls(acls).values():
+            future.result()
+        eventually(lambda: can_write(running), True)
+        running.produce("usage-alice", FREE, 3000)
+        running.produce("usage-alice", TIGHT, 1500)
+        running.fetch("usage-alice", READER, 2000)
+        yield running
+        cluster.apply(outcomes.rollback())
+
+
+def can_write(traffic: Traffic) -> bool:
+    """Rights and logins reach the broker a moment after they are acknowledged."""
+    errors: list[object] = []
+    producer = Producer({**traffic.settings("usage-alice", "probe"), "message.timeout.ms": 5000})
+    producer.produce(traffic.topic, b"x", on_delivery=lambda error, _: errors.append(error))
+    producer.flush(10)
+    return errors == [None]
+
+
+@pytest.fixture(scope="module")
+def seen(spark, traffic, tmp_path_factory):
+    """The log as it is now: a fetch that waits for records is logged after its consumer is gone."""
+    traffic.log = Path(shutil.copy(traffic.log, tmp_path_factory.mktemp("requests")))
+    return kn.analytics.requests(spark, str(traffic.log), broker=1, tz=_zone())
+
+
+def _zone() -> str:
+    """The offset of this machine now: a local Kafka's log4j writes its time."""
+    offset = datetime.now().astimezone().strftime("%z")
+    return f"{offset[:3]}:{offset[3:]}"
+
+
+SIDES = {
+    "producer": (FREE, "producer_byte_rate", "bytes_in", "txbytes", 3_000_000),
+    "throttled producer": (TIGHT, "producer_byte_rate", "bytes_in", "txbytes", 1_500_000),
+    "throttled consumer": (READER, "consumer_byte_rate", "bytes_out", "rxbytes", 2_000_000),
+}
+
+
+@pytest.mark.broker
+@pytest.mark.secure
+@pytest.mark.parametrize(("client_id", "key", "column", "wire", "payload"), SIDES.values(), ids=SIDES)
+def test_bytes_agree_with_what_the_clients_sent(seen, traffic, client_id, key, column, wire, payload):
+    """A lower bound, it said, and not how low."""
+    client = seen.frame.where(f"client_id = '{client_id}'")
+    (row,) = client.selectExpr(f"sum({column}) AS bytes", "collect_set(user) AS users").collect()
+    assert row.users == ["usage-alice"]
+    assert payload <= row.bytes <= traffic.told(client_id, wire)
+    assert row.bytes >= 0.97 * traffic.told(client_id, wire)
+    rates = kn.analytics.usage(seen).where(f"client_id = '{client_id}' AND key = '{key}'")
+    assert rates.selectExpr("sum(value) AS bytes").first().bytes == row.bytes  # of windows of 1 s
+
+
+@pytest.mark.broker
+@pytest.mark.secure
+def test_throttling_is_what_the_clients_were_told(seen, traffic):
+    """It was throttled, and the log of the broker denied it."""
+    usage = kn.analytics.usage(seen).where("key != 'request_percentage'")
+    longest = usage.groupBy("client_id").agg({"throttle_ms": "max"}).collect()
+    told = {client_id: ms for client_id, ms in longest if client_id in (FREE, TIGHT, READER)}
+    assert told[FREE] == traffic.throttled.get(FREE, 0.0) == 0.0
+    assert told[TIGHT] == traffic.throttled[TIGHT] > 0
+    assert told[READER] == traffic.throttled[READER] > 0
+
+
+@pytest.mark.broker
+@pytest.mark.secure
+def test_every_request_of_the_clients_is_there_once(seen, traffic):
+    """Spark's reading of the line and Python's were not the same."""
+    for client_id in (FREE, TIGHT, READER):
+        ours = seen.frame.where(f"client_id = '{client_id}'").select("api", "correlation_id", "io_ms", "throttle_ms")
+        theirs = {
+            (one["requestHeader"]["requestApiKeyName"], one["requestHeader"]["correlationId"], one["localTimeMs"],
+             float(one["throttleTimeMs"]))
+            for one in traffic.logged(client_id)
+        }  # fmt: skip
+        assert {tuple(row) for row in ours.collect()} == theirs
+    assert set(seen.counts.quarantined) <= {request_log.BROKEN}  # the last line may be half there
+    assert seen.counts.left_out["inter-broker"] > 0
