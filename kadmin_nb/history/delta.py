@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import time
 from collections.abc import Sequence
@@ -100,6 +101,7 @@ class DeltaFolder:
     def _made(self) -> DeltaTable:
         from deltalake import DeltaTable
 
+        _refuse_others(self.where)
         settings = {"delta.dataSkippingStatsColumns": ",".join(STATISTICS)}
         return DeltaTable.create(
             self.where,
@@ -137,6 +139,17 @@ def _library() -> None:
         import deltalake  # noqa: F401
     except ImportError:
         raise Unsupported("deltalake is not installed", hint="pip install 'kadmin_nb[delta]'.") from None
+
+
+def _refuse_others(where: str) -> None:
+    """A folder with something else in it is somebody's; a table that another writer is just making is ours."""
+    if os.path.isfile(where):
+        raise UsageError(f"{where} is a file", hint="A history is a folder of its own.")
+    found = os.listdir(where) if os.path.isdir(where) else []
+    if strange := [name for name in found if not name.startswith(("_", "kind="))]:
+        raise UsageError(
+            f"{where} is no history, and not empty: {strange[0]}", hint="A history is a folder of its own."
+        )
 
 
 def _files(table: DeltaTable) -> list[dict[str, Any]]:

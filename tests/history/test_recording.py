@@ -215,6 +215,25 @@ def test_other_tables_are_not_taken_for_a_history(tmp_path: Path) -> None:
     assert raised.value.hint == "Found: order, cluster_id."
 
 
+@pytest.mark.parametrize("kind", ["file", "folder", "broken log"])
+def test_what_is_somebody_elses_is_left_alone(tmp_path: Path, kind: str) -> None:
+    """A typo in the path, and my downloads were a Delta table."""
+    place = tmp_path / "place"
+    if kind == "file":
+        place.write_text("mine")
+    elif kind == "folder":
+        place.mkdir()
+        (place / "letter.txt").write_text("mine")
+    else:
+        (place / "_delta_log").mkdir(parents=True)
+        (place / "_delta_log" / f"{0:020}.json").write_text("mine")
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(kn.KadminError, match="place ") as raised:
+        kn.history(place).record(taken(0, {"alice": 1.0}))
+    assert "\n" not in str(raised.value)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
 def test_without_the_library_a_line_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
     """ModuleNotFoundError, thirty lines of it."""
     monkeypatch.setitem(sys.modules, "deltalake", None)
