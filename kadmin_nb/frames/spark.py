@@ -20,13 +20,13 @@ DELTA = "io.delta:delta-spark_4.2_2.13:4.4.0"
 
 def frame_of(table: pa.Table, spark: SparkSession | None = None) -> DataFrame:
     """The table as a Spark DataFrame; dictionary-encoded strings become strings."""
-    table = plain(table)
-    return (spark or spark_session()).createDataFrame(table if table.num_rows else _with_one_chunk(table))
+    table, session = plain(table), spark or spark_session()
+    return session.createDataFrame(table) if table.num_rows else session.createDataFrame(_with_a_row(table)).limit(0)
 
 
-def _with_one_chunk(empty: pa.Table) -> pa.Table:
-    """PySpark 4.2 cannot take an empty struct column that has no chunk at all."""
-    return pa.table([pa.array([], field.type) for field in empty.schema], schema=empty.schema)
+def _with_a_row(empty: pa.Table) -> pa.Table:
+    """PySpark 4.2 cannot take an empty table: structs break in classic mode, Connect knows no types without rows."""
+    return pa.table([pa.nulls(1, field.type) for field in empty.schema], names=empty.column_names)
 
 
 def spark_session(delta: bool = False) -> SparkSession:
