@@ -1,0 +1,110 @@
+"""A history of 1,000 snapshots of 100,000 quotas: what `as_of` reads of it, and what an unchanged snapshot adds."""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+import kadmin_nb as kn
+from benchmarks.resolve import quotas_of_a_fleet
+from benchmarks.timing import Row, row, seconds
+from kadmin_nb.frames import schemas
+from kadmin_nb.frames.snapshots import Snapshot, snapshot
+from kadmin_nb.model.entity import Entity
+from kadmin_nb.model.words import DEFAULT
+
+ROWS, SNAPSHOTS, CHANGED, SEED = 100_000, 1_000, 100, 7
+CHANGING = 5
+"""Every so many snapshots differ from the one before; at full size all do."""
+
+START, STEP = datetime(2026, 1, 1, tzinfo=UTC), timedelta(hours=1)
+UNCHANGED, LOOKS = 100, 5
+
+
+def run(full: bool = False) -> list[Row]:
+    """The figures, in bytes: what was read is what the process asked the kernel for."""
+    with tempfile.TemporaryDirectory(prefix="kadmin-nb-history-") as folder:
+        fleet, chance = _fleet(), np.random.default_rng(SEED)
+        return [
+            _unchanged(Path(folder, "unchanged"), fleet),
+            _as_of(Path(folder, "fleet"), fleet, chance, 1 if full else CHANGING),
+        ]
+
+
+def _unchanged(place: Path, fleet: pa.Table) -> Row:
+    history, values = kn.history(place), fleet["value"].to_numpy().copy()
+    history.record(_taken(fleet, values, 0))
+    whole = _size(place)
+    for number in range(1, UNCHANGED + 1):
+        history.record(_taken(fleet, values, number))
+    each = (_size(place) - whole) / UNCHANGED
+    note = f"bytes, {ROWS:,} rows, mean of {UNCHANGED}, log and checkpoints with it / the first one"
+    return row("history: an unchanged snapshot / a full one", each, whole, each / whole, 0.01, note)
+
+
+def _as_of(place: Path, fleet: pa.Table, chance: np.random.Generator, changing: int) -> Row:
+    history, values = kn.history(place), fleet["value"].to_numpy().copy()
+    history.record(_taken(fleet, values, 0))
+    whole = _size(place)
+    for number in range(1, SNAPSHOTS):
+        if number % changing == 0:
+            values[chance.integers(ROWS, size=CHANGED)] = chance.integers(1, 10**8, size=CHANGED)
+        history.record(_taken(fleet, values, number))
+    moments = [START + STEP * (chance.random() * SNAPSHOTS) for _ in range(LOOKS)]
+    read = statistics.median(_read(lambda at=at: kn.history(place).as_of(at)) for at in moments)
+    spent = statistics.median(seconds(lambda at=at: kn.history(place).as_of(at)) for at in moments)
+    stored, full = _size(place), whole * SNAPSHOTS
+    note = (
+        f"bytes; {SNAPSHOTS:,} snapshots of {ROWS:,} rows, {CHANGED} changed in every {changing}.; {spent:.2f} s"
+        f"; {stored / 1e6:.0f} MB are stored, it reads {read / stored:.1%} of them"
+    )
+    return row("history: as_of reads / all snapshots whole", read, full, read / full, 0.02, note)
+
+
+def _fleet() -> pa.Table:
+    """QUOTAS: so many rows of the fleet that `resolve` is measured on, all levels among them."""
+    fleet = quotas_of_a_fleet()
+    fleet = fleet.take(np.random.default_rng(SEED).permutation(len(fleet))[:ROWS])
+    parts = [fleet[name].to_pylist() for name in ("user", "client_id")]
+    entities = [_entity(level, *names) for level, *names in zip(fleet["level"].to_pylist(), *parts, strict=True)]
+    columns = {
+        **{name: fleet[name].to_pylist() for name in fleet.column_names},
+        "entity": entities,
+        "ip": [None] * ROWS,
+    }
+    return schemas.from_columns(schemas.QUOTAS, columns).sort_by([("entity", "ascending")])
+
+
+def _entity(level: str, user: str | None, client: str | None) -> str:
+    whom = {
+        "user": user or ("USER" in level and DEFAULT),
+        "client-id": client or ("DEFAULT_CLIENT" in level and DEFAULT),
+    }
+    return str(Entity.of({kind: name for kind, name in whom.items() if name}))
+
+
+def _taken(quotas: pa.Table, values: np.ndarray, number: int) -> Snapshot:
+    quotas = quotas.set_column(quotas.schema.get_field_index("value"), quotas.schema.field("value"), pa.array(values))
+    empty = schemas.table(schemas.CONFIGS, ())
+    return snapshot(quotas, empty, cluster_id="bench", taken_at=START + STEP * number, scopes=["QUOTAS"])
+
+
+def _size(place: Path) -> int:
+    return sum(file.stat().st_size for file in place.rglob("*") if file.is_file())
+
+
+def _read(work) -> int:
+    before = _asked()
+    work()
+    return _asked() - before
+
+
+def _asked() -> int:
+    """Bytes that this process has read so far, from disk or cache."""
+    lines = Path("/proc/self/io").read_text().split("\n")
+    return int(next(line for line in lines if line.startswith("rchar")).split()[1])
