@@ -117,9 +117,8 @@ def test_where_nothing_can_be_appended_each_record_is_a_file(place, monkeypatch)
 
 def test_a_second_process_is_refused_while_the_first_writes(place):
     """Two jobs resumed the same plan at the same time."""
-    program = (
-        f"from kadmin_nb.plans.journal.chain import Journal; from pathlib import Path; Journal.open(Path({str(place)!r}))"
-    )
+    opening = f"Journal.open(Path({str(place)!r}))"
+    program = f"from kadmin_nb.plans.journal.chain import Journal; from pathlib import Path; {opening}"
     with Journal.open(place) as book:
         book.write("run", run=1)
         ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
