@@ -123,11 +123,11 @@ def test_no_keys_is_an_empty_frame(spark) -> None:
 
 
 def test_batches_of_any_size(spark, monkeypatch) -> None:
-    """The last rows of a large frame were missing."""
+    """The last rows of a large frame were missing, and quotas of the second batch."""
     monkeypatch.setattr(worker, "ROWS", 500)
     spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "300")
     try:
-        found = kn.analytics.resolve(QUOTAS, frame(spark, PAIRS), shape="wide").toArrow()
+        found = kn.analytics.resolve(frame(spark, QUOTAS), frame(spark, PAIRS), shape="wide").toArrow()
     finally:
         spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
     assert rows(found) == rows(kn.resolve(QUOTAS, PAIRS, shape="wide"))
