@@ -13,7 +13,7 @@ from kafka.protocol.metadata import MetadataRequest
 from ..errors import TimedOut
 from ..model.resources import Resource
 from ..model.settings import Settings
-from . import codes, lease, topics
+from . import codes, topics
 from .configs import WireConfigs
 from .ports import Broker, Lease
 from .quotas import WireQuotas
@@ -81,6 +81,8 @@ class WireKafka:
         PlanRefused
             LOCKED: another's is alive, and `steal` was not asked for.
         """
+        from . import lease  # transactions are loaded where something is changed
+
         return lease.take(self.wire, plan_id, holder, steal=steal)
 
     def monotonic(self) -> float:

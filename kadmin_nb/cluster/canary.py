@@ -59,6 +59,8 @@ class Prediction:
 class CanaryAnswer(Answer):
     """CANARY. A row fails where a broker does something else than resolve predicts."""
 
+    is_about_changes = True
+
     @property
     def warnings(self) -> tuple[str, ...]:
         """What disagrees, broker by broker."""

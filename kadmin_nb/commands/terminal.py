@@ -103,17 +103,12 @@ def _print(text: str) -> None:
 
 def _code(value: Any, detailed: bool) -> int:
     """0; 4 or 1 for changes that are not verified; 3 when a plan has something to change and one asked."""
-    from ..cluster.canary import CanaryAnswer
     from ..frames.answer import Answer
-    from ..plans.outcomes import Outcomes
+
+    if isinstance(value, Answer):
+        return DONE if value.ok else PARTLY if value.is_about_changes else FAILED
     from ..plans.plan import Plan
 
-    if isinstance(value, Outcomes) and not value.ok:
-        return PARTLY if value.anything_changed else FAILED
-    if isinstance(value, CanaryAnswer) and not value.ok:
-        return PARTLY
-    if isinstance(value, Answer) and not value.ok:
-        return FAILED
     if isinstance(value, Plan) and value.refused:
         return FAILED
     if isinstance(value, Plan) and detailed and not all(c.is_done for c in value.changes):
@@ -134,13 +129,12 @@ def _code_of(exc: KadminError) -> int:
 def _complain_of_rows(value: Any) -> None:
     """Rows that failed are in the table; standard error says so too."""
     from ..frames.answer import Answer
-    from ..plans.plan import Plan
 
     try:
         if isinstance(value, Answer):
             value.raise_for_errors()
-        if isinstance(value, Plan) and value.refused:
-            raise errors.Invalid(f"{len(value.refused)} of {len(value)} changes would be refused; nothing was sent")
+        elif refused := getattr(value, "refused", None):
+            raise errors.Invalid(f"{len(refused)} of {len(value)} changes would be refused; nothing was sent")
     except KadminError as exc:
         _say(exc)
 

@@ -21,6 +21,9 @@ class Answer:
     Rows that failed stay in it with their error: *forbidden* never looks like *empty*.
     """
 
+    is_about_changes = False
+    """Whether a row that fails says that a change is not in force, rather than that something could not be read."""
+
     def __init__(self, table: pa.Table) -> None:
         self._table = table
 

@@ -93,6 +93,11 @@ class Outcomes(Answer):
         return self
 
     @property
+    def is_about_changes(self) -> bool:  # type: ignore[override]  # here it depends on the rows
+        """Whether something was changed, and not all of it is verified."""
+        return self.anything_changed
+
+    @property
     def anything_changed(self) -> bool:
         """Whether the cluster may differ from before."""
         return any(state not in (UNCHANGED, FAILED, "skipped") for state in self._table["state"].to_pylist())
