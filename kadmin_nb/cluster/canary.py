@@ -23,9 +23,6 @@ from . import resolving
 PRODUCES = {"producer_byte_rate": True, "consumer_byte_rate": False}
 """The keys that a canary can feel, and whether it produces for that."""
 
-MAX_BYTES = 50_000_000
-"""Bytes that a canary sends or reads at most, all brokers together."""
-
 LONGEST = 60.0
 """Seconds that a canary may take."""
 

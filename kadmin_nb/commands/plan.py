@@ -103,7 +103,7 @@ def log(session: Session, which: str | None) -> Any:
 @click.option("--canary", metavar="CLIENT-ID", help="See what brokers do to a real client of that id, on --topic.")
 @click.option("--topic", metavar="NAME", help="Where the canary writes zeros, or reads.")
 @click.option("--key", default="producer_byte_rate", show_default=True, type=click.Choice(CANARY_KEYS))
-@click.option("--seconds", default=5.0, show_default=True, type=click.FloatRange(min=1, max=600))
+@click.option("--seconds", default=5.0, show_default=True, type=click.FloatRange(min=1, max=60))
 @click.option("--as-user", metavar="TARGET", help="A profile or .properties file with the canary's credentials.")
 def verify(
     session: Session, which: str, wait: float, canary: str | None, topic: str | None, key: str, seconds: float,

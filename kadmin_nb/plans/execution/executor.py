@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 
 from ...admin.ports import RETRIED_ONCE, Broker, Kafka, Refusal
 from ...errors import Expired, KadminError, PlanRefused, WrongCluster
@@ -30,7 +31,7 @@ from .judging import Facts
 from .lock import Held
 from .preflight import HIDDEN, Classed, classed, conflict, shown
 from .progress import Advance, Progress, seconds_left, silent
-from .verification import Sighting, verify
+from .verification import verify
 
 PICTURE_AGE = 10.0
 """Seconds after which a picture, or a validation, is taken anew before something is sent."""
@@ -324,7 +325,13 @@ class _Run:
             self.options.progress(Advance("no answer, looking: found", seen, len(changes), left=left))
 
         sightings = verify(
-            self.kafka, visible, self.brokers, seconds, enough=_landed, stopped=self.options.stopped, report=report
+            self.kafka,
+            visible,
+            self.brokers,
+            seconds,
+            enough=attrgetter("has_landed"),
+            stopped=self.options.stopped,
+            report=report,
         )
         return {row for row, sighting in sightings.items() if sighting.has_landed}
 
@@ -362,10 +369,6 @@ class _Run:
 
 
 _SILENT = Refusal("UNKNOWN_SERVER_ERROR", "the broker's answer left it out")
-
-
-def _landed(sighting: Sighting) -> bool:
-    return sighting.has_landed
 
 
 def check(kafka: Kafka, plan: Plan, *, verify_timeout: float = VERIFY_TIMEOUT) -> Done:

@@ -18,8 +18,6 @@ Ours = Mapping[int, Collection[str | None]]
 HIDDEN = "a sensitive value"
 """What stands among them for a secret, which no broker shows."""
 
-_SHOWN = 20
-
 
 @dataclass
 class Classed:
