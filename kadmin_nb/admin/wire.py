@@ -16,7 +16,14 @@ import kafka.errors
 from kafka.net.connection import KafkaConnection
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
-from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_delay, wait_exponential
+from tenacity import (
+    RetryCallState,
+    Retrying,
+    retry_if_exception,
+    retry_if_exception_type,
+    stop_after_delay,
+    wait_exponential,
+)
 
 from ..errors import ConnectionFailed, KadminError, TimedOut, Unsupported
 from ..model.settings import Settings
@@ -83,16 +90,21 @@ class Wire:
         self._manager = _Manager(self._net, **_config(settings, timeout))
         self._net.start()
         self._thread = self._net._io_thread
+        met = time.monotonic() - started
         try:
-            self._bootstrap(max(1.0, timeout - (time.monotonic() - started)))
+            self._bootstrap(max(1.0, timeout - met), max(PATIENCE, 3 * met))
         except BaseException:
             self.close()
             raise
 
-    def _bootstrap(self, timeout: float) -> None:
+    def _bootstrap(self, timeout: float, share: float) -> None:
+        """Ask one broker after the other, drawn at random: a frozen one may take no more than its share."""
+        one = min(share, timeout) if "," in self.settings.bootstrap else timeout
+        late = (TimedOut, kafka.errors.KafkaTimeoutError)
+        retrying = Retrying(stop=stop_after_delay(timeout), retry=retry_if_exception_type(late), reraise=True)
         try:
-            self._wait(lambda: self._manager.bootstrap_async(timeout * 1000), timeout, "connecting")
-        except (TimedOut, kafka.errors.KafkaTimeoutError):
+            retrying(lambda: self._wait(lambda: self._manager.bootstrap_async(one * 1000), one, "connecting"))
+        except late:
             raise ConnectionFailed(
                 f"{self.settings.bootstrap} answered once and then no more within {timeout:.0f} s",
                 code="NETWORK_EXCEPTION",

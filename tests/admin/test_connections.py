@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import random
 import socket
 import threading
 import time
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
+from kafka.net import manager
 from logins import settings_of
 from waiting import eventually
 
@@ -198,3 +201,20 @@ def test_an_address_without_a_port_is_refused(capfd):
     with pytest.raises((ConnectionFailed, TimedOut)) as raised:
         WireKafka(Settings("127.0.0.1:notaport"), 2.0)
     said_well(raised.value, capfd)
+
+
+@pytest.mark.broker
+def test_one_frozen_broker_of_several_does_not_matter(kafka, silent, capfd, monkeypatch):
+    """Every third time I could not connect: one broker of three hung, and we had drawn it."""
+    drawn = []
+
+    def unlucky(brokers):
+        drawn.append(min(brokers, key=lambda one: (one.port != silent) != bool(drawn)))
+        return drawn[-1]
+
+    monkeypatch.setattr(
+        manager, "random", SimpleNamespace(choice=unlucky, shuffle=random.shuffle, uniform=random.uniform)
+    )
+    WireKafka(Settings(f"127.0.0.1:{silent},{kafka.bootstrap}")).close()
+    assert [one.port == silent for one in drawn[:2]] == [True, False]
+    assert capfd.readouterr() == ("", "")
