@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
@@ -43,21 +43,35 @@ def names_of(pairs: Any, what: str, by_cluster: bool) -> DataFrame:
     if not isinstance(pairs, DataFrame):
         raise UsageError(f"{what} are a {type(pairs).__name__}, not a Spark DataFrame", hint="kn.resolve takes others.")
     types = of_types(pairs, ("user", "client_id"), what)
-    if by_cluster != (CLUSTER in types):
-        one, other = ("the quotas", what) if by_cluster else (what, "the quotas")
-        raise UsageError(f"{one} have a cluster_id and {other} have none", hint=_HINT)
+    check_clusters(types, what, by_cluster)
     for name, kind in types.items():
         check_text(name, kind, what)
     row = shown(types)
     texts = {name: F.col(name).cast("string") for name in types}
-    texts = {name: F.coalesce(text, _otherwise(name, row, what)).alias(name) for name, text in texts.items()}
-    return pairs.select(*texts.values())
+    return pairs.select(*(_name(name, text, row, what).alias(name) for name, text in texts.items()))
 
 
-def _otherwise(name: str, row: Column, what: str) -> Column:
-    if name == "client_id":
-        return F.lit("")
-    return F.raise_error(F.concat(F.lit(f"{name} is null in a row of {what}: "), row)).cast("string")
+def _name(name: str, text: Column, row: Column, what: str) -> Column:
+    return F.coalesce(text, F.lit("")) if name == "client_id" else given(text, name, row, what)
+
+
+def given(column: Column, name: str, row: Column, what: str) -> Column:
+    """`column`; a null stops the query that reads it, and the message has the `row`."""
+    null = F.raise_error(F.concat(F.lit(f"{name} is null in a row of {what}: "), row))
+    return F.when(column.isNotNull(), column).otherwise(null)
+
+
+def check_clusters(names: Container[str], what: str, by_cluster: bool) -> None:
+    """`cluster_id` is part of the match: on both sides, or on none.
+
+    Raises
+    ------
+    UsageError
+        It is on one side only; the message names the side.
+    """
+    if by_cluster != (CLUSTER in names):
+        one, other = ("the quotas", what) if by_cluster else (what, "the quotas")
+        raise UsageError(f"{one} have a cluster_id and {other} have none", hint=_HINT)
 
 
 def shown(names: Sequence[str] | dict[str, DataType]) -> Column:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, DoubleType, IntegerType, StringType, StructField, StructType
@@ -74,13 +75,16 @@ def resolve(
     if shape == "wide" and overridden:
         raise UsageError("overridden quotas come in the long form only", hint='Leave shape="wide" out.')
     chosen, given = asked_keys(keys), read(quotas)
-    own = names_of(pairs, PAIRS, has_clusters(given))
-    stored = Stored.of(given, pairs.sparkSession, len(chosen))
-    rows = own if stored.joined is None else stored.join_to(own, chosen)
-    index = Index.of(stored.sent, chosen, overridden=overridden)
-    result = _Result(own.columns, chosen, stored.joined is not None, overridden)
-    found = _found(rows, index, overridden)
-    return result.wide(found) if shape == "wide" else result.long(found)
+    found = bound(names_of(pairs, PAIRS, has_clusters(given)), given, chosen, overridden)
+    return found.wide() if shape == "wide" else found.long()
+
+
+def bound(rows: DataFrame, quotas: DataFrame | pa.Table, keys: Sequence[str], overridden: bool = False) -> Bound:
+    """What binds the client of each row, whatever else is in it; `quotas` as `read` gives them."""
+    stored = Stored.of(quotas, rows.sparkSession, len(keys))
+    asked = rows if stored.joined is None else stored.join_to(rows, keys)
+    found = _found(asked, Index.of(stored.sent, keys, overridden=overridden), overridden)
+    return Bound(found, rows.columns, keys, stored.joined is not None, overridden)
 
 
 def _found(rows: DataFrame, index: Index, overridden: bool) -> DataFrame:
@@ -94,27 +98,36 @@ def _found(rows: DataFrame, index: Index, overridden: bool) -> DataFrame:
 
 
 @dataclass(frozen=True)
-class _Result:
-    """EFFECTIVE out of what the workers found; `joined` says that quotas of exact pairs stand beside it."""
+class Bound:
+    """What the workers found, beside the columns `names`; `joined` says that quotas of exact pairs stand there too."""
 
+    found: DataFrame
     names: Sequence[str]
     keys: Sequence[str]
     joined: bool
     overridden: bool
 
-    def wide(self, found: DataFrame) -> DataFrame:
-        """A struct a key."""
-        answers = [self._answer(number) for number in range(len(self.keys))]
+    def wide(self) -> DataFrame:
+        """EFFECTIVE, a struct a key."""
         structs = [
             F.struct(value.alias("value"), *_said(level)).alias(key)
-            for key, (value, level) in zip(self.keys, answers, strict=True)
+            for key, (value, level) in zip(self.keys, self._answers(), strict=True)
         ]
-        return found.select(*self.names, *structs)
+        return self.found.select(*self.names, *structs)
 
-    def long(self, found: DataFrame) -> DataFrame:
-        """A row a key: the answers of a row, one below the other."""
+    def of_key(self) -> DataFrame:
+        """The rows with `limit`, `level`, `bucket_user` and `bucket_client_id` of their own `key`."""
+        limit, level = F.lit(None).cast("double"), F.lit(None).cast("int")
+        for key, (its_value, its_level) in zip(self.keys, self._answers(), strict=True):
+            is_it = F.col("key") == key
+            limit, level = F.when(is_it, its_value).otherwise(limit), F.when(is_it, its_level).otherwise(level)
+        rows = self.found.select(*self.names, limit.alias("limit"), level.alias("level"))
+        return rows.select(*self.names, "limit", *_said(F.col("level")))
+
+    def long(self) -> DataFrame:
+        """EFFECTIVE, a row a key: the answers of a row, one below the other."""
         items = F.array(*(self._row(number) for number in range(len(self.keys))))
-        rows = found.select(*self.names, F.inline(items if self.keys else items.cast(self._no_rows())))
+        rows = self.found.select(*self.names, F.inline(items if self.keys else items.cast(self._no_rows())))
         rest = ["overridden"] if self.overridden else []
         return rows.select(*self.names, "key", "value", *_said(F.col("level")), *rest)
 
@@ -128,6 +141,9 @@ class _Result:
         if self.overridden:
             kinds["overridden"] = OVERRIDDEN
         return ArrayType(StructType([StructField(name, kind) for name, kind in kinds.items()]))
+
+    def _answers(self) -> list[tuple[Column, Column]]:
+        return [self._answer(number) for number in range(len(self.keys))]
 
     def _answer(self, number: int) -> tuple[Column, Column]:
         """Value and level number; what is stored for exactly this pair is closest."""

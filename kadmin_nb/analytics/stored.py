@@ -64,14 +64,14 @@ class Stored:
         return cls(_fetched(of_no_pair), quotas.where(F.col("level") == PAIR), size)
 
     def join_to(self, pairs: DataFrame, keys: Sequence[str]) -> DataFrame:
-        """The pairs with `exact i`, the value that the i-th key has for exactly this user and client-id.
+        """The pairs, with whatever else is in their rows, and `exact i`: what the i-th key has for exactly this client.
 
         Both sides are partitioned by the hash of all names, so one user with half of all pairs is in all
         partitions; these are so many that the quotas of each fit into memory.
         """
         assert self.joined is not None
         parts = max(math.ceil(self.bytes / JOINED_BYTES), _partitions(pairs.sparkSession))
-        names = pairs.columns
+        names = names_in(pairs)
         asked = self.joined.where(F.col("key").isin(*keys)).repartition(parts, *names)
         exact = asked.groupBy(*names).agg(*(_only_value(names, key, number) for number, key in enumerate(keys)))
         return pairs.repartition(parts, *names).join(exact.hint("shuffle_hash"), names, "left")
@@ -115,7 +115,7 @@ def _fetched(frame: DataFrame) -> pa.Table:
 
 def _measured(frame: DataFrame, keys: int) -> tuple[float, str | None]:
     """Bytes that the quotas of exact pairs take in a worker, and a row of them that is not fit to be one."""
-    names = _names(frame)
+    names = names_in(frame)
     blank = reduce(or_, (F.col(name).isNull() | (F.col(name) == "") for name in names))
     missing = F.isnull("key") | F.isnull("value")
     row = frame.where(F.col("level") == PAIR).agg(
@@ -127,7 +127,7 @@ def _measured(frame: DataFrame, keys: int) -> tuple[float, str | None]:
     return entities * (_ENTITY + _VALUE * keys + length), unfit
 
 
-def _names(frame: DataFrame) -> list[str]:
+def names_in(frame: DataFrame) -> list[str]:
     """The columns that say whose a quota is."""
     return [name for name in (CLUSTER, "user", "client_id") if name in frame.columns]
 
