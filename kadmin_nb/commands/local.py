@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from .. import local as kafka
+import kadmin_nb as kn  # whose room of the local Kafka opens when it is first used
+
 from .corners import Text, Verbs
 from .session import Session
 
@@ -28,7 +29,7 @@ def local() -> None:
 @click.pass_obj
 def start(session: Session, nodes: str, secure: bool, version: str | None, name: str) -> Any:
     """Start it, and say how to connect."""
-    running = kafka.launch(name, int(nodes), secure, version, progress=session.note)
+    running = kn.local.launch(name, int(nodes), secure, version, progress=session.note)
     target = str(running.client_properties) if secure else running.bootstrap
     return Text(f"Kafka {name} is up at {running.bootstrap}\n{session.next_line(target)}")
 
@@ -37,7 +38,7 @@ def start(session: Session, nodes: str, secure: bool, version: str | None, name:
 @_name
 def stop(name: str) -> Any:
     """Stop it and remove its data."""
-    kafka.stop(name)
+    kn.local.stop(name)
     return Text(f"Kafka {name} is stopped")
 
 
@@ -47,7 +48,7 @@ def status() -> Any:
     from ..frames.answer import Answer
     from ..frames.schemas import LOCAL, table
 
-    rows = ({name: getattr(s, name) for name in LOCAL.names} for s in kafka.status())
+    rows = ({name: getattr(s, name) for name in LOCAL.names} for s in kn.local.status())
     return Answer(table(LOCAL, ({**row, "folder": str(row["folder"])} for row in rows)))
 
 
@@ -57,7 +58,7 @@ def status() -> Any:
 @_name
 def logs(node: int, lines: int, name: str) -> Any:
     """The last lines of a node's log."""
-    return Text(kafka.logs(name, node, lines))
+    return Text(kn.local.logs(name, node, lines))
 
 
 @local.command()
@@ -65,5 +66,5 @@ def logs(node: int, lines: int, name: str) -> Any:
 @click.pass_obj
 def seed(session: Session, name: str) -> Any:
     """Fill it with a believable hierarchy: all eight levels, ip quotas, topics, configs, hostile names."""
-    with kafka.find(name).connect() as cluster:
-        return kafka.seed(cluster, progress=session.note)
+    with kn.local.find(name).connect() as cluster:
+        return kn.local.seed(cluster, progress=session.note)

@@ -69,7 +69,8 @@ class Answer:
     @property
     def failed(self) -> Self:
         """The rows that failed."""
-        return type(self)(self._table.filter(self._failing()))
+        failing = self._failing()
+        return type(self)(self._table.slice(0, 0) if failing is None else self._table.filter(failing))
 
     def raise_for_errors(self) -> Self:
         """Itself when nothing failed.
@@ -90,10 +91,9 @@ class Answer:
             )
         return self
 
-    def _failing(self) -> pa.Array | bool:
-        if "error" not in self._table.column_names:
-            return pa.array([False] * len(self), pa.bool_())
-        return pc.is_valid(self._table["error"])
+    def _failing(self) -> pa.Array | None:
+        """Which rows failed; None where none can, as making an array of nothing but False loads pandas."""
+        return pc.is_valid(self._table["error"]) if "error" in self._table.column_names else None
 
     def _error(self, row: dict[str, Any]) -> KadminError:
         code, words = row["error"], row.get("message") or ""

@@ -10,12 +10,11 @@ import html
 import math
 from collections.abc import Iterable, Mapping
 
-import pandas as pd
 import pyarrow as pa
 from tabulate import tabulate
 
 from ..errors import printable
-from .to_pandas import frame_of
+from .stamps import ENGINE
 
 ROWS_SHOWN = 60
 """Rows of the head that a notebook or a terminal shows."""
@@ -23,23 +22,25 @@ ROWS_SHOWN = 60
 _WIDEST = 80
 
 
-def text(table: pa.Table, rows: int = ROWS_SHOWN) -> str:
-    """The head of a frame as an aligned table, its count, and how to get the rest."""
+def text(table: pa.Table, rows: int = ROWS_SHOWN, count: str | None = None) -> str:
+    """The head of a frame as an aligned table, its count (unless given), and how to get the rest."""
     if not table.num_rows:
-        return f"no rows ({', '.join(table.column_names)})"
+        return f"no rows ({', '.join(table.column_names)}){_below(table)}"
     table = _told(table)
-    shown = _shown(table, rows)
     aligned = ["right" if pa.types.is_floating(f.type) or pa.types.is_integer(f.type) else "left" for f in table.schema]
-    body = tabulate(shown.to_numpy().tolist(), list(shown.columns), "plain", colalign=aligned, disable_numparse=True)
-    return f"{body}\n{_count(table, rows)}"
+    names = [printable(name) for name in table.column_names]
+    body = tabulate(_shown(table, rows), names, "plain", colalign=aligned, disable_numparse=True)
+    return f"{body}\n{count or _count(table, rows)}{_below(table)}"
 
 
-def document(table: pa.Table, rows: int = ROWS_SHOWN) -> str:
+def document(table: pa.Table, rows: int = ROWS_SHOWN, count: str | None = None) -> str:
     """The same as HTML."""
-    body = _shown(_told(table) if table.num_rows else table, rows).to_html(
-        index=False, escape=True, border=0, max_rows=None
-    )
-    return f"{body}<p>{html.escape(_count(table, rows))}</p>"
+    import pandas as pd
+
+    told = _told(table) if table.num_rows else table
+    shown = pd.DataFrame(_shown(told, rows), columns=[printable(name) for name in told.column_names], dtype=str)
+    body = shown.to_html(index=False, escape=True, border=0, max_rows=None)
+    return f"{body}<p>{html.escape((count or _count(table, rows)) + _below(table))}</p>"
 
 
 def tree(lines: str) -> str:
@@ -52,8 +53,9 @@ def _told(table: pa.Table) -> pa.Table:
     return table.select([name for name in table.column_names if table[name].null_count < table.num_rows])
 
 
-def _shown(table: pa.Table, rows: int) -> pd.DataFrame:
-    return frame_of(table.slice(0, rows)).map(_short).rename(columns=printable)
+def _shown(table: pa.Table, rows: int) -> list[list[str]]:
+    """The cells of the head; pandas, which a terminal would wait for, is not needed for them."""
+    return [[_short(value) for value in row.values()] for row in table.slice(0, rows).to_pylist()]
 
 
 def _short(value: object) -> str:
@@ -63,7 +65,7 @@ def _short(value: object) -> str:
 
 def cell(value: object) -> str:
     """One value as people read it: nothing for null, whole numbers without a point, escapes made visible."""
-    if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
+    if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     if isinstance(value, Mapping):
         return " ".join(filter(None, map(cell, value.values())))
@@ -72,6 +74,12 @@ def cell(value: object) -> str:
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return str(int(value))
     return printable(str(value))
+
+
+def _below(table: pa.Table) -> str:
+    """Which engine answered, where there was a choice."""
+    said = (table.schema.metadata or {}).get(ENGINE.encode())
+    return f"\n{printable(said.decode())}" if said else ""
 
 
 def _count(table: pa.Table, rows: int) -> str:

@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 import pyarrow as pa
 
 CLUSTER_ID, TAKEN_AT = "kadmin.cluster_id", "kadmin.taken_at"
+ENGINE = "kadmin.engine"
+"""Which engine answered, and why that one, in a sentence."""
 
 
 def now() -> str:
