@@ -201,6 +201,50 @@ HISTORY_CHANGES = _schema(
 )
 """What changed between a snapshot (`since`) and the next (`taken_at`): `state` is added, removed or changed."""
 
+FINDINGS = _schema(
+    ("finding", TEXT, False),
+    ("resource_type", TEXT, False),
+    ("resource_name", TEXT, False),
+    ("key", TEXT, True),
+    ("value", TEXT, True),
+    ("source", TEXT, True),
+    ("expected", TEXT, True),
+    ("expected_source", TEXT, True),
+    ("message", TEXT, False),
+    ("mend", TEXT, True),
+)
+"""What in the configs somebody should look at. `source` is where the value is set, `expected` what holds without it, or
+what a broker's peers have; `mend` the line that mends it, null where none can. A null key: it could not be read."""
+
+UTILISATION = _schema(
+    ("broker", WHOLE, False),
+    ("key", WORD, False),
+    ("bucket_user", WORD, True),
+    ("bucket_client_id", WORD, True),
+    ("user", TEXT, True),
+    ("client_id", TEXT, True),
+    ("level", WORD, True),
+    ("limit", NUMBER, True),
+    ("brokers", WHOLE, False),
+    ("limit_x_brokers", NUMBER, True),
+    ("clients", pa.int64(), True),
+    ("windows", pa.int64(), False),
+    ("windows_seen", pa.int64(), False),
+    ("peak", NUMBER, False),
+    ("p95", NUMBER, False),
+    ("mean", NUMBER, False),
+    ("utilisation", NUMBER, True),
+    ("headroom", NUMBER, True),
+    ("headroom_percent", NUMBER, True),
+    ("share_above_80", NUMBER, True),
+    ("share_above_100", NUMBER, True),
+    ("longest_above_100_s", NUMBER, True),
+    ("throttle_ms", NUMBER, True),
+    ("share_throttled", NUMBER, True),
+)
+"""What each bucket used on each broker beside its limit. Without a limit a row is a client's, named by `user` and
+`client_id`, which are null otherwise; `utilisation` is the peak in percent; shares are fractions of `windows`."""
+
 STALLS = _schema(
     ("broker", WHOLE, False),
     ("user", TEXT, False),
@@ -216,6 +260,57 @@ STALLS = _schema(
     ("stall_s", NUMBER, False),
 )
 """How long a plan mutes each client that it touches. A null limit is unlimited; rates and limits in bytes/s."""
+
+IMPACT = _schema(
+    ("user", TEXT, False),
+    ("client_id", TEXT, False),
+    ("key", WORD, False),
+    ("effect", WORD, False),
+    ("sharing", WORD, True),
+    ("value_before", NUMBER, True),
+    ("value_after", NUMBER, True),
+    ("level_before", WORD, True),
+    ("level_after", WORD, True),
+    ("bucket_user_before", TEXT, True),
+    ("bucket_client_id_before", TEXT, True),
+    ("bucket_user_after", TEXT, True),
+    ("bucket_client_id_after", TEXT, True),
+    ("clients_before", pa.int64(), True),
+    ("clients_after", pa.int64(), True),
+)
+"""Whom a change of quotas touches, a row a client and key. A null value, level and bucket are unlimited; `sharing` is
+null where there is no bucket on both sides; `clients_*` are how many of the known clients draw from the bucket.
+"""
+
+IMPACT_COUNTS = _schema(
+    ("key", TEXT, False), ("effect", TEXT, False), ("sharing", TEXT, True), ("clients", pa.int64(), False)
+)
+"""How many clients of each effect there are, `unchanged` ones included."""
+
+SHADOWED = _schema(
+    ("entity", TEXT, False), ("key", TEXT, False), ("value", NUMBER, False), ("shadowed_by", TEXT, False)
+)
+"""The quotas that can bind nobody after a change, and could before, or are new; and what always comes first."""
+
+BACKTEST = _schema(
+    ("broker", WHOLE, False),
+    ("key", WORD, False),
+    ("bucket_user", TEXT, False),
+    ("bucket_client_id", TEXT, False),
+    ("level", WORD, False),
+    ("limit", NUMBER, False),
+    ("clients", pa.int64(), False),
+    ("windows", pa.int64(), False),
+    ("throttled_windows", pa.int64(), False),
+    ("throttled_share", NUMBER, False),
+    ("throttled_s", NUMBER, False),
+    ("longest_s", NUMBER, False),
+    ("delay_s", NUMBER, False),
+    ("first_throttled", pa.timestamp("us", "UTC"), True),
+)
+"""What limits would have done to a usage, a row a broker, key and bucket. `windows` are the seconds that it was active
+in; `throttled_s` is how long it would have been muted, `longest_s` in one go, `delay_s` how late it was at worst.
+"""
 
 CANARY = _schema(
     ("broker", WHOLE, False),

@@ -1,0 +1,266 @@
+"""Whom a change of quotas touches: what binds each known client before and after, and who shares its bucket. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..frames import schemas
+from ..model.levels import LEVELS
+from . import columns
+from .columns import CLUSTER, QUOTAS
+from .kernel import PAIRS, Index, asked_keys
+from .rules import stored_of
+from .shadows import COMES_BEFORE, shadowed_by
+
+SAME_VALUE, SAME, UNCHANGED = "same value", "same", "unchanged"
+
+EFFECTS = ("becomes limited", "lowered", "raised", "becomes unlimited", SAME_VALUE)
+"""What becomes of a client's limit, the worst first."""
+
+SHARING = ("becomes shared", "more share it", "moves", "is split", "fewer share it", SAME)
+"""What becomes of its bucket: it holds more clients by its kind, or by their number; is another's; holds fewer."""
+
+BY_USER, BY_CLIENT = 1, 2
+KIND = np.array([BY_USER * bool(level.user) + BY_CLIENT * bool(level.client_id) for level in LEVELS] + [0])
+"""What each level's bucket goes by, the last (-1) for no level: 0 is no bucket, 3 one user and client-id alone."""
+
+_READ = ("level", "user", "client_id", "key", "value")
+_WIDTH = len(SHARING) + 1
+_SIDE = ("value", "level", "kind", "clients")
+_SHADOWY = pa.array(sorted({*COMES_BEFORE, *(level for levels in COMES_BEFORE.values() for level in levels)}))
+Longs = npt.NDArray[np.int64]
+Doubles = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Impact:
+    """`rows` as IMPACT, the worst first, `counts` as IMPACT_COUNTS, `shadowed` as SHADOWED."""
+
+    rows: pa.Table
+    counts: pa.Table
+    shadowed: pa.Table
+
+
+def impact(before: Any, after: Any, pairs: Any, *, keys: str | Iterable[str] | None = None) -> Impact:
+    """Whom the way from one QUOTAS to another touches.
+
+    Parameters
+    ----------
+    before, after
+        QUOTAS, as anything with `__arrow_c_stream__`.
+    pairs
+        The known clients: PAIRS, or any frame with `user` and `client_id`; each counts once. With a `cluster_id` in
+        all three it is part of the match.
+    keys
+        The keys to compare; the four of users and clients unless said.
+
+    Raises
+    ------
+    UsageError, Invalid
+        As `resolve`.
+    """
+    chosen = asked_keys(keys)
+    tables = [columns.read(quotas, _READ, QUOTAS) for quotas in (before, after)]
+    people = _People.of(known_clients(pairs, CLUSTER in tables[0].column_names))
+    was, will = (Index.of(table, chosen).resolve(people.table, shape="wide") for table in tables)
+    found = [_Compared.of(people, key, was[key], will[key]) for key in sorted(chosen)]
+    counts = schemas.table(schemas.IMPACT_COUNTS, (row for one in found for row in one.counts()))
+    rows = _rows(people, found).replace_schema_metadata(columns.stamp(tables[0]))
+    return Impact(rows, counts, shadowed(*tables))
+
+
+def known_clients(pairs: Any, by_cluster: bool) -> pa.Table:
+    """Each client of the pairs once: `user`, `client_id`, and `cluster_id` where the quotas have it.
+
+    Raises
+    ------
+    UsageError, Invalid
+        A column is missing, or `cluster_id` on one side only; a null user.
+    """
+    table = columns.read(pairs, ("user", "client_id"), PAIRS)
+    columns.check_clusters(table, PAIRS, by_cluster)
+    texts = {name: columns.text(table, name, PAIRS) for name in table.column_names}
+    texts["client_id"] = pc.fill_null(texts["client_id"], "")
+    named = pa.table({name: columns.named(text, name, PAIRS) for name, text in texts.items()})
+    return named.group_by(named.column_names, use_threads=False).aggregate([])
+
+
+def shadowed(before: Any, after: Any) -> pa.Table:
+    """SHADOWED: quotas of `after` that can bind nobody, and could in `before`, or were not there."""
+    was, will = (dict(_by_cluster(columns.read(quotas, _READ, QUOTAS))) for quotas in (before, after))
+    found = [
+        {CLUSTER: cluster, "entity": str(entity), "key": key, "value": value, "shadowed_by": str(winner)}
+        for cluster, stored in will.items()
+        for (entity, key), value in stored.items()
+        if (winner := shadowed_by(stored, entity, key)) is not None
+        and not ((entity, key) in (old := was.get(cluster, {})) and shadowed_by(old, entity, key))
+    ]
+    schema = schemas.SHADOWED if set(will) <= {None} else _led(schemas.SHADOWED)
+    return schemas.table(schema, sorted(found, key=lambda row: (row[CLUSTER] or "", row["entity"], row["key"])))
+
+
+def _by_cluster(table: pa.Table) -> Iterator[tuple[str | None, dict[Any, float]]]:
+    """The quotas of the levels that shadow, or can be shadowed, cluster by cluster."""
+    rows = table.filter(pc.is_in(columns.text(table, "level", QUOTAS), _SHADOWY)).to_pylist()
+    for cluster in sorted({row.get(CLUSTER) for row in rows}, key=str):
+        yield cluster, stored_of(row for row in rows if row.get(CLUSTER) == cluster)
+
+
+@dataclass(frozen=True)
+class _People:
+    """The known clients, each once, in order; with codes that are equal where a user, or a client-id, is."""
+
+    table: pa.Table
+    user: Longs
+    client: Longs
+
+    @classmethod
+    def of(cls, clients: pa.Table) -> _People:
+        (user, users), (client, client_ids) = (_codes(clients[name]) for name in ("user", "client_id"))
+        if CLUSTER in clients.column_names:
+            cluster, _ = _codes(clients[CLUSTER])
+            user, client = cluster * users + user, cluster * client_ids + client
+        order = np.lexsort((client, user))
+        return cls(clients.take(pa.array(order)), user[order], client[order])
+
+    def sharing(self, kind: Longs) -> Longs:
+        """How many clients share each one's bucket, where the buckets are of these kinds."""
+        found = np.asarray(kind == BY_USER + BY_CLIENT, np.int64)
+        for one, codes in ((BY_USER, self.user), (BY_CLIENT, self.client)):
+            own = codes[kind == one]
+            found[kind == one] = np.bincount(own)[own] if len(own) else 0
+        return found
+
+
+def _codes(names: pa.ChunkedArray) -> tuple[Longs, int]:
+    """Each name's place among the distinct ones, and how many there are."""
+    encoded = pa.chunked_array(names.chunks or [pa.array([], pa.string())]).combine_chunks().dictionary_encode()
+    place = np.empty(len(encoded.dictionary), np.int64)
+    place[np.asarray(pc.sort_indices(encoded.dictionary))] = np.arange(len(place))
+    return place[np.asarray(encoded.indices)], len(place)
+
+
+@dataclass(frozen=True)
+class _Side:
+    """What binds each client: value (NaN where nothing does), level number (-1), bucket's kind, who shares it."""
+
+    value: Doubles
+    level: Longs
+    kind: Longs
+    clients: Longs
+
+    @classmethod
+    def of(cls, people: _People, answers: pa.ChunkedArray) -> _Side:
+        answers = pa.chunked_array(answers.chunks or [pa.array([], answers.type)]).combine_chunks()
+        value, level = answers.field("value"), answers.field("level")
+        numbers = np.asarray(pc.fill_null(level.indices, -1), np.int64)
+        kind = KIND[numbers]
+        return cls(np.asarray(value.fill_null(np.nan)), numbers, kind, people.sharing(kind))
+
+    def take(self, rows: Longs) -> _Side:
+        return _Side(self.value[rows], self.level[rows], self.kind[rows], self.clients[rows])
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """The clients whom a change touches in one key: their rows, and the numbers of effect and sharing."""
+
+    key: str
+    clients: int
+    rows: Longs
+    effect: Longs
+    sharing: Longs
+    before: _Side
+    after: _Side
+
+    @classmethod
+    def of(cls, people: _People, key: str, was: pa.ChunkedArray, will: pa.ChunkedArray) -> _Compared:
+        before, after = _Side.of(people, was), _Side.of(people, will)
+        effect, sharing = _effects(before, after), _sharing(before, after)
+        same = (effect == EFFECTS.index(SAME_VALUE)) & ((sharing == SHARING.index(SAME)) | (sharing < 0))
+        rows = np.flatnonzero(~same | (before.level != after.level))
+        return cls(key, len(same), rows, effect[rows], sharing[rows], before.take(rows), after.take(rows))
+
+    def counts(self) -> Iterator[dict[str, object]]:
+        """Its rows of IMPACT_COUNTS, as EFFECTS and SHARING order them, the unchanged last."""
+        numbers = np.bincount(self.effect * _WIDTH + self.sharing + 1)
+        for code in np.flatnonzero(numbers):
+            effect, sharing = divmod(int(code), _WIDTH)
+            words = {"effect": EFFECTS[effect], "sharing": SHARING[sharing - 1] if sharing else None}
+            yield {"key": self.key, **words, "clients": int(numbers[code])}
+        if self.clients > len(self.rows):
+            yield {"key": self.key, "effect": UNCHANGED, "clients": self.clients - len(self.rows)}
+
+
+def _effects(before: _Side, after: _Side) -> Longs:
+    """The number of each client's effect."""
+    free, is_free = before.kind == 0, after.kind == 0
+    cases = [free & ~is_free, after.value < before.value, after.value > before.value, is_free & ~free]
+    return np.select(cases, range(len(cases)), len(cases))
+
+
+def _sharing(before: _Side, after: _Side) -> Longs:
+    """The number of what becomes of each client's bucket; -1 where there is none before, or none after."""
+    was, will, alone = before.kind, after.kind, BY_USER + BY_CLIENT
+    cases = [
+        (was == 0) | (will == 0),
+        (was == alone) & (will != alone),
+        (was == will) & (after.clients > before.clients),
+        (was != will) & (was != alone) & (will != alone),
+        (was != alone) & (will == alone),
+        (was == will) & (after.clients < before.clients),
+    ]
+    return np.select(cases, range(-1, len(cases) - 1), SHARING.index(SAME))
+
+
+def _rows(people: _People, found: Sequence[_Compared]) -> pa.Table:
+    """IMPACT: the worst effect first, then by key and client."""
+    rows, effect, sharing = (_joined([getattr(one, name) for one in found]) for name in ("rows", "effect", "sharing"))
+    key = np.repeat(np.arange(len(found)), [len(one.rows) for one in found])
+    order = np.argsort(((effect * _WIDTH + sharing + 1) * max(len(found), 1) + key).astype(np.int32), kind="stable")
+    chosen = people.table.take(pa.array(rows[order]))
+    parts = {name: chosen[name] for name in chosen.column_names}
+    parts |= {"key": _words(key[order], [one.key for one in found])}
+    parts |= {"effect": _words(effect[order], EFFECTS), "sharing": _words(sharing[order], SHARING)}
+    for name in ("before", "after"):
+        parts |= _said(chosen, name, [getattr(one, name) for one in found], order)
+    schema = _led(schemas.IMPACT) if CLUSTER in chosen.column_names else schemas.IMPACT
+    return pa.table([parts[name] for name in schema.names], schema=schema)
+
+
+def _said(chosen: pa.Table, name: str, sides: Sequence[_Side], order: Longs) -> dict[str, pa.Array]:
+    """The columns of one side."""
+    value, level, kind, clients = (_joined([getattr(s, n) for s in sides])[order] for n in _SIDE)
+    return {
+        f"value_{name}": pa.array(value.astype(np.float64), mask=kind == 0, from_pandas=False),
+        f"level_{name}": _words(level, [one.name for one in LEVELS]),
+        f"bucket_user_{name}": _part(chosen["user"], kind, BY_USER),
+        f"bucket_client_id_{name}": _part(chosen["client_id"], kind, BY_CLIENT),
+        f"clients_{name}": pa.array(clients, mask=kind == 0),
+    }
+
+
+def _joined(parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    return np.concatenate([np.empty(0, np.int64), *parts])
+
+
+def _words(codes: Longs, words: Sequence[str]) -> pa.DictionaryArray:
+    """The words of these numbers, null for -1."""
+    indices = pa.array(codes.astype(np.int32), mask=codes < 0)
+    return pa.DictionaryArray.from_arrays(indices, pa.array(list(words), pa.string()))
+
+
+def _part(names: pa.ChunkedArray, kind: Longs, one: int) -> pa.ChunkedArray:
+    """The names where the bucket goes by them, "" where it does not, null where there is no bucket."""
+    return pc.if_else(pa.array(kind & one != 0, mask=kind == 0), names, "")
+
+
+def _led(schema: pa.Schema) -> pa.Schema:
+    return schema.insert(0, pa.field(CLUSTER, pa.string(), False))
