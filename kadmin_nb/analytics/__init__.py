@@ -7,10 +7,11 @@ from ..errors import Unsupported
 if importlib.util.find_spec("pyspark") is None:
     raise Unsupported("pyspark is not installed", hint="pip install 'kadmin_nb[spark]'")
 
+from .config_findings import config_findings
 from .metrics import usage_from_metrics
 from .prometheus_api import prometheus
 from .request_log import Requests, requests
 from .resolving import resolve
 from .usage_windows import usage
 
-__all__ = ["Requests", "prometheus", "requests", "resolve", "usage", "usage_from_metrics"]
+__all__ = ["Requests", "config_findings", "prometheus", "requests", "resolve", "usage", "usage_from_metrics"]

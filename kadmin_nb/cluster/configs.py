@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..admin.kafka import WireKafka
 from ..errors import UsageError
@@ -12,6 +12,9 @@ from ..frames.stamps import stamped
 from ..model.resources import WORDS, Resource
 from ..model.words import ANY, DEFAULT, Pattern
 from .names import matches, selector
+
+if TYPE_CHECKING:
+    from ..advice.findings import Findings
 
 
 class Configs:
@@ -45,6 +48,24 @@ class Configs:
         resources = [r for name, value in what.items() for r in self._resources(name.replace("_", "-"), value)]
         table = self._kafka.configs.describe(resources, keys, documentation=documentation)
         return Answer(stamped(table, self._kafka.id))
+
+    def advise(self) -> Findings:
+        """FINDINGS: what in the configs of brokers, topics, groups and client-metrics somebody should look at.
+
+        `finding` is `leftover` (a replication throttle, and no reassignment is running), `throttle` (the same, and
+        nobody may tell whether one is), `differs` (a broker beside its peers; what is so by nature is left out,
+        `kadmin_nb.advice.config_rules.BY_NATURE`), `repeats` (set to what the level below says already), `default`
+        (set to Kafka's built-in default) or `unread`. `.only("repeats")` chooses, and
+        `stage.add(found.edits())` stages the lines that mend. Nothing is changed, no sensitive value shown.
+
+        Raises
+        ------
+        NotAuthorized
+            DESCRIBE_CONFIGS on the cluster is missing.
+        """
+        from .advising import advise
+
+        return advise(self._kafka)
 
     def _resources(self, word: str, value: object) -> list[Resource]:
         if word not in WORDS:

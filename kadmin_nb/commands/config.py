@@ -1,4 +1,4 @@
-"""`config`: describe, set, reset, append, subtract; in a notebook also plan, apply, discard."""
+"""`config`: describe, advise, set, reset, append, subtract; in a notebook also plan, apply, discard."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from ..advice import FINDINGS
+from ..errors import UsageError
 from ..model.resources import WORDS
 from . import lines, offers, options, tray
 from .corners import Verbs, words
@@ -42,6 +44,23 @@ def describe(
     what = {word.replace("-", "_"): value for word, value in chosen.items()}
     answer = session.cluster.configs.describe(**what, keys=options.keys_of(keys), documentation=documentation)
     return answer.raise_for_errors() if len(answer.failed) == len(answer) else answer
+
+
+@config.command()
+@options.changing
+@click.option("--only", multiple=True, type=click.Choice(FINDINGS), help="Only these findings.")
+@click.option("--stage", is_flag=True, help="Stage the lines that mend them; in the terminal plan them.")
+def advise(session: Session, only: tuple[str, ...], stage: bool, wanted: Wanted) -> Any:
+    """What somebody should look at: throttles left behind, odd brokers, settings that change nothing.
+
+    \b
+    {here} --only leftover
+    {here} --only repeats --stage
+    """
+    if wanted != Wanted() and not stage:
+        raise UsageError("nothing is to be changed", hint="--stage stages the lines that mend what was found.")
+    found = session.cluster.configs.advise().only(*only)
+    return session.change(found.edits(), wanted) if stage else found
 
 
 @config.command("set")

@@ -39,12 +39,24 @@ ROOMS = {
     "model": ("errors",),
     "resolution": ("errors", "model", "frames.schemas"),
     "frames": ("errors", "model", "local.java"),
-    "analytics": ("errors", "model", "resolution", "frames"),
+    "advice": ("errors", "model", "frames"),
+    "analytics": ("errors", "model", "resolution", "advice", "frames"),
     "history": ("errors", "model", "frames"),
     "admin": ("errors", "model", "frames.schemas"),
     "plans": ("errors", "version", "model", "resolution", "frames", "admin.ports"),
     "profiles": ("errors", "model"),
-    "cluster": ("errors", "places", "model", "resolution", "frames", "admin", "plans", "profiles"),
+    "cluster": (
+        "errors",
+        "places",
+        "model",
+        "resolution",
+        "analytics",
+        "advice",
+        "frames",
+        "admin",
+        "plans",
+        "profiles",
+    ),
 }
 """What each lower room may import of ours; the rooms above (commands, runbooks, local) may import any of these."""
 

@@ -1,0 +1,80 @@
+"""FINDINGS as an answer: counted first, chosen by word or source, and made into wishes that a stage takes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..errors import KadminError, UsageError, kind_of
+from ..frames.answer import Answer
+from ..model.changes import DELETE, SET, Edit
+from ..model.quota_keys import nearest
+from ..model.resources import Resource
+from . import FINDINGS, UNREAD
+
+
+class Findings(Answer):
+    """FINDINGS. A row fails where something could not be read: what nobody saw is not in order."""
+
+    def only(self, *words: str, source: str | None = None) -> Findings:
+        """Those of these words (`leftover`, `throttle`, `differs`, `repeats`, `default`, `unread`), of one source.
+
+        Raises
+        ------
+        UsageError
+            A word that no finding has.
+        """
+        for word in words:
+            if word not in FINDINGS:
+                raise UsageError(f"{word} is no finding", hint=_instead(word))
+        table = self._table.filter(pc.is_in(self._table["finding"], pa.array(words or [*FINDINGS])))
+        return Findings(table if source is None else table.filter(pc.equal(table["source"], source)))
+
+    @property
+    def counts(self) -> dict[tuple[str, str | None], int]:
+        """How many there are of each word and source."""
+        pairs = zip(self._table["finding"].to_pylist(), self._table["source"].to_pylist(), strict=True)
+        return dict(Counter(pairs))
+
+    def edits(self) -> list[Edit]:
+        """The lines that mend, for `stage.add`; a row without one is passed over."""
+        return [_edit(row) for row in self._table.to_pylist() if row["mend"]]
+
+    def _failing(self) -> pa.Array:
+        return pc.equal(self._table["finding"], UNREAD)
+
+    def _error(self, row: dict[str, Any]) -> KadminError:
+        code = row["message"].partition("could not be read, ")[2].partition(":")[0]
+        return kind_of(code)(row["message"], code=code)
+
+    def __repr__(self) -> str:
+        from ..frames.render import text
+
+        return f"{self._title()}\n{text(self._brief())}" if len(self) else self._title()
+
+    def _repr_html_(self) -> str:
+        from ..frames.render import document, tree
+
+        return tree(self._title()) + (document(self._brief()) if len(self) else "")
+
+    def _title(self) -> str:
+        words = Counter(self._table["finding"].to_pylist())
+        return "\n".join(f"{count:,} {word}: {FINDINGS[word]}" for word, count in words.items()) or "nothing to look at"
+
+    def _brief(self) -> pa.Table:
+        return self._table.select(["finding", "message", "source", "mend"])
+
+
+def _edit(row: dict[str, Any]) -> Edit:
+    resource = Resource(row["resource_type"], row["resource_name"])
+    if row["mend"].startswith("config set "):
+        return Edit(SET, resource, row["key"], row["expected"], row["finding"])
+    return Edit(DELETE, resource, row["key"], None, row["finding"])
+
+
+def _instead(word: str) -> str:
+    near = nearest(word, [*FINDINGS])
+    return f"Did you mean {near}?" if near else f"One of {', '.join(FINDINGS)}."

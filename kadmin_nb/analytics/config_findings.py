@@ -1,0 +1,81 @@
+"""The rules of `kadmin_nb.advice` over the configs of many clusters at many times, on Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from importlib import import_module
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructField, StructType, TimestampType
+
+from .. import advice, errors
+from ..advice.config_rules import COLUMNS, findings, schema_of
+from ..errors import UsageError
+from ..frames import schemas
+from ..model import resources, secrets, words
+from . import shipping
+from .columns import of_types
+
+_OTHERS = ("is_sensitive", "is_read_only", "type", "synonyms", "error", "message", "taken_at", "snapshot_id")
+
+
+def config_findings(configs: DataFrame) -> DataFrame:
+    """FINDINGS: what in these configs somebody should look at; the words are `Configs.advise`'s.
+
+    A frame does not tell whether a reassignment is running: a throttle is a `throttle`, never a `leftover`.
+
+    Parameters
+    ----------
+    configs
+        CONFIGS as `describe` answers them, with the synonyms, or SNAPSHOT frames of configs, such as a history has:
+        of several clusters with their `cluster_id`, of several times with their `snapshot_id`.
+
+    Returns
+    -------
+    DataFrame
+        FINDINGS, with those of `cluster_id`, `taken_at` and `snapshot_id` that the configs have. A snapshot has only
+        what is set: what a broker's value falls back to is known there as far as a peer's synonyms say it.
+
+    Raises
+    ------
+    UsageError
+        Not a Spark DataFrame, or a column is missing.
+    pyspark.errors.PythonException
+        When the result is read: a resource and key twice, in several clusters that nothing tells apart.
+    """
+    if not isinstance(configs, DataFrame):
+        raise UsageError(f"the configs are a {type(configs).__name__}, not a Spark DataFrame")
+    of_types(configs, COLUMNS, "the configs")
+    names = [name for name in ("cluster_id", *COLUMNS, *_OTHERS) if name in configs.columns]
+    by = [name for name in ("cluster_id", "snapshot_id") if name in names]
+    own = [source for kind, source in resources.OWN_SOURCE.items() if kind in ("TOPIC", "GROUP", "CLIENT_METRICS")]
+    kept = (F.col("resource_type") == "BROKER") | F.col("source").isin(own)
+    if "error" in names:
+        kept |= F.col("error").isNotNull()
+    rows = configs.select(*names).where(kept)
+    ours = [StructField(f.name, _type(f.type), f.nullable) for f in schema_of(names)]
+    return rows.groupBy(*by).applyInArrow(_on_workers(), StructType(ours))
+
+
+def _type(kind: pa.DataType) -> StringType | TimestampType:
+    return TimestampType() if pa.types.is_timestamp(kind) else StringType()
+
+
+def _on_workers() -> Callable[[pa.Table], pa.Table]:
+    """The rules as a function of one cluster's rows, by value: workers may have no kadmin_nb."""
+    here = import_module(__name__)
+    run = shipping.by_value(_work, None, here, advice, errors, schemas, resources, secrets, words)
+
+    def found(configs: pa.Table) -> pa.Table:
+        import pyarrow
+
+        return pyarrow.Table.from_batches([*run(configs.to_batches())])
+
+    return found
+
+
+def _work(given: None, batches: shipping.Batches) -> Iterator[pa.RecordBatch]:
+    table = findings(pa.Table.from_batches([*batches]))
+    yield from table.to_batches() or [pa.RecordBatch.from_pylist([], schema=table.schema)]
