@@ -151,7 +151,7 @@ def predicted(kafka: WireKafka, user: str | None, client_id: str, key: str) -> P
     if user is None:
         return Prediction(None)
     clients = resolving.clients_of(user, client_id, None)
-    own, other = resolving.of_clients(kafka, clients, [key, "request_percentage"], False, True).to_arrow().to_pylist()
+    own, other = resolving.of_clients(kafka, clients, [key, "request_percentage"], False, {}).to_arrow().to_pylist()
     return Prediction(user, own["value"], own["level"], other["value"] is not None)
 
 

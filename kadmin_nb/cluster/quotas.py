@@ -10,8 +10,9 @@ import pyarrow.compute as pc
 
 from ..admin.kafka import WireKafka
 from ..admin.ports import DEFAULT_MATCH, EXACT, SPECIFIED, Component
+from ..errors import UsageError
 from ..frames.answer import Answer
-from ..frames.stamps import stamped
+from ..frames.stamps import ENGINE, stamped
 from ..model.entity import Entity, given
 from ..model.words import ANY, DEFAULT
 from .names import Selector, matches, selector
@@ -64,6 +65,7 @@ class Quotas:
         keys: Sequence[str] | None = None,
         overridden: bool = False,
         assume_default: bool = False,
+        engine: str | None = None,
     ) -> Answer:
         """EFFECTIVE: which quota binds each client, key by key, at which level, and who shares it.
 
@@ -73,13 +75,18 @@ class Quotas:
             One client, or lists of names (every user with every client-id). A blank client-id escapes every
             client-scoped level.
         pairs
-            Instead: PAIRS as a list of (user, client_id), or as any Arrow, pandas or polars frame.
+            Instead: PAIRS as a list of (user, client_id), any Arrow, pandas or polars frame, a Spark DataFrame, or the
+            path of a Parquet or CSV file.
         ip
             Instead: an address or a list of them; the answer is EFFECTIVE_IP.
         overridden
             Also list the entries that lost, most specific first.
         assume_default
             Answer by Kafka's own rules although a custom callback decides; the answer's metadata says so.
+        engine
+            "arrow", in this process, or "spark". Unless said, Arrow takes up to `engines.ARROW_PAIRS` pairs, and Spark
+            more where there is a session; `kadmin.engine` in the metadata says which and why. An answer of Spark's is
+            lazy: it shows its first rows, `to_spark()` is all of it.
 
         Raises
         ------
@@ -90,8 +97,25 @@ class Quotas:
 
         if ip is not None:
             return resolving.of_ips(self._kafka, ip, user, pairs, assume_default)
-        clients = resolving.clients_of(user, client_id, pairs)
-        return resolving.of_clients(self._kafka, clients, keys, overridden, assume_default)
+        if pairs is not None:
+            return self._resolve_many(pairs, engine, keys, overridden, assume_default)
+        if engine is not None:
+            raise UsageError("engine is for pairs", hint="One client, or a few, need none.")
+        clients = resolving.clients_of(user, client_id, None)
+        marks = resolving.marks(self._kafka, assume_default)
+        return resolving.of_clients(self._kafka, clients, keys, overridden, marks)
+
+    def _resolve_many(
+        self, pairs: object, engine: str | None, keys: Sequence[str] | None, overridden: bool, assume_default: bool
+    ) -> Answer:
+        from . import engines, resolving
+
+        marks = resolving.marks(self._kafka, assume_default)
+        clients = engines.chosen(pairs, engine)
+        if clients.is_on_spark:
+            return engines.on_spark(self._kafka, clients, keys, overridden, marks)
+        marks = {**marks, ENGINE: clients.why}
+        return resolving.of_clients(self._kafka, clients.pairs, keys, overridden, marks)
 
     def tree(self, **whom: Any) -> TreeAnswer:
         """TREE: the hierarchy with what masks what; it shows itself as a tree. Arguments as `describe`."""

@@ -51,10 +51,9 @@ def reasons(quotas: pa.Table, clients: pa.Table, keys: list[str]) -> tuple[Effec
 
 
 def of_clients(
-    kafka: WireKafka, clients: pa.Table, keys: Sequence[str] | None, overridden: bool, assume_default: bool
+    kafka: WireKafka, clients: pa.Table, keys: Sequence[str] | None, overridden: bool, marks: dict[str, str]
 ) -> EffectiveAnswer:
     """EFFECTIVE for PAIRS; for a few of them only what could bind them is fetched, and the reasons are given."""
-    marks = _marks(kafka, assume_default)
     few = clients.num_rows <= FEW
     quotas = _quotas_of(kafka, clients) if few else kafka.quotas.describe()
     table = stamped(kernel.resolve(quotas, clients, keys=keys, overridden=overridden), kafka.id, marks)
@@ -65,10 +64,10 @@ def of_ips(kafka: WireKafka, ip: object, user: object, pairs: object, assume_def
     """EFFECTIVE_IP for an address or a list of them."""
     if user is not None or pairs is not None:
         raise UsageError("ip quotas stand apart from user and client-id", hint="Ask for ip= alone.")
-    marks = _marks(kafka, assume_default)
+    said = marks(kafka, assume_default)
     ips = [ip] if isinstance(ip, str) else list(ip)  # type: ignore[call-overload]
     quotas = kafka.quotas.describe([Component("ip", SPECIFIED)])
-    return Answer(stamped(resolve_ip(quotas, pa.table({"ip": pa.array(ips, pa.string())})), kafka.id, marks))
+    return Answer(stamped(resolve_ip(quotas, pa.table({"ip": pa.array(ips, pa.string())})), kafka.id, said))
 
 
 def _quotas_of(kafka: WireKafka, clients: pa.Table) -> pa.Table:
@@ -79,7 +78,7 @@ def _quotas_of(kafka: WireKafka, clients: pa.Table) -> pa.Table:
     return quotas.filter(pc.or_(asked, pc.is_null(quotas["client_id"])))
 
 
-def _marks(kafka: WireKafka, assume_default: bool) -> dict[str, str]:
+def marks(kafka: WireKafka, assume_default: bool) -> dict[str, str]:
     """What to say of the answer; refuses when a broker decides by a class of its own."""
     brokers = [Resource("BROKER", str(b.id)) for b in kafka.brokers() if not b.is_fenced]
     rows = [row for broker in brokers for row in _asked_for_callback(kafka, broker)]

@@ -20,19 +20,24 @@ def formed(value: Any, form: str) -> Any:
         `spark`, where pyspark is not installed.
     """
     from ..frames.answer import Answer
+    from ..frames.lazy import SparkAnswer
 
     if not hasattr(value, "to_arrow"):
         raise UsageError(f"--as {form} is for frames, and this is none")
-    return Answer(value.to_arrow()).as_(form)
+    return (value if isinstance(value, SparkAnswer) else Answer(value.to_arrow())).as_(form)
 
 
 def is_plain(value: Any) -> bool:
-    """Whether it is a frame first of all: no tree, plan, stage or outcomes, which show themselves better."""
+    """Whether it is a frame first of all: no tree, plan, stage or outcomes, which show themselves better.
+
+    Nor what is in Spark, which stays there.
+    """
     from ..cluster.tree import TreeAnswer
     from ..frames.answer import Answer
+    from ..frames.lazy import SparkAnswer
     from ..plans.outcomes import Outcomes
 
-    return isinstance(value, Answer) and not isinstance(value, TreeAnswer | Outcomes)
+    return isinstance(value, Answer) and not isinstance(value, TreeAnswer | Outcomes | SparkAnswer)
 
 
 def as_json(value: Any) -> Text:

@@ -7,12 +7,14 @@ from typing import Any
 
 import click
 
+from ..errors import UsageError
 from ..model.entity import TYPES
-from . import lines, offers, options, tray
+from . import fleet, lines, offers, options, tray
 from .corners import Verbs, words
 from .session import Session, Wanted
 
 _TO_READ = "[TYPE=NAME]..."
+ENGINES = ("arrow", "spark")
 
 
 @click.group(cls=Verbs)
@@ -47,7 +49,8 @@ def describe(
 @options.reading
 @words(offers.entities, _TO_READ)
 @options.keys(offers.quota_keys)
-@click.option("--pairs", metavar="NAME", help="A frame with user and client_id: a variable, or a file in the terminal.")
+@click.option("--pairs", metavar="NAME", help="A frame with user and client_id: a variable, or a Parquet or CSV file.")
+@click.option("--engine", type=click.Choice(ENGINES), help="Who resolves the pairs; by their number unless said.")
 @click.option("--overridden", is_flag=True, help="Also the entries that lost, most specific first.")
 @click.option("--assume-default", is_flag=True, help="Answer by Kafka's rules although a custom callback decides.")
 def resolve(
@@ -55,14 +58,20 @@ def resolve(
     words: tuple[str, ...],
     keys: tuple[str, ...],
     pairs: str | None,
+    engine: str | None,
     overridden: bool,
     assume_default: bool,
 ) -> Any:
     """Which quota binds user=… client-id=…, key by key: its level, value, bucket, and what it overrides."""
     whom = _whom(words, session)
-    clients = session.named(pairs) if pairs else None
     more: dict[str, Any] = {"keys": options.keys_of(keys), "overridden": overridden, "assume_default": assume_default}
-    return session.cluster.quotas.resolve(**whom, pairs=clients, **more)
+    if pairs is None:
+        return session.cluster.quotas.resolve(**whom, engine=engine, **more)
+    clients = fleet.frame_or_file(session, pairs)
+    if whom:
+        raise UsageError(f"{next(iter(whom)).replace('_', '-')}=… and --pairs both say whom", hint="Take one of them.")
+    with fleet.spark_for(session, engine):
+        return fleet.shown(session.cluster.quotas.resolve(pairs=clients, engine=engine, **more), session)
 
 
 @quota.command()

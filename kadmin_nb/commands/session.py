@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from keyword import iskeyword
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 Note = Callable[[str], None]
 
+Watch = Callable[[], AbstractContextManager[Note | None]]
+"""Opens a line that is written over while something goes on; it gives None where nobody watches."""
+
 
 @dataclass(frozen=True)
 class Wanted:
@@ -40,8 +43,8 @@ class Wanted:
 class Session:
     """One door's memory. This one, the terminal's, lasts for one command and keeps no tray.
 
-    `lookup` finds what `{expr}` means, `frames` what a frame's name means; `progress` and `note` are told of
-    what takes long; `cell` is the text of the cell, where the door is one.
+    `lookup` finds what `{expr}` means, `frames` what a frame's name means; `progress`, `note` and `watch` are told
+    of what takes long; `cell` is the text of the cell, where the door is one.
     """
 
     target: str | None = None
@@ -50,6 +53,7 @@ class Session:
     frames: Lookup | None = None
     progress: Progress = silent
     note: Note | None = None
+    watch: Watch = nullcontext
     cell: str | None = None
     connected: Cluster | None = None
     owns: bool = True
@@ -80,6 +84,14 @@ class Session:
         if self.frames is None:
             raise UsageError(f"there is nothing to look {name} up in")
         return self.frames(name)
+
+    @contextmanager
+    def at_work(self, what: str) -> Iterator[None]:
+        """Around what Spark does: how far it is shows where somebody watches, and its failures are one line."""
+        from ..frames.spark import at_work
+
+        with self.watch() as tell, at_work(what, tell):
+            yield
 
     def refuse_out(self, name: str) -> None:
         """Refuse an `--out` that could not be written, before anything is done: in the terminal it is a file."""
@@ -208,6 +220,7 @@ class NotebookSession(Session):
             self.frames,
             self.progress,
             self.note,
+            self.watch,
             self.cell,
         )
         try:

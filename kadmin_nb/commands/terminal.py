@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -12,7 +13,7 @@ from .. import errors
 from ..errors import Interrupted, KadminError, NotFound, UsageError
 from ..plans.execution.progress import Advance, silent
 from . import Result, run
-from .session import Session
+from .session import Note, Session
 
 DONE, FAILED, WRONG_USAGE, DIFFERENCES, PARTLY, REFUSED, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 
@@ -40,7 +41,7 @@ def _complete(instruction: str) -> int:
 
 def _run(words: list[str]) -> int:
     tty = sys.stderr.isatty()
-    session = Session(frames=frame_of, progress=_progress if tty else silent, note=_note)
+    session = Session(frames=frame_of, progress=_progress if tty else silent, note=_note, watch=_watch)
     try:
         _refuse_broken_text(words)
         return _show(run(words or ["--help"], session))
@@ -174,6 +175,18 @@ def _progress(advance: Advance) -> None:
 
 def _note(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def _watch() -> Iterator[Note | None]:
+    """A line on standard error that is written over, and gone at the end; nothing where that is no terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    try:
+        yield lambda text: print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+    finally:
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
 def frame_of(name: str) -> Any:

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ..errors import Unsupported
+from ..errors import Invalid, KadminError, Unsupported
 from .to_pandas import plain
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+Tell = Callable[[str], None]
 
 DELTA = "io.delta:delta-spark_4.2_2.13:4.4.0"
 
@@ -47,6 +54,114 @@ def spark_session(delta: bool = False) -> SparkSession:
     """
     session = _sessions()
     return session.getActiveSession() or _local(session, delta)
+
+
+def active_session() -> SparkSession | None:
+    """The session that somebody has started, if any; nothing is started or loaded for it."""
+    if "pyspark" not in sys.modules:
+        return None
+    return _sessions().getActiveSession()
+
+
+def is_spark(frame: object) -> bool:
+    """Whether it is a Spark DataFrame, of either mode; pyspark is not loaded for it."""
+    if "pyspark" not in sys.modules:
+        return False
+    from pyspark.sql import DataFrame
+
+    return isinstance(frame, DataFrame)
+
+
+def rows_of(place: Path, spark: SparkSession) -> DataFrame | None:
+    """A Parquet file or folder of this machine, read by Spark; None where Spark is on other machines."""
+    if not str(spark.conf.get("spark.master", "")).startswith("local"):
+        return None
+    return spark.read.parquet(place.absolute().as_uri())
+
+
+@contextmanager
+def at_work(what: str, tell: Tell | None = None) -> Iterator[None]:
+    """Around what Spark does: its failure is one line, and `tell` hears each second how far it is.
+
+    Over Connect that is how many tasks are done; classic PySpark has no public word for that, so there it is the time.
+
+    Raises
+    ------
+    Invalid
+        What Spark could not do, in its own words.
+    """
+    with _told(what, tell), _in_one_line():
+        yield
+
+
+@contextmanager
+def _told(what: str, tell: Tell | None) -> Iterator[None]:
+    if tell is None:
+        yield
+        return
+    work = _Work(what, tell)
+    with _heard(work.tasks):
+        work.start()
+        try:
+            yield
+        finally:
+            work.over.set()
+            work.join()
+
+
+@contextmanager
+def _heard(handler: Callable[..., None]) -> Iterator[None]:
+    """The progress of a Connect session goes to the handler."""
+    session = active_session()
+    if session is None or "connect" not in type(session).__module__:
+        yield
+        return
+    session.registerProgressHandler(handler)  # type: ignore[arg-type]  # its interface is a class, any callable will do
+    try:
+        yield
+    finally:
+        session.removeProgressHandler(handler)  # type: ignore[arg-type]
+
+
+class _Work(threading.Thread):
+    """Says each second how long it has been, and how many tasks are done where that is known."""
+
+    def __init__(self, what: str, tell: Tell) -> None:
+        super().__init__(daemon=True, name="kadmin-spark-progress")
+        self.over = threading.Event()
+        self._what, self._tell, self._since, self._tasks = what, tell, time.monotonic(), ""
+
+    def run(self) -> None:
+        while not self.over.wait(1.0):
+            self._tell(f"{self._what}: {self._tasks}{time.monotonic() - self._since:.0f} s")
+
+    def tasks(self, stages: Iterable[Any] | None = None, **more: object) -> None:
+        known = list(stages or ())
+        done, of = (sum(getattr(stage, name) for stage in known) for name in ("num_completed_tasks", "num_tasks"))
+        self._tasks = f"{done:,} of {of:,} tasks, " if of else ""
+
+
+_SAID = re.compile(r"^\[(?:USER_RAISED_EXCEPTION)\] |\s*SQLSTATE: \w+$|^An error occurred while calling .*?: ")
+_LONGEST = 400
+
+
+@contextmanager
+def _in_one_line() -> Iterator[None]:
+    try:
+        yield
+    except KadminError:
+        raise
+    except Exception as error:
+        if not type(error).__module__.startswith(("pyspark", "py4j", "grpc")):
+            raise
+        raise Invalid(f"Spark could not do it: {said_by(error)}") from None
+
+
+def said_by(error: BaseException) -> str:
+    """What an error of Spark's says first, without the stack of the JVM."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    told = [line for line in lines if line.startswith("[") or "Exception: [" in line] or lines or [type(error).__name__]
+    return _SAID.sub("", re.sub(r"^\S+Exception: (?=\[)", "", told[0]))[:_LONGEST].strip()
 
 
 def _sessions() -> type[SparkSession]:

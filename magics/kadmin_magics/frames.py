@@ -7,6 +7,7 @@ name, and a browser its bidi marks. Frames of other origin show themselves exact
 from __future__ import annotations
 
 from collections.abc import Callable
+from html import escape
 from typing import Any
 
 from IPython.core.formatters import BaseFormatter
@@ -18,6 +19,7 @@ _HOMES = ("pandas.core.frame", "pandas")
 """Where DataFrame says that it lives: before pandas 3, and since."""
 
 _OURS = "kadmin.cluster_id"
+_ENGINE = "kadmin.engine"
 
 
 class Frames:
@@ -51,7 +53,7 @@ def _offer(formatter: Any, home: str, ours: Callable[..., Any]) -> None:
 
 def _plain(frame: Any, printer: Any, cycle: bool) -> None:
     """As IPython prints any repr, line by line."""
-    for number, line in enumerate(_safe(frame, repr(frame)).split("\n")):
+    for number, line in enumerate(_safe(frame, repr(frame) + _below(frame, "\n{}")).split("\n")):
         if number:
             printer.break_()
         printer.text(line)
@@ -59,7 +61,13 @@ def _plain(frame: Any, printer: Any, cycle: bool) -> None:
 
 def _html(frame: Any) -> str | None:
     html = frame._repr_html_()
-    return html if html is None else _safe(frame, html)
+    return html if html is None else _safe(frame, html + _below(frame, "<p>{}</p>"))
+
+
+def _below(frame: Any, form: str) -> str:
+    """Which engine answered, where there was a choice."""
+    said = frame.attrs.get(_ENGINE) if _OURS in frame.attrs else None
+    return form.format(escape(str(said), quote=False)) if said else ""
 
 
 def _safe(frame: Any, text: str) -> str:

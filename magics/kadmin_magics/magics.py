@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import atexit
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +23,7 @@ from .variables import Variables
 
 if TYPE_CHECKING:
     from kadmin_nb.commands import Result
-    from kadmin_nb.commands.session import NotebookSession
+    from kadmin_nb.commands.session import Note, NotebookSession
 
 
 @magics_class
@@ -102,7 +104,13 @@ class KAdmin(Magics):
         from kadmin_nb.commands.session import NotebookSession
 
         variables = Variables(self._shell)
-        return NotebookSession(lookup=variables.value, frames=variables.frame)
+        return NotebookSession(lookup=variables.value, frames=variables.frame, watch=self._watch)
+
+    @contextmanager
+    def _watch(self) -> Iterator[Note | None]:
+        """A line of its own: a lazy answer is read when it is shown, after the magic's own line is gone."""
+        with Line(self._shell) as line:
+            yield line.note if line.watched else None
 
     def _run(self, magic: str, line: str, cell: str | None) -> Any:
         """The value of one line or cell; nothing when it goes into a variable."""

@@ -1,0 +1,81 @@
+"""An answer that stays in Spark until somebody looks at it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from functools import cached_property
+from typing import TYPE_CHECKING, Self
+
+import pyarrow as pa
+
+from .answer import Answer
+from .spark import at_work
+
+if TYPE_CHECKING:
+    import pyspark.sql
+
+Around = Callable[[str], AbstractContextManager[None]]
+"""What is put around each piece of Spark's work: `frames.spark.at_work`, or a door's that tells how far it is."""
+
+
+class SparkAnswer(Answer):
+    """A frame in Spark. It shows its first rows; `to_spark()` is all of it, and runs nothing.
+
+    Only `to_arrow()`, `to_pandas()` and `len()` read it whole, once. `around` is what its work is done in.
+    """
+
+    def __init__(
+        self, frame: pyspark.sql.DataFrame, marks: Mapping[str, str] | None = None, around: Around = at_work
+    ) -> None:
+        self._frame, self._marks, self.around = frame, marks or {}, around
+
+    @cached_property
+    def _table(self) -> pa.Table:
+        with self.around("Spark reads the answer"):
+            return self._marked(self._frame.toArrow())
+
+    @cached_property
+    def _head(self) -> pa.Table:
+        """The rows to show, and one more where there are more."""
+        from .render import ROWS_SHOWN
+
+        with self.around("Spark reads the first rows"):
+            return self._marked(self._frame.limit(ROWS_SHOWN + 1).toArrow())
+
+    def to_spark(self, spark: pyspark.sql.SparkSession | None = None) -> pyspark.sql.DataFrame:
+        """The frame itself: lazy, in the session that it was made in."""
+        return self._frame
+
+    @property
+    def ok(self) -> bool:
+        """True: what Spark cannot read is an error when it is read, no row."""
+        return True
+
+    def raise_for_errors(self) -> Self:
+        """Itself: no row of it fails."""
+        return self
+
+    def __repr__(self) -> str:
+        from .render import text
+
+        return text(self._head, count=self._counted())
+
+    def _repr_html_(self) -> str:
+        from .render import document
+
+        return document(self._head, count=self._counted())
+
+    def _counted(self) -> str | None:
+        from .render import ROWS_SHOWN
+
+        if len(self._head) <= ROWS_SHOWN:
+            return None
+        return f"the first {ROWS_SHOWN} rows shown, in Spark: --as spark or .to_spark() has them all, len() counts them"
+
+    def __len__(self) -> int:
+        with self.around("Spark counts the rows"):
+            return self._frame.count() if "_table" not in self.__dict__ else super().__len__()
+
+    def _marked(self, table: pa.Table) -> pa.Table:
+        return table.replace_schema_metadata({**self._marks})
