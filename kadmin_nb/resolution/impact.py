@@ -102,7 +102,7 @@ def shadowed(before: Any, after: Any) -> pa.Table:
         if (winner := shadowed_by(stored, entity, key)) is not None
         and not ((entity, key) in (old := was.get(cluster, {})) and shadowed_by(old, entity, key))
     ]
-    schema = schemas.SHADOWED if set(will) <= {None} else _led(schemas.SHADOWED)
+    schema = schemas.SHADOWED if set(will) <= {None} else led(schemas.SHADOWED)
     return schemas.table(schema, sorted(found, key=lambda row: (row[CLUSTER] or "", row["entity"], row["key"])))
 
 
@@ -231,7 +231,7 @@ def _rows(people: _People, found: Sequence[_Compared]) -> pa.Table:
     parts |= {"effect": _words(effect[order], EFFECTS), "sharing": _words(sharing[order], SHARING)}
     for name in ("before", "after"):
         parts |= _said(chosen, name, [getattr(one, name) for one in found], order)
-    schema = _led(schemas.IMPACT) if CLUSTER in chosen.column_names else schemas.IMPACT
+    schema = led(schemas.IMPACT) if CLUSTER in chosen.column_names else schemas.IMPACT
     return pa.table([parts[name] for name in schema.names], schema=schema)
 
 
@@ -262,5 +262,6 @@ def _part(names: pa.ChunkedArray, kind: Longs, one: int) -> pa.ChunkedArray:
     return pc.if_else(pa.array(kind & one != 0, mask=kind == 0), names, "")
 
 
-def _led(schema: pa.Schema) -> pa.Schema:
+def led(schema: pa.Schema) -> pa.Schema:
+    """The schema with `cluster_id` first."""
     return schema.insert(0, pa.field(CLUSTER, pa.string(), False))

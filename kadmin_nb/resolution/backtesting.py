@@ -1,0 +1,104 @@
+"""Who would have been throttled, had these limits been in force all along. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..errors import Invalid, UsageError
+from ..frames import schemas
+from . import columns, demand
+from .columns import CLUSTER
+from .impact import known_clients, led
+from .kernel import Index
+
+USAGE = "the usage"
+MEASURED = ("window_start", "window_end", "value")
+TOKENS = "controller_mutation_rate"
+
+_READ = ("broker", "user", "client_id", "key", *MEASURED)
+_INSTANT = pa.timestamp("us", "UTC")
+_WORST = ("throttled_s", "delay_s")
+
+
+def backtest(quotas: Any, usage: Any) -> pa.Table:
+    """BACKTEST: what the limits of these quotas would have done to a usage.
+
+    The usage is what clients wanted, so it is best taken where no limit was in force. It is replayed second by second
+    through the brokers' own sampling (see `sampling`): the clients of a bucket are added up on each broker, and what a
+    muted client wanted comes later, until all is through. Windows longer than a second are spread evenly, which hides
+    bursts; the requests are taken as small beside the limit.
+
+    Parameters
+    ----------
+    quotas
+        QUOTAS, as anything with `__arrow_c_stream__`.
+    usage
+        USAGE: read are `broker`, `user`, `client_id`, `key`, `window_start`, `window_end`, `value`, and `cluster_id`.
+
+    Returns
+    -------
+    pyarrow.Table
+        A row a broker, key and bucket that has a limit, the longest throttled first.
+
+    Raises
+    ------
+    UsageError
+        Not a frame, a missing column, `cluster_id` on one side only.
+    Invalid
+        As `resolve`; a window that ends before it begins.
+    """
+    asked = columns.read(usage, _READ, USAGE)
+    index_keys = pc.unique(columns.text(asked, "key", USAGE)).to_pylist()
+    index = Index.of(quotas, [key for key in index_keys if key is not None])
+    columns.check_clusters(asked, USAGE, index.tables.clusters is not None)
+    wanted = _wanted(asked)
+    names = [CLUSTER] if CLUSTER in wanted.column_names else []
+    bound = index.resolve(known_clients(wanted, bool(names)))
+    limited = _limited(bound)
+    rows = wanted.join(limited, [*names, "user", "client_id", "key"], join_type="inner")
+    found = demand.judged(rows, [*names, *demand.BUCKET], TOKENS)
+    return framed(found).replace_schema_metadata(index.stamp)
+
+
+def _wanted(usage: pa.Table) -> pa.Table:
+    """What was wanted at all, with times in microseconds; a null name is the empty one."""
+    names = [name for name in (CLUSTER, "user", "client_id", "key") if name in usage.column_names]
+    parts: dict[str, Any] = {name: pc.fill_null(columns.text(usage, name, USAGE), "") for name in names}
+    parts |= {"broker": _number(usage, "broker", pa.int32())}
+    parts |= {name: _number(usage, f"window_{name}", _INSTANT) for name in ("start", "end")}
+    parts |= {"value": columns.number(usage, "value", USAGE)}
+    table = pa.table(parts)
+    backwards = pc.greater_equal(table["start"], table["end"])
+    if pc.any(backwards).as_py():
+        row = pc.index(backwards, True).as_py()
+        raise Invalid(f"window_end is not after window_start in row {row} of {USAGE}", hint="Rows are counted from 0.")
+    return table.filter(pc.and_(pc.is_finite(table["value"]), pc.greater(table["value"], 0)))
+
+
+def _number(usage: pa.Table, name: str, kind: pa.DataType) -> pa.ChunkedArray:
+    """A column of brokers, or of times as microseconds since 1970; without nulls."""
+    try:
+        column = usage[name].cast(kind, safe=False)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise UsageError(f"{name} of {USAGE} is {usage[name].type}, not {kind}") from None
+    return columns.named(column.cast(pa.int64()) if kind == _INSTANT else column, name, USAGE)
+
+
+def _limited(bound: pa.Table) -> pa.Table:
+    """The clients that have a limit, as words."""
+    plain = {name: bound[name] if name == "value" else bound[name].cast(pa.string()) for name in bound.column_names}
+    table = pa.table(plain).rename_columns(["limit" if name == "value" else name for name in plain])
+    return table.filter(pc.is_valid(table["limit"]))
+
+
+def framed(found: pa.Table) -> pa.Table:
+    """What `demand.judged` gave, as BACKTEST, the worst first."""
+    schema = led(schemas.BACKTEST) if CLUSTER in found.column_names else schemas.BACKTEST
+    first = found["first_throttled"].cast(_INSTANT)
+    found = found.set_column(found.schema.get_field_index("first_throttled"), "first_throttled", first)
+    order = [(name, "descending") for name in _WORST]
+    order += [(name, "ascending") for name in (CLUSTER, *demand.BUCKET) if name in found.column_names]
+    return found.sort_by(order).select(schema.names).cast(schema)

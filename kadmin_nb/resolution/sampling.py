@@ -1,0 +1,131 @@
+"""What limits would have done to a demand: Kafka's own sampling, replayed second by second for many buckets at once.
+
+Depends on numpy alone, so that Spark can ship this module to its workers by value.
+
+A broker adds up what a bucket used in samples of one second (`quota.window.size.seconds`), and keeps eleven
+(`quota.window.num`): ten past ones and the current one. It divides by ten seconds and the part of the current one that
+is over, also when less than that was ever recorded (`org.apache.kafka.common.metrics.stats.Rate`). Whoever is above the
+limit then is muted for just as long as it takes to be at it again (`QuotaUtils.throttleTime`). So at the part f of a
+second a bucket may have used, in this second and the ten before it, **limit x (10 + f)**, and not more.
+controller_mutation_rate is a bucket of tokens (`TokenBucket`): eleven seconds' worth at most, limit x f more at f.
+
+What a client wanted while it was muted it still wants: it comes when the broker lets it, in the order it came. The
+other reading, that it is dropped, is not what a producer does. Requests are taken as small beside the limit: a large
+one is let through whole, and the mute after it is the longer for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Doubles = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+PAST = 10
+"""Full samples that count beside the current one: `quota.window.num` less one, of a second each."""
+
+_NOISE = 1e-9
+"""What a limit may be passed by, as a share of it: sums of doubles are no more exact."""
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What became of each bucket: numbers of seconds, but for `first`, the place of the first mute (NaN: none).
+
+    `active` are the seconds in which it wanted something, `throttled` those of them in which it was muted, `muted` for
+    how long in all, `longest` in one go; `delay` is how long what it wanted last had to wait, at the worst time.
+    """
+
+    active: Doubles
+    throttled: Doubles
+    muted: Doubles
+    longest: Doubles
+    delay: Doubles
+    first: Doubles
+
+    @classmethod
+    def empty(cls, buckets: int) -> Replay:
+        """Nothing became of so many buckets."""
+        active, throttled, muted, longest, delay = np.zeros((5, buckets))
+        return cls(active, throttled, muted, longest, delay, np.full(buckets, np.nan))
+
+
+class _Buckets:
+    """The buckets, between two seconds."""
+
+    def __init__(self, limit: Doubles, by_tokens: Flags) -> None:
+        nothing = np.zeros_like(limit)
+        self.limit, self.by_tokens, self.slack = limit, by_tokens, _NOISE * limit * PAST
+        self.past = np.zeros((PAST, len(limit)))
+        self.tokens = limit * (PAST + 1)
+        self.queue, self.run, self.now = nothing, nothing, 0
+        self.found = Replay.empty(len(limit))
+
+    def second(self, wanted: Doubles) -> None:
+        """One second in which so much more was wanted, evenly over it."""
+        room = np.where(self.by_tokens, self.tokens, PAST * self.limit - self.past.sum(axis=0))
+        waiting, whole = self.queue, self.queue + wanted
+        over_first = (waiting > room + self.slack) | ((room < -self.slack) & (whole > 0))
+        over_last = whole > room + self.limit + self.slack
+        with np.errstate(divide="ignore", invalid="ignore"):
+            crossing = np.clip(np.nan_to_num((room - waiting) / (wanted - self.limit), posinf=1.0), 0.0, 1.0)
+        muted = np.select([over_first & over_last, over_first, over_last], [1.0, crossing, 1.0 - crossing], 0.0)
+        used = np.where(over_last, np.maximum(room + self.limit, 0.0), whole)
+        self._count(whole > 0, muted, np.where(over_first, 0.0, crossing), over_first, over_last)
+        self.queue = np.where(over_last, whole - used, 0.0)
+        np.maximum(self.found.delay, self.queue / self.limit, out=self.found.delay)
+        self.past[self.now % PAST] = used
+        self.tokens = np.minimum(self.tokens + self.limit - used, self.limit * (PAST + 1))
+        self.now += 1
+
+    def skip_whole_periods(self) -> None:
+        """Let pass, in one go, the eleven seconds after which all is as it was but for the queue, while it is long.
+
+        Whoever waits uses up every second's room, so what eleven samples hold is always eleven times the limit.
+        """
+        period = PAST + 1
+        whole = np.maximum(np.floor(self.queue / (self.limit * period)) - 1, 0.0)
+        self.queue = self.queue - whole * self.limit * period
+        for column in (self.found.active, self.found.throttled, self.found.muted, self.run):
+            column += whole * period
+
+    def _count(self, active: Flags, muted: Doubles, since: Doubles, over_first: Flags, over_last: Flags) -> None:
+        found = self.found
+        found.active[active] += 1
+        found.throttled[muted > 0] += 1
+        found.muted[:] += muted
+        run = np.where(over_first, self.run, 0.0) + muted
+        np.maximum(found.longest, run, out=found.longest)
+        self.run = np.where(over_last, run, 0.0)
+        begins = np.isnan(found.first) & (muted > 0)
+        found.first[begins] = self.now + since[begins]
+
+
+def replay(wanted: Doubles, limit: Doubles, by_tokens: Flags) -> Replay:
+    """What these limits would have done to this demand, until all that was wanted is through.
+
+    Parameters
+    ----------
+    wanted
+        A row a second, one after the other, and a column a bucket: how much it wanted then, in the limit's unit.
+    limit
+        Of each bucket, a second; finite, and more than 0.
+    by_tokens
+        Whether a bucket holds tokens, instead of being sampled.
+
+    Examples
+    --------
+    >>> twice = replay(np.full((40, 1), 2.0), np.array([1.0]), np.array([False]))
+    >>> [round(float(column[0]), 1) for column in (twice.first, twice.muted, twice.delay)]
+    [5.0, 73.0, 36.0]
+    """
+    buckets = _Buckets(limit, by_tokens)
+    for row in wanted:
+        buckets.second(row)
+    buckets.skip_whole_periods()
+    while buckets.queue.any():
+        buckets.second(np.zeros_like(limit))
+    return buckets.found
