@@ -19,6 +19,11 @@ MEANT: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("unset", "delete", "rm", "clear", "--delete", "--delete-config"), _AWAY),
     **dict.fromkeys(("list", "ls", "show", "get", "--describe", "--list"), _READ),
     **dict.fromkeys(("effective", "explain"), ("resolve",)),
+    **dict.fromkeys(("diff", "compare"), ("drift",)),
+    **dict.fromkeys(("snapshot", "take", "save", "write"), ("record",)),
+    **dict.fromkeys(("at", "asof", "as_of", "read", "time-travel"), ("as-of",)),
+    **dict.fromkeys(("blame", "whodunit"), ("who",)),
+    **dict.fromkeys(("log", "since", "between"), ("changes",)),
 }
 """Words that a Kafka person types, and the verbs that they mean."""
 
@@ -38,6 +43,14 @@ EXAMPLES: dict[str, dict[str, str]] = {
         "remove": "reset retention.ms topic=orders",
         "reset": "reset retention.ms topic=orders",
         "describe": "describe topic=orders",
+    },
+    "history": {
+        "record": "record lake/kafka",
+        "describe": "snapshots lake/kafka",
+        "as-of": "as-of lake/kafka 2h ago",
+        "changes": "changes lake/kafka '1d ago'",
+        "drift": "drift lake/kafka",
+        "who": "who lake/kafka 3f9a27",
     },
 }
 """The right line, for each of those verbs."""

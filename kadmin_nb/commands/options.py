@@ -132,9 +132,10 @@ def keys(offers: Offers) -> Callable[[Command], Command]:
     return click.option("--keys", "-k", multiple=True, metavar="KEY[,KEY]", type=kind, help="Only these keys.")
 
 
-_target = Words(lambda before: profiles())
+TARGET = Words(lambda before: profiles())
+"""What `--cluster` takes; completion offers the profiles."""
 _cluster = click.option(
-    "--cluster", "-c", metavar="TARGET", type=_target, help="A .properties file, a profile, or host:port."
+    "--cluster", "-c", metavar="TARGET", type=TARGET, help="A .properties file, a profile, or host:port."
 )
 _property = click.option("--property", multiple=True, metavar="KEY=VALUE", help="A Java client property on top.")
 _form = click.option("--as", "form", type=click.Choice(FORMS), help="The frame type of the answer.")

@@ -11,6 +11,7 @@ from ..errors import UsageError
 from ..model.entity import TYPES
 from . import fleet, lines, offers, options, tray
 from .corners import Verbs, words
+from .history import history
 from .session import Session, Wanted
 
 _TO_READ = "[TYPE=NAME]..."
@@ -105,6 +106,7 @@ def remove(session: Session, words: tuple[str, ...], wanted: Wanted) -> Any:
 
 
 tray.add_to(quota)
+quota.add_command(history)
 
 
 def _change(verb: str, session: Session, given: tuple[str, ...], wanted: Wanted) -> Any:

@@ -9,6 +9,7 @@ import click
 from . import offers, options
 from .config import config
 from .corners import Text, Verbs, Words
+from .history import history
 from .local import local
 from .plan import plan
 from .quota import quota
@@ -27,7 +28,7 @@ def root() -> None:
     """
 
 
-for group in (quota, config, plan, local, runbook):
+for group in (quota, config, plan, history, local, runbook):
     root.add_command(group)
 
 

@@ -103,11 +103,13 @@ def _print(text: str) -> None:
 
 
 def _code(value: Any, detailed: bool) -> int:
-    """0; 4 or 1 for changes that are not verified; 3 when a plan has something to change and one asked."""
+    """0; 4 or 1 for changes that are not verified; 3 when there is something to change, or a difference, and one
+    asked."""
     from ..frames.answer import Answer
 
     if isinstance(value, Answer):
-        return DONE if value.ok else PARTLY if value.is_about_changes else FAILED
+        differs = detailed and not value.is_about_changes and len(getattr(value, "differing", value)) > 0
+        return (DIFFERENCES if differs else DONE) if value.ok else PARTLY if value.is_about_changes else FAILED
     from ..plans.plan import Plan
 
     if isinstance(value, Plan) and value.refused:

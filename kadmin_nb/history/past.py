@@ -15,11 +15,12 @@ from ..errors import NotFound, UsageError
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.snapshots import Snapshot, snapshot
+from ..frames.times import moment
 from . import drifting
 from .contents import change, changed, difference, fingerprint
 from .places import Place
 from .records import CONFIGS, QUOTAS, State, content_of, content_rows, content_schema, frame_of, identities
-from .taking import moment, taken_of
+from .taking import taken_of
 
 Row = dict[str, Any]
 
@@ -72,7 +73,7 @@ class History:
         Parameters
         ----------
         time
-            A datetime with a zone, or text such as `2026-11-21T12:00:00Z`.
+            A datetime with a zone, or text such as `2026-11-21T12:00:00Z`, or `2h ago`.
         cluster_id
             Whose; needed where snapshots of several clusters are kept.
 

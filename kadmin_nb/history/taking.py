@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import pyarrow as pa
 
 from ..errors import Invalid, UsageError
 from ..frames import schemas
 from ..frames.snapshots import COMPLETE, ID, SCOPE, SCOPES, Snapshot, snapshot
 from ..frames.stamps import CLUSTER_ID, TAKEN_AT
+from ..frames.times import moment
 from .drifting import table_of
 from .records import QUOTAS, SCHEMAS, kind_of
 
@@ -85,22 +84,3 @@ def _filled(table: pa.Table, kind: str) -> pa.Table:
         if field.name not in table.column_names:
             table = table.append_column(field, pa.nulls(len(table), field.type))
     return table.select(SCHEMAS[kind].names).cast(pa.schema([f.with_nullable(True) for f in SCHEMAS[kind]]))
-
-
-def moment(time: object) -> datetime:
-    """A time with its zone, as UTC: a datetime, or ISO 8601 text.
-
-    Raises
-    ------
-    UsageError
-        It is none, or has no zone.
-    """
-    try:
-        read = datetime.fromisoformat(time) if isinstance(time, str) else time
-    except ValueError:
-        read = None
-    if not isinstance(read, datetime):
-        raise UsageError(f"{time!r} is no time", hint="Such as 2026-11-21T12:00:00Z, or a datetime with a zone.")
-    if read.tzinfo is None:
-        raise UsageError(f"{time} has no time zone", hint="Write 2026-11-21T12:00:00Z, or datetime(…, tzinfo=UTC).")
-    return read.astimezone(UTC)

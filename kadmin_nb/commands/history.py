@@ -1,0 +1,170 @@
+"""`history`: record what a cluster holds, look back, and see what moved between two times or two clusters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import NotFound, UsageError
+from . import options
+from .corners import Verbs
+from .session import Session
+
+if TYPE_CHECKING:
+    from ..frames.snapshots import Snapshot
+    from ..history import History
+
+NOW = "0s ago"
+
+
+@click.group(cls=Verbs)
+def history() -> None:
+    """What clusters held, and what moved: snapshots kept at WHERE, a path (Delta) or a table of Spark's, a.b or a.b.c.
+
+    A TIME is UTC as 2026-11-21T12:00:00Z, or how long ago: '2h ago'.
+
+    \b
+    {here} record lake/kafka
+    {here} as-of lake/kafka 2h ago
+    {here} changes lake/kafka '1d ago'
+    {here} drift lake/kafka
+    {here} drift --against staging
+    """
+
+
+_where = click.argument("where", metavar="WHERE")
+_whose = click.option("--cluster-id", metavar="ID", help="Whose, where snapshots of several clusters are kept.")
+_detailed = click.option("--detailed-exitcode", is_flag=True, help="Exit 3 when something differs.")
+
+
+@history.command()
+@options.reading
+@_where
+@click.option("--plan", metavar="PLAN", help="The plan, by file or id, that was applied since the last snapshot.")
+def record(session: Session, where: str, plan: str | None) -> Any:
+    """Keep what the current cluster holds now: its quotas and all configs that are set. No change costs nothing."""
+    applied = _plan(plan) if plan else None
+    with session.at_work("recording"):
+        return _at(where).record(session.cluster.snapshot(), applied)
+
+
+@history.command()
+@options.reading
+@_where
+@_whose
+def snapshots(session: Session, where: str, cluster_id: str | None) -> Any:
+    """The snapshots that are kept, oldest first."""
+    with session.at_work("looking back"):
+        return _at(where).snapshots(cluster_id)
+
+
+@history.command("as-of")
+@options.reading
+@_where
+@click.argument("time", nargs=-1, required=True, metavar="TIME")
+@_whose
+@click.option("--configs", is_flag=True, help="Its configs, instead of its quotas.")
+def as_of(session: Session, where: str, time: tuple[str, ...], cluster_id: str | None, configs: bool) -> Any:
+    """What the cluster held then, by the newest snapshot up to that TIME."""
+    with session.at_work("looking back"):
+        held = _at(where).as_of(" ".join(time), cluster_id)
+    return held.configs if configs else held.quotas
+
+
+@history.command()
+@options.reading
+@_detailed
+@_where
+@click.argument("times", nargs=-1, metavar="[SINCE] [UNTIL]")
+@_whose
+def changes(
+    session: Session, where: str, times: tuple[str, ...], cluster_id: str | None, detailed_exitcode: bool
+) -> Any:
+    """What moved from snapshot to snapshot, since TIME or the beginning, until TIME or now; and with which plan."""
+    if len(times) > 2:
+        raise UsageError(f"{times[2]} is one word too many: since, until", hint="A TIME of two words wants quotes.")
+    click.get_current_context().meta["detailed"] = detailed_exitcode
+    since, until = (*times, None, None)[:2]
+    with session.at_work("looking back"):
+        return _at(where).changes((since, until), cluster_id)
+
+
+@history.command()
+@options.reading
+@_where
+@click.argument("plan", metavar="PLAN")
+def who(session: Session, where: str, plan: str) -> Any:
+    """What came with a plan, named by its file or (the beginning of) its id."""
+    from ..plans.plan import Plan
+
+    with session.at_work("looking back"):
+        return _at(where).who(Plan.load(plan) if Path(plan).exists() else plan)
+
+
+@history.command()
+@options.reading
+@_detailed
+@click.argument("where", metavar="[WHERE]", required=False)
+@click.argument("times", nargs=-1, metavar="[TIME] [TIME]")
+@click.option("--against", metavar="TARGET", type=options.TARGET, help="Another live cluster, as --cluster names it.")
+@_whose
+def drift(
+    session: Session, where: str | None, times: tuple[str, ...], against: str | None, cluster_id: str | None,
+    detailed_exitcode: bool,
+) -> Any:  # fmt: skip
+    """What differs from a to b: two times of a history, a time (or the newest) and the live cluster, or two clusters.
+
+    Rows of the state `default` differ only by what is a default; they count for no exit code.
+    """
+    from ..history import drift as compared
+
+    click.get_current_context().meta["detailed"] = detailed_exitcode
+    with session.at_work("comparing"):
+        return compared(*_sides(session, where, times, against, cluster_id))
+
+
+def _sides(
+    session: Session, where: str | None, times: tuple[str, ...], against: str | None, cluster_id: str | None
+) -> list[Snapshot]:
+    """The two that are compared: the past first, the current cluster next, the other one last."""
+    if where is None and against is None:
+        raise UsageError("drift of what?", hint="drift WHERE [TIME] [TIME], or drift --against TARGET.")
+    if len(times) + (against is not None) > 2:
+        raise UsageError(f"{times[-1]} is one too many: two are compared", hint="A TIME of two words wants quotes.")
+    live = len(times) + (against is not None) < 2
+    whose = cluster_id or (session.cluster.id if live and against is None else None)
+    past = [_at(where).as_of(time, whose) for time in times or (NOW,)] if where is not None else []
+    return [*past, *_live(session, against, 2 - len(past))]
+
+
+def _live(session: Session, against: str | None, wanted: int) -> list[Snapshot]:
+    from ..cluster import connect
+
+    own = [session.cluster.snapshot()] if wanted - (against is not None) else []
+    if against is None:
+        return own
+    with connect(against) as other:
+        return [*own, other.snapshot()]
+
+
+def _at(where: str) -> History:
+    from ..history import history as kept_at
+
+    return kept_at(where)
+
+
+def _plan(which: str) -> Any:
+    """The plan in this file, or that was begun here under this id; of one that was begun elsewhere, the id."""
+    from ..cluster.changes import journals
+    from ..plans.plan import Plan
+
+    if Path(which).exists():
+        return Plan.load(which)
+    try:
+        return journals().find(which).plan
+    except NotFound:
+        if set(which) <= set("0123456789abcdef"):
+            return which
+        raise

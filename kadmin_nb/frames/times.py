@@ -1,0 +1,44 @@
+"""Times as people write them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pandas as pd
+
+from ..errors import UsageError
+
+_HINT = "Such as 2026-11-21T12:00:00Z, '2h ago', '90 min ago', or a datetime with a zone."
+
+
+def moment(time: object) -> datetime:
+    """A time with its zone, as UTC: a datetime, ISO 8601 text, or how long `ago` as pandas reads it, `2h ago`.
+
+    Raises
+    ------
+    UsageError
+        It is none, or has no zone.
+    """
+    read = _read(time) if isinstance(time, str) else time
+    if not isinstance(read, datetime):
+        raise UsageError(f"{time!r} is no time", hint=_HINT)
+    if read.tzinfo is None:
+        raise UsageError(f"{time} has no time zone", hint="Write 2026-11-21T12:00:00Z, or datetime(…, tzinfo=UTC).")
+    return read.astimezone(UTC)
+
+
+def _read(text: str) -> datetime | None:
+    length, ago, rest = text.strip().rpartition("ago")
+    try:
+        return _before(length.strip()) if ago and not rest else datetime.fromisoformat(text)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _before(length: str) -> datetime | None:
+    """Now less that length; a number alone, of nanoseconds to pandas, is none."""
+    since = pd.Timedelta(length)
+    if pd.isna(since) or since < pd.Timedelta(0) or not length[-1:].isalpha():
+        return None
+    back: timedelta = since.to_pytimedelta()
+    return datetime.now(UTC) - back

@@ -1,0 +1,104 @@
+"""`history` in a terminal: record, look back, drift; times as people say them; exit codes."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+from waiting import eventually
+
+from kadmin_nb.cluster import Cluster
+from kadmin_nb.frames import schemas
+from kadmin_nb.frames.snapshots import snapshot
+
+pytestmark = pytest.mark.broker
+
+
+@pytest.fixture
+def lake(tmp_path) -> str:
+    return str(tmp_path / "lake")
+
+
+def rows(said) -> list[dict]:
+    assert said.code in (0, 3), said.err
+    return json.loads(said.out)
+
+
+def test_from_a_snapshot_to_who_did_it(live, kadmin, cluster, lake, tmp_path, unique):
+    """Something was changed last night, and nobody could say what, or by which plan."""
+    user, place = unique("user"), str(tmp_path / "p.json")
+    first = rows(live("history", "record", lake, "--json"))
+    assert [row["unchanged"] for row in first] == [False, False]
+    line = ("quota", "set", "producer_byte_rate=7MB/s", f"user={user}")
+    assert live(*line, "--save", place).code == 0
+    assert live("plan", "apply", place).code == 0
+    eventually(lambda: len(cluster.quotas.describe(user=user)), 1)
+    drifted = live("history", "drift", lake, "--detailed-exitcode", "--json")
+    assert drifted.code == 3
+    assert (f"user={user}", "added", "7000000") in [(r["resource"], r["state"], r["b"]) for r in rows(drifted)]
+    assert live("history", "record", lake, "--plan", place).code == 0
+    moved = kadmin("history", "changes", lake, "1h ago", "--detailed-exitcode", "--json")
+    assert moved.code == 3
+    came = rows(kadmin("history", "who", lake, place, "--json"))
+    assert rows(moved) == came
+    assert (f"user={user}", None, "7000000") in [(row["resource"], row["old"], row["new"]) for row in came]
+    held = rows(kadmin("history", "as-of", lake, "0s", "ago", "--json"))
+    assert 7e6 in [row["value"] for row in held if row["user"] == user]
+    assert user not in kadmin("history", "as-of", lake, first[0]["taken_at"].replace(" ", "T"), "--json").out
+    assert len(rows(kadmin("history", "snapshots", lake, "--json"))) == 4
+
+
+def test_the_same_words_after_quota(live, kadmin, lake):
+    """%kquota history was unknown, %kadmin history was not."""
+    assert live("quota", "history", "record", lake).code == 0
+    assert "unchanged" in kadmin("quota", "history", "snapshots", lake).out
+
+
+def test_two_live_clusters(live, kafka):
+    """Staging and production: I compared two screens."""
+    said = live("history", "drift", "--against", kafka.bootstrap, "--detailed-exitcode")
+    assert (said.code, said.out.startswith("no rows")) == (0, True)
+
+
+WRONG = {
+    "history as-of {lake} tomorrow": (2, "'tomorrow' is no time"),
+    "history as-of {lake} 2026-11-21T12:00:00": (2, "has no time zone"),
+    "history as-of {lake} 2 ago": (2, "'2 ago' is no time"),
+    "history as-of {lake} 0s ago": (1, "nothing has been recorded here yet"),
+    "history drift": (2, "drift of what?"),
+    "history drift {lake} 1h ago now": (2, "A TIME of two words wants quotes"),
+    "history changes {lake} 1h ago now": (2, "A TIME of two words wants quotes"),
+    "history who {lake} 3f9a27": (1, "no snapshot was recorded with the plan 3f9a27"),
+    "history diff {lake}": (2, "history drift lake/kafka"),
+    "history list {lake}": (2, "history snapshots lake/kafka"),
+    "quota drift": (2, "kadmin-nb quota history drift"),
+    "snapshot": (2, "kadmin-nb history record lake/kafka"),
+    "history snapshots {file}": (1, "cannot be read as a Delta table"),
+    "history record {file} --cluster 127.0.0.1:1": (1, "127.0.0.1:1"),
+}
+
+
+@pytest.mark.parametrize("line", WRONG)
+def test_a_wrong_line_is_one_line(kadmin, lake, tmp_path, line):
+    """Twenty lines of stack for a slip of the finger."""
+    file = tmp_path / "notes"
+    file.write_text("mine")
+    said = kadmin(*(word.format(lake=lake, file=file) for word in line.split()))
+    code, says = WRONG[line]
+    assert (said.code, said.out) == (code, "")
+    assert says in said.err
+    assert len(said.err.strip().splitlines()) <= 2
+    assert file.read_text() == "mine"
+    assert not (tmp_path / "lake").exists()
+
+
+def test_a_half_snapshot_is_not_recorded(live, lake, monkeypatch):
+    """A topic that I may not see looked deleted the next day."""
+    failed = {"resource_type": "TOPIC", "resource_name": "x", "error": "TOPIC_AUTHORIZATION_FAILED", "message": "no"}
+    quotas, configs = schemas.table(schemas.QUOTAS, []), schemas.table(schemas.CONFIGS, [failed])
+    half = snapshot(quotas, configs, cluster_id="here", taken_at=datetime.now(UTC))
+    monkeypatch.setattr(Cluster, "snapshot", lambda self: half)
+    said = live("history", "record", lake)
+    assert (said.code, said.out) == (1, "")
+    assert "is not complete: TOPIC_AUTHORIZATION_FAILED for TOPIC x; nothing was recorded" in said.err
