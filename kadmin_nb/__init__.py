@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from .frames.spark import spark_session
     from .model.levels import LEVELS as levels
     from .model.words import ANY, DEFAULT, Pattern
+    from .plans.impact import backtest, impact
     from .plans.outcomes import Outcomes
     from .plans.plan import Plan
     from .plans.stage import Stage
@@ -60,7 +61,9 @@ _LAZY = {
     "Outcomes": ("plans.outcomes", "Outcomes"),
     "Plan": ("plans.plan", "Plan"),
     "Stage": ("plans.stage", "Stage"),
+    "backtest": ("plans.impact", "backtest"),
     "connect": ("cluster", "connect"),
+    "impact": ("plans.impact", "impact"),
     "metric_tags": ("resolution.rules", "metric_tags"),
     "resolve": ("resolution.kernel", "resolve"),
     "resolve_ip": ("resolution.ips", "resolve_ip"),
@@ -98,8 +101,10 @@ __all__ = [
     "UsageError",
     "WrongCluster",
     "analytics",
+    "backtest",
     "connect",
     "history",
+    "impact",
     "levels",
     "local",
     "metric_tags",

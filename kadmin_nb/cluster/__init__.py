@@ -20,6 +20,7 @@ from .quotas import Quotas
 
 if TYPE_CHECKING:
     from ..frames.snapshots import Snapshot
+    from ..plans.impact import ImpactAnswer
     from ..plans.outcomes import Outcomes
     from ..plans.plan import Plan
     from ..plans.stage import Stage
@@ -174,6 +175,13 @@ class Cluster:
     def stalls(self, plan: Plan, usage: object) -> Answer:
         """STALLS: for how long a plan would mute each client that USAGE knows; see `apply(gradual=…)`."""
         return self._changes.stalls(plan, usage)
+
+    def impact(self, plan: Plan, clients: object) -> ImpactAnswer:
+        """IMPACT: whom a plan touches, counts first; `clients` are PAIRS, or USAGE for a backtest and stalls too.
+
+        Custom callbacks are passed over: these are Kafka's own rules.
+        """
+        return self._changes.impact(plan, clients)
 
     def log(self, plan: Plan | str | None = None) -> Answer:
         """JOURNAL: what was done for a plan, proven by the chain of hashes; without one PLANS, those begun here.

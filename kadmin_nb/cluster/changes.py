@@ -18,6 +18,7 @@ from ..plans import QUIET_PERIOD, collector, picture, planning, validation
 from ..plans.author import author
 from ..plans.execution import executor, order, rollback
 from ..plans.execution.interrupts import heard_between_requests
+from ..plans.impact import ImpactAnswer, of_plan
 from ..plans.journal.chain import Journal
 from ..plans.journal.shelf import Journals, Kept
 from ..plans.lowering import gradual, stalls
@@ -81,6 +82,11 @@ class Changes:
         found = stalls.stalls(plan.changes, self._kafka.quotas.describe(), usage, cluster_id=self._kafka.id)
         return Answer(stamped(found, self._kafka.id))
 
+    def impact(self, plan: Plan, clients: object) -> ImpactAnswer:
+        """IMPACT; see `Cluster.impact`."""
+        executor.refuse_other_cluster(self._kafka, plan)
+        return of_plan(plan, self._kafka.quotas.describe(), clients)
+
     def log(self, plan: Plan | str | None) -> Answer:
         """PLANS of this cluster, or the JOURNAL of one plan."""
         return Answer(journals().to_arrow(self._kafka.id) if plan is None else self._begun(plan).to_arrow())
@@ -142,7 +148,7 @@ class Changes:
         now = self._kafka.now()
         expires = _written(now + (lifetime or LIFETIME))
         plan = Plan(self._kafka.id, _written(now), tuple(rows), reason, author(), expires, undoes)
-        return bound(plan, self.apply)
+        return bound(plan, self.apply, self._kafka.quotas.describe)
 
 
 def _interrupted(plan: Plan, how: str, outcomes: Outcomes | None = None) -> Interrupted:

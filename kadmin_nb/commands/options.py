@@ -157,5 +157,9 @@ _print = click.option(
     type=click.Choice(FACES),
     help="As lines of a cell, Python, kafka-configs.sh, or a table for a PR.",
 )
+impact = click.option(
+    "--impact", metavar="NAME", help="Whom it touches, among these clients: PAIRS, or USAGE, which is replayed too."
+)
+"""`--impact`: for every verb that shows a plan."""
 _allow = click.option("--allow-unknown", multiple=True, metavar="KEY", help="Let a key through that nobody knows.")
 _detailed = click.option("--detailed-exitcode", is_flag=True, help="Exit 3 when there is something to change.")

@@ -24,8 +24,9 @@ _HEX = frozenset("0123456789abcdef")
 
 @click.group(cls=Verbs, invoke_without_command=True)
 @options.changing
+@options.impact
 @click.option("--file", "-f", metavar="FILE", help="Lines as a %%kquota cell holds them; - reads standard input.")
-def plan(session: Session, file: str | None, wanted: Wanted) -> Any:
+def plan(session: Session, file: str | None, impact: str | None, wanted: Wanted) -> Any:
     """Plans that exist: made of the many lines of -f FILE, saved before, or begun from here.
 
     \b
@@ -36,13 +37,18 @@ def plan(session: Session, file: str | None, wanted: Wanted) -> Any:
     {here} rollback 3f9a27 --apply
     """
     if (verb := click.get_current_context().invoked_subcommand) is not None:
-        return _refuse_options_of_another_verb(verb, file, wanted)
+        return _refuse_options_of_another_verb(verb, file or impact, wanted)
     if file is None:
         raise UsageError("plan what?", hint="plan -f FILE, or plan show|apply|verify|resume|rollback|log PLAN")
+    if impact and wanted.apply:
+        raise UsageError("--impact is for looking, --apply for doing", hint="One after the other.")
+    clients = session.named(impact) if impact else None
     edits = lines.edits(_text(file), session.lookup, allow_unknown=wanted.allow_unknown)
     stage = session.cluster.stage()
     stage.add(edits)
-    return session.carry(planned(stage, wanted), wanted)
+    made = planned(stage, wanted)
+    done = session.carry(made, wanted)
+    return done if clients is None else session.cluster.impact(made, clients)
 
 
 _which = click.argument("which", metavar="PLAN")
@@ -53,9 +59,14 @@ _which = click.argument("which", metavar="PLAN")
 @options.reading
 @options.printing
 @_which
+@options.impact
 @click.option("--usage", metavar="NAME", help="Say whom it would mute and how long; a USAGE frame or file.")
-def show(session: Session, which: str, usage: str | None) -> Any:
-    """Show a plan, from its file or by its id; no cluster is asked, but for --usage."""
+def show(session: Session, which: str, usage: str | None, impact: str | None) -> Any:
+    """Show a plan, from its file or by its id; no cluster is asked, but for --usage and --impact."""
+    if usage and impact:
+        raise UsageError("--impact says what --usage does, of the same frame", hint="One of them.")
+    if impact:
+        return session.cluster.impact(_found(which), session.named(impact))
     return _found(which) if usage is None else session.cluster.stalls(_found(which), session.named(usage))
 
 

@@ -21,13 +21,21 @@ def add_to(group: Verbs) -> None:
 @click.command(cls=Verbs.command_class)
 @options.reading
 @options.planning
+@options.impact
 @options.printing
 def plan(
-    session: Session, reason: str | None, save: str | None, allow_unknown: tuple[str, ...], expires_in: float | None
+    session: Session,
+    reason: str | None,
+    save: str | None,
+    allow_unknown: tuple[str, ...],
+    expires_in: float | None,
+    impact: str | None,
 ) -> Any:
     """What is staged means this, before and after, and the broker's word on each row (notebook)."""
+    clients = session.named(impact) if impact else None
     lifetime = options.hours(expires_in)
-    return session.plan(Wanted(reason=reason, save=save, allow_unknown=allow_unknown, lifetime=lifetime))
+    made = session.plan(Wanted(reason=reason, save=save, allow_unknown=allow_unknown, lifetime=lifetime))
+    return made if clients is None else session.cluster.impact(made, clients)
 
 
 @click.command(cls=Verbs.command_class)

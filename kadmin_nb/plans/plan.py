@@ -27,6 +27,7 @@ from .faces import Faces, Subject
 if TYPE_CHECKING:
     import pandas
 
+    from .impact import BacktestAnswer, ImpactAnswer
     from .outcomes import Outcomes
 
 FORMAT = 2
@@ -56,6 +57,7 @@ class Plan(Faces):
     tool: str = TOOL
     notes: tuple[Mapping[str, str], ...] = field(default=(), compare=False)
     _apply: Callable[..., Outcomes] | None = field(default=None, compare=False, repr=False)
+    _quotas: Callable[[], pa.Table] | None = field(default=None, compare=False, repr=False)
 
     @cached_property
     def id(self) -> str:
@@ -97,6 +99,44 @@ class Plan(Faces):
         if self._apply is None:
             raise UsageError("this plan is bound to no cluster", hint="cluster.apply(plan) applies it.")
         return self._apply(self, **options)
+
+    def quotas_after(self, before: Any) -> pa.Table:
+        """QUOTAS as they are when it is done; `before` are QUOTAS as they are now, of this cluster or several."""
+        from ..resolution import columns
+        from .impact import of_cluster
+        from .lowering.stalls import changed
+
+        held = columns.read(before, schemas.QUOTAS.names, columns.QUOTAS)
+        return changed(of_cluster(held, self.cluster_id), self.changes)
+
+    def impact(self, clients: Any, *, quotas: Any = None) -> ImpactAnswer:
+        """Whom it touches among the known clients: limit, level and bucket before and after, counts first.
+
+        Parameters
+        ----------
+        clients
+            PAIRS, or USAGE, which also tells whom the new limits would have throttled, and whom applying it stalls.
+        quotas
+            All QUOTAS before it; asked of its cluster unless given.
+        """
+        from .impact import of_plan
+
+        return of_plan(self, self._before(quotas), clients)
+
+    def backtest(self, usage: Any, *, quotas: Any = None) -> BacktestAnswer:
+        """Who would have been throttled, had this plan been in force while USAGE was measured; see `kn.backtest`."""
+        from ..resolution import backtesting, columns
+        from .impact import backtest, of_cluster
+
+        used = columns.read(usage, backtesting.READ, backtesting.USAGE)
+        return backtest(self.quotas_after(self._before(quotas)), of_cluster(used, self.cluster_id))
+
+    def _before(self, quotas: Any) -> Any:
+        if quotas is None and self._quotas is None:
+            raise UsageError(
+                "this plan is bound to no cluster", hint="Give it quotas=, or ask the cluster: cluster.impact(plan, …)."
+            )
+        return quotas if quotas is not None else self._quotas()  # type: ignore[misc]  # one of them is there
 
     def to_arrow(self) -> pa.Table:
         """PLAN."""
@@ -228,6 +268,6 @@ def _brief(table: pa.Table) -> pa.Table:
     return table.select(["row", "op", "resource", "key", "old", "after", "validated", "note"])
 
 
-def bound(plan: Plan, apply: Callable[..., Outcomes]) -> Plan:
-    """The same plan, tied to a cluster."""
-    return replace(plan, _apply=apply)
+def bound(plan: Plan, apply: Callable[..., Outcomes], quotas: Callable[[], pa.Table] | None = None) -> Plan:
+    """The same plan, tied to a cluster: how it is applied there, and how the quotas there are read."""
+    return replace(plan, _apply=apply, _quotas=quotas)

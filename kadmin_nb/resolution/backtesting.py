@@ -18,7 +18,8 @@ USAGE = "the usage"
 MEASURED = ("window_start", "window_end", "value")
 TOKENS = "controller_mutation_rate"
 
-_READ = ("broker", "user", "client_id", "key", *MEASURED)
+READ = ("broker", "user", "client_id", "key", *MEASURED)
+"""What is read of USAGE."""
 _INSTANT = pa.timestamp("us", "UTC")
 _WORST = ("throttled_s", "delay_s")
 
@@ -50,7 +51,7 @@ def backtest(quotas: Any, usage: Any) -> pa.Table:
     Invalid
         As `resolve`; a window that ends before it begins.
     """
-    asked = columns.read(usage, _READ, USAGE)
+    asked = columns.read(usage, READ, USAGE)
     index_keys = pc.unique(columns.text(asked, "key", USAGE)).to_pylist()
     index = Index.of(quotas, [key for key in index_keys if key is not None])
     columns.check_clusters(asked, USAGE, index.tables.clusters is not None)

@@ -1,0 +1,232 @@
+"""What a change does to clients, as answers that lead with counts: whom it touches, whom it would have throttled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence, Sized
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..errors import Invalid, printable
+from ..frames import schemas
+from ..frames.answer import Answer
+from ..frames.stamps import stamped
+from ..model.quota_keys import readable
+from ..model.words import quote
+from ..resolution import backtesting, columns
+from ..resolution import impact as comparing
+from ..resolution.kernel import PAIRS
+from .lowering import stalls
+
+if TYPE_CHECKING:
+    from .plan import Plan
+
+QUOTAS_SHOWN = 10
+"""Quotas that a summary names."""
+
+_MEASURED = {"broker", "key", *backtesting.MEASURED}
+
+
+class BacktestAnswer(Answer):
+    """BACKTEST: a row a broker, key and bucket that has a limit, the longest throttled first."""
+
+    @property
+    def summary(self) -> str:
+        """How many would have been throttled, and the one that was longest."""
+        rows = self._table.slice(0, 1).to_pylist()
+        muted = self._table.filter(pc.greater(self._table["throttled_s"], 0))
+        brokers = len(muted["broker"].unique())
+        count = f"{len(muted):,} of {len(self):,} buckets would have been throttled"
+        if not len(muted):
+            return count
+        return f"{count}, on {brokers} broker{'s' * (brokers != 1)}; the longest: {_throttled(rows[0])}"
+
+    def __repr__(self) -> str:
+        return f"{self.summary}\n{super().__repr__()}"
+
+    def _repr_html_(self) -> str:
+        from ..frames.render import tree
+
+        return tree(self.summary) + super()._repr_html_()
+
+
+class ImpactAnswer(Answer):
+    """IMPACT: a row a client and key that the change touches, the worst first. Its display leads with counts.
+
+    `counts` is IMPACT_COUNTS, `shadowed` SHADOWED. Of a plan, `plan` is there; where its clients came as a USAGE,
+    `backtest` and `stalls` too.
+    """
+
+    def __init__(
+        self,
+        table: pa.Table,
+        counts: pa.Table | None = None,
+        shadowed: pa.Table | None = None,
+        plan: Plan | None = None,
+        backtest: BacktestAnswer | None = None,
+        stalls: Answer | None = None,
+    ) -> None:
+        super().__init__(table)
+        self.counts = Answer(schemas.IMPACT_COUNTS.empty_table() if counts is None else counts)
+        self.shadowed = Answer(schemas.SHADOWED.empty_table() if shadowed is None else shadowed)
+        self.plan, self.backtest, self.stalls = plan, backtest, stalls
+
+    @property
+    def ok(self) -> bool:
+        """Whether the brokers would take the plan."""
+        return self.plan is None or not self.plan.refused
+
+    @property
+    def differing(self) -> Sized:
+        """What the plan would change; without a plan, whom the change touches."""
+        return self if self.plan is None else [change for change in self.plan.changes if not change.is_done]
+
+    def raise_for_errors(self) -> ImpactAnswer:
+        """Itself when the brokers would take the plan.
+
+        Raises
+        ------
+        Invalid
+            They would refuse some of it.
+        """
+        if self.plan is not None and not self.ok:
+            raise Invalid(f"{len(self.plan.refused)} of {len(self.plan)} changes would be refused; nothing was sent")
+        return self
+
+    @property
+    def summary(self) -> str:
+        """How many clients there are of each effect, key by key, and the quotas that bind nobody any more."""
+        counted = self.counts.to_arrow().to_pylist()
+        lines = [line for key, rows in groupby(counted, lambda row: row["key"]) if (line := _counted(key, list(rows)))]
+        return "\n".join([*(lines or ["no known client is touched"]), *self._nobodys()])
+
+    def _nobodys(self) -> list[str]:
+        rows = self.shadowed.to_arrow().slice(0, QUOTAS_SHOWN).to_pylist()
+        left = len(self.shadowed) - len(rows)
+        said = [
+            f"can bind nobody: {r['entity']} {r['key']} {readable(r['key'], r['value'])} ({r['shadowed_by']} wins)"
+            for r in rows
+        ]
+        return [*map(printable, said), *([f"… and {left:,} more that can bind nobody: .shadowed"] if left else [])]
+
+    def _brief(self) -> Answer:
+        """What fits on a line: the names of the buckets are left to the frame."""
+        names = self._table.column_names
+        return Answer(self._table.select([name for name in names if not name.startswith("bucket_")]))
+
+    def _sections(self) -> list[tuple[str, Answer]]:
+        """What stands below the impact, with its heading."""
+        parts = (("backtest, these limits on the usage as it was", self.backtest), ("stalls when applied", self.stalls))
+        return [(title, answer) for title, answer in parts if answer is not None]
+
+    def __repr__(self) -> str:
+        plan = [repr(self.plan), ""] if self.plan is not None else []
+        below = [line for title, answer in self._sections() for line in ("", title, repr(answer))]
+        return "\n".join([*plan, self.summary, *([repr(self._brief())] if len(self) else []), *below])
+
+    def _repr_html_(self) -> str:
+        from ..frames.render import tree
+
+        plan = self.plan._repr_html_() if self.plan is not None else ""
+        below = "".join(tree(title) + answer._repr_html_() for title, answer in self._sections())
+        return plan + tree(self.summary) + (self._brief()._repr_html_() if len(self) else "") + below
+
+
+def impact(before: Any, after: Any, pairs: Any, *, keys: str | Iterable[str] | None = None) -> ImpactAnswer:
+    """Whom the way from one QUOTAS to another touches: limit, level and bucket of each known client, before and after.
+
+    Parameters
+    ----------
+    before
+        QUOTAS, as anything with `__arrow_c_stream__`.
+    after
+        QUOTAS, or a plan, whose changes are made to `before`.
+    pairs
+        The known clients: PAIRS, USAGE, or any frame with `user` and `client_id`; each counts once.
+    keys
+        The keys to compare; the four of users and clients unless said.
+
+    Returns
+    -------
+    ImpactAnswer
+        IMPACT, the worst first; whom it does not touch is only counted.
+
+    Raises
+    ------
+    UsageError, Invalid
+        As `kn.resolve`.
+
+    Examples
+    --------
+    >>> impact(cluster.quotas.describe(), plan, pairs).counts.to_pandas()  # doctest: +SKIP
+    """
+    if hasattr(after, "quotas_after"):
+        after = after.quotas_after(before)
+    found = comparing.impact(before, after, pairs, keys=keys)
+    return ImpactAnswer(found.rows, found.counts, found.shadowed)
+
+
+def backtest(quotas: Any, usage: Any) -> BacktestAnswer:
+    """Who would have been throttled, for how long and on which broker, had these QUOTAS been in force all along.
+
+    A plan is tested by `plan.backtest(usage)`. See `resolution.backtesting.backtest` for what is assumed.
+
+    Raises
+    ------
+    UsageError, Invalid
+        No USAGE: which column is missing, and what there is; a window that ends before it begins.
+    """
+    return BacktestAnswer(backtesting.backtest(quotas, usage))
+
+
+def of_plan(plan: Plan, quotas: Any, clients: Any) -> ImpactAnswer:
+    """Whom a plan touches, among PAIRS or a USAGE of its cluster; of a USAGE also whom it throttles and stalls."""
+    before = columns.read(quotas, schemas.QUOTAS.names, columns.QUOTAS)
+    before, after = (of_cluster(table, plan.cluster_id) for table in (before, plan.quotas_after(before)))
+    measured = is_usage(clients)
+    read = columns.read(clients, ("user", "client_id", *(sorted(_MEASURED) if measured else ())), PAIRS)
+    known = of_cluster(read, plan.cluster_id)
+    found = comparing.impact(before, after, known)
+    parts: tuple[Any, ...] = ()
+    if measured:
+        muted = stamped(stalls.stalls(plan.changes, before, known), plan.cluster_id)
+        parts = (BacktestAnswer(stamped(backtesting.backtest(after, known), plan.cluster_id)), Answer(muted))
+    return ImpactAnswer(stamped(found.rows, plan.cluster_id), found.counts, found.shadowed, plan, *parts)
+
+
+def of_cluster(table: pa.Table, cluster_id: str) -> pa.Table:
+    """The rows of one cluster, without saying so; all of them where the table does not tell."""
+    if columns.CLUSTER not in table.column_names:
+        return table
+    own = pc.equal(columns.text(table, columns.CLUSTER, "the frame"), cluster_id)
+    return table.filter(own).drop_columns([columns.CLUSTER])
+
+
+def is_usage(frame: Any) -> bool:
+    """Whether the frame has what USAGE has beyond names."""
+    table = frame.to_arrow() if isinstance(frame, Answer) else frame
+    names: Iterable[object] = table.column_names if isinstance(table, pa.Table) else getattr(table, "columns", ())
+    return set(map(str, names)) >= _MEASURED
+
+
+def _counted(key: str, rows: Sequence[dict[str, Any]]) -> str:
+    """The counts of one key in a line; nothing where it touches nobody."""
+    if all(row["effect"] == comparing.UNCHANGED for row in rows):
+        return ""
+    effects = _summed(rows, "effect", (*comparing.EFFECTS, comparing.UNCHANGED))
+    sharing = _summed(rows, "sharing", comparing.SHARING[:-1])
+    return f"{key}: {effects}" + (f"; its bucket {sharing}" if sharing else "")
+
+
+def _summed(rows: Sequence[dict[str, Any]], name: str, words: Sequence[str]) -> str:
+    sums = {word: sum(row["clients"] for row in rows if row[name] == word) for word in words}
+    return ", ".join(f"{word} {count:,}" for word, count in sums.items() if count)
+
+
+def _throttled(row: dict[str, Any]) -> str:
+    names = [("user", row["bucket_user"]), ("client-id", row["bucket_client_id"])]
+    whose = " ".join(f"{kind} {quote(name)}" for kind, name in names if name) or "nobody named"
+    limit = readable(row["key"], row["limit"])
+    return printable(f"{whose} on broker {row['broker']}, {row['throttled_s']:,.0f} s at {row['key']} {limit}")

@@ -1,0 +1,65 @@
+"""`%kquota plan --impact NAME`: what is staged, and whom it touches, as one value."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pandas as pd
+import pytest
+
+import kadmin_nb as kn
+from kadmin_nb.frames import schemas
+from kadmin_nb.plans.impact import ImpactAnswer
+
+pytestmark = pytest.mark.broker
+
+NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
+
+
+def usage(user: str) -> pd.DataFrame:
+    """Half a minute of one client at twice 1 MB/s."""
+    windows = [NOON + timedelta(seconds=n) for n in range(30)]
+    same = {"broker": 1, "user": user, "client_id": "app", "key": "producer_byte_rate", "value": 2e6, "source": "test"}
+    rows = ({**same, "window_start": start, "window_end": start + timedelta(seconds=1)} for start in windows)
+    return kn.Answer(schemas.table(schemas.USAGE, rows)).to_pandas()
+
+
+def test_a_plan_shows_whom_it_touches_and_can_still_be_applied(live, unique):
+    """I looked at the impact, and then had to plan again to apply."""
+    user = unique("user")
+    live["clients"] = pd.DataFrame({"user": [user], "client_id": ["app"]})
+    live(f"%kquota set producer_byte_rate=1MB/s user={user}")
+    found = live("%kquota plan --impact clients")
+    assert isinstance(found, ImpactAnswer)
+    assert found.to_pandas()[["user", "effect", "value_after"]].values.tolist() == [[user, "becomes limited", 1e6]]
+    assert (found.backtest, found.stalls) == (None, None)
+    assert repr(found).startswith("plan ")
+    assert live("%kquota apply").ok
+
+
+def test_a_usage_also_tells_whom_it_would_have_throttled(live, unique):
+    """Every client was below its peak, and half of them stood still."""
+    user = unique("user")
+    live["seen"] = usage(user)
+    live(f"%kquota set producer_byte_rate=1MB/s user={user}")
+    found = live("%kquota plan --impact seen")
+    live("%kquota discard")
+    assert found.backtest.to_pandas()["throttled_s"].round().tolist() == [52.0]
+    assert found.stalls.to_pandas()["stall_s"].tolist() == [pytest.approx(11.0)]
+    assert "1 of 1 buckets would have been throttled" in found._repr_html_()
+
+
+def test_names_cannot_become_html(live, unique):
+    """A client called <script> ran in the reviewer's browser."""
+    user = unique("user")
+    live["clients"] = pd.DataFrame({"user": [user], "client_id": ["<script>alert(1)</script>"]})
+    live(f"%kquota set producer_byte_rate=1MB/s user={user}")
+    html = live("%kquota plan --impact clients")._repr_html_()
+    live("%kquota discard")
+    assert "&lt;script&gt;" in html
+    assert "<script>" not in html
+
+
+def test_a_name_that_is_no_frame_is_one_line(live):
+    """A typing error gave a stack trace."""
+    live.refused("%kquota plan --impact nothing_of_that_name")

@@ -1,0 +1,77 @@
+"""`--impact FILE` in the terminal: a plan, and whom it touches."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import kadmin_nb as kn
+
+pytestmark = pytest.mark.broker
+
+
+@pytest.fixture
+def clients(unique, tmp_path: Path) -> tuple[str, Path]:
+    """A user, and a file of PAIRS that has two clients of his."""
+    user, place = unique("user"), tmp_path / "pairs.parquet"
+    parquet.write_table(pa.table({"user": [user, user], "client_id": ["app", "web"]}), place)
+    return user, place
+
+
+@pytest.fixture
+def lines(clients, tmp_path: Path) -> Path:
+    """A file of changes."""
+    place = tmp_path / "changes.txt"
+    place.write_text(f"set producer_byte_rate=1MB/s user={clients[0]}\n")
+    return place
+
+
+def test_a_plan_of_lines_says_whom_it_touches(live, clients, lines, cluster):
+    """I planned forty lines, and saw forty lines, and not one client."""
+    said = live("plan", "-f", str(lines), "--impact", str(clients[1]))
+    assert said.code == 0
+    told = said.out.splitlines()
+    assert told[0].startswith("plan ")
+    assert told.index("producer_byte_rate: becomes limited 2") > 0
+    assert sum(line.startswith(f"{clients[0]} ") for line in told) == 2
+    assert len(cluster.quotas.describe(user=clients[0])) == 0
+    assert live("plan", "-f", str(lines), "--impact", str(clients[1]), "--detailed-exitcode").code == 3
+
+
+def test_a_saved_plan_says_it_too_as_rows(live, clients, lines, tmp_path):
+    """The pull request's check could show the plan, and nothing of what it does."""
+    saved = str(tmp_path / "p.json")
+    assert live("plan", "-f", str(lines), "--save", saved).code == 0
+    said = live("plan", "show", saved, "--impact", str(clients[1]), "--json")
+    rows = [(row["user"], row["client_id"], row["effect"], row["value_after"]) for row in json.loads(said.out)]
+    assert rows == [(clients[0], name, "becomes limited", 1e6) for name in ("app", "web")]
+
+
+REFUSED = {
+    "no such file": (["--impact", "nope.parquet"], 1, "NotFound: there is no file nope.parquet"),
+    "no clients in it": (["--impact", "{bare}"], 2, "UsageError: the pairs have no column client_id"),
+    "and carried out at once": (["--impact", "{pairs}", "--apply"], 2, "UsageError: --impact is for looking"),
+}
+
+
+@pytest.mark.parametrize(("words", "code", "message"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_is_one_line(live, clients, lines, tmp_path, words, code, message):
+    """A frame of something else gave a stack trace, after the plan was saved."""
+    bare = tmp_path / "bare.parquet"
+    parquet.write_table(pa.table({"user": ["a"]}), bare)
+    said = live("plan", "-f", str(lines), *(word.format(bare=bare, pairs=clients[1]) for word in words))
+    assert (said.code, said.err.splitlines()[0][: len(message)]) == (code, message)
+
+
+def test_a_plan_of_another_cluster_is_refused(live, clients, lines, tmp_path):
+    """The staging cluster's quotas were taken for production's."""
+    saved = tmp_path / "p.json"
+    assert live("plan", "-f", str(lines), "--save", str(saved)).code == 0
+    plan = kn.Plan.load(saved)
+    elsewhere = kn.Plan("elsewhere", plan.created, plan.changes)
+    elsewhere.save(saved)
+    assert live("plan", "show", str(saved), "--impact", str(clients[1])).code == 5
