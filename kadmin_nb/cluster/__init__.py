@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ..plans.stage import Stage
     from .canary import CanaryAnswer
     from .changes import Changes
+    from .observing import Observed
 
 __all__ = ["Cluster", "connect"]
 
@@ -236,6 +237,33 @@ class Cluster:
         settings = settings_for(profile) if profile else self.settings
         asked = Asked(client_id, topic, key, seconds, max_bytes, user)
         return look(self._kafka, settings, asked)
+
+    def observe(self, seconds: float = 60.0, *, progress: Progress = silent) -> Observed:
+        """OBSERVED: every broker writes its request log for so long, and then no more.
+
+        It switches `kafka.request.logger` to DEBUG through a plan, waits, and takes each level back to what it was. A
+        process of its own takes it back when this one is killed. Ctrl-C ends it early. Brokers do not tell where they
+        write the log; of a local Kafka it is in `log`.
+
+        Parameters
+        ----------
+        seconds
+            1 to 3600. Each request is about a kilobyte of log.
+        progress
+            Called with an `Advance` now and then.
+
+        Raises
+        ------
+        PlanRefused
+            The brokers refuse it, or this cluster is being observed from here already (LOCKED); nothing was sent.
+        NotAuthorized
+            DESCRIBE_CONFIGS on the cluster is missing.
+        Interrupted
+            By Ctrl-C; all is taken back, `.outcomes` is the answer.
+        """
+        from .observing import observe
+
+        return observe(self._kafka, self.settings, self.stage, seconds, progress)
 
     def snapshot(self) -> Snapshot:
         """All quotas, and every config that is set somewhere: on topics, groups, client-metrics, brokers and for all.

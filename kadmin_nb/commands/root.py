@@ -11,6 +11,7 @@ from .config import config
 from .corners import Text, Verbs, Words
 from .history import history
 from .local import local
+from .observe import observe
 from .plan import plan
 from .quota import quota
 from .runbook import runbook
@@ -28,7 +29,7 @@ def root() -> None:
     """
 
 
-for group in (quota, config, plan, history, local, runbook):
+for group in (quota, config, plan, history, local, observe, runbook):
     root.add_command(group)
 
 

@@ -122,6 +122,9 @@ REQUESTS = _schema(
 FETCH was answered with, null for every other API, and where the log does not tell; `io_ms` is I/O-thread time.
 """
 
+LOG_LINES = _schema(("became", TEXT, False), ("reason", TEXT, True), ("lines", pa.int64(), False))
+"""What became of the lines of a request log: a request, a duplicate, left out, or quarantined; and why."""
+
 METRICS = _schema(
     ("time", pa.timestamp("us", "UTC"), False),
     ("broker", WHOLE, False),
@@ -328,6 +331,19 @@ CANARY = _schema(
     ("note", TEXT, True),
 )
 """What each broker did to a real client beside what resolve predicts. Null in `agrees`: not conclusive."""
+
+OBSERVED = _schema(
+    ("broker", WHOLE, False),
+    ("state", TEXT, False),
+    ("level_before", TEXT, True),
+    ("level_after", TEXT, True),
+    ("since", MOMENT, True),
+    ("until", MOMENT, True),
+    ("log", TEXT, True),
+    ("message", TEXT, True),
+)
+"""What became of the request logger of each broker. `state` is restored, kept (on already before), moved (somebody set
+another level), left (still on) or skipped (not observed); `log` is the file, where that is known."""
 
 CONFLICTS = _schema(
     ("row", WHOLE, False),

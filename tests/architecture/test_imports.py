@@ -56,6 +56,7 @@ ROOMS = {
         "admin",
         "plans",
         "profiles",
+        "local.runs",
     ),
 }
 """What each lower room may import of ours; the rooms above (commands, runbooks, local) may import any of these."""

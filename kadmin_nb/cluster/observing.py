@@ -1,0 +1,348 @@
+"""`cluster.observe()`: the request log of every broker on for a bounded time, and off again whatever happens.
+
+The levels of a broker's loggers live in its memory. They are set through a plan, and taken back to what they were when
+the time is over. A guard, a process of its own (`observe_guard`), does it when this one cannot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..admin.kafka import WireKafka
+from ..errors import Interrupted, Invalid, KadminError, PartlyFailed, PlanRefused, UsageError, kind_of, printable
+from ..frames import schemas
+from ..frames.answer import Answer
+from ..frames.stamps import stamped
+from ..model.changes import Change
+from ..model.resources import Resource
+from ..model.settings import Settings
+from ..plans.execution.executor import refuse_invalid
+from ..plans.execution.progress import Advance, Progress
+from ..plans.plan import Plan
+from ..plans.stage import Stage
+from .observe_guard import Guard, refuse_another
+
+LOGGER, LEVEL = "kafka.request.logger", "DEBUG"
+AT_LEAST = ("DEBUG", "TRACE")
+"""The levels at which a broker writes its request log."""
+
+LONGEST = 3600.0
+"""Seconds that an observation may take: each request is a line of a kilobyte on the broker's disk."""
+
+PATIENCE = 5.0
+"""Seconds that one broker is given to tell a level."""
+
+WITHIN = 30.0
+"""Seconds for which this process tries to take the levels back; the guard tries longer."""
+
+ELSEWHERE = (
+    "The brokers wrote it where their log4j configuration says, often kafka-request.log beside server.log; "
+    "Kafka does not tell where that is."
+)
+
+KEPT, RESTORED, MOVED, LEFT, SKIPPED = "kept", "restored", "moved", "left", "skipped"
+_PAUSE = 0.2
+
+
+class Observed(Answer):
+    """OBSERVED. A row fails where the logger is still on, or could not be switched on."""
+
+    is_about_changes = True
+
+    @property
+    def logs(self) -> tuple[str, ...]:
+        """The files that the requests are in, where they are on this machine and known."""
+        return tuple(place for place in self._table["log"].to_pylist() if place)
+
+    def _failing(self) -> pa.Array:
+        return pc.is_in(self._table["state"], pa.array([LEFT, SKIPPED]))
+
+    def _error(self, row: dict[str, Any]) -> KadminError:
+        hint = mend(row["broker"], row["level_before"]) if row["state"] == LEFT else None
+        return PartlyFailed(f"broker {row['broker']}: {row['message']}", outcomes=self, hint=hint)
+
+    def raise_for_errors(self) -> Observed:
+        """Itself where every broker was observed, and its logger is back where it was.
+
+        Raises
+        ------
+        PartlyFailed
+            A logger is still on, or was never on; the hint has the lines that take it back.
+        """
+        if not self.ok:
+            rows = self.failed.to_arrow().to_pylist()
+            said = "; ".join(f"broker {row['broker']}: {row['message']}" for row in rows)
+            lines = [mend(row["broker"], row["level_before"]) for row in rows if row["state"] == LEFT]
+            raise PartlyFailed(said, outcomes=self, hint="\n".join(lines) or None)
+        return self
+
+    def __repr__(self) -> str:
+        return "\n".join([super().__repr__(), self._where()])
+
+    def _repr_html_(self) -> str:
+        from ..frames.render import tree
+
+        return super()._repr_html_() + tree(self._where())
+
+    def _where(self) -> str:
+        """Where to look, and what to type: a broker does not tell where its log4j writes."""
+        lines = [mend(r["broker"], r["level_before"]) for r in self._table.to_pylist() if r["state"] == LEFT]
+        logs = [f"request log: {place}" for place in self.logs] or [ELSEWHERE]
+        return "\n".join(map(printable, [*lines, *logs]))
+
+
+@dataclass(frozen=True)
+class Level:
+    """What one broker's logger is at, or why nobody knows."""
+
+    broker: int
+    level: str | None
+    error: str | None = None
+    message: str | None = None
+
+
+def observe(
+    kafka: WireKafka, settings: Settings, stage: Callable[[], Stage], seconds: float, progress: Progress
+) -> Observed:
+    """Switch on, wait, take back; see `Cluster.observe`."""
+    if not 1 <= seconds <= LONGEST:
+        raise UsageError(f"an observation of {seconds:g} s is none", hint=f"From 1 s to {LONGEST:g} s.")
+    refuse_another(kafka.id)
+    before = levels(kafka, [broker.id for broker in kafka.brokers()])
+    _refuse_blind(before)
+    plan = _plan(stage, before, seconds)
+    watch = _Watch(kafka, stage, plan, seconds, progress)
+    if plan is None:
+        watch.wait(lambda: True)
+        return watch.answer(before, {})
+    with Guard.on(settings, kafka.id, plan, seconds) as guard:
+        left = watch.carry_out(guard)
+    answer = watch.answer(before, left)
+    if watch.stopped is not None:
+        how = "; a guard goes on trying" if left else ", and all levels are what they were"
+        raise Interrupted(f"the observation was stopped by Ctrl-C after {watch.lasted:.0f} s{how}", outcomes=answer)
+    return answer
+
+
+class _Watch:
+    """One observation: from the plan to what became of it."""
+
+    def __init__(
+        self, kafka: WireKafka, stage: Callable[[], Stage], plan: Plan | None, seconds: float, progress: Progress
+    ) -> None:
+        self.kafka, self.stage, self.plan, self.seconds, self.progress = kafka, stage, plan, seconds, progress
+        self.since = self.until = kafka.now()
+        self.stopped: KeyboardInterrupt | None = None
+
+    @property
+    def lasted(self) -> float:
+        return (self.until - self.since).total_seconds()
+
+    def carry_out(self, guard: Guard) -> dict[int, str]:
+        """The brokers whose level is not back, and why; the guard is let go where there are none."""
+        assert self.plan is not None
+        try:
+            self.plan.apply(lock=False).raise_for_errors()  # levels are no editor's: a killed one's lease would stay
+            self.since = self.kafka.now()
+            self.wait(guard.is_alive)
+        except KeyboardInterrupt as exc:
+            self.stopped = exc
+        except PlanRefused:
+            guard.release()  # nothing was sent
+            raise
+        finally:
+            self.until = self.kafka.now()
+            left = self._taken_back(guard)
+        return left
+
+    def _taken_back(self, guard: Guard) -> dict[int, str]:
+        if guard.is_released:
+            return {}
+        assert self.plan is not None
+        try:
+            left = take_back(self.kafka, self.stage, self.plan.changes, WITHIN)
+        except KeyboardInterrupt as exc:
+            self.stopped = exc
+            return {change_broker(change): "not taken back by this process" for change in self.plan.changes}
+        if not left:
+            guard.release()
+        return left
+
+    def wait(self, may_go_on: Callable[[], bool]) -> None:
+        """Until the time is over.
+
+        Raises
+        ------
+        PartlyFailed
+            Somebody ended the guard: without it nothing is certain.
+        """
+        end = self.kafka.monotonic() + self.seconds
+        while (left := end - self.kafka.monotonic()) > 0:
+            if not may_go_on():
+                raise PartlyFailed("the guard of this observation was ended, so it was stopped at once")
+            self.progress(Advance("observed", int(self.seconds - left), int(self.seconds), left=left))
+            self.kafka.sleep(min(_PAUSE, left))
+        self.progress(Advance("observed", int(self.seconds), int(self.seconds)))
+        self.until = self.kafka.now()
+
+    def answer(self, before: Sequence[Level], left: Mapping[int, str]) -> Observed:
+        """OBSERVED, a row a broker."""
+        after = {one.broker: one for one in levels(self.kafka, [one.broker for one in before if one.level])}
+        logs = _logs(self.kafka.id)
+        rows = (_row(one, after.get(one.broker), left, self.since, self.until) for one in before)
+        filled = ({**row, "log": logs.get(row["broker"])} for row in rows)
+        return Observed(stamped(schemas.table(schemas.OBSERVED, filled), self.kafka.id))
+
+
+def _row(
+    before: Level, after: Level | None, left: Mapping[int, str], since: datetime, until: datetime
+) -> dict[str, Any]:
+    state, message = _became(before, after, left)
+    return {
+        "broker": before.broker,
+        "state": state,
+        "level_before": before.level,
+        "level_after": after.level if after else None,
+        "since": None if state == SKIPPED else since,
+        "until": None if state == SKIPPED else until,
+        "message": message,
+    }
+
+
+def _became(before: Level, after: Level | None, left: Mapping[int, str]) -> tuple[str, str | None]:
+    if before.level is None:
+        return SKIPPED, f"not observed: {before.message or before.error}"
+    if before.broker in left:
+        return LEFT, f"{LOGGER} is still at {LEVEL}, as far as is known: {left[before.broker]}; a guard goes on trying"
+    same = after is None or after.level in (None, before.level)
+    if before.level in AT_LEAST:
+        return KEPT, f"was at {before.level} before" + ("" if same else ", and somebody has switched it off since")
+    return (RESTORED, None) if same else (MOVED, "somebody has set another level since")
+
+
+def levels(kafka: WireKafka, brokers: Iterable[int]) -> list[Level]:
+    """What the request logger of each of these brokers is at."""
+    return [_level(kafka, broker) for broker in brokers]
+
+
+def _level(kafka: WireKafka, broker: int) -> Level:
+    asked = [Resource("BROKER_LOGGER", str(broker))]
+    rows = kafka.configs.describe(asked, [LOGGER], synonyms=False, timeout=PATIENCE).to_pylist()
+    for row in rows:
+        if row["error"] is not None:
+            return Level(broker, None, row["error"], row["message"])
+        if row["key"] == LOGGER:
+            return Level(broker, row["value"])
+    return Level(broker, None, "INVALID_CONFIG", f"it has no {LOGGER}")
+
+
+def _refuse_blind(before: Sequence[Level]) -> None:
+    """Refuse where no broker tells its level."""
+    if all(one.level is None for one in before):
+        first = before[0]
+        raise kind_of(first.error)(
+            f"{first.error} while reading the loggers of broker {first.broker}: {first.message}",
+            code=first.error,
+            hint="It needs DESCRIBE_CONFIGS and ALTER_CONFIGS on the cluster."
+            if first.error == "CLUSTER_AUTHORIZATION_FAILED"
+            else None,
+        )
+
+
+def _plan(stage: Callable[[], Stage], before: Sequence[Level], seconds: float) -> Plan | None:
+    """The plan that switches it on where it is off; None where it is on everywhere.
+
+    Raises
+    ------
+    PlanRefused
+        The brokers would not take it. Nothing was sent.
+    """
+    wishes = stage()
+    for one in before:
+        if one.level is not None and one.level not in AT_LEAST:
+            wishes.set_config(LOGGER, LEVEL, broker_logger=one.broker)
+    if not len(wishes):
+        return None
+    plan = wishes.plan(f"observe for {seconds:g} s")
+    refuse_invalid(plan.refused, len(plan))
+    return plan
+
+
+def take_back(
+    kafka: WireKafka,
+    stage: Callable[[], Stage],
+    changes: Sequence[Change],
+    seconds: float,
+    may_go_on: Callable[[], bool] = lambda: True,
+) -> dict[int, str]:
+    """Set what the changes have switched on back to what it was; the brokers where that failed, and why.
+
+    It tries for so many seconds. A level that is no longer ours is left alone: a restart has lost it, or somebody has
+    set another.
+    """
+    end, pause = kafka.monotonic() + seconds, _PAUSE
+    pending = {change_broker(change): change for change in changes}
+    left = _tried(kafka, stage, pending)
+    while left and kafka.monotonic() < end and may_go_on():
+        kafka.sleep(pause)
+        pause = min(2 * pause, 5.0)
+        left = _tried(kafka, stage, {broker: pending[broker] for broker in left})
+    return left
+
+
+def _tried(kafka: WireKafka, stage: Callable[[], Stage], pending: Mapping[int, Change]) -> dict[int, str]:
+    """One attempt."""
+    try:
+        now = levels(kafka, pending)
+        silent = {one.broker: one.message or str(one.error) for one in now if one.level is None}
+        ours = [one.broker for one in now if one.level == pending[one.broker].wanted]
+        return silent | _set_back(stage, {broker: pending[broker] for broker in ours})
+    except (KadminError, OSError) as exc:
+        return dict.fromkeys(pending, str(exc))
+
+
+def _set_back(stage: Callable[[], Stage], changes: Mapping[int, Change]) -> dict[int, str]:
+    """By an ordinary plan, a journal and all."""
+    if not changes:
+        return {}
+    wishes = stage()
+    for broker, change in changes.items():
+        if change.old is None:
+            wishes.reset_config(LOGGER, broker_logger=broker)
+        else:
+            wishes.set_config(LOGGER, change.old, broker_logger=broker)
+    plan = wishes.plan("the observation is over")
+    failed = plan.apply(lock=False, verify_timeout=PATIENCE, quiet_period=PATIENCE).failed.to_arrow().to_pylist()
+    said = {row["resource"]: row["message"] or row["error"] or row["state"] for row in failed}
+    return {broker: said[str(c.resource)] for broker, c in changes.items() if str(c.resource) in said}
+
+
+def change_broker(change: Change) -> int:
+    """Whose logger it is."""
+    if not isinstance(change.resource, Resource) or change.resource.broker is None:
+        raise Invalid(f"{change.resource} is no logger of a broker")
+    return change.resource.broker
+
+
+def mend(broker: int, level: str | None) -> str:
+    """The line that takes a level back."""
+    what = f"config set {LOGGER}={level}" if level else f"config reset {LOGGER}"
+    return f"kadmin-nb {what} broker-logger={broker} --apply"
+
+
+def _logs(cluster_id: str) -> dict[int, str]:
+    """Where the brokers of a local Kafka write their request log; of others nobody can know."""
+    from ..local.runs import all_runs
+
+    folders = [(folder, run) for folder, run in all_runs() if run.cluster_id == cluster_id]
+    return {
+        number: str(folder / f"node-{number}" / "request.log")
+        for folder, run in folders
+        for number in range(1, len(run.ports) + 1)
+    }

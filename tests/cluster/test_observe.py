@@ -1,0 +1,244 @@
+"""The request log on for a while: off again after the time, after Ctrl-C, after a kill; never on without the right."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from waiting import eventually
+
+import kadmin_nb as kn
+from kadmin_nb.admin.ports import ConfigOperation
+from kadmin_nb.cluster import observing
+from kadmin_nb.cluster.observe_guard import Guard, folder
+from kadmin_nb.commands import run
+from kadmin_nb.commands.session import Session
+from kadmin_nb.local import LocalKafka
+from kadmin_nb.model.resources import Resource
+from kadmin_nb.model.settings import Secret
+
+pytestmark = pytest.mark.broker
+
+LOGGER, SLOW = observing.LOGGER, 60.0
+
+
+def level(cluster: kn.Cluster) -> str:
+    (found,) = observing.levels(cluster._kafka, [1])
+    return found.level
+
+
+def set_level(cluster: kn.Cluster, wanted: str) -> None:
+    cluster._kafka.configs.alter({Resource("BROKER_LOGGER", "1"): [ConfigOperation("set", LOGGER, wanted)]})
+    eventually(lambda: level(cluster), wanted)
+
+
+@pytest.fixture
+def quiet(cluster) -> Iterator[kn.Cluster]:
+    """The cluster with its logger where Kafka starts it, before and after."""
+    set_level(cluster, "WARN")
+    yield cluster
+    eventually(lambda: running(cluster), False, SLOW)
+    set_level(cluster, "WARN")
+
+
+def running(cluster: kn.Cluster) -> bool:
+    """Whether a guard stands by."""
+    try:
+        observing.refuse_another(cluster.id)
+    except kn.PlanRefused:
+        return True
+    return False
+
+
+def states(answer: kn.Answer) -> list[tuple[object, ...]]:
+    return [(r["broker"], r["state"], r["level_before"], r["level_after"]) for r in answer.to_arrow().to_pylist()]
+
+
+@pytest.mark.parametrize("before", ["WARN", "INFO"])
+def test_on_for_a_while_and_then_as_before(quiet, kafka, before):
+    """It was reset to the default, and the level that we had set for good was gone."""
+    set_level(quiet, before)
+    place = kafka.folder / "node-1" / "request.log"
+    size, seen = place.stat().st_size, []
+    answer = quiet.observe(1.5, progress=lambda advance: seen.append((str(advance), level(quiet))))
+    assert states(answer) == [(1, "restored", before, before)]
+    assert level(quiet) == before
+    assert {one for _, one in seen[:-1]} == {"DEBUG"}
+    assert place.stat().st_size > size
+    assert answer.logs == (str(place),)
+    assert str(place) in repr(answer)
+    (row,) = answer.to_arrow().to_pylist()
+    assert 1.5 <= (row["until"] - row["since"]).total_seconds() < 30
+    reasons = quiet.log().to_arrow().to_pylist()
+    assert {"observe for 1.5 s", "the observation is over"} <= {one["reason"] for one in reasons}
+
+
+def test_what_was_on_before_stays_on(quiet):
+    """Somebody else had switched it on to debug, and my minute switched it off under them."""
+    set_level(quiet, "TRACE")
+    assert states(quiet.observe(1)) == [(1, "kept", "TRACE", "TRACE")]
+    assert level(quiet) == "TRACE"
+
+
+def test_what_somebody_sets_meanwhile_is_theirs(quiet):
+    """They set ERROR while it ran, and it put the old level back."""
+    answer = quiet.observe(1, progress=lambda advance: set_level(quiet, "ERROR"))
+    assert states(answer) == [(1, "moved", "WARN", "ERROR")]
+    assert level(quiet) == "ERROR"
+
+
+def test_ctrl_c_ends_it_early_and_it_is_off(quiet):
+    """I had seen enough, pressed Ctrl-C, and the log went on until the disk was full."""
+    pressed = []
+
+    def press(advance: object) -> None:
+        if not pressed:
+            pressed.append(time.monotonic())
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(kn.Interrupted, match="stopped by Ctrl-C after 0 s, and all levels are") as stopped:
+        quiet.observe(300, progress=press)
+    assert time.monotonic() - pressed[0] < 60
+    assert states(stopped.value.outcomes) == [(1, "restored", "WARN", "WARN")]
+    assert level(quiet) == "WARN"
+
+
+@pytest.fixture
+def terminal(kafka, quiet) -> Iterator[subprocess.Popen[bytes]]:
+    """A terminal that observes for five minutes, and is on."""
+    start = "from kadmin_nb.commands import main; main()"
+    words = ["observe", "--for", "5m", "--cluster", kafka.bootstrap]
+    with subprocess.Popen(
+        [sys.executable, "-c", start, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        eventually(lambda: process.poll() is not None or level(quiet) == "DEBUG", True, SLOW)
+        assert process.poll() is None, process.communicate()
+        yield process
+        process.kill()
+
+
+def test_killed_it_is_off_soon(quiet, terminal):
+    """The kernel was killed for its memory, and the brokers wrote every request for a week."""
+    terminal.kill()
+    eventually(lambda: level(quiet), "WARN", SLOW)
+    eventually(lambda: running(quiet), False, SLOW)
+    said = next(folder().glob(f"{quiet.id}.log")).read_text()
+    assert said.splitlines()[-1].endswith("broker 1 is restored: the observer could not")
+
+
+def test_a_second_one_is_refused(quiet, terminal):
+    """Two of us observed, and whoever was first switched it off for both."""
+    with pytest.raises(
+        kn.PlanRefused, match=r"being observed from here already, until about .*Z, guarded by"
+    ) as refused:
+        quiet.observe(1)
+    assert refused.value.code == "LOCKED"
+    terminal.send_signal(signal.SIGINT)
+    said, _ = terminal.communicate(timeout=SLOW)
+    assert terminal.returncode == 130
+    assert b"restored" in said
+    assert level(quiet) == "WARN"
+    assert states(quiet.observe(1)) == [(1, "restored", "WARN", "WARN")]
+
+
+def test_a_guard_that_is_ended_ends_it(quiet, monkeypatch):
+    """Somebody killed the odd process, and nothing guarded the rest of the hour."""
+    monkeypatch.setattr(Guard, "is_alive", lambda guard: False)
+    with pytest.raises(kn.PartlyFailed, match="the guard of this observation was ended"):
+        quiet.observe(300)
+    assert level(quiet) == "WARN"
+
+
+def test_a_broker_that_does_not_take_it_back_is_said(quiet, monkeypatch):
+    """One broker was down at the end, the summary was green, and its log filled the disk."""
+    tried = []
+
+    def failing(*given: object) -> dict[int, str]:
+        tried.append(given)
+        return {1: "it is down"}
+
+    monkeypatch.setattr(observing, "WITHIN", 0.5)
+    monkeypatch.setattr(observing, "_tried", failing)
+    answer = quiet.observe(1)
+    assert len(tried) > 1
+    assert [one[1] for one in states(answer)] == ["left"]
+    line = f"kadmin-nb config set {LOGGER}=WARN broker-logger=1 --apply"
+    assert line in repr(answer)
+    with pytest.raises(kn.PartlyFailed, match="still at DEBUG, as far as is known: it is down") as failed:
+        answer.raise_for_errors()
+    assert failed.value.hint == line
+    eventually(lambda: level(quiet), "WARN", SLOW)  # the guard did it
+
+
+def test_without_the_right_nothing_is_sent(secure_kafka):
+    """It failed half-way with a stack trace, and nobody knew whether it was on."""
+    with secure_kafka.connect() as admin:
+        admin._kafka.scram.upsert("onlooker", Secret("x" * 12))
+        secure_kafka.remember_login("onlooker", "x" * 12)
+        eventually(lambda: refusal(secure_kafka), "CLUSTER_AUTHORIZATION_FAILED")
+        assert level(admin) == "WARN"
+
+
+def refusal(kafka: LocalKafka) -> str | None:
+    try:
+        with kafka.connect("onlooker") as cluster:
+            cluster.observe(1)
+    except kn.NotAuthorized as exc:
+        return exc.code
+    except kn.AuthenticationFailed:
+        return None
+    return None
+
+
+def test_with_a_login_no_secret_is_to_be_seen(secure_kafka, monkeypatch):
+    """`ps` showed the password of the guard, and its lock file too."""
+    seen = []
+
+    def look(advance: object) -> None:
+        for place in Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                line = place.read_bytes()
+            except OSError:
+                continue
+            if b"observe_guard" in line:
+                seen.append(line + place.with_name("environ").read_bytes())
+
+    with secure_kafka.connect() as admin:
+        secret = admin.settings.password.reveal().encode()
+        assert states(admin.observe(1, progress=look)) == [(1, "restored", "WARN", "WARN")]
+    assert seen
+    written = [place.read_bytes() for place in folder().rglob("*") if place.is_file()]
+    assert not [text for text in (*seen, *written) if secret in text]
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("60s", 60), ("2", 2), ("1.5m", 90), ("1h", 3600)])
+def test_the_verb_reads_lengths(text, seconds):
+    """`--for 5m` was five seconds."""
+    asked = []
+
+    class Cluster:
+        def observe(self, seconds: float, progress: object) -> None:
+            asked.append(seconds)
+
+    run(["observe", "--for", text], Session(connected=Cluster(), owns=False))
+    assert asked == [seconds]
+
+
+@pytest.mark.parametrize("text", ["soon", "5d", "-1s", ""])
+def test_the_verb_refuses_what_is_no_length(text):
+    """It observed for ever."""
+    with pytest.raises(kn.UsageError, match="is no length of time"):
+        run(["observe", "--for", text], Session())
+
+
+@pytest.mark.parametrize("seconds", [0, 0.5, 3601, float("nan"), float("inf")])
+def test_it_is_bounded(cluster, seconds):
+    """A typing error left it on for a month."""
+    with pytest.raises(kn.UsageError, match=r"an observation of .* s is none"):
+        cluster.observe(seconds)
