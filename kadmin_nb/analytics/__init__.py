@@ -7,11 +7,26 @@ from ..errors import Unsupported
 if importlib.util.find_spec("pyspark") is None:
     raise Unsupported("pyspark is not installed", hint="pip install 'kadmin_nb[spark]'")
 
+from .backtesting import backtest
+from .bucket_usage import known_clients, utilisation
 from .config_findings import config_findings
+from .impact import impact
 from .metrics import usage_from_metrics
 from .prometheus_api import prometheus
 from .request_log import Requests, requests
 from .resolving import resolve
 from .usage_windows import usage
 
-__all__ = ["Requests", "config_findings", "prometheus", "requests", "resolve", "usage", "usage_from_metrics"]
+__all__ = [
+    "Requests",
+    "backtest",
+    "config_findings",
+    "impact",
+    "known_clients",
+    "prometheus",
+    "requests",
+    "resolve",
+    "usage",
+    "usage_from_metrics",
+    "utilisation",
+]

@@ -168,17 +168,37 @@ def impact(before: Any, after: Any, pairs: Any, *, keys: str | Iterable[str] | N
     return ImpactAnswer(found.rows, found.counts, found.shadowed)
 
 
-def backtest(quotas: Any, usage: Any) -> BacktestAnswer:
-    """Who would have been throttled, for how long and on which broker, had these QUOTAS been in force all along.
+def backtest(quotas: Any, usage: Any, *, keys: str | Iterable[str] | None = None) -> BacktestAnswer:
+    """Who would have been throttled, for how long and on which broker, had these limits been in force all along.
 
-    A plan is tested by `plan.backtest(usage)`. See `resolution.backtesting.backtest` for what is assumed.
+    The usage is what clients wanted, so it is best taken where no limit was in force. It is replayed second by second
+    through the brokers' own sampling: the clients of a bucket are added up on each broker, and what a muted client
+    wanted comes later, until all is through. Windows longer than a second are spread evenly, which hides bursts.
+    Requests are taken as small beside the limit: a large one is let through whole, and muted the longer for it.
+
+    Parameters
+    ----------
+    quotas
+        QUOTAS, as anything with `__arrow_c_stream__`, or a plan that is bound to its cluster.
+    usage
+        USAGE; a value that is not above 0, or not finite, is nothing.
+    keys
+        The keys to replay; the four of users and clients unless said.
+
+    Returns
+    -------
+    BacktestAnswer
+        A row a broker, key and bucket that has a limit, the longest throttled first.
 
     Raises
     ------
     UsageError, Invalid
         No USAGE: which column is missing, and what there is; a window that ends before it begins.
     """
-    return BacktestAnswer(backtesting.backtest(quotas, usage))
+    if hasattr(quotas, "quotas_after"):
+        usage = of_cluster(columns.read(usage, backtesting.READ, backtesting.USAGE), quotas.cluster_id)
+        quotas = quotas.quotas_after()
+    return BacktestAnswer(backtesting.backtest(quotas, usage, keys=keys))
 
 
 def of_plan(plan: Plan, quotas: Any, clients: Any) -> ImpactAnswer:

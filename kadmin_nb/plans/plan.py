@@ -27,7 +27,7 @@ from .faces import Faces, Subject
 if TYPE_CHECKING:
     import pandas
 
-    from .impact import BacktestAnswer, ImpactAnswer
+    from .impact import ImpactAnswer
     from .outcomes import Outcomes
 
 FORMAT = 2
@@ -100,13 +100,24 @@ class Plan(Faces):
             raise UsageError("this plan is bound to no cluster", hint="cluster.apply(plan) applies it.")
         return self._apply(self, **options)
 
-    def quotas_after(self, before: Any) -> pa.Table:
-        """QUOTAS as they are when it is done; `before` are QUOTAS as they are now, of this cluster or several."""
+    def quotas_after(self, before: Any = None) -> pa.Table:
+        """QUOTAS as they are when it is done.
+
+        Parameters
+        ----------
+        before
+            QUOTAS as they are now, of this cluster or several; asked of its cluster unless given.
+
+        Raises
+        ------
+        UsageError
+            They are not given, and it is bound to no cluster.
+        """
         from ..resolution import columns
         from .impact import of_cluster
         from .lowering.stalls import changed
 
-        held = columns.read(before, schemas.QUOTAS.names, columns.QUOTAS)
+        held = columns.read(self._before(before), schemas.QUOTAS.names, columns.QUOTAS)
         return changed(of_cluster(held, self.cluster_id), self.changes)
 
     def impact(self, clients: Any, *, quotas: Any = None) -> ImpactAnswer:
@@ -118,18 +129,15 @@ class Plan(Faces):
             PAIRS, or USAGE, which also tells whom the new limits would have throttled, and whom applying it stalls.
         quotas
             All QUOTAS before it; asked of its cluster unless given.
+
+        Raises
+        ------
+        UsageError
+            A column is missing; it is bound to no cluster, and the quotas are not given.
         """
         from .impact import of_plan
 
         return of_plan(self, self._before(quotas), clients)
-
-    def backtest(self, usage: Any, *, quotas: Any = None) -> BacktestAnswer:
-        """Who would have been throttled, had this plan been in force while USAGE was measured; see `kn.backtest`."""
-        from ..resolution import backtesting, columns
-        from .impact import backtest, of_cluster
-
-        used = columns.read(usage, backtesting.READ, backtesting.USAGE)
-        return backtest(self.quotas_after(self._before(quotas)), of_cluster(used, self.cluster_id))
 
     def _before(self, quotas: Any) -> Any:
         if quotas is None and self._quotas is None:

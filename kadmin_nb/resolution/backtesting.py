@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pyarrow as pa
@@ -24,7 +25,7 @@ _INSTANT = pa.timestamp("us", "UTC")
 _WORST = ("throttled_s", "delay_s")
 
 
-def backtest(quotas: Any, usage: Any) -> pa.Table:
+def backtest(quotas: Any, usage: Any, *, keys: str | Iterable[str] | None = None) -> pa.Table:
     """BACKTEST: what the limits of these quotas would have done to a usage.
 
     The usage is what clients wanted, so it is best taken where no limit was in force. It is replayed second by second
@@ -38,6 +39,9 @@ def backtest(quotas: Any, usage: Any) -> pa.Table:
         QUOTAS, as anything with `__arrow_c_stream__`.
     usage
         USAGE: read are `broker`, `user`, `client_id`, `key`, `window_start`, `window_end`, `value`, and `cluster_id`.
+        A value that is not above 0, or not finite, is nothing.
+    keys
+        The keys to replay; the four of users and clients unless said.
 
     Returns
     -------
@@ -51,11 +55,11 @@ def backtest(quotas: Any, usage: Any) -> pa.Table:
     Invalid
         As `resolve`; a window that ends before it begins.
     """
+    index = Index.of(quotas, keys)
     asked = columns.read(usage, READ, USAGE)
-    index_keys = pc.unique(columns.text(asked, "key", USAGE)).to_pylist()
-    index = Index.of(quotas, [key for key in index_keys if key is not None])
     columns.check_clusters(asked, USAGE, index.tables.clusters is not None)
     wanted = _wanted(asked)
+    wanted = wanted.filter(pc.is_in(wanted["key"], pa.array(index.tables.keys, pa.string())))
     names = [CLUSTER] if CLUSTER in wanted.column_names else []
     bound = index.resolve(known_clients(wanted, bool(names)))
     limited = _limited(bound)

@@ -5,7 +5,7 @@ Depends on numpy, pyarrow and `sampling` alone, so that Spark can ship this modu
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -52,6 +52,13 @@ def judged(demand: pa.Table, names: Sequence[str], tokens: str) -> pa.Table:
         start[some] = since
         _place(found, some, replay(wanted, limit[some], by_tokens[some]))
     return _frame(buckets, names, clients, start, found)
+
+
+def judged_batches(given: tuple[Sequence[str], str], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """`judged` of all these batches together; they hold all rows of their buckets. `given` are names and tokens."""
+    held = list(batches)
+    if held:
+        yield from judged(pa.Table.from_batches(held), *given).combine_chunks().to_batches()
 
 
 def _numbered(table: pa.Table, names: Sequence[str]) -> tuple[Longs, Longs]:

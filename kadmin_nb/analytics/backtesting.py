@@ -1,0 +1,117 @@
+"""`kn.backtest` over a Spark DataFrame: who would have been throttled, of a whole fleet.
+
+Each bucket's rows are brought together by one shuffle, and replayed on the workers by the very code of `kn.backtest`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, IntegralType, NumericType, TimestampType
+
+from ..errors import UsageError
+from ..frames import schemas
+from ..resolution import demand, sampling
+from ..resolution.backtesting import READ, TOKENS, USAGE
+from ..resolution.columns import CLUSTER
+from ..resolution.kernel import asked_keys
+from . import shipping
+from .columns import check_clusters, check_text, given, of_types, shown
+from .resolving import bound
+from .stored import has_clusters, read
+
+_TEXTS = (CLUSTER, "user", "client_id", "key")
+_KINDS: dict[str, tuple[type[DataType], str]] = {
+    "broker": (IntegralType, "a whole number"),
+    "window_start": (TimestampType, "a timestamp"),
+    "window_end": (TimestampType, "a timestamp"),
+    "value": (NumericType, "a number"),
+}
+_TYPES = {
+    "broker": "int",
+    **dict.fromkeys(("clients", "windows", "throttled_windows", "first_throttled"), "bigint"),
+    **dict.fromkeys(("limit", "throttled_share", "throttled_s", "longest_s", "delay_s"), "double"),
+}
+
+
+def backtest(quotas: Any, usage: DataFrame, *, keys: str | Iterable[str] | None = None) -> DataFrame:
+    """Who would have been throttled, had these limits been in force all along: `kn.backtest` over Spark.
+
+    Parameters
+    ----------
+    quotas
+        QUOTAS: a Spark DataFrame, or anything that `kn.resolve` takes; or a plan that is bound to its cluster.
+    usage
+        USAGE: a Spark DataFrame; of a plan's cluster alone.
+    keys
+        The keys to replay; the four of users and clients unless said.
+
+    Returns
+    -------
+    pyspark.sql.DataFrame
+        The columns of `kn.backtest`, words as strings, in no order. Lazy.
+
+    Raises
+    ------
+    UsageError, Invalid
+        As `resolve`; a column of another type.
+    pyspark.errors.SparkRuntimeException
+        When the result is read: a null broker or time, or a window that ends before it begins, with its row.
+    """
+    if hasattr(quotas, "quotas_after"):
+        quotas = quotas.quotas_after()
+    chosen, stored = asked_keys(keys), read(quotas)
+    rows = bound(_wanted(usage, chosen, has_clusters(stored)), stored, chosen).of_key().where("limit is not null")
+    names = [name for name in (CLUSTER, *demand.BUCKET) if name in rows.columns]
+    read_there = [name for name in (CLUSTER, *demand.READ) if name in rows.columns]
+    together = rows.select(*read_there).repartition(*names)
+    found = together.mapInArrow(
+        shipping.by_value(demand.judged_batches, (names, TOKENS), sampling, demand), _schema(names)
+    )
+    return found.withColumn("first_throttled", F.timestamp_micros("first_throttled")).select(*_columns(names))
+
+
+def _columns(names: Sequence[str]) -> list[str]:
+    return [*([CLUSTER] if CLUSTER in names else []), *schemas.BACKTEST.names]
+
+
+def _schema(names: Sequence[str]) -> str:
+    """What `demand.judged` gives, as Spark writes types."""
+    fields = [*names, *(name for name in schemas.BACKTEST.names if name not in names)]
+    return ", ".join(f"{name} {_TYPES.get(name, 'string')}" for name in fields)
+
+
+def _wanted(usage: Any, keys: Sequence[str], by_cluster: bool) -> DataFrame:
+    """What was wanted at all of these keys, with times in microseconds; a null name is the empty one."""
+    if not isinstance(usage, DataFrame):
+        raise UsageError(
+            f"{USAGE} is a {type(usage).__name__}, not a Spark DataFrame", hint="kn.backtest takes others."
+        )
+    types = of_types(usage, READ, USAGE)
+    check_clusters(types, USAGE, by_cluster)
+    _check_types(types)
+    row = shown(list(types))
+    texts = [F.coalesce(F.col(name).cast("string"), F.lit("")).alias(name) for name in _TEXTS if name in types]
+    broker, start, end = (given(F.col(name), name, row, USAGE) for name in ("broker", "window_start", "window_end"))
+    start, end = F.unix_micros(start), F.unix_micros(end)
+    backwards = F.raise_error(F.concat(F.lit(f"window_end is not after window_start in a row of {USAGE}: "), row))
+    value = F.col("value").cast("double")
+    is_any = F.col("key").isin(*keys) & (value > 0) & (value < float("inf"))
+    return usage.where(is_any).select(
+        *texts,
+        broker.cast("int").alias("broker"),
+        start.alias("start"),
+        F.when(end > start, end).otherwise(backwards.cast("bigint")).alias("end"),
+        value.alias("value"),
+    )
+
+
+def _check_types(types: dict[str, DataType]) -> None:
+    for name, kind in types.items():
+        if name in _TEXTS:
+            check_text(name, kind, USAGE)
+        elif not isinstance(kind, _KINDS[name][0]):
+            raise UsageError(f"{name} of {USAGE} is {kind.simpleString()}, not {_KINDS[name][1]}")
