@@ -6,6 +6,7 @@ Depends on numpy, pyarrow and `sampling` alone, so that Spark can ship this modu
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .sampling import PAST, Replay, replay
+from .sampling import PAST, PERIOD, REST, Replay, replay
 
 Doubles = npt.NDArray[np.float64]
 Longs = npt.NDArray[np.int64]
@@ -25,7 +26,8 @@ READ = (*BUCKET, "level", "limit", "user", "client_id", "start", "end", "value")
 CELLS = 1 << 22
 """Seconds times buckets that are replayed at once."""
 _SECOND = 1_000_000
-_COUNTED = ("active", "throttled", "muted", "longest", "delay")
+_NOISE = 1e-9
+_COUNTED = ("active", "throttled", "muted", "longest", "delay", "first")
 
 
 def judged(demand: pa.Table, names: Sequence[str], tokens: str) -> pa.Table:
@@ -46,12 +48,13 @@ def judged(demand: pa.Table, names: Sequence[str], tokens: str) -> pa.Table:
     by_tokens = np.asarray(pc.equal(buckets["key"].cast(pa.string()), tokens))
     clients, most = _clients(demand, whose, len(first))
     found = _quiet(demand, whose, len(first))
-    start = np.zeros(len(first), np.int64)
-    busy = np.flatnonzero(np.isfinite(limit) & (limit > 0) & (most * (PAST + 1) > limit * PAST))
-    for some, wanted, since in _spread(demand, whose, busy):
-        start[some] = since
-        _place(found, some, replay(wanted, limit[some], by_tokens[some]))
-    return _frame(buckets, names, clients, start, found)
+    busy = np.flatnonzero(np.isfinite(limit) & (limit > 0) & (most * PERIOD > limit * PAST))
+    for some, series in _series(demand, whose, busy):
+        wanted, idle = (_matrix([getattr(one, name) for one in series]) for name in ("wanted", "idle"))
+        part = replay(wanted, limit[some], by_tokens[some], idle)
+        part.first[:] = [one.time(place) for one, place in zip(series, part.first, strict=True)]
+        _place(found, some, part)
+    return _frame(buckets, names, clients, found)
 
 
 def judged_batches(given: tuple[Sequence[str], str], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -103,34 +106,71 @@ def _quiet(demand: pa.Table, whose: Longs, buckets: int) -> Replay:
     return found
 
 
-def _spread(demand: pa.Table, whose: Longs, busy: Longs) -> Iterator[tuple[Longs, Doubles, Longs]]:
-    """Some of these buckets, what they wanted second by second, and the first second of each; the short ones first."""
+@dataclass(frozen=True)
+class _Series:
+    """What a bucket wanted, second by second from `begin` (in seconds since 1970), without its long rests.
+
+    `idle` says before which seconds so many periods are left out, `second` which seconds they are.
+    """
+
+    begin: int
+    wanted: Doubles
+    idle: Doubles
+    second: Longs
+
+    @classmethod
+    def of(cls, begin: Longs, stop: Longs, value: Doubles) -> _Series:
+        """Out of windows, in microseconds since 1970."""
+        start = int(begin.min()) // _SECOND
+        wanted = _by_second(begin - start * _SECOND, stop - start * _SECOND, value)
+        active = np.flatnonzero(wanted)
+        periods = np.maximum((np.diff(active) - 1 - REST) // PERIOD, 0)
+        edges, idle = np.zeros(len(wanted) + 1, np.int64), np.zeros(len(wanted))
+        np.add.at(edges, active[:-1] + 1, periods > 0)
+        np.add.at(edges, active[:-1] + 1 + periods * PERIOD, -(periods > 0).astype(np.int64))
+        idle[active[:-1] + 1 + periods * PERIOD] = periods
+        kept = np.flatnonzero(np.cumsum(edges[:-1]) == 0)
+        return cls(start, wanted[kept], idle[kept], kept)
+
+    def time(self, place: float) -> float:
+        """A place among the rows as a second since 1970."""
+        if np.isnan(place):
+            return place
+        row = min(int(place), len(self.second) - 1)
+        return float(self.begin + self.second[row] + place - row)
+
+
+def _series(demand: pa.Table, whose: Longs, busy: Longs) -> Iterator[tuple[Longs, list[_Series]]]:
+    """Some of these buckets, and what they wanted; the short ones first."""
     if not len(busy):
         return
     order = np.argsort(whose, kind="stable")
     begin, stop = np.asarray(demand["start"])[order], np.asarray(demand["end"])[order]
-    value, edges = (
-        np.asarray(demand["value"], np.float64)[order],
-        np.searchsorted(whose[order], np.arange(whose.max() + 2)),
-    )
-    since = np.array([begin[edges[b] : edges[b + 1]].min() // _SECOND for b in busy])
-    span = np.array([-(-stop[edges[b] : edges[b + 1]].max() // _SECOND) for b in busy]) - since
-    by_span = np.argsort(span, kind="stable")
-    for some in _stretches(span[by_span]):
-        chosen = by_span[some]
-        wanted = np.zeros((span[chosen].max(), len(chosen)))
-        for column, number in enumerate(chosen):
-            rows = slice(edges[busy[number]], edges[busy[number] + 1])
-            own = _by_second(begin[rows] - since[number] * _SECOND, stop[rows] - since[number] * _SECOND, value[rows])
-            wanted[: len(own), column] = own
-        yield busy[chosen], wanted, since[chosen]
+    value = np.asarray(demand["value"], np.float64)[order]
+    edges = np.searchsorted(whose[order], np.arange(whose.max() + 2))
+    rows = [slice(edges[bucket], edges[bucket + 1]) for bucket in busy]
+    span = np.array([-(-(stop[its].max() - begin[its].min()) // _SECOND) + 2 for its in rows])
+    awake = np.array([((stop[its] - begin[its]) // _SECOND + 2 + REST + PERIOD).sum() for its in rows])
+    length = np.minimum(span, awake)
+    by_length = np.argsort(length, kind="stable")
+    for some in _stretches(length[by_length]):
+        chosen = by_length[some]
+        yield busy[chosen], [_Series.of(begin[rows[n]], stop[rows[n]], value[rows[n]]) for n in chosen]
 
 
-def _stretches(span: Longs) -> Iterator[slice]:
+def _matrix(columns: Sequence[Doubles]) -> Doubles:
+    """Columns of several lengths side by side, zeros below the short ones."""
+    found = np.zeros((max(map(len, columns)), len(columns)))
+    for number, column in enumerate(columns):
+        found[: len(column), number] = column
+    return found
+
+
+def _stretches(length: Longs) -> Iterator[slice]:
     """Buckets, ordered by their length in seconds, some at a time."""
     start = 0
-    while start < len(span):
-        fit = np.flatnonzero(span[start:] * np.arange(1, len(span) - start + 1) <= CELLS)
+    while start < len(length):
+        fit = np.flatnonzero(length[start:] * np.arange(1, len(length) - start + 1) <= CELLS)
         stop = start + max(len(fit), 1)
         yield slice(start, stop)
         start = stop
@@ -149,16 +189,16 @@ def _by_second(begin: Longs, stop: Longs, value: Doubles) -> Doubles:
     np.add.at(whole, first, value * head / _SECOND)
     tail = stop - np.maximum((last - 1) * _SECOND, begin)
     np.add.at(whole, last[inner] - 1, (value * tail / _SECOND)[inner])
-    return np.maximum(whole[:-1], 0.0)
+    return np.where(whole[:-1] > _NOISE * value.max(), whole[:-1], 0.0)
 
 
 def _place(found: Replay, some: Longs, part: Replay) -> None:
-    for name in (*_COUNTED, "first"):
+    for name in _COUNTED:
         getattr(found, name)[some] = getattr(part, name)
 
 
-def _frame(buckets: pa.Table, names: Sequence[str], clients: Longs, start: Longs, found: Replay) -> pa.Table:
-    first = np.nan_to_num((start + found.first) * _SECOND).astype(np.int64)
+def _frame(buckets: pa.Table, names: Sequence[str], clients: Longs, found: Replay) -> pa.Table:
+    first = np.nan_to_num(found.first * _SECOND).round().astype(np.int64)
     columns: dict[str, Any] = {name: buckets[name] for name in (*names, "level", "limit")}
     return pa.table(
         {

@@ -27,6 +27,12 @@ Flags = npt.NDArray[np.bool_]
 PAST = 10
 """Full samples that count beside the current one: `quota.window.num` less one, of a second each."""
 
+PERIOD = PAST + 1
+"""Seconds after which a sampled bucket that is always full is as it was."""
+
+REST = 3 * PERIOD
+"""Seconds in which a queue of less than two periods is through, and forgotten."""
+
 _NOISE = 1e-9
 """What a limit may be passed by, as a share of it: sums of doubles are no more exact."""
 
@@ -60,7 +66,7 @@ class _Buckets:
         nothing = np.zeros_like(limit)
         self.limit, self.by_tokens, self.slack = limit, by_tokens, _NOISE * limit * PAST
         self.past = np.zeros((PAST, len(limit)))
-        self.tokens = limit * (PAST + 1)
+        self.tokens = limit * PERIOD
         self.queue, self.run, self.now = nothing, nothing, 0
         self.found = Replay.empty(len(limit))
 
@@ -78,19 +84,20 @@ class _Buckets:
         self.queue = np.where(over_last, whole - used, 0.0)
         np.maximum(self.found.delay, self.queue / self.limit, out=self.found.delay)
         self.past[self.now % PAST] = used
-        self.tokens = np.minimum(self.tokens + self.limit - used, self.limit * (PAST + 1))
+        self.tokens = np.minimum(self.tokens + self.limit - used, self.limit * PERIOD)
         self.now += 1
 
-    def skip_whole_periods(self) -> None:
-        """Let pass, in one go, the eleven seconds after which all is as it was but for the queue, while it is long.
+    def skip(self, periods: Doubles) -> None:
+        """Let so many times eleven seconds pass in one go, in which nothing more is wanted, as far as a queue is long.
 
-        Whoever waits uses up every second's room, so what eleven samples hold is always eleven times the limit.
+        Whoever waits uses up every second's room, so what eleven samples hold is always eleven times the limit, and
+        after eleven seconds all is as it was, but for the queue.
         """
-        period = PAST + 1
-        whole = np.maximum(np.floor(self.queue / (self.limit * period)) - 1, 0.0)
-        self.queue = self.queue - whole * self.limit * period
+        size = self.limit * PERIOD
+        whole = np.clip(np.floor(self.queue / size) - 1, 0.0, periods)
+        self.queue = self.queue - whole * size
         for column in (self.found.active, self.found.throttled, self.found.muted, self.run):
-            column += whole * period
+            column += whole * PERIOD
 
     def _count(self, active: Flags, muted: Doubles, since: Doubles, over_first: Flags, over_last: Flags) -> None:
         found = self.found
@@ -104,7 +111,7 @@ class _Buckets:
         found.first[begins] = self.now + since[begins]
 
 
-def replay(wanted: Doubles, limit: Doubles, by_tokens: Flags) -> Replay:
+def replay(wanted: Doubles, limit: Doubles, by_tokens: Flags, idle: Doubles | None = None) -> Replay:
     """What these limits would have done to this demand, until all that was wanted is through.
 
     Parameters
@@ -115,6 +122,9 @@ def replay(wanted: Doubles, limit: Doubles, by_tokens: Flags) -> Replay:
         Of each bucket, a second; finite, and more than 0.
     by_tokens
         Whether a bucket holds tokens, instead of being sampled.
+    idle
+        How many periods of eleven seconds were left out before each row, none unless said. Nothing was wanted in them,
+        nor in `REST` seconds after.
 
     Examples
     --------
@@ -123,9 +133,12 @@ def replay(wanted: Doubles, limit: Doubles, by_tokens: Flags) -> Replay:
     [5.0, 73.0, 36.0]
     """
     buckets = _Buckets(limit, by_tokens)
-    for row in wanted:
+    left_out = np.zeros_like(wanted) if idle is None else idle
+    for row, periods in zip(wanted, left_out, strict=True):
+        if periods.any():
+            buckets.skip(periods)
         buckets.second(row)
-    buckets.skip_whole_periods()
+    buckets.skip(np.full(len(limit), np.inf))
     while buckets.queue.any():
         buckets.second(np.zeros_like(limit))
     return buckets.found

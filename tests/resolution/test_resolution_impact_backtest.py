@@ -81,6 +81,24 @@ def test_windows_that_begin_within_a_second():
     assert found["throttled_s"] == pytest.approx(52.0, abs=1.0)
 
 
+@pytest.mark.parametrize("rest", [40.0, 44.0, 47.0, 70.0, 90.0, 200.0, 1000.0, 100_003.0])
+def test_a_long_rest_changes_nothing(rest):
+    """A month of usage with a burst a day took the night; or else lost what was waiting."""
+    first, second = used(1000, 10), used(300, 10, after=10 + rest)
+    [found] = backtest(quotas(**ALICE), pa.concat_tables([first, second])).to_pylist()
+    idle = used(1e-3, round(rest), after=10)
+    [stepped] = backtest(quotas(**ALICE), pa.concat_tables([first, idle, second])).to_pylist() if rest < 1e4 else [None]
+    if stepped is not None:
+        assert [found[name] for name in NUMBERS] == [pytest.approx(stepped[name], rel=1e-3) for name in NUMBERS]
+    else:
+        alone = [backtest(quotas(**ALICE), one).to_pylist()[0]["throttled_s"] for one in (first, second)]
+        assert found["throttled_s"] == pytest.approx(sum(alone))
+    assert found["first_throttled"] == NOON + timedelta(seconds=1)
+
+
+NUMBERS = ("throttled_s", "longest_s", "delay_s")
+
+
 def test_the_worst_comes_first_and_who_has_no_limit_is_not_there():
     """The one bucket that mattered was on page nine."""
     limits = quotas(**{"user=alice": 100.0, "user=bob": 100.0, "user=carol": 500.0})
