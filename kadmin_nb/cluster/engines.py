@@ -56,6 +56,8 @@ def chosen(pairs: object, engine: str | None) -> Chosen:
     """
     if engine not in (None, *ENGINES):
         raise UsageError(f"engine={engine!r} is not known", hint=f"It is one of {', '.join(ENGINES)}.")
+    if isinstance(pairs, SparkAnswer):
+        pairs = pairs.to_spark()
     if sparks.is_spark(pairs):
         return _of_spark(pairs, engine)
     if isinstance(pairs, str | os.PathLike):
@@ -72,6 +74,18 @@ def on_spark(
     quotas = kafka.quotas.describe()
     found = resolve(quotas, clients.pairs, keys=keys, overridden=overridden)
     return SparkAnswer(found, {CLUSTER_ID: kafka.id, TAKEN_AT: now(), **marks, ENGINE: clients.why})
+
+
+def used(kafka: WireKafka, usage: object, keys: Sequence[str] | None, marks: dict[str, str]) -> SparkAnswer:
+    """UTILISATION of USAGE, beside the quotas that are stored now."""
+    from ..analytics import utilisation
+
+    frame = usage.to_spark() if isinstance(usage, SparkAnswer) else sparks.taken(usage)
+    if "cluster_id" in frame.columns:
+        frame = frame.where(frame["cluster_id"] == kafka.id).drop("cluster_id")
+    quotas = kafka.quotas.describe()
+    found = utilisation(frame, quotas, keys=keys)
+    return SparkAnswer(found, {CLUSTER_ID: kafka.id, TAKEN_AT: now(), **marks})
 
 
 def _of_spark(frame: Any, engine: str | None) -> Chosen:

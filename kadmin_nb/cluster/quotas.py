@@ -18,6 +18,7 @@ from ..model.words import ANY, DEFAULT
 from .names import Selector, matches, selector
 
 if TYPE_CHECKING:
+    from ..frames.lazy import SparkAnswer
     from .tree import TreeAnswer
 
 
@@ -116,6 +117,27 @@ class Quotas:
             return engines.on_spark(self._kafka, clients, keys, overridden, marks)
         marks = {**marks, ENGINE: clients.why}
         return resolving.of_clients(self._kafka, clients.pairs, keys, overridden, marks)
+
+    def utilisation(
+        self, usage: object, *, keys: Sequence[str] | None = None, assume_default: bool = False
+    ) -> SparkAnswer:
+        """UTILISATION of this cluster's limits: `kn.analytics.utilisation(usage, …)` beside what is stored now. Lazy.
+
+        Parameters
+        ----------
+        usage
+            USAGE, in Spark or as anything with `__arrow_c_stream__`; of several clusters only the rows of this one.
+        keys, assume_default
+            As of `resolve`.
+
+        Raises
+        ------
+        NotKnowable
+            A broker sets `client.quota.callback.class`.
+        """
+        from . import engines, resolving
+
+        return engines.used(self._kafka, usage, keys, resolving.marks(self._kafka, assume_default))
 
     def tree(self, **whom: Any) -> TreeAnswer:
         """TREE: the hierarchy with what masks what; it shows itself as a tree. Arguments as `describe`."""

@@ -20,6 +20,7 @@ MEANT: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("list", "ls", "show", "get", "--describe", "--list"), _READ),
     **dict.fromkeys(("effective", "explain"), ("resolve",)),
     **dict.fromkeys(("diff", "compare"), ("drift",)),
+    **dict.fromkeys(("consumption", "used", "metrics", "utilisation", "utilization"), ("usage",)),
     **dict.fromkeys(("snapshot", "take", "save", "write"), ("record",)),
     **dict.fromkeys(("at", "asof", "as_of", "read", "time-travel"), ("as-of",)),
     **dict.fromkeys(("blame", "whodunit"), ("who",)),
@@ -37,6 +38,7 @@ EXAMPLES: dict[str, dict[str, str]] = {
         "remove": "remove producer_byte_rate user=alice",
         "describe": "describe user=alice client-id=<default>",
         "resolve": "resolve user=alice client-id=app",
+        "usage": "usage logs/kafka-request.log --broker 1 --tz UTC --utilisation",
     },
     "config": {
         "set": "set retention.ms=86400000 topic=orders",
@@ -122,9 +124,10 @@ class Verbs(_Corners, click.Group):
         if lines := right_lines(ctx, name):
             return f"Did you mean {lines}?"
         deeper = [f"{ctx.command_path} {group} {name}" for group in words if name in _verbs_of(self.commands[group])]
-        if near := nearest(name, words):
-            return f"Did you mean {near}?"
-        return f"Did you mean {' or '.join(deeper)}?" if deeper else f"One of {', '.join(words)}."
+        if deeper:
+            return f"Did you mean {' or '.join(deeper)}?"
+        near = nearest(name, words)
+        return f"Did you mean {near}?" if near else f"One of {', '.join(words)}."
 
 
 Verbs.group_class = Verbs

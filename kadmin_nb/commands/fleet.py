@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,10 +33,25 @@ def spark_for(session: Session, engine: str | None = None) -> Iterator[None]:
         yield
 
 
+def lazy(frame: Any, session: Session) -> Any:
+    """A Spark DataFrame as an answer."""
+    from ..frames.lazy import SparkAnswer
+
+    return shown(SparkAnswer(frame), session)
+
+
 def shown(answer: Any, session: Session) -> Any:
     """The answer; one that is lazy tells this door how far Spark is when it is looked at."""
     from ..frames.lazy import SparkAnswer
 
     if isinstance(answer, SparkAnswer):
-        answer.around = session.at_work
+        answer.around = functools.partial(_read, session)
     return answer
+
+
+@contextmanager
+def _read(session: Session, what: str) -> Iterator[None]:
+    from ..analytics.failures import in_one_line
+
+    with session.at_work(what), in_one_line():
+        yield

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..frames.snapshots import Snapshot
     from ..history import History
 
-NOW = "0s ago"
+NOW = "now"
 
 
 @click.group(cls=Verbs)

@@ -13,6 +13,7 @@ from . import fleet, lines, offers, options, tray
 from .corners import Verbs, words
 from .history import history
 from .session import Session, Wanted
+from .usage import usage
 
 _TO_READ = "[TYPE=NAME]..."
 ENGINES = ("arrow", "spark")
@@ -106,7 +107,8 @@ def remove(session: Session, words: tuple[str, ...], wanted: Wanted) -> Any:
 
 
 tray.add_to(quota)
-quota.add_command(history)
+for more in (history, usage):
+    quota.add_command(more)
 
 
 def _change(verb: str, session: Session, given: tuple[str, ...], wanted: Wanted) -> Any:

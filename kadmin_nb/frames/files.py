@@ -42,6 +42,30 @@ def read(place: Path) -> pa.Table:
         raise Invalid(f"{place} cannot be read: {exc}") from None
 
 
+def typed(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The table with those of its text columns that a schema knows in the schema's types, as a CSV's must be.
+
+    Raises
+    ------
+    Invalid
+        A text that is none of that type; the column is named.
+    """
+    for number, field in enumerate(table.schema):
+        wanted = schema.field(field.name).type if field.name in schema.names else field.type
+        if pa.types.is_string(field.type) and not pa.types.is_dictionary(wanted):
+            table = table.set_column(number, field.name, _cast(table[field.name], wanted, field.name))
+    return table
+
+
+def _cast(texts: pa.ChunkedArray, wanted: pa.DataType, name: str) -> pa.ChunkedArray:
+    if wanted == texts.type:
+        return texts
+    try:
+        return pc.if_else(pc.equal(texts, ""), pa.scalar(None, texts.type), texts).cast(wanted)
+    except pa.ArrowInvalid as exc:
+        raise Invalid(f"{name} is not {wanted}: {exc}") from None
+
+
 def _read_csv(place: Path) -> pa.Table:
     parsed = csv.ParseOptions(newlines_in_values=True)
     with csv.open_csv(place, parse_options=parsed) as head:

