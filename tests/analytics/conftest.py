@@ -12,6 +12,7 @@ import socket
 import sys
 import warnings
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,10 @@ import pytest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from traffic import Traffic
+
+    from kadmin_nb.analytics import Requests
+    from kadmin_nb.local import LocalKafka
 
 CONNECT = os.environ.get("KADMIN_TEST_SPARK") == "connect"
 
@@ -93,6 +98,23 @@ def _python_without_kadmin_nb(folder: Path) -> Path:
     command.write_text(f'#!/bin/sh\nPYTHONSAFEPATH=1 PYTHONPATH={path} exec "{sys.executable}" "$@"\n')
     command.chmod(0o755)
     return command
+
+
+@pytest.fixture(scope="session")
+def traffic(secure_kafka: LocalKafka, tmp_path_factory: pytest.TempPathFactory) -> Traffic:
+    """What real clients sent and were told."""
+    from traffic import told_by
+
+    return told_by(secure_kafka, tmp_path_factory.mktemp("requests"))
+
+
+@pytest.fixture(scope="session")
+def seen(spark: SparkSession, traffic: Traffic) -> Requests:
+    """What the broker's request log tells of them."""
+    import kadmin_nb as kn
+
+    offset = datetime.now().astimezone().strftime("%z")  # a local Kafka's log4j writes the time of this machine
+    return kn.analytics.requests(spark, str(traffic.log), broker=1, tz=f"{offset[:3]}:{offset[3:]}")
 
 
 def _free_port() -> int:

@@ -2,25 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import shutil
-import time
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
-import javaproperties
 import pyarrow as pa
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import (
-    AclBinding,
-    AclOperation,
-    AclPermissionType,
-    AdminClient,
-    ResourcePatternType,
-    ResourceType,
-)
-from waiting import eventually
+from traffic import FREE, READER, TIGHT
 
 import kadmin_nb as kn
 from kadmin_nb.analytics import request_log
@@ -28,8 +14,6 @@ from kadmin_nb.analytics.metrics import BUCKETS
 from kadmin_nb.analytics.usage_windows import IO_THREADS, RECORD_BYTES
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.spark import frame_of
-from kadmin_nb.local import LocalKafka
-from kadmin_nb.model.settings import Secret
 
 pytestmark = pytest.mark.spark
 
@@ -194,133 +178,6 @@ def test_metrics_in_other_spellings(spark):
     assert used(kn.analytics.usage_from_metrics(spelled), "user", "client_id", "key", "value") == wanted
     without = table.drop_columns(["user"])
     assert used(kn.analytics.usage_from_metrics(frame_of(without, spark)), "user", "client_id") == [("", "c")]
-
-
-class Traffic:
-    """Real clients of a broker that logs its requests, and what they themselves saw."""
-
-    def __init__(self, kafka: LocalKafka, topic: str) -> None:
-        self.kafka, self.topic = kafka, topic
-        self.log = kafka.nodes[0].folder / "request.log"
-        self.throttled: dict[str, float] = {}
-        self.traffic: dict[str, dict[str, int]] = {}
-
-    def settings(self, user: str, client_id: str) -> dict[str, object]:
-        told = javaproperties.loads(self.kafka.user_properties(user).read_text())
-        password = told["sasl.jaas.config"].split('password="', 1)[1].split('"', 1)[0]
-        return {
-            "bootstrap.servers": self.kafka.bootstrap,
-            "security.protocol": "SASL_PLAINTEXT",
-            "sasl.mechanism": told["sasl.mechanism"],
-            "sasl.username": user,
-            "sasl.password": password,
-            "client.id": client_id,
-            "statistics.interval.ms": 100,
-            "stats_cb": lambda text: self.traffic.update({client_id: json.loads(text)}),
-            "throttle_cb": lambda event: self._mute(client_id, event.throttle_time * 1000),
-        }
-
-    def _mute(self, client_id: str, ms: float) -> None:
-        self.throttled[client_id] = max(self.throttled.get(client_id, 0.0), ms)
-
-    def produce(self, user: str, client_id: str, records: int) -> None:
-        producer = Producer({**self.settings(user, client_id), "linger.ms": 20, "batch.size": 50_000})
-        for _ in range(records):
-            producer.produce(self.topic, bytes(1000))
-            producer.poll(0)
-        assert producer.flush(60) == 0
-        producer.poll(0.5)
-
-    def fetch(self, user: str, client_id: str, records: int) -> None:
-        consumer = Consumer({**self.settings(user, client_id), "group.id": client_id, "enable.auto.commit": False})
-        consumer.assign([TopicPartition(self.topic, 0, 0)])
-        until, seen = time.monotonic() + 60, 0
-        while seen < records and time.monotonic() < until:
-            seen += sum(message.error() is None for message in consumer.consume(1000, 0.2))
-        consumer.poll(0.5)
-        consumer.close()
-        assert seen >= records
-
-    def told(self, client_id: str, field: str) -> int:
-        """What librdkafka counted on its connections, every request and answer in full."""
-        return sum(broker[field] for broker in self.traffic[client_id]["brokers"].values())
-
-    def logged(self, client_id: str) -> list[dict[str, object]]:
-        """The client's lines of the log, read in another way."""
-        documents = [json.loads(line.partition("request:")[2].rpartition(" (")[0]) for line in self._lines()]
-        return [one for one in documents if one["requestHeader"]["clientId"] == client_id]
-
-    def _lines(self) -> list[str]:
-        return [
-            line
-            for line in self.log.read_text().splitlines(True)
-            if "Completed request:" in line and line.endswith("\n")
-        ]
-
-
-FREE, TIGHT, READER = "free", "tight", "reader"
-LIMIT = 100_000.0
-
-
-@pytest.fixture(scope="module")
-def traffic(secure_kafka) -> Traffic:
-    """alice produces freely and over a limit, and reads over a limit."""
-    topic = "usage"
-    with secure_kafka.connect() as cluster:
-        cluster._kafka.create_topics({topic: 1})
-        cluster._kafka.scram.upsert("usage-alice", Secret("s3cret"))
-        secure_kafka.remember_login("usage-alice", "s3cret")
-        stage = cluster.stage()
-        stage.set_config("kafka.request.logger", "DEBUG", broker_logger=1)
-        stage.set_quota("producer_byte_rate", LIMIT, user="usage-alice", client_id=TIGHT)
-        stage.set_quota("consumer_byte_rate", LIMIT, user="usage-alice", client_id=READER)
-        outcomes = stage.plan().apply()
-        assert outcomes.ok
-        running = Traffic(secure_kafka, topic)
-        admin = AdminClient({k: v for k, v in running.settings("admin", "acls").items() if not k.endswith("_cb")})
-        rights = [(ResourceType.TOPIC, topic), (ResourceType.GROUP, READER)]
-        acls = [
-            AclBinding(
-                kind,
-                name,
-                ResourcePatternType.LITERAL,
-                "User:usage-alice",
-                "*",
-                AclOperation.ALL,
-                AclPermissionType.ALLOW,
-            )
-            for kind, name in rights
-        ]
-        for future in admin.create_acls(acls).values():
-            future.result()
-        eventually(lambda: can_write(running), True)
-        running.produce("usage-alice", FREE, 3000)
-        running.produce("usage-alice", TIGHT, 1500)
-        running.fetch("usage-alice", READER, 2000)
-        yield running
-        cluster.apply(outcomes.rollback())
-
-
-def can_write(traffic: Traffic) -> bool:
-    """Rights and logins reach the broker a moment after they are acknowledged."""
-    errors: list[object] = []
-    producer = Producer({**traffic.settings("usage-alice", "probe"), "message.timeout.ms": 5000})
-    producer.produce(traffic.topic, b"x", on_delivery=lambda error, _: errors.append(error))
-    producer.flush(10)
-    return errors == [None]
-
-
-@pytest.fixture(scope="module")
-def seen(spark, traffic, tmp_path_factory):
-    """The log as it is now: a fetch that waits for records is logged after its consumer is gone."""
-    traffic.log = Path(shutil.copy(traffic.log, tmp_path_factory.mktemp("requests")))
-    return kn.analytics.requests(spark, str(traffic.log), broker=1, tz=_zone())
-
-
-def _zone() -> str:
-    """The offset of this machine now: a local Kafka's log4j writes its time."""
-    offset = datetime.now().astimezone().strftime("%z")
-    return f"{offset[:3]}:{offset[3:]}"
 
 
 SIDES = {
