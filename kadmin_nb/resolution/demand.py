@@ -108,12 +108,11 @@ def _quiet(demand: pa.Table, whose: Longs, buckets: int) -> Replay:
 
 @dataclass(frozen=True)
 class _Series:
-    """What a bucket wanted, second by second from `begin` (in seconds since 1970), without its long rests.
+    """What a bucket wanted, second by second, without its long rests.
 
-    `idle` says before which seconds so many periods are left out, `second` which seconds they are.
+    `idle` says before which seconds so many periods are left out, `second` which seconds (since 1970) they are.
     """
 
-    begin: int
     wanted: Doubles
     idle: Doubles
     second: Longs
@@ -121,23 +120,23 @@ class _Series:
     @classmethod
     def of(cls, begin: Longs, stop: Longs, value: Doubles) -> _Series:
         """Out of windows, in microseconds since 1970."""
-        start = int(begin.min()) // _SECOND
-        wanted = _by_second(begin - start * _SECOND, stop - start * _SECOND, value)
-        active = np.flatnonzero(wanted)
-        periods = np.maximum((np.diff(active) - 1 - REST) // PERIOD, 0)
-        edges, idle = np.zeros(len(wanted) + 1, np.int64), np.zeros(len(wanted))
-        np.add.at(edges, active[:-1] + 1, periods > 0)
-        np.add.at(edges, active[:-1] + 1 + periods * PERIOD, -(periods > 0).astype(np.int64))
-        idle[active[:-1] + 1 + periods * PERIOD] = periods
-        kept = np.flatnonzero(np.cumsum(edges[:-1]) == 0)
-        return cls(start, wanted[kept], idle[kept], kept)
+        order = np.argsort(begin, kind="stable")
+        begin, stop, value = begin[order], stop[order], value[order]
+        ended = np.maximum.accumulate(-(-stop // _SECOND))
+        periods = np.maximum((begin[1:] // _SECOND - ended[:-1] - REST) // PERIOD, 0)
+        start = begin[0] // _SECOND
+        left_out = start + np.concatenate([[0], np.cumsum(periods * PERIOD)])
+        wanted = _by_second(begin - left_out * _SECOND, stop - left_out * _SECOND, value)
+        idle, rests = np.zeros(len(wanted)), np.flatnonzero(periods)
+        idle[(ended - left_out)[rests]] = periods[rests]
+        return cls(wanted, idle, start + np.arange(len(wanted)) + np.cumsum(idle).astype(np.int64) * PERIOD)
 
     def time(self, place: float) -> float:
         """A place among the rows as a second since 1970."""
         if np.isnan(place):
             return place
         row = min(int(place), len(self.second) - 1)
-        return float(self.begin + self.second[row] + place - row)
+        return float(self.second[row] + place - row)
 
 
 def _series(demand: pa.Table, whose: Longs, busy: Longs) -> Iterator[tuple[Longs, list[_Series]]]:
