@@ -174,7 +174,7 @@ def _act(cluster: Any, changes: Any, log: IO[str]) -> None:
         broker = change.resource.broker
         line = mend(broker, change.old)
         _say(log, f"broker {broker} is NOT restored: {left[broker]}. This mends it: {line}" if broker in left
-             else f"broker {broker} is restored: the observer could not", loud=broker in left)  # fmt: skip
+             else f"broker {broker} is taken back by the guard", loud=broker in left)  # fmt: skip
 
 
 def _stood_by(observer: int, seconds: float) -> bool:

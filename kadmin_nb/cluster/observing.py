@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..admin.kafka import WireKafka
-from ..errors import Interrupted, Invalid, KadminError, PartlyFailed, PlanRefused, UsageError, kind_of, printable
+from ..errors import Interrupted, Invalid, KadminError, PartlyFailed, PlanRefused, UsageError, kind_of
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.stamps import stamped
@@ -41,13 +41,11 @@ PATIENCE = 5.0
 WITHIN = 30.0
 """Seconds for which this process tries to take the levels back; the guard tries longer."""
 
-ELSEWHERE = (
-    "The brokers wrote it where their log4j configuration says, often kafka-request.log beside server.log; "
-    "Kafka does not tell where that is."
-)
+ELSEWHERE = "its log is where its log4j configuration says, often kafka-request.log; Kafka does not tell"
 
+_SECONDS = "seconds observed"
 KEPT, RESTORED, MOVED, LEFT, SKIPPED = "kept", "restored", "moved", "left", "skipped"
-_PAUSE = 0.2
+_PAUSE, _BEAT = 0.2, 0.5
 
 
 class Observed(Answer):
@@ -63,9 +61,16 @@ class Observed(Answer):
     def _failing(self) -> pa.Array:
         return pc.is_in(self._table["state"], pa.array([LEFT, SKIPPED]))
 
-    def _error(self, row: dict[str, Any]) -> KadminError:
-        hint = mend(row["broker"], row["level_before"]) if row["state"] == LEFT else None
-        return PartlyFailed(f"broker {row['broker']}: {row['message']}", outcomes=self, hint=hint)
+    @property
+    def anything_changed(self) -> bool:
+        """Whether a logger may still be on."""
+        return LEFT in self._table["state"].to_pylist()
+
+    @property
+    def lines(self) -> str:
+        """What takes back the levels that are left, a line a broker."""
+        rows = (row for row in self._table.to_pylist() if row["state"] == LEFT)
+        return "\n".join(mend(row["broker"], row["level_before"]) for row in rows)
 
     def raise_for_errors(self) -> Observed:
         """Itself where every broker was observed, and its logger is back where it was.
@@ -78,23 +83,11 @@ class Observed(Answer):
         if not self.ok:
             rows = self.failed.to_arrow().to_pylist()
             said = "; ".join(f"broker {row['broker']}: {row['message']}" for row in rows)
-            lines = [mend(row["broker"], row["level_before"]) for row in rows if row["state"] == LEFT]
-            raise PartlyFailed(said, outcomes=self, hint="\n".join(lines) or None)
+            raise PartlyFailed(said, outcomes=self, hint=self.lines or None)
         return self
 
     def __repr__(self) -> str:
-        return "\n".join([super().__repr__(), self._where()])
-
-    def _repr_html_(self) -> str:
-        from ..frames.render import tree
-
-        return super()._repr_html_() + tree(self._where())
-
-    def _where(self) -> str:
-        """Where to look, and what to type: a broker does not tell where its log4j writes."""
-        lines = [mend(r["broker"], r["level_before"]) for r in self._table.to_pylist() if r["state"] == LEFT]
-        logs = [f"request log: {place}" for place in self.logs] or [ELSEWHERE]
-        return "\n".join(map(printable, [*lines, *logs]))
+        return "\n".join(filter(None, [super().__repr__(), self.lines, *(f"request log: {log}" for log in self.logs)]))
 
 
 @dataclass(frozen=True)
@@ -125,9 +118,10 @@ def observe(
         left = watch.carry_out(guard)
     answer = watch.answer(before, left)
     if watch.stopped is not None:
-        how = "; a guard goes on trying" if left else ", and all levels are what they were"
-        raise Interrupted(f"the observation was stopped by Ctrl-C after {watch.lasted:.0f} s{how}", outcomes=answer)
-    return answer
+        how = "; a guard goes on taking the levels back" if left else ", and all levels are what they were"
+        said = f"the observation was stopped by Ctrl-C after {watch.lasted:.0f} s{how}"
+        raise Interrupted(said, outcomes=answer, hint=answer.lines or None)
+    return answer.raise_for_errors() if left else answer
 
 
 class _Watch:
@@ -148,6 +142,7 @@ class _Watch:
         """The brokers whose level is not back, and why; the guard is let go where there are none."""
         assert self.plan is not None
         try:
+            _refuse_unguarded(guard.is_alive)
             self.plan.apply(lock=False).raise_for_errors()  # levels are no editor's: a killed one's lease would stay
             self.since = self.kafka.now()
             self.wait(guard.is_alive)
@@ -158,6 +153,7 @@ class _Watch:
             raise
         finally:
             self.until = self.kafka.now()
+            self.progress(Advance(_SECONDS, round(self.lasted), round(self.lasted)))
             left = self._taken_back(guard)
         return left
 
@@ -184,11 +180,9 @@ class _Watch:
         """
         end = self.kafka.monotonic() + self.seconds
         while (left := end - self.kafka.monotonic()) > 0:
-            if not may_go_on():
-                raise PartlyFailed("the guard of this observation was ended, so it was stopped at once")
-            self.progress(Advance("observed", int(self.seconds - left), int(self.seconds), left=left))
-            self.kafka.sleep(min(_PAUSE, left))
-        self.progress(Advance("observed", int(self.seconds), int(self.seconds)))
+            _refuse_unguarded(may_go_on)
+            self.progress(Advance(_SECONDS, int(self.seconds - left), round(self.seconds), left=left))
+            self.kafka.sleep(min(_BEAT, left))
         self.until = self.kafka.now()
 
     def answer(self, before: Sequence[Level], left: Mapping[int, str]) -> Observed:
@@ -196,8 +190,13 @@ class _Watch:
         after = {one.broker: one for one in levels(self.kafka, [one.broker for one in before if one.level])}
         logs = _logs(self.kafka.id)
         rows = (_row(one, after.get(one.broker), left, self.since, self.until) for one in before)
-        filled = ({**row, "log": logs.get(row["broker"])} for row in rows)
-        return Observed(stamped(schemas.table(schemas.OBSERVED, filled), self.kafka.id))
+        located = (_located(row, logs.get(row["broker"])) for row in rows)
+        return Observed(stamped(schemas.table(schemas.OBSERVED, located), self.kafka.id))
+
+
+def _refuse_unguarded(is_guarded: Callable[[], bool]) -> None:
+    if not is_guarded():
+        raise PartlyFailed("the guard of this observation was ended, so it was stopped at once")
 
 
 def _row(
@@ -213,6 +212,12 @@ def _row(
         "until": None if state == SKIPPED else until,
         "message": message,
     }
+
+
+def _located(row: dict[str, Any], log: str | None) -> dict[str, Any]:
+    """With where its log is, or why that is not said."""
+    further = [ELSEWHERE] if log is None and row["state"] != SKIPPED else []
+    return {**row, "log": log, "message": "; ".join(filter(None, [row["message"], *further])) or None}
 
 
 def _became(before: Level, after: Level | None, left: Mapping[int, str]) -> tuple[str, str | None]:
