@@ -75,6 +75,13 @@ def test_the_same_in_windows_of_any_length():
         assert (found["throttled_s"], found["delay_s"]) == (pytest.approx(52.0), pytest.approx(27.0))
 
 
+def test_rates_that_look_back_are_not_added_up():
+    """The brokers' metrics, sampled each second, each of the last eleven: the client had used eleven times as much."""
+    sliding = [used(90, 11, every=11.0, after=float(second)) for second in range(30)]
+    [found] = backtest(quotas(**ALICE), pa.concat_tables(sliding)).to_pylist()
+    assert (found["windows"], found["throttled_s"]) == (40, 0.0)
+
+
 def test_windows_that_begin_within_a_second():
     """Half of the first second was lost."""
     found = backtest(quotas(**ALICE), used(200, 30, every=10.0, after=0.5)).to_pylist()[0]
