@@ -143,7 +143,7 @@ class _Seen:
     own: Sequence[Row]
     unread: Sequence[Row]
     only_set: bool = False
-    values: dict[str, dict[str, str]] = field(default_factory=dict)
+    values: dict[str, dict[str, str | None]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, rows: Sequence[Row]) -> _Seen:
@@ -155,13 +155,14 @@ class _Seen:
             if row["resource_type"] == "BROKER":
                 brokers[row["resource_name"]][row["key"]] = row
         everywhere = brokers.pop("", {})
-        own = [row for row in good if _is_set_there(row) and not _is_secret(row)]
+        own = [row for row in good if _is_set_there(row) and row["value"] is not None and not _is_secret(row)]
         return cls(brokers, everywhere, own, unread, "snapshot_id" in rows[0])
 
     def findings(self, reassigning: bool | None) -> list[Row]:
         found = [*self._throttles(reassigning), *self._differing(), *self._needless(), *self._unread()]
         order = {word: number for number, word in enumerate(FINDINGS)}
-        return sorted(found, key=lambda r: (order[r["finding"]], r["resource_type"], r["resource_name"], str(r["key"])))
+        by = ("resource_type", "resource_name", "key")
+        return sorted(found, key=lambda r: (order[r["finding"]], r["mend"] is None, *(str(r[name]) for name in by)))
 
     # -- throttles
 
@@ -185,18 +186,18 @@ class _Seen:
             if len(set(values.values())) > 1 and not _differs_by_nature(key):
                 yield from self._outliers(key, values)
 
-    def _values(self, key: str) -> dict[str, str]:
-        """What each broker goes by, as far as that is known; nothing of a secret."""
+    def _values(self, key: str) -> dict[str, str | None]:
+        """What each broker goes by, as far as that is known, None where it is not set; nothing of a secret."""
         if key not in self.values:
             rows = {name: configs[key] for name, configs in self.brokers.items() if key in configs}
             secret = any(map(_is_secret, rows.values()))
             self.values[key] = {} if secret else self._with_those_that_lack_it(key, rows)
         return self.values[key]
 
-    def _with_those_that_lack_it(self, key: str, rows: Mapping[str, Row]) -> dict[str, str]:
+    def _with_those_that_lack_it(self, key: str, rows: Mapping[str, Row]) -> dict[str, str | None]:
         otherwise = self._otherwise(key, rows.values())
-        values = {name: rows[name]["value"] if name in rows else otherwise for name in self.brokers}
-        return {name: value for name, value in values.items() if value is not None}
+        lacking = self.brokers if otherwise is not None else rows
+        return {name: rows[name]["value"] if name in rows else otherwise for name in self.brokers if name in lacking}
 
     def _otherwise(self, key: str, rows: Iterable[Row]) -> str | None:
         """What a broker goes by that sets nothing itself: what is set for all, or the default that its peers name."""
@@ -205,30 +206,26 @@ class _Seen:
         below = (s["value"] for row in rows for s in _synonyms(row) if s["source"] == _BUILT_IN and s["key"] == key)
         return next(below, None)
 
-    def _outliers(self, key: str, values: Mapping[str, str]) -> Iterator[Row]:
+    def _outliers(self, key: str, values: Mapping[str, str | None]) -> Iterator[Row]:
         """Those that do not have what most have; all of them, where no value is that of most."""
         (most, count), *others = Counter(values.values()).most_common()
-        usual = most if not others or others[0][1] < count else None
-        for name, value in values.items():
-            if value != usual:
-                yield self._outlier(key, name, values, usual)
+        peers = [name for name, value in values.items() if value == most]
+        if others[0][1] == count:
+            yield from (_tied(self._at(key, name, value), values) for name, value in values.items())
+        else:
+            odd = (self._at(key, name, value) for name, value in values.items() if value != most)
+            yield from (_odd(row, self._at(key, peers[0], most), len(peers)) for row in odd)
 
-    def _outlier(self, key: str, name: str, values: Mapping[str, str], usual: str | None) -> Row:
+    def _at(self, key: str, name: str, value: str | None) -> Row:
+        """The row of a broker, or what stands for one that it lacks."""
         row = self.brokers[name].get(key, {"resource_type": "BROKER", "resource_name": name, "key": key})
-        row = {**row, "value": values[name]}
-        if usual is None:
-            others = ", ".join(f"{value} with broker {peer}" for peer, value in values.items() if peer != name)
-            return _found(DIFFERS, row, f"{_named(row)} is {row['value']}, but {others}")
-        peers = [peer for peer, value in values.items() if value == usual]
-        message = f"{_named(row)} is {row['value']}, but {usual} with {_counted(peers)}"
-        source = self.brokers[peers[0]].get(key, {}).get("source")
-        return _found(DIFFERS, row, message, usual, source, _alike(row, usual))
+        return {"source": None, **row, "value": value}
 
     # -- what is set without need
 
     def _needless(self) -> Iterator[Row]:
         for row in self.own:
-            below = None if _is_throttle(row) else self._below(row)
+            below = None if _is_throttle(row) or _is_kafkas(row) else self._below(row)
             if below and _same(row, below):
                 yield _needless(row, below)
 
@@ -297,11 +294,16 @@ def _is_set_there(row: Row) -> bool:
 
 
 def _is_secret(row: Row) -> bool:
-    return bool(row.get("is_sensitive")) or row["value"] is None or is_called_so(row["key"])
+    return bool(row.get("is_sensitive")) or is_called_so(row["key"])
 
 
 def _is_throttle(row: Row) -> bool:
     return row["key"] in THROTTLES.get(row["resource_type"], ()) and bool(row["value"])
+
+
+def _is_kafkas(row: Row) -> bool:
+    """Whether it is of a topic that Kafka, or a tool, keeps for itself: what is set there is meant."""
+    return row["resource_type"] == "TOPIC" and str(row["resource_name"]).startswith("__")
 
 
 def _said_of_throttle(row: Row, reassigning: bool | None) -> tuple[str, Row, str]:
@@ -384,13 +386,31 @@ def _reset(row: Row) -> str | None:
     return None if row["source"] == _STATIC else f"config reset {quote(row['key'])} {_resource(row)}"
 
 
-def _alike(row: Row, usual: str) -> str | None:
+def _tied(row: Row, values: Mapping[str, str | None]) -> Row:
+    """A broker beside peers of which none is the usual one."""
+    others = ((_shown(value), name) for name, value in values.items() if name != row["resource_name"])
+    peers = ", ".join(f"{value} with broker {name}" for value, name in others)
+    return _found(DIFFERS, row, f"{_named(row)} is {_shown(row['value'])}, but {peers}")
+
+
+def _odd(row: Row, usual: Row, count: int) -> Row:
+    """A broker beside its peers, of which so many are alike."""
+    peers = f"broker {usual['resource_name']}" if count == 1 else f"{count} others"
+    message = f"{_named(row)} is {_shown(row['value'])}, but {_shown(usual['value'])} with {peers}"
+    return _found(DIFFERS, row, message, usual["value"], usual["source"], _alike(row, usual["value"]))
+
+
+def _shown(value: str | None) -> str:
+    return "not set" if value is None else value or "empty"
+
+
+def _alike(row: Row, usual: str | None) -> str | None:
     """The line that makes a broker like its peers, where a line can."""
-    below = _next(row) if row.get("source") == "DYNAMIC_BROKER_CONFIG" else None
-    if below and below["key"] == row["key"] and below["value"] == usual:
+    below = (one["value"] for one in _synonyms(row) if one["key"] == row["key"] and one["source"] != row["source"])
+    if row["source"] == "DYNAMIC_BROKER_CONFIG" and next(below, None) == usual:
         return _reset(row)
-    can_be_set = row.get("is_read_only") is False and usual != ""
-    return f"config set {write(row['key'], usual)} {_resource(row)}" if can_be_set else None
+    can_be_set = row.get("is_read_only") is False and usual
+    return f"config set {write(row['key'], str(usual))} {_resource(row)}" if can_be_set else None
 
 
 def _resource(row: Row) -> str:
@@ -399,7 +419,3 @@ def _resource(row: Row) -> str:
 
 def _named(row: Row) -> str:
     return f"{row['key']} of {_resource(row)}"
-
-
-def _counted(peers: Sequence[str]) -> str:
-    return f"broker {peers[0]}" if len(peers) == 1 else f"{len(peers)} others"

@@ -60,7 +60,8 @@ def advise(session: Session, only: tuple[str, ...], stage: bool, wanted: Wanted)
     if wanted != Wanted() and not stage:
         raise UsageError("nothing is to be changed", hint="--stage stages the lines that mend what was found.")
     found = session.cluster.configs.advise().only(*only)
-    return session.change(found.edits(), wanted) if stage else found
+    edits = found.edits() if stage else []
+    return session.change(edits, wanted) if edits else found
 
 
 @config.command("set")

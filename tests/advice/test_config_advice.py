@@ -79,6 +79,26 @@ def test_a_broker_beside_its_peers():
     assert found(*brokers, for_good) == [("differs", "3", key, "16", STATIC, "8", None)]
 
 
+def test_a_value_beside_none():
+    """One broker kept its logs for a minute, the others had said nothing, and it was not seen."""
+    key = "log.retention.ms"
+    others = [row(f"broker={n}", key, None, BUILT_IN, synonyms=[]) for n in (1, 2)]
+    assert found(*others, row("broker=3", key, "60000", BROKER, (BUILT_IN, "log.retention.hours", "168"))) == [
+        ("differs", "3", key, "60000", BROKER, None, f"config reset {key} broker=3")
+    ]
+
+
+def test_a_key_that_only_a_newer_broker_knows():
+    """In the middle of an upgrade each new key was reported for each old broker."""
+    assert found(*(row(f"broker={n}", "a.new.one", "5", BUILT_IN) for n in (1, 2)), row("broker=3", "a", "1")) == []
+
+
+def test_what_kafka_sets_on_its_own_topics_is_meant():
+    """It wanted the internal topics to be like all others."""
+    internal = row("topic=__transaction_state", "a", "false", TOPIC, (BUILT_IN, "a", "false"))
+    assert found(internal) == []
+
+
 def test_two_brokers_that_differ_have_no_right_one():
     """It took the first for right, and told me to break the second."""
     rows = [row(f"broker={n}", "num.io.threads", value, STATIC) for n, value in ((1, "8"), (2, "16"))]
