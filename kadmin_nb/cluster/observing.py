@@ -35,7 +35,7 @@ AT_LEAST = ("DEBUG", "TRACE")
 LONGEST = 3600.0
 """Seconds that an observation may take: each request is a line of a kilobyte on the broker's disk."""
 
-PATIENCE = 5.0
+PATIENCE = 10.0
 """Seconds that one broker is given to tell a level."""
 
 WITHIN = 30.0

@@ -236,7 +236,7 @@ def test_while_partitions_move_a_throttle_is_needed(cluster, unique, monkeypatch
     assert seen(cluster.configs.advise(), (topic,)) == set()
 
 
-@pytest.mark.broker
+@pytest.mark.secure
 def test_without_rights_it_says_so(secure_kafka):
     """A cluster that we may not read looked as if it were in order."""
     secure_kafka.remember_login("nobody-at-all", "x" * 12)
