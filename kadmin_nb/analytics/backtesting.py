@@ -61,7 +61,7 @@ def backtest(quotas: Any, usage: DataFrame, *, keys: str | Iterable[str] | None 
     pyspark.errors.SparkRuntimeException
         When the result is read: a null broker or time, or a window that ends before it begins, with its row.
     """
-    if hasattr(quotas, "quotas_after"):
+    if hasattr(type(quotas), "quotas_after"):
         quotas = quotas.quotas_after()
     chosen, stored = asked_keys(keys), read(quotas)
     rows = bound(_wanted(usage, chosen, has_clusters(stored)), stored, chosen).of_key().where("limit is not null")

@@ -70,7 +70,7 @@ def impact(before: Any, after: Any, pairs: DataFrame, *, keys: str | Iterable[st
 
 def before_and_after(before: Any, after: Any) -> tuple[Any, Any]:
     """Both QUOTAS; of a plan those that it leaves behind, and of `before` then its cluster's."""
-    if not hasattr(after, "quotas_after"):
+    if not hasattr(type(after), "quotas_after"):  # of a frame over Connect any name is a column
         return before, after
     held = before.toArrow() if isinstance(before, DataFrame) else before
     return held, after.quotas_after(held)

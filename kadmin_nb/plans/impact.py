@@ -162,7 +162,7 @@ def impact(before: Any, after: Any, pairs: Any, *, keys: str | Iterable[str] | N
     --------
     >>> impact(cluster.quotas.describe(), plan, pairs).counts.to_pandas()  # doctest: +SKIP
     """
-    if hasattr(after, "quotas_after"):
+    if hasattr(type(after), "quotas_after"):
         after = after.quotas_after(before)
     found = comparing.impact(before, after, pairs, keys=keys)
     return ImpactAnswer(found.rows, found.counts, found.shadowed)
@@ -195,7 +195,7 @@ def backtest(quotas: Any, usage: Any, *, keys: str | Iterable[str] | None = None
     UsageError, Invalid
         No USAGE: which column is missing, and what there is; a window that ends before it begins.
     """
-    if hasattr(quotas, "quotas_after"):
+    if hasattr(type(quotas), "quotas_after"):
         usage = of_cluster(columns.read(usage, backtesting.READ, backtesting.USAGE), quotas.cluster_id)
         quotas = quotas.quotas_after()
     return BacktestAnswer(backtesting.backtest(quotas, usage, keys=keys))
