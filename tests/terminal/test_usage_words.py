@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import subprocess
+import sys
+from concurrent import futures
 from pathlib import Path
 
+import grpc
 import pyarrow.parquet
 import pytest
 
@@ -54,12 +59,11 @@ def test_what_became_of_the_lines(kadmin):
 
 @pytest.mark.spark
 @pytest.mark.broker
-def test_usage_beside_the_limits(live, used, cluster):
+def test_usage_beside_the_limits(live, used):
     """Who is near a limit? I would have needed three tools and a spreadsheet."""
     said = live("quota", "usage", "--usage", str(used), "--utilisation", "--json")
     assert said.code == 0, said.err
     assert {"limit", "peak", "utilisation", "headroom"} <= set(json.loads(said.out)[0])
-    assert "admin" in repr(cluster.quotas.utilisation(pyarrow.parquet.read_table(used)))
 
 
 @pytest.mark.spark
@@ -162,3 +166,30 @@ def test_no_java_is_one_line(kadmin, monkeypatch, tmp_path, verb):
     said = kadmin(*verb)
     assert (said.code, said.out) == (1, "")
     assert said.err.startswith("Unsupported: no Java 17 or newer")
+
+
+@pytest.fixture
+def silent_server():
+    """A gRPC server that knows no word of Spark's, as one of another version may not."""
+    server = grpc.server(futures.ThreadPoolExecutor(1))
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    yield f"sc://127.0.0.1:{port}"
+    server.stop(None)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("server", "says"), [("another", "is the server another Spark?"), ("none", "no Spark Connect")]
+)
+def test_a_connect_server_that_is_not_ours_is_one_line(silent_server, server, says):
+    """It tried for ten minutes, and then printed the innards of gRPC."""
+    where = silent_server if server == "another" else "sc://127.0.0.1:1"
+    program = f"from kadmin_nb.commands.terminal import main; main({list(LOG)!r})"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "SPARK_REMOTE": where}, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (1, "")
+    assert says in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 2

@@ -1,0 +1,92 @@
+"""The verbs over whole fleets in a notebook: frames of Spark's in and out, lazy answers, histories, completion."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from IPython.core.completer import provisionalcompleter
+
+import kadmin_nb as kn
+from kadmin_nb.cluster import engines
+
+pytestmark = pytest.mark.broker
+
+RECORDED = Path(__file__).parents[1] / "analytics" / "recorded"
+CLIENTS = pa.table({"user": ["alice", "bob", "carol"], "client_id": ["app", "app", ""]})
+
+
+def shown(notebook, value) -> tuple[str, str]:
+    """As text, and as HTML."""
+    data, _ = notebook.shell.display_formatter.format(value)
+    return data["text/plain"], data.get("text/html", "")
+
+
+def test_which_engine_answered_stands_below(live):
+    """It was fast or slow, and nobody knew why."""
+    live["df"] = CLIENTS
+    frame = live("%kquota resolve --pairs df -k producer_byte_rate")
+    assert frame["user"].tolist() == ["alice", "bob", "carol"]
+    said = "resolved on Arrow, in this process: 3 pairs; Spark takes over from 2,000,000"
+    for text in shown(live, frame):
+        assert said in text
+    assert frame.attrs["kadmin.engine"] == said
+
+
+@pytest.mark.spark
+def test_spark_frames_in_and_out(live, monkeypatch):
+    """My clients were in Spark, and it wanted them in my notebook's memory."""
+    live["df"] = kn.spark_session().createDataFrame(CLIENTS)
+    frame = live("%kquota resolve --pairs df -k producer_byte_rate --as spark")
+    assert {row.user for row in frame.select("user").collect()} == {"alice", "bob", "carol"}
+    monkeypatch.setattr(engines, "ARROW_PAIRS", 2)
+    answer = live("%kquota resolve --pairs df -k producer_byte_rate")
+    for text in shown(live, answer):
+        assert "resolved on Spark: more than 2 pairs" in text
+        assert "carol" in text
+    assert set(live("%kquota resolve --pairs df -k producer_byte_rate --as pandas")["user"]) == {
+        "alice",
+        "bob",
+        "carol",
+    }
+
+
+@pytest.mark.spark
+def test_from_a_log_to_who_is_near_a_limit(live):
+    """The log, the limits and the clients were three tools."""
+    used = live(rf"%kquota u << usage {RECORDED} --broker broker-(\d+)/ --tz UTC")
+    assert used is None
+    pairs = live("%kquota usage --usage u --clients --as spark")
+    assert {"alice", "admin"} <= {row.user for row in pairs.collect()}
+    live["pairs"] = pairs
+    assert len(live("%kquota resolve --pairs pairs -k producer_byte_rate")) == pairs.count()
+    assert "Of a frame: --usage u" in str(live.refused("%kquota usage u --broker 1", kn.UsageError).hint)
+
+
+def test_history_at_both_magics(live, tmp_path):
+    """%kquota history was unknown, or %kadmin history was."""
+    lake = tmp_path / "lake"
+    assert list(live(f"%kquota history record {lake}")["unchanged"]) == [False, False]
+    assert len(live(f"%kadmin history snapshots {lake}")) == 2
+    assert live(f"%kquota history drift {lake} --as arrow").num_rows == 0
+    held = live(f"%kquota history as-of {lake} 0s ago --configs")
+    assert "resource_type" in held.columns
+
+
+LINES = {
+    "%kquota us": ["usage"],
+    "%kquota history as": ["as-of"],
+    "%kadmin history re": ["record"],
+    "%kquota usage --ut": ["--utilisation"],
+    "%kquota resolve --engine ": ["arrow", "spark"],
+    "%kadmin history drift --ag": ["--against"],
+}
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_the_new_words_complete(notebook, line):
+    """I had to look every word up."""
+    with provisionalcompleter():
+        found = [one.text for one in notebook.shell.Completer.completions(line, len(line))]
+    assert found == LINES[line]
