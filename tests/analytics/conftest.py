@@ -1,8 +1,9 @@
 """One Spark session for all Spark tests of a process, in one of two modes.
 
-Classic unless `KADMIN_TEST_SPARK=connect`: one process holds one mode, so `test_connect_mode.py` runs this folder
-once more in a child that speaks Spark Connect to a server of its own. The JVM's log goes to a file there, and its
-workers have no kadmin_nb, as on a cluster where nobody installed it.
+Classic unless `KADMIN_TEST_SPARK=connect`: one process holds one mode, so this folder runs once more in a child that
+speaks Spark Connect to a server of its own. It begins when the tests are collected, and `test_connect_mode.py`, the
+last of them, waits for it. The JVM's log goes to a file there, and its workers have no kadmin_nb, as on a cluster
+where nobody installed it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from connect_child import Child
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,6 +47,35 @@ appender.file.fileName = {log}
 appender.file.layout.type = PatternLayout
 appender.file.layout.pattern = %d{{HH:mm:ss}} %p %c{{1}}: %m%n%ex
 """
+
+
+_CHILD = pytest.StashKey[Child]()
+_WAITS_FOR_IT = "test_everything_works_over_connect"
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The child has the whole time of the other tests."""
+    items.sort(key=lambda item: item.name == _WAITS_FOR_IT)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Start the child, where its test is among those to run."""
+    asked = any(item.name == _WAITS_FOR_IT for item in session.items)
+    if asked and not CONNECT and not session.config.option.collectonly:
+        session.config.stash[_CHILD] = Child()
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Leave no child behind."""
+    if child := session.config.stash.get(_CHILD, None):
+        child.stop()
+
+
+@pytest.fixture(scope="session")
+def connect_child(request: pytest.FixtureRequest) -> Child:
+    """The child that was started when the tests were collected."""
+    return request.config.stash[_CHILD]
 
 
 @pytest.fixture(scope="session")

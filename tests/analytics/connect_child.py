@@ -1,0 +1,41 @@
+"""This folder's tests once more, in a process of their own that speaks Spark Connect."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+BOUND = 1800
+"""Seconds; far more than the tests take on a machine that does other things as well."""
+
+
+class Child:
+    """It runs beside the other tests, from the moment that these are collected."""
+
+    def __init__(self) -> None:
+        self._said = tempfile.TemporaryFile("w+")  # noqa: SIM115  # as long as the child
+        words = ["-m", "spark", "-q", "-x", "-p", "no:cacheprovider", str(Path(__file__).parent)]
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "pytest", *words],
+            env={**os.environ, "KADMIN_TEST_SPARK": "connect"},
+            cwd=Path(__file__).parents[2],
+            stdin=subprocess.DEVNULL,
+            stdout=self._said,
+            stderr=subprocess.STDOUT,
+        )
+
+    def ended(self) -> tuple[int, str]:
+        """Its exit code, and the end of what it said."""
+        code = self._process.wait(BOUND)
+        self._said.seek(0)
+        return code, self._said.read()[-8000:]
+
+    def stop(self) -> None:
+        """End it, where somebody has ended the tests before it was through."""
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGINT)
+            self._process.wait(60)
