@@ -1,0 +1,90 @@
+"""The impact of a plan as an answer: counts first, its own cluster's clients, and what it needs to know."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pyarrow as pa
+import pytest
+
+import kadmin_nb as kn
+from kadmin_nb.frames import schemas
+from kadmin_nb.model.changes import SET, Change
+from kadmin_nb.model.entity import Entity
+from kadmin_nb.plans.lowering.stalls import changed
+
+KEY = "producer_byte_rate"
+NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
+
+
+def change(row: int, entity: str, value: int) -> Change:
+    whom = Entity.parse(entity)
+    return Change(row, SET, whom, KEY, wanted=str(value), after=str(value), validated="ok", level=whom.level)
+
+
+def plan_of(**limits: int) -> kn.Plan:
+    rows = tuple(change(n, entity, value) for n, (entity, value) in enumerate(limits.items(), 1))
+    return kn.Plan("here", "2026-05-01T12:00:00+00:00", rows)
+
+
+def quotas(**limits: int) -> pa.Table:
+    return changed(schemas.QUOTAS.empty_table(), plan_of(**limits).changes)
+
+
+def usage(*clusters: str) -> pa.Table:
+    """alice at twice 1 MB/s for half a minute, in each of these clusters, or without saying in which."""
+    same = {"broker": 1, "user": "alice", "client_id": "app", "key": KEY, "value": 2e6, "source": "test"}
+    starts = [NOON + timedelta(seconds=n) for n in range(30)]
+    table = schemas.table(
+        schemas.USAGE,
+        ({**same, "window_start": start, "window_end": start + timedelta(seconds=1)} for start in starts),
+    )
+    if not clusters:
+        return table
+    return pa.concat_tables(table.append_column("cluster_id", pa.array([name] * 30)) for name in clusters)
+
+
+APPS = {f"client-id=app-{n:02}": 5 for n in range(12)}
+
+
+def test_counts_come_first_then_what_can_bind_nobody():
+    """Nine hundred rows, and no word of how many there are of each kind."""
+    pairs = pa.table({"user": ["alice", "bob", "eve"], "client_id": ["app-01", "app-01", "web"]})
+    said = repr(plan_of(**{"user=<default>": 9}).impact(pairs, quotas=quotas(**APPS))).splitlines()
+    assert said[0].startswith("plan ")
+    at = said.index(f"{KEY}: becomes limited 1, raised 2; its bucket moves 2")
+    assert said[at + 1] == f"can bind nobody: client-id=app-00 {KEY} 5 B/s (user=<default> wins)"
+    assert said[at + 11] == "… and 2 more that can bind nobody: .shadowed"
+    assert said[-1] == "3 rows"
+
+
+def test_nobody_is_touched_is_said_in_words():
+    """An empty table could mean anything."""
+    found = plan_of(**{"user=alice": 9}).impact(pa.table({"user": ["bob"], "client_id": ["app"]}), quotas=quotas())
+    assert repr(found).endswith("no known client is touched")
+    assert found.counts.to_pandas()[["key", "effect", "clients"]].values.tolist()[0][1:] == ["unchanged", 1]
+
+
+@pytest.mark.parametrize(
+    ("clusters", "muted"), [((), [52.0]), (("here",), [52.0]), (("here", "there"), [52.0]), (("there",), [])]
+)
+def test_a_usage_of_several_clusters_counts_for_its_own(clusters, muted):
+    """The other cluster's traffic was added to ours, and the plan looked dangerous."""
+    found = plan_of(**{"user=alice": 1_000_000}).impact(usage(*clusters), quotas=quotas())
+    assert found.backtest.to_arrow()["throttled_s"].to_pylist() == pytest.approx(muted)
+    assert len(found) == len(found.stalls) == len(muted)
+
+
+def test_a_plan_from_a_file_needs_the_quotas_or_a_cluster():
+    """It answered from the plan's own rows, as if there were no others."""
+    with pytest.raises(kn.UsageError, match="bound to no cluster"):
+        plan_of(**{"user=alice": 9}).impact(usage())
+    with pytest.raises(kn.UsageError, match="bound to no cluster"):
+        kn.backtest(plan_of(**{"user=alice": 9}), usage())
+
+
+def test_two_states_are_compared_without_any_plan():
+    """To compare two snapshots I had to make up a plan."""
+    found = kn.impact(quotas(**{"user=alice": 9}), quotas(), usage(), keys=KEY)
+    assert [row["effect"] for row in found.to_arrow().to_pylist()] == ["becomes unlimited"]
+    assert "0 of 1 buckets would have been throttled" in repr(kn.backtest(quotas(**{"user=alice": 10**8}), usage()))
