@@ -35,7 +35,8 @@ def impact(before: Any, after: Any, pairs: DataFrame, *, keys: str | Iterable[st
     after
         QUOTAS, or a plan, whose changes are made to `before`.
     pairs
-        The known clients: a Spark DataFrame with `user` and `client_id`, such as USAGE; each counts once.
+        The known clients: a Spark DataFrame with `user` and `client_id`, such as USAGE; each counts once. Of usage
+        that brokers measured by bucket, `known_clients(usage)` are clients.
     keys
         The keys to compare; the four of users and clients unless said.
 
