@@ -70,7 +70,7 @@ def utilisation(usage: DataFrame, quotas: Any, *, keys: str | Iterable[str] | No
     ----------
     usage
         USAGE, of clients or of buckets, with windows of one length on each broker. A row whose value is null, NaN,
-        infinite or negative measures nothing and is passed over, as are other keys than those asked for.
+        infinite or negative measures nothing and is passed over.
     quotas
         QUOTAS, as anything that `resolve` takes; a cluster's `quotas.describe()` too.
     keys
@@ -113,7 +113,7 @@ def utilisation(usage: DataFrame, quotas: Any, *, keys: str | Iterable[str] | No
     rows = _rows(usage, chosen, has_clusters(stored))
     windows = _windows(_in_buckets(bound(rows, stored, chosen).of_key()))
     by = _broker(windows)
-    return _judged(windows.join(F.broadcast(_spans(windows)), by), by)
+    return _judged(windows.where("key is not null").join(F.broadcast(_spans(windows)), by), by)
 
 
 def _check_types(usage: Any, names: Sequence[str]) -> None:
@@ -130,18 +130,21 @@ def _is_bucket() -> Column:
 
 
 def _rows(usage: DataFrame, keys: Sequence[str], by_cluster: bool) -> DataFrame:
-    """The rows that measure one of the keys. `measured`: by the broker, of a bucket."""
+    """The rows that measure something. `key` is null of other keys: they only tell which windows a broker has.
+
+    `measured`: by the broker, of a bucket.
+    """
     _check_types(usage, _READ)
     check_clusters(usage.columns, USAGE, by_cluster)
     names = [name for name in (CLUSTER, *_READ) if name in usage.columns]
     row, value, throttle_ms = shown(names), F.col("value").cast("double"), F.col("throttle_ms").cast("double")
     present = {name: given(F.col(name), name, row, USAGE) for name in _GIVEN if name in names}
-    return usage.where(F.col("key").isin(*keys) & (value >= 0) & (value < float("inf"))).select(
+    return usage.where((value >= 0) & (value < float("inf"))).select(
         *([present[CLUSTER].cast("string").alias(CLUSTER)] if by_cluster else []),
         present["broker"].cast("int").alias("broker"),
         present["user"].cast("string").alias("user"),
         F.coalesce(F.col("client_id").cast("string"), F.lit("")).alias("client_id"),
-        F.col("key").cast("string").alias("key"),
+        F.when(F.col("key").isin(*keys), F.col("key").cast("string")).alias("key"),
         present["window_start"].alias("start"),
         present["window_end"].alias("end"),
         value.alias("value"),
@@ -155,7 +158,7 @@ def _in_buckets(rows: DataFrame) -> DataFrame:
     its_own = F.col("bucket_user").eqNullSafe(F.col("user")) & F.col("bucket_client_id").eqNullSafe(F.col("client_id"))
     binds = F.col("level").isNotNull() & (~F.col("measured") | its_own)
     kept = {name: F.when(binds, F.col(name)) for name in ("bucket_user", "bucket_client_id", "level", "limit")}
-    named = {name: F.when(~binds, F.col(name)) for name in ("user", "client_id")}
+    named = {name: F.when(~binds & F.col("key").isNotNull(), F.col(name)) for name in ("user", "client_id")}
     client = F.when(~F.col("measured") & _is_shared(), F.xxhash64("user", "client_id"))
     whole = reduce(and_, (F.col(name).isNotNull() for name in _broker(rows)))  # else the join asks it, of one side only
     return rows.where(whole).withColumn("client", client).withColumns({**kept, **named})
@@ -174,8 +177,8 @@ def _windows(rows: DataFrame) -> DataFrame:
     """What each bucket used in each window: `start`, `end`, `limit`, `used`, `throttle_ms`.
 
     For each client of a bucket that several share there is one row more, without a window, so that both are counted
-    in one go. The rows go through a generator, which no pruning passes: both of its readers want the very same shuffle
-    then, and the usage is read once.
+    in one go. The rows go through a generator, which neither pruning nor a filter of `key` passes: both readers want
+    the very same shuffle then, and the usage is read once.
     """
     names = [*_broker(rows), *_BUCKET]
     windows = (
@@ -183,8 +186,8 @@ def _windows(rows: DataFrame) -> DataFrame:
         .groupBy(*names, "start", "end", "client")
         .agg(*(of(name).alias(to) for of, name, to in _ADDED_UP))
     )
-    each = F.struct("start", "end", *(to for _, _, to in _ADDED_UP))
-    return windows.select(*names, F.inline(F.array(each)))
+    each = F.struct("key", "start", "end", *(to for _, _, to in _ADDED_UP))
+    return windows.select(*(name for name in names if name != "key"), F.inline(F.array(each)))
 
 
 _ADDED_UP = ((F.max, "limit", "limit"), (F.sum, "value", "used"), (F.max, "throttle_ms", "throttle_ms"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from pyspark.sql import functions as F
 from traffic import ALICE, BOB, EASY, FAR, FREE, LEFT, LIMIT, READER, RIGHT, SENT, TIGHT
 
 import kadmin_nb as kn
@@ -24,7 +25,7 @@ SIDES = {
 def used(seen, traffic):
     """UTILISATION by bucket, beside the quotas as the cluster described them."""
     clients = [FREE, EASY, TIGHT, READER, LEFT, RIGHT]
-    usage = kn.analytics.usage(seen).where(kn.analytics.usage(seen).client_id.isin(clients))
+    usage = kn.analytics.usage(seen).where(F.col("client_id").isin(clients))
     found = kn.analytics.utilisation(usage, traffic.quotas, keys=[PRODUCE, FETCH]).collect()
     return {(row.key, row.bucket_user, row.bucket_client_id, row.user, row.client_id): row for row in found}
 

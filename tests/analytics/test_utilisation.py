@@ -70,13 +70,13 @@ def test_clients_of_a_bucket_are_added_up_window_by_window(spark):
         used(2, 50, client_id="job", throttle_ms=0.0),  # 100 is not above 100
         used(3, 90, client_id="job"),
         used(9, 200, client_id="app"),
-        used(19, 1, "bob", "free"),
+        used(18, 1, "bob", "free"),
         used(3, 40, client_id="app", broker=2),
         used(4, 80, client_id="app", broker=2),
         used(0, math.nan),
         used(0, math.inf),
         used(0, -1),
-        used(0, 1, key="connection_creation_rate"),
+        used(19, 1, key="connection_creation_rate"),  # of the broker's 20 windows
     )
     bucket = {"broker": 1, "key": PRODUCE, "bucket_user": "alice", "bucket_client_id": "", "level": "USER"}
     limit = {"limit": 100.0, "brokers": 2, "limit_x_brokers": 200.0}
