@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
@@ -121,6 +122,29 @@ def test_lines_that_are_no_request_are_kept_apart(spark, log):
     kept = {(row.line, row.reason) for row in read.quarantine.collect()}
     assert ("\tat y", request_log.NOT_KAFKA) in kept
     assert (FAST[:400], request_log.BROKEN) in kept
+
+
+def test_two_lines_in_one_are_none(spark, log):
+    """The disk was full; the first half of one client's request was billed with the end of another's."""
+    read = of(spark, log(FAST, FAST[:500] + FAST))
+    assert read.counts.quarantined == {request_log.BROKEN: 1}
+
+
+@pytest.mark.parametrize(
+    "name", ['a,"connection":"b"', "Completed request:{", '"request":""', "x} (kafka.request.logger)"]
+)
+def test_names_that_look_like_the_log_itself(spark, log, name):
+    """A client called itself by a field's name, and the bytes were another's."""
+    named = FAST.replace('"clientId":"fast"', f'"clientId":{json.dumps(name)}')
+    (row,) = of(spark, log(named)).frame.collect()
+    assert (row.client_id, row.bytes_in, row.io_ms, row.correlation_id) == (name, 504507, 4.059, 4)
+
+
+def test_all_partitions_count(spark, log):
+    """Of a request to three partitions one was counted."""
+    sizes = '{"index":0,"recordsSizeInBytes":1},{"index":2,"recordsSizeInBytes":20},'
+    (row,) = of(spark, log(FAST.replace('"partitionData":[', '"partitionData":[' + sizes))).frame.collect()
+    assert row.bytes_in == 504507 + 21
 
 
 def test_a_line_that_is_there_twice_is_one_request(spark, log):
@@ -244,6 +268,7 @@ BAD = {
     "no tz": ([FAST], {"tz": None}, kn.UsageError, "the times in .* have no offset"),
     "no such tz": ([FAST], {"tz": "Europe/Berlon"}, kn.UsageError, "tz is no time zone: 'Europe/Berlon'"),
     "no broker in the path": ([FAST], {"broker": r"node-(\d+)"}, kn.UsageError, "tells no broker by"),
+    "no broker": ([FAST], {"broker": None}, kn.UsageError, "nobody said which broker"),
     "no group": ([FAST], {"broker": r"broker"}, kn.UsageError, "is no regular expression with a group"),
     "no pattern": ([FAST], {"broker": r"broker-(\d+"}, kn.UsageError, "is no regular expression with a group"),
     "no broker there": ([FAST], {"broker": BROKERS.slice(1)}, kn.UsageError, None),
