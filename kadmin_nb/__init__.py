@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from . import analytics, history, local, runbooks
     from .cluster import Cluster, connect
     from .frames.answer import Answer
+    from .frames.snapshots import Snapshot
     from .frames.spark import spark_session
     from .model.levels import LEVELS as levels
     from .model.words import ANY, DEFAULT, Pattern
@@ -60,6 +61,7 @@ _LAZY = {
     "Cluster": ("cluster", "Cluster"),
     "Outcomes": ("plans.outcomes", "Outcomes"),
     "Plan": ("plans.plan", "Plan"),
+    "Snapshot": ("frames.snapshots", "Snapshot"),
     "Stage": ("plans.stage", "Stage"),
     "backtest": ("plans.impact", "backtest"),
     "connect": ("cluster", "connect"),
@@ -95,6 +97,7 @@ __all__ = [
     "Pattern",
     "Plan",
     "PlanRefused",
+    "Snapshot",
     "Stage",
     "TimedOut",
     "Unsupported",

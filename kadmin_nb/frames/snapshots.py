@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -41,6 +43,25 @@ class Snapshot:
     def failed(self) -> Answer:
         """The config resources that could not be read, with their errors."""
         return self.configs.failed
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write it to a `.parquet` file, whole or not at all. There is no secret in it."""
+        from .snapshot_files import save
+
+        return save(self, Path(path))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Snapshot:
+        """Read what `save` wrote.
+
+        Raises
+        ------
+        NotFound, Invalid
+            No such file; a file that holds no snapshot.
+        """
+        from .snapshot_files import load
+
+        return load(Path(path))
 
     def __repr__(self) -> str:
         counted = f"{len(self.quotas):,} quotas, {len(self.configs):,} configs"

@@ -1,0 +1,98 @@
+"""A snapshot in a file: one Parquet row, with the quotas and the configs as two lists of structs."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from datetime import datetime
+from pathlib import Path
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from ..errors import Invalid, NotFound, UsageError
+from . import schemas
+from .snapshots import COMPLETE, ID, SCOPE, Snapshot, snapshot
+from .stamps import CLUSTER_ID, TAKEN_AT
+from .to_pandas import plain
+
+SUFFIX = ".parquet"
+_FRAMES = {"quotas": schemas.QUOTAS, "configs": schemas.CONFIGS}
+_NO_SNAPSHOT = "cluster.snapshot().save(path) writes one."
+
+
+def save(taken: Snapshot, place: Path) -> Path:
+    """Write a snapshot, whole or not at all.
+
+    Raises
+    ------
+    UsageError, NotFound
+        A name that does not end in `.parquet`; a place that cannot be written.
+    """
+    if place.suffix != SUFFIX:
+        raise UsageError(f"{place} is no name for a snapshot", hint=f"It is written as {SUFFIX}.")
+    whole = pa.table({name: _listed(getattr(taken, name).to_arrow(), schema) for name, schema in _FRAMES.items()})
+    marks = {
+        CLUSTER_ID: taken.cluster_id,
+        TAKEN_AT: taken.taken_at.isoformat(timespec="microseconds"),
+        ID: taken.id,
+        COMPLETE: str(taken.complete).lower(),
+        SCOPE: " ".join(taken.scopes),
+    }
+    try:
+        _replace(place, whole.replace_schema_metadata(marks))
+    except OSError as exc:
+        raise NotFound(f"{place} cannot be written: {exc.strerror or exc}") from None
+    return place
+
+
+def _replace(place: Path, whole: pa.Table) -> None:
+    with tempfile.TemporaryDirectory(prefix=f".{place.name}", dir=place.parent) as beside:
+        written = Path(beside, place.name)
+        parquet.write_table(whole, written)
+        os.replace(written, place)
+
+
+def _listed(table: pa.Table, schema: pa.Schema) -> pa.Array:
+    rows = plain(table.select(schema.names)).combine_chunks()
+    return pa.ListArray.from_arrays(pa.array([0, len(rows)], pa.int32()), rows.to_struct_array().combine_chunks())
+
+
+def load(place: Path) -> Snapshot:
+    """Read what `save` wrote.
+
+    Raises
+    ------
+    NotFound, Invalid
+        No such file; a file that holds no snapshot.
+    """
+    if not place.is_file():
+        raise NotFound(f"there is no file {place}", hint=_NO_SNAPSHOT)
+    try:
+        return _read(parquet.read_table(place, partitioning=None))
+    except (pa.ArrowException, OSError, ValueError, KeyError) as exc:
+        why = str(exc).partition("\n")[0]
+        raise Invalid(f"{place} cannot be read as a snapshot: {why}", hint=_NO_SNAPSHOT) from None
+
+
+def _read(whole: pa.Table) -> Snapshot:
+    said = {key.decode(): value.decode() for key, value in (whole.schema.metadata or {}).items()}
+    if ID not in said or whole.column_names != list(_FRAMES) or len(whole) != 1:
+        raise ValueError("it holds something else")
+    return snapshot(
+        *(_frame(whole[name], schema) for name, schema in _FRAMES.items()),
+        cluster_id=said[CLUSTER_ID],
+        taken_at=datetime.fromisoformat(said[TAKEN_AT]),
+        scopes=said[SCOPE].split(),
+        snapshot_id=said[ID],
+        complete=said[COMPLETE] == "true",
+    )
+
+
+def _frame(column: pa.ChunkedArray, schema: pa.Schema) -> pa.Table:
+    rows = pa.Table.from_struct_array(column.combine_chunks().flatten())
+    return pa.table([_typed(rows[field.name], field.type) for field in schema], schema=schema)
+
+
+def _typed(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
+    return column.dictionary_encode() if pa.types.is_dictionary(wanted) else column.cast(wanted)
