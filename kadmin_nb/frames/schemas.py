@@ -355,6 +355,26 @@ CONFLICTS = _schema(
 )
 """The rows of a plan that somebody else has moved since it was made."""
 
+DANGERS = _schema(
+    ("row", WHOLE, False),
+    ("resource", TEXT, False),
+    ("key", TEXT, False),
+    ("danger", TEXT, False),
+    ("message", TEXT, False),
+)
+"""The rows of a plan that weaken something, and need its key allowed. `danger` is durability, retention, listener,
+login, address, code, access, encryption or quota; `message` says from what to what, and what is weaker then."""
+
+WARNINGS = _schema(
+    ("warning", TEXT, False),
+    ("row", WHOLE, True),
+    ("resource", TEXT, True),
+    ("key", TEXT, True),
+    ("message", TEXT, False),
+)
+"""What a reader of a plan may not see. `warning` is silences, never wins, blank client-id, sharing, principal or per
+broker; `row`, `resource` and `key` are the first that it is about, null where it is about the whole plan."""
+
 JOURNAL = _schema(
     ("line", WHOLE, False),
     ("at", TEXT, True),
