@@ -64,15 +64,15 @@ def _short(value: object) -> str:
 
 
 def cell(value: object) -> str:
-    """One value as people read it: nothing for null, whole numbers without a point, escapes made visible."""
+    """One value as people read it: nothing for null, six places at most, escapes made visible."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     if isinstance(value, Mapping):
         return " ".join(filter(None, map(cell, value.values())))
     if isinstance(value, Iterable) and not isinstance(value, str):
         return " > ".join(map(cell, value))
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
-        return str(int(value))
+    if isinstance(value, float) and (value == 0 or 1e-3 <= abs(value) < 1e15):
+        return f"{value:.6f}".rstrip("0").rstrip(".")
     return printable(str(value))
 
 
