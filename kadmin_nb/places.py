@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import warnings
 from pathlib import Path
 
-__all__ = ["cache_dir", "state_dir"]
+from . import databricks
+
+__all__ = ["cache_dir", "journal_dir", "state_dir"]
 
 
 def cache_dir() -> Path:
@@ -16,6 +19,24 @@ def cache_dir() -> Path:
 def state_dir() -> Path:
     """Where runs and journals are: `$KADMIN_STATE`, `$XDG_STATE_HOME/kadmin-nb`, `~/.local/state/kadmin-nb`."""
     return _place("KADMIN_STATE", "XDG_STATE_HOME", ".local/state")
+
+
+def journal_dir() -> Path:
+    """Where journals are, `journal` in the state folder.
+
+    On Databricks that is the disk of the compute, which goes with it, unless `$KADMIN_STATE` names a folder of a
+    Volume; a warning says so, once.
+    """
+    folder = state_dir() / "journal"
+    if databricks.is_here() and not folder.is_relative_to(databricks.VOLUMES):
+        warnings.warn(_LOST.format(folder=folder, volumes=databricks.VOLUMES), stacklevel=2)
+    return folder
+
+
+_LOST = (
+    "{folder} is on the disk of this compute, and journals in it are gone when it ends; "
+    "os.environ['KADMIN_STATE'] = '{volumes}/CATALOG/SCHEMA/VOLUME/kadmin-nb' keeps them"
+)
 
 
 def _place(ours: str, xdg: str, below_home: str) -> Path:

@@ -13,7 +13,7 @@ from ..frames.answer import Answer
 from ..frames.stamps import stamped
 from ..model.changes import Change, Edit
 from ..model.settings import Secret
-from ..places import state_dir
+from ..places import journal_dir
 from ..plans import QUIET_PERIOD, collector, picture, planning, validation
 from ..plans.author import author
 from ..plans.execution import executor, order, rollback
@@ -40,7 +40,7 @@ def secret(reference: str) -> Secret:
 
 def journals() -> Journals:
     """The journals of this machine: `$KADMIN_STATE/journal`."""
-    return Journals(state_dir() / "journal")
+    return Journals(journal_dir())
 
 
 class Changes:

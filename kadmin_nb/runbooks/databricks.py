@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from .. import databricks
 from .declared import Parameter, refuse_unknown
 
 
 def is_here(namespace: Mapping[str, Any]) -> bool:
     """Whether this notebook runs on Databricks."""
-    return bool(os.environ.get("DATABRICKS_RUNTIME_VERSION")) and "dbutils" in namespace
+    return databricks.is_here() and "dbutils" in namespace
 
 
 def values(dbutils: Any, declared: Iterable[Parameter]) -> dict[str, str]:
