@@ -20,7 +20,6 @@ from ..frames import schemas
 from ..resolution.columns import CLUSTER
 from ..resolution.kernel import asked_keys
 from .columns import check_clusters, given, names_of, of_types, shown
-from .metrics import BUCKETS
 from .resolving import bound
 from .stored import has_clusters, read
 
@@ -126,7 +125,7 @@ def _check_types(usage: Any, names: Sequence[str]) -> None:
 
 
 def _is_bucket() -> Column:
-    return F.col("source").eqNullSafe(BUCKETS)
+    return F.col("source").eqNullSafe(schemas.OF_BUCKETS)
 
 
 def _rows(usage: DataFrame, keys: Sequence[str], by_cluster: bool) -> DataFrame:

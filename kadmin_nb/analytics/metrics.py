@@ -13,9 +13,6 @@ from ..frames import schemas
 from ..frames.spark import frame_of
 from ..resolution.columns import CLUSTER
 
-BUCKETS = "metrics: the broker's own rate of a bucket"
-"""Of rows whose `user` and `client_id` name a bucket; "" where that part is not in it."""
-
 WINDOW = 11.0
 """Seconds that a broker's rate looks back: `quota.window.num` x `quota.window.size.seconds`."""
 
@@ -66,7 +63,7 @@ def usage_from_metrics(metrics: Any, *, window: float = WINDOW) -> DataFrame:
         "rate.value",
         (F.col("time") - back).alias("window_start"),
         F.col("time").alias("window_end"),
-        F.lit(BUCKETS).alias("source"),
+        F.lit(schemas.OF_BUCKETS).alias("source"),
     )
     return spread.select(*(name for name in (CLUSTER, *schemas.USAGE.names) if name in spread.columns))
 

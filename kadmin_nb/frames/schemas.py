@@ -151,6 +151,9 @@ USAGE = _schema(
 )
 """What each client was seen to use of a key on each broker, in the key's unit, over a window of time."""
 
+OF_BUCKETS = "metrics: the broker's own rate of a bucket"
+"""The `source` of a row whose names are a bucket's: who shares one it does not tell."""
+
 MOMENT = pa.timestamp("us", "UTC")
 _CLUSTER = _schema(("cluster_id", TEXT, False))
 _TAKEN = _schema(("taken_at", MOMENT, False), ("snapshot_id", TEXT, False), ("complete", FLAG, False))

@@ -206,14 +206,21 @@ def of_plan(plan: Plan, quotas: Any, clients: Any) -> ImpactAnswer:
     before = columns.read(quotas, schemas.QUOTAS.names, columns.QUOTAS)
     before, after = (of_cluster(table, plan.cluster_id) for table in (before, plan.quotas_after(before)))
     measured = is_usage(clients)
-    read = columns.read(clients, ("user", "client_id", *(sorted(_MEASURED) if measured else ())), PAIRS)
+    read = columns.read(clients, ("user", "client_id", *(sorted(_MEASURED | {"source"}) if measured else ())), PAIRS)
     known = of_cluster(read, plan.cluster_id)
-    found = comparing.impact(before, after, known)
+    found = comparing.impact(before, after, _clients(known) if measured else known)
     parts: tuple[Any, ...] = ()
     if measured:
         muted = stamped(stalls.stalls(plan.changes, before, known), plan.cluster_id)
         parts = (BacktestAnswer(stamped(backtesting.backtest(after, known), plan.cluster_id)), Answer(muted))
     return ImpactAnswer(stamped(found.rows, plan.cluster_id), found.counts, found.shadowed, plan, *parts)
+
+
+def _clients(usage: pa.Table) -> pa.Table:
+    """The rows that name a client: of those that name a bucket only the ones with both names are of one alone."""
+    user, client_id, source = (columns.text(usage, name, "the usage") for name in ("user", "client_id", "source"))
+    alone = pc.and_(pc.not_equal(user, ""), pc.not_equal(client_id, ""))
+    return usage.filter(pc.or_kleene(pc.not_equal(source, schemas.OF_BUCKETS), alone))
 
 
 def of_cluster(table: pa.Table, cluster_id: str) -> pa.Table:

@@ -10,9 +10,9 @@ from traffic import FREE, READER, TIGHT
 
 import kadmin_nb as kn
 from kadmin_nb.analytics import request_log
-from kadmin_nb.analytics.metrics import BUCKETS
 from kadmin_nb.analytics.usage_windows import IO_THREADS, RECORD_BYTES
 from kadmin_nb.frames import schemas
+from kadmin_nb.frames.schemas import OF_BUCKETS
 from kadmin_nb.frames.spark import frame_of
 
 pytestmark = pytest.mark.spark
@@ -134,9 +134,9 @@ def test_metrics_are_the_use_of_buckets(spark):
     )
     names = ("user", "client_id", "key", "value", "throttle_ms", "source")
     assert used(usage, *names) == [
-        ("", "app", "consumer_byte_rate", 5.0, None, BUCKETS),
-        ("CN=al ice,O=x", "", "producer_byte_rate", 1000.0, 12.0, BUCKETS),
-        ("bob", "app", "request_percentage", 33.0, None, BUCKETS),
+        ("", "app", "consumer_byte_rate", 5.0, None, OF_BUCKETS),
+        ("CN=al ice,O=x", "", "producer_byte_rate", 1000.0, 12.0, OF_BUCKETS),
+        ("bob", "app", "request_percentage", 33.0, None, OF_BUCKETS),
     ]
     (row,) = usage.where("user = ''").select("window_start", "window_end").collect()
     assert (row.window_start, row.window_end) == (NOON + timedelta(seconds=9), NOON + timedelta(seconds=20))

@@ -16,8 +16,8 @@ from pyspark.errors import SparkRuntimeException
 
 import kadmin_nb as kn
 from kadmin_nb.analytics import stored
-from kadmin_nb.analytics.metrics import BUCKETS
 from kadmin_nb.frames import schemas
+from kadmin_nb.frames.schemas import OF_BUCKETS
 from kadmin_nb.frames.spark import frame_of
 from kadmin_nb.model.levels import LEVELS
 from kadmin_nb.model.quota_keys import USER_CLIENT_KEYS
@@ -110,7 +110,7 @@ def test_a_bucket_that_the_broker_measured_stands_for_itself(spark):
         quota("USER", 200.0, "alice", key=REQUEST),
         quota("DEFAULT_USER", 4.0, key=MUTATION),
     )
-    measured = {"seconds": 11, "source": BUCKETS}
+    measured = {"seconds": 11, "source": OF_BUCKETS}
     usage = usage_of(
         spark,
         used(0, 70),
@@ -293,7 +293,7 @@ def test_known_clients_are_clients(spark):
     usage = usage_of(
         spark,
         *(used(at, 1, client_id=name, cluster_id="c") for at in (0, 1) for name in ("app", "")),
-        *(used(0, 1, *names, source=BUCKETS, cluster_id="c") for names in (("bob", ""), ("", "x"), ("bob", "x"))),
+        *(used(0, 1, *names, source=OF_BUCKETS, cluster_id="c") for names in (("bob", ""), ("", "x"), ("bob", "x"))),
         schema=IN_CLUSTERS,
     )  # fmt: skip
     pairs = kn.analytics.known_clients(usage)

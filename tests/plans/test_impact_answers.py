@@ -88,3 +88,13 @@ def test_two_states_are_compared_without_any_plan():
     found = kn.impact(quotas(**{"user=alice": 9}), quotas(), usage(), keys=KEY)
     assert [row["effect"] for row in found.to_arrow().to_pylist()] == ["becomes unlimited"]
     assert "0 of 1 buckets would have been throttled" in repr(kn.backtest(quotas(**{"user=alice": 10**8}), usage()))
+
+
+def test_a_bucket_of_many_clients_is_no_client():
+    """The impact told of a client without a client-id, whom nobody had ever seen."""
+    names = {"client_id": ["app", "", "app", ""], "user": ["alice", "alice", "", ""]}
+    table = usage().slice(0, 4).drop_columns([*names, "source"])
+    for name, values in {**names, "source": [schemas.OF_BUCKETS] * 4}.items():
+        table = table.append_column(name, pa.array(values))
+    found = plan_of(**{"user=alice": 9}).impact(table, quotas=quotas())
+    assert found.to_arrow().select(["user", "client_id"]).to_pylist() == [{"user": "alice", "client_id": "app"}]
