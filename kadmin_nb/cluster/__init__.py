@@ -70,8 +70,9 @@ class Cluster:
     def _changes(self) -> Changes:
         """The rooms of plans open when something is first to be changed."""
         from .changes import Changes
+        from .identity import named
 
-        return Changes(self._kafka)
+        return Changes(self._kafka, lambda: named(self.settings))
 
     @cached_property
     def tray(self) -> Stage:
@@ -102,6 +103,7 @@ class Cluster:
         usage: object = None,
         lock: bool = True,
         steal: bool = False,
+        require_approval: bool = False,
         verify_timeout: float = VERIFY_TIMEOUT,
         quiet_period: float = QUIET_PERIOD,
         progress: Progress = silent,
@@ -119,6 +121,8 @@ class Cluster:
             Lower quotas in steps, so that no client that USAGE knows is muted for more than so many seconds.
         lock, steal
             Hold the cluster's lease while it runs; take it from one who holds it.
+        require_approval
+            Refuse a plan that nobody but its author has approved; see `approve`.
         verify_timeout, quiet_period
             Seconds that brokers are given to show a change, and that a lost alter is waited for.
         progress
@@ -143,10 +147,24 @@ class Cluster:
             usage=usage,
             lock=lock,
             steal=steal,
+            require_approval=require_approval,
             verify_timeout=verify_timeout,
             quiet_period=quiet_period,
             progress=progress,
         )
+
+    def approve(self, plan: Plan, text: str = "") -> Plan:
+        """The same plan, of the same id, with our approval beside it; save it again.
+
+        Author and approver are whom the broker logged in, or whom Databricks names: over a connection without a login
+        nobody can approve. It is a check, not a lock: whoever can write the file can write into it.
+
+        Raises
+        ------
+        PlanRefused
+            We are its author, or one of the two is not named so (`APPROVAL`); expired; of another cluster.
+        """
+        return self._changes.approve(plan, text)
 
     def resume(self, plan: Plan | str, **options: Any) -> Outcomes:
         """Carry on a plan that was begun from here; it may be named by (the beginning of) its id.

@@ -15,6 +15,7 @@ from ..model.changes import Change, Edit
 from ..model.settings import Secret
 from ..places import journal_dir
 from ..plans import QUIET_PERIOD, collector, picture, planning, validation
+from ..plans.approval import approval_of, approved
 from ..plans.author import author
 from ..plans.execution import executor, order, rollback
 from ..plans.execution.interrupts import heard_between_requests
@@ -46,18 +47,26 @@ def journals() -> Journals:
 class Changes:
     """The changing half of a `Cluster`."""
 
-    def __init__(self, kafka: WireKafka) -> None:
-        self._kafka = kafka
+    def __init__(self, kafka: WireKafka, named: Callable[[], str | None] = lambda: None) -> None:
+        self._kafka, self._named = kafka, named
 
     def stage(self) -> Stage:
         """A new, empty stage."""
         return Stage(self._plan)
 
-    def apply(self, plan: Plan, **options: Any) -> Outcomes:
+    def apply(self, plan: Plan, *, require_approval: bool = False, **options: Any) -> Outcomes:
         """Carry out a plan; see `Cluster.apply`."""
         executor.refuse_other_cluster(self._kafka, plan)
+        if require_approval:
+            approval_of(plan)
         with journals().open(plan) as journal:
             return self._carry_out(plan, journal, **options)
+
+    def approve(self, plan: Plan, text: str) -> Plan:
+        """The plan with our approval; see `Cluster.approve`."""
+        executor.refuse_other_cluster(self._kafka, plan)
+        executor.refuse_expired(self._kafka, plan)
+        return approved(plan, author(self._named()), _written(self._kafka.now()), text)
 
     def resume(self, plan: Plan | str, **options: Any) -> Outcomes:
         """Carry on a plan that was begun; see `Cluster.resume`."""
@@ -147,7 +156,7 @@ class Changes:
     ) -> Plan:
         now = self._kafka.now()
         expires = _written(now + (lifetime or LIFETIME))
-        plan = Plan(self._kafka.id, _written(now), tuple(rows), reason, author(), expires, undoes)
+        plan = Plan(self._kafka.id, _written(now), tuple(rows), reason, author(self._named()), expires, undoes)
         return bound(plan, self.apply, self._kafka.quotas.describe)
 
 

@@ -26,6 +26,7 @@ class How:
     gradual: float | None = None
     usage: object = None
     verify_timeout: float = VERIFY_TIMEOUT
+    require_approval: bool = False
 
     @property
     def options(self) -> dict[str, Any]:
@@ -38,15 +39,15 @@ def applying(command: Command) -> Command:
 
     @functools.wraps(command)
     def called(session: Session, /, skip_conflicts: bool, no_lock: bool, steal_lock: bool, gradual: float | None,
-               usage: str | None, wait: float, **given: Any) -> Any:  # fmt: skip
+               usage: str | None, wait: float, require_approval: bool, **given: Any) -> Any:  # fmt: skip
         if gradual is not None and usage is None:
             raise UsageError("--gradual needs to know what clients use", hint="--usage NAME is a USAGE frame.")
         frame = session.named(usage) if usage else None
-        how = How(skip_conflicts, not no_lock, steal_lock, gradual, frame, wait)
+        how = How(skip_conflicts, not no_lock, steal_lock, gradual, frame, wait, require_approval)
         return command(session, how=how, **given)
 
     decorated: Command = called
-    for option in (_wait, _usage, _gradual, _steal, _no_lock, _skip):
+    for option in (_approval, _wait, _usage, _gradual, _steal, _no_lock, _skip):
         decorated = option(decorated)
     return decorated
 
@@ -61,6 +62,9 @@ _gradual = click.option(
     help="Lower quotas in steps, so that no client is muted for longer.",
 )
 _usage = click.option("--usage", metavar="NAME", help="What clients use: a variable, or a file in the terminal.")
+_approval = click.option(
+    "--require-approval", is_flag=True, help="Refuse a plan that nobody but its author has approved: plan approve."
+)
 _wait = click.option(
     "--wait",
     default=VERIFY_TIMEOUT,

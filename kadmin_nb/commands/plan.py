@@ -12,7 +12,7 @@ from ..errors import Invalid, NotFound, UsageError
 from . import lines, options
 from .applying import How, applying
 from .corners import Verbs
-from .session import Session, Wanted, planned
+from .session import Session, Wanted, planned, save
 
 if TYPE_CHECKING:
     from ..plans.journal.shelf import Kept
@@ -68,6 +68,19 @@ def show(session: Session, which: str, usage: str | None, impact: str | None) ->
     if impact:
         return session.cluster.impact(_found(which), session.named(impact))
     return _found(which) if usage is None else session.cluster.stalls(_found(which), session.named(usage))
+
+
+@plan.command()
+@options.reading
+@click.argument("file", metavar="FILE")
+@click.option("--note", default="", metavar="TEXT", help="What you looked at, or under which condition.")
+def approve(session: Session, file: str, note: str) -> Any:
+    """Write into a plan's file that you, who are not its author, agree; apply --require-approval wants that."""
+    from ..plans.plan import Plan
+
+    approved = session.cluster.approve(Plan.load(file), note)
+    save(approved, file)
+    return approved
 
 
 @plan.command()

@@ -132,7 +132,7 @@ class Session:
     def carry(self, plan: Plan, wanted: Wanted, how: How | None = None) -> Plan | Outcomes:
         """Save a plan, apply it, or just show it."""
         if wanted.save:
-            _save(plan, wanted.save)
+            save(plan, wanted.save)
         return self._applied(plan, how) if wanted.apply else plan
 
     def _applied(self, plan: Plan, how: How | None) -> Outcomes:
@@ -286,7 +286,7 @@ class NotebookSession(Session):
         allowed = {*self.allowed, *wanted.allow_unknown}
         plan = planned(tray, replace(wanted, reason=wanted.reason or self.reason, allow_unknown=allowed))
         if wanted.save:
-            _save(plan, wanted.save)
+            save(plan, wanted.save)
         self.shown = plan, version
         return plan
 
@@ -334,7 +334,8 @@ def planned(stage: Stage, wanted: Wanted) -> Plan:
     return stage.plan(wanted.reason, allow_unknown=wanted.allow_unknown, lifetime=wanted.lifetime)
 
 
-def _save(plan: Plan, place: str) -> None:
+def save(plan: Plan, place: str) -> None:
+    """Write a plan's file, or say in a line why it cannot be."""
     try:
         plan.save(place)
     except OSError as exc:

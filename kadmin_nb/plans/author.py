@@ -1,4 +1,4 @@
-"""Who makes a plan, as this machine names them: `login@host`. A statement, not a proof."""
+"""Who makes a plan: as the platform or the broker names them, else as this machine does, which proves nothing."""
 
 from __future__ import annotations
 
@@ -6,11 +6,23 @@ import getpass
 import os
 import platform
 
+BROKER, PLATFORM = "User:", "databricks:"
+"""What the names begin with that others than this machine give."""
 
-def author() -> str:
-    """`login@host`; a login without a name is its number."""
+
+def author(named: str | None = None) -> str:
+    """`User:alice (login@host)`, or `login@host` of somebody whom nobody else has named.
+
+    A login without a name is its number.
+    """
     try:
         login = getpass.getuser()
     except (KeyError, OSError):
         login = f"uid {os.getuid()}"
-    return f"{login}@{platform.node() or 'localhost'}"
+    here = f"{login}@{platform.node() or 'localhost'}"
+    return f"{named} ({here})" if named else here
+
+
+def named_by_others(author: str) -> str | None:
+    """The part of an author that the platform or the broker gave."""
+    return author.rpartition(" (")[0] if author.startswith((BROKER, PLATFORM)) else None

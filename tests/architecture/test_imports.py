@@ -47,6 +47,7 @@ ROOMS = {
     "profiles": ("errors", "databricks", "model"),
     "cluster": (
         "errors",
+        "databricks",
         "places",
         "model",
         "resolution",

@@ -78,7 +78,7 @@ def apply(kafka: Kafka, plan: Plan, journal: Journal, options: Options | None = 
     """
     refuse_other_cluster(kafka, plan)
     if not journal.before:
-        _refuse_expired(kafka, plan)
+        refuse_expired(kafka, plan)
     refuse_invalid(plan.refused, len(plan))
     options = options or Options()
     with closing(Held(kafka, plan, lock=options.lock, steal=options.steal)) as lock:
@@ -95,7 +95,8 @@ def refuse_other_cluster(kafka: Kafka, plan: Plan) -> None:
         )
 
 
-def _refuse_expired(kafka: Kafka, plan: Plan) -> None:
+def refuse_expired(kafka: Kafka, plan: Plan) -> None:
+    """Refuse a plan whose time is over."""
     if plan.has_expired(kafka.now()):
         raise Expired(
             f"the plan expired at {plan.expires}", code="EXPIRED", hint="Nothing was sent. Plan again and look."

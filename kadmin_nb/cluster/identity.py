@@ -1,0 +1,23 @@
+"""Who we are, as others name us: the platform, or the broker that let us in. Never what a parameter says."""
+
+from __future__ import annotations
+
+from .. import databricks
+from ..frames.spark import active_session
+from ..model.settings import Settings
+from ..plans.author import BROKER, PLATFORM
+
+
+def named(settings: Settings) -> str | None:
+    """`databricks:alice@example.com` there, else `User:alice` for a login that the broker checked; else None.
+
+    What a broker calls the owner of a certificate is its own affair, and Kafka has no request that asks.
+    """
+    if databricks.is_here() and (user := _platform_user()):
+        return f"{PLATFORM}{user}"
+    return f"{BROKER}{settings.username}" if settings.uses_sasl and settings.username else None
+
+
+def _platform_user() -> str | None:
+    session = active_session()
+    return None if session is None else str(session.sql("SELECT current_user()").first()[0])  # type: ignore[index]

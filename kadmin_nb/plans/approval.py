@@ -1,0 +1,68 @@
+"""Approvals: a note beside a plan in which somebody else than its author agrees to it.
+
+Who agrees is whom the broker logged in, or whom the platform names, and never what somebody typed. It is a check, not
+a lock: whoever can write the file can write a note into it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..errors import PlanRefused, printable
+from .author import named_by_others
+from .plan import Plan
+
+APPROVAL = "approval"
+
+
+def approved(plan: Plan, author: str, at: str, text: str = "") -> Plan:
+    """The plan with this author's approval beside it.
+
+    Raises
+    ------
+    PlanRefused
+        They cannot approve it (`APPROVAL`).
+    """
+    if why := _why_not(plan, author):
+        raise _refused(f"you cannot approve plan {plan.id[:12]}: {why}")
+    return plan.with_note(text, author=author, at=at, kind=APPROVAL)
+
+
+def approval_of(plan: Plan) -> Mapping[str, str]:
+    """The first approval that counts.
+
+    Raises
+    ------
+    PlanRefused
+        None does (`APPROVAL`), and why.
+    """
+    given = [note for note in plan.notes if note.get("kind") == APPROVAL]
+    reasons = [_why_not(plan, note.get("author", "")) for note in given]
+    if "" in reasons:
+        return given[reasons.index("")]
+    why = reasons[0] if reasons else "nobody has"
+    raise _refused(f"plan {plan.id[:12]} is not approved: {why}")
+
+
+def _why_not(plan: Plan, author: str) -> str:
+    """Why this author's approval does not count; empty when it does."""
+    theirs, ours = named_by_others(plan.author), named_by_others(author)
+    if theirs is None:
+        return f"its author, {plan.author or 'nobody'}, was named by no broker and no platform"
+    if ours is None:
+        return f"no broker and no platform names {author or 'the approver'}"
+    if _source(theirs) != _source(ours):
+        return f"{ours} and its author, {theirs}, are not named by the same side, and may be one person"
+    return f"{ours} is its author" if theirs == ours else ""
+
+
+def _source(name: str) -> str:
+    return name.partition(":")[0]
+
+
+def _refused(text: str) -> PlanRefused:
+    return PlanRefused(
+        printable(text),
+        code="APPROVAL",
+        hint="Nothing was sent. Somebody else runs: plan approve FILE, logged in on the cluster as themselves.",
+    )
