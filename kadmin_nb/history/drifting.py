@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -16,6 +15,7 @@ from ..frames.snapshots import SCOPE, SCOPES, Snapshot, without_secrets
 from ..model.quota_keys import text_of
 from ..model.resources import Resource
 from ..model.secrets import SHOWN
+from .beneath import Beneath
 from .contents import difference
 from .records import CONFIGS, QUOTAS, content_of, kind_of
 
@@ -24,6 +24,8 @@ Row = dict[str, Any]
 COMPARED = {QUOTAS: ("quota",), CONFIGS: ("value", "source", "is_default")}
 WORDS = {QUOTAS: "quota", CONFIGS: "config"}
 DEFAULT = "DEFAULT_CONFIG"
+SECRET = "a secret: nobody can see it"
+"""The note of a row that has one."""
 
 
 class Drift(Answer):
@@ -106,8 +108,8 @@ def _of_kind(a: tuple[pa.Table, frozenset[str]], b: tuple[pa.Table, frozenset[st
     yield from ({"kind": "config", "resource": str(r), "state": "unknown", "note": n} for r, n in unread.items())
     ours, theirs = (_readable(side[0], kind, a[1] & b[1], unread) for side in (a, b))
     found = difference(ours, theirs, kind, COMPARED[kind])
-    yield from (_one_sided(row, kind, "a") for row in found.removed.to_pylist())
-    yield from (_one_sided(row, kind, "b") for row in found.added.to_pylist())
+    yield from (_one_sided(row, kind, "a", _beneath(theirs, kind)) for row in found.removed.to_pylist())
+    yield from (_one_sided(row, kind, "b", _beneath(ours, kind)) for row in found.added.to_pylist())
     yield from map(_two_sided, found.before.to_pylist(), found.after.to_pylist(), [kind] * len(found.before))
 
 
@@ -150,9 +152,14 @@ def resource(row: Row, kind: str) -> str:
     return row["entity"] if kind == QUOTAS else str(Resource(row["resource_type"], row["resource_name"]))
 
 
-def _one_sided(row: Row, kind: str, side: str) -> Row:
+def _beneath(other: pa.Table, kind: str) -> Beneath | None:
+    return Beneath(other) if kind == CONFIGS else None
+
+
+def _one_sided(row: Row, kind: str, side: str, beneath: Beneath | None) -> Row:
     state = {"a": "removed", "b": "added"}[side]
-    by_default = kind == CONFIGS and _is_default(row)
+    by_default = beneath is not None and (_is_default(row) or beneath.has_the_same(row))
+    note = f"{'b' if side == 'a' else 'a'} has the same by default" if by_default else None
     return {
         "kind": WORDS[kind],
         "resource": resource(row, kind),
@@ -160,16 +167,16 @@ def _one_sided(row: Row, kind: str, side: str) -> Row:
         "state": "default" if by_default else state,
         side: text(row, kind),
         f"source_{side}": row.get("source"),
-        "note": f"{'b' if side == 'a' else 'a'} has the same by default" if by_default else None,
+        "note": SECRET if _is_secret(row) else note,
     }
 
 
 def _is_default(row: Row) -> bool:
-    """Whether the row says what would hold without it: it is a default itself, or set to what it overrides."""
-    if row["is_default"] or row["source"] == DEFAULT:
-        return True
-    beneath = [s for s in json.loads(row["synonyms"] or "[]") if s["source"] != row["source"]]
-    return bool(beneath) and row["value"] is not None and beneath[0]["value"] == row["value"]
+    return bool(row["is_default"]) or row["source"] == DEFAULT
+
+
+def _is_secret(*rows: Row) -> bool:
+    return any(row.get("is_sensitive") for row in rows)
 
 
 def _two_sided(ours: Row, theirs: Row, kind: str) -> Row:
@@ -182,6 +189,7 @@ def _two_sided(ours: Row, theirs: Row, kind: str) -> Row:
         "b": text(theirs, kind),
         "source_a": ours.get("source"),
         "source_b": theirs.get("source"),
+        "note": SECRET if _is_secret(ours, theirs) else None,
     }
 
 

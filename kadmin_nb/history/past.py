@@ -67,6 +67,11 @@ class History:
         found = self._place.states(cluster_id)
         return _listed(found, ())
 
+    @property
+    def clusters(self) -> tuple[str, ...]:
+        """The ids of the clusters that snapshots are kept of."""
+        return tuple(sorted(self._place.clusters()))
+
     def as_of(self, time: object, cluster_id: str | None = None) -> Snapshot:
         """What the cluster held at a time: the newest snapshot that was taken then or before.
 
@@ -167,7 +172,7 @@ class History:
     def _whose(self, cluster_id: str | None) -> str:
         if cluster_id is not None:
             return cluster_id
-        known = sorted(self._place.clusters())
+        known = self.clusters
         if not known:
             raise NotFound("nothing has been recorded here yet", hint="record(cluster.snapshot()) does.")
         if len(known) > 1:

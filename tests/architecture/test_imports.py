@@ -31,6 +31,7 @@ PASSPORTS = {
     "javaproperties": ("profiles",),
     "tenacity": ("admin",),
     "tabulate": ("frames",),
+    "yaml": ("declared",),
 }
 """Where each third-party package may be imported within kadmin_nb."""
 
@@ -41,7 +42,9 @@ ROOMS = {
     "frames": ("errors", "databricks", "model", "local.java"),
     "advice": ("errors", "model", "frames"),
     "analytics": ("errors", "model", "resolution", "advice", "frames"),
-    "history": ("errors", "databricks", "model", "frames"),
+    "history": ("errors", "databricks", "model", "advice", "frames"),
+    "comparing": ("errors", "databricks", "model", "advice", "frames", "history", "declared"),
+    "declared": ("errors", "version", "model", "frames"),
     "admin": ("errors", "model", "frames.schemas"),
     "plans": ("errors", "version", "model", "resolution", "frames", "admin.ports"),
     "profiles": ("errors", "databricks", "model"),
@@ -53,9 +56,11 @@ ROOMS = {
         "resolution",
         "analytics",
         "advice",
+        "comparing",
         "frames",
         "admin",
         "plans",
+        "declared",
         "profiles",
         "local.runs",
     ),

@@ -59,6 +59,33 @@ def test_a_difference_by_default_is_none_that_matters(a, b, states: list[str]) -
     assert len(found.differing) == len(states) - states.count("default")
 
 
+_FIRST = {"resource_type": "BROKER", "source": "STATIC_BROKER_CONFIG", "synonyms": []}
+_ALL = {"resource_type": "BROKER", "source": "DYNAMIC_DEFAULT_BROKER_CONFIG", "synonyms": []}
+
+
+@pytest.mark.parametrize(
+    ("brokers", "value", "state"),
+    [
+        ([topic("1", "node.id", "1", **_FIRST)], "604800000", "default"),
+        ([topic("1", "log.retention.ms", "604800000", **_FIRST)], "604800000", "default"),
+        ([topic("1", "log.retention.hours", "24", **_FIRST)], "86400000", "default"),
+        ([topic("1", "log.retention.hours", "24", **_FIRST)], "604800000", "added"),
+        ([topic("1", "node.id", "1", **_FIRST), topic("", "log.retention.ms", "5", **_ALL)], "604800000", "added"),
+        ([topic("1", "node.id", "1", **_FIRST), topic("", "log.retention.ms", "5", **_ALL)], "5", "default"),
+        ([topic("1", "log.retention.ms", "5", **_FIRST), topic("2", "node.id", "2", **_FIRST)], "5", "added"),
+    ],
+    ids=[
+        *("Kafka's", "that of its file", "the same in hours", "another in its file", "another for all"),
+        *("the same for all", "its brokers do not agree"),
+    ],
+)
+def test_by_default_means_by_the_other_clusters_default(brokers, value: str, state: str) -> None:
+    """Production keeps 7 days by default and staging one, and the topic's 7 days were said to be the same there."""
+    theirs = topic("t", "retention.ms", value, default="604800000")
+    found = kn.history.drift(configs_of(*brokers), configs_of(*brokers, theirs))
+    assert [row[1:3] for row in _rows(found)] == [("retention.ms", state)]
+
+
 def test_a_secret_shows_as_one() -> None:
     """The drift report had the password."""
     found = kn.history.drift(configs_of(topic("t", "x.password", "canary", default="canary")), configs_of())
