@@ -32,7 +32,7 @@ from .errors import (
 from .version import VERSION
 
 if TYPE_CHECKING:
-    from . import analytics, history, local, runbooks
+    from . import analytics, history, local, policy, runbooks
     from .cluster import Cluster, connect
     from .frames.answer import Answer
     from .frames.snapshots import Snapshot
@@ -73,6 +73,7 @@ _LAZY = {
     "analytics": ("analytics", None),
     "history": ("history", None),
     "local": ("local", None),
+    "policy": ("policy", None),
     "runbooks": ("runbooks", None),
 }
 
@@ -111,6 +112,7 @@ __all__ = [
     "levels",
     "local",
     "metric_tags",
+    "policy",
     "resolve",
     "resolve_ip",
     "runbooks",

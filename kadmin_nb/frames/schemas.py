@@ -222,6 +222,22 @@ FINDINGS = _schema(
 """What in the configs somebody should look at. `source` is where the value is set, `expected` what holds without it, or
 what a broker's peers have; `mend` the line that mends it, null where none can. A null key: it could not be read."""
 
+POLICY = _schema(
+    ("rule", TEXT, False),
+    ("severity", TEXT, False),
+    ("state", TEXT, False),
+    ("ok", FLAG, True),
+    ("resource", TEXT, True),
+    ("key", TEXT, True),
+    ("value", TEXT, True),
+    ("wanted", TEXT, False),
+    ("message", TEXT, False),
+    ("reason", TEXT, False),
+)
+"""How a policy's rules are kept: a row for each that is, and for each breach. `severity` is refuse or warn; `state` is
+kept, broken, unknown (what it is about could not be read; `ok` is null), or, of a plan, as before: broken without it
+too, and no worse."""
+
 UTILISATION = _schema(
     ("broker", WHOLE, False),
     ("key", WORD, False),

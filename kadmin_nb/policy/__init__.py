@@ -1,0 +1,11 @@
+"""Rules that a team keeps, as data in a file, judged on the same frames wherever they come from.
+
+`kn.policy.load("kadmin-nb.policy.toml").check(cluster)`; a snapshot, a plan, or a fleet on Spark alike. Nothing in a
+policy is ever evaluated as code: a rule chooses rows of a frame and says what must hold of them.
+"""
+
+from .checking import Policy
+from .reading import load
+from .verdicts import PolicyAnswer
+
+__all__ = ["Policy", "PolicyAnswer", "load"]

@@ -1,0 +1,276 @@
+"""Rule: which rows of a frame, and what must hold of them. Data that one evaluator reads."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..model.quota_keys import readable, text_of
+from ..model.resources import Resource
+from ..model.words import write
+from .conditions import Condition, fitting, not_fitting
+from .scene import CONFIGS, EFFECTIVE, QUOTAS, Row, Scene, shown, value_of
+
+REFUSE, WARN = "refuse", "warn"
+SEVERITIES = (REFUSE, WARN)
+KEPT, BROKEN, UNKNOWN, AS_BEFORE = "kept", "broken", "unknown", "as before"
+STATES = (BROKEN, UNKNOWN, AS_BEFORE, KEPT)
+"""The words of the column `state`, the worst first. `as before`: broken before the plan, and the plan makes it no
+worse."""
+
+_WHOSE = {CONFIGS: ("resource_type", "resource_name"), QUOTAS: ("entity",), EFFECTIVE: ("user", "client_id")}
+
+
+@dataclass(frozen=True)
+class Lines:
+    """What a broker's network line takes, bytes/s: by broker, "" being every other one."""
+
+    every: Mapping[str, float]
+    of_cluster: Mapping[str, Mapping[str, float]]
+
+    def of(self, cluster_id: str) -> Mapping[str, float]:
+        """Those of one cluster: its own where the policy has them."""
+        return self.of_cluster.get(cluster_id, self.every)
+
+
+@dataclass(frozen=True)
+class Forbid:
+    """There must be no such row."""
+
+    def __str__(self) -> str:
+        return "not there"
+
+    def judge(self, rule: Rule, scene: Scene, rows: pa.Table, lines: Lines) -> Iterator[Row]:
+        """A row for each that is there."""
+        for row in rows.to_pylist():
+            is_there = row.get("message") or f"{row['key']} is there: {shown(rule.frame, row)}"
+            yield rule.said(scene, row, is_there, str(self), excess=0.0)
+
+
+@dataclass(frozen=True)
+class Must:
+    """All these must hold of each row."""
+
+    conditions: tuple[Condition, ...]
+
+    def __str__(self) -> str:
+        return ", ".join(c.text if c.column == "value" else f"{c.column} {c.text}" for c in self.conditions)
+
+    def judge(self, rule: Rule, scene: Scene, rows: pa.Table, lines: Lines) -> Iterator[Row]:
+        """A row for each of which one does not hold, or nobody can tell."""
+        for condition in self.conditions:
+            holds = condition.fits(rows)
+            for row in rows.filter(pc.invert(pc.fill_null(holds, True))).to_pylist():
+                yield rule.said(
+                    scene, row, _is(rule, row, condition), _wanted(condition), excess=condition.excess(row["value"])
+                )
+            for row in rows.filter(pc.is_null(holds)).to_pylist():
+                yield rule.said(scene, row, f"{row['key']} is a secret, or not known", _wanted(condition), UNKNOWN)
+
+
+def _wanted(condition: Condition) -> str:
+    return condition.text if condition.column == "value" else f"{condition.column} {condition.text}"
+
+
+def _is(rule: Rule, row: Row, condition: Condition) -> str:
+    have = shown(rule.frame, row) if condition.column == "value" else row[condition.column]
+    what = row["key"] if condition.column == "value" else f"{condition.column} of {row['key']}"
+    return f"{what} is {have}"
+
+
+@dataclass(frozen=True)
+class Required:
+    """Each resource, entity or client that has such rows must have these keys; one that is named must be there."""
+
+    keys: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "set"
+
+    def judge(self, rule: Rule, scene: Scene, rows: pa.Table, lines: Lines) -> Iterator[Row]:
+        """A row for each key that one of them lacks."""
+        if rule.frame == EFFECTIVE:
+            lacking = rows.filter(
+                pc.and_(pc.is_null(rows["value"]), pc.is_in(rows["key"].cast(pa.string()), _texts(self.keys)))
+            )
+            for row in lacking.to_pylist():
+                yield rule.said(scene, row, f"{row['key']} is unlimited", str(self), excess=0.0)
+            return
+        names = _WHOSE[rule.frame]
+        has: dict[tuple[str, ...], set[str]] = {one: set() for one in self._expected(rule)}
+        for row in rows.select([*names, "key"]).to_pylist():
+            has.setdefault(tuple(row[name] for name in names), set()).add(row["key"])
+        for whose, keys in sorted(has.items()):
+            for key in (key for key in self.keys if key not in keys):
+                row = {**dict(zip(names, whose, strict=True)), "key": key, "value": None}
+                yield rule.said(scene, row, f"{key} is not set", str(self), excess=0.0, value=None)
+
+    def _expected(self, rule: Rule) -> list[tuple[str, ...]]:
+        """Those that the rule names, whether anything is set on them or not."""
+        exact = {c.column: c.wanted for c in rule.where if c.operator in ("is", "one_of")}
+        if rule.frame != CONFIGS or not {"resource_type", "resource_name"} <= set(exact):
+            return [(str(one),) for one in exact.get("entity", ())] if rule.frame == QUOTAS else []
+        return [(str(kind), str(name)) for kind in exact["resource_type"] for name in exact["resource_name"]]
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A number, or a share of each broker's line."""
+
+    number: float
+    text: str
+    is_share: bool = False
+
+    def of(self, lines: Mapping[str, float]) -> Iterator[tuple[str | None, float]]:
+        """The broker whose bound it is, None where it is everyone's, and the bound."""
+        if not self.is_share:
+            yield None, self.number
+            return
+        yield from ((broker, self.number * line) for broker, line in lines.items())
+
+
+@dataclass(frozen=True)
+class Sum:
+    """The values of the rows, each bucket once, key by key, must add up to no more."""
+
+    at_most: Bound
+
+    def __str__(self) -> str:
+        return f"at most {self.at_most.text}"
+
+    def judge(self, rule: Rule, scene: Scene, rows: pa.Table, lines: Lines) -> Iterator[Row]:
+        """A row a key and broker whose sum is more; one where the line of a broker is not told."""
+        bounds = list(self.at_most.of(lines.of(scene.cluster_id)))
+        if not bounds:
+            yield rule.row(
+                None, None, None, f"the policy tells no line of cluster {scene.cluster_id}", str(self), UNKNOWN
+            )
+        for key in sorted(pc.unique(rows["key"]).to_pylist()):
+            total, free = self._total(rule, scene, rows.filter(pc.equal(rows["key"].cast(pa.string()), key)))
+            for broker, bound in bounds:
+                if total > bound:
+                    yield self._over(rule, scene, key, broker, (total, bound), free)
+
+    def _total(self, rule: Rule, scene: Scene, rows: pa.Table) -> tuple[float, int]:
+        """The sum, and how many clients have no limit: with them it has no end, if the clients are known."""
+        if rule.frame != EFFECTIVE:
+            return float(pc.sum(rows["value"]).as_py() or 0.0), 0
+        free = rows["value"].null_count
+        buckets = rows.filter(pc.is_valid(rows["value"])).group_by(
+            ["bucket_user", "bucket_client_id"], use_threads=False
+        )
+        limits = buckets.aggregate([("value", "max")])["value_max"]
+        total = float(pc.sum(limits).as_py() or 0.0)
+        return (math.inf if free and scene.knows_clients else total), free
+
+    def _over(
+        self, rule: Rule, scene: Scene, key: str, broker: str | None, sums: tuple[float, float], free: int
+    ) -> Row:
+        total, bound = sums
+        resource = None if broker is None else "broker=<any>" if broker == "" else write("broker", broker)
+        if math.isinf(total):
+            message = f"{key} adds up without end: {free:,} client{'s are' if free > 1 else ' is'} unlimited"
+        else:
+            made_up = (
+                "" if scene.knows_clients or rule.frame != EFFECTIVE else ", for the clients that quotas tell apart"
+            )
+            message = f"{key} adds up to {readable(key, total)} on each broker{made_up}, not to {readable(key, bound)}"
+        value = "unlimited" if math.isinf(total) else text_of(total)
+        return rule.row(resource, key, value, message, str(self), BROKEN, total - bound)
+
+
+Assertion = Forbid | Must | Required | Sum
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule of a policy: the rows of `frame` that fit `where`, and none of `unless`; only while a row fits
+    `while_`, if it has one."""
+
+    name: str
+    reason: str
+    severity: str
+    frame: str
+    assertion: Assertion
+    where: tuple[Condition, ...] = ()
+    unless: tuple[tuple[Condition, ...], ...] = ()
+    while_: tuple[Condition, ...] = ()
+
+    @property
+    def keys(self) -> tuple[str, ...] | None:
+        """The keys that it is about, where it names them."""
+        if isinstance(self.assertion, Required):
+            return self.assertion.keys
+        named = [c.wanted for c in self.where if c.column == "key" and c.operator in ("is", "one_of")]
+        return tuple(dict.fromkeys(map(str, named[0]))) if named else None
+
+    @property
+    def kinds(self) -> tuple[str, ...] | None:
+        """The types of config resources that it is about, where it names them."""
+        named = [c.wanted for c in self.where if c.column == "resource_type" and c.operator in ("is", "one_of")]
+        return tuple(map(str, named[0])) if named else None
+
+    def judged(self, scene: Scene, lines: Lines) -> list[Row]:
+        """POLICY rows of one scene: those that break it or cannot be told, or one that says that it is kept."""
+        found = [self.row(whose, None, None, why, str(self.assertion), UNKNOWN) for whose, why in self._unread(scene)]
+        whole = scene.frame(self.frame, self.keys)
+        rows = self._chosen(whole)
+        if self.while_ and not len(fitting(self.while_, whole)):
+            rows = rows.slice(0, 0)
+        found += self.assertion.judge(self, scene, rows, lines)
+        return found or [self.row(None, None, None, self._kept(rows), str(self.assertion), KEPT)]
+
+    def _chosen(self, table: pa.Table) -> pa.Table:
+        rows = fitting(self.where, table)
+        for exception in self.unless:
+            rows = not_fitting(exception, rows)
+        return rows
+
+    def _unread(self, scene: Scene) -> Iterator[tuple[str | None, str]]:
+        """What it is about and nobody could see; a resource that its names leave out does not count."""
+        yield from ((None, why) for why in scene.unread(self.frame, self.kinds or ()))
+        of_names = [c for c in self.where if c.column in ("resource_type", "resource_name")]
+        for row in scene.forbidden(self.frame):
+            if all(c.holds(row[c.column]) for c in of_names):
+                name = str(Resource(row["resource_type"], row["resource_name"]))
+                yield name, f"{name} could not be read, {row['error']}"
+
+    def _kept(self, rows: pa.Table) -> str:
+        return f"kept by {len(rows):,} row{'s' * (len(rows) != 1)}" if len(rows) else "no row is chosen"
+
+    def said(
+        self, scene: Scene, row: Row, message: str, wanted: str, state: str = BROKEN, excess: float | None = None,
+        **given: str | None,
+    ) -> Row:  # fmt: skip
+        """A POLICY row about a row of the frame."""
+        whose = scene.resource(self.frame, row)
+        value = given.get("value", value_of(self.frame, row))
+        named = message if whose in message else f"{whose}: {message}"
+        return self.row(whose, row["key"], value, named, wanted, state, excess)
+
+    def row(
+        self, resource: str | None, key: str | None, value: str | None, message: str, wanted: str, state: str,
+        excess: float | None = None,
+    ) -> Row:  # fmt: skip
+        """A POLICY row, and how far beyond its bound it is."""
+        return {
+            "rule": self.name,
+            "severity": self.severity,
+            "state": state,
+            "ok": {KEPT: True, UNKNOWN: None}.get(state, False),
+            "resource": resource,
+            "key": key,
+            "value": value,
+            "wanted": wanted,
+            "message": message,
+            "reason": self.reason,
+            "excess": excess,
+        }
+
+
+def _texts(words: tuple[str, ...]) -> pa.Array:
+    return pa.array(words, pa.string())

@@ -1,0 +1,117 @@
+"""POLICY as an answer: counted first, what is broken shown, and turned into a refusal where a plan breaks it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Self
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..errors import Invalid, KadminError, PlanRefused, printable
+from ..frames.answer import Answer
+from .rules import AS_BEFORE, BROKEN, KEPT, REFUSE, UNKNOWN, WARN
+
+if TYPE_CHECKING:
+    from ..plans.plan import Plan
+
+RULES_NAMED = 3
+"""Breaches that a refusal tells."""
+
+_SAID = {
+    (BROKEN, REFUSE): "broken",
+    (BROKEN, WARN): "broken (warns)",
+    (UNKNOWN, REFUSE): "not known",
+    (UNKNOWN, WARN): "not known (warns)",
+    (AS_BEFORE, REFUSE): "broken as before",
+    (AS_BEFORE, WARN): "broken as before (warns)",
+    (KEPT, REFUSE): "kept",
+    (KEPT, WARN): "kept",
+}
+
+
+class PolicyAnswer(Answer):
+    """POLICY. A row fails where a rule that refuses is broken, or nobody can tell; of a plan, where it is to blame."""
+
+    is_verdict = True
+    """Whether a failing row is a finding, rather than something that went wrong."""
+
+    def __init__(self, table: pa.Table, about_plan: bool = False) -> None:
+        super().__init__(table)
+        self.about_plan = about_plan
+
+    def _failing(self) -> pa.Array:
+        bad = pc.is_in(self._table["state"], pa.array([BROKEN] if self.about_plan else [BROKEN, UNKNOWN]))
+        return pc.and_(bad, pc.equal(self._table["severity"], REFUSE))
+
+    @property
+    def broken(self) -> Self:
+        """The rows that are not kept, warnings among them."""
+        return type(self)(self._table.filter(pc.not_equal(self._table["state"], KEPT)), self.about_plan)
+
+    @property
+    def failed(self) -> Self:
+        """The rows that make it fail."""
+        return type(self)(self._table.filter(self._failing()), self.about_plan)
+
+    def raise_for_errors(self) -> Self:
+        """Itself when every rule that refuses is kept.
+
+        Raises
+        ------
+        Invalid
+            One is broken, with its reason, or cannot be judged.
+        """
+        if said := self._complaint():
+            raise Invalid(f"the policy is not kept: {said}", code="POLICY")
+        return self
+
+    def refuse(self, plan: Plan) -> Self:
+        """Itself when the plan breaks nothing.
+
+        Raises
+        ------
+        PlanRefused
+            It breaks a rule, or makes it worse: the rule and its reason.
+        """
+        if said := self._complaint():
+            hint = "kadmin-nb policy check --plan FILE tells all of it. Nothing was sent."
+            raise PlanRefused(f"plan {plan.id[:12]} breaks {said}", code="POLICY", hint=hint)
+        return self
+
+    def _complaint(self) -> str:
+        rows = self.failed._table.to_pylist()
+        told = [f"{row['rule']}: {row['message']} (wanted {row['wanted']}); {row['reason']}" for row in rows]
+        more = len(told) - RULES_NAMED
+        return " | ".join([*told[:RULES_NAMED], *([f"and {more:,} more"] if more > 0 else [])])
+
+    def _error(self, row: dict[str, Any]) -> KadminError:
+        return Invalid(f"{row['rule']}: {row['message']}", code="POLICY")
+
+    @property
+    def summary(self) -> str:
+        """How many rules there are, and how many of each state."""
+        worst: dict[str, int] = {}
+        order = list(dict.fromkeys(_SAID.values()))
+        for row in self._table.select(["rule", "severity", "state"]).to_pylist():
+            rank = order.index(_SAID[row["state"], row["severity"]])
+            worst[row["rule"]] = min(rank, worst.get(row["rule"], rank))
+        counted = Counter(worst.values())
+        rules = f"{len(worst)} rule{'s' * (len(worst) != 1)}"
+        return ", ".join([rules, *(f"{counted[rank]} {order[rank]}" for rank in sorted(counted))])
+
+    def _shown(self) -> pa.Table:
+        names = ("cluster_id", "rule", "severity", "state", "message", "wanted", "reason")
+        return self.broken._table.select([name for name in names if name in self._table.column_names])
+
+    def __repr__(self) -> str:
+        from ..frames.render import text
+
+        shown = self._shown()
+        return "\n".join([printable(self.summary), *([text(shown)] if len(shown) else [])])
+
+    def _repr_html_(self) -> str:
+        from ..frames.render import document, tree
+
+        shown = self._shown()
+        return tree(printable(self.summary)) + (document(shown) if len(shown) else "")
