@@ -2,10 +2,6 @@
 
 A line is a prefix of log4j's, which has the time, `Completed request:`, and one JSON document; what follows it is
 passed over. Spark's own functions read it: no Python runs where the lines are.
-
-Most of a document is the request itself and its answer, of which only sizes are asked. Spark's JSON reader takes as
-long for them as for all else, so they are cut out before it, and sizes are searched for. Within JSON `"connection":`
-is a field's name and never part of a text, where each quotation mark has a backslash before it.
 """
 
 from __future__ import annotations
@@ -50,6 +46,7 @@ NO_BROKER = "no broker has the local address of its connection"
 
 _MARK = "Completed request:"
 _OLD = "RequestHeader("
+_ALL = 2**31 - 1
 _DATE = r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?\s?(?:Z|[+-]\d\d(?::?\d\d)?(?!\d))?"
 _LOCAL = r"^(.*):(\d+)-.*:\d+-\d+(?:-\d+)?$"
 _FIXED = re.compile(r"Z|(Etc/)?(UTC|GMT)|[+-]\d\d:\d\d")
@@ -61,18 +58,13 @@ _IDENTITY = ("broker", "time", "connection", "correlation_id", "api")
 _DOCUMENT = """
 isForwarded boolean,
 requestHeader struct<correlationId: int, clientId: string, requestApiKeyName: string>,
+request struct<replicaId: int, replicaState: struct<replicaId: int>,
+               topicData: array<struct<partitionData: array<struct<recordsSizeInBytes: bigint>>>>>,
+response struct<responses: array<struct<partitions: array<struct<recordsSizeInBytes: bigint>>>>>,
 connection string, totalTimeMs double, localTimeMs double, throttleTimeMs double, principal string, listener string,
 clientInformation struct<softwareName: string, softwareVersion: string>
 """
-"""What is read of a document as JSON."""
-
-_BODIES, _REST = ',"request":', ',"connection":'
-"""Between the two are the request and its answer, in this order since Kafka 2.7."""
-_BYTES = r'"recordsSizeInBytes":(\d+)'
-_REPLICA = r'"replicaId":(-?\d+)'
-"""Who fetches: the broker that follows, or -1."""
-_NOT_TOLD = '"{}":""'
-"""A `request` is so where the logger was switched on after it came."""
+"""What is read of a document. Its `request` is "" where the logger was switched on after the request came."""
 
 
 @dataclass(frozen=True)
@@ -250,39 +242,20 @@ def _said(path: Any) -> str:
 
 
 def _parsed(text: DataFrame) -> DataFrame:
-    """With `document`, its fields `j` and its `opening`, and `written`, the time in front; null where there is none."""
-    parts = _once(text, parts=F.split("line", _MARK))
-    begun = _once(parts, document=_after_mark(F.col("parts")))
-    told = F.when(F.size("parts") > 1, F.get("parts", F.lit(0)))
-    return _once(
-        begun,
-        j=F.from_json(_without_bodies(F.col("document"), F.size("parts")), _DOCUMENT),
-        written=F.translate(F.regexp_extract(told, _DATE, 0), ",", "."),
-        opening=F.substring("document", 1, len(_OLD)),
-    ).drop("parts")
+    """With `j`, the document, `written`, the time in front of it, null where the line is no request, and its `opening`.
 
-
-def _once(frame: DataFrame, **made: Column) -> DataFrame:
-    """With these columns, made by a generator, which nothing is pushed through.
-
-    Else Spark makes them for a filter, and once more for every column that is made of them.
+    It goes through a generator, which no filter is pushed through: else Spark reads the line for the filter, and once
+    more for every column.
     """
-    row = F.struct(*(column.alias(name) for name, column in made.items()))
-    return frame.select("*", F.explode(F.array(row)).alias("made")).select(*frame.columns, "made.*")
-
-
-def _after_mark(parts: Column) -> Column:
-    """What follows the first mark; a client may have one in its name."""
-    rest = F.array_join(F.slice(parts, F.lit(2), F.size(parts)), _MARK)
-    return F.when(F.size(parts) == 2, F.get(parts, F.lit(1))).when(F.size(parts) > 2, rest)
-
-
-def _without_bodies(document: Column, parts: Column) -> Column:
-    """The document without request and answer; whole where it is not as Kafka writes it, as one cut short is not."""
-    before, after = F.substring_index(document, _BODIES, 1), F.substring_index(document, _REST, -1)
-    has_both = F.greatest(F.octet_length(before), F.octet_length(after)) < F.octet_length(document)
-    as_written = (parts == 2) & document.startswith("{") & has_both
-    return F.when(as_written, F.concat(before, F.lit(_REST), after)).otherwise(document)
+    begins = F.locate(_MARK, F.col("line"))
+    document = F.when(begins > 0, F.substring("line", begins + len(_MARK), F.lit(_ALL)))
+    told = F.when(begins > 0, F.substring("line", F.lit(1), begins - 1))
+    read = F.struct(
+        F.from_json(document, _DOCUMENT).alias("j"),
+        F.replace(F.regexp_extract(told, _DATE, 0), F.lit(","), F.lit(".")).alias("written"),
+        F.substring("line", begins + len(_MARK), F.lit(len(_OLD))).alias("opening"),
+    )
+    return text.select("path", "line", F.explode(F.array(read)).alias("read")).select("path", "line", "read.*")
 
 
 def _placed(spark: SparkSession, parsed: DataFrame, files: Sequence[str], broker: Any) -> DataFrame:
@@ -359,8 +332,8 @@ def _named(placed: DataFrame, tz: str | None, inter_broker: str) -> DataFrame:
         F.regexp_replace(j.principal, "^[^:]*:", "").alias("user"),
         client_id.alias("client_id"),
         api.alias("api"),
-        F.when(api == "PRODUCE", _record_bytes("request")).alias("bytes_in"),
-        F.when(api == "FETCH", _record_bytes("response")).alias("bytes_out"),
+        _record_bytes(api == "PRODUCE", j.request.topicData, "partitionData").alias("bytes_in"),
+        _record_bytes(api == "FETCH", j.response.responses, "partitions").alias("bytes_out"),
         j.localTimeMs.alias("io_ms"),
         j.totalTimeMs.alias("total_ms"),
         j.throttleTimeMs.alias("throttle_ms"),
@@ -372,22 +345,16 @@ def _named(placed: DataFrame, tz: str | None, inter_broker: str) -> DataFrame:
     )
 
 
-def _record_bytes(where: str) -> Column:
-    """The sum over all partitions; null where the log does not tell. No API has sizes on both sides."""
-    sizes = F.regexp_extract_all("document", F.lit(_BYTES))
-    total = F.aggregate(
-        sizes, F.lit(None).cast("bigint"), lambda sum_, size: F.coalesce(sum_, F.lit(0)) + _number(size)
+def _record_bytes(asked: Column, topics: Column, partitions: str) -> Column:
+    """The sum over all partitions; null where the log does not tell, or for another API."""
+    sizes = F.flatten(topics.getField(partitions)).getField("recordsSizeInBytes")
+    return F.when(
+        asked, F.aggregate(sizes, F.lit(0).cast("bigint"), lambda sum_, size: sum_ + F.coalesce(size, F.lit(0)))
     )
-    is_told = ~F.contains(F.col("document"), F.lit(_NOT_TOLD.format(where)))
-    return F.coalesce(total, F.when(is_told, 0))
-
-
-def _number(digits: Column) -> Column:
-    return F.coalesce(digits.try_cast("bigint"), F.lit(0))
 
 
 def _reason(j: Column, api: Column, client_id: Column, inter_broker: str) -> Column:
-    replica = F.regexp_extract("document", _REPLICA, 1).try_cast("int")
+    replica = F.coalesce(j.request.replicaState.replicaId, j.request.replicaId)
     fetcher = F.coalesce(replica >= 0, client_id.rlike(_FETCHER))
     return (
         F.when(j.isForwarded | (api == "ENVELOPE"), "forwarded")
