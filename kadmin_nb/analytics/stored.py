@@ -52,7 +52,7 @@ class Stored:
             A quota that stays in Spark has no user, client-id, key or value.
         """
         if isinstance(quotas, pa.Table):
-            if 3 * quotas.nbytes <= SENT_BYTES:
+            if 3 * quotas.get_total_buffer_size() <= SENT_BYTES:
                 return cls(quotas)
             quotas = frame_of(quotas, spark)
         size, unfit = _measured(quotas, keys)

@@ -74,7 +74,7 @@ def text(table: pa.Table, name: str, what: str) -> pa.ChunkedArray:
 
 def _parts(chunk: pa.Array) -> list[pa.Array]:
     """The array in parts that fit Arrow's 32-bit strings (2 GiB each)."""
-    if chunk.nbytes <= _LARGEST or len(chunk) < 2:
+    if chunk.get_total_buffer_size() <= _LARGEST or len(chunk) < 2:
         return [pa.concat_arrays([chunk])] if chunk.offset else [chunk]
     half = len(chunk) // 2
     return [part for s in (chunk.slice(0, half), chunk.slice(half)) for part in _parts(pa.concat_arrays([s]))]
