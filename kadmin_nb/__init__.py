@@ -32,7 +32,7 @@ from .errors import (
 from .version import VERSION
 
 if TYPE_CHECKING:
-    from . import analytics, history, local, policy, runbooks
+    from . import analytics, declared, history, local, policy, runbooks
     from .cluster import Cluster, connect
     from .frames.answer import Answer
     from .frames.snapshots import Snapshot
@@ -71,6 +71,7 @@ _LAZY = {
     "resolve_ip": ("resolution.ips", "resolve_ip"),
     "spark_session": ("frames.spark", "spark_session"),
     "analytics": ("analytics", None),
+    "declared": ("declared", None),
     "history": ("history", None),
     "local": ("local", None),
     "policy": ("policy", None),
@@ -107,6 +108,7 @@ __all__ = [
     "analytics",
     "backtest",
     "connect",
+    "declared",
     "history",
     "impact",
     "levels",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from datetime import timedelta
 from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -19,6 +20,7 @@ from .configs import Configs
 from .quotas import Quotas
 
 if TYPE_CHECKING:
+    from ..declared import Declared
     from ..frames.snapshots import Snapshot
     from ..plans.impact import ImpactAnswer
     from ..plans.outcomes import Outcomes
@@ -93,6 +95,44 @@ class Cluster:
     def stage(self) -> Stage:
         """A new, empty stage; `tray` is the session's shared one."""
         return self._changes.stage()
+
+    def plan_from(
+        self,
+        declared: Declared,
+        *,
+        prune: bool = False,
+        any_cluster: bool = False,
+        allow_unknown: Collection[str] = (),
+        reason: str | None = None,
+        lifetime: timedelta | None = None,
+    ) -> Plan:
+        """The least plan that makes the cluster hold what a file declares; one without rows where it does.
+
+        Parameters
+        ----------
+        declared
+            What `kn.declared.load(path)` gives.
+        prune
+            Also remove what the file does not mention, of the kinds that it speaks of.
+        any_cluster
+            Take a file of another cluster.
+
+        Raises
+        ------
+        WrongCluster, PlanRefused, UsageError, Invalid
+            As of `Declared.difference`, and of `Stage.plan`.
+        """
+        from .declaring import plan_from
+
+        return plan_from(
+            self,
+            declared,
+            prune=prune,
+            any_cluster=any_cluster,
+            allow_unknown=allow_unknown,
+            reason=reason,
+            lifetime=lifetime,
+        )
 
     def apply(
         self,

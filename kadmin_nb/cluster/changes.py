@@ -68,6 +68,10 @@ class Changes:
         executor.refuse_expired(self._kafka, plan)
         return approved(plan, author(self._named()), _written(self._kafka.now()), text)
 
+    def nothing(self, reason: str | None = None, lifetime: timedelta | None = None) -> Plan:
+        """A plan without any change."""
+        return self._made((), reason, lifetime)
+
     def resume(self, plan: Plan | str, **options: Any) -> Outcomes:
         """Carry on a plan that was begun; see `Cluster.resume`."""
         return self.apply(self._begun(plan).plan, **options)

@@ -31,6 +31,18 @@ def reading(command: Command) -> Command:
     return _with_session(command)
 
 
+def connecting(command: Command) -> Command:
+    """`--cluster`, `--property` alone: for a verb whose answer is no frame."""
+
+    @functools.wraps(command)
+    @click.pass_context
+    def called(ctx: click.Context, /, cluster: str | None, property: tuple[str, ...], **given: Any) -> Any:
+        with ctx.obj.at(cluster, dict(pair(p) for p in property)) as session:
+            return command(session, **given)
+
+    return _cluster(_property(called))
+
+
 def changing(command: Command) -> Command:
     """`--reason`, `--save`, `--apply`, `--allow-unknown`, `--print`, `--detailed-exitcode`: for every verb that
     changes."""

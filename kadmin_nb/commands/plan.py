@@ -12,6 +12,7 @@ from ..errors import Invalid, NotFound, UsageError
 from . import lines, options
 from .applying import How, applying
 from .corners import Verbs
+from .declared import plan_from
 from .session import Session, Wanted, planned, save
 
 if TYPE_CHECKING:
@@ -35,11 +36,14 @@ def plan(session: Session, file: str | None, impact: str | None, wanted: Wanted)
     {here} apply p.json
     {here} log 3f9a27
     {here} rollback 3f9a27 --apply
+    {here} from cluster.yaml
     """
     if (verb := click.get_current_context().invoked_subcommand) is not None:
         return _refuse_options_of_another_verb(verb, file or impact, wanted)
     if file is None:
-        raise UsageError("plan what?", hint="plan -f FILE, or plan show|apply|verify|resume|rollback|log PLAN")
+        raise UsageError(
+            "plan what?", hint="plan -f FILE, plan from FILE, or plan show|apply|verify|resume|rollback|log PLAN"
+        )
     if impact and wanted.apply:
         raise UsageError("--impact is for looking, --apply for doing", hint="One after the other.")
     clients = session.named(impact) if impact else None
@@ -50,6 +54,8 @@ def plan(session: Session, file: str | None, impact: str | None, wanted: Wanted)
     done = session.carry(made, wanted)
     return done if clients is None else session.cluster.impact(made, clients)
 
+
+plan.add_command(plan_from)
 
 _which = click.argument("which", metavar="PLAN")
 """A saved plan's file, or the (beginning of the) id of one that was begun from here."""

@@ -9,6 +9,7 @@ import click
 from . import offers, options
 from .config import config
 from .corners import Text, Verbs, Words
+from .declared import export
 from .history import history
 from .local import local
 from .observe import observe
@@ -31,6 +32,7 @@ def root() -> None:
 
 for group in (quota, config, plan, history, local, observe, runbook):
     root.add_command(group)
+root.add_command(export)
 
 
 @root.command()

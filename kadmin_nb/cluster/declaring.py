@@ -1,0 +1,36 @@
+"""`cluster.plan_from()`: a declarative file beside the live cluster, as a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from ..declared import Declared
+from ..plans.plan import Plan
+
+if TYPE_CHECKING:
+    from . import Cluster
+
+
+def plan_from(
+    cluster: Cluster,
+    declared: Declared,
+    *,
+    prune: bool = False,
+    any_cluster: bool = False,
+    allow_unknown: Collection[str] = (),
+    reason: str | None = None,
+    lifetime: timedelta | None = None,
+) -> Plan:
+    """The plan that makes the cluster what is declared, its counts in a note; see `Cluster.plan_from`."""
+    declared.refuse_other_cluster(cluster.id, any_cluster=any_cluster)
+    found = declared.difference(cluster.snapshot(), prune=prune, any_cluster=any_cluster, allow_unknown=allow_unknown)
+    stage = cluster.stage()
+    stage.add(found)
+    if not found:
+        plan = cluster._changes.nothing(reason, lifetime)
+    else:
+        with found.placed():
+            plan = stage.plan(reason, allow_unknown=allow_unknown, lifetime=lifetime)
+    return plan.with_note(str(found), author=plan.author, at=plan.created, kind="declared")

@@ -1,0 +1,124 @@
+"""`export` and `plan from`: what a cluster is to hold, as a file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import NotFound, UsageError
+from . import options
+from .corners import Text, Verb
+from .session import Session, Wanted
+
+if TYPE_CHECKING:
+    from ..frames.snapshots import Snapshot
+
+FORMATS = ("yaml", "json")
+_FILES = {".yaml": "yaml", ".yml": "yaml", ".json": "json"}
+
+
+@click.command(cls=Verb)
+@options.connecting
+@click.option("--out", metavar="NAME", help="Write it to this .yaml or .json file; in a notebook also a variable.")
+@click.option("--format", "form", type=click.Choice(FORMATS), help="YAML unless --out names a .json file.")
+@click.option("--kinds", multiple=True, metavar="KIND[,KIND]", help="quotas, configs, topic, broker, group, …")
+@click.option("--history", "where", metavar="WHERE", help="What a history kept there holds, instead of a live cluster.")
+@click.option("--as-of", "time", metavar="TIME", help="The history's newest snapshot up to then; now unless said.")
+@click.option("--cluster-id", metavar="ID", help="Whose, where a history has snapshots of several clusters.")
+@click.option("--allow-incomplete", is_flag=True, help="Write the rest where something cannot be read.")
+@click.option("--schema", is_flag=True, help="The JSON Schema of such files instead.")
+def export(
+    session: Session, out: str | None, form: str | None, kinds: tuple[str, ...], where: str | None, time: str | None,
+    cluster_id: str | None, allow_incomplete: bool, schema: bool,
+) -> Any:  # fmt: skip
+    """All quotas, and the configs that are set, as a YAML or JSON file that plan from reads back.
+
+    \b
+    {here} > cluster.yaml
+    {here} --out cluster.json --kinds quotas,topic
+    {here} --history lake/kafka --as-of '2h ago'
+    """
+    from .. import declared
+
+    if schema:
+        return _given(session, Text(declared.schema().rstrip()), out)
+    form = form or _FILES.get(Path(out or "").suffix, "yaml")
+    held = _snapshot(session, where, time, cluster_id)
+    text = declared.export(held, format=form, kinds=options.keys_of(kinds), allow_incomplete=allow_incomplete)
+    return _given(session, Text(text), out)
+
+
+@click.command("from", cls=Verb)
+@options.changing
+@click.argument("file", metavar="FILE")
+@click.option("--prune", is_flag=True, help="Also remove what the file does not mention, of the kinds it speaks of.")
+@click.option("--any-cluster", is_flag=True, help="Take a file of another cluster.")
+@options.impact
+def plan_from(session: Session, file: str, prune: bool, any_cluster: bool, impact: str | None, wanted: Wanted) -> Any:
+    """Plan what makes the cluster hold what FILE declares, and nothing else; - reads standard input.
+
+    What FILE does not mention stays, unless --prune is typed: then each removal is a row of the plan.
+
+    \b
+    {here} cluster.yaml
+    {here} cluster.yaml --prune --save p.json --reason "the fair"
+    """
+    from .. import declared
+
+    if impact and wanted.apply:
+        raise UsageError("--impact is for looking, --apply for doing", hint="One after the other.")
+    clients = session.named(impact) if impact else None
+    plan = session.cluster.plan_from(
+        declared.load(file) if file != "-" else declared.read(_standard_input(), "standard input"),
+        prune=prune,
+        any_cluster=any_cluster,
+        allow_unknown=wanted.allow_unknown,
+        reason=wanted.reason,
+        lifetime=wanted.lifetime,
+    )
+    done = session.carry(plan, replace(wanted, apply=wanted.apply and len(plan) > 0))
+    return done if clients is None else session.cluster.impact(plan, clients)
+
+
+def _snapshot(session: Session, where: str | None, time: str | None, cluster_id: str | None) -> Snapshot:
+    if where is None:
+        if time or cluster_id:
+            raise UsageError("--as-of and --cluster-id are of a --history WHERE")
+        return session.cluster.snapshot()
+    from ..history import history
+
+    with session.at_work("looking back"):
+        return history(where).as_of(time or "now", cluster_id)
+
+
+def _given(session: Session, text: Text, out: str | None) -> Any:
+    """The text; or nothing, when it goes into a file or a variable."""
+    if out is None:
+        return text
+    if Path(out).suffix not in _FILES:
+        return _into_variable(session, text, out)
+    try:
+        Path(out).write_text(f"{text}\n", encoding="utf-8")
+    except OSError as exc:
+        raise NotFound(f"{out} cannot be written: {exc.strerror}") from None
+    return None
+
+
+def _into_variable(session: Session, text: Text, out: str) -> Text:
+    try:
+        session.refuse_out(out)
+    except UsageError as exc:
+        raise UsageError(f"--out {out} is no .yaml or .json file", hint=str(exc)) from None
+    click.get_current_context().meta["out"] = out
+    return text
+
+
+def _standard_input() -> str:
+    import sys
+
+    from ..declared.reading import LARGEST, decoded
+
+    return decoded(sys.stdin.buffer.read(LARGEST + 1), "standard input")

@@ -1,0 +1,11 @@
+"""Declarative files: what a cluster is to hold, as YAML or JSON, and the changes that make it so.
+
+It takes texts and snapshots, not clusters.
+"""
+
+from .declaration import Declared, Difference, Entry
+from .reading import load, read
+from .schema import schema
+from .writing import export
+
+__all__ = ["Declared", "Difference", "Entry", "export", "load", "read", "schema"]

@@ -1,0 +1,241 @@
+"""Declared: what a file says, and the difference between that and what a cluster holds."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import PurePath
+
+from ..errors import Invalid, KadminError, PlanRefused, WrongCluster, printable
+from ..frames.snapshots import Snapshot, snapshot
+from ..model.changes import DELETE, SET, Edit, Target
+from ..model.entity import TYPES, Entity
+from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, find, nearest
+from ..model.resources import Resource
+from ..model.secrets import SHOWN
+from .held import Held, held_by, tables_of
+from .kinds import KINDS, kind_of
+from .nodes import Node
+
+QUOTA_KEYS = (*USER_CLIENT_KEYS, *IP_KEYS)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One key of an entity or a resource, the text it is to have, and where the file says so.
+
+    `doubt` is why Kafka would refuse that value; one that the cluster holds all the same may stay.
+    """
+
+    resource: Entity | Resource
+    key: str
+    value: str
+    node: Node = field(repr=False)
+    doubt: KadminError | None = field(default=None, repr=False)
+
+    @property
+    def target(self) -> Target:
+        return self.resource, self.key
+
+    @property
+    def is_placeholder(self) -> bool:
+        """Whether it stands for a secret that was there when the file was written."""
+        return isinstance(self.resource, Resource) and self.value == SHOWN
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The edits that lead to what a file says; `left` is what --prune leaves alone, with the reason."""
+
+    edits: tuple[Edit, ...]
+    left: Mapping[Target, str]
+    where: str
+
+    def __iter__(self) -> Iterator[Edit]:
+        return iter(self.edits)
+
+    def __len__(self) -> int:
+        return len(self.edits)
+
+    @contextmanager
+    def placed(self) -> Iterator[None]:
+        """Around planning the edits: an error that names one of them begins with its line."""
+        try:
+            yield
+        except KadminError as exc:
+            if (edit := self._about(str(exc))) is None:
+                raise
+            raise type(exc)(f"{edit.note}: {exc}", code=exc.code, hint=exc.hint) from None
+
+    def _about(self, message: str) -> Edit | None:
+        """The edit that a message names, by its key too where it can."""
+        named = [edit for edit in self.edits if edit.op == SET and printable(str(edit.resource)) in message]
+        return next((edit for edit in named if edit.key in message), next(iter(named), None))
+
+    def __str__(self) -> str:
+        """Counts, removals first."""
+        removed = sum(edit.op == DELETE for edit in self.edits)
+        counts = [f"{removed:,} to remove by --prune"] if removed or self.left else []
+        left = [f"{key} of {resource}: {why}" for (resource, key), why in self.left.items()]
+        if left:
+            counts.append(f"{len(left):,} left alone ({left[0]}{', …' if len(left) > 1 else ''})")
+        return f"{self.where}: {', '.join([*counts, f'{len(self) - removed:,} to set'])}"
+
+
+@dataclass(frozen=True, eq=False)
+class Declared:
+    """What a file says that a cluster is to hold; what it does not mention stays as it is.
+
+    `kinds` are those that it speaks of in full: only these are pruned. `complete` is False for what could not be read
+    in full when it was written. `where` names the file in errors.
+    """
+
+    entries: tuple[Entry, ...]
+    kinds: tuple[str, ...]
+    cluster_id: str | None = None
+    taken_at: datetime | None = None
+    complete: bool = True
+    where: str = "the file"
+
+    def difference(
+        self,
+        against: Snapshot,
+        *,
+        prune: bool = False,
+        any_cluster: bool = False,
+        allow_unknown: Collection[str] = (),
+    ) -> Difference:
+        """The least edits that lead from a snapshot to what the file says.
+
+        Parameters
+        ----------
+        prune
+            Also remove what the file does not mention, of the kinds that it speaks of. Secrets stay, and so do topics
+            of Kafka's own, and quotas that this version does not know.
+        any_cluster
+            Take a file of another cluster.
+        allow_unknown
+            Quota keys and entity types that nobody knows and that are meant.
+
+        Raises
+        ------
+        WrongCluster
+            The file is about another cluster.
+        UsageError, Invalid
+            A key or an entity type that nobody knows, a placeholder for a secret that is not there, a value that no
+            quota can have; with its line.
+        PlanRefused
+            To prune, by or against what is not complete.
+        """
+        self.refuse_other_cluster(against.cluster_id, any_cluster=any_cluster)
+        if prune:
+            self._refuse_half(against)
+        try:
+            held = held_by(against)
+            edits = [edit for entry in self.entries if (edit := self._edit(entry, held, allow_unknown)) is not None]
+        except KadminError as exc:
+            raise type(exc)(f"{self.where}, {exc}", code=exc.code, hint=exc.hint) from None
+        removals, left = self._pruned(held, against, allow_unknown) if prune else ((), {})
+        return Difference((*edits, *removals), left, self.where)
+
+    def refuse_other_cluster(self, cluster_id: str, *, any_cluster: bool = False) -> None:
+        """Raise WrongCluster where the file names another cluster."""
+        if self.cluster_id is not None and self.cluster_id != cluster_id and not any_cluster:
+            raise WrongCluster(
+                f"{self.where} is about cluster {self.cluster_id}, and this is {cluster_id}",
+                hint="--any-cluster takes it all the same. Nothing was sent.",
+            )
+
+    def snapshot(self) -> Snapshot:
+        """The same as a snapshot, of the kinds that it speaks of; placeholders are sensitive values."""
+        return snapshot(
+            *tables_of((entry.resource, entry.key, entry.value) for entry in self.entries),
+            cluster_id=self.cluster_id or "",
+            taken_at=self.taken_at or datetime.now(UTC),
+            scopes=[KINDS[kind] for kind in self.kinds],
+            complete=self.complete,
+        )
+
+    @property
+    def _name(self) -> str:
+        return PurePath(self.where).name
+
+    def _edit(self, entry: Entry, held: Held, allow_unknown: Collection[str]) -> Edit | None:
+        """What has to be done for an entry, if anything."""
+        if held.has(entry.target, entry.value):
+            return None
+        if entry.is_placeholder:
+            _refuse_empty_promise(entry, held)
+            return None
+        if isinstance(entry.resource, Entity):
+            _refuse_unknown(entry, entry.resource, held, allow_unknown)
+        if entry.doubt is not None:
+            raise type(entry.doubt)(entry.node.at(str(entry.doubt)), hint=entry.doubt.hint)
+        return Edit(SET, *entry.target, entry.value, f"line {entry.node.line} of {self._name}")
+
+    def _refuse_half(self, against: Snapshot) -> None:
+        if not self.complete:
+            raise PlanRefused(f"{self.where} is not complete, so it prunes nothing", hint="Nothing was sent.")
+        if not against.complete:
+            failed = len(against.failed)
+            raise PlanRefused(
+                f"{failed:,} resources of the cluster cannot be read, so nothing is pruned",
+                hint="cluster.snapshot().failed says which, and why. Nothing was sent.",
+            )
+
+    def _pruned(
+        self, held: Held, against: Snapshot, allow_unknown: Collection[str]
+    ) -> tuple[Iterable[Edit], Mapping[Target, str]]:
+        """The removals, and what is not removed, with the reason."""
+        mentioned = {_words(entry.target) for entry in self.entries}
+        read = {kind for kind in self.kinds if KINDS[kind] in against.scopes}
+        rest = [target for target in held.targets(mentioned) if kind_of(target[0]) in read]
+        kept = {target: why for target in rest if (why := _why_kept(target, held, allow_unknown)) is not None}
+        note = f"not in {self._name}"
+        return [Edit(DELETE, *target, note=note) for target in rest if target not in kept], kept
+
+
+def _words(target: Target) -> tuple[str, str]:
+    return str(target[0]), target[1]
+
+
+def _why_kept(target: Target, held: Held, allow_unknown: Collection[str]) -> str | None:
+    resource, key = target
+    if held.is_secret(target):
+        return "a secret"
+    if isinstance(resource, Entity):
+        strange = [name for name in _unknown(resource, key) if name not in allow_unknown]
+        return f"{strange[0]} is not known here" if strange else None
+    return "a topic of Kafka's own" if resource.type == "TOPIC" and resource.name.startswith("__") else None
+
+
+def _unknown(entity: Entity, key: str) -> list[str]:
+    """The entity types, and the key, that this version does not know."""
+    types = [kind for kind, _ in entity.parts if kind not in TYPES]
+    return [*types, *([key] if find(key) is None else [])]
+
+
+def _refuse_empty_promise(entry: Entry, held: Held) -> None:
+    """A placeholder changes nothing; one for what is not there promises what nobody can keep."""
+    if not held.is_secret(entry.target):
+        entry.node.refuse(
+            f"{entry.key} of {entry.resource} is {SHOWN} here, and not set on the cluster",
+            "Write where the secret is, env:NAME or file:PATH, or take the line out.",
+        )
+
+
+def _refuse_unknown(entry: Entry, entity: Entity, held: Held, allow_unknown: Collection[str]) -> None:
+    """A word that the cluster does not hold either is a slip, not one of a Kafka to come."""
+    if held.is_set(entry.target):
+        return
+    for name in _unknown(entity, entry.key):
+        if name not in allow_unknown:
+            known = QUOTA_KEYS if name == entry.key else TYPES
+            near = nearest(name, list(known))
+            meant = f"Did you mean {near}? " if near else ""
+            raise Invalid(
+                entry.node.at(f"{name} is no {'quota key' if name == entry.key else 'entity type'} that Kafka knows"),
+                hint=f"{meant}--allow-unknown {name} insists.",
+            )

@@ -1,0 +1,49 @@
+"""Kinds: the words of a file for what it is about, and the scopes of a snapshot that they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..errors import UsageError
+from ..frames.snapshots import QUOTAS as QUOTA_SCOPE
+from ..frames.snapshots import SCOPES
+from ..model.entity import Entity
+from ..model.quota_keys import nearest
+from ..model.resources import WORDS, Resource
+
+QUOTAS, CONFIGS = "quotas", "configs"
+KINDS: dict[str, str] = {QUOTAS: QUOTA_SCOPE, **WORDS}
+"""Each kind with its scope; `broker-logger` has one that no snapshot reads."""
+
+
+def kind_of(resource: Entity | Resource) -> str:
+    """The kind that an entity or a resource is of."""
+    if isinstance(resource, Entity):
+        return QUOTAS
+    return next(word for word, scope in WORDS.items() if scope == resource.type)
+
+
+def kinds(words: Iterable[str]) -> tuple[str, ...]:
+    """The kinds that these words name, in our order; `configs` are all but the quotas.
+
+    Raises
+    ------
+    UsageError
+        A word that is none.
+    """
+    named = {kind for word in words for kind in ([*WORDS] if word == CONFIGS else [_known(word)])}
+    return tuple(kind for kind in KINDS if kind in named)
+
+
+def read_by(scopes: Iterable[str]) -> tuple[str, ...]:
+    """The kinds that a snapshot of these scopes has read."""
+    return tuple(kind for kind, scope in KINDS.items() if scope in {*scopes} & {*SCOPES})
+
+
+def _known(word: str) -> str:
+    if word in KINDS:
+        return word
+    words = [*KINDS, CONFIGS]
+    near = nearest(word, words)
+    hint = f"Did you mean {near}?" if near else f"One of {', '.join(words)}."
+    raise UsageError(f"{word} is no kind of what a file declares", hint=hint)

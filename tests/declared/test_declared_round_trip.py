@@ -1,0 +1,193 @@
+"""What a snapshot holds, written as a file, reads back as exactly that."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import jsonschema
+import pytest
+import yaml
+from held_there import held
+from hostile_names import HOSTILE
+from hypothesis import given
+from hypothesis import strategies as st
+
+import kadmin_nb as kn
+from kadmin_nb.model.entity import Entity
+from kadmin_nb.model.resources import Resource
+
+FORMATS = ("yaml", "json")
+SCHEMA = json.loads(kn.declared.schema())
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
+names = st.one_of(st.sampled_from(HOSTILE), texts, st.sampled_from(["x" * 2000, "é🦊" * 600]))
+parts = st.one_of(names, st.just(kn.DEFAULT))
+entities = st.one_of(
+    st.builds(lambda user: Entity.of({"user": user}), parts),
+    st.builds(lambda client: Entity.of({"client-id": client}), parts),
+    st.builds(lambda user, client: Entity.of({"user": user, "client-id": client}), parts, parts),
+    st.builds(lambda ip: Entity.of({"ip": ip}), parts),
+    st.builds(lambda group, user: Entity.of({"group": group, "user": user}), parts, parts),
+)
+keys = st.one_of(st.sampled_from(["producer_byte_rate", "request_percentage", "new_rate", "on", "1e3"]), texts)
+numbers = st.one_of(
+    st.integers(1, 2**63).map(float), st.floats(min_value=0, exclude_min=True), st.sampled_from([math.inf, math.nan])
+)
+values = st.one_of(
+    texts,
+    st.sampled_from(["", "on", "yes", "1_000", "0777", "0x1F", "1e3", "null", "~", "12:30", "-0", "5MB/s"]),
+    names,
+)
+resources = st.one_of(
+    st.builds(lambda name: Resource("TOPIC", name), names),
+    st.builds(lambda name: Resource("GROUP", name), names),
+    st.builds(lambda name: Resource("CLIENT_METRICS", name), names),
+    st.builds(lambda number: Resource("BROKER", str(number)), st.integers(0, 2**31 - 1)),
+    st.just(Resource("BROKER", "")),
+)
+clusters = st.builds(
+    held,
+    st.dictionaries(entities, st.dictionaries(keys, numbers, min_size=1, max_size=3), max_size=4),
+    st.dictionaries(resources, st.dictionaries(texts, values, min_size=1, max_size=3), max_size=4),
+)
+
+QUOTAS = ["entity", "level", "user", "client_id", "ip", "key", "value"]
+CONFIGS = ["resource_type", "resource_name", "key", "value", "source", "is_sensitive"]
+
+
+def rows(frame, columns: list[str]) -> list[str]:
+    """As text: NaN equals itself there."""
+    return [repr(row) for row in frame.to_arrow().select(columns).to_pylist()]
+
+
+@given(clusters, st.sampled_from(FORMATS))
+def test_whatever_is_held_comes_back(cluster, format):
+    """A client called `yes` became true, and one called 007 became 7."""
+    text = kn.declared.export(cluster, format=format)
+    declared = kn.declared.read(text)
+    back = declared.snapshot()
+    assert rows(back.quotas, QUOTAS) == rows(cluster.quotas, QUOTAS)
+    assert rows(back.configs, CONFIGS) == rows(cluster.configs, CONFIGS)
+    assert (back.cluster_id, back.taken_at, back.scopes) == ("prod", cluster.taken_at, cluster.scopes)
+    assert list(declared.difference(cluster, prune=True)) == []
+    assert kn.declared.export(back, format=format) == text
+
+
+@given(clusters, st.sampled_from(FORMATS))
+def test_other_readers_see_the_same(cluster, format):
+    """yq rewrote the file, and a name was another one afterwards."""
+    text = kn.declared.export(cluster, format=format)
+    read = json.loads(text) if format == "json" else yaml.safe_load(text)
+    jsonschema.validate(read, SCHEMA)
+    rewritten = json.dumps(read)
+    assert list(kn.declared.read(rewritten).difference(cluster, prune=True)) == []
+
+
+@given(clusters)
+def test_a_terminal_shows_the_file_and_obeys_nothing(cluster):
+    """Looking at the export turned the screen red."""
+    for format in FORMATS:
+        lines = kn.declared.export(cluster, format=format).split("\n")
+        assert all(line.isprintable() for line in lines)
+
+
+def test_a_file_reads_as_one_would_write_it():
+    """It was one line of JSON, and nobody could review it."""
+    cluster = held(
+        {
+            "user=alice": {"producer_byte_rate": 5e6, "request_percentage": 12.5},
+            "user==<default> client-id=<default>": {"consumer_byte_rate": 1e6},
+        },
+        {
+            "topic=orders": {"retention.ms": "86400000", "cleanup.policy": "compact,delete", "preallocate": "true"},
+            "broker=<default>": {"ssl.key.password": None},
+        },
+    )
+    text = kn.declared.export(cluster)
+    assert (
+        text.split("\n", 2)[2]
+        == f"""\
+kadmin: 1
+cluster_id: prod
+taken_at: "2026-11-21T12:00:00Z"
+tool: "kadmin_nb {kn.__version__}"
+kinds: [quotas, topic, broker, client-metrics, group]
+
+quotas:
+  user==<default> client-id=<default>:
+    consumer_byte_rate: 1000000
+  user=alice:
+    producer_byte_rate: 5000000
+    request_percentage: 12.5
+
+configs:
+  broker=<default>:
+    ssl.key.password: "[secure]"
+  topic=orders:
+    cleanup.policy: compact,delete
+    preallocate: true
+    retention.ms: 86400000"""
+    )
+
+
+def test_defaults_and_what_a_broker_has_from_its_file_are_not_exported():
+    """Two thousand defaults were written, and the next version's defaults were drift."""
+    row = {"resource_type": "BROKER", "resource_name": "1", "is_sensitive": False}
+    rows = (
+        {**row, "key": "node.id", "value": "1", "source": "STATIC_BROKER_CONFIG"},
+        {**row, "key": "num.io.threads", "value": "8", "source": "DEFAULT_CONFIG"},
+        {**row, "key": "log.retention.ms", "value": "7", "source": "DYNAMIC_DEFAULT_BROKER_CONFIG"},
+        {**row, "key": "background.threads", "value": "11", "source": "DYNAMIC_BROKER_CONFIG"},
+    )
+    [entry] = kn.declared.read(kn.declared.export(held(more=rows))).entries
+    assert (str(entry.resource), entry.key, entry.value) == ("broker=1", "background.threads", "11")
+
+
+@pytest.mark.parametrize(
+    ("kinds", "written"),
+    [
+        (["quotas"], {"user=alice"}),
+        (["configs"], {"topic=orders", "broker=1"}),
+        (["topic", "quotas"], {"topic=orders", "user=alice"}),
+        (["group"], set()),
+    ],
+)
+def test_only_some_kinds(kinds, written):
+    """I wanted the quotas, and pruned the topics of everybody."""
+    cluster = held(
+        {"user=alice": {"producer_byte_rate": 1}},
+        {"topic=orders": {"retention.ms": "1"}, "broker=1": {"background.threads": "11"}},
+    )
+    declared = kn.declared.read(kn.declared.export(cluster, kinds=kinds))
+    assert {str(entry.resource) for entry in declared.entries} == written
+    assert list(declared.difference(cluster, prune=True)) == []
+
+
+@pytest.mark.parametrize(
+    ("kinds", "told"),
+    [
+        (["topics"], "topics is no kind of what a file declares"),
+        (["group"], "group was not read"),
+        (["broker-logger"], "broker-logger was not read"),
+    ],
+)
+def test_a_kind_that_is_none_or_was_not_read(kinds, told):
+    """`--kinds topics` wrote an empty file."""
+    with pytest.raises(kn.UsageError, match=told):
+        kn.declared.export(held(scopes=["QUOTAS", "TOPIC"]), kinds=kinds)
+
+
+def test_what_could_not_be_read_is_not_left_out_silently():
+    """A topic that we may not see was missing in the file, and pruned."""
+    failed = ({"resource_type": "TOPIC", "resource_name": "secret", "error": "TOPIC_AUTHORIZATION_FAILED"},)
+    half = held({"user=alice": {"producer_byte_rate": 1}}, more=failed)
+    with pytest.raises(kn.NotAuthorized, match="topic=secret cannot be read: TOPIC_AUTHORIZATION_FAILED"):
+        kn.declared.export(half)
+    assert kn.declared.read(kn.declared.export(half, kinds=["quotas"])).complete
+    for format in FORMATS:
+        declared = kn.declared.read(kn.declared.export(half, format=format, allow_incomplete=True))
+        assert not declared.complete
+        assert list(declared.difference(held())) != []
+        with pytest.raises(kn.PlanRefused, match="is not complete, so it prunes nothing"):
+            declared.difference(held(), prune=True)
