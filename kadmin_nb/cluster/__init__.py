@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import timedelta
 from functools import cached_property
 from types import TracebackType
@@ -26,9 +26,11 @@ if TYPE_CHECKING:
     from ..plans.outcomes import Outcomes
     from ..plans.plan import Plan
     from ..plans.stage import Stage
+    from ..policy import PolicyAnswer
     from .canary import CanaryAnswer
     from .changes import Changes
     from .observing import Observed
+    from .policing import Given
 
 __all__ = ["Cluster", "connect"]
 
@@ -74,7 +76,7 @@ class Cluster:
         from .changes import Changes
         from .identity import named
 
-        return Changes(self._kafka, lambda: named(self.settings))
+        return Changes(self._kafka, lambda: named(self.settings), self.guard)
 
     @cached_property
     def tray(self) -> Stage:
@@ -144,6 +146,7 @@ class Cluster:
         lock: bool = True,
         steal: bool = False,
         require_approval: bool = False,
+        policy: Given | Iterable[Given] | None = None,
         verify_timeout: float = VERIFY_TIMEOUT,
         quiet_period: float = QUIET_PERIOD,
         progress: Progress = silent,
@@ -163,6 +166,8 @@ class Cluster:
             Hold the cluster's lease while it runs; take it from one who holds it.
         require_approval
             Refuse a plan that nobody but its author has approved; see `approve`.
+        policy
+            Refuse a plan that breaks a rule of it; so do `$KADMIN_POLICY` and the profile's policy. See `guard`.
         verify_timeout, quiet_period
             Seconds that brokers are given to show a change, and that a lost alter is waited for.
         progress
@@ -188,6 +193,7 @@ class Cluster:
             lock=lock,
             steal=steal,
             require_approval=require_approval,
+            policy=policy,
             verify_timeout=verify_timeout,
             quiet_period=quiet_period,
             progress=progress,
@@ -241,6 +247,46 @@ class Cluster:
         Custom callbacks are passed over: these are Kafka's own rules.
         """
         return self._changes.impact(plan, clients)
+
+    def check(self, policy: Given | None = None, plan: Plan | None = None, *, pairs: object = None) -> PolicyAnswer:
+        """POLICY: how each rule of a policy is kept here, as it is now, or as if a plan were applied.
+
+        Parameters
+        ----------
+        policy
+            A policy or its file; those in force, of the profile and of `$KADMIN_POLICY`, unless said.
+        plan
+            What is broken without it, and no worse with it, is `as before`.
+        pairs
+            The known clients: PAIRS or USAGE, for rules about EFFECTIVE; those that the policy names unless said.
+
+        Raises
+        ------
+        UsageError, NotFound
+            There is no policy; it is not there, or is none: the line.
+        WrongCluster
+            The plan was made for another cluster.
+        """
+        from . import policing
+
+        return policing.check(self._kafka, policing.named(self.settings, policy), plan, pairs)
+
+    def guard(self, plan: Plan, policy: Given | Iterable[Given] | None = None) -> None:
+        """Refuse a plan that breaks a rule of the policies in force, or of these, as `apply` does.
+
+        The profile's policy and `$KADMIN_POLICY` are in force; what is given adds to them. A rule that is broken
+        already refuses nothing that makes it no worse. Rules about what the plan does not touch are not judged.
+
+        Raises
+        ------
+        PlanRefused
+            The rule, and its reason.
+        UsageError, NotFound
+            A policy is not there, or is none.
+        """
+        from . import policing
+
+        policing.guard(self._kafka, policing.in_force(self.settings, policy), plan)
 
     def log(self, plan: Plan | str | None = None) -> Answer:
         """JOURNAL: what was done for a plan, proven by the chain of hashes; without one PLANS, those begun here.

@@ -21,11 +21,11 @@ def advise(kafka: WireKafka) -> Findings:
     """FINDINGS of the cluster as it is now; see `Configs.advise`."""
     configs = [relevant(kafka.configs.describe(part)) for part in chunks(_resources(kafka), RESOURCES_A_CALL)]
     whole = pa.concat_tables([schemas.table(schemas.CONFIGS, ()), *configs])
-    return Findings(stamped(findings(whole, _is_reassigning(kafka)), kafka.id))
+    return Findings(stamped(findings(whole, is_reassigning(kafka)), kafka.id))
 
 
-def _is_reassigning(kafka: WireKafka) -> bool | None:
-    """None where we may not know."""
+def is_reassigning(kafka: WireKafka) -> bool | None:
+    """Whether partitions are being moved; None where we may not know."""
     try:
         return bool(reassignments.under_way(kafka.wire))
     except (NotAuthorized, Unsupported):

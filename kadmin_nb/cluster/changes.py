@@ -47,18 +47,24 @@ def journals() -> Journals:
 class Changes:
     """The changing half of a `Cluster`."""
 
-    def __init__(self, kafka: WireKafka, named: Callable[[], str | None] = lambda: None) -> None:
-        self._kafka, self._named = kafka, named
+    def __init__(
+        self,
+        kafka: WireKafka,
+        named: Callable[[], str | None] = lambda: None,
+        guard: Callable[[Plan, Any], None] = lambda plan, policy: None,
+    ) -> None:
+        self._kafka, self._named, self._guard = kafka, named, guard
 
     def stage(self) -> Stage:
         """A new, empty stage."""
         return Stage(self._plan)
 
-    def apply(self, plan: Plan, *, require_approval: bool = False, **options: Any) -> Outcomes:
+    def apply(self, plan: Plan, *, require_approval: bool = False, policy: Any = None, **options: Any) -> Outcomes:
         """Carry out a plan; see `Cluster.apply`."""
         executor.refuse_other_cluster(self._kafka, plan)
         if require_approval:
             approval_of(plan)
+        self._guard(plan, policy)
         with journals().open(plan) as journal:
             return self._carry_out(plan, journal, **options)
 

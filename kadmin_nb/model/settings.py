@@ -31,7 +31,10 @@ class Secret:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """A connection, whatever it was read from. Files are PEM. `source` names where it came from."""
+    """A connection, whatever it was read from. Files are PEM. `source` names where it came from.
+
+    `policy` is the file of rules that every plan there is to keep.
+    """
 
     bootstrap: str
     security_protocol: str = "PLAINTEXT"
@@ -45,6 +48,7 @@ class Settings:
     check_hostname: bool = True
     client_id: str = "kadmin_nb"
     source: str = "host:port"
+    policy: str | None = None
     ignored: tuple[str, ...] = field(default=(), compare=False)
 
     @property

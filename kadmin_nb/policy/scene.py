@@ -52,8 +52,9 @@ def null_of(frame: str, column: str) -> str:
 class Scene:
     """Quotas and configs of one cluster at one time. None: not read; `scopes`, where known, say more.
 
-    `pairs` are the known clients. Without them EFFECTIVE is about the `possible` ones. `reassigning` says whether
-    partitions are being moved, None that nobody asked. `named` stands for the possible clients of another time too.
+    `pairs` are the known clients. Without them EFFECTIVE is about the `possible` ones; `named`, where given, are those
+    of another time too. `reassigning` says whether partitions are being moved, None that nobody asked; `by_callback`
+    that a broker decides by a class of its own.
     """
 
     cluster_id: str
@@ -63,6 +64,7 @@ class Scene:
     reassigning: bool | None = None
     scopes: Collection[str] | None = None
     named: Possible | None = None
+    by_callback: bool = False
     _made: dict[Any, pa.Table] = field(default_factory=dict, compare=False, repr=False)
 
     def with_(self, **changes: Any) -> Scene:
@@ -133,8 +135,8 @@ class Scene:
 
     @cached_property
     def _decides_by_callback(self) -> bool:
-        if self.configs is None:
-            return False
+        if self.by_callback or self.configs is None:
+            return self.by_callback
         rows = self.configs.filter(pc.equal(self.configs["key"].cast(pa.string()), CALLBACK))
         return any(value for value in rows["value"].to_pylist())
 

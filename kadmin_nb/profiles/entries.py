@@ -20,17 +20,22 @@ class Login:
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """Java keys with their values, `source` in words; `login` stands in for `sasl.jaas.config`."""
+    """Java keys with their values, `source` in words; `login` stands in for `sasl.jaas.config`.
+
+    `policy` is the path of the rules that plans are to keep.
+    """
 
     values: Mapping[str, str | Secret]
     source: str
     login: Login | None = None
+    policy: str | None = None
 
     def under(self, upper: Entries) -> Entries:
         """These entries with `upper` on top, named after `upper`. The later login wins, in either form."""
         lower = {k: v for k, v in self.values.items() if not (upper.login and k == "sasl.jaas.config")}
         login = None if "sasl.jaas.config" in upper.values else self.login
-        return Entries({**lower, **upper.values}, upper.source, upper.login or login)
+        policy = upper.policy or self.policy
+        return Entries({**lower, **upper.values}, upper.source, upper.login or login, policy)
 
     def text(self, key: str) -> str | None:
         """The value as Kafka reads it, trimmed as Java trims; None when the key is not there."""

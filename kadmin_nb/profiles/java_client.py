@@ -49,6 +49,7 @@ def settings(given: Entries) -> Settings:
         check_hostname=_check_hostname(given),
         client_id=given.text("client.id") or "kadmin_nb",
         source=given.source,
+        policy=given.policy,
         ignored=_ignored(given, sasl=sasl, tls=tls),
     )
 

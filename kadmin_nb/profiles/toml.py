@@ -18,7 +18,7 @@ from .entries import Entries, Login
 
 NAME = "kadmin-nb.toml"
 _LARGEST = 1 << 20
-_OURS = ("bootstrap", "password", "properties", "username")
+_OURS = ("bootstrap", "password", "policy", "properties", "username")
 _PATHS = ("ssl.keystore.location", "ssl.truststore.location")
 
 
@@ -155,7 +155,8 @@ class _Profile:
 
     def entries(self) -> Entries:
         self._check()
-        own = Entries(self._values(), self.where, self._login())
+        policy = str(self._beside(self._text("policy"))) if "policy" in self.given else None
+        own = Entries(self._values(), self.where, self._login(), policy)
         file = self.given.get("properties")
         return java_properties.read(self._beside(self._text("properties"))).under(own) if file is not None else own
 
@@ -208,7 +209,7 @@ class _Profile:
 
 _BROKERS = ("bootstrap", "bootstrap.servers")
 _JAVA = {"bootstrap": "bootstrap.servers"}
-_APART = ("password", "properties", "username")
+_APART = ("password", "policy", "properties", "username")
 _ONCE = (_BROKERS, ("username", "sasl.jaas.config"))
 
 
