@@ -34,6 +34,7 @@ from .version import VERSION
 if TYPE_CHECKING:
     from . import analytics, declared, history, local, policy, runbooks
     from .cluster import Cluster, connect
+    from .cluster.comparing import diff
     from .frames.answer import Answer
     from .frames.snapshots import Snapshot
     from .frames.spark import spark_session
@@ -65,6 +66,7 @@ _LAZY = {
     "Stage": ("plans.stage", "Stage"),
     "backtest": ("plans.impact", "backtest"),
     "connect": ("cluster", "connect"),
+    "diff": ("cluster.comparing", "diff"),
     "impact": ("plans.impact", "impact"),
     "metric_tags": ("resolution.rules", "metric_tags"),
     "resolve": ("resolution.kernel", "resolve"),
@@ -109,6 +111,7 @@ __all__ = [
     "backtest",
     "connect",
     "declared",
+    "diff",
     "history",
     "impact",
     "levels",

@@ -20,6 +20,7 @@ from .configs import Configs
 from .quotas import Quotas
 
 if TYPE_CHECKING:
+    from ..comparing import Diff
     from ..declared import Declared
     from ..frames.snapshots import Snapshot
     from ..plans.impact import ImpactAnswer
@@ -383,6 +384,12 @@ class Cluster:
         from .snapshots import snapshot_of
 
         return snapshot_of(self._kafka)
+
+    def diff(self, other: object, *, everything: bool = False, cluster_id: str | None = None) -> Diff:
+        """DIFF from this cluster, side `a`, to another, a file, a snapshot or a moment; see `kn.diff`."""
+        from .comparing import diff
+
+        return diff(self, other, everything=everything, cluster_id=cluster_id)
 
     def close(self) -> None:
         """End the connections."""

@@ -28,17 +28,20 @@ def formed(value: Any, form: str) -> Any:
 
 
 def is_plain(value: Any) -> bool:
-    """Whether it is a frame first of all: no tree, plan, stage, impact or outcomes, which show themselves better.
+    """Whether it is a frame first of all: no tree, diff, plan, stage, impact or outcomes, which show themselves better.
 
     Nor what is in Spark, which stays there.
     """
     from ..cluster.tree import TreeAnswer
+    from ..comparing import Diff
     from ..frames.answer import Answer
     from ..frames.lazy import SparkAnswer
     from ..plans.impact import ImpactAnswer
     from ..plans.outcomes import Outcomes
 
-    return isinstance(value, Answer) and not isinstance(value, TreeAnswer | ImpactAnswer | Outcomes | SparkAnswer)
+    return isinstance(value, Answer) and not isinstance(
+        value, TreeAnswer | Diff | ImpactAnswer | Outcomes | SparkAnswer
+    )
 
 
 def as_json(value: Any) -> Text:

@@ -10,6 +10,7 @@ from . import offers, options
 from .config import config
 from .corners import Text, Verbs, Words
 from .declared import export
+from .diff import diff
 from .history import history
 from .local import local
 from .observe import observe
@@ -32,6 +33,7 @@ def root() -> None:
 
 for group in (quota, config, plan, history, local, observe, runbook):
     root.add_command(group)
+root.add_command(diff)
 root.add_command(export)
 
 
@@ -49,6 +51,16 @@ def use(session: Session, target: str, property: tuple[str, ...]) -> Any:
 def cluster(session: Session) -> Any:
     """The current cluster's brokers."""
     return session.cluster.brokers
+
+
+@root.command()
+@options.reading
+@click.argument("file", metavar="FILE.parquet")
+def snapshot(session: Session, file: str) -> Any:
+    """Save what the current cluster holds now, its quotas and all configs that are set, for diff."""
+    taken = session.cluster.snapshot()
+    taken.save(file)
+    return Text(repr(taken))
 
 
 @root.command()

@@ -190,6 +190,12 @@ DRIFT = _schema(
 same value from elsewhere), default (set on one side to what is the default on the other, or two defaults), or unknown
 (one side could not be read; the key is null). Values as text, as the broker takes them."""
 
+DIFF = pa.schema([*_schema(("row", WHOLE, False)), *DRIFT])
+"""DRIFT with numbers, from 1: what differs first, then what does so by default or by nature only (state `nature`)."""
+
+DIFF_COUNTS = _schema(("state", TEXT, False), ("quotas", pa.int64(), False), ("configs", pa.int64(), False))
+"""How many rows of each state there are, those that are not shown included."""
+
 HISTORY_CHANGES = _schema(
     ("cluster_id", TEXT, False),
     ("since", MOMENT, False),

@@ -34,8 +34,8 @@ class Beneath:
             return False
         chain = [s for s in json.loads(row["synonyms"] or "[]") if s["source"] != row["source"]]
         if not self._brokers:
-            return bool(chain) and bool(chain[0]["value"] == row["value"])
-        return self._instead(row, chain) == row["value"]
+            return bool(chain and chain[0]["value"] == row["value"])
+        return bool(self._instead(row, chain) == row["value"])
 
     def _instead(self, row: Row, chain: Sequence[Row]) -> str | None:
         """What holds without the row; None where it is not known, or not the same on all brokers."""
@@ -64,6 +64,7 @@ class Beneath:
 
 def _keys(row: Row, chain: Sequence[Row]) -> tuple[Sequence[str], str | None]:
     """The brokers' keys that say it, the first before the next, and Kafka's default."""
+    built_in: str | None
     if row["resource_type"] == "TOPIC" and row["key"] in BROKERS_UNITS:
         keys, built_in = BROKERS_UNITS[row["key"]]
         return keys, _plain(built_in, keys[-1], row)

@@ -73,7 +73,8 @@ WRONG = {
     "history diff {lake}": (2, "history drift lake/kafka"),
     "history list {lake}": (2, "history snapshots lake/kafka"),
     "quota drift": (2, "kadmin-nb quota history drift"),
-    "snapshot": (2, "kadmin-nb history record lake/kafka"),
+    "snapshot": (2, "Missing argument 'FILE.parquet'"),
+    "history snapshot": (2, "kadmin-nb history record lake/kafka"),
     "history snapshots {file}": (1, "cannot be read as a Delta table"),
     "history record {file} --cluster 127.0.0.1:1": (1, "127.0.0.1:1"),
 }

@@ -1,0 +1,161 @@
+"""`kn.diff(a, b)`: the sides of a comparison, read wherever they are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from ..admin.configs import RESOURCES_A_CALL, chunks
+from ..comparing import Diff, Side, compare
+from ..comparing.sides import (
+    DECLARED,
+    SAVED,
+    Live,
+    Past,
+    Saved,
+    Source,
+    Written,
+    framed,
+    past,
+    saved,
+    source_of,
+    written,
+)
+from ..errors import UsageError
+from ..frames.answer import Answer
+from ..frames.snapshots import Snapshot
+from ..model.resources import Resource
+from . import Cluster, connect
+
+
+def diff(a: object, b: object, *, everything: bool = False, cluster_id: str | None = None) -> Diff:
+    """DIFF: what differs from `a` to `b`, a row a resource and key; chosen rows can be staged on either.
+
+    Each side is a Cluster or what `connect` takes as target, both as they are now; a snapshot, or the `.parquet` file
+    that one was saved to; a declarative file (`.yaml`, `.yml`, `.json`); `history:WHERE@TIME`, what a history has of a
+    moment (`history:lake/kafka@2h ago`; without a time its newest); or a frame of quotas or of configs. What one side
+    could not read is `unknown`, what it says nothing of is not compared. Brokers of two clusters are compared by their
+    role.
+
+    Parameters
+    ----------
+    everything
+        Show also what differs only by default, or by nature as brokers' ids do; they are counted anyway.
+    cluster_id
+        Whose moment, where a history has several clusters; that of the other side, unless said.
+
+    Raises
+    ------
+    UsageError
+        The same side twice; quotas and configs; what is no side.
+    NotFound, Invalid, ConnectionFailed, NotAuthorized
+        A side that is not there, or cannot be read.
+    """
+    given = [_source(one) for one in (a, b)]
+    _refuse_the_same(given)
+    with ExitStack() as connections:
+        sides: dict[int, Side] = {}
+        clusters: dict[int, Cluster] = {}
+        for place in sorted((0, 1), key=lambda place: _when(given[place])):
+            if isinstance(one := given[place], Live | Cluster):
+                clusters[place] = _reached(one, connections)
+                sides[place] = _live(one, clusters[place])
+            else:
+                sides[place] = _kept(one, cluster_id, [side.cluster_id for side in sides.values()])
+        _refuse_one_cluster(sides[0], sides[1])
+        for place, cluster in clusters.items():
+            sides[1 - place] = _with_what_is_beneath(sides[1 - place], cluster, sides[place])
+    return compare(sides[0], sides[1], everything=everything)
+
+
+def _source(given: object) -> object:
+    return source_of(os.fspath(given)) if isinstance(given, str | os.PathLike) else given
+
+
+def _when(given: object) -> int:
+    """Files first: a wrong name is said at once. Histories last: whose moment it is, the other side may tell."""
+    return 2 if isinstance(given, Past) else 1 if isinstance(given, Live | Cluster) else 0
+
+
+def _refuse_the_same(given: Sequence[object]) -> None:
+    a, b = given
+    if a is b or (isinstance(a, Source) and a == b):
+        raise UsageError("both sides are the same", hint="Name two: clusters, files, or moments of a history.")
+
+
+def _refuse_one_cluster(a: Side, b: Side) -> None:
+    if a.is_live and b.is_live and a.cluster_id == b.cluster_id:
+        raise UsageError(
+            f"both sides, {a.says} and {b.says}, are the cluster {a.cluster_id} as it is now",
+            hint="history:WHERE@TIME is what it was.",
+        )
+
+
+def _reached(given: Live | Cluster, connections: ExitStack) -> Cluster:
+    if isinstance(given, Cluster):
+        return given
+    try:
+        return connections.enter_context(connect(given.target))
+    except UsageError as exc:
+        if os.path.isfile(given.target) and not given.target.endswith(".properties"):
+            exc.hint = f"A declarative file ends in {', '.join(DECLARED)}, a snapshot in {', '.join(SAVED)}."
+        raise
+
+
+def _live(given: Live | Cluster, cluster: Cluster) -> Side:
+    """A cluster as it is now; one that was handed in can be staged on."""
+    handed_in = isinstance(given, Cluster)
+    says = cluster.settings.bootstrap if isinstance(given, Cluster) else given.target
+    return Side(says, cluster.snapshot(), is_live=True, cluster=cluster if handed_in else None)
+
+
+def _kept(given: Any, cluster_id: str | None, others: Sequence[str | None]) -> Side:
+    """A file, a moment of a history, a snapshot or a frame."""
+    match given:
+        case Saved():
+            return saved(given)
+        case Written():
+            return written(given)
+        case Past():
+            return past(given, cluster_id, others)
+        case Snapshot():
+            return Side("a snapshot", given)
+    return framed(given)
+
+
+def _with_what_is_beneath(declared: Side, cluster: Cluster, live: Side) -> Side:
+    """A declarative file's configs with what the cluster goes by where it sets nothing: a file cannot say it."""
+    if not declared.is_declared:
+        return declared
+    configs, held = declared.content.configs.to_arrow(), live.content.configs.to_arrow()
+    missing = set(_places(configs)) - set(_places(held))
+    chains = _chains(cluster, [place for place in missing if place[0] in _ANYWHERE])
+    synonyms = pa.array([chains.get(place) for place in _places(configs)], configs.schema.field("synonyms").type)
+    with_them = configs.set_column(configs.schema.get_field_index("synonyms"), "synonyms", synonyms)
+    return replace(declared, content=replace(declared.content, configs=Answer(with_them)))
+
+
+_Place = tuple[str, str, str | None]
+_ANYWHERE = ("TOPIC", "GROUP", "CLIENT_METRICS")
+"""The resources that any broker answers for."""
+
+
+def _places(configs: pa.Table) -> list[_Place]:
+    columns = (configs[name].to_pylist() for name in ("resource_type", "resource_name", "key"))
+    return list(zip(*columns, strict=True))
+
+
+def _chains(cluster: Cluster, places: Sequence[_Place]) -> dict[_Place, Any]:
+    """The synonyms of these keys there; none of what is not there, or may not be seen."""
+    resources = sorted({(kind, name) for kind, name, _ in places})
+    keys = sorted({key for _, _, key in places if key is not None})
+    found: dict[_Place, Any] = {}
+    for part in chunks([Resource(*one) for one in resources], RESOURCES_A_CALL):
+        table = cluster._kafka.configs.describe(part, keys)
+        found |= dict(zip(_places(table), table["synonyms"].to_pylist(), strict=True))
+    return found

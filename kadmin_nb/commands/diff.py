@@ -1,0 +1,123 @@
+"""`diff A B`: what differs between two clusters, files, snapshots or moments; and chosen rows of it, staged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import Conflict, UsageError
+from . import offers, options
+from .corners import Verb, Words
+from .session import Session, Wanted
+
+if TYPE_CHECKING:
+    from ..comparing import Diff
+
+_SIDE = click.Choice(["a", "b"], case_sensitive=False)
+
+
+@click.command(cls=Verb)
+@options.changing
+@click.argument("sides", nargs=-1, metavar="[A] [B]", type=Words(lambda before: offers.profiles()))
+@click.option("--history", "where", metavar="WHERE", help="Side a is a moment of the history that is kept there,")
+@click.option("--as-of", metavar="TIME", help="this one, such as '2h ago'; the newest unless said.")
+@click.option("--cluster-id", metavar="ID", help="Whose moment, where a history has several clusters.")
+@click.option("--all", "everything", is_flag=True, help="Also what differs only by default or by nature.")
+@click.option(
+    "--stage-on", "--onto", "onto", type=_SIDE, help="Stage chosen rows on that side: it becomes like the other."
+)
+@click.option("--rows", metavar="ROWS", help="Which rows: 1-3,7, or all that can be staged.")
+@click.option("--of", "which", metavar="ID", help="Only if the rows are still those of that diff.")
+def diff(
+    session: Session, sides: tuple[str, ...], where: str | None, as_of: str | None, cluster_id: str | None,
+    everything: bool, onto: str | None, rows: str | None, which: str | None, wanted: Wanted,
+) -> Any:  # fmt: skip
+    """What differs from A to B. Each is a profile, a .properties file or host:port; a declarative file (.yaml, .json);
+    a saved snapshot (.parquet); or history:WHERE@TIME. B is the current cluster unless said.
+
+    \b
+    {here} staging prod
+    {here} cluster.yaml --detailed-exitcode
+    {here} 'history:lake/kafka@2h ago' prod --all
+    {here} staging prod --stage-on b --rows 1-3,7 --of 3f9a27c41b2e --apply
+    """
+    _refuse_half_a_wish(onto, rows, which, wanted)
+    given = _two(session, sides, where, as_of)
+    found = _compared(given, everything, cluster_id)
+    if onto is None:
+        return found
+    _refuse_another(found, which)
+    return _staged(session, found, onto.lower(), str(rows), given, wanted)
+
+
+def _refuse_half_a_wish(onto: str | None, rows: str | None, which: str | None, wanted: Wanted) -> None:
+    """Refuse what cannot be meant, before anything is read."""
+    if onto is None and (rows or which or wanted != Wanted()):
+        raise UsageError("nothing is to be changed", hint="--stage-on a|b --rows 1-3,7 stages rows on one side.")
+    if onto is not None and not rows:
+        raise UsageError("which rows?", hint="--rows 1-3,7, or --rows all.")
+    if wanted.apply and not which:
+        raise UsageError(
+            "--apply wants --of ID: the rows are numbered anew each time",
+            hint="The line above the rows says which diff they are of.",
+        )
+
+
+def _two(session: Session, sides: Sequence[str], where: str | None, as_of: str | None) -> tuple[Any, Any]:
+    """The two sides, as they are given; the current cluster is the second unless said."""
+    if as_of and where is None:
+        raise UsageError("--as-of of which history?", hint="--history WHERE, or history:WHERE@TIME.")
+    from ..comparing.sides import NOW, Past
+
+    named = [*([Past(where, as_of or NOW)] if where is not None else []), *(_given(session, one) for one in sides)]
+    if not named:
+        raise UsageError("diff of what?", hint="diff A B, or diff FILE: against the current cluster.")
+    if len(named) > 2:
+        raise UsageError(f"{len(named)} sides are too many: two are compared", hint="A TIME of two words wants quotes.")
+    return (named[0], named[1] if len(named) == 2 else session.cluster)
+
+
+def _given(session: Session, word: str) -> Any:
+    """What a word is: in a notebook `{name}` is a variable."""
+    if word.startswith("{") and word.endswith("}") and session.lookup is not None:
+        return session.lookup(word[1:-1])
+    return word
+
+
+def _compared(given: tuple[Any, Any], everything: bool, cluster_id: str | None) -> Diff:
+    from ..cluster.comparing import diff as compared
+
+    return compared(*given, everything=everything, cluster_id=cluster_id)
+
+
+def _refuse_another(found: Diff, which: str | None) -> None:
+    """Refuse rows that were chosen out of another answer."""
+    if which is not None and (len(which) < 6 or not found.id.startswith(which)):
+        raise Conflict(f"this is diff {found.id}, not {which}: what differs has moved since", hint="Look at it again.")
+
+
+def _staged(session: Session, found: Diff, onto: str, rows: str, given: tuple[Any, Any], wanted: Wanted) -> Any:
+    """The chosen rows where that side's door stages them: in the tray, or as a plan of their own."""
+    target, like = given[onto == "b"], found.b if onto == "a" else found.a
+    wanted = replace(wanted, reason=wanted.reason or f"as {like} has it, diff {found.id}")
+    edits = found.edits(rows, like="b" if onto == "a" else "a")
+    if not edits:
+        raise UsageError("no row can be staged", hint="What is a secret, or differs only by default, stays.")
+    if target is session.connected:
+        return session.change(edits, wanted)
+    _refuse_what_stays(target, onto)
+    with session.at(target, {}) as there:
+        return there.change(edits, wanted)
+
+
+def _refuse_what_stays(target: Any, onto: str) -> None:
+    from ..cluster import Cluster
+    from ..comparing.sides import Live, source_of
+
+    if isinstance(target, Cluster):
+        raise UsageError(f"side {onto} is not the current cluster", hint="%kadmin use {name} first; or diff.stage(…).")
+    if not isinstance(target, str) or not isinstance(source_of(target), Live):
+        raise UsageError(f"side {onto} is no cluster, so nothing can be staged on it", hint="Stage on the other side.")

@@ -1,0 +1,12 @@
+"""What differs between two clusters, files, snapshots or moments: `kn.diff(a, b)`, `kadmin-nb diff A B`.
+
+It takes contents, not connections; `cluster.comparing` reads the clusters.
+"""
+
+from __future__ import annotations
+
+from .compare import compare
+from .diffs import Diff
+from .sides import Side
+
+__all__ = ["Diff", "Side", "compare"]

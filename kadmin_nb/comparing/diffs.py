@@ -1,0 +1,188 @@
+"""Diff: the answer of a comparison, counts first; chosen rows of it can be staged."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..errors import UsageError, WrongCluster, printable
+from ..frames import schemas
+from ..frames.answer import Answer
+from .sides import Side
+from .staging import chosen, edits
+
+if TYPE_CHECKING:
+    from ..model.changes import Edit
+    from ..plans.stage import Stage
+
+NATURE = "nature"
+APART = ("default", NATURE)
+"""The states that count for no difference."""
+
+_SAID = {
+    "removed": "only in a",
+    "added": "only in b",
+    "changed": "changed",
+    "source": "set elsewhere",
+    "unknown": "that could not be read",
+}
+_SAID_APART = {"default": "only by default", NATURE: "by nature"}
+
+
+class Diff(Answer):
+    """DIFF: what differs from `a` to `b`, a row a resource and key. Its display leads with counts.
+
+    `only_by_default` and `by_nature` have what counts for no difference; they are among the rows only where
+    everything was asked for. `counts` is DIFF_COUNTS. `id` is the same for the same differences.
+    """
+
+    def __init__(
+        self,
+        table: pa.Table,
+        everything: bool = True,
+        a: Side | None = None,
+        b: Side | None = None,
+        passed_over: tuple[str, ...] = (),
+    ) -> None:
+        apart = pc.is_in(table["state"], pa.array(APART, pa.string()))
+        super().__init__(table if everything else table.filter(pc.invert(apart)))
+        self._whole, self.a, self.b, self.passed_over = table, a, b, passed_over
+
+    @property
+    def everything(self) -> Diff:
+        """The same with all rows."""
+        return Diff(self._whole, True, self.a, self.b, self.passed_over)
+
+    @property
+    def only_by_default(self) -> Answer:
+        """What one side sets to what the other has by default, and two defaults."""
+        return Answer(self._of(["default"]))
+
+    @property
+    def by_nature(self) -> Answer:
+        """What tells one cluster's brokers from another's: ids, listeners, folders."""
+        return Answer(self._of([NATURE]))
+
+    @property
+    def differing(self) -> Answer:
+        """All other rows."""
+        return Answer(self._of(_SAID))
+
+    def _of(self, states: Iterable[str]) -> pa.Table:
+        return self._whole.filter(pc.is_in(self._whole["state"], pa.array(states, pa.string())))
+
+    @property
+    def counts(self) -> Answer:
+        """DIFF_COUNTS: how many rows of each state there are, those not shown included."""
+        found = Counter(zip(*(self._whole[name].to_pylist() for name in ("state", "kind")), strict=True))
+        rows = ({"state": s, "quotas": found[s, "quota"], "configs": found[s, "config"]} for s in (*_SAID, *APART))
+        return Answer(schemas.table(schemas.DIFF_COUNTS, (row for row in rows if row["quotas"] or row["configs"])))
+
+    @property
+    def id(self) -> str:
+        """What `--of` takes: rows chosen by their numbers are those of this very answer."""
+        told = self.differing.to_arrow().to_pylist()
+        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:12]
+
+    def edits(self, rows: object, like: str) -> list[Edit]:
+        """What makes the chosen rows like side `a`, or `b`, in the other one.
+
+        Parameters
+        ----------
+        rows
+            Numbers of rows, a text such as `1-3,7`, or `all`: all that can be staged.
+
+        Raises
+        ------
+        UsageError
+            A row that is not there, or that cannot be staged: a secret, one that differs only by default or by
+            nature, one that could not be read, one of the brokers in common or of their files.
+        """
+        if like not in ("a", "b"):
+            raise UsageError(f"like={like!r} is no side", hint="It is a or b.")
+        told = self._whole.to_pylist()
+        return edits(told, chosen(rows, told, like), like)
+
+    def stage(self, onto: Any, rows: object) -> Stage:
+        """Chosen rows, staged on a cluster so that it becomes like the other side. The plan is an ordinary one.
+
+        Parameters
+        ----------
+        onto
+            `a` or `b`, where that was given as a Cluster; or the Cluster.
+        rows
+            As of `edits`.
+
+        Raises
+        ------
+        UsageError
+            A row that cannot be staged, or a side that is no Cluster.
+        WrongCluster
+            It is neither side.
+        """
+        side = self._side(onto)
+        cluster = onto if not isinstance(onto, str) else self._named(side).cluster
+        if cluster is None:
+            raise UsageError(
+                f"side {side}, {self._named(side).says}, was not handed in as a Cluster",
+                hint="Pass one: onto=kn.connect(…).",
+            )
+        stage = cluster.stage()
+        stage.add(self.edits(rows, like="b" if side == "a" else "a"))
+        return cast("Stage", stage)
+
+    def _named(self, side: str) -> Side:
+        found = self.a if side == "a" else self.b
+        if found is None:
+            raise UsageError("a part of a comparison stages nothing", hint="Stage on the whole, with rows=….")
+        return found
+
+    def _side(self, onto: Any) -> str:
+        """Which side a cluster is: the one that was handed in, or is live, or has its id."""
+        if isinstance(onto, str):
+            if onto.lower() not in ("a", "b"):
+                raise UsageError(f"onto={onto!r} is no side", hint="It is a, b, or a Cluster.")
+            return onto.lower()
+        sides = {name: self._named(name) for name in ("a", "b")}
+        same = [name for name, side in sides.items() if side.cluster_id == onto.id]
+        live = [name for name in same if sides[name].cluster is onto] or [n for n in same if sides[n].is_live] or same
+        if len(live) == 1:
+            return live[0]
+        if live:
+            raise UsageError("both sides are of this cluster", hint="stage.add(diff.edits(rows, like='a')) says which.")
+        raise WrongCluster(f"cluster {onto.id} is neither side: {self.a}; {self.b}")
+
+    def _failing(self) -> pa.Array | bool:
+        return pc.equal(self._table["state"], "unknown")
+
+    def _error(self, row: dict[str, Any]) -> UsageError:
+        return UsageError(f"{row['resource']} could not be compared: {row['note']}")
+
+    @property
+    def summary(self) -> str:
+        """What is compared, how many rows differ and how, and what is not shown."""
+        found = {row["state"]: row["quotas"] + row["configs"] for row in self.counts.to_arrow().to_pylist()}
+        differing = sum(found.get(state, 0) for state in _SAID)
+        parts = ", ".join(f"{found[state]:,} {word}" for state, word in _SAID.items() if state in found)
+        apart = ", ".join(f"{found[state]:,} {word}" for state, word in _SAID_APART.items() if state in found)
+        sides = [f"{name}: {printable(str(side))}" for name, side in (("a", self.a), ("b", self.b)) if side]
+        lines = [f"{differing:,} differ: {parts}" if differing else "nothing differs"]
+        lines += [f"besides, {apart}{'' if len(self) > differing else ' (not shown: --all)'}"] if apart else []
+        lines += [f"not compared, as one side says nothing of it: {', '.join(self.passed_over)}"] * bool(
+            self.passed_over
+        )
+        return "\n".join([*sides, *lines, *([f"diff {self.id}"] if differing else [])])
+
+    def __repr__(self) -> str:
+        return "\n".join([self.summary, *([super().__repr__()] if len(self) else [])])
+
+    def _repr_html_(self) -> str:
+        from ..frames.render import tree
+
+        return tree(self.summary) + (super()._repr_html_() if len(self) else "")

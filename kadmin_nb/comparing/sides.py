@@ -1,0 +1,168 @@
+"""The two sides of a comparison, and what a word names: a cluster, a file, or a moment of a history."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import UsageError
+from ..frames.snapshots import Snapshot
+from ..frames.stamps import CLUSTER_ID
+from ..model.words import quote
+
+if TYPE_CHECKING:
+    from ..history import History
+
+HISTORY = "history:"
+SAVED = (".parquet",)
+DECLARED = (".yaml", ".yml", ".json")
+NOW = "now"
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """What is compared: a snapshot, or a frame of quotas or of configs; and how it is called.
+
+    `cluster` is the connection, where it was handed in; `is_live` that it is a cluster as it is now. `is_declared`
+    that it is a file that somebody may have written: it says nothing of what stands in server.properties.
+    """
+
+    says: str
+    content: Any
+    is_live: bool = False
+    is_declared: bool = False
+    cluster: Any = None
+
+    @property
+    def cluster_id(self) -> str | None:
+        """Whose it is, None where nothing says so."""
+        if isinstance(self.content, Snapshot):
+            return self.content.cluster_id or None
+        said = (self.content.schema.metadata or {}).get(CLUSTER_ID.encode())
+        return said.decode() if said else None
+
+    def __str__(self) -> str:
+        if not isinstance(self.content, Snapshot):
+            return f"{self.says}: {len(self.content):,} rows"
+        half = "" if self.content.complete else f", NOT COMPLETE: {len(self.content.failed):,} could not be read"
+        whose = f"cluster {self.cluster_id}" if self.cluster_id else "no cluster named"
+        when = "" if self.is_declared else f" at {self.content.taken_at:%Y-%m-%d %H:%M:%SZ}"
+        return f"{self.says} ({whose}{when}{half})"
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """A cluster, as `connect` finds it."""
+
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A snapshot in a file."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A declarative file."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """A moment in a history."""
+
+    where: str
+    time: str = NOW
+
+
+Source = Live | Saved | Written | Past
+
+
+def source_of(text: str) -> Source:
+    """What a word names: `history:WHERE@TIME`, a file by the end of its name, else a cluster.
+
+    What begins with `history:` is one; a file that is called so is `./history:…`. The last `@` begins the time.
+
+    Raises
+    ------
+    UsageError
+        An empty word, or a history without a place.
+    """
+    if text.startswith(HISTORY):
+        return _past(text.removeprefix(HISTORY))
+    if not text:
+        raise UsageError("an empty word names nothing to compare", hint="A profile, host:port, or a file.")
+    suffix = Path(text).suffix
+    return Saved(text) if suffix in SAVED else Written(text) if suffix in DECLARED else Live(text)
+
+
+def _past(text: str) -> Past:
+    where, _, time = text.rpartition("@") if "@" in text else (text, "", NOW)
+    if not where or not time.strip():
+        raise UsageError(
+            f"{quote(HISTORY + text)} is no moment of a history", hint="Write history:lake/kafka@'2h ago'."
+        )
+    return Past(where, time)
+
+
+def saved(source: Saved) -> Side:
+    """The side that a file holds.
+
+    Raises
+    ------
+    NotFound, Invalid
+        No such file; none that holds a snapshot.
+    """
+    return Side(source.path, Snapshot.load(source.path))
+
+
+def written(source: Written) -> Side:
+    """The side that a declarative file is.
+
+    Raises
+    ------
+    NotFound, Invalid
+        No such file; one that does not declare a cluster, with its line.
+    """
+    from ..declared import load
+
+    return Side(source.path, load(source.path).snapshot(), is_declared=True)
+
+
+def past(source: Past, cluster_id: str | None = None, others: Iterable[str | None] = ()) -> Side:
+    """What a cluster held at that moment.
+
+    Parameters
+    ----------
+    cluster_id
+        Whose. Where the history has several clusters and this is None, that of `others`.
+    """
+    from ..history import history
+
+    kept = history(source.where)
+    held = kept.as_of(source.time, cluster_id or _whose(kept, others))
+    return Side(f"{HISTORY}{source.where}", held)
+
+
+def _whose(kept: History, others: Iterable[str | None]) -> str | None:
+    known = kept.clusters
+    return next((one for one in others if one in known), None) if len(known) > 1 else None
+
+
+def framed(frame: object) -> Side:
+    """A frame of quotas or of configs as a side.
+
+    Raises
+    ------
+    UsageError
+        It is neither.
+    """
+    from ..history.drifting import table_of
+
+    return Side("a frame", table_of(frame))

@@ -1,0 +1,126 @@
+"""From rows of DIFF to edits that make one side like the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from operator import index
+from typing import Any
+
+from ..errors import KadminError, UsageError
+from ..history.drifting import SECRET
+from ..model.changes import DELETE, SET, Edit
+from ..model.entity import Entity
+from ..model.resources import Resource
+
+Row = dict[str, Any]
+
+ALL = "all"
+_HINT = "Such as 1-3,7, or all."
+_WHY = {
+    "unknown": "it could not be read",
+    "default": "it differs only by default",
+    "nature": "it tells one cluster's brokers from another's",
+}
+
+
+def chosen(rows: object, told: Sequence[Row], like: str) -> list[int]:
+    """The numbers of the chosen rows, each once, in order.
+
+    Raises
+    ------
+    UsageError
+        No number, or a row that is not there.
+    """
+    if isinstance(rows, str) and rows == ALL:
+        return [row["row"] for row in told if refusal(row, like) is None]
+    numbers: set[int] = set()
+    for found in _ranges(rows):
+        strange = [n for n in (found.start, found.stop - 1) if not 1 <= n <= len(told)]
+        if strange:
+            raise UsageError(f"there is no row {strange[0]}", hint=f"There are {len(told):,}, from 1.")
+        numbers.update(found)
+    if not numbers:
+        raise UsageError("which rows?", hint=_HINT)
+    return sorted(numbers)
+
+
+def _ranges(rows: object) -> Iterator[range]:
+    if isinstance(rows, str):
+        yield from (_range(part.strip()) for part in rows.split(","))
+        return
+    try:
+        numbers = [index(n) for n in (rows if isinstance(rows, Iterable) else [rows])]  # type: ignore[arg-type]
+    except TypeError:
+        raise UsageError(f"{rows!r} are no numbers of rows", hint=_HINT) from None
+    yield from (range(n, n + 1) for n in numbers)
+
+
+def _range(part: str) -> range:
+    first, dash, last = part.partition("-")
+    if not all(one.isascii() and one.isdigit() and len(one) < 10 for one in (first, last if dash else first)):
+        raise UsageError(f"{part!r} is no number of a row", hint=_HINT)
+    if dash and int(last) < int(first):
+        raise UsageError(f"{part} ends before it begins", hint=_HINT)
+    return range(int(first), int(last or first) + 1)
+
+
+def edits(told: Sequence[Row], numbers: Iterable[int], like: str) -> list[Edit]:
+    """What makes these rows like that side.
+
+    Raises
+    ------
+    UsageError
+        A row that cannot be staged.
+    """
+    rows = [told[number - 1] for number in numbers]
+    for row in rows:
+        if why := refusal(row, like):
+            key = f" {row['key']}" if row["key"] is not None else ""
+            raise UsageError(f"row {row['row']}, {row['resource']}{key}, cannot be staged: {why}", hint=_hint(row))
+    return [_edit(row, like) for row in rows]
+
+
+def _hint(row: Row) -> str:
+    return "Set it where it belongs: broker=<default>, or a broker by its number." if _of_each(row) else (
+        "Choose others: --rows 1-3,7."
+    )  # fmt: skip
+
+
+def refusal(row: Row, like: str) -> str | None:
+    """Why a row cannot be staged, None where it can."""
+    if row["state"] in _WHY:
+        return _WHY[row["state"]]
+    if row["note"] == SECRET:
+        return "it is a secret, which nobody can see"
+    if _of_each(row):
+        return "it is what all brokers of a cluster have in common"
+    try:
+        _subject(row)
+    except KadminError as exc:
+        return str(exc)
+    if row["kind"] == "config" and _op(row, like) is None:
+        return "it stands in the broker's server.properties"
+    return None
+
+
+def _of_each(row: Row) -> bool:
+    return bool(row["kind"] == "config" and row["resource"] == "broker=<any>")
+
+
+def _edit(row: Row, like: str) -> Edit:
+    op = _op(row, like) if row["kind"] == "config" else DELETE if row[like] is None else SET
+    return Edit(str(op), _subject(row), row["key"], row[like] if op == SET else None)
+
+
+def _subject(row: Row) -> Entity | Resource:
+    return Entity.parse(row["resource"]) if row["kind"] == "quota" else Resource.parse(row["resource"])
+
+
+def _op(row: Row, like: str) -> str | None:
+    """Set what that side has; take away what it has not, or only from below; None where nothing can be taken away."""
+    own = Resource.parse(row["resource"]).source
+    from_below = row[like] is None or (row["state"] == "source" and row[f"source_{like}"] != own)
+    if not from_below:
+        return SET
+    other = "b" if like == "a" else "a"
+    return DELETE if row[f"source_{other}"] in (own, None) else None
