@@ -18,10 +18,12 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StringType
 
 from ..errors import Invalid, NotFound, UsageError, printable
 from ..frames import schemas
 from ..resolution import columns
+from .columns import check_text
 from .failures import in_one_line
 
 INTER_BROKER = r"(?i)^(CONTROLLER|CONTROLPLANE|REPLICATION|INTER[-_]?BROKER)"
@@ -140,7 +142,7 @@ class Requests:
 
 def requests(
     spark: SparkSession,
-    path: str | PathLike[str] | Sequence[str | PathLike[str]],
+    path: str | PathLike[str] | Sequence[str | PathLike[str]] | DataFrame,
     *,
     broker: int | str | Any = None,
     tz: str | None = None,
@@ -153,7 +155,8 @@ def requests(
     Parameters
     ----------
     path
-        Files and folders, with all that is below them, plain or gzip, wherever Spark reads.
+        Files and folders, with all that is below them, plain or gzip, wherever Spark reads; or a frame of lines, with
+        a column `line`, and `path` where the broker is told by it.
     broker
         Who wrote it: an id; a regular expression whose group is the id within a file's path (`r"broker-(\\d+)/"`, as
         Java spells them); or a frame with `id`, `host` and `port`, such as BROKERS, matched with the local address of
@@ -176,7 +179,8 @@ def requests(
     Invalid
         None of the lines is of Kafka's request log, or no sample of them can be read.
     UsageError
-        No `tz` where the times need one, or a broker that cannot be told: of the first lines, or by a file's path.
+        No `tz` where the times need one, a broker that cannot be told: of the first lines, or by a file's path; a
+        frame without lines.
 
     Notes
     -----
@@ -185,8 +189,8 @@ def requests(
     _check_zone(tz)
     if broker is None:
         raise UsageError("nobody said which broker wrote the log", hint=_BROKER_HINT)
-    text, files = _text(spark, path, names)
-    placed = _placed(spark, _parsed(text), files, broker)
+    text, paths = _text(spark, path, names)
+    placed = _placed(spark, _parsed(text), paths, broker)
     lines = _judged(_named(placed, tz, _listeners(inter_broker)), tz)
     _look(text, lines, path, tz)
     return _requests(lines, cluster_id, tz)
@@ -223,8 +227,11 @@ def _listeners(inter_broker: str | Iterable[str]) -> str:
     return "^(" + "|".join(re.sub(r"(\W)", r"\\\1", name) for name in inter_broker) + ")$"
 
 
-def _text(spark: SparkSession, path: Any, names: str | None) -> tuple[DataFrame, list[str]]:
-    """`path` and `line`, and the files that they are in."""
+def _text(spark: SparkSession, path: Any, names: str | None) -> tuple[DataFrame, DataFrame]:
+    """`path` and `line`, and the paths that there are."""
+    if isinstance(path, DataFrame):
+        text = _of_frame(path)
+        return text, text.select("path").distinct()
     paths = [path] if isinstance(path, str | PathLike) else list(path)
     reader = spark.read.option("recursiveFileLookup", "true")
     if names is not None:
@@ -234,10 +241,24 @@ def _text(spark: SparkSession, path: Any, names: str | None) -> tuple[DataFrame,
         files = text.inputFiles()
     if not files:
         raise NotFound(f"no file below {_said(path)}" + (f" is called {names}" if names else ""))
-    return text.select(F.col("_metadata.file_path").alias("path"), F.col("value").alias("line")), files
+    found = spark.createDataFrame(pa.table({"path": pa.array(files)}))
+    return text.select(F.col("_metadata.file_path").alias("path"), F.col("value").alias("line")), found
+
+
+def _of_frame(lines: DataFrame) -> DataFrame:
+    """The lines of a table, where somebody has put them."""
+    types = {field.name: field.dataType for field in lines.schema}
+    if "line" not in types:
+        raise UsageError("the lines have no column line", hint=f"They have {', '.join(types)}.")
+    for name in ("path", "line"):
+        check_text(name, types.get(name, StringType()), "the lines")
+    path = F.col("path") if "path" in types else F.lit(None)
+    return lines.select(F.coalesce(path.cast("string"), F.lit(_said(lines))).alias("path"), "line")
 
 
 def _said(path: Any) -> str:
+    if isinstance(path, DataFrame):
+        return "the lines"
     return str(path) if isinstance(path, str | PathLike) else ", ".join(map(str, path))
 
 
@@ -258,13 +279,13 @@ def _parsed(text: DataFrame) -> DataFrame:
     return text.select("path", "line", F.explode(F.array(read)).alias("read")).select("path", "line", "read.*")
 
 
-def _placed(spark: SparkSession, parsed: DataFrame, files: Sequence[str], broker: Any) -> DataFrame:
+def _placed(spark: SparkSession, parsed: DataFrame, paths: DataFrame, broker: Any) -> DataFrame:
     """With `broker`, null where the connection's address is no broker's."""
     if isinstance(broker, int):
         return parsed.withColumn("broker", F.lit(broker).cast("int"))
     if isinstance(broker, str):
         found = _id_in("path", broker)
-        _check_files(spark, files, broker)
+        _check_paths(paths, broker)
         return parsed.withColumn("broker", found)
     return _by_address(spark, parsed, *_addresses(broker))
 
@@ -273,11 +294,10 @@ def _id_in(column: str, pattern: str) -> Column:
     return F.regexp_extract(column, pattern, 1).try_cast("int")
 
 
-def _check_files(spark: SparkSession, files: Sequence[str], pattern: str) -> None:
+def _check_paths(paths: DataFrame, pattern: str) -> None:
     """Spark's own regular expressions judge, on the names alone."""
-    names = spark.createDataFrame(pa.table({"path": pa.array(files)}))
     try:
-        silent = names.where(_id_in("path", pattern).isNull()).limit(1).collect()
+        silent = paths.where(_id_in("path", pattern).isNull()).limit(1).collect()
     except Exception as error:
         if "regexp" not in str(error).lower() and "REGEX" not in str(error):
             raise
