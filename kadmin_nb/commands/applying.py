@@ -11,6 +11,7 @@ import click
 
 from ..errors import UsageError
 from ..plans import VERIFY_TIMEOUT
+from . import guarding
 from .session import Session
 
 Command = Callable[..., Any]
@@ -47,7 +48,7 @@ def applying(command: Command) -> Command:
         return command(session, how=how, **given)
 
     decorated: Command = called
-    for option in (_approval, _wait, _usage, _gradual, _steal, _no_lock, _skip):
+    for option in (guarding.policy, _approval, _wait, _usage, _gradual, _steal, _no_lock, _skip):
         decorated = option(decorated)
     return decorated
 

@@ -28,7 +28,8 @@ def formed(value: Any, form: str) -> Any:
 
 
 def is_plain(value: Any) -> bool:
-    """Whether it is a frame first of all: no tree, diff, plan, stage, impact or outcomes, which show themselves better.
+    """Whether it is a frame first of all: no tree, diff, plan, stage, impact, verdict or outcomes, which show
+    themselves better.
 
     Nor what is in Spark, which stays there.
     """
@@ -38,9 +39,10 @@ def is_plain(value: Any) -> bool:
     from ..frames.lazy import SparkAnswer
     from ..plans.impact import ImpactAnswer
     from ..plans.outcomes import Outcomes
+    from ..policy import PolicyAnswer
 
     return isinstance(value, Answer) and not isinstance(
-        value, TreeAnswer | Diff | ImpactAnswer | Outcomes | SparkAnswer
+        value, TreeAnswer | Diff | ImpactAnswer | Outcomes | PolicyAnswer | SparkAnswer
     )
 
 

@@ -11,6 +11,7 @@ import click
 
 from ..errors import UsageError
 from ..frames import FORMS
+from . import guarding
 from .corners import Listed, Offers, Words
 from .faces import FACES, faced
 from .offers import profiles
@@ -50,8 +51,8 @@ def changing(command: Command) -> Command:
 
 
 def planning(command: Command) -> Command:
-    """`--reason`, `--save`, `--expires-in`, `--allow-unknown`: for every verb that plans."""
-    for option in (_allow, _lifetime, _save, _reason):
+    """`--reason`, `--save`, `--expires-in`, `--allow-unknown`, `--policy`: for every verb that plans."""
+    for option in (guarding.policy, _allow, _lifetime, _save, _reason):
         command = option(command)
     return command
 

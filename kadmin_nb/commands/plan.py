@@ -104,7 +104,7 @@ def apply(session: Session, which: str, how: How) -> Any:
 @_which
 def resume(session: Session, which: str, how: How) -> Any:
     """Carry on a plan that was begun from here: what is there is verified, what is not is sent."""
-    return session.cluster.resume(_found(which), **how.options, progress=session.progress)
+    return session.cluster.resume(_found(which), **how.options, policy=session.policies(), progress=session.progress)
 
 
 @plan.command()

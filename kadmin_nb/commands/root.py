@@ -15,6 +15,7 @@ from .history import history
 from .local import local
 from .observe import observe
 from .plan import plan
+from .policy import policy
 from .quota import quota
 from .runbook import runbook
 from .session import Session
@@ -31,7 +32,7 @@ def root() -> None:
     """
 
 
-for group in (quota, config, plan, history, local, observe, runbook):
+for group in (quota, config, plan, history, local, observe, policy, runbook):
     root.add_command(group)
 root.add_command(diff)
 root.add_command(export)

@@ -14,6 +14,7 @@ from ..errors import NotFound, UsageError
 from ..model.changes import Edit
 from ..model.words import Lookup, quote
 from ..plans.execution.progress import Progress, silent
+from . import guarding
 
 if TYPE_CHECKING:
     from ..cluster import Cluster
@@ -130,13 +131,20 @@ class Session:
         return self.carry(planned(stage, wanted), wanted)
 
     def carry(self, plan: Plan, wanted: Wanted, how: How | None = None) -> Plan | Outcomes:
-        """Save a plan, apply it, or just show it."""
+        """Save a plan, apply it, or just show it; one that breaks a policy is refused either way."""
+        if not wanted.apply:
+            self.cluster.guard(plan, self.policies())
         if wanted.save:
             save(plan, wanted.save)
         return self._applied(plan, how) if wanted.apply else plan
 
     def _applied(self, plan: Plan, how: How | None) -> Outcomes:
-        return self.cluster.apply(plan, **(how.options if how else {}), progress=self.progress)
+        options = how.options if how else {}
+        return self.cluster.apply(plan, **options, policy=self.policies(), progress=self.progress)
+
+    def policies(self) -> tuple[str, ...]:
+        """The policies that `--policy` names."""
+        return guarding.typed()
 
     def plan(self, wanted: Wanted) -> Plan:
         """Plan what the tray holds."""
@@ -205,6 +213,7 @@ class NotebookSession(Session):
     shown: tuple[Plan, int] | None = None
     reason: str | None = None
     allowed: frozenset[str] = frozenset()
+    guards: tuple[str, ...] = ()
 
     @contextmanager
     def at(self, target: str | None, properties: Mapping[str, str]) -> Iterator[Session]:
@@ -278,13 +287,20 @@ class NotebookSession(Session):
         tray.add(edits)
         self.allowed |= {*wanted.allow_unknown}
         self.reason = wanted.reason or self.reason
+        self.guards = self.policies()
         return tray
+
+    def policies(self) -> tuple[str, ...]:
+        """Those that were named since the tray was empty."""
+        return tuple(dict.fromkeys((*self.guards, *guarding.typed())))
 
     def plan(self, wanted: Wanted) -> Plan:
         tray = self.cluster.tray
         version = tray.version
         allowed = {*self.allowed, *wanted.allow_unknown}
         plan = planned(tray, replace(wanted, reason=wanted.reason or self.reason, allow_unknown=allowed))
+        self.guards = self.policies()
+        self.cluster.guard(plan, self.guards)
         if wanted.save:
             save(plan, wanted.save)
         self.shown = plan, version
@@ -305,7 +321,7 @@ class NotebookSession(Session):
         return self.cluster.tray
 
     def _forget(self) -> None:
-        self.shown, self.reason, self.allowed = None, None, frozenset()
+        self.shown, self.reason, self.allowed, self.guards = None, None, frozenset(), ()
 
     def _is_current(self, target: str | None, properties: Mapping[str, str]) -> bool:
         return not properties and (target is None or (target == self.target and not self.properties))

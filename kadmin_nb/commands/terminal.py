@@ -109,6 +109,8 @@ def _code(value: Any, detailed: bool) -> int:
 
     if isinstance(value, Answer):
         differs = detailed and not value.is_about_changes and len(getattr(value, "differing", value)) > 0
+        if detailed and getattr(value, "only_breaches", False):
+            return DIFFERENCES
         return (DIFFERENCES if differs else DONE) if value.ok else PARTLY if value.is_about_changes else FAILED
     from ..plans.plan import Plan
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
@@ -33,9 +34,6 @@ _SAID = {
 class PolicyAnswer(Answer):
     """POLICY. A row fails where a rule that refuses is broken, or nobody can tell; of a plan, where it is to blame."""
 
-    is_verdict = True
-    """Whether a failing row is a finding, rather than something that went wrong."""
-
     def __init__(self, table: pa.Table, about_plan: bool = False) -> None:
         super().__init__(table)
         self.about_plan = about_plan
@@ -43,6 +41,17 @@ class PolicyAnswer(Answer):
     def _failing(self) -> pa.Array:
         bad = pc.is_in(self._table["state"], pa.array([BROKEN] if self.about_plan else [BROKEN, UNKNOWN]))
         return pc.and_(bad, pc.equal(self._table["severity"], REFUSE))
+
+    @property
+    def differing(self) -> Self:
+        """What fails it."""
+        return self.failed
+
+    @property
+    def only_breaches(self) -> bool:
+        """Whether it fails, and all that fails it is a rule that is broken: everything could be judged."""
+        failing = set(self.failed._table["state"].to_pylist())
+        return failing == {BROKEN}
 
     @property
     def broken(self) -> Self:
@@ -115,3 +124,13 @@ class PolicyAnswer(Answer):
 
         shown = self._shown()
         return tree(printable(self.summary)) + (document(shown) if len(shown) else "")
+
+
+def together(answers: Mapping[str, PolicyAnswer]) -> PolicyAnswer:
+    """POLICY of several clusters, with a leading `cluster_id`."""
+    tables = []
+    for cluster_id, answer in answers.items():
+        table = answer.to_arrow().replace_schema_metadata()
+        own = pa.repeat(pa.scalar(cluster_id, pa.string()), len(table))
+        tables.append(table.add_column(0, pa.field("cluster_id", pa.string(), nullable=False), own))
+    return PolicyAnswer(pa.concat_tables(tables))

@@ -1,0 +1,149 @@
+"""`policy`: whether a cluster, a snapshot, a plan or a history keeps the team's rules; for CI too."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import NotFound, UsageError
+from . import options
+from .corners import Text, Verbs
+from .session import Session
+
+if TYPE_CHECKING:
+    from ..frames.snapshots import Snapshot
+    from ..plans.plan import Plan
+    from ..policy import Policy, PolicyAnswer
+
+NOW = "now"
+
+
+@click.group(cls=Verbs)
+def policy() -> None:
+    """Rules that a team keeps, in a TOML file: which rows of which frame, and what must hold of them.
+
+    In force are the file that a profile names (policy = "FILE") and $KADMIN_POLICY: a plan that breaks one of their
+    rules is refused. --policy FILE adds another, on any verb that plans or applies.
+
+    \b
+    {here} check kadmin-nb.policy.toml --cluster prod
+    {here} check --plan p.json --pairs clients.csv
+    {here} check kadmin-nb.policy.toml --history lake/kafka --junit policy.xml
+    """
+
+
+_file = click.argument("file", metavar="[POLICY]", required=False)
+
+
+@policy.command()
+@options.reading
+@_file
+@click.option("--snapshot", metavar="NAME", help="Judge a saved snapshot, or a variable, instead of the cluster.")
+@click.option("--plan", "which", metavar="PLAN", help="As if this plan, a file or an id, were applied.")
+@click.option("--history", "where", metavar="WHERE", help="Judge what a history holds, cluster by cluster,")
+@click.option("--as-of", metavar="TIME", help="at this time, such as '2h ago'; the newest unless said.")
+@click.option("--pairs", metavar="NAME", help="The known clients: PAIRS or USAGE, a variable or a file.")
+@click.option("--junit", metavar="FILE", help="Also write it as JUnit's XML.")
+@click.option("--detailed-exitcode", is_flag=True, help="Exit 3 when a rule is broken.")
+def check(
+    session: Session, file: str | None, snapshot: str | None, which: str | None, where: str | None, as_of: str | None,
+    pairs: str | None, junit: str | None, detailed_exitcode: bool,
+) -> Any:  # fmt: skip
+    """How each rule is kept: by the current cluster, a snapshot, a plan as if applied, or every cluster of a history.
+
+    Exit 0 when all rules that refuse are kept, 1 when one is broken or cannot be judged; with --detailed-exitcode 3
+    when rules are broken and all could be judged.
+    """
+    click.get_current_context().meta["detailed"] = detailed_exitcode
+    _refuse_what_does_not_go_together(snapshot, which, where, as_of)
+    known = session.named(pairs) if pairs else None
+    plan = _plan(which) if which else None
+    if where is not None:
+        found = _of_history(session, _policy(file), where, as_of or NOW, known)
+    elif snapshot is not None:
+        found = _of_snapshot(_policy(file), _snapshot(session, snapshot), plan, known)
+    else:
+        found = session.cluster.check(file, plan, pairs=known)
+    if junit:
+        from ..policy import junit as xml
+
+        xml.write(found.to_arrow(), Path(junit), file or "policy")
+    return found
+
+
+@policy.command()
+@_file
+def show(file: str | None) -> Any:
+    """The rules of a policy, if every word in it is known."""
+    return Text(repr(_policy(file)))
+
+
+def _refuse_what_does_not_go_together(
+    snapshot: str | None, which: str | None, where: str | None, as_of: str | None
+) -> None:
+    if where is not None and (snapshot or which):
+        raise UsageError("--history is judged by itself", hint="Without --snapshot and --plan.")
+    if as_of and where is None:
+        raise UsageError("--as-of of which history?", hint="--history WHERE.")
+
+
+def _policy(file: str | None) -> Policy:
+    """The policy in this file, else in `$KADMIN_POLICY`: no cluster is asked, so no profile says one."""
+    from ..policy import load
+
+    named = file or os.environ.get("KADMIN_POLICY")
+    if named is None:
+        raise UsageError("which policy?", hint="Name its file, or set $KADMIN_POLICY.")
+    return load(named)
+
+
+def _snapshot(session: Session, name: str) -> Snapshot:
+    from ..frames.snapshots import Snapshot
+
+    if Path(name).exists() or session.lookup is None:
+        return Snapshot.load(name)
+    found = session.lookup(name)
+    if not isinstance(found, Snapshot):
+        raise UsageError(f"{name} is a {type(found).__name__}, not a snapshot")
+    return found
+
+
+def _of_snapshot(policy: Policy, snapshot: Snapshot, plan: Plan | None, pairs: Any) -> PolicyAnswer:
+    return policy.check(snapshot, pairs=pairs) if plan is None else policy.check(plan, on=snapshot, pairs=pairs)
+
+
+def _of_history(session: Session, policy: Policy, where: str, time: str, pairs: Any) -> PolicyAnswer:
+    from ..history import history
+    from ..policy.verdicts import together
+
+    kept = history(where)
+    with session.at_work("looking back"):
+        found = {held.cluster_id: policy.check(held, pairs=pairs) for held in _each(kept, time)}
+    if not found:
+        raise NotFound(f"{where} holds no snapshot of {time}")
+    return together(found)
+
+
+def _each(kept: Any, time: str) -> Iterator[Snapshot]:
+    """What each cluster held then; one that was not yet recorded is passed over."""
+    for cluster_id in kept.clusters:
+        try:
+            yield kept.as_of(time, cluster_id)
+        except NotFound:
+            continue
+
+
+def _plan(which: str) -> Plan:
+    """The plan in this file, or that was begun here under this id."""
+    from ..cluster.changes import journals
+    from ..plans.plan import Plan
+
+    return (
+        Plan.load(which)
+        if Path(which).exists() or not set(which) <= set("0123456789abcdef")
+        else journals().find(which).plan
+    )

@@ -1,0 +1,56 @@
+"""POLICY as JUnit's XML, which every CI shows: a test case a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from pathlib import Path
+from xml.etree import ElementTree as xml
+
+import pyarrow as pa
+
+from ..errors import NotFound, printable
+from .rules import BROKEN, KEPT, REFUSE, UNKNOWN
+from .scene import CLUSTER, Row
+
+
+def write(table: pa.Table, place: Path, suite: str) -> None:
+    """Write it to a file: a breach is a failure, what cannot be known an error, a warning a line of output.
+
+    Raises
+    ------
+    NotFound
+        The file cannot be written.
+    """
+    try:
+        place.write_text(document(table, suite), encoding="utf-8")
+    except OSError as exc:
+        raise NotFound(f"{place} cannot be written: {exc.strerror}") from None
+
+
+def document(table: pa.Table, suite: str) -> str:
+    """The XML; control characters, which XML has no way to say, as escapes."""
+    cases = [_case(list(rows)) for _, rows in groupby(table.to_pylist(), lambda r: (r.get(CLUSTER), r["rule"]))]
+    failures, errors = (sum(case.find(kind) is not None for case in cases) for kind in ("failure", "error"))
+    counted = {"tests": len(cases), "failures": failures, "errors": errors}
+    root = xml.Element("testsuite", {"name": printable(suite), **{name: str(n) for name, n in counted.items()}})
+    root.extend(cases)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + xml.tostring(root, encoding="unicode") + "\n"
+
+
+def _case(rows: Sequence[Row]) -> xml.Element:
+    first = rows[0]
+    case = xml.Element("testcase", name=printable(first["rule"]), classname=printable(first.get(CLUSTER) or "policy"))
+    refusing = [row for row in rows if row["severity"] == REFUSE]
+    for kind, states in (("failure", {BROKEN}), ("error", {UNKNOWN})):
+        if told := [row for row in refusing if row["state"] in states]:
+            xml.SubElement(case, kind, message=printable(first["reason"])).text = _lines(told)
+            break
+    else:
+        if told := [row for row in rows if row["state"] != KEPT]:
+            xml.SubElement(case, "system-out").text = _lines(told)
+    return case
+
+
+def _lines(rows: Iterable[Row]) -> str:
+    return "\n".join(printable(f"{row['message']} (wanted {row['wanted']})") for row in rows)
