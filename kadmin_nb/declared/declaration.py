@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -13,10 +13,10 @@ from ..frames.snapshots import Snapshot, snapshot
 from ..model.changes import DELETE, SET, Edit, Target
 from ..model.entity import TYPES, Entity
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, find, nearest
-from ..model.resources import Resource
+from ..model.resources import WORDS, Resource
 from ..model.secrets import SHOWN
 from .held import Held, held_by, tables_of
-from .kinds import KINDS, kind_of
+from .kinds import CONFIGS, KINDS, kind_of
 from .nodes import Node
 
 QUOTA_KEYS = (*USER_CLIENT_KEYS, *IP_KEYS)
@@ -136,7 +136,7 @@ class Declared:
             held = held_by(against)
             edits = [edit for entry in self.entries if (edit := self._edit(entry, held, allow_unknown)) is not None]
         except KadminError as exc:
-            raise type(exc)(f"{self.where}, {exc}", code=exc.code, hint=exc.hint) from None
+            raise type(exc)(f"{self.where}: {exc}", code=exc.code, hint=exc.hint) from None
         removals, left = self._pruned(held, against, allow_unknown) if prune else ((), {})
         return Difference((*edits, *removals), left, self.where)
 
@@ -232,10 +232,15 @@ def _refuse_unknown(entry: Entry, entity: Entity, held: Held, allow_unknown: Col
         return
     for name in _unknown(entity, entry.key):
         if name not in allow_unknown:
-            known = QUOTA_KEYS if name == entry.key else TYPES
-            near = nearest(name, list(known))
-            meant = f"Did you mean {near}? " if near else ""
+            what, known = ("quota key", QUOTA_KEYS) if name == entry.key else ("entity type", TYPES)
             raise Invalid(
-                entry.node.at(f"{name} is no {'quota key' if name == entry.key else 'entity type'} that Kafka knows"),
-                hint=f"{meant}--allow-unknown {name} insists.",
+                entry.node.at(f"{name} is no {what} that Kafka knows"),
+                hint=f"{_meant(name, known)}--allow-unknown {name} insists.",
             )
+
+
+def _meant(name: str, known: Sequence[str]) -> str:
+    """What was probably meant by a word that is not known."""
+    if name in WORDS:
+        return f"What is set on a {name} stands under {CONFIGS}. "
+    return f"Did you mean {near}? " if (near := nearest(name, list(known))) else ""

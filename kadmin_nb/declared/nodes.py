@@ -134,13 +134,11 @@ def expect(node: Node, kind: type[_Kind], what: str, hint: str | None = None) ->
     UsageError
         It is of another.
     """
-    if not isinstance(node, kind) or (isinstance(node, Text) and node.is_nothing):
-        node.refuse(f"{what} is {_NAMES[kind]}, and here is {_seen(node)}", hint)
+    if isinstance(node, Text) and node.is_nothing:
+        node.refuse(f"{what} has no value", hint)
+    if not isinstance(node, kind):
+        node.refuse(f"{what} is {_NAMES[kind]}, and here is {_NAMES[type(node)]}", hint)
     return node
 
 
 _NAMES: dict[type[Node], str] = {Text: "one text", Mapping: "a mapping", List: "a list"}
-
-
-def _seen(node: Node) -> str:
-    return "nothing" if isinstance(node, Text) and node.is_nothing else _NAMES[type(node)]

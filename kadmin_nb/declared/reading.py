@@ -52,7 +52,7 @@ def read(text: str, where: str = "the file") -> Declared:
     try:
         return _declared(compose(_tokens(text, where)), where)
     except KadminError as exc:
-        raise type(exc)(f"{where}, {exc}", code=exc.code, hint=exc.hint) from None
+        raise type(exc)(f"{where}: {exc}", code=exc.code, hint=exc.hint) from None
 
 
 def text_of_file(place: Path) -> str:
@@ -74,7 +74,7 @@ def decoded(raw: bytes, where: str) -> str:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as exc:
         line = raw.count(b"\n", 0, exc.start) + 1
-        raise Invalid(f"{where}, line {line}: it is not UTF-8") from None
+        raise Invalid(f"{where}: line {line}: it is not UTF-8") from None
 
 
 def _tokens(text: str, where: str) -> Iterator[Token]:
@@ -192,7 +192,9 @@ def _resource(words: str) -> Resource:
 
 def _quotas(entity: Entity, keys: Map) -> Iterator[Entry]:
     for key, node in keys.items.values():
-        value, doubt = _quota(_key(key), expect(node, Text, key.text))
+        value, doubt = _quota(
+            _key(key), expect(node, Text, key.text, "To lift a quota, take the line out and --prune.")
+        )
         yield Entry(entity, key.text, value, key, doubt)
 
 

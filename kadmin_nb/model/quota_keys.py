@@ -6,7 +6,7 @@ import difflib
 import math
 import re
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal, InvalidOperation, Overflow
 
 from ..errors import Invalid, UsageError
 from .secrets import Hidden, is_called_so
@@ -97,7 +97,11 @@ def _number(key: str, value: object) -> float:
         raise UsageError(
             f"{key}={_told(key, value)} is not a number with a unit", hint="Such as 1000000, 10MB/s, 512KiB, 50%."
         )
-    return float(_decimal(key, match["number"]) * _factor(key, match["unit"], match["rate"]))
+    factor = _factor(key, match["unit"], match["rate"])
+    try:
+        return float(_decimal(key, match["number"]) * factor)
+    except Overflow:
+        return math.inf
 
 
 def _decimal(key: str, text: str) -> Decimal:

@@ -1,0 +1,141 @@
+"""The least edits that lead from what a cluster holds to what a file says."""
+
+from __future__ import annotations
+
+import pytest
+from held_there import held
+
+import kadmin_nb as kn
+
+BEGIN = "kadmin: 1\n"
+ORDERS = "configs:\n  topic=orders:\n"
+HELD = held(
+    {
+        "user=alice": {"producer_byte_rate": 5e6, "consumer_byte_rate": 1e6},
+        "user=bob": {"producer_byte_rate": 2e6, "new_rate": 7.0},
+        "group=g user=carol": {"producer_byte_rate": 3.0},
+    },
+    {
+        "topic=orders": {"retention.ms": "1000", "cleanup.policy": "compact"},
+        "topic=__consumer_offsets": {"cleanup.policy": "compact"},
+        "broker=1": {"ssl.key.password": None, "background.threads": "11"},
+        "group=g": {"consumer.session.timeout.ms": "47000"},
+    },
+)
+
+
+def edits(text: str, **options) -> list[tuple]:
+    found = kn.declared.read(BEGIN + text, "c.yaml").difference(HELD, **options)
+    return [(edit.op, str(edit.resource), edit.key, edit.value) for edit in found]
+
+
+def test_what_is_already_so_is_not_planned():
+    """A plan of 4,000 rows, of which one was a change."""
+    text = "quotas:\n  user=alice: {producer_byte_rate: 5MB/s}\n  user=bob: {producer_byte_rate: 2_000_001}\n"
+    assert edits(text) == [("set", "user=bob", "producer_byte_rate", "2000001")]
+
+
+def test_what_the_file_does_not_mention_stays():
+    """The file had one user in it, and the other nine hundred lost their quotas."""
+    assert edits("quotas:\n  user=dave: {producer_byte_rate: 1}\n") == [("set", "user=dave", "producer_byte_rate", "1")]
+    assert edits("quotas: {}\nconfigs: {}\n") == []
+
+
+def test_prune_removes_by_name_what_is_not_mentioned():
+    """Last year's throttles were never taken away."""
+    text = "quotas:\n  user=alice: {producer_byte_rate: 5000000}\n"
+    assert edits(text, prune=True) == [
+        ("delete", "user=alice", "consumer_byte_rate", None),
+        ("delete", "user=bob", "producer_byte_rate", None),
+    ]
+    assert edits("configs:\n  topic=orders: {retention.ms: 1000}\n", prune=True) == [
+        ("delete", "topic=orders", "cleanup.policy", None)
+    ]
+
+
+def test_prune_keeps_to_the_kinds_that_the_file_speaks_of():
+    """A file of quotas pruned the topics."""
+    assert edits("kinds: [group]\n", prune=True) == [("delete", "group=g", "consumer.session.timeout.ms", None)]
+    assert edits("", prune=True) == []
+
+
+def test_prune_leaves_secrets_and_what_nobody_knows():
+    """A key of a newer Kafka, set by somebody who knew, was gone; so was the broker's password."""
+    found = kn.declared.read(f"{BEGIN}kinds: [quotas, configs]\n", "c.yaml").difference(HELD, prune=True)
+    left = {(str(resource), key): why for (resource, key), why in found.left.items()}
+    assert left == {
+        ("user=bob", "new_rate"): "new_rate is not known here",
+        ("user=carol group=g", "producer_byte_rate"): "group is not known here",
+        ("broker=1", "ssl.key.password"): "a secret",
+        ("topic=__consumer_offsets", "cleanup.policy"): "a topic of Kafka's own",
+    }
+    assert str(found).startswith("c.yaml: 7 to remove by --prune, 4 left alone (")
+    named = kn.declared.read(f"{BEGIN}kinds: [quotas]\n").difference(
+        HELD, prune=True, allow_unknown=["group", "new_rate"]
+    )
+    assert {str(edit.resource) for edit in named} == {"user=alice", "user=bob", "user=carol group=g"}
+    assert not named.left
+
+
+def test_nothing_is_pruned_on_a_cluster_that_could_not_be_read():
+    """The right to see topics was lost, and the plan removed all that was left."""
+    half = held(more=({"resource_type": "TOPIC", "resource_name": "x", "error": "TOPIC_AUTHORIZATION_FAILED"},))
+    declared = kn.declared.read(f"{BEGIN}quotas: {{}}\n")
+    assert len(declared.difference(half)) == 0
+    with pytest.raises(kn.PlanRefused, match="1 resources of the cluster cannot be read, so nothing is pruned"):
+        declared.difference(half, prune=True)
+
+
+def test_what_the_cluster_was_not_asked_for_is_not_pruned():
+    """Groups cannot be listed before Kafka 4.1, and looked like none."""
+    older = held({"user=alice": {"producer_byte_rate": 1}}, scopes=["QUOTAS", "TOPIC"])
+    declared = kn.declared.read(f"{BEGIN}configs:\n  group=g: {{consumer.session.timeout.ms: 1}}\n")
+    assert [edit.op for edit in declared.difference(older, prune=True)] == ["set"]
+
+
+def test_a_secret_stays_and_a_reference_is_set():
+    """The export was planned again, and the password of every broker was [secure]."""
+    assert edits('configs:\n  broker=1: {ssl.key.password: "[secure]"}\n', prune=True)[0][0] == "delete"
+    assert edits('configs:\n  broker=1: {ssl.key.password: "[secure]"}\n') == []
+    assert edits('configs:\n  broker=1: {ssl.key.password: "env:KEY"}\n') == [
+        ("set", "broker=1", "ssl.key.password", "env:KEY")
+    ]
+
+
+def test_a_file_of_another_cluster_is_taken_when_told():
+    """What was tried in staging could not be planned for production."""
+    declared = kn.declared.read(f"{BEGIN}cluster_id: staging\nquotas:\n  user=alice: {{producer_byte_rate: 1}}\n")
+    with pytest.raises(kn.WrongCluster):
+        declared.difference(HELD)
+    assert len(declared.difference(HELD, any_cluster=True)) == 1
+
+
+def test_texts_mean_nothing_by_themselves():
+    """`on` was sent as true, and 0777 as 511."""
+    values = {
+        "a": "on",
+        "b": "0777",
+        "c": "1_000",
+        "d": '"null"',
+        "e": "12:30",
+        "f": "~x",
+        "g": '""',
+        "h": "1e3",
+        "i": "yes",
+    }
+    text = ORDERS + "".join(f"    {key}: {value}\n" for key, value in values.items())
+    assert [edit[3] for edit in edits(text)] == ["on", "0777", "1_000", "null", "12:30", "~x", "", "1e3", "yes"]
+
+
+def test_each_edit_says_where_the_file_wants_it():
+    """The broker refused row 212, and nobody knew which line that was."""
+    found = kn.declared.read(f"{BEGIN}{ORDERS}    retention.ms: 5\n", "envs/prod.yaml").difference(HELD)
+    assert [edit.note for edit in found] == ["line 4 of prod.yaml"]
+
+
+def test_a_nan_that_a_broker_holds_is_not_touched():
+    """Kafka stores NaN; the export of it could not be planned again."""
+    odd = held({"user=a": {"producer_byte_rate": float("nan"), "request_percentage": float("inf")}})
+    for format in ("yaml", "json"):
+        declared = kn.declared.read(kn.declared.export(odd, format=format))
+        assert len(declared.difference(odd, prune=True)) == 0
