@@ -106,10 +106,12 @@ def table_of(given: object) -> pa.Table:
 def _of_kind(a: tuple[pa.Table, frozenset[str]], b: tuple[pa.Table, frozenset[str]], kind: str) -> Iterator[Row]:
     unread = {**_unread(a[0]), **_unread(b[0])} if kind == CONFIGS else {}
     yield from ({"kind": "config", "resource": str(r), "state": "unknown", "note": n} for r, n in unread.items())
-    ours, theirs = (_readable(side[0], kind, a[1] & b[1], unread) for side in (a, b))
+    wholes = [_readable(table, kind) for table, _ in (a, b)]
+    ours, theirs = (_read_by_both(whole, kind, a[1] & b[1], unread) for whole in wholes)
     found = difference(ours, theirs, kind, COMPARED[kind])
-    yield from (_one_sided(row, kind, "a", _beneath(theirs, kind)) for row in found.removed.to_pylist())
-    yield from (_one_sided(row, kind, "b", _beneath(ours, kind)) for row in found.added.to_pylist())
+    beneath_a, beneath_b = (_beneath(whole, kind, unread) for whole in wholes)
+    yield from (_one_sided(row, kind, "a", beneath_b) for row in found.removed.to_pylist())
+    yield from (_one_sided(row, kind, "b", beneath_a) for row in found.added.to_pylist())
     yield from map(_two_sided, found.before.to_pylist(), found.after.to_pylist(), [kind] * len(found.before))
 
 
@@ -120,11 +122,13 @@ def _unread(table: pa.Table) -> dict[Resource, str]:
     return {Resource(r["resource_type"], r["resource_name"]): f"{r['error']}: {r['message'] or ''}" for r in failed}
 
 
-def _readable(table: pa.Table, kind: str, scopes: frozenset[str], unread: Mapping[Resource, str]) -> pa.Table:
+def _readable(table: pa.Table, kind: str) -> pa.Table:
+    return content_of(table if kind == QUOTAS else without_secrets(table), kind)
+
+
+def _read_by_both(whole: pa.Table, kind: str, scopes: frozenset[str], unread: Mapping[Resource, str]) -> pa.Table:
     """The content of one side that the other side was read for as well."""
-    if kind == QUOTAS:
-        return content_of(table, kind)
-    content = within(content_of(without_secrets(table), kind), kind, scopes)
+    content = within(whole, kind, scopes)
     if not unread:
         return content
     pairs = zip(content["resource_type"].to_pylist(), content["resource_name"].to_pylist(), strict=True)
@@ -152,13 +156,15 @@ def resource(row: Row, kind: str) -> str:
     return row["entity"] if kind == QUOTAS else str(Resource(row["resource_type"], row["resource_name"]))
 
 
-def _beneath(other: pa.Table, kind: str) -> Beneath | None:
-    return Beneath(other) if kind == CONFIGS else None
+def _beneath(other: pa.Table, kind: str, unread: Iterable[Resource]) -> Beneath | None:
+    """The brokers' configs of the other side; None where one of them could not be read."""
+    known = kind == CONFIGS and not any(resource.type == "BROKER" for resource in unread)
+    return Beneath(other) if known else None
 
 
 def _one_sided(row: Row, kind: str, side: str, beneath: Beneath | None) -> Row:
     state = {"a": "removed", "b": "added"}[side]
-    by_default = beneath is not None and (_is_default(row) or beneath.has_the_same(row))
+    by_default = kind == CONFIGS and (_is_default(row) or (beneath is not None and beneath.has_the_same(row)))
     note = f"{'b' if side == 'a' else 'a'} has the same by default" if by_default else None
     return {
         "kind": WORDS[kind],

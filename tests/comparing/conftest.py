@@ -1,8 +1,27 @@
-"""Contents of clusters that are not there come from `hours`, of the tests of histories."""
+"""A second real Kafka; contents of clusters that are not there come from `hours`, of the tests of histories."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
+import kadmin_nb as kn
+
 sys.path.insert(0, str(Path(__file__).parents[1] / "history"))
+
+
+@pytest.fixture(scope="session")
+def other_kafka() -> Iterator[kn.local.LocalKafka]:
+    """A real Kafka of one node, with nothing on it."""
+    with kn.local.start() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def other(other_kafka: kn.local.LocalKafka) -> Iterator[kn.Cluster]:
+    """A connection to it."""
+    with other_kafka.connect() as connected:
+        yield connected

@@ -86,6 +86,13 @@ def test_by_default_means_by_the_other_clusters_default(brokers, value: str, sta
     assert [row[1:3] for row in _rows(found)] == [("retention.ms", state)]
 
 
+def test_nobody_knows_the_default_of_brokers_that_could_not_be_read() -> None:
+    """The brokers were forbidden, and their defaults were said to be mine."""
+    theirs = {**failed("1"), "resource_type": "BROKER"}
+    found = kn.history.drift(configs_of(topic("t", "retention.ms", "604800000")), configs_of(theirs))
+    assert [row[2] for row in _rows(found)] == ["unknown", "removed"]
+
+
 def test_a_secret_shows_as_one() -> None:
     """The drift report had the password."""
     found = kn.history.drift(configs_of(topic("t", "x.password", "canary", default="canary")), configs_of())
