@@ -126,7 +126,12 @@ class Conflict(PlanRefused):
 
 
 class Dangerous(PlanRefused):
-    """The change weakens durability or security and nobody allowed it by name."""
+    """The change weakens durability or security and nobody allowed it by name. `rows` are those: from what to what."""
+
+    rows: object = None
+
+    def _render_traceback_(self) -> list[str]:
+        return [*super()._render_traceback_(), *([repr(self.rows)] if self.rows is not None else [])]
 
 
 class Expired(PlanRefused):

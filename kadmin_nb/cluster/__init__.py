@@ -142,6 +142,7 @@ class Cluster:
         plan: Plan,
         *,
         skip_conflicts: bool = False,
+        allow: str | Collection[str] = (),
         gradual: float | None = None,
         usage: object = None,
         lock: bool = True,
@@ -161,6 +162,8 @@ class Cluster:
         ----------
         skip_conflicts
             Leave rows alone that somebody has moved since the plan; else they refuse the whole plan.
+        allow
+            The keys of dangerous rows, `plan.dangers()`, that are meant; the plan then needs a reason.
         gradual, usage
             Lower quotas in steps, so that no client that USAGE knows is muted for more than so many seconds.
         lock, steal
@@ -181,14 +184,17 @@ class Cluster:
 
         Raises
         ------
-        WrongCluster, Expired, Conflict, PlanRefused
+        WrongCluster, Expired, Conflict, Dangerous, PlanRefused
             Nothing was sent.
+        UsageError
+            A dangerous plan without a reason; an allowance that none of its rows needs. Nothing was sent.
         Interrupted
             By Ctrl-C; `.outcomes` says how far it came.
         """
         return self._changes.apply(
             plan,
             skip_conflicts=skip_conflicts,
+            allow=allow,
             gradual=gradual,
             usage=usage,
             lock=lock,

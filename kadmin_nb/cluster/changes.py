@@ -7,6 +7,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from ..admin.kafka import WireKafka
 from ..errors import Interrupted, NotFound, UsageError
 from ..frames.answer import Answer
@@ -15,6 +17,8 @@ from ..model.changes import Change, Edit
 from ..model.settings import Secret
 from ..places import journal_dir
 from ..plans import QUIET_PERIOD, collector, picture, planning, validation
+from ..plans.advice.dangers import Gate
+from ..plans.advice.giving import advice_on
 from ..plans.approval import approval_of, approved
 from ..plans.author import author
 from ..plans.execution import executor, order, rollback
@@ -22,6 +26,7 @@ from ..plans.execution.interrupts import heard_between_requests
 from ..plans.impact import ImpactAnswer, of_plan
 from ..plans.journal.chain import Journal
 from ..plans.journal.shelf import Journals, Kept
+from ..plans.journal.story import told
 from ..plans.lowering import gradual, stalls
 from ..plans.masking import with_masks
 from ..plans.outcomes import Outcomes
@@ -126,15 +131,17 @@ class Changes:
         *,
         gradual: float | None = None,
         usage: object = None,
+        allow: str | Collection[str] = (),
         **options: Any,
     ) -> Outcomes:
         if gradual is not None:
             options["waves"] = self._in_steps(gradual, usage)
+        allowed = [allow] if isinstance(allow, str) else allow
+        gate = Gate(self._kafka, plan, secret, allowed, told(journal.before).allowed)
         with collector.at_rest(), heard_between_requests() as stopped:
             try:
-                done = executor.apply(
-                    self._kafka, plan, journal, executor.Options(**options, stopped=stopped, resolver=secret)
-                )
+                how = executor.Options(**options, stopped=stopped, resolver=secret, gate=gate.pass_)
+                done = executor.apply(self._kafka, plan, journal, how)
             except KeyboardInterrupt:
                 raise _interrupted(plan, "at once; what was under way is in doubt") from None
             outcomes = Outcomes.of(plan, done, journal, lambda: self.rollback(plan))
@@ -159,15 +166,20 @@ class Changes:
         with collector.at_rest():
             seen = picture.take(self._kafka, [e.target for e in edits], whole=True)
             rows = with_masks(planning.changes(edits, seen, allow_unknown), seen.quotas)
-            return self._made(validation.validated(self._kafka, rows, secret), reason, lifetime)
+            return self._made(validation.validated(self._kafka, rows, secret), reason, lifetime, quotas=seen.quotas)
 
     def _made(
-        self, rows: Sequence[Change], reason: str | None, lifetime: timedelta | None = None, undoes: str | None = None
+        self,
+        rows: Sequence[Change],
+        reason: str | None,
+        lifetime: timedelta | None = None,
+        undoes: str | None = None,
+        quotas: pa.Table | None = None,
     ) -> Plan:
         now = self._kafka.now()
         expires = _written(now + (lifetime or LIFETIME))
         plan = Plan(self._kafka.id, _written(now), tuple(rows), reason, author(self._named()), expires, undoes)
-        return bound(plan, self.apply, self._kafka.quotas.describe)
+        return bound(plan, self.apply, self._kafka.quotas.describe, advice_on(self._kafka, rows, quotas, secret))
 
 
 def _interrupted(plan: Plan, how: str, outcomes: Outcomes | None = None) -> Interrupted:

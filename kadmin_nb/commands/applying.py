@@ -12,6 +12,7 @@ import click
 from ..errors import UsageError
 from ..plans import VERIFY_TIMEOUT
 from . import guarding
+from .options import allow
 from .session import Session
 
 Command = Callable[..., Any]
@@ -28,6 +29,7 @@ class How:
     usage: object = None
     verify_timeout: float = VERIFY_TIMEOUT
     require_approval: bool = False
+    allow: tuple[str, ...] = ()
 
     @property
     def options(self) -> dict[str, Any]:
@@ -36,19 +38,21 @@ class How:
 
 
 def applying(command: Command) -> Command:
-    """Give the command `how`: `--skip-conflicts`, `--gradual`, `--usage`, `--no-lock`, `--steal-lock`, `--wait`."""
+    """Give the command `how`: `--allow`, `--skip-conflicts`, `--gradual`, `--usage`, `--no-lock`, `--steal-lock` and
+    the like."""
 
     @functools.wraps(command)
     def called(session: Session, /, skip_conflicts: bool, no_lock: bool, steal_lock: bool, gradual: float | None,
-               usage: str | None, wait: float, require_approval: bool, **given: Any) -> Any:  # fmt: skip
+               usage: str | None, wait: float, require_approval: bool, allow: tuple[str, ...],
+               **given: Any) -> Any:  # fmt: skip
         if gradual is not None and usage is None:
             raise UsageError("--gradual needs to know what clients use", hint="--usage NAME is a USAGE frame.")
         frame = session.named(usage) if usage else None
-        how = How(skip_conflicts, not no_lock, steal_lock, gradual, frame, wait, require_approval)
+        how = How(skip_conflicts, not no_lock, steal_lock, gradual, frame, wait, require_approval, allow)
         return command(session, how=how, **given)
 
     decorated: Command = called
-    for option in (guarding.policy, _approval, _wait, _usage, _gradual, _steal, _no_lock, _skip):
+    for option in (allow, guarding.policy, _approval, _wait, _usage, _gradual, _steal, _no_lock, _skip):
         decorated = option(decorated)
     return decorated
 

@@ -45,9 +45,9 @@ def connecting(command: Command) -> Command:
 
 
 def changing(command: Command) -> Command:
-    """`--reason`, `--save`, `--apply`, `--allow-unknown`, `--print`, `--detailed-exitcode`: for every verb that
-    changes."""
-    return reading(planning(_detailed(_apply(_with_wanted(printing(command))))))
+    """`--reason`, `--save`, `--apply`, `--allow`, `--allow-unknown`, `--print`, `--detailed-exitcode`: for every verb
+    that changes."""
+    return reading(planning(_detailed(_apply(allow(_with_wanted(printing(command)))))))
 
 
 def planning(command: Command) -> Command:
@@ -95,10 +95,14 @@ def _with_session(command: Command) -> Command:
 
 def _with_wanted(command: Command) -> Command:
     @functools.wraps(command)
-    def called(session: Session, /, reason: str | None, save: str | None, apply: bool, allow_unknown: tuple[str, ...],
-               expires_in: float | None, detailed_exitcode: bool, **given: Any) -> Any:  # fmt: skip
+    def called(session: Session, /, reason: str | None, save: str | None, apply: bool, allow: tuple[str, ...],
+               allow_unknown: tuple[str, ...], expires_in: float | None, detailed_exitcode: bool,
+               **given: Any) -> Any:  # fmt: skip
         click.get_current_context().meta["detailed"] = detailed_exitcode
-        return command(session, wanted=Wanted(reason, save, apply, allow_unknown, hours(expires_in)), **given)
+        if allow and not apply:
+            raise UsageError("--allow is said with --apply", hint="A plan shows what is dangerous; applying it allows.")
+        wanted = Wanted(reason, save, apply, allow_unknown, hours(expires_in), allow)
+        return command(session, wanted=wanted, **given)
 
     return called
 
@@ -174,5 +178,7 @@ impact = click.option(
     "--impact", metavar="NAME", help="Whom it touches, among these clients: PAIRS, or USAGE, which is replayed too."
 )
 """`--impact`: for every verb that shows a plan."""
+allow = click.option("--allow", multiple=True, metavar="KEY", help="Let dangerous changes of this key through.")
+"""`--allow`: for every verb that applies."""
 _allow = click.option("--allow-unknown", multiple=True, metavar="KEY", help="Let a key through that nobody knows.")
 _detailed = click.option("--detailed-exitcode", is_flag=True, help="Exit 3 when there is something to change.")

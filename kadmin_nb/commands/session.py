@@ -38,6 +38,7 @@ class Wanted:
     apply: bool = False
     allow_unknown: Collection[str] = ()
     lifetime: timedelta | None = None
+    allow: tuple[str, ...] = ()
 
 
 @dataclass
@@ -136,10 +137,9 @@ class Session:
             self.cluster.guard(plan, self.policies())
         if wanted.save:
             save(plan, wanted.save)
-        return self._applied(plan, how) if wanted.apply else plan
+        return self._applied(plan, how.options if how else {"allow": wanted.allow}) if wanted.apply else plan
 
-    def _applied(self, plan: Plan, how: How | None) -> Outcomes:
-        options = how.options if how else {}
+    def _applied(self, plan: Plan, options: Mapping[str, Any]) -> Outcomes:
         return self.cluster.apply(plan, **options, policy=self.policies(), progress=self.progress)
 
     def policies(self) -> tuple[str, ...]:
@@ -309,7 +309,7 @@ class NotebookSession(Session):
     def apply(self, plan_id: str | None, how: How | None = None) -> Outcomes:
         """Apply the plan last shown. The tray is emptied when all of it is verified, and kept for a second try."""
         plan = self._shown(plan_id)
-        outcomes = self._applied(plan, how)
+        outcomes = self._applied(plan, how.options if how else {})
         self.shown = None
         if outcomes.ok:
             self.discard()

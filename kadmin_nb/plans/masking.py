@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..model.changes import Change
+from ..model.changes import Change, Target
 from ..model.entity import Entity
 from ..resolution.rules import stored_of
 from ..resolution.shadows import COMES_BEFORE, masks
@@ -25,12 +25,23 @@ def with_masks(changes: Sequence[Change], quotas: pa.Table | None) -> list[Chang
     quotas
         All QUOTAS as they were when the plan was made.
     """
-    if quotas is None or not any(c.level in MASKING and c.old is None and c.after for c in changes):
-        return list(changes)
+    found = {} if quotas is None else newly_masked(changes, quotas)
+    return [_noted(change, found.get(change.target, ())) for change in changes] if found else list(changes)
+
+
+def newly_masked(changes: Sequence[Change], quotas: pa.Table) -> dict[Target, tuple[Entity, ...]]:
+    """The entities that new quotas leave unable to bind anyone, by the target of each that does.
+
+    Parameters
+    ----------
+    quotas
+        All QUOTAS as they were before.
+    """
+    if not any(c.level in MASKING and c.old is None and c.after for c in changes):
+        return {}
     wanted = pa.array([*COMES_BEFORE, *MASKING])
     before = stored_of(quotas.filter(pc.is_in(quotas["level"].cast(pa.string()), wanted)).to_pylist())
-    found = masks(before, _after(before, changes))
-    return [_noted(change, found.get(change.target, ())) for change in changes]  # type: ignore[arg-type]
+    return dict(masks(before, _after(before, changes)).items())
 
 
 def _after(before: dict[tuple[Entity, str], float], changes: Sequence[Change]) -> dict[tuple[Entity, str], float]:

@@ -21,12 +21,14 @@ from ..model.changes import APPEND, CONFIG, DELETE, QUOTA, SET, SUBTRACT, Change
 from ..model.entity import Entity
 from ..model.resources import Resource
 from ..version import TOOL
-from . import canonical
+from . import advice, canonical
+from .advice import Advice, dangers, warnings
 from .faces import Faces, Subject
 
 if TYPE_CHECKING:
     import pandas
 
+    from ..frames.answer import Answer
     from .impact import ImpactAnswer
     from .outcomes import Outcomes
 
@@ -58,6 +60,7 @@ class Plan(Faces):
     notes: tuple[Mapping[str, str], ...] = field(default=(), compare=False)
     _apply: Callable[..., Outcomes] | None = field(default=None, compare=False, repr=False)
     _quotas: Callable[[], pa.Table] | None = field(default=None, compare=False, repr=False)
+    _advice: Advice = field(default=Advice(), compare=False, repr=False)
 
     @cached_property
     def id(self) -> str:
@@ -146,6 +149,25 @@ class Plan(Faces):
             )
         return quotas if quotas is not None else self._quotas()  # type: ignore[misc]  # one of them is there
 
+    def dangers(self) -> Answer:
+        """DANGERS: the rows that weaken something, and are refused by `apply` unless their keys are allowed.
+
+        They are those of the moment it was made, or, of a saved plan, what it was saved with and what its rows tell
+        by themselves; `apply` judges anew, by what holds then.
+        """
+        return dangers.answer(self._told.dangers)
+
+    def warnings(self) -> Answer:
+        """WARNINGS: what a reader of its rows may not see, as it was when it was made; nothing is refused for one."""
+        return warnings.answer(self._told.warnings)
+
+    @cached_property
+    def _told(self) -> Advice:
+        """The advice, with dangers that the rows tell although somebody took the note away."""
+        rows = {danger.row for danger in self._advice.dangers}
+        missing = [danger for danger in dangers.certain(self.changes) if danger.row not in rows]
+        return self._advice.with_dangers(missing) if missing else self._advice
+
     def to_arrow(self) -> pa.Table:
         """PLAN."""
         return stamped(schemas.from_columns(schemas.PLAN, columns_of(self.changes)), self.cluster_id, at=self.created)
@@ -164,7 +186,8 @@ class Plan(Faces):
 
     def document(self) -> str:
         """What `save` writes."""
-        return f'{{"body":{self.body},"id":"{self.id}","notes":{canonical.text(list(self.notes))}}}'
+        kept = [*self.notes, *({**note, "plan_id": self.id} for note in self._told.notes())]
+        return f'{{"body":{self.body},"id":"{self.id}","notes":{canonical.text(kept)}}}'
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Plan:
@@ -188,13 +211,14 @@ class Plan(Faces):
             raise Invalid(f"{where} has a note about another plan", code="CORRUPT_PLAN")
         try:
             changes = tuple(_change(row) for row in body["changes"])
-            return cls(**{name: body[name] for name in _HEAD}, changes=changes, notes=tuple(document["notes"]))
+            notes, told = _parted(document["notes"])
+            return cls(**{name: body[name] for name in _HEAD}, changes=changes, notes=notes, _advice=told)
         except (KeyError, TypeError, ValueError, AttributeError) as exc:
             raise Invalid(f"{where} is no plan file of format {FORMAT}: {exc!r}") from None
 
     def _subject(self) -> Subject:
         head = {"cluster": self.cluster_id, "reason": self.reason, "made by": self.author, "expires": self.expires}
-        return Subject.of_plan(self.changes, plan=self.id, **head)
+        return Subject.of_plan(self.changes, self._told.lines, plan=self.id, **head)
 
     def _rows(self) -> list[dict[str, Any]]:
         return [row_of(change) for change in self.changes]
@@ -205,12 +229,13 @@ class Plan(Faces):
     def __repr__(self) -> str:
         from ..frames.render import text
 
-        return f"{self._title()}\n{text(_brief(self.to_arrow()))}"
+        return "\n".join([self._title(), text(_brief(self.to_arrow())), *self._told.lines])
 
     def _repr_html_(self) -> str:
         from ..frames.render import document, tree
 
-        return tree(self._title()) + document(_brief(self.to_arrow()))
+        told = "\n".join(self._told.lines)
+        return tree(self._title()) + document(_brief(self.to_arrow())) + (tree(told) if told else "")
 
     def _title(self) -> str:
         reason = f" because {self.reason}" if self.reason else ""
@@ -268,6 +293,13 @@ def _parsed(text: str, where: str) -> dict[str, Any]:
     return {**document, "body": body}
 
 
+def _parted(notes: Sequence[Mapping[str, str]]) -> tuple[tuple[Mapping[str, str], ...], Advice]:
+    """The notes of people, and those that are the advice."""
+    is_advice = [note.get("kind") in (advice.DANGER, advice.WARNING) for note in notes]
+    told = advice.read(note for note, is_ in zip(notes, is_advice, strict=True) if is_)
+    return tuple(note for note, is_ in zip(notes, is_advice, strict=True) if not is_), told
+
+
 def _is_list_of_notes(notes: object) -> bool:
     return isinstance(notes, list) and all(isinstance(note, dict) for note in notes)
 
@@ -276,6 +308,11 @@ def _brief(table: pa.Table) -> pa.Table:
     return table.select(["row", "op", "resource", "key", "old", "after", "validated", "note"])
 
 
-def bound(plan: Plan, apply: Callable[..., Outcomes], quotas: Callable[[], pa.Table] | None = None) -> Plan:
-    """The same plan, tied to a cluster: how it is applied there, and how the quotas there are read."""
-    return replace(plan, _apply=apply, _quotas=quotas)
+def bound(
+    plan: Plan,
+    apply: Callable[..., Outcomes],
+    quotas: Callable[[], pa.Table] | None = None,
+    told: Advice | None = None,
+) -> Plan:
+    """The same plan, tied to a cluster: how it is applied there, how the quotas there are read, what it is told."""
+    return replace(plan, _apply=apply, _quotas=quotas, _advice=told or plan._advice)

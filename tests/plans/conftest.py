@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
+from second_word import applied
 from waiting import eventually
 
 import kadmin_nb as kn
@@ -87,4 +88,4 @@ def clean_broker(cluster: kn.Cluster) -> Iterator[None]:
     for name, key in own() - before:
         stage.reset_config(key, **resources[name])
     if len(stage):
-        stage.plan().apply().raise_for_errors()
+        applied(stage.plan("a test")).raise_for_errors()

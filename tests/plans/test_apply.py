@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from plan_rows import rows
+from second_word import applied
 from waiting import eventually
 
 import kadmin_nb as kn
@@ -42,8 +43,8 @@ def test_a_second_apply_sends_nothing(cluster, topic, unique, tells):
     stage.set_quota("producer_byte_rate", 5, user=unique("user"))
     stage.set_config("retention.ms", 1000, topic=topic)
     stage.append_config("cleanup.policy", "compact", topic=topic)
-    plan = stage.plan()
-    assert {state for (state,) in rows(plan.apply(), "state")} == {"verified"}
+    plan = stage.plan("a test")
+    assert {state for (state,) in rows(applied(plan), "state")} == {"verified"}
     sent = len(tells)
     again = plan.apply()
     assert rows(again, "state") == [("unchanged",)] * 3
@@ -140,7 +141,7 @@ def test_a_topic_that_is_gone_is_no_unchanged_row(cluster, kafka, make_topic, un
     name = make_topic(kafka, unique("doomed"))
     before = cluster.stage()
     before.set_config("retention.ms", 1000, topic=name)
-    before.plan().apply().raise_for_errors()
+    applied(before.plan("a test")).raise_for_errors()
     stage = cluster.stage()
     stage.reset_config("retention.ms", topic=name)
     plan = stage.plan()
@@ -235,9 +236,9 @@ def test_the_cluster_wide_default_is_planned_with_what_is_below_it(cluster, clea
     """The plan said nothing of the value that every broker has now."""
     stage = cluster.stage()
     stage.set_config("log.retention.ms", "1000", broker=kn.DEFAULT)
-    plan = stage.plan()
+    plan = stage.plan("a test")
     assert rows(plan, "resource", "old", "after", "validated") == [("broker=<default>", None, "1000", "ok")]
-    assert rows(plan.apply(), "state") == [("verified",)]
+    assert rows(applied(plan), "state") == [("verified",)]
 
 
 def test_quotas_and_configs_of_every_kind_in_one_plan(cluster, topic, unique, clean_broker, tells):
@@ -251,7 +252,7 @@ def test_quotas_and_configs_of_every_kind_in_one_plan(cluster, topic, unique, cl
     stage.set_config("kafka.server.KafkaApis", "WARN", broker_logger=1)
     stage.set_config("interval.ms", 10000, client_metrics=metrics)
     stage.set_config("consumer.session.timeout.ms", 50000, group=group)
-    outcomes = stage.plan().apply()
+    outcomes = applied(stage.plan("a test"))
     assert rows(outcomes, "resource", "state", "brokers_agreeing", "brokers") == [
         ("ip=10.9.8.7", "verified", 1, 1),
         ("user=<default> client-id==<default>", "verified", 1, 1),
@@ -276,17 +277,17 @@ def test_an_old_secret_is_never_shown(cluster, clean_broker, monkeypatch):
     monkeypatch.setenv("KEY_PASSWORD", "first-canary")
     stage = cluster.stage()
     stage.set_config("listener.name.internal.ssl.key.password", "env:KEY_PASSWORD", broker=1)
-    plan = stage.plan()
+    plan = stage.plan("a test")
     assert rows(plan, "wanted", "after", "note") == [("env:KEY_PASSWORD",) * 2 + ("looked up when it is sent",)]
-    assert rows(plan.apply(), "state") == [("verified",)]
+    assert rows(applied(plan), "state") == [("verified",)]
     assert rows(plan.apply(), "state") == [("unchanged",)]
     stage.discard()
     stage.reset_config("listener.name.internal.ssl.key.password", broker=1)
-    plan = stage.plan()
+    plan = stage.plan("a test")
     assert rows(plan, "old", "old_known", "note") == [
         (None, False, "the old value is sensitive: it cannot be shown or restored")
     ]
-    assert rows(plan.apply(), "state") == [("verified",)]
+    assert rows(applied(plan), "state") == [("verified",)]
 
 
 def test_a_frame_of_quotas_is_staged_and_ten_thousand_are_applied(cluster, unique, tells):
@@ -309,7 +310,7 @@ def test_a_frame_of_quotas_is_staged_and_ten_thousand_are_applied(cluster, uniqu
     frame["value"] = None
     stage.discard()
     stage.set_quotas(frame)
-    stage.plan().apply().raise_for_errors()
+    applied(stage.plan("a test")).raise_for_errors()
     assert stored(cluster, user=f"{stem}-7", client_id="c") == {}
 
 

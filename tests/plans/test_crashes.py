@@ -26,7 +26,7 @@ from kadmin_nb.plans.plan import Plan
 
 pytestmark = pytest.mark.broker
 
-RATE, TOPIC_KEYS = "producer_byte_rate", ("cleanup.policy", "retention.ms")
+RATE, TOPIC_KEYS = "producer_byte_rate", ("cleanup.policy", "max.message.bytes")
 OLD = {"raised": "1000", "added": None, "removed": "3000", "lowered": "4000"}
 NEW = {"raised": "2000", "added": "2000", "removed": None, "lowered": "2000"}
 
@@ -74,7 +74,7 @@ class Scene:
                 stage.remove_quota(RATE, user=self.users[name])
             else:
                 stage.set_quota(RATE, value, user=self.users[name])
-        stage.set_config("retention.ms", "12345", topic=self.topic)
+        stage.set_config("max.message.bytes", "12345", topic=self.topic)
         stage.append_config("cleanup.policy", "compact", topic=self.topic)
         return stage.plan()
 
@@ -106,8 +106,8 @@ class Scene:
         return quotas | {r["key"]: r["value"] for r in configs if r["key"] in TOPIC_KEYS}
 
 
-BEFORE = OLD | {"cleanup.policy": "delete", "retention.ms": "604800000"}
-AFTER = NEW | {"cleanup.policy": "delete,compact", "retention.ms": "12345"}
+BEFORE = OLD | {"cleanup.policy": "delete", "max.message.bytes": "1048588"}
+AFTER = NEW | {"cleanup.policy": "delete,compact", "max.message.bytes": "12345"}
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from hostile_names import HOSTILE
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kafka_tool import Tool, read_by_bash, run_by_bash
+from second_word import applied
 from waiting import eventually
 
 import kadmin_nb as kn
@@ -315,7 +316,7 @@ def held(cluster: kn.Cluster, topic: str, unique) -> Iterator[tuple[str, str]]:
     stage.set_config(POLICY, "delete", topic=topic)
     stage.set_config(RETENTION, "86400000", topic=topic)
     stage.set_config("log.retention.ms", "86400000", broker=1)
-    stage.plan().apply().raise_for_errors()
+    applied(stage.plan("a test")).raise_for_errors()
     yield stem, topic
     clean(cluster, stem)
 
@@ -329,7 +330,7 @@ def clean(cluster: kn.Cluster, stem: str) -> None:
         for broker in ("1", kn.DEFAULT):
             stage.reset_config(key, broker=broker)
     stage.reset_config("kafka.server.KafkaApis", broker_logger=1)
-    stage.plan().apply()
+    applied(stage.plan("a test"))
 
 
 def wanted(stage: Stage, stem: str, topic: str) -> None:
@@ -386,7 +387,7 @@ def back(cluster: kn.Cluster, changes: Iterable[Change]) -> None:
     """Undo these changes."""
     stage = cluster.stage()
     stage.add([Edit("set" if c.old is not None else "delete", c.resource, c.key, c.old) for c in changes])
-    stage.plan().apply().raise_for_errors()
+    applied(stage.plan("a test")).raise_for_errors()
 
 
 @pytest.mark.broker
@@ -397,13 +398,13 @@ def test_the_tool_reaches_the_same_state(kafka, cluster, tool, held):
     plan = stage.plan("shown as lines")
     seen = state(cluster, plan.changes)
     before = seen()
-    plan.apply().raise_for_errors()
-    applied = seen()
+    applied(plan).raise_for_errors()
+    ours = seen()
     back(cluster, plan.changes)
     eventually(seen, before)
     calls = read_by_bash(plan.to_kafka_configs(kafka.bootstrap))
     assert {tuple(call): said for call in calls if (said := tool(call))} == {}
-    eventually(seen, applied)
+    eventually(seen, ours)
     back(cluster, plan.changes)
 
 

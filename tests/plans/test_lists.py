@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from plan_rows import rows
+from second_word import applied
 
 import kadmin_nb as kn
 
@@ -68,17 +69,17 @@ def test_the_list_in_the_plan_is_the_list_that_is_stored(
     target, stage = whom(where, topic), cluster.stage()
     if before is not None:
         stage.set_config(key, before, **target)
-        plan = stage.plan()
+        plan = stage.plan("a test")
         if plan.refused:
             pytest.skip(f"Kafka does not store {before!r}: {plan.refused[0].validated}")
-        plan.apply().raise_for_errors()
+        applied(plan).raise_for_errors()
         stage.discard()
     {"append": stage.append_config, "subtract": stage.subtract_config}[op](key, items, **target)
-    plan = stage.plan()
+    plan = stage.plan("a test")
     assert rows(plan, "old", "wanted", "after") == [(before, items, after)]
     if plan.refused:
         return
-    assert rows(plan.apply(), "state") == [("unchanged" if before == after else "verified",)]
+    assert rows(applied(plan), "state") == [("unchanged" if before == after else "verified",)]
     described = cluster.configs.describe(**target, keys=[key]).to_arrow().to_pylist()
     stored = [r["value"] for r in described if r["source"].startswith("DYNAMIC")]
     assert [text.replace(" ", "") for text in stored] == [after.replace(" ", "")]
@@ -122,8 +123,8 @@ def test_a_value_that_kafka_writes_otherwise_is_verified(
     topic = request.getfixturevalue("topic") if where == "topic" else ""
     target, stage = whom(where, topic), cluster.stage()
     stage.set_config(key, written, **target)
-    plan = stage.plan()
-    assert rows(plan.apply(), "state") == [("verified",)]
+    plan = stage.plan("a test")
+    assert rows(applied(plan), "state") == [("verified",)]
     assert cluster.configs.describe(**target, keys=[key]).to_arrow()["value"].to_pylist() == [described]
     tells.clear()
     assert rows(plan.apply(), "state") == [("unchanged",)]

@@ -13,6 +13,7 @@ import javaproperties
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from plan_rows import rows
+from second_word import applied
 from secret_search import CORE, SECRET, shown, sings, variables
 
 import kadmin_nb as kn
@@ -108,13 +109,13 @@ def test_what_is_written_down_is_the_reference(cluster, clean_broker, silence, p
     stage, edit = staged(cluster, REFERENCE)
     plan = stage.plan("rotation")
     plan.save(place / "p.json")
-    outcomes = plan.apply().raise_for_errors()
+    outcomes = applied(plan).raise_for_errors()
     again, seen = kn.Plan.load(place / "p.json"), cluster.verify(plan)
     assert again == replace(plan, _apply=None)
     assert rows(again, "wanted", "after") == [(REFERENCE, REFERENCE)]
     back = outcomes.rollback()
     log = cluster.log(plan)
-    undone = back.apply().raise_for_errors()
+    undone = applied(back).raise_for_errors()
     assert rows(undone, "state") == [("verified",)]
     assert list((place / "state").rglob("*.json*"))
     silence(stage, edit, plan, again, outcomes, seen, log, cluster.log(), back, undone, cluster, cluster.settings)
@@ -129,7 +130,7 @@ def test_the_broker_gets_the_secret_itself(cluster, clean_broker, monkeypatch):
         return real(changes, **options)
 
     monkeypatch.setattr(cluster._kafka.configs, "alter", noted)
-    staged(cluster, REFERENCE)[0].plan().apply().raise_for_errors()
+    applied(staged(cluster, REFERENCE)[0].plan("a test")).raise_for_errors()
     assert sent == [SECRET, SECRET]
 
 
@@ -165,9 +166,9 @@ def test_a_refusal_that_repeats_it_is_told_with_the_reference(cluster, repeating
 
 def test_a_refusal_after_the_validation_is_in_no_journal(cluster, clean_broker, silence, request):
     """The validation passed, and what failed then went into the journal."""
-    plan = staged(cluster, REFERENCE)[0].plan()
+    plan = staged(cluster, REFERENCE)[0].plan("a test")
     request.getfixturevalue("repeating")
-    outcomes = plan.apply()
+    outcomes = applied(plan)
     assert rows(outcomes, "state", "error") == [("failed", "INVALID_CONFIG")]
     assert REFERENCE in rows(outcomes, "message")[0][0]
     with pytest.raises(kn.PartlyFailed) as failed:
@@ -196,9 +197,9 @@ def test_a_secret_in_a_file_counts_from_the_current_folder(cluster, clean_broker
     reference = f"file:../{elsewhere.name}/key.txt"
     if elsewhere.parent != place.parent:
         reference = f"file:{elsewhere / 'key.txt'}"
-    plan = staged(cluster, reference)[0].plan()
+    plan = staged(cluster, reference)[0].plan("a test")
     assert "looked up when it is sent, from the folder of that moment" in rows(plan, "note")[0][0]
-    silence(plan, plan.apply().raise_for_errors())
+    silence(plan, applied(plan).raise_for_errors())
 
 
 def test_a_file_that_is_no_text_is_not_repeated(cluster, silence, place, tmp_path_factory):
@@ -253,10 +254,11 @@ def test_a_line_of_the_terminal(kadmin, place, silence, tmp_path_factory, line, 
 def test_the_terminal_with_a_reference(kadmin, clean_broker, silence):
     """--json and --out had more than the table."""
     change = ["config", "set", f"{KEY}={REFERENCE}", "broker=1"]
-    said = [kadmin(*change, "--save", "p.json", "--out", "p.csv"), kadmin(*change, "--json")]
+    said = [kadmin(*change, "--save", "p.json", "--out", "p.csv", "--reason", "rotation"), kadmin(*change, "--json")]
     faces = ("cell", "python", "kafka-configs", "markdown")
     said += [kadmin("plan", "show", "p.json", "--print", face) for face in faces]
-    said += [kadmin("plan", "apply", "p.json", "--out", "o.json"), kadmin("plan", "log", "p.json", "--json")]
+    said += [kadmin("plan", "apply", "p.json", "--allow", KEY, "--out", "o.json")]
+    said += [kadmin("plan", "log", "p.json", "--json")]
     said += [kadmin("config", "describe", "broker=1", "--out", f"c.{kind}") for kind in ("csv", "parquet", "json")]
     assert [one.code for one in said] == [0] * len(said), said
     assert sings(*(one.text for one in said)) == []
@@ -281,8 +283,8 @@ import logging, os; logging.basicConfig(level=logging.DEBUG); s = os.environ['CA
 %kconfig set {key}={{s}} broker=1
 %kconfig discard
 %kconfig set {key}=env:CANARY broker=1
-%kconfig plan
-%kconfig apply
+%kconfig plan --reason rotation
+%kconfig apply --allow {key}
 %kconfig set {key}={{s}} broker=1
 %kconfig plan"""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from plan_rows import rows
+from second_word import applied
 
 import kadmin_nb as kn
 from kadmin_nb.model.changes import Change
@@ -63,10 +64,10 @@ def test_plan_apply_rollback_is_as_before(cluster, unique, topic):
     stage.set_quota("consumer_byte_rate", 2000, user=user)
     stage.set_config("retention.ms", 5000, topic=topic)
     stage.append_config("cleanup.policy", "compact", topic=topic)
-    outcomes = stage.plan().apply().raise_for_errors()
+    outcomes = applied(stage.plan("a test")).raise_for_errors()
     plan = outcomes.rollback()
     assert plan.undoes == outcomes.plan_id
-    assert set(rows(plan.apply().raise_for_errors(), "state")) == {("verified",)}
+    assert set(rows(applied(plan).raise_for_errors(), "state")) == {("verified",)}
     assert cluster.quotas.describe(user=user, strict=True).to_arrow()["value"].to_pylist() == [1000.0]
     own = cluster.configs.describe(topic=topic).to_arrow().to_pylist()
     assert [r["key"] for r in own if r["source"] == "DYNAMIC_TOPIC_CONFIG"] == []

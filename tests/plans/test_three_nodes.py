@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 from kafka.protocol.admin.cluster import DescribeQuorumRequest
 from plan_rows import rows
+from second_word import applied
 from waiting import eventually
 
 import kadmin_nb as kn
@@ -66,7 +67,7 @@ def test_every_broker_is_asked(wide, unique):
     stage = staged(wide, unique("user"))
     stage.set_config("log.retention.ms", "5000", broker=kn.DEFAULT)
     stage.set_config("log.retention.ms", "6000", broker=2)
-    assert rows(stage.plan().apply(), "resource", "state", "brokers_agreeing", "brokers")[1:] == [
+    assert rows(applied(stage.plan("a test")), "resource", "state", "brokers_agreeing", "brokers")[1:] == [
         ("broker=<default>", "verified", 3, 3),
         ("broker=2", "verified", 1, 1),
     ]
@@ -76,10 +77,10 @@ def test_a_frozen_broker_is_named_and_not_waited_for_for_ever(three, wide, uniqu
     """One of three hung, and the notebook said verified."""
     stage = staged(wide, unique("user"))
     stage.set_config("log.retention.ms", "7000", broker=kn.DEFAULT)
-    plan, frozen = stage.plan(), others(three, wide)[0]
+    plan, frozen = stage.plan("a test"), others(three, wide)[0]
     frozen.pause()
     started = time.monotonic()
-    outcomes = wide.apply(plan, verify_timeout=4.0)
+    outcomes = applied(plan, verify_timeout=4.0)
     took = time.monotonic() - started
     assert rows(outcomes, "state", "brokers_agreeing", "brokers") == [("unverified", 2, 3)] * 2
     assert all(f"broker {frozen.id} " in message for (message,) in rows(outcomes, "message"))

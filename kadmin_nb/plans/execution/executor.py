@@ -7,7 +7,7 @@ the same plan can be carried on from its journal.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
@@ -53,6 +53,8 @@ class Options:
     progress: Progress = silent
     stopped: Stopped = never
     resolver: Resolver = nowhere
+    gate: Callable[[Sequence[Change]], Mapping[str, object]] = lambda pending: {}
+    """Called with the rows that are to be sent, before any is; it refuses, or says what the journal shall keep."""
 
 
 @dataclass(frozen=True)
@@ -149,6 +151,7 @@ class _Run:
         self._refuse_moved(found)
         refuse_missing(found.pending, self.options.resolver)
         self._refuse_invalid(found.pending)
+        self.let_through = self.options.gate(found.pending)
         requests = self._requests(found.pending)
         if requests or self.story.unsettled:
             self._begin()
@@ -202,7 +205,7 @@ class _Run:
         if not self.story.runs:
             self.journal.write_text(f'{{"kind":"{story.PLAN}","plan":{self.plan.document()}}}')
         self.run = self.story.runs + 1
-        self._write(story.RUN, author=author(), tool=self.plan.tool, note=self.lock.note)
+        self._write(story.RUN, author=author(), tool=self.plan.tool, note=self.lock.note, **self.let_through)
 
     def _send_all(self, requests: Sequence[_Request]) -> None:
         of, sent, began = sum(len(r.batch.changes) for r in requests), 0, self.kafka.monotonic()

@@ -25,7 +25,9 @@ def face(subject: Subject) -> Face:
     columns = _SEEN if subject.is_seen else _WISHED
     head = [f"{name}: {said(value)}  " for name, value in subject.head.items()]
     rows = [_row([_CELLS[column](change) for column in columns]) for change in subject.changes]
-    return Face(lines([f"**{_title(subject)}**", "", *head, *[""] * bool(head), *_top(columns), *rows]))
+    told = [f"- {said(line)}" for line in subject.told]
+    below = [*[""] * bool(told), *told]
+    return Face(lines([f"**{_title(subject)}**", "", *head, *[""] * bool(head), *_top(columns), *rows, *below]))
 
 
 def _title(subject: Subject) -> str:

@@ -15,12 +15,14 @@ from ...model.secrets import is_reference as refers
 class Subject:
     """Changes to show. Of wishes alone `is_seen` is False, and nothing is known of what was there.
 
-    `head` is what to say above them, name by name: the plan's id, its cluster, its reason.
+    `head` is what to say above them, name by name: the plan's id, its cluster, its reason; `told` are the dangers and
+    warnings, a line each.
     """
 
     changes: Sequence[Change]
     is_seen: bool
     head: Mapping[str, str] = field(default_factory=dict)
+    told: Sequence[str] = ()
 
     @classmethod
     def of_edits(cls, edits: Iterable[Edit]) -> Subject:
@@ -28,14 +30,14 @@ class Subject:
         return cls([_wish(row, edit) for row, edit in enumerate(edits, 1)], is_seen=False)
 
     @classmethod
-    def of_plan(cls, changes: Sequence[Change], **head: str | None) -> Subject:
+    def of_plan(cls, changes: Sequence[Change], told: Sequence[str] = (), **head: str | None) -> Subject:
         """The rows of a plan; `head` is its `id`, `cluster`, `reason` and whatever else should be said."""
-        return cls(changes, is_seen=True, head={name: value for name, value in head.items() if value})
+        return cls(changes, is_seen=True, head={name: value for name, value in head.items() if value}, told=told)
 
     @property
     def title(self) -> Sequence[str]:
-        """The head as lines of text."""
-        return [f"{name}: {value}" for name, value in self.head.items()]
+        """The head, and what is told of the changes, as lines of text."""
+        return [*(f"{name}: {value}" for name, value in self.head.items()), *self.told]
 
 
 def _wish(row: int, edit: Edit) -> Change:

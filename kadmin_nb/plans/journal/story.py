@@ -20,7 +20,8 @@ class Story:
     """The rows of a plan, by number, as its journal has them.
 
     `in_doubt` were sent and nobody knows what came of it; `unsettled` were sent and not seen on every broker since;
-    `verified` were seen there, after we had sent them. `values` are texts that we sent for a row on its way.
+    `verified` were seen there, after we had sent them. `values` are texts that we sent for a row on its way. `allowed`
+    are the dangerous keys that somebody let through.
     """
 
     runs: int = 0
@@ -29,6 +30,7 @@ class Story:
     verified: set[int] = field(default_factory=set)
     values: dict[int, set[str]] = field(default_factory=dict)
     last_sent: datetime | None = None
+    allowed: set[str] = field(default_factory=set)
 
     def tell(self, record: Record) -> None:
         """Go on with the next record."""
@@ -44,6 +46,7 @@ class Story:
 
     def _run(self, says: dict[str, Any]) -> None:
         self.runs = says["run"]
+        self.allowed.update(says.get("allowed", ()))
 
     def _intent(self, says: dict[str, Any]) -> None:
         sent = rows.read(says["rows"])

@@ -1,0 +1,124 @@
+"""What a plan's reader is told beside its rows: dangers, which need a second word, and warnings, which do not.
+
+Both are made when the plan is made, from what the cluster says then, and stand beside the hashed body: a saved plan has
+them as notes. What `apply` refuses does not depend on them: it judges anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from ...errors import printable
+
+DANGER, WARNING = "danger", "warning"
+"""The kinds of notes that an advice is kept as."""
+
+SHOWN = 20
+"""Lines of each that are shown below a plan."""
+
+
+@dataclass(frozen=True, slots=True)
+class Danger:
+    """A row that weakens something, from what to what."""
+
+    row: int
+    resource: str
+    key: str
+    danger: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"row {self.row}, {self.resource} {self.key}: {self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class Warned:
+    """Something that the rows do not show; `row`, `resource` and `key` are the first that it is about."""
+
+    warning: str
+    message: str
+    row: int | None = None
+    resource: str | None = None
+    key: str | None = None
+
+    def __str__(self) -> str:
+        return self.message
+
+
+def _none() -> Sequence[Warned]:
+    return ()
+
+
+@dataclass(frozen=True)
+class Advice:
+    """The dangers of a plan, and its warnings, which are worked out when first asked for."""
+
+    dangers: tuple[Danger, ...] = ()
+    warn: Callable[[], Sequence[Warned]] = field(default=_none, repr=False)
+
+    @cached_property
+    def warnings(self) -> tuple[Warned, ...]:
+        return tuple(self.warn())
+
+    def with_dangers(self, more: Iterable[Danger]) -> Advice:
+        """The same with some more."""
+        return Advice(tuple(sorted([*self.dangers, *more], key=lambda one: one.row)), lambda: self.warnings)
+
+    @property
+    def lines(self) -> list[str]:
+        """As they stand below a plan, a line each."""
+        said = [*_head(DANGER, self.dangers), *_allowing(self.dangers), *_head(WARNING, self.warnings)]
+        return [printable(line) for line in said]
+
+    def notes(self) -> list[dict[str, str]]:
+        """As they stand beside a plan's body."""
+        return [
+            *({"kind": DANGER, **_texts(danger)} for danger in self.dangers),
+            *({"kind": WARNING, **_texts(warned)} for warned in self.warnings),
+        ]
+
+
+def read(notes: Iterable[Mapping[str, str]]) -> Advice:
+    """The advice that these notes are.
+
+    Raises
+    ------
+    KeyError, ValueError
+        They are none.
+    """
+    notes = list(notes)
+    dangers = (note for note in notes if note["kind"] == DANGER)
+    warnings = tuple(_warned(note) for note in notes if note["kind"] == WARNING)
+    return Advice(tuple(map(_danger, dangers)), lambda: warnings)
+
+
+def _head(kind: str, several: Sequence[Danger] | Sequence[Warned]) -> list[str]:
+    left = len(several) - SHOWN
+    return [f"{kind}: {one}" for one in several[:SHOWN]] + [f"{kind}: … and {left:,} more"] * (left > 0)
+
+
+def _allowing(dangers: Sequence[Danger]) -> list[str]:
+    """What lets them through."""
+    return [f"to apply it: {allowing(dangers)}, and a reason"] if dangers else []
+
+
+def allowing(dangers: Iterable[Danger]) -> str:
+    """The words that let these through."""
+    return " ".join(f"--allow {key}" for key in dict.fromkeys(danger.key for danger in dangers))
+
+
+def _texts(one: Danger | Warned) -> dict[str, str]:
+    names = type(one).__dataclass_fields__
+    values = {name: getattr(one, name) for name in names}
+    return {name: str(value) for name, value in values.items() if value is not None}
+
+
+def _danger(note: Mapping[str, str]) -> Danger:
+    return Danger(int(note["row"]), *(str(note[name]) for name in ("resource", "key", "danger", "message")))
+
+
+def _warned(note: Mapping[str, str]) -> Warned:
+    row = int(note["row"]) if "row" in note else None
+    return Warned(str(note["warning"]), str(note["message"]), row, note.get("resource"), note.get("key"))

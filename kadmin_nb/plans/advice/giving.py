@@ -1,0 +1,25 @@
+"""The advice on rows, from what the cluster says now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from ...admin.ports import Kafka
+from ...model.changes import Change
+from ..secrets import Resolver
+from . import Advice, dangers, warnings
+
+
+def advice_on(kafka: Kafka, changes: Sequence[Change], quotas: pa.Table | None, resolver: Resolver) -> Advice:
+    """Dangers, judged now, and warnings, worked out when they are asked for.
+
+    Parameters
+    ----------
+    quotas
+        All QUOTAS, where they were just read.
+    """
+    scene = warnings.scene(kafka, changes, quotas)
+    found = dangers.found(kafka, changes, resolver)
+    return Advice(found, lambda: warnings.warnings(changes, scene) if scene else ())

@@ -1,0 +1,227 @@
+"""Which configs weaken something when they change, and how that is told: one table.
+
+A key of a listener, `listener.name.<listener>.[<mechanism>.]<key>`, goes by the rule of the key, where there is one.
+`auto.create.topics.enable` is not here, nor what only makes a broker slower or full: neither loses a record that was
+acknowledged nor lets anybody in.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+
+DURABILITY, RETENTION, LISTENER, LOGIN, ADDRESS = "durability", "retention", "listener", "login", "address"
+CODE, ACCESS, ENCRYPTION, QUOTA = "code", "access", "encryption", "quota"
+
+Weakens = Callable[[str | None, str | None], bool]
+"""Whether the way from what holds to what will hold is one to less; None is no value at all."""
+
+UNLIMITED = -1.0
+
+
+def lowered(old: str | None, new: str | None) -> bool:
+    """A smaller number; what is no number is not trusted."""
+    was, will = _number(old), _number(new)
+    return (old != new) if was is None or will is None else will < was
+
+
+def cut(old: str | None, new: str | None) -> bool:
+    """A smaller number, where -1 is without an end."""
+    was, will = _number(old), _number(new)
+    if was is None or will is None:
+        return old != new
+    return _end(will) < _end(was)
+
+
+def _end(number: float) -> float:
+    return float("inf") if number == UNLIMITED else number
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        return float(text or "")
+    except ValueError:
+        return None
+
+
+def turned_on(old: str | None, new: str | None) -> bool:
+    return _word(new) == "true" != _word(old)
+
+
+def turned_off(old: str | None, new: str | None) -> bool:
+    return _word(new) == "false" != _word(old)
+
+
+def changed(old: str | None, new: str | None) -> bool:
+    return old != new
+
+
+def set_anew(old: str | None, new: str | None) -> bool:
+    """Another value, not none: what is taken away does nothing any more."""
+    return bool(new) and old != new
+
+
+def emptied(old: str | None, new: str | None) -> bool:
+    return not _word(new) and bool(_word(old))
+
+
+def gains(item: str) -> Weakens:
+    """A list that gets something that fits the pattern."""
+    fits = re.compile(item, re.IGNORECASE)
+    return lambda old, new: any(fits.search(one) for one in _items(new) - _items(old))
+
+
+def _items(text: str | None) -> set[str]:
+    return {item.strip() for item in (text or "").split(",")} - {""}
+
+
+def falls(*words: str) -> Weakens:
+    """A word that stands earlier in this row; one that is not in it is not trusted."""
+    places = {word: place for place, word in enumerate(words)}
+    unknown = len(words)
+    return lambda old, new: places.get(_word(new), -1) < places.get(_word(old), unknown)
+
+
+def _word(text: str | None) -> str:
+    return (text or "").strip().lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Keys, as shell patterns; the word for what is weakened; how that is told; and what follows from it."""
+
+    keys: tuple[str, ...]
+    danger: str
+    weakens: Weakens
+    why: str
+
+
+RULES = (
+    Rule(
+        ("min.insync.replicas", "*.min.isr"),
+        DURABILITY,
+        lowered,
+        "a write counts as acknowledged with fewer copies, and is lost with them",
+    ),
+    Rule(
+        ("unclean.leader.election.enable",),
+        DURABILITY,
+        turned_on,
+        "a replica that lacks acknowledged records may become the leader, and they are lost",
+    ),
+    Rule(("*replication.factor",), DURABILITY, lowered, "new topics are kept in fewer copies"),
+    Rule(
+        ("transaction.partition.verification.enable",),
+        DURABILITY,
+        turned_off,
+        "a late record may end up in a transaction that is over",
+    ),
+    Rule(
+        ("retention.ms", "retention.bytes", "log.retention.ms", "log.retention.minutes", "log.retention.hours",
+         "log.retention.bytes", "offsets.retention.minutes"),
+        RETENTION,
+        cut,
+        "what is beyond it is deleted for good, within minutes",
+    ),
+    Rule(
+        ("delete.retention.ms", "log.cleaner.delete.retention.ms"),
+        RETENTION,
+        lowered,
+        "a consumer that is late does not learn that a key was deleted",
+    ),
+    Rule(
+        ("cleanup.policy", "log.cleanup.policy"),
+        RETENTION,
+        gains("^delete$"),
+        "records beyond the retention are deleted for good, the last one of a key too",
+    ),
+    Rule(
+        ("remote.log.delete.on.disable",), RETENTION, turned_on, "switching tiered storage off deletes what is in it"
+    ),
+    Rule(("remote.storage.enable",), RETENTION, turned_off, "what is in tiered storage can no longer be read"),
+    Rule(("*jaas.config",), LOGIN, changed, "it says by which classes, and with which secrets, one logs in"),
+    Rule(
+        ("*.url", "*.urls", "config.providers*"),
+        ADDRESS,
+        set_anew,
+        "brokers will fetch from there, keys and tokens among it, with their own rights",
+    ),
+    Rule(
+        ("*.class", "*.classes", "*.class.name", "*.class.path", "*metric*.reporters", "security.providers",
+         "ssl.provider", "sasl.kerberos.kinit.cmd"),
+        CODE,
+        set_anew,
+        "brokers will run it",
+    ),
+    Rule(("ssl.client.auth",), ACCESS, falls("none", "requested", "required"), "clients need no certificate any more"),
+    Rule(("sasl.enabled.mechanisms",), ACCESS, gains("."), "there is one more way to log in"),
+    Rule(("super.users",), ACCESS, changed, "it says who may do everything"),
+    Rule(("allow.everyone.if.no.acl.found",), ACCESS, turned_on, "what has no ACL is open to everyone"),
+    Rule(
+        ("ssl.principal.mapping.rules", "sasl.kerberos.principal.to.local.rules"),
+        ACCESS,
+        changed,
+        "it says who a client is: ACLs and quotas go by that",
+    ),
+    Rule(("ssl.allow.dn.changes", "ssl.allow.san.changes"), ACCESS, turned_on, "a certificate may change its owner"),
+    Rule(
+        ("ssl.truststore.location", "ssl.truststore.certificates", "ssl.truststore.type", "ssl.trustmanager.algorithm"),
+        ACCESS,
+        changed,
+        "it says whose certificates are trusted",
+    ),
+    Rule(
+        ("ssl.endpoint.identification.algorithm",),
+        ENCRYPTION,
+        emptied,
+        "any host with a trusted certificate may pose as a broker",
+    ),
+    Rule(
+        ("ssl.enabled.protocols", "ssl.protocol"),
+        ENCRYPTION,
+        gains(r"^(SSL.*|TLSv1|TLSv1\.1)$"),
+        "connections may use a protocol that is broken",
+    ),
+    Rule(
+        ("ssl.cipher.suites",),
+        ENCRYPTION,
+        gains(r"_NULL|_anon_|EXPORT|_RC4_|_DES_|_3DES_|_RC2_|_MD5"),
+        "connections may use a cipher that is broken, or none",
+    ),
+    Rule(
+        ("listener.name.*.max.connections", "listener.name.*.max.connection.creation.rate",
+         "listener.name.*.num.network.threads", "listener.name.*.connections.max.idle.ms"),
+        LISTENER,
+        lambda old, new: False,
+        "a listener may be made larger and smaller",
+    ),
+    Rule(
+        ("listeners", "advertised.listeners", "listener.security.protocol.map", "listener.name.*",
+         "inter.broker.listener.name", "security.inter.broker.protocol", "sasl.mechanism.*.protocol"),
+        LISTENER,
+        changed,
+        "who can connect, and how, depends on it: brokers and clients may be locked out, or let in",
+    ),
+)  # fmt: skip
+"""The first that a key fits counts."""
+
+
+@cache
+def rule_of(key: str) -> Rule | None:
+    """The rule of a config key; None where a change of it weakens nothing."""
+    for name in (*behind_listener(key), key):
+        for rule in RULES:
+            if any(fnmatchcase(name, pattern) for pattern in rule.keys):
+                return rule
+    return None
+
+
+def behind_listener(key: str) -> tuple[str, ...]:
+    """The key without its listener, and without a mechanism."""
+    if not key.startswith("listener.name."):
+        return ()
+    rest = key.split(".")[3:]
+    return ".".join(rest), ".".join(rest[1:])

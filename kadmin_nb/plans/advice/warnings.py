@@ -1,0 +1,286 @@
+"""What the rows of a plan do not show: who is silenced, who escapes, who shares, what adds up, what can never match."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ...admin.ports import Kafka
+from ...frames import schemas
+from ...frames.answer import Answer
+from ...model.changes import QUOTA, Change
+from ...model.entity import Entity
+from ...model.levels import LEVELS, Level
+from ...model.quota_keys import find, readable
+from ...model.resources import Resource
+from ...model.words import DEFAULT, write
+from ...resolution.rules import SHARED, stored_of
+from ...resolution.shadows import COMES_BEFORE, shadowed_by
+from ..masking import MASKING, newly_masked
+from . import Warned
+from .principals import ANONYMOUS, oddities
+
+SILENCES, NEVER_WINS, BLANK = "silences", "never wins", "blank client-id"
+SHARING, PRINCIPAL, PER_BROKER = "sharing", "principal", "per broker"
+
+NAMED = 3
+"""Names that a warning has; the rest is counted."""
+
+Held = dict[tuple[Entity, str], float]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What warnings need of a cluster: all its QUOTAS, how many brokers it has, the protocols of its listeners."""
+
+    quotas: pa.Table
+    brokers: int = 1
+    protocols: frozenset[str] = frozenset()
+
+
+def scene(kafka: Kafka, changes: Sequence[Change], quotas: pa.Table | None) -> Scene | None:
+    """What the warnings of these rows need; None where they change no quota."""
+    mine = [change for change in changes if change.kind == QUOTA]
+    if not mine:
+        return None
+    nobody = Entity.of({"user": ANONYMOUS})
+    protocols = _protocols(kafka) if any(change.resource == nobody for change in mine) else frozenset()
+    stored = kafka.quotas.describe() if quotas is None else quotas
+    return Scene(stored, len(kafka.brokers()), protocols)
+
+
+def _protocols(kafka: Kafka) -> frozenset[str]:
+    """The protocols of the listeners for clients, of one broker; none where they cannot be seen."""
+    broker = next((b for b in kafka.brokers() if not b.is_fenced), None)
+    keys = ("listeners", "listener.security.protocol.map", "controller.listener.names")
+    rows = kafka.configs.describe([Resource("BROKER", str(broker.id))], keys).to_pylist() if broker else []
+    said = {row["key"]: row["value"] or "" for row in rows if row["key"] is not None}
+    named = dict(item.split(":", 1) for item in said.get(keys[1], "").split(",") if ":" in item)
+    listeners = {one.split("://")[0].strip() for one in said.get(keys[0], "").split(",") if "://" in one}
+    return frozenset(named.get(one, one) for one in listeners - {*said.get(keys[2], "").split(",")})
+
+
+def warnings(changes: Sequence[Change], scene: Scene) -> list[Warned]:
+    """The warnings of these rows, few however many rows there are."""
+    quotas = [change for change in changes if change.kind == QUOTA and not change.is_done]
+    given = [change for change in quotas if change.after is not None]
+    if not quotas:
+        return []
+    levels = _Levels.of(scene.quotas, quotas)
+    return [
+        *_silencing(quotas, scene.quotas),
+        *_never_winning(given, quotas, scene.quotas),
+        *_escaping(given, levels),
+        *_sharing(given, levels),
+        *_unmatched(given, scene.protocols),
+        *_adding_up(given, scene.brokers),
+    ]
+
+
+def answer(warned: Iterable[Warned]) -> Answer:
+    """WARNINGS."""
+    names = schemas.WARNINGS.names
+    return Answer(schemas.table(schemas.WARNINGS, ({name: getattr(one, name) for name in names} for one in warned)))
+
+
+def _about(word: str, change: Change, message: str) -> Warned:
+    return Warned(word, message, change.row, str(change.resource), change.key)
+
+
+def _several(names: Collection[object]) -> str:
+    """A few of them, and how many more."""
+    shown, left = list(map(str, names))[:NAMED], len(names) - NAMED
+    return ", ".join(shown) + (f" and {left:,} more" if left > 0 else "")
+
+
+# -- what always comes first
+
+
+def _silencing(changes: Sequence[Change], quotas: pa.Table) -> Iterator[Warned]:
+    found = newly_masked(changes, quotas)
+    for change in changes if found else ():
+        if masked := found.get(change.target):
+            who = f"{change.resource} {change.key} silences {len(masked):,} quota{'s' * (len(masked) != 1)}"
+            yield _about(SILENCES, change, f"{who}, which can bind nobody any more: {_several(masked)}")
+
+
+def _never_winning(given: Sequence[Change], changes: Sequence[Change], quotas: pa.Table) -> Iterator[Warned]:
+    rows = [change for change in given if change.level in COMES_BEFORE]
+    if not rows:
+        return
+    held = _held(quotas, changes, MASKING)
+    silent: dict[tuple[Entity, str], list[Change]] = defaultdict(list)
+    for change in rows:
+        if isinstance(change.resource, Entity) and (winner := shadowed_by(held, change.resource, change.key)):
+            silent[winner, change.key].append(change)
+    for (winner, key), silenced in silent.items():
+        said = f"{key} of {_several([c.resource for c in silenced])} can bind nobody: {winner} always comes first"
+        yield _about(NEVER_WINS, silenced[0], said)
+
+
+def _held(quotas: pa.Table, changes: Iterable[Change], levels: Collection[str]) -> Held:
+    """The quotas of these levels when the plan is done."""
+    rows = quotas.filter(pc.is_in(quotas["level"].cast(pa.string()), pa.array([*levels])))
+    held = dict(stored_of(rows.to_pylist()))
+    for change in changes:
+        if change.level in levels and isinstance(change.resource, Entity):
+            held.pop((change.resource, change.key), None)
+            if change.after is not None:
+                held[change.resource, change.key] = float(change.after)
+    return held
+
+
+# -- levels, before and after
+
+Place = tuple[str, str]
+"""A level and a key."""
+
+
+@dataclass(frozen=True)
+class _Levels:
+    """How many quotas each level has of each key, before and after; whose, where that is asked."""
+
+    before: Counter[Place]
+    after: Counter[Place]
+    stored: pa.Table
+    changes: Sequence[Change]
+
+    @classmethod
+    def of(cls, quotas: pa.Table, changes: Sequence[Change]) -> _Levels:
+        plain = pa.table({name: quotas[name].cast(pa.string()) for name in ("level", "key")})
+        counted = plain.group_by(["level", "key"]).aggregate([([], "count_all")]).to_pylist()
+        before = Counter({(row["level"], row["key"]): row["count_all"] for row in counted})
+        after = Counter(before)
+        after.update((c.level or "", c.key) for c in changes if c.old is None and c.after is not None)
+        after.subtract((c.level or "", c.key) for c in changes if c.old is not None and c.after is None)
+        return cls(before, after, quotas, changes)
+
+    def names(self, level: str, key: str, kind: str, *, after: bool) -> set[str]:
+        """The users, or client-ids, that have a quota of their own at a level."""
+        level_of, key_of = (self.stored[name].cast(pa.string()) for name in ("level", "key"))
+        rows = self.stored.filter(pc.and_(pc.equal(level_of, level), pc.equal(key_of, key)))
+        names = {*rows["client_id" if kind == "client-id" else kind].to_pylist()}
+        if after:
+            names |= {_name(c, kind) for c in self.changes if (c.level, c.key) == (level, key) and c.after is not None}
+        return names
+
+
+def _name(change: Change, kind: str) -> str:
+    return str(change.resource.get(kind)) if isinstance(change.resource, Entity) else ""
+
+
+_FOR_ANY_CLIENT = ("DEFAULT_CLIENT_OF_USER", "DEFAULT_CLIENT_OF_DEFAULT_USER", "DEFAULT_CLIENT")
+
+
+def _escaping(given: Sequence[Change], levels: _Levels) -> Iterator[Warned]:
+    """A quota for any client-id looks as if nobody could escape it."""
+    groups: dict[Place, list[Change]] = defaultdict(list)
+    for change in given:
+        if change.level in _FOR_ANY_CLIENT and levels.after["DEFAULT_USER", change.key] <= 0:
+            groups[change.level, change.key].append(change)
+    for (level, key), changes in groups.items():
+        bound = levels.names("USER", key, "user", after=True) if level == _FOR_ANY_CLIENT[0] else set()
+        free = [change for change in changes if _name(change, "user") not in bound]
+        if free:
+            whose = f"{_several([change.resource for change in free])} {key}"
+            beside = "the user" if level == _FOR_ANY_CLIENT[0] else "user=<default>"
+            said = f"a client that sends no client-id escapes {whose}, and is unlimited: a quota of {beside} binds it"
+            yield _about(BLANK, free[0], said)
+
+
+_ORDER = {level.name: level for level in LEVELS}
+_COVERS_ALL = ("DEFAULT_CLIENT_OF_DEFAULT_USER", "DEFAULT_USER")
+
+
+def _sharing(given: Sequence[Change], levels: _Levels) -> Iterator[Warned]:
+    """The first quotas of a level move clients from the bucket that a broader level gave them."""
+    first: dict[Place, list[Change]] = defaultdict(list)
+    for change in given:
+        place = change.level or "", change.key
+        if change.level in _ORDER and change.old is None and levels.before[place] == 0:
+            first[place].append(change)
+    for (name, key), changes in first.items():
+        if (broader := _taken_from(_ORDER[name], key, changes, levels)) is not None:
+            who = f"{_several([c.resource for c in changes])}, the first {key} at this level"
+            said = f"{who}: clients that a quota of {_called(broader)} bound draw from another bucket, {SHARED[name]}"
+            yield _about(SHARING, changes[0], f"{said}; before it was {SHARED[broader.name]}")
+
+
+def _called(level: Level) -> str:
+    """A level as the grammar writes one: `user=<default> client-id=…`."""
+    parts = (("user", level.user), ("client-id", level.client_id))
+    return " ".join(f"{kind}={'<default>' if part == 'default' else '…'}" for kind, part in parts if part)
+
+
+def _taken_from(level: Level, key: str, changes: Sequence[Change], levels: _Levels) -> Level | None:
+    """The closest broader level that bound some of the same clients from buckets of another kind."""
+    for broader in LEVELS[level.number + 1 :]:
+        if levels.before[broader.name, key] > 0 and _meet(broader, key, changes, levels):
+            if _kind(broader) != _kind(level):
+                return broader
+            if broader.name in _COVERS_ALL:
+                return None
+    return None
+
+
+def _kind(level: Level) -> tuple[bool, bool]:
+    return bool(level.user), bool(level.client_id)
+
+
+def _meet(broader: Level, key: str, changes: Sequence[Change], levels: _Levels) -> bool:
+    """Whether some client fits both: where both name a user, or a client-id, it is the same."""
+    for kind, named in (("user", broader.user), ("client-id", broader.client_id)):
+        mine = {_name(c, kind) for c in changes if isinstance(c.resource, Entity) and _is_name(c.resource, kind)}
+        if named == "name" and mine and not mine & levels.names(broader.name, key, kind, after=False):
+            return False
+    return True
+
+
+def _is_name(entity: Entity, kind: str) -> bool:
+    return isinstance(entity.get(kind), str)
+
+
+# -- names and numbers
+
+
+def _unmatched(given: Sequence[Change], protocols: Collection[str]) -> Iterator[Warned]:
+    by_row: Mapping[int, Change] = {change.row: change for change in given}
+    named = _first(given)
+    odd: dict[str, list[tuple[str, int]]] = defaultdict(list)
+    for name, row, says in oddities(named["user"], protocols):
+        odd[says].append((name, row))
+    for says, those in odd.items():
+        names = [write("user", name) for name, _ in those]
+        yield _about(PRINCIPAL, by_row[those[0][1]], f"{_several(names)}: {says}")
+    spaced = {name: row for name, row in named["client-id"].items() if name != name.strip()}
+    if spaced:
+        names = [write("client-id", name) for name in spaced]
+        said = f"{_several(names)}: the name begins or ends with a space, which a client would have to send"
+        yield _about(PRINCIPAL, by_row[next(iter(spaced.values()))], said)
+
+
+def _first(changes: Sequence[Change]) -> dict[str, dict[str, int]]:
+    """The names of each kind, each with its first row."""
+    found: dict[str, dict[str, int]] = defaultdict(dict)
+    for change in reversed(changes):
+        for kind, name in change.resource.parts:  # type: ignore[union-attr]  # a quota's resource is an entity
+            if name is not DEFAULT:
+                found[kind][name] = change.row  # type: ignore[index]
+    return found
+
+
+_AT_THE_CONTROLLER = "controller_mutation_rate"
+
+
+def _adding_up(given: Sequence[Change], brokers: int) -> Iterator[Warned]:
+    held = [c for c in given if find(c.key) and c.key != _AT_THE_CONTROLLER]
+    if brokers > 1 and held:
+        first = held[0]
+        limit = float(first.after or "nan")
+        one, all_ = (readable(first.key, value) for value in (limit, limit * brokers))
+        said = f"each limit holds on each broker: {first.key} {one} of {first.resource} is up to {all_}"
+        yield Warned(PER_BROKER, f"{said} on {brokers} brokers")
