@@ -66,8 +66,9 @@ def _instead(key: str) -> tuple[str, ...]:
 
 def _below(rows: Mapping[str, Any], key: str, own: Sequence[str]) -> Sequence[str | None]:
     """What a resource goes by without its own value, in the unit of the key; nothing where that cannot be seen."""
-    seen = [value for one in (key, *_instead(key)) if one in rows for value in _values(rows[one], key, own)]
-    return seen[:1] or ([None] if key in rows and _is_nothing(rows[key]) else [])
+    said = [rows[one] for one in (key, *_instead(key)) if one in rows]
+    seen = [value for row in said for value in _values(row, key, own)]
+    return seen[:1] or ([None] if said and key != _UNITS[0] and all(map(_is_nothing, said)) else [])
 
 
 def _is_nothing(row: Mapping[str, Any]) -> bool:
