@@ -39,6 +39,17 @@ def show(name: str) -> Any:
 
 @runbook.command()
 @click.argument("name")
+@click.option("--folder", metavar="FOLDER", help="Where; the working folder unless given.")
+def new(name: str, folder: str | None) -> Any:
+    """Write NAME.ipynb, a runbook that works as it stands; nothing is overwritten."""
+    from .. import runbooks
+
+    place = runbooks.new(name, folder)
+    return Text(f"{place}\nkadmin-nb runbook show {place.name} says what it takes; runbook run {place.name} runs it")
+
+
+@runbook.command()
+@click.argument("name")
 @click.option(
     "--parameter",
     "-p",

@@ -436,6 +436,17 @@ TREE = _schema(
 )
 """The hierarchy with what masks what; `shadowed_by` is the entity (or entities) that always win instead."""
 
+VERDICTS = _schema(
+    ("check", TEXT, False),
+    ("verdict", TEXT, False),
+    ("found", pa.int64(), True),
+    ("says", TEXT, False),
+)
+"""What a report looked at. `verdict` is ok, look (somebody should), or not looked; `found` counts rows."""
+
+SUMMARY = _schema(("of", TEXT, False), ("is", TEXT, False))
+"""What a run of a runbook did, in a few lines."""
+
 BROKERS = _schema(
     ("id", WHOLE, False),
     ("host", TEXT, False),

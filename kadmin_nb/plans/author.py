@@ -25,4 +25,4 @@ def author(named: str | None = None) -> str:
 
 def named_by_others(author: str) -> str | None:
     """The part of an author that the platform or the broker gave."""
-    return author.rpartition(" (")[0] if author.startswith((BROKER, PLATFORM)) else None
+    return author.rpartition(" (")[0] or author if author.startswith((BROKER, PLATFORM)) else None

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..errors import Conflict, ConnectionFailed, NotAuthorized, PlanRefused, WrongCluster
+from ..errors import Conflict, ConnectionFailed, NotAuthorized, PlanRefused, UsageError, WrongCluster, printable
 
 if TYPE_CHECKING:
     from ..cluster import Cluster
     from ..frames.answer import Answer
     from ..plans.plan import Plan
+
+_ENOUGH = 12
+"""Characters of a plan's id that are enough to know it by."""
 
 
 def preflight(cluster: Cluster, cluster_id: str = "") -> Answer:
@@ -40,7 +43,43 @@ def preflight(cluster: Cluster, cluster_id: str = "") -> Answer:
     return brokers
 
 
-def gate(plan: Plan, *, limit: int, changes_id: str = "") -> None:
+def reviewed(path: str, plan_id: str) -> Plan:
+    """The plan in this file, if it is the one that was reviewed.
+
+    Parameters
+    ----------
+    plan_id
+        Its id, or at least the first 12 characters of it.
+
+    Raises
+    ------
+    UsageError
+        No file or no id is given, or too little of one.
+    NotFound, Invalid
+        No such file; no plan, or one in which a byte was changed.
+    PlanRefused
+        It holds another plan.
+    """
+    from ..plans.plan import Plan
+
+    if not path or len(plan_id) < _ENOUGH:
+        raise UsageError(
+            "plan names no file"
+            if not path
+            else f"plan_id needs the id that was reviewed: {_ENOUGH} characters, or all",
+            hint="plan show FILE says it.",
+        )
+    plan = Plan.load(path)
+    if not plan.id.startswith(plan_id):
+        raise PlanRefused(
+            printable(f"{path} holds plan {plan.id[:12]}, reviewed was {plan_id[:12]}"),
+            code="ANOTHER_PLAN",
+            hint="Nothing was sent. Give the plan that was reviewed, or review this one.",
+        )
+    return plan
+
+
+def gate(plan: Plan, *, limit: int, changes_id: str = "", require_approval: bool = False) -> None:
     """Refuse a plan that must not be applied.
 
     Parameters
@@ -49,13 +88,15 @@ def gate(plan: Plan, *, limit: int, changes_id: str = "") -> None:
         The most rows it may have.
     changes_id
         The changes that were reviewed; empty: these.
+    require_approval
+        Somebody other than its author has to have approved it; see `Cluster.approve`.
 
     Raises
     ------
     NotAuthorized, PlanRefused
         The broker, asked with validate-only, refuses a row: for want of a right, or for its value.
     PlanRefused
-        It has more rows than the limit.
+        It has more rows than the limit, or is not approved.
     Conflict
         It changes something else than what was reviewed.
     """
@@ -69,6 +110,11 @@ def gate(plan: Plan, *, limit: int, changes_id: str = "") -> None:
             f"the changes are {plan.changes_id[:12]}, reviewed were {changes_id[:12]}",
             hint="Nothing was sent. Review again, or give the lines that were reviewed.",
         )
+
+    if require_approval:
+        from ..plans.approval import approval_of
+
+        approval_of(plan)
 
 
 def _refuse_refused(plan: Plan) -> None:

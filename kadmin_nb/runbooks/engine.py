@@ -10,9 +10,14 @@ from ipykernel.kernelspec import get_kernel_dict
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager
 from papermill.engines import NBClientEngine, papermill_engines
+from papermill.iorw import LocalHandler, papermill_io
 from traitlets.config import Config
 
+from . import home
+
 NAME = "kadmin_nb"
+SCHEME = "kadmin-nb:"
+"""What a document's path begins with, for papermill to save it through `Documents`."""
 
 
 class Engine(NBClientEngine):  # type: ignore[misc]
@@ -55,20 +60,18 @@ def _encrypted() -> Config:
 
 
 def clean(document: Any) -> None:
-    """Leave file names instead of papermill's paths, and `~` for the home folder, in a document's metadata."""
+    """Leave file names instead of papermill's paths in a document's metadata."""
     mill = document.metadata.get("papermill", {})
     for name in ("input_path", "output_path"):
         if mill.get(name):
             mill[name] = Path(mill[name]).name
-    for name, value in document.metadata.items():
-        document.metadata[name] = _without_home(value, str(Path.home()))
 
 
-def _without_home(value: Any, home: str) -> Any:
-    if isinstance(value, str):
-        return value.replace(home, "~") if len(home) > 1 else value
-    if isinstance(value, list):
-        return [_without_home(item, home) for item in value]
-    if isinstance(value, dict):
-        return type(value)({name: _without_home(item, home) for name, item in value.items()})
-    return value
+class Documents(LocalHandler):  # type: ignore[misc]
+    """Files in which `~` stands for the home folder, at every save: parameters, outputs, tracebacks, metadata."""
+
+    def write(self, buf: str, path: str) -> None:
+        super().write(home.without(buf), path.removeprefix(SCHEME))
+
+
+papermill_io.register(SCHEME, Documents())

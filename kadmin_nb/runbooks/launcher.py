@@ -108,7 +108,7 @@ def _execute(runbook: Runbook, document: Path, bound: dict[str, object], record:
     try:
         papermill.execute_notebook(
             _literal(runbook.path),
-            _literal(document),
+            f"{engine.SCHEME}{_literal(document)}",
             parameters=bound,
             engine_name=engine.NAME,
             kernel_name="python3",
@@ -178,7 +178,7 @@ def _result(path: Path, runbook: Runbook, bound: dict[str, object], state: str, 
     told = records.described(error) if isinstance(error, BaseException) else error
     body = {**found, **records.header(runbook.name, state, found.get("parameters", bound)), "error": told}
     records.write(path, body)
-    return body
+    return dict(json.loads(records.as_json(body)))
 
 
 def _html(document: Path) -> Path | None:

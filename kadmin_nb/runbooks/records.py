@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -15,8 +16,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from ..errors import Invalid, KadminError, PlanRefused, UsageError
+from ..frames import schemas
+from ..frames.answer import Answer
 from ..frames.stamps import now
-from . import databricks
+from . import databricks, home
+from .verdicts import Verdicts
 
 if TYPE_CHECKING:
     from ..cluster import Cluster
@@ -65,29 +69,35 @@ class Record:
         self.plan: Plan | None = None
         self.outcomes: Outcomes | None = None
         self.error: BaseException | None = None
+        self.verdicts = Verdicts()
         self._is_finished = self._is_applying = False
         self.path = _place(runbook, namespace)
 
     @property
     def state(self) -> str:
-        """`started`, `planned`, `applying`, `nothing to do`, `applied` (and verified), or `failed`."""
+        """`started`, `planned`, `applying`, `nothing to do`, `applied` (and verified), `finished` (a report), or
+        `failed`."""
         if self.error is not None or (self.outcomes is not None and not self.outcomes.ok):
             return FAILED
         if self.outcomes is not None:
             return APPLIED if self.outcomes.anything_changed else NOTHING
         if self.plan is not None:
             return APPLYING if self._is_applying else PLANNED
-        return NOTHING if self._is_finished else STARTED
+        if not self._is_finished:
+            return STARTED
+        return FINISHED if self.verdicts else NOTHING
 
     @property
     def changed(self) -> bool | None:
         """Whether the cluster may differ from before; None while that is not known."""
         if self.outcomes is not None:
             return self.outcomes.anything_changed
-        return None if self._is_applying and not isinstance(self.error, PlanRefused) else False
+        return None if self._is_applying and not isinstance(self.error, PlanRefused | UsageError) else False
 
-    def apply(self) -> Outcomes:
+    def apply(self, **options: Any) -> Outcomes:
         """Carry out its plan on its cluster; a run that is killed meanwhile has said so.
+
+        Options as of `Cluster.apply`.
 
         Raises
         ------
@@ -98,7 +108,7 @@ class Record:
             raise UsageError("the record has no plan to apply", hint="Set record.cluster and record.plan before.")
         self._is_applying = True
         self._write()
-        self.outcomes = self.cluster.apply(self.plan)
+        self.outcomes = self.cluster.apply(self.plan, **options)
         return self.outcomes
 
     def to_dict(self) -> dict[str, Any]:
@@ -114,15 +124,42 @@ class Record:
             "reason": plan.reason if plan else None,
             "plan": plan.to_arrow().to_pylist() if plan else [],
             "outcomes": outcomes.to_arrow().to_pylist() if outcomes is not None else [],
+            "journal": outcomes.journal if outcomes is not None else None,
+            "chain_head": outcomes.chain_head if outcomes is not None else None,
+            "verdicts": self.verdicts.to_arrow().to_pylist(),
             "error": described(self.error) if self.error else None,
         }
+
+    def summary(self) -> Answer:
+        """SUMMARY: what the run did, now that it is over: state, plan, journal, the head of its chain."""
+        self._is_finished = True
+        said = json.loads(self.to_json())
+        counted = Counter(row["state"] for row in said["outcomes"])
+        facts = {
+            **{name: said[name] for name in ("runbook", "state", "cluster_id", "plan_id", "changes_id", "reason")},
+            "approved by": self._approver(),
+            "changes": ", ".join(f"{count} {state}" for state, count in counted.items()) or len(said["plan"]) or None,
+            **{name: said[name] for name in ("journal", "chain_head")},
+            "record": self.path.name if self.path else "handed to the job",
+        }
+        told = {name.replace("_", " "): str(value) for name, value in facts.items() if value}
+        return Answer(schemas.from_columns(schemas.SUMMARY, {"of": [*told], "is": [*told.values()]}))
+
+    def _approver(self) -> str | None:
+        notes = self.plan.notes if self.plan else ()
+        return ", ".join(str(note.get("author")) for note in notes if note.get("kind") == "approval") or None
 
     def to_json(self) -> str:
         """The same as text."""
         return as_json(self.to_dict())
 
-    def finish(self, show: Callable[[str], object] = print) -> None:
+    def finish(self, show: Callable[[str], object] = print, *, fail: bool = False) -> None:
         """End the runbook: show what the record says, raise for what failed; on Databricks, hand it to the job.
+
+        Parameters
+        ----------
+        fail
+            A report that says `look` is a failure.
 
         Raises
         ------
@@ -134,6 +171,8 @@ class Record:
         with self:
             if self.outcomes is not None:
                 self.outcomes.raise_for_errors()
+            if fail:
+                self.verdicts.raise_for_looks()
         databricks.hand_back(self._namespace, self.to_json())
 
     def __enter__(self) -> Self:
@@ -176,7 +215,7 @@ def described(exc: BaseException) -> dict[str, str | None]:
 
 def as_json(body: Mapping[str, Any]) -> str:
     """A record as JSON."""
-    return json.dumps(body, ensure_ascii=True, allow_nan=False, indent=1, default=str)
+    return home.without(json.dumps(body, ensure_ascii=True, allow_nan=False, indent=1, default=str))
 
 
 def write(path: Path, body: Mapping[str, Any]) -> None:

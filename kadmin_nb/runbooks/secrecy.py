@@ -14,7 +14,7 @@ _VALUES = (
     re.compile(r"LoginModule\b"),
     re.compile(r"jaas\.config", re.I),
     re.compile(r"://[^/\s:@]*:[^/\s@]+@"),
-    re.compile(r"\A[^\s:@/]+:[^\s@/]+@[^\s@/]+\Z"),
+    re.compile(r"\A(?!history:)[^\s:@/]+:[^\s@/]+@[^\s@/]+\Z"),
     re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY"),
     re.compile(
         r"(password|passphrase|secret|token|credentials?|api[._-]?key)\s*==?\s*(?!(env|file|keyring|databricks):)[^\s=]",

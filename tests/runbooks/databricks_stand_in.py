@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+
+RUNBOOKS = Path(__file__).resolve().parents[2] / "notebooks" / "runbooks"
+
 
 class Widgets:
     """The part of `dbutils.widgets` that a notebook uses: every value is text."""
@@ -30,3 +39,25 @@ class Dbutils:
 
     def exit(self, text: str) -> None:
         raise Exit(text)
+
+
+def as_task(runbook: str | Path, **passed: object) -> dict[str, Any]:
+    """Run the cells as a Databricks job task does, in one namespace with a dbutils; what the job gets.
+
+    Each value goes in as text, a list as JSON.
+    """
+    texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in passed.items()}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DATABRICKS_RUNTIME_VERSION", "17.3")
+        with pytest.raises(Exit) as ended:
+            _run_cells(runbook, {"dbutils": Dbutils(**texts), "In": [""]})
+    said: dict[str, Any] = json.loads(str(ended.value))
+    return said
+
+
+def _run_cells(runbook: str | Path, space: dict[str, Any]) -> None:
+    place = runbook if isinstance(runbook, Path) else RUNBOOKS / f"{runbook}.ipynb"
+    for cell in nbformat.read(place, as_version=4).cells:
+        if cell.cell_type == "code":
+            space["In"].append(cell.source)
+            exec(cell.source, space)

@@ -11,7 +11,7 @@ from typing import Any
 
 import nbformat
 import pytest
-from databricks_stand_in import Dbutils, Exit
+from databricks_stand_in import as_task
 
 import kadmin_nb as kn
 from kadmin_nb.commands import terminal
@@ -218,9 +218,9 @@ def test_as_a_task_the_result_goes_back_to_the_job(
     user = unique("user")
     changes = json.dumps([f"set producer_byte_rate=5MB/s user={user}"])
     given = {"cluster": kafka.bootstrap, "changes": changes}
-    assert as_task(Dbutils(**given, apply="false"))["state"] == "planned"
+    assert as_task("change_quotas", **given, apply="false")["state"] == "planned"
     assert stored(cluster, user) == {}
-    said = as_task(Dbutils(**given, apply="true"))
+    said = as_task("change_quotas", **given, apply="true")
     assert (said["state"], said["parameters"]["apply"]) == ("applied", True)
     assert stored(cluster, user) == {f"user={user} producer_byte_rate": 5e6}
     assert not list(folder.iterdir())
@@ -229,24 +229,7 @@ def test_as_a_task_the_result_goes_back_to_the_job(
 def test_a_failed_task_is_a_failed_job(kafka: LocalKafka) -> None:
     """exit() made the job green."""
     with pytest.raises(kn.UsageError, match="line 1"):
-        as_task(Dbutils(cluster=kafka.bootstrap, changes='["sett x"]', apply="true"))
-
-
-def as_task(dbutils: Dbutils) -> dict[str, Any]:
-    """Run the cells as Databricks does, in one namespace with a dbutils; what the job gets."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DATABRICKS_RUNTIME_VERSION", "17.3")
-        with pytest.raises(Exit) as ended:
-            run_cells({"dbutils": dbutils, "In": [""]})
-    said: dict[str, Any] = json.loads(str(ended.value))
-    return said
-
-
-def run_cells(space: dict[str, Any]) -> None:
-    for cell in nbformat.read(RUNBOOK, as_version=4).cells:
-        if cell.cell_type == "code":
-            space["In"].append(cell.source)
-            exec(cell.source, space)
+        as_task("change_quotas", cluster=kafka.bootstrap, changes='["sett x"]', apply="true")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,72 @@
+"""What an audit looks for: frames of what somebody should look at, empty where all is well."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyarrow.compute import field
+
+from ..errors import NotKnowable
+from ..frames import schemas
+from ..frames import spark as sparks
+from ..frames.answer import Answer
+from ..resolution.kernel import resolve
+
+if TYPE_CHECKING:
+    from ..cluster import Cluster
+
+RATES = ("producer_byte_rate", "consumer_byte_rate")
+"""The quotas without which one client can take a whole broker."""
+
+MOST = 1000
+"""Rows of Spark's that a report holds."""
+
+
+def callbacks(cluster: Cluster) -> list[str]:
+    """Why Kafka's own rules do not tell what binds a client, where they do not."""
+    try:
+        cluster.quotas.resolve("ANONYMOUS")
+    except NotKnowable as exc:
+        return [str(exc)]
+    return []
+
+
+def shadowed(tree: Any) -> Answer:
+    """The rows of TREE that something else always wins over."""
+    return Answer(pa.table(tree).filter(field("shadowed_by").is_valid()))
+
+
+def unlimited(quotas: Any, clients: Any) -> Answer:
+    """The clients, and the rates of theirs, that no quota binds: `user`, `client_id`, `key`."""
+    found = resolve(quotas, clients, keys=list(RATES)).filter(field("value").is_null())
+    return Answer(found.select(["user", "client_id", "key"]))
+
+
+def unlimited_unnamed(quotas: Any) -> Answer:
+    """The rates that no default binds: `key`. Asked of a client that no quota can name."""
+    nobody = schemas.table(schemas.PAIRS, [{"user": uuid.uuid4().hex, "client_id": uuid.uuid4().hex}])
+    return Answer(unlimited(quotas, nobody).to_arrow().select(["key"]))
+
+
+def throttled(quotas: Any, usage: Any) -> Answer:
+    """BACKTEST of the buckets that these limits would have throttled, the longest first."""
+    if sparks.is_spark(usage):
+        from ..analytics import backtest
+
+        found = backtest(quotas, usage).where("throttled_s > 0").orderBy("throttled_s", ascending=False).limit(MOST)
+        with sparks.at_work("Spark replays the usage"):
+            return Answer(found.toArrow())
+    from ..plans.impact import backtest as replayed
+
+    return Answer(replayed(quotas, usage).to_arrow().filter(field("throttled_s") > 0))
+
+
+def utilisation(cluster: Cluster, usage: Any) -> Answer | str:
+    """UTILISATION of the buckets, the fullest first, where a Spark session is active; else why not."""
+    if sparks.active_session() is None:
+        return "utilisation is counted on Spark, and there is no session: kn.spark_session() starts one"
+    used = cluster.quotas.utilisation(usage, assume_default=True).to_spark()
+    with sparks.at_work("Spark counts the utilisation"):
+        return Answer(used.orderBy(used["utilisation"].desc_nulls_last()).limit(MOST).toArrow())

@@ -1,0 +1,35 @@
+"""The configs that a plan is about, as they are now: what holds, and what it would fall back to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from ..frames.answer import Answer
+from ..model.resources import WORDS, Resource
+from ..model.words import DEFAULT
+
+if TYPE_CHECKING:
+    from ..cluster import Cluster
+    from ..plans.plan import Plan
+
+_SHOWN = ["resource_type", "resource_name", "key", "value", "source", "synonyms", "error", "message"]
+_WORD_OF = {kind: word.replace("-", "_") for word, kind in WORDS.items()}
+
+
+def configs_now(cluster: Cluster, plan: Plan | None) -> Answer | None:
+    """CONFIGS, some columns of them: each key of the plan, with the levels that it is set on. None without any."""
+    keys: dict[Resource, list[str]] = {}
+    for change in plan.changes if plan else ():
+        if isinstance(change.resource, Resource):
+            keys.setdefault(change.resource, []).append(change.key)
+    found = [_of(cluster, resource, names) for resource, names in keys.items()]
+    return Answer(pa.concat_tables(found).unify_dictionaries()) if found else None
+
+
+def _of(cluster: Cluster, resource: Resource, keys: Sequence[str]) -> pa.Table:
+    what: dict[str, Any] = {_WORD_OF[resource.type]: DEFAULT if resource.is_default_broker else [resource.name]}
+    found = cluster.configs.describe(keys=keys, **what)
+    return found.to_arrow().select(_SHOWN).replace_schema_metadata()

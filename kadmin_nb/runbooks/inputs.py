@@ -1,0 +1,60 @@
+"""Frames that a parameter names: a file, or a table of Spark's."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from ..errors import NotFound, UsageError
+from ..frames import files, schemas
+from ..frames import spark as sparks
+
+_TABLE = re.compile(r"\w+(\.\w+){1,2}")
+_CLIENT = ["user", "client_id"]
+_SCHEMA = pa.schema([(name, pa.string()) for name in _CLIENT])
+
+
+def frame(where: str) -> Any:
+    """The Arrow table in a .parquet or .csv file, or, where a session is active, Spark's table of that name.
+
+    Raises
+    ------
+    NotFound, UsageError, Invalid
+        No such file, and no session that may know a table; another kind of file; not what its name says.
+    """
+    place = Path(where).expanduser()
+    if place.is_file():
+        return files.typed(files.read(place), schemas.USAGE)
+    session = sparks.active_session()
+    if session is None or not _TABLE.fullmatch(where) or place.suffix in files.FILES:
+        raise NotFound(f"there is no file {where}", hint="A .parquet or .csv file; with a Spark session also a table.")
+    with sparks.at_work(f"Spark reads the table {where}"):
+        found = session.table(where)
+        found.schema  # noqa: B018  # over Connect a table that is not there is found out here
+    return found
+
+
+def clients(given: Any) -> pa.Table:
+    """PAIRS, each client once, of a frame that has more of them: PAIRS, USAGE, in Spark or not. None has nobody.
+
+    Raises
+    ------
+    UsageError
+        It has no such columns.
+    """
+    if given is None:
+        given = schemas.table(schemas.PAIRS, ())
+    if missing := [name for name in _CLIENT if name not in _names(given)]:
+        raise UsageError(f"the clients have no column {missing[0]}", hint=f"They have {', '.join(_names(given))}.")
+    if sparks.is_spark(given):
+        with sparks.at_work("Spark reads the clients"):
+            given = given.select(*_CLIENT).distinct().toArrow()
+    named = pa.table(given).select(_CLIENT).cast(_SCHEMA)
+    return named.group_by(_CLIENT, use_threads=False).aggregate([]).sort_by([(name, "ascending") for name in _CLIENT])
+
+
+def _names(given: Any) -> list[str]:
+    return list(given.columns if sparks.is_spark(given) else pa.table(given).column_names)

@@ -1,0 +1,68 @@
+"""Verdicts: what a report looked at, check by check."""
+
+from __future__ import annotations
+
+from collections.abc import Sized
+from typing import Any
+
+import pyarrow as pa
+
+from ..errors import KadminError, printable
+from ..frames import schemas
+
+OK, LOOK, NOT_LOOKED = "ok", "look", "not looked"
+
+
+class Verdicts:
+    """VERDICTS, as they come in."""
+
+    def __init__(self) -> None:
+        self._rows: list[dict[str, Any]] = []
+
+    def look(self, check: str, found: Sized, says: str) -> Any:
+        """A check that should have found nothing; gives back what it found, for the cell to show.
+
+        Parameters
+        ----------
+        check
+            What was looked for.
+        found
+            The rows that somebody should look at.
+        says
+            What they mean.
+        """
+        self._rows.append({"check": check, "verdict": LOOK if len(found) else OK, "found": len(found), "says": says})
+        return found
+
+    def pass_over(self, check: str, why: object) -> None:
+        """A check that was not made, and why."""
+        self._rows.append({"check": check, "verdict": NOT_LOOKED, "says": printable(str(why))})
+
+    def raise_for_looks(self) -> None:
+        """Nothing where all is well.
+
+        Raises
+        ------
+        KadminError
+            Somebody should look: which checks say so.
+        """
+        bad = [row["check"] for row in self._rows if row["verdict"] == LOOK]
+        if bad:
+            raise KadminError(f"{len(bad)} of {len(self._rows)} checks want a look: {', '.join(bad)}")
+
+    def to_arrow(self) -> pa.Table:
+        """VERDICTS."""
+        return schemas.table(schemas.VERDICTS, self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __repr__(self) -> str:
+        from ..frames.render import text
+
+        return text(self.to_arrow())
+
+    def _repr_html_(self) -> str:
+        from ..frames.render import document
+
+        return document(self.to_arrow())
