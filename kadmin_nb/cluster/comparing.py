@@ -20,12 +20,14 @@ from ..comparing.sides import (
     Saved,
     Source,
     Written,
+    declared,
     framed,
     past,
     saved,
     source_of,
     written,
 )
+from ..declared import Declared
 from ..errors import UsageError
 from ..frames.answer import Answer
 from ..frames.snapshots import Snapshot
@@ -37,10 +39,10 @@ def diff(a: object, b: object, *, everything: bool = False, cluster_id: str | No
     """DIFF: what differs from `a` to `b`, a row a resource and key; chosen rows can be staged on either.
 
     Each side is a Cluster or what `connect` takes as target, both as they are now; a snapshot, or the `.parquet` file
-    that one was saved to; a declarative file (`.yaml`, `.yml`, `.json`); `history:WHERE@TIME`, what a history has of a
-    moment (`history:lake/kafka@2h ago`; without a time its newest); or a frame of quotas or of configs. What one side
-    could not read is `unknown`, what it says nothing of is not compared. Brokers of two clusters are compared by their
-    role.
+    that one was saved to; a declarative file (`.yaml`, `.yml`, `.json`), or what was read from one;
+    `history:WHERE@TIME`, what a history has of a moment (`history:lake/kafka@2h ago`; without a time its newest); or a
+    frame of quotas or of configs. What one side could not read is `unknown`, what it says nothing of is not compared.
+    Brokers of two clusters are compared by their role.
 
     Parameters
     ----------
@@ -121,6 +123,8 @@ def _kept(given: Any, cluster_id: str | None, others: Sequence[str | None]) -> S
             return saved(given)
         case Written():
             return written(given)
+        case Declared():
+            return declared(given)
         case Past():
             return past(given, cluster_id, others)
         case Snapshot():
@@ -128,16 +132,16 @@ def _kept(given: Any, cluster_id: str | None, others: Sequence[str | None]) -> S
     return framed(given)
 
 
-def _with_what_is_beneath(declared: Side, cluster: Cluster, live: Side) -> Side:
+def _with_what_is_beneath(file: Side, cluster: Cluster, live: Side) -> Side:
     """A declarative file's configs with what the cluster goes by where it sets nothing: a file cannot say it."""
-    if not declared.is_declared:
-        return declared
-    configs, held = declared.content.configs.to_arrow(), live.content.configs.to_arrow()
+    if not file.is_declared:
+        return file
+    configs, held = file.content.configs.to_arrow(), live.content.configs.to_arrow()
     missing = set(_places(configs)) - set(_places(held))
     chains = _chains(cluster, [place for place in missing if place[0] in _ANYWHERE])
     synonyms = pa.array([chains.get(place) for place in _places(configs)], configs.schema.field("synonyms").type)
     with_them = configs.set_column(configs.schema.get_field_index("synonyms"), "synonyms", synonyms)
-    return replace(declared, content=replace(declared.content, configs=Answer(with_them)))
+    return replace(file, content=replace(file.content, configs=Answer(with_them)))
 
 
 _Place = tuple[str, str, str | None]

@@ -28,6 +28,9 @@ MEANT: dict[str, tuple[str, ...]] = {
 }
 """Words that a Kafka person types, and the verbs that they mean."""
 
+SAME = {"compare": "diff", "difference": "diff", "dump": "export"}
+"""Words for what has another name here, wherever that stands."""
+
 WHOM = {"--entity-type", "--entity-name", "--entity-default", "--user", "--client-id", "--ip", "--users", "--clients",
         "--topic", "--broker", "--group", "--client-metrics"}  # fmt: skip
 """Options that say whom or what; here that is a word, after whichever verb."""
@@ -121,6 +124,8 @@ class Verbs(_Corners, click.Group):
 
     def _instead(self, ctx: click.Context, name: str) -> str:
         words = [word for word in self.list_commands(ctx) if not self.commands[word].hidden]
+        if (same := SAME.get(name)) in words:
+            return f"Did you mean {ctx.command_path} {same}?"
         if lines := right_lines(ctx, name):
             return f"Did you mean {lines}?"
         deeper = [f"{ctx.command_path} {group} {name}" for group in words if name in _verbs_of(self.commands[group])]

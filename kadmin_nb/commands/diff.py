@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -101,8 +100,7 @@ def _refuse_another(found: Diff, which: str | None) -> None:
 
 def _staged(session: Session, found: Diff, onto: str, rows: str, given: tuple[Any, Any], wanted: Wanted) -> Any:
     """The chosen rows where that side's door stages them: in the tray, or as a plan of their own."""
-    target, like = given[onto == "b"], found.b if onto == "a" else found.a
-    wanted = replace(wanted, reason=wanted.reason or f"as {like} has it, diff {found.id}")
+    target = given[onto == "b"]
     edits = found.edits(rows, like="b" if onto == "a" else "a")
     if not edits:
         raise UsageError("no row can be staged", hint="What is a secret, or differs only by default, stays.")

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..frames import schemas
 from ..frames.answer import Answer
@@ -47,7 +48,9 @@ def compare(a: Side, b: Side, *, everything: bool = False) -> Diff:
         contents = [by_role(content) for content in contents]
     rows = [_by_role(row) if others else row for row in drift(*contents).to_arrow().to_pylist()]
     rows = [row for row in rows if not _is_out_of_reach(row, a, b)]
-    return Diff(_numbered(rows), everything, a, b, _passed_over(a, b))
+    return Diff(
+        _numbered(rows), everything, a, b, _passed_over(a, b), len(_secrets(contents[0]) & _secrets(contents[1]))
+    )
 
 
 def _as_sent(content: Any) -> Any:
@@ -92,3 +95,12 @@ def _passed_over(a: Side, b: Side) -> tuple[str, ...]:
     """The scopes that only one of two snapshots has."""
     scopes = [set(side.content.scopes) for side in (a, b) if isinstance(side.content, Snapshot)]
     return tuple(one for one in SCOPES if len(scopes) == 2 and one in scopes[0] ^ scopes[1])
+
+
+def _secrets(content: Any) -> set[tuple[Any, ...]]:
+    """The configs whose values nobody can see."""
+    configs = content.configs.to_arrow() if isinstance(content, Snapshot) else content
+    if "is_sensitive" not in configs.column_names:
+        return set()
+    hidden = configs.filter(pc.fill_null(configs["is_sensitive"], False))
+    return set(zip(*(hidden[name].to_pylist() for name in ("resource_type", "resource_name", "key")), strict=True))

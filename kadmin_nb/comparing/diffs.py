@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
@@ -39,7 +39,8 @@ class Diff(Answer):
     """DIFF: what differs from `a` to `b`, a row a resource and key. Its display leads with counts.
 
     `only_by_default` and `by_nature` have what counts for no difference; they are among the rows only where
-    everything was asked for. `counts` is DIFF_COUNTS. `id` is the same for the same differences.
+    everything was asked for. `counts` is DIFF_COUNTS. `id` is the same for the same differences. `passed_over` are the
+    scopes that one side says nothing of; `secrets` counts those that both have, which are not compared.
     """
 
     def __init__(
@@ -49,15 +50,16 @@ class Diff(Answer):
         a: Side | None = None,
         b: Side | None = None,
         passed_over: tuple[str, ...] = (),
+        secrets: int = 0,
     ) -> None:
         apart = pc.is_in(table["state"], pa.array(APART, pa.string()))
         super().__init__(table if everything else table.filter(pc.invert(apart)))
-        self._whole, self.a, self.b, self.passed_over = table, a, b, passed_over
+        self._whole, self.a, self.b, self.passed_over, self.secrets = table, a, b, passed_over, secrets
 
     @property
     def everything(self) -> Diff:
         """The same with all rows."""
-        return Diff(self._whole, True, self.a, self.b, self.passed_over)
+        return Diff(self._whole, True, self.a, self.b, self.passed_over, self.secrets)
 
     @property
     def only_by_default(self) -> Answer:
@@ -107,7 +109,7 @@ class Diff(Answer):
         if like not in ("a", "b"):
             raise UsageError(f"like={like!r} is no side", hint="It is a or b.")
         told = self._whole.to_pylist()
-        return edits(told, chosen(rows, told, like), like)
+        return edits(told, chosen(rows, told, like), like, self.id)
 
     def stage(self, onto: Any, rows: object) -> Stage:
         """Chosen rows, staged on a cluster so that it becomes like the other side. The plan is an ordinary one.
@@ -174,10 +176,14 @@ class Diff(Answer):
         sides = [f"{name}: {printable(str(side))}" for name, side in (("a", self.a), ("b", self.b)) if side]
         lines = [f"{differing:,} differ: {parts}" if differing else "nothing differs"]
         lines += [f"besides, {apart}{'' if len(self) > differing else ' (not shown: --all)'}"] if apart else []
-        lines += [f"not compared, as one side says nothing of it: {', '.join(self.passed_over)}"] * bool(
-            self.passed_over
-        )
+        lines += [*self._not_compared()]
         return "\n".join([*sides, *lines, *([f"diff {self.id}"] if differing else [])])
+
+    def _not_compared(self) -> Iterator[str]:
+        if self.passed_over:
+            yield f"not compared, as one side says nothing of it: {', '.join(self.passed_over)}"
+        if self.secrets:
+            yield f"not compared, as nobody can see them: {self.secrets:,} secret{'s' * (self.secrets != 1)} on both"
 
     def __repr__(self) -> str:
         return "\n".join([self.summary, *([super().__repr__()] if len(self) else [])])

@@ -13,6 +13,7 @@ from ..frames.stamps import CLUSTER_ID
 from ..model.words import quote
 
 if TYPE_CHECKING:
+    from ..declared import Declared
     from ..history import History
 
 HISTORY = "history:"
@@ -132,7 +133,12 @@ def written(source: Written) -> Side:
     """
     from ..declared import load
 
-    return Side(source.path, load(source.path).snapshot(), is_declared=True)
+    return declared(load(source.path))
+
+
+def declared(given: Declared) -> Side:
+    """The side that was read from a declarative file."""
+    return Side(given.where, given.snapshot(), is_declared=True)
 
 
 def past(source: Past, cluster_id: str | None = None, others: Iterable[str | None] = ()) -> Side:

@@ -64,8 +64,8 @@ def _range(part: str) -> range:
     return range(int(first), int(last or first) + 1)
 
 
-def edits(told: Sequence[Row], numbers: Iterable[int], like: str) -> list[Edit]:
-    """What makes these rows like that side.
+def edits(told: Sequence[Row], numbers: Iterable[int], like: str, named: str) -> list[Edit]:
+    """What makes these rows like that side; each edit notes its row, and the diff, `named`, that it is of.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def edits(told: Sequence[Row], numbers: Iterable[int], like: str) -> list[Edit]:
         if why := refusal(row, like):
             key = f" {row['key']}" if row["key"] is not None else ""
             raise UsageError(f"row {row['row']}, {row['resource']}{key}, cannot be staged: {why}", hint=_hint(row))
-    return [_edit(row, like) for row in rows]
+    return [_edit(row, like, f"row {row['row']} of diff {named}") for row in rows]
 
 
 def _hint(row: Row) -> str:
@@ -107,9 +107,9 @@ def _of_each(row: Row) -> bool:
     return bool(row["kind"] == "config" and row["resource"] == "broker=<any>")
 
 
-def _edit(row: Row, like: str) -> Edit:
+def _edit(row: Row, like: str, note: str) -> Edit:
     op = _op(row, like) if row["kind"] == "config" else DELETE if row[like] is None else SET
-    return Edit(str(op), _subject(row), row["key"], row[like] if op == SET else None)
+    return Edit(str(op), _subject(row), row["key"], row[like] if op == SET else None, note)
 
 
 def _subject(row: Row) -> Entity | Resource:

@@ -109,6 +109,23 @@ def test_what_one_side_says_nothing_of_is_not_compared() -> None:
     assert "not compared, as one side says nothing of it: TOPIC, BROKER, CLIENT_METRICS, GROUP" in repr(found)
 
 
+def test_secrets_on_both_sides_are_counted() -> None:
+    """Nothing differed, and the passwords did."""
+    a, b = (taken(hour, {}, [topic("t", "x.password", str(hour), default="0")]) for hour in (1, 2))
+    assert repr(kn.diff(a, b)).splitlines()[2:] == [
+        "nothing differs",
+        "not compared, as nobody can see them: 1 secret on both",
+    ]
+
+
+def test_what_was_read_from_a_file_is_a_side() -> None:
+    """I had loaded the file already, and it wanted its path."""
+    told = kn.declared.read("kadmin: 1\nquotas:\n  user=alice:\n    producer_byte_rate: 1 kB/s\n", "mine.yaml")
+    found = kn.diff(told, taken(0, {"alice": 2}, [of_broker("1", "num.io.threads", "8")]))
+    assert rows(found) == [("user=alice", "producer_byte_rate", "changed", "1000", "2")]
+    assert repr(found).startswith("a: mine.yaml (no cluster named)\n")
+
+
 def test_hostile_names_do_no_harm() -> None:
     """A client called <script> ran in the browser of whoever compared two clusters."""
     a, b = taken(0, dict.fromkeys(HOSTILE, 1)), taken(0, dict.fromkeys(HOSTILE, 2), cluster_id="\x1b[31m<b>")

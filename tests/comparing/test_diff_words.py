@@ -71,7 +71,7 @@ def test_from_two_clusters_to_two_that_are_alike(kafka, other_kafka, cluster, ot
     numbers = [str(r["row"]) for r in found.to_arrow().to_pylist() if alice in r["resource"] or name in r["resource"]]
     chosen = (*line, "--stage-on", "b", "--rows", ",".join(numbers), "--of", found.id)
     code, shown, _ = kadmin(*chosen)
-    assert (code, "2 changes because as" in shown) == (0, True)
+    assert (code, f"of diff {found.id}" in shown) == (0, True)
     assert kadmin(*chosen, "--apply")[0] == 0
     eventually(lambda: rows(kadmin(*line, "--json")[1], alice, name), [])
     code, _, told = kadmin(*chosen, "--apply")
@@ -130,6 +130,7 @@ def test_a_moment_beside_a_cluster(kafka, cluster, kadmin, unique, tmp_path: Pat
 
 WRONG = {
     "diff": (2, "diff of what?"),
+    "compare a b": (2, "Did you mean kadmin-nb diff?"),
     "diff a b c": (2, "3 sides are too many"),
     "diff {kafka} {kafka}": (2, "both sides are the same"),
     "diff {kafka} {alias}": (2, "as it is now"),
