@@ -1,0 +1,148 @@
+"""Every shipped runbook under papermill, one after the other on a real broker, and what their documents hold.
+
+A person's home folder has the login, the journals and the inputs in it; a client has a name that is a script.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from databricks_stand_in import RUNBOOKS, as_task
+from pyarrow import parquet
+
+import kadmin_nb as kn
+from kadmin_nb.local import LocalKafka
+from kadmin_nb.runbooks import Run
+
+pytest.importorskip("papermill")
+pytestmark = [pytest.mark.broker, pytest.mark.secure]
+
+NAMES = sorted(place.stem for place in RUNBOOKS.glob("*.ipynb"))
+HOSTILE = "</script><img src=x onerror=alert(1)>"
+CANARY = "canary-7f3a-of-the-environment"
+
+
+@pytest.fixture(scope="module")
+def home(secure_kafka: LocalKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The home folder of somebody who logs in with a password."""
+    home = tmp_path_factory.mktemp("home-of-mia")
+    shutil.copy(secure_kafka.client_properties, home / "prod.properties")
+    parquet.write_table(pa.table({"user": [HOSTILE, "bob"], "client_id": ["app", "app"]}), home / "clients.parquet")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(home))
+        patch.setenv("KADMIN_STATE", str(home / "state"))
+        patch.setenv("KADMIN_CANARY", CANARY)
+        patch.chdir(home)
+        yield home
+
+
+@pytest.fixture(scope="module")
+def runs(home: Path) -> dict[str, Run]:
+    """A run of each, some at the same time: a client's plan is made, applied and taken back; the rest only looks."""
+    done: dict[str, Run] = {}
+
+    def run(name: str, html: bool = False, **given: object) -> dict[str, Any]:
+        given = {"cluster": str(home / "prod.properties"), **given}
+        done[name] = kn.runbooks.run(name, given, output=home / f"{name}.ipynb", html=html)
+        return done[name].result
+
+    def in_and_out() -> None:
+        saved, clients = str(home / "p.json"), str(home / "clients.parquet")
+        whom = {"user": HOSTILE, "client_id": "app", "producer_byte_rate": "5MB/s", "clients": clients}
+        planned = run("onboard_client", html=True, **whom, save=saved, reason="new")
+        run("apply_plan", plan=saved, plan_id=planned["plan_id"], apply=True)
+        run("rollback_plan", plan_id=planned["plan_id"], apply=True)
+
+    def looking() -> None:
+        run("drift_report", against=str(home / "before.parquet"))
+        run("change_quotas", changes=["set request_percentage=50% user=mia"])
+        run("change_configs", changes=["set consumer.session.timeout.ms=50000 group=mia"])
+        run("quota_audit", clients=str(home / "clients.parquet"))
+        run("offboard_client", user=HOSTILE)
+
+    with kn.connect(str(home / "prod.properties")) as cluster:
+        cluster.snapshot().save(home / "before.parquet")
+    with ThreadPoolExecutor(2) as pool:
+        for chain in [pool.submit(one) for one in (in_and_out, looking)]:
+            chain.result()
+    return done
+
+
+def test_every_shipped_runbook_runs(runs: dict[str, Run]) -> None:
+    """One had a typing error in its fourth cell."""
+    states = {name: run.result["state"] for name, run in runs.items()}
+    assert states.pop("offboard_client") in ("planned", "nothing to do")
+    assert {name for name, state in states.items() if state == "applied"} == {"apply_plan", "rollback_plan"}
+    assert {name for name, state in states.items() if state == "finished"} == {"drift_report", "quota_audit"}
+    assert set(states.values()) == {"planned", "applied", "finished"}
+    assert sorted(runs) == NAMES
+
+
+def test_a_document_has_no_home_folder_no_secret_and_no_widget_state(
+    runs: dict[str, Run], home: Path, secure_kafka: LocalKafka
+) -> None:
+    """The published report told my login, and where my keys are."""
+    password = secure_kafka.client_properties.read_text().split('password="')[1].split('"')[0]
+    for run in runs.values():
+        for place in filter(None, (run.document, run.record, run.html)):
+            text = place.read_text()
+            assert not [word for word in (str(home), home.name, password, CANARY) if word in text], place
+        metadata = json.loads(run.document.read_text())["metadata"]
+        assert "widgets" not in metadata
+    assert "~/prod.properties" in runs["apply_plan"].document.read_text()
+
+
+def test_a_document_says_what_was_done_and_where_the_journal_is(runs: dict[str, Run], outputs: Any) -> None:
+    """The auditor asked which plan it had been."""
+    run = runs["apply_plan"]
+    text, said = outputs(run.document), run.result
+    assert said["journal"].startswith("~/state/journal/")
+    for fact in (said["plan_id"], said["changes_id"], said["journal"], said["chain_head"], "1 verified", "new"):
+        assert fact in text, fact
+    assert "look" in outputs(runs["quota_audit"].document)
+
+
+def test_a_name_is_no_script_in_the_page(runs: dict[str, Run]) -> None:
+    """The report of all clients ran one of their names."""
+    page = runs["onboard_client"].html
+    assert page is not None
+    text = page.read_text()
+    assert "onerror=alert(1)" in text
+    assert "<img src=x" not in text
+    assert HOSTILE not in text
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"clutser": "prod"}, "clutser is no parameter"),
+        ({"cluster": 7}, "cluster is declared str"),
+        ({"cluster_id": "a:b@c"}, "looks like a secret"),
+    ],
+    ids=["unknown", "wrong", "secret"],
+)
+def test_a_parameter_that_is_none_is_refused_before_anything_starts(
+    name: str, given: dict[str, object], words: str, tmp_path: Path
+) -> None:
+    """It ran with the default instead."""
+    with pytest.raises(kn.UsageError, match=words):
+        kn.runbooks.run(name, given, output=tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_tasks_parameter_that_is_none_is_refused(name: str) -> None:
+    """On Databricks everything is text, and perhaps was true."""
+    with pytest.raises(kn.UsageError, match="clutser is no parameter"):
+        as_task(name, clutser="prod")
+    flag = "fail" if name in ("quota_audit", "drift_report") else "apply"
+    with pytest.raises(kn.UsageError, match=f"{flag} is declared bool"):
+        as_task(name, **{flag: "perhaps"})

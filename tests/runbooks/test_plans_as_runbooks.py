@@ -1,0 +1,128 @@
+"""change_configs, apply_plan and rollback_plan on a real broker, as Databricks tasks: only what was reviewed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from databricks_stand_in import as_task
+
+import kadmin_nb as kn
+from kadmin_nb.local import LocalKafka
+from kadmin_nb.plans.approval import approved
+
+pytestmark = [pytest.mark.broker, pytest.mark.filterwarnings("ignore:.*on the disk of this compute")]
+
+Unique = Callable[[str], str]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("KADMIN_STATE", str(tmp_path / "state"))
+    return tmp_path
+
+
+@pytest.fixture
+def user(unique: Unique) -> str:
+    return unique("user")
+
+
+@pytest.fixture
+def plan(cluster: kn.Cluster, user: str, folder: Path) -> kn.Plan:
+    """A plan, saved as p.json."""
+    stage = cluster.stage()
+    stage.set_quota("producer_byte_rate", 5e6, user=user)
+    made = stage.plan("the fair")
+    made.save("p.json")
+    return made
+
+
+def stored(cluster: kn.Cluster, user: str) -> list[float]:
+    return list(cluster.quotas.describe(user=user).to_arrow()["value"].to_pylist())
+
+
+def test_the_plan_that_was_reviewed_is_applied_and_taken_back(
+    kafka: LocalKafka, cluster: kn.Cluster, plan: kn.Plan, user: str
+) -> None:
+    """The review was of a file, and the night shift typed the lines again."""
+    given = {"cluster": kafka.bootstrap, "plan": "p.json", "plan_id": plan.id[:12]}
+    Path("c.csv").write_text(f"user,client_id\n{user},app\n")
+    assert as_task("apply_plan", **given, clients="c.csv")["state"] == "planned"
+    assert stored(cluster, user) == []
+    said = as_task("apply_plan", **given, apply=True)
+    assert (said["state"], said["plan_id"], said["reason"]) == ("applied", plan.id, "the fair")
+    assert stored(cluster, user) == [5e6]
+    back = {"cluster": kafka.bootstrap, "plan_id": plan.id[:12]}
+    assert as_task("rollback_plan", **back)["state"] == "planned"
+    assert stored(cluster, user) == [5e6]
+    assert as_task("rollback_plan", **back, apply=True)["state"] == "applied"
+    assert stored(cluster, user) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "words"),
+    [
+        ({"plan_id": "0" * 64}, kn.PlanRefused, "reviewed was 000000000000"),
+        ({"plan_id": ""}, kn.UsageError, "needs the id that was reviewed"),
+        ({"plan_id": "{id:.6}"}, kn.UsageError, "needs the id that was reviewed"),
+        ({"plan": ""}, kn.UsageError, "plan names no file"),
+        ({"plan": "none.json"}, kn.NotFound, "there is no plan file none.json"),
+        ({"plan": "edited.json"}, kn.Invalid, "was changed after it was saved"),
+        ({"plan": "noted.json", "require_approval": True}, kn.Invalid, "a note about another plan"),
+        ({"require_approval": True}, kn.PlanRefused, "is not approved"),
+        ({"cluster_id": "another"}, kn.WrongCluster, "meant for cluster another"),
+        ({"limit": 0}, kn.PlanRefused, "the limit is 0"),
+        ({"cluster": "127.0.0.1:1"}, kn.ConnectionFailed, "127.0.0.1:1"),
+        ({"allow": ["retention.msx"]}, kn.UsageError, "retention.msx"),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, dict) else None,
+)
+def test_anything_but_the_reviewed_plan_is_refused_and_nothing_is_sent(
+    kafka: LocalKafka, cluster: kn.Cluster, plan: kn.Plan, user: str, given: dict[str, object], kind: type, words: str
+) -> None:
+    """Somebody saved another plan under the same name between the review and the night."""
+    Path("edited.json").write_text(Path("p.json").read_text().replace("5000000", "9000000"))
+    other = kn.Plan(plan.cluster_id, plan.created, (), author="User:alice")
+    note = str(approved(other, "User:bob", plan.created).notes[0]).replace("'", '"')
+    Path("noted.json").write_text(Path("p.json").read_text().replace('"notes":[]', f'"notes":[{note}]'))
+    task = {"cluster": kafka.bootstrap, "plan": "p.json", "plan_id": plan.id, "apply": True}
+    with pytest.raises(kind, match=words):
+        as_task("apply_plan", **task | {n: v.format(id=plan.id) if isinstance(v, str) else v for n, v in given.items()})
+    assert stored(cluster, user) == []
+
+
+@pytest.mark.parametrize(
+    ("plan_id", "kind", "words"),
+    [("", kn.UsageError, "no plan_id is given"), ("abcdef123456", kn.NotFound, "abcdef123456")],
+)
+def test_what_was_never_applied_cannot_be_rolled_back(kafka: LocalKafka, plan_id: str, kind: type, words: str) -> None:
+    """It rolled back the last plan instead."""
+    with pytest.raises(kind, match=words):
+        as_task("rollback_plan", cluster=kafka.bootstrap, plan_id=plan_id, apply=True)
+
+
+def test_configs_are_changed_and_quotas_are_not(kafka: LocalKafka, cluster: kn.Cluster, unique: Unique) -> None:
+    """The job for configs could change quotas as well."""
+    group = unique("group")
+    given = {"cluster": kafka.bootstrap, "changes": [f"set consumer.session.timeout.ms=50000 group={group}"]}
+    assert as_task("change_configs", **given, save="p.json")["state"] == "planned"
+    assert len(kn.Plan.load("p.json")) == 1
+    said = as_task("change_configs", **given, apply=True)
+    assert [(row["resource"], row["state"]) for row in said["outcomes"]] == [(f"group={group}", "verified")]
+    with pytest.raises(kn.UsageError, match=r"line 1: .*"):
+        as_task("change_configs", cluster=kafka.bootstrap, changes=["set producer_byte_rate=5 user=x"], apply=True)
+    assert as_task("change_configs", cluster=kafka.bootstrap)["state"] == "nothing to do"
+
+
+def test_a_dangerous_change_needs_its_key_to_be_allowed(kafka: LocalKafka, cluster: kn.Cluster, unique: Unique) -> None:
+    """The nightly job let brokers elect leaders that had lost data."""
+    topic = unique("topic")
+    changes = [f"set unclean.leader.election.enable=true topic={topic}"]
+    cluster._kafka.create_topics({topic: 1})
+    given = {"cluster": kafka.bootstrap, "changes": changes, "apply": True, "reason": "a test"}
+    with pytest.raises(kn.Dangerous, match=r"unclean\.leader"):
+        as_task("change_configs", **given)
+    assert as_task("change_configs", **given, allow=["unclean.leader.election.enable"])["state"] == "applied"
+    assert as_task("change_configs", **given, allow=["unclean.leader.election.enable"])["state"] == "nothing to do"
