@@ -129,10 +129,11 @@ def test_what_is_wrong_is_said_with_its_place(text, told, hint):
 
 PASSED_BY_THE_SCHEMA = {
     "a key twice", "a section twice", "an entity in two spellings", "a broker in two spellings", "a tab",
-    "a tab after spaces", "a wrong unit", "another key's unit", "an alias", "Python's tag", "two documents", "nothing", "comments alone",
-    "a bell", "a line end of Unicode", "everybody", "an ip with a user", "a broker by name", "two topics", "a kind",
-    "outside its kinds", "a time without a zone", "no YAML", "no JSON", "JSON without end", "JSON with a key twice",
-    "half a pair", "nested without end", "a bomb of aliases", "a mapping for a key", "a merge key", "an empty name",
+    "a tab after spaces", "a wrong unit", "another key's unit", "an alias", "Python's tag", "two documents",
+    "nothing", "comments alone", "a bell", "a line end of Unicode", "everybody", "an ip with a user",
+    "a broker by name", "two topics", "a kind", "outside its kinds", "a time without a zone", "no YAML", "no JSON",
+    "JSON without end", "JSON with a key twice", "half a pair", "nested without end", "a bomb of aliases",
+    "a mapping for a key", "a merge key", "an empty name",
 }  # fmt: skip
 """What a schema cannot say, or what is no YAML and no JSON at all."""
 

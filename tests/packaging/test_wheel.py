@@ -72,6 +72,11 @@ def test_the_sums_of_the_jars_are_in_it(wheel: Path) -> None:
     assert not [name for name in names if name.startswith(("tests", "benchmarks"))]
 
 
+def test_the_schema_of_declarative_files_is_in_it(installed: Path) -> None:
+    """`export --schema` worked in the checkout alone."""
+    assert json.loads(_run(installed, "kadmin-nb", "export", "--schema"))["required"] == ["kadmin"]
+
+
 def test_the_base_needs_no_spark(wheel: Path) -> None:
     """Installing it on a cluster replaced the runtime's own pyspark."""
     archive = zipfile.ZipFile(wheel)
