@@ -28,7 +28,7 @@ from ..comparing.sides import (
     written,
 )
 from ..declared import Declared
-from ..errors import UsageError
+from ..errors import KadminError, UsageError
 from ..frames.answer import Answer
 from ..frames.snapshots import Snapshot
 from ..model.resources import Resource
@@ -113,7 +113,10 @@ def _live(given: Live | Cluster, cluster: Cluster) -> Side:
     """A cluster as it is now; one that was handed in can be staged on."""
     handed_in = isinstance(given, Cluster)
     says = cluster.settings.bootstrap if isinstance(given, Cluster) else given.target
-    return Side(says, cluster.snapshot(), is_live=True, cluster=cluster if handed_in else None)
+    try:
+        return Side(says, cluster.snapshot(), is_live=True, cluster=cluster if handed_in else None)
+    except KadminError as exc:
+        raise type(exc)(f"{says}: {exc}", code=exc.code, hint=exc.hint) from None
 
 
 def _kept(given: Any, cluster_id: str | None, others: Sequence[str | None]) -> Side:

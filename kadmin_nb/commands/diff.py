@@ -76,6 +76,10 @@ def _two(session: Session, sides: Sequence[str], where: str | None, as_of: str |
         raise UsageError("diff of what?", hint="diff A B, or diff FILE: against the current cluster.")
     if len(named) > 2:
         raise UsageError(f"{len(named)} sides are too many: two are compared", hint="A TIME of two words wants quotes.")
+    if len(named) == 2 and (strange := {"cluster", "property"} & set(click.get_current_context().meta)):
+        raise UsageError(
+            f"--{min(strange)} is of the current cluster, and two others are named", hint="diff A --cluster B"
+        )
     return (named[0], named[1] if len(named) == 2 else session.cluster)
 
 

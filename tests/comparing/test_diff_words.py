@@ -145,6 +145,7 @@ WRONG = {
     "diff history:{lake}@ {kafka}": (2, "is no moment of a history"),
     "diff history:{lake}@tomorrow {kafka}": (2, "'tomorrow' is no time"),
     "diff history:{lake}@now {kafka}": (1, "nothing has been recorded here yet"),
+    "diff a b --cluster {kafka}": (2, "--cluster is of the current cluster, and two others are named"),
     "diff {kafka} --as-of now": (2, "--as-of of which history?"),
     "diff a b --rows 1": (2, "nothing is to be changed"),
     "diff a b --apply": (2, "nothing is to be changed"),
@@ -167,6 +168,21 @@ def test_a_wrong_line_is_one_line(kafka, kadmin, tmp_path: Path, line: str) -> N
     assert WRONG[line][1] in err
     assert len(err.strip().splitlines()) <= 2
     assert not (tmp_path / "lake").exists()
+
+
+def test_the_side_that_may_not_be_read_is_named(kafka, other_kafka, kadmin, monkeypatch) -> None:
+    """Two clusters, and "CLUSTER_AUTHORIZATION_FAILED" of one of them."""
+    denied = kn.NotAuthorized("CLUSTER_AUTHORIZATION_FAILED: no", code="CLUSTER_AUTHORIZATION_FAILED", hint="Ask.")
+    read = kn.Cluster.snapshot
+
+    def snapshot(cluster: kn.Cluster) -> kn.Snapshot:
+        if cluster.settings.bootstrap == kafka.bootstrap:
+            return read(cluster)
+        raise denied
+
+    monkeypatch.setattr(kn.Cluster, "snapshot", snapshot)
+    wanted = f"NotAuthorized: {other_kafka.bootstrap}: CLUSTER_AUTHORIZATION_FAILED: no\nHint: Ask.\n"
+    assert kadmin("diff", kafka.bootstrap, other_kafka.bootstrap) == (1, "", wanted)
 
 
 def test_rows_are_staged_on_clusters_only(kafka, other_kafka, other, kadmin, unique, tmp_path: Path) -> None:
