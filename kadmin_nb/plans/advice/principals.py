@@ -98,7 +98,8 @@ def oddities(users: Mapping[str, int], protocols: Collection[str]) -> Iterator[t
         Those of the cluster's listeners; none where they are not known.
     """
     names = pa.array(users, pa.string())
-    for name in names.filter(pc.match_substring_regex(names, _SUSPECT)).to_pylist():
+    suspects = names.filter(pc.match_substring_regex(names, _SUSPECT)).to_pylist()
+    for name in sorted(suspects, key=lambda name: users[name]):
         if name == ANONYMOUS and protocols and not UNAUTHENTICATED & {*protocols}:
             yield name, users[name], _NOBODY
         elif odd := next((one for one in ODDITIES if one.is_so(name)), None):

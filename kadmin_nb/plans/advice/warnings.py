@@ -256,11 +256,11 @@ def _unmatched(given: Sequence[Change], protocols: Collection[str]) -> Iterator[
     for says, those in odd.items():
         names = [write("user", name) for name, _ in those]
         yield _about(PRINCIPAL, by_row[those[0][1]], f"{_several(names)}: {says}")
-    spaced = {name: row for name, row in named["client-id"].items() if name != name.strip()}
+    spaced = sorted((row, name) for name, row in named["client-id"].items() if name != name.strip())
     if spaced:
-        names = [write("client-id", name) for name in spaced]
+        names = [write("client-id", name) for _, name in spaced]
         said = f"{_several(names)}: the name begins or ends with a space, which a client would have to send"
-        yield _about(PRINCIPAL, by_row[next(iter(spaced.values()))], said)
+        yield _about(PRINCIPAL, by_row[spaced[0][0]], said)
 
 
 def _first(changes: Sequence[Change]) -> dict[str, dict[str, int]]:

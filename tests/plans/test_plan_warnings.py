@@ -1,0 +1,239 @@
+"""Warnings below a plan: what its rows do not show. They refuse nothing."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from double import FakeKafka
+from plan_rows import rows
+from scenes import hold
+
+import kadmin_nb as kn
+from kadmin_nb.frames import schemas
+from kadmin_nb.model.changes import DELETE, SET, Change
+from kadmin_nb.model.entity import Entity
+from kadmin_nb.model.words import DEFAULT
+from kadmin_nb.plans.advice import Advice, giving, warnings
+from kadmin_nb.plans.advice.principals import oddities
+from kadmin_nb.plans.advice.warnings import Scene
+from kadmin_nb.plans.plan import Plan, bound
+from kadmin_nb.plans.secrets import nowhere
+
+RATE = "producer_byte_rate"
+
+
+def quotas(held: dict[str, float], key: str = RATE) -> pa.Table:
+    found = []
+    for text, value in held.items():
+        entity = Entity.parse(text)
+        names = {kind: None if (name := entity.get(kind)) is DEFAULT else name for kind in ("user", "client-id")}
+        found.append(
+            {"entity": text, "level": entity.level, "user": names["user"], "client_id": names["client-id"]}
+            | {"key": key, "value": value}
+        )
+    return schemas.table(schemas.QUOTAS, found)
+
+
+def changes(held: dict[str, float], wanted: dict[str, float | None], key: str = RATE) -> list[Change]:
+    made = []
+    for row, (text, value) in enumerate(wanted.items(), 1):
+        entity, old = Entity.parse(text), held.get(text)
+        new = None if value is None else f"{value:.0f}"
+        was = None if old is None else f"{old:.0f}"
+        made.append(Change(row, SET if new else DELETE, entity, key, was, new, new, level=entity.level))
+    return made
+
+
+def told(held: dict[str, float], wanted: dict[str, float | None], key: str = RATE, **scene) -> list[tuple[str, str]]:
+    found = warnings.warnings(changes(held, wanted, key), Scene(quotas(held, key), **scene))
+    return [(one.warning, one.message) for one in found]
+
+
+def words(held: dict[str, float], wanted: dict[str, float | None], **scene) -> list[str]:
+    return [word for word, _ in told(held, wanted, **scene)]
+
+
+APP, ANY_APP, ALL = "client-id=app", "client-id=<default>", "user=<default>"
+OF_ALICE, ANY_OF_ALICE = "user=alice client-id=app", "user=alice client-id=<default>"
+
+SCENES = {
+    "a default user beside client-ids": ({APP: 5, ANY_APP: 6}, {ALL: 9}, ["silences", "sharing"]),
+    "a default user alone": ({}, {ALL: 9}, []),
+    "a default user that is only changed": ({APP: 5, ALL: 8}, {ALL: 9}, []),
+    "a client-id beside a default user": ({ALL: 9}, {APP: 5}, ["never wins"]),
+    "a client-id that the plan uncovers": ({ALL: 9, APP: 4}, {APP: 5, ALL: None}, []),
+    "both in one plan": ({}, {ALL: 9, APP: 5}, ["silences", "never wins"]),
+    "any client-id, and nobody else": ({}, {ANY_APP: 5}, ["blank client-id"]),
+    "any client-id of a user": ({}, {ANY_OF_ALICE: 5}, ["blank client-id"]),
+    "any client-id of a user who has a quota": ({"user=alice": 9}, {ANY_OF_ALICE: 5}, ["sharing"]),
+    "any client-id of a user who gets one": ({}, {ANY_OF_ALICE: 5, "user=alice": 9}, []),
+    "any client-id of another user": ({"user=bob": 9}, {ANY_OF_ALICE: 5}, ["blank client-id"]),
+    "any client-id with a default user behind": ({ALL: 9}, {ANY_OF_ALICE: 5}, ["sharing"]),
+    "a named client-id": ({}, {APP: 5}, []),
+    "the first user beside client-ids": ({APP: 5}, {"user=alice": 9}, ["sharing"]),
+    "the second user beside client-ids": ({APP: 5, "user=bob": 9}, {"user=alice": 9}, []),
+    "the first user beside a default user": ({ALL: 5}, {"user=alice": 9}, []),
+    "the first pair below its user": ({"user=alice": 9}, {OF_ALICE: 5}, ["sharing"]),
+    "the first pair below another user": ({"user=bob": 9}, {OF_ALICE: 5}, []),
+    "the first pair of a client-id": ({APP: 9}, {OF_ALICE: 5}, ["sharing"]),
+    "the first pair of another client-id": ({"client-id=other": 9}, {OF_ALICE: 5}, []),
+    "a removal": ({APP: 5, ALL: 9}, {APP: None}, []),
+    "what is so already": ({ALL: 9, APP: 5}, {APP: 5}, []),
+}
+
+
+@pytest.mark.parametrize(("held", "wanted", "says"), SCENES.values(), ids=SCENES)
+def test_what_the_rows_do_not_show_is_said_and_nothing_else(held, wanted, says):
+    """The plan had one row, and changed who shared with whom in half of the cluster."""
+    assert words(held, wanted) == says
+
+
+def test_who_is_silenced_is_named_and_counted():
+    """It silenced 400 client-ids, and the note had room for five."""
+    held = {f"client-id=c{n}": 5.0 for n in range(400)}
+    [(_, said), _] = told(held, {ALL: 9})
+    assert said == (
+        "user=<default> producer_byte_rate silences 400 quotas, which can bind nobody any more: client-id=c0, "
+        "client-id=c1, client-id=c10 and 397 more"
+    )
+    [(_, never)] = told({ALL: 9.0}, dict(held))
+    assert never == (
+        "producer_byte_rate of client-id=c0, client-id=c1, client-id=c2 and 397 more can bind nobody: user=<default> "
+        "always comes first"
+    )
+
+
+def test_who_shares_is_said_before_and_after():
+    """Alice's first quota took her out of the pool of the app, and its number had not changed."""
+    [(_, said)] = told({APP: 5}, {"user=alice": 9})
+    assert said == (
+        "user=alice, the first producer_byte_rate at this level: clients that a quota of client-id=… bound draw from "
+        "another bucket, shared by all client-ids of this user that nothing closer binds; before it was shared by all "
+        "users that send this client-id"
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "brokers", "says"),
+    [
+        (RATE, 5e6, 3, ["producer_byte_rate 5 MB/s of user=alice is up to 15 MB/s on 3 brokers"]),
+        ("request_percentage", 50, 6, ["request_percentage 50 % of user=alice is up to 300 % on 6 brokers"]),
+        (RATE, 5e6, 1, []),
+        ("controller_mutation_rate", 5, 3, []),
+    ],
+)
+def test_what_a_limit_is_on_all_brokers_is_said_once(key, value, brokers, says):
+    """I allowed 5 MB/s, and the client sent 15."""
+    found = told({}, {"user=alice": value, "user=bob": value}, key, brokers=brokers)
+    assert [said.removeprefix("each limit holds on each broker: ") for _, said in found] == says
+
+
+ODD = {
+    "User:alice": "without its type",
+    "alice ": "begins or ends with a space",
+    "\u00a0alice": "begins or ends with a space",
+    "CN=alice, OU=data": "without spaces after commas",
+    "CN = alice": "without spaces after commas",
+    "/C=DE/O=Example/CN=alice": "without slashes",
+    "C=DE,O=Example,CN=alice": "the CN first",
+    "cn=alice,ou=data": "attributes in capitals",
+    "CN=alice,EMAILADDRESS=a@example.com": "as numbers",
+    "arn:aws:sts::123456789012:assumed-role/etl/i-0abc": "one session's",
+    "arn:aws:iam::123456789012:role/etl": "a role is never a client's name",
+    "CN%3Dalice%2COU%3Ddata": "how metrics write a name",
+    "*": "no pattern",
+    "anonymous": "ANONYMOUS, in capitals",
+}
+
+
+@pytest.mark.parametrize(("name", "says"), ODD.items(), ids=ODD)
+def test_a_name_that_no_client_has_is_told(name, says):
+    """The quota was stored, verified, and bound nobody for a year."""
+    [(word, said)] = told({}, {str(Entity.of({"user": name})): 5})
+    assert (word, says in said) == ("principal", True), said
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "alice", "alice@EXAMPLE.COM", "DOMAIN\\alice", "team orders", "a=b", "100%", "x,y", "жанна", "<default>",
+        "CN=alice", "CN=alice,OU=data,O=Example,L=Berlin,ST=BE,C=DE", "CN=Smith\\, Alice,O=Example",
+        "1.2.840.113549.1.9.1=#1605,CN=a", "arn:aws:iam::123456789012:user/alice", "ANONYMOUS", "kafka/host@REALM",
+    ],
+)  # fmt: skip
+def test_a_name_that_a_client_may_have_is_let_be(name):
+    """Every second user name had a warning, and I stopped reading them."""
+    assert told({}, {str(Entity.of({"user": name})): 5}) == []
+
+
+def test_many_odd_names_are_one_line():
+    """A table of 300 users, each with its own warning."""
+    [(_, said)] = told({}, {f"user=User:u{n}": 5.0 for n in range(300)})
+    assert said.startswith("user=User:u0, user=User:u1, user=User:u2 and 297 more: ")
+
+
+@pytest.mark.parametrize(
+    ("protocols", "says"),
+    [({"SASL_SSL"}, ["ANONYMOUS"]), ({"SASL_SSL", "PLAINTEXT"}, []), ({"SSL"}, []), (set(), [])],
+    ids=["logins only", "one without", "certificates that are not asked for", "not known"],
+)
+def test_anonymous_is_somebody_only_where_one_may_come_without_a_name(protocols, says):
+    """The quota of ANONYMOUS was our guard, and every listener wanted a login."""
+    assert [name for name, _, _ in oddities({"ANONYMOUS": 1}, protocols)] == says
+
+
+# -- with a cluster
+
+
+def planned(kafka: FakeKafka, held: dict[str, float], wanted: dict[str, float | None]) -> Plan:
+    hold(kafka, {(entity, RATE): value for entity, value in held.items()}, {})
+    kafka.cluster.settle()
+    made = changes(held, wanted)
+    plan = Plan(kafka.id, kafka.now().isoformat(), tuple(made), "a test")
+    return bound(plan, lambda *_, **__: None, told=giving.advice_on(kafka, made, None, nowhere))  # type: ignore[arg-type,return-value]
+
+
+def test_they_stand_below_the_plan_at_every_face_and_in_its_file(tmp_path):
+    """They were printed once, when nobody looked, and the file had none."""
+    plan = planned(FakeKafka(), {APP: 5e6}, {"user=<default>": 9e6, "user=User:bob": 1e6})
+    kinds = ["silences", "sharing", "sharing", "principal", "per broker"]
+    assert [word for (word,) in rows(plan.warnings(), "warning")] == kinds
+    again = kn.Plan.load(plan.save(tmp_path / "p.json"))
+    assert (again.id, again.notes, again == plan) == (plan.id, (), True)
+    assert again.warnings().to_arrow().to_pylist() == plan.warnings().to_arrow().to_pylist()
+    said = "each limit holds on each broker: producer_byte_rate 9 MB/s of user=<default> is up to 27 MB/s on 3 brokers"
+    for one in (plan, again):
+        for shown in (repr(one), one.to_markdown(), one.to_cell(), one.to_python(), one.to_kafka_configs()):
+            assert f"warning: {said}" in shown
+        assert "27 MB/s on 3 brokers" in one._repr_html_()
+    assert again.with_note("seen", author="b", at="now").document().count('"kind":"warning"') == len(kinds)
+
+
+def test_a_plan_of_configs_asks_for_none_of_it():
+    """A config change read all quotas of the cluster first."""
+    from kadmin_nb.model.resources import Resource
+
+    kafka = FakeKafka()
+    change = Change(1, SET, Resource("BROKER", "1"), "max.connections", "1", "2", "2")
+    told = giving.advice_on(kafka, [change], None, nowhere)
+    assert (told.dangers, told.warnings, kafka.calls) == ((), (), [])
+
+
+def test_a_note_that_is_no_advice_is_refused(tmp_path):
+    """A hand-made note broke the plan's display with a stack trace."""
+    plan = Plan("c", "2026-01-01T00:00:00+00:00", ())
+    note = {"kind": "danger", "row": "first", "plan_id": plan.id}
+    place = tmp_path / "p.json"
+    place.write_text(f'{{"body":{plan.body},"id":"{plan.id}","notes":[{note!s}]}}'.replace("'", '"'))
+    with pytest.raises(kn.Invalid, match="no plan file of format"):
+        kn.Plan.load(place)
+
+
+def test_long_lists_below_a_plan_end():
+    """A hundred dangers below a plan of a hundred rows."""
+    from kadmin_nb.plans.advice import Danger
+
+    several = tuple(Danger(row, "topic=t", "k", "durability", "1 becomes 0") for row in range(1, 101))
+    lines = Advice(several).lines
+    assert len(lines) == 22
+    assert lines[-2:] == ["danger: … and 80 more", "to apply it: --allow k, and a reason"]
