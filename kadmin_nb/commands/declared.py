@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,16 +27,17 @@ _FILES = {".yaml": "yaml", ".yml": "yaml", ".json": "json"}
 @click.option("--out", metavar="NAME", help="Write it to this .yaml or .json file; in a notebook also a variable.")
 @click.option("--format", "form", type=click.Choice(FORMATS), help="YAML unless --out names a .json file.")
 @click.option("--kinds", multiple=True, metavar="KIND[,KIND]", help="quotas, configs, topic, broker, group, …")
+@click.option("--snapshot", "saved", metavar="FILE", help="What a saved snapshot holds, instead of a live cluster.")
 @click.option("--history", "where", metavar="WHERE", help="What a history kept there holds, instead of a live cluster.")
 @click.option("--as-of", "time", metavar="TIME", help="The history's newest snapshot up to then; now unless said.")
 @click.option("--cluster-id", metavar="ID", help="Whose, where a history has snapshots of several clusters.")
 @click.option("--allow-incomplete", is_flag=True, help="Write the rest where something cannot be read.")
 @click.option("--schema", is_flag=True, help="The JSON Schema of such files instead.")
 def export(
-    session: Session, out: str | None, form: str | None, kinds: tuple[str, ...], where: str | None, time: str | None,
-    cluster_id: str | None, allow_incomplete: bool, schema: bool,
+    session: Session, out: str | None, form: str | None, kinds: tuple[str, ...], saved: str | None, where: str | None,
+    time: str | None, cluster_id: str | None, allow_incomplete: bool, schema: bool,
 ) -> Any:  # fmt: skip
-    """All quotas, and the configs that are set, as a YAML or JSON file that plan from reads back.
+    """All quotas, and the configs that are set, as a YAML or JSON file that `plan from` reads back.
 
     \b
     {here} > cluster.yaml
@@ -46,7 +49,7 @@ def export(
     if schema:
         return _given(session, Text(declared.schema().rstrip()), out)
     form = form or _FILES.get(Path(out or "").suffix, "yaml")
-    held = _snapshot(session, where, time, cluster_id)
+    held = _held(session, saved, where, time, cluster_id)
     text = declared.export(held, format=form, kinds=options.keys_of(kinds), allow_incomplete=allow_incomplete)
     return _given(session, Text(text), out)
 
@@ -83,11 +86,24 @@ def plan_from(session: Session, file: str, prune: bool, any_cluster: bool, impac
     return done if clients is None else session.cluster.impact(plan, clients)
 
 
-def _snapshot(session: Session, where: str | None, time: str | None, cluster_id: str | None) -> Snapshot:
-    if where is None:
-        if time or cluster_id:
-            raise UsageError("--as-of and --cluster-id are of a --history WHERE")
-        return session.cluster.snapshot()
+def _held(session: Session, saved: str | None, where: str | None, time: str | None, cluster_id: str | None) -> Snapshot:
+    """What is to be written: of a live cluster, a file, or a history."""
+    if where is None and (time or cluster_id):
+        raise UsageError("--as-of and --cluster-id are of a --history WHERE")
+    if where and saved:
+        raise UsageError("--snapshot and --history both say of what", hint="Take one of them.")
+    if where:
+        return _as_of(session, where, time, cluster_id)
+    return _loaded(saved) if saved else session.cluster.snapshot()
+
+
+def _loaded(saved: str) -> Snapshot:
+    from ..frames.snapshots import Snapshot
+
+    return Snapshot.load(saved)
+
+
+def _as_of(session: Session, where: str, time: str | None, cluster_id: str | None) -> Snapshot:
     from ..history import history
 
     with session.at_work("looking back"):
@@ -101,10 +117,18 @@ def _given(session: Session, text: Text, out: str | None) -> Any:
     if Path(out).suffix not in _FILES:
         return _into_variable(session, text, out)
     try:
-        Path(out).write_text(f"{text}\n", encoding="utf-8")
+        _write(f"{text}\n", Path(out))
     except OSError as exc:
         raise NotFound(f"{out} cannot be written: {exc.strerror}") from None
     return None
+
+
+def _write(text: str, place: Path) -> None:
+    """Whole or not at all: what was there before is somebody's only copy."""
+    with tempfile.TemporaryDirectory(prefix=f".{place.name}", dir=place.parent) as beside:
+        written = Path(beside, place.name)
+        written.write_text(text, encoding="utf-8")
+        os.replace(written, place)
 
 
 def _into_variable(session: Session, text: Text, out: str) -> Text:

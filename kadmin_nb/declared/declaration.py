@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import PurePath
 
 from ..errors import Invalid, KadminError, PlanRefused, WrongCluster, printable
-from ..frames.snapshots import Snapshot, snapshot
+from ..frames.snapshots import SCOPES, Snapshot, snapshot
 from ..model.changes import DELETE, SET, Edit, Target
 from ..model.entity import TYPES, Entity
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, find, nearest
@@ -149,9 +149,13 @@ class Declared:
             )
 
     def snapshot(self) -> Snapshot:
-        """The same as a snapshot, of the kinds that it speaks of; placeholders are sensitive values."""
+        """The same as a snapshot, of the kinds that it speaks of; placeholders are sensitive values.
+
+        Levels of loggers are not in it: no snapshot reads them.
+        """
+        read = [entry for entry in self.entries if KINDS[kind_of(entry.resource)] in SCOPES]
         return snapshot(
-            *tables_of((entry.resource, entry.key, entry.value) for entry in self.entries),
+            *tables_of((entry.resource, entry.key, entry.value) for entry in read),
             cluster_id=self.cluster_id or "",
             taken_at=self.taken_at or datetime.now(UTC),
             scopes=[KINDS[kind] for kind in self.kinds],

@@ -127,6 +127,13 @@ def test_texts_mean_nothing_by_themselves():
     assert [edit[3] for edit in edits(text)] == ["on", "0777", "1_000", "null", "12:30", "~x", "", "1e3", "yes"]
 
 
+def test_the_level_of_a_logger_is_set_and_in_no_snapshot():
+    """A file with a logger in it differed from every cluster."""
+    declared = kn.declared.read(f"{BEGIN}configs:\n  broker-logger=1: {{kafka.request.logger: DEBUG}}\n")
+    assert [edit.value for edit in declared.difference(HELD, prune=True)] == ["DEBUG"]
+    assert len(declared.snapshot().configs) == 0
+
+
 def test_each_edit_says_where_the_file_wants_it():
     """The broker refused row 212, and nobody knew which line that was."""
     found = kn.declared.read(f"{BEGIN}{ORDERS}    retention.ms: 5\n", "envs/prod.yaml").difference(HELD)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import sys
+import textwrap
 import time
 from pathlib import Path
 
@@ -172,6 +174,33 @@ def test_a_file_that_is_not_there(tmp_path: Path):
         kn.declared.load(tmp_path / "none.yaml")
     with pytest.raises(kn.Invalid, match="Is a directory"):
         kn.declared.load(tmp_path)
+
+
+def test_without_pyyaml_json_goes_on(monkeypatch: pytest.MonkeyPatch):
+    """`pip install kadmin_nb`, and the export could not be written: No module named 'yaml'."""
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    assert kn.declared.export(HELD).startswith("# Quotas")
+    assert len(kn.declared.read(kn.declared.export(HELD, format="json")).entries) == 2
+    with pytest.raises(kn.Unsupported, match="reading YAML needs PyYAML") as refused:
+        kn.declared.read(BEGIN)
+    assert "kadmin_nb[runbooks]" in (refused.value.hint or "")
+
+
+def test_the_example_of_the_docs_is_read():
+    """The first file I wrote was copied from the docs, and refused."""
+    docs = (Path(__file__).parents[2] / "docs" / "declared.md").read_text(encoding="utf-8")
+    [example] = re.findall(r"\n    (kadmin: 1\n(?:    .*\n|\n)*)", docs)
+    declared = kn.declared.read(textwrap.dedent(f"    {example}"))
+    assert [(str(entry.resource), entry.value) for entry in declared.entries] == [
+        ("user=alice", "5000000"),
+        ("user=alice", "50"),
+        ("user=<default> client-id=<default>", "1000000"),
+        ("user==<default>", "1000"),
+        ("topic=orders", "86400000"),
+        ("topic=orders", "compact,delete"),
+        ("broker=<default>", "11"),
+        ("broker=<default>", "[secure]"),
+    ]
 
 
 HELD = held({"user=alice": {"producer_byte_rate": 1e6}}, {"broker=1": {"ssl.key.password": None}})

@@ -204,6 +204,10 @@ def test_what_a_history_held_is_exported(live, kadmin, seeded, cluster, tmp_path
     place = tmp_path / "old.yaml"
     place.write_text(old.out)
     assert live("plan", "from", str(place), "--prune", "--detailed-exitcode").code == 0
+    saved = str(tmp_path / "now.parquet")
+    cluster.snapshot().save(saved)
+    assert kadmin("export", "--snapshot", saved).out.count("\n") == old.out.count("\n")
+    assert kadmin("export", "--snapshot", saved, "--history", where).err.startswith("UsageError: --snapshot and --hist")
     assert kadmin("export", "--as-of", first).err.startswith("UsageError: --as-of and --cluster-id are of a --history")
 
 
