@@ -33,8 +33,9 @@ class Run:
     def __repr__(self) -> str:
         result = self.result
         plan = f"\nplan {result['plan_id']}\nchanges {result['changes_id']}" if result.get("plan_id") else ""
+        looks = [f"{row['verdict']}: {row['check']}" for row in result.get("verdicts", []) if row["verdict"] != "ok"]
         files = "\n".join(str(path) for path in (self.document, self.record, self.html) if path)
-        return f"{result['runbook']}: {result['state']}{plan}\n{files}"
+        return "\n".join([f"{result['runbook']}: {result['state']}{plan}", *looks, files])
 
 
 def run(

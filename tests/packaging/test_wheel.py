@@ -62,7 +62,14 @@ def test_the_command_answers(installed: Path) -> None:
 
 def test_the_runbooks_are_in_it(installed: Path) -> None:
     """The runbook ran from the checkout and from nowhere else."""
-    assert "change_quotas" in _run(installed, "kadmin-nb", "runbook", "list")
+    listed = _run(installed, "kadmin-nb", "runbook", "list")
+    assert not [place for place in (ROOT / "notebooks" / "runbooks").glob("*.ipynb") if place.stem not in listed]
+
+
+def test_a_runbook_is_begun_from_the_wheel(installed: Path, tmp_path: Path) -> None:
+    """What it copies was only in the checkout."""
+    _run(installed, "kadmin-nb", "runbook", "new", "mine", "--folder", str(tmp_path))
+    assert "rate: str" in _run(installed, "kadmin-nb", "runbook", "show", str(tmp_path / "mine.ipynb"))
 
 
 def test_the_sums_of_the_jars_are_in_it(wheel: Path) -> None:

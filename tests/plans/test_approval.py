@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import secrets
 from pathlib import Path
 
 import pytest
-from waiting import eventually
+from persons import let_in
 
 import kadmin_nb as kn
 from kadmin_nb.cluster import identity
 from kadmin_nb.commands import terminal
 from kadmin_nb.local import LocalKafka
-from kadmin_nb.model.settings import Secret, Settings
+from kadmin_nb.model.settings import Settings
 from kadmin_nb.plans.approval import approval_of, approved
 from kadmin_nb.plans.author import author
 
@@ -122,7 +120,7 @@ def test_the_broker_names_author_and_approver(
     def run(*words: str, login: Path = secure_kafka.client_properties) -> int:
         return terminal._run([*words, "--cluster", str(login)])
 
-    file, user, bob = str(tmp_path / "p.json"), unique("user"), second_login(secure_kafka, unique("bob"))
+    file, user, bob = str(tmp_path / "p.json"), unique("user"), let_in(secure_kafka, unique("bob"))
     assert run("quota", "set", "producer_byte_rate=5MB/s", f"user={user}", "--save", file) == 0
     assert run("plan", "apply", file, "--require-approval") == 5
     assert run("plan", "approve", file) == 5
@@ -132,19 +130,3 @@ def test_the_broker_names_author_and_approver(
     with secure_kafka.connect() as admin:
         assert admin.quotas.describe(user=user).to_arrow()["value"].to_pylist() == [5e6]
         assert "read on the 3rd" in repr(kn.Plan.load(file))
-
-
-def second_login(kafka: LocalKafka, user: str) -> Path:
-    """The properties of another user, without rights, once it can log in."""
-    with kafka.connect() as admin:
-        admin._kafka.scram.upsert(user, Secret(password := secrets.token_urlsafe()))
-    place = kafka.remember_login(user, password)
-    eventually(lambda: can_log_in(kafka, user), True)
-    return place
-
-
-def can_log_in(kafka: LocalKafka, user: str) -> bool:
-    with contextlib.suppress(kn.AuthenticationFailed):
-        kafka.connect(user).close()
-        return True
-    return False

@@ -130,3 +130,12 @@ def test_more_than_the_limit_is_not_removed(kafka: LocalKafka, cluster: kn.Clust
     with pytest.raises(kn.PlanRefused, match="has 1 changes, the limit is 0"):
         as_task("offboard_client", cluster=kafka.bootstrap, user=user, apply=True, limit=json.dumps(0))
     assert len(stored(cluster, user=user)) == 1
+
+
+def test_a_new_runbook_works_as_it_stands(kafka: LocalKafka, cluster: kn.Cluster, unique: Unique, folder: Path) -> None:
+    """The skeleton had to be mended before it ran."""
+    mine, user = kn.runbooks.new("mine"), unique("user")
+    assert as_task(mine, cluster=kafka.bootstrap, user=user)["state"] == "planned"
+    said = as_task(mine, cluster=kafka.bootstrap, user=user, rate="1MB/s", apply=True)
+    assert (said["runbook"], said["state"]) == ("mine", "applied")
+    assert stored(cluster, user=user) == {f"user={user} producer_byte_rate": 1e6}

@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from databricks_stand_in import RUNBOOKS, as_task
+from persons import let_in
 from pyarrow import parquet
 
 import kadmin_nb as kn
@@ -44,7 +45,7 @@ def home(secure_kafka: LocalKafka, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 @pytest.fixture(scope="module")
-def runs(home: Path) -> dict[str, Run]:
+def runs(home: Path, secure_kafka: LocalKafka) -> dict[str, Run]:
     """A run of each, some at the same time: a client's plan is made, applied and taken back; the rest only looks."""
     done: dict[str, Run] = {}
 
@@ -57,7 +58,9 @@ def runs(home: Path) -> dict[str, Run]:
         saved, clients = str(home / "p.json"), str(home / "clients.parquet")
         whom = {"user": HOSTILE, "client_id": "app", "producer_byte_rate": "5MB/s", "clients": clients}
         planned = run("onboard_client", html=True, **whom, save=saved, reason="new")
-        run("apply_plan", plan=saved, plan_id=planned["plan_id"], apply=True)
+        with secure_kafka.connect("bob") as bobs:
+            bobs.approve(kn.Plan.load(saved), "read it").save(saved)
+        run("apply_plan", plan=saved, plan_id=planned["plan_id"], apply=True, require_approval=True)
         run("rollback_plan", plan_id=planned["plan_id"], apply=True)
 
     def looking() -> None:
@@ -69,6 +72,7 @@ def runs(home: Path) -> dict[str, Run]:
 
     with kn.connect(str(home / "prod.properties")) as cluster:
         cluster.snapshot().save(home / "before.parquet")
+    let_in(secure_kafka, "bob")
     with ThreadPoolExecutor(2) as pool:
         for chain in [pool.submit(one) for one in (in_and_out, looking)]:
             chain.result()
@@ -104,7 +108,15 @@ def test_a_document_says_what_was_done_and_where_the_journal_is(runs: dict[str, 
     run = runs["apply_plan"]
     text, said = outputs(run.document), run.result
     assert said["journal"].startswith("~/state/journal/")
-    for fact in (said["plan_id"], said["changes_id"], said["journal"], said["chain_head"], "1 verified", "new"):
+    for fact in (
+        said["plan_id"],
+        said["changes_id"],
+        said["journal"],
+        said["chain_head"],
+        "1 verified",
+        "new",
+        "User:bob",
+    ):
         assert fact in text, fact
     assert "look" in outputs(runs["quota_audit"].document)
 

@@ -12,9 +12,10 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.runbooks import shelf
+from kadmin_nb.runbooks.skeleton import SKELETON
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
-ALL = sorted(NOTEBOOKS.rglob("*.ipynb"))
+ALL = sorted([*NOTEBOOKS.rglob("*.ipynb"), SKELETON])
 
 
 @pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
@@ -98,6 +99,44 @@ def test_in_a_wheel_they_lie_in_the_package(tmp_path: Path, monkeypatch: pytest.
     (tmp_path / "shipped" / "other.ipynb").write_text(source.read_text())
     monkeypatch.setattr(shelf, "FOLDERS", (tmp_path / "shipped", tmp_path / "nowhere"))
     assert [r.name for r in shelf.runbooks()] == ["other"]
+
+
+def test_a_new_runbook_is_one(tmp_path: Path) -> None:
+    """I copied an old one, and it kept that one's name in its records."""
+    place = kn.runbooks.new("weekly-limits", tmp_path)
+    assert place == tmp_path / "weekly-limits.ipynb"
+    found = kn.runbooks.find(place)
+    assert (found.name, found.title) == ("weekly-limits", "weekly-limits")
+    assert {"cluster", "apply", "limit"} <= {p.name for p in found.parameters}
+    assert (
+        'kn.runbooks.record("weekly-limits", params, globals())'
+        in json.loads(place.read_text())["cells"][2]["source"][-1]
+    )
+
+
+def test_a_new_runbook_overwrites_nothing(tmp_path: Path) -> None:
+    """My runbook of last year was gone."""
+    (tmp_path / "mine.ipynb").write_text("mine")
+    with pytest.raises(kn.UsageError, match=r"mine\.ipynb is there already"):
+        kn.runbooks.new("mine", tmp_path)
+    assert (tmp_path / "mine.ipynb").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("../x", "no name of a runbook"), ("a b", "no name"), ("", "no name"), ("apply_plan", "comes with kadmin_nb")],
+)
+def test_a_new_runbook_needs_a_name_of_its_own(tmp_path: Path, name: str, words: str) -> None:
+    """It was written into the folder above."""
+    with pytest.raises(kn.UsageError, match=words):
+        kn.runbooks.new(name, tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_new_runbook_needs_a_folder(tmp_path: Path) -> None:
+    """FileNotFoundError, with a stack."""
+    with pytest.raises(kn.Invalid, match="cannot be written: No such file"):
+        kn.runbooks.new("mine", tmp_path / "none")
 
 
 def test_importing_the_room_is_light() -> None:
