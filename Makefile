@@ -7,7 +7,7 @@ RUN := $(VENV)/bin/python
 KAFKAS := 4.3.1 3.9.2
 
 .DEFAULT_GOAL := help
-.PHONY: help install kafka kafkas demo test test-fast test-long check bench bench-full lock clean
+.PHONY: help install kafka kafkas demo test test-fast test-long check bench bench-full lock binder clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -71,11 +71,15 @@ $(VENV)/made:
 
 COMPILE := .lock/bin/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header
 
-lock: ## renew the locked requirements from pyproject.toml
-	@rm -rf .lock && $(PYTHON) -m venv .lock && .lock/bin/python -m pip install --quiet uv
+lock: ## renew the locked requirements from pyproject.toml, and what Binder installs from them
+	@rm -rf .lock && $(PYTHON) -m venv .lock && .lock/bin/python -m pip install --quiet uv packaging
 	@$(COMPILE) requirements/build.in -o requirements/build.txt
 	@$(COMPILE) pyproject.toml --all-extras --group dev -c requirements/constraints.in -o requirements/dev.txt
+	@.lock/bin/python binder/derive.py
 	@rm -rf .lock
+
+binder: install ## what Binder installs, from the locked requirements
+	@$(RUN) binder/derive.py
 
 clean: ## remove the virtual environment and what was built (not the cache of downloads)
 	@rm -rf $(VENV) .lock build dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse metastore_db derby.log
