@@ -92,7 +92,9 @@ def _declared(root: Node, where: str) -> Declared:
     said: dict[str, Any] = {name: reader(head[name][1]) for name, reader in _HEAD.items() if name in head}
     entries = [*_section(head, QUOTAS, Entity.parse, _quotas), *_section(head, CONFIGS, _resource, _configs)]
     spoken_of = {kind_of(entry.resource) for entry in entries} | ({QUOTAS} & set(head))
-    _refuse_outside(entries, said.get("kinds"))
+    if "kinds" in said:
+        _refuse_half_a_file(head, said["kinds"])
+        _refuse_outside(entries, said["kinds"])
     return Declared(
         tuple(entries),
         said.get("kinds", kinds(spoken_of)),
@@ -237,7 +239,18 @@ def _covered(resource: Resource, key: str, value: str) -> str:
     return Hidden(value) if is_secret and value != SHOWN and not is_reference(value) else value
 
 
-def _refuse_outside(entries: Iterable[Entry], named: Collection[str] | None) -> None:
-    for entry in entries if named is not None else ():
-        if kind_of(entry.resource) not in named:  # type: ignore[operator]
-            entry.node.refuse(f"{entry.resource} is none of the kinds that the file names: {', '.join(named or ())}")
+def _refuse_half_a_file(head: Mapping[str, tuple[Text, Node]], named: Collection[str]) -> None:
+    """A section that somebody cut out does not mean that nothing is to be there: `--prune` would remove all of it."""
+    for kind in named:
+        section = QUOTAS if kind == QUOTAS else CONFIGS
+        if section not in head:
+            head["kinds"][0].refuse(
+                f"kinds names {kind}, and there is no {section}:",
+                f"Take {kind} out of kinds, or write {section}: {{}} for none.",
+            )
+
+
+def _refuse_outside(entries: Iterable[Entry], named: Collection[str]) -> None:
+    for entry in entries:
+        if kind_of(entry.resource) not in named:
+            entry.node.refuse(f"{entry.resource} is none of the kinds that the file names: {', '.join(named)}")

@@ -55,13 +55,17 @@ def test_prune_removes_by_name_what_is_not_mentioned():
 
 def test_prune_keeps_to_the_kinds_that_the_file_speaks_of():
     """A file of quotas pruned the topics."""
-    assert edits("kinds: [group]\n", prune=True) == [("delete", "group=g", "consumer.session.timeout.ms", None)]
+    assert edits("kinds: [group]\nconfigs: {}\n", prune=True) == [
+        ("delete", "group=g", "consumer.session.timeout.ms", None)
+    ]
     assert edits("", prune=True) == []
 
 
 def test_prune_leaves_secrets_and_what_nobody_knows():
     """A key of a newer Kafka, set by somebody who knew, was gone; so was the broker's password."""
-    found = kn.declared.read(f"{BEGIN}kinds: [quotas, configs]\n", "c.yaml").difference(HELD, prune=True)
+    found = kn.declared.read(f"{BEGIN}kinds: [quotas, configs]\nquotas: {{}}\nconfigs: {{}}\n", "c.yaml").difference(
+        HELD, prune=True
+    )
     left = {(str(resource), key): why for (resource, key), why in found.left.items()}
     assert left == {
         ("user=bob", "new_rate"): "new_rate is not known here",
@@ -70,7 +74,7 @@ def test_prune_leaves_secrets_and_what_nobody_knows():
         ("topic=__consumer_offsets", "cleanup.policy"): "a topic of Kafka's own",
     }
     assert str(found).startswith("c.yaml: 7 to remove by --prune, 4 left alone (")
-    named = kn.declared.read(f"{BEGIN}kinds: [quotas]\n").difference(
+    named = kn.declared.read(f"{BEGIN}kinds: [quotas]\nquotas: {{}}\n").difference(
         HELD, prune=True, allow_unknown=["group", "new_rate"]
     )
     assert {str(edit.resource) for edit in named} == {"user=alice", "user=bob", "user=carol group=g"}

@@ -91,9 +91,14 @@ WRONG: dict[str, tuple[str, str, str]] = {
         "",
     ),
     "a kind": (f"{BEGIN}kinds: [topics]\n", "line 2, column 9: topics is no kind", "Did you mean topic?"),
+    "a section that was cut out": (
+        f"{BEGIN}kinds: [quotas, topic]\nquotas: {{}}\n",
+        "line 2, column 1: kinds names topic, and there is no configs:",
+        "Take topic out of kinds",
+    ),
     "outside its kinds": (
-        f"{BEGIN}kinds: [quotas]\n{ORDERS[10:]}    a: b\n",
-        "line 5, column 5: topic=orders is none",
+        f"{BEGIN}kinds: [quotas]\nquotas: {{}}\n{ORDERS[10:]}    a: b\n",
+        "line 6, column 5: topic=orders is none",
         "",
     ),
     "a time without a zone": (f"{BEGIN}taken_at: 2026-11-21\n", "line 2, column 11: 2026-11-21 is no time with", "Z"),
@@ -133,9 +138,9 @@ PASSED_BY_THE_SCHEMA = {
     "a key twice", "a section twice", "an entity in two spellings", "a broker in two spellings", "a tab",
     "a tab after spaces", "a wrong unit", "another key's unit", "an alias", "Python's tag", "two documents",
     "nothing", "comments alone", "a bell", "a line end of Unicode", "everybody", "an ip with a user",
-    "a broker by name", "two topics", "a kind", "outside its kinds", "a time without a zone", "no YAML", "no JSON",
-    "JSON without end", "JSON with a key twice", "half a pair", "nested without end", "a bomb of aliases",
-    "a mapping for a key", "a merge key", "an empty name",
+    "a broker by name", "two topics", "a kind", "outside its kinds", "a section that was cut out",
+    "a time without a zone", "no YAML", "no JSON", "JSON without end", "JSON with a key twice", "half a pair",
+    "nested without end", "a bomb of aliases", "a mapping for a key", "a merge key", "an empty name",
 }  # fmt: skip
 """What a schema cannot say, or what is no YAML and no JSON at all."""
 

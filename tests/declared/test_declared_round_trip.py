@@ -10,7 +10,7 @@ import pytest
 import yaml
 from held_there import held
 from hostile_names import HOSTILE
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import kadmin_nb as kn
@@ -52,6 +52,8 @@ clusters = st.builds(
     st.dictionaries(resources, st.dictionaries(texts, values, min_size=1, max_size=3), max_size=4),
 )
 
+examples = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
 QUOTAS = ["entity", "level", "user", "client_id", "ip", "key", "value"]
 CONFIGS = ["resource_type", "resource_name", "key", "value", "source", "is_sensitive"]
 
@@ -61,6 +63,7 @@ def rows(frame, columns: list[str]) -> list[str]:
     return [repr(row) for row in frame.to_arrow().select(columns).to_pylist()]
 
 
+@examples
 @given(clusters, st.sampled_from(FORMATS))
 def test_whatever_is_held_comes_back(cluster, format):
     """A client called `yes` became true, and one called 007 became 7."""
@@ -74,6 +77,7 @@ def test_whatever_is_held_comes_back(cluster, format):
     assert kn.declared.export(back, format=format) == text
 
 
+@examples
 @given(clusters, st.sampled_from(FORMATS))
 def test_other_readers_see_the_same(cluster, format):
     """yq rewrote the file, and a name was another one afterwards."""
@@ -84,6 +88,7 @@ def test_other_readers_see_the_same(cluster, format):
     assert list(kn.declared.read(rewritten).difference(cluster, prune=True)) == []
 
 
+@examples
 @given(clusters)
 def test_a_terminal_shows_the_file_and_obeys_nothing(cluster):
     """Looking at the export turned the screen red."""
