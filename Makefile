@@ -29,7 +29,7 @@ check: install ## formatting, lint, types
 	@$(RUN) -m ruff check .
 	@$(RUN) -m mypy
 
-bench: kafka ## the figures, as a table and as JSON (under 25 minutes)
+bench: kafka ## the figures, as a table and as JSON (half an hour; it fails where one is missed)
 	@$(RUN) -m benchmarks
 
 bench-full: kafka ## the same at full size
