@@ -218,7 +218,7 @@ class Plan(Faces):
 
     def _subject(self) -> Subject:
         head = {"cluster": self.cluster_id, "reason": self.reason, "made by": self.author, "expires": self.expires}
-        return Subject.of_plan(self.changes, self._told.lines, plan=self.id, **head)
+        return Subject.of_plan(self.changes, self._told.lines(self.reason), plan=self.id, **head)
 
     def _rows(self) -> list[dict[str, Any]]:
         return [row_of(change) for change in self.changes]
@@ -229,12 +229,12 @@ class Plan(Faces):
     def __repr__(self) -> str:
         from ..frames.render import text
 
-        return "\n".join([self._title(), text(_brief(self.to_arrow())), *self._told.lines])
+        return "\n".join([self._title(), text(_brief(self.to_arrow())), *self._told.lines(self.reason)])
 
     def _repr_html_(self) -> str:
         from ..frames.render import document, tree
 
-        told = "\n".join(self._told.lines)
+        told = "\n".join(self._told.lines(self.reason))
         return tree(self._title()) + document(_brief(self.to_arrow())) + (tree(told) if told else "")
 
     def _title(self) -> str:

@@ -234,6 +234,7 @@ def test_long_lists_below_a_plan_end():
     from kadmin_nb.plans.advice import Danger
 
     several = tuple(Danger(row, "topic=t", "k", "durability", "1 becomes 0") for row in range(1, 101))
-    lines = Advice(several).lines
+    lines = Advice(several).lines("a test")
     assert len(lines) == 22
-    assert lines[-2:] == ["danger: … and 80 more", "to apply it: --allow k, and a reason"]
+    assert lines[-2:] == ["danger: … and 80 more", "to apply it: --allow k"]
+    assert Advice(several).lines(None)[-1] == "to apply it: --allow k, and a --reason when it is planned"

@@ -98,6 +98,18 @@ def test_a_saved_plan_shows_it_and_its_journal_keeps_the_word(kadmin, cluster, s
     assert (back.code, value_of(cluster, safe)) == (0, "3")
 
 
+def test_a_rollback_that_weakens_is_judged_like_any_plan(cluster, safe):
+    """Taking back somebody's repair was easier than making the hole."""
+    stage = cluster.stage()
+    stage.set_config(MIN_ISR, 5, topic=safe)
+    outcomes = stage.plan().apply().raise_for_errors()
+    back = outcomes.rollback()
+    assert keys(back) == [MIN_ISR]
+    with pytest.raises(kn.Dangerous, match="5 becomes 3"):
+        back.apply()
+    assert back.apply(allow=MIN_ISR).ok
+
+
 def test_a_note_that_was_taken_out_of_the_file_does_not_let_it_through(cluster, safe, place):
     """The file was edited beside its hash, and the danger was gone from the review."""
     stage = cluster.stage()

@@ -66,10 +66,9 @@ class Advice:
         """The same with some more."""
         return Advice(tuple(sorted([*self.dangers, *more], key=lambda one: one.row)), lambda: self.warnings)
 
-    @property
-    def lines(self) -> list[str]:
-        """As they stand below a plan, a line each."""
-        said = [*_head(DANGER, self.dangers), *_allowing(self.dangers), *_head(WARNING, self.warnings)]
+    def lines(self, reason: str | None) -> list[str]:
+        """As they stand below a plan with this reason, a line each."""
+        said = [*_head(DANGER, self.dangers), *_allowing(self.dangers, reason), *_head(WARNING, self.warnings)]
         return [printable(line) for line in said]
 
     def notes(self) -> list[dict[str, str]]:
@@ -99,9 +98,11 @@ def _head(kind: str, several: Sequence[Danger] | Sequence[Warned]) -> list[str]:
     return [f"{kind}: {one}" for one in several[:SHOWN]] + [f"{kind}: … and {left:,} more"] * (left > 0)
 
 
-def _allowing(dangers: Sequence[Danger]) -> list[str]:
+def _allowing(dangers: Sequence[Danger], reason: str | None) -> list[str]:
     """What lets them through."""
-    return [f"to apply it: {allowing(dangers)}, and a reason"] if dangers else []
+    return [f"to apply it: {allowing(dangers)}{'' if reason else ', and a --reason when it is planned'}"] * bool(
+        dangers
+    )
 
 
 def allowing(dangers: Iterable[Danger]) -> str:
