@@ -124,11 +124,9 @@ def _code(value: Any, detailed: bool) -> int:
 def _code_of(exc: KadminError) -> int:
     if isinstance(exc, errors.PartlyFailed):
         return PARTLY if getattr(exc.outcomes, "anything_changed", exc.outcomes is None) else FAILED
-    if exc.document is not None:
-        return FAILED
-    if isinstance(exc, UsageError):
-        return WRONG_USAGE
-    return REFUSED if isinstance(exc, errors.PlanRefused) else FAILED
+    if isinstance(exc, errors.PlanRefused):
+        return REFUSED
+    return WRONG_USAGE if isinstance(exc, UsageError) and exc.document is None else FAILED
 
 
 def _complain_of_rows(value: Any) -> None:
