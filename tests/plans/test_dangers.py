@@ -182,6 +182,22 @@ def test_it_is_judged_against_what_holds_now(kafka, edit, says):
     assert [message.startswith(says or "?") for _, message in found] == [True] * bool(says)
 
 
+layer = st.none() | st.integers(1, 9).map(str)
+
+
+@given(topic=layer, everyone=layer, wanted=layer, place=st.sampled_from(["topic=t", "broker=<default>"]))
+def test_it_is_dangerous_exactly_where_fewer_copies_count_then(topic, everyone, wanted, place):
+    """It depended on where the number was written, and not on what came of it."""
+    kafka, set_there = FakeKafka(), {"topic=t": topic, "broker=<default>": everyone}
+    held = {(where, MIN_ISR): value for where, value in set_there.items() if value is not None}
+    hold(kafka, {}, {("topic=t", "max.message.bytes"): "9", **held})
+    kafka.cluster.settle()
+    now = set_there[place] or (place == "topic=t" and everyone) or "1"
+    then = wanted or (place == "topic=t" and everyone) or "1"
+    found = told(kafka, config(SET if wanted else DELETE, place, MIN_ISR, wanted))
+    assert bool(found) == (int(then) < int(now)), (now, then)
+
+
 def test_a_value_that_nobody_may_see_counts(kafka):
     """A login's configuration was replaced unseen: there was no old value to compare."""
     secret = changed("listener.name.x.plain.sasl.jaas.config", None, "env:JAAS", old_known=False, is_secret=True)

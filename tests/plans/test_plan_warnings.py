@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pyarrow as pa
 import pytest
 from double import FakeKafka
@@ -217,6 +219,13 @@ def test_a_plan_of_configs_asks_for_none_of_it():
     change = Change(1, SET, Resource("BROKER", "1"), "max.connections", "1", "2", "2")
     told = giving.advice_on(kafka, [change], None, nowhere)
     assert (told.dangers, told.warnings, kafka.calls) == ((), (), [])
+
+
+def test_a_loaded_plan_can_be_handed_to_another_process(tmp_path):
+    """A plan could be pickled until it had a warning."""
+    plan = kn.Plan.load(planned(FakeKafka(), {}, {"user=User:bob": 1e6}).save(tmp_path / "p.json"))
+    again = pickle.loads(pickle.dumps(plan))
+    assert (again, repr(again)) == (plan, repr(plan))
 
 
 def test_a_note_that_is_no_advice_is_refused(tmp_path):

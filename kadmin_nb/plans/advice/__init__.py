@@ -71,6 +71,10 @@ class Advice:
         said = [*_head(DANGER, self.dangers), *_allowing(self.dangers, reason), *_head(WARNING, self.warnings)]
         return [printable(line) for line in said]
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickled, it is worked out."""
+        return _kept, (self.dangers, self.warnings)
+
     def notes(self) -> list[dict[str, str]]:
         """As they stand beside a plan's body."""
         return [
@@ -89,8 +93,11 @@ def read(notes: Iterable[Mapping[str, str]]) -> Advice:
     """
     notes = list(notes)
     dangers = (note for note in notes if note["kind"] == DANGER)
-    warnings = tuple(_warned(note) for note in notes if note["kind"] == WARNING)
-    return Advice(tuple(map(_danger, dangers)), lambda: warnings)
+    return _kept(tuple(map(_danger, dangers)), tuple(_warned(note) for note in notes if note["kind"] == WARNING))
+
+
+def _kept(dangers: tuple[Danger, ...], warnings: tuple[Warned, ...]) -> Advice:
+    return Advice(dangers, lambda: warnings)
 
 
 def _head(kind: str, several: Sequence[Danger] | Sequence[Warned]) -> list[str]:

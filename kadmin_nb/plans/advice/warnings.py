@@ -30,6 +30,8 @@ SHARING, PRINCIPAL, PER_BROKER = "sharing", "principal", "per broker"
 NAMED = 3
 """Names that a warning has; the rest is counted."""
 
+_NOBODY = ("user", ANONYMOUS)
+
 Held = dict[tuple[Entity, str], float]
 
 
@@ -47,8 +49,8 @@ def scene(kafka: Kafka, changes: Sequence[Change], quotas: pa.Table | None) -> S
     mine = [change for change in changes if change.kind == QUOTA]
     if not mine:
         return None
-    nobody = Entity.of({"user": ANONYMOUS})
-    protocols = _protocols(kafka) if any(change.resource == nobody for change in mine) else frozenset()
+    named = any(_NOBODY in change.resource.parts for change in mine)  # type: ignore[union-attr]  # of quotas
+    protocols = _protocols(kafka) if named else frozenset()
     stored = kafka.quotas.describe() if quotas is None else quotas
     return Scene(stored, len(kafka.brokers()), protocols)
 
