@@ -114,9 +114,10 @@ def _live(given: Live | Cluster, cluster: Cluster) -> Side:
     handed_in = isinstance(given, Cluster)
     says = cluster.settings.bootstrap if isinstance(given, Cluster) else given.target
     try:
-        return Side(says, cluster.snapshot(), is_live=True, cluster=cluster if handed_in else None)
+        held, topics = cluster.snapshot(), frozenset(cluster._kafka.topics())
     except KadminError as exc:
         raise type(exc)(f"{says}: {exc}", code=exc.code, hint=exc.hint) from None
+    return Side(says, held, is_live=True, topics=topics, cluster=cluster if handed_in else None)
 
 
 def _kept(given: Any, cluster_id: str | None, others: Sequence[str | None]) -> Side:

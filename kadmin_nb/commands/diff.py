@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import Conflict, UsageError
+from ..model.words import quote
 from . import offers, options
 from .corners import Verb, Words
 from .session import Session, Wanted
@@ -112,6 +113,11 @@ def _staged(session: Session, found: Diff, onto: str, rows: str, given: tuple[An
         return session.change(edits, wanted)
     _refuse_what_stays(target, onto)
     with session.at(target, {}) as there:
+        if there is not session and not (wanted.apply or wanted.save):
+            raise UsageError(
+                f"side {onto} is not the current cluster, whose tray this would be",
+                hint=f"%kadmin use {quote(target)} first; or --save FILE, or --apply.",
+            )
         return there.change(edits, wanted)
 
 

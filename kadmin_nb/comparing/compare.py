@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..errors import KadminError
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.snapshots import SCOPES, Snapshot
@@ -18,11 +19,12 @@ from ..model.resources import Resource
 from .diffs import APART, NATURE, Diff
 from .roles import EACH, by_role, differs_by_nature
 from .sides import Side
+from .staging import NO_TOPIC
 
 Row = dict[str, Any]
 
 _EACH = str(Resource("BROKER", EACH))
-_BROKERS = {_EACH: f"broker={EACH}", str(Resource("BROKER", "")): str(Resource("BROKER", ""))}
+_ANY = f"broker={EACH}"
 
 
 def compare(a: Side, b: Side, *, everything: bool = False) -> Diff:
@@ -46,8 +48,8 @@ def compare(a: Side, b: Side, *, everything: bool = False) -> Diff:
     contents = [_as_sent(side.content) if a.is_declared or b.is_declared else side.content for side in (a, b)]
     if others := None not in (a.cluster_id, b.cluster_id) and a.cluster_id != b.cluster_id:
         contents = [by_role(content) for content in contents]
-    rows = [_by_role(row) if others else row for row in drift(*contents).to_arrow().to_pylist()]
-    rows = [row for row in rows if not _is_out_of_reach(row, a, b)]
+    rows = [row for row in drift(*contents).to_arrow().to_pylist() if not _is_out_of_reach(row, a, b)]
+    rows = [_told(row, a, b, others) if row["kind"] == "config" else row for row in rows]
     return Diff(
         _numbered(rows), everything, a, b, _passed_over(a, b), len(_secrets(contents[0]) & _secrets(contents[1]))
     )
@@ -79,11 +81,27 @@ def _is_out_of_reach(row: Row, a: Side, b: Side) -> bool:
     return one_sided and row[f"source_{told}"] == "STATIC_BROKER_CONFIG"
 
 
-def _by_role(row: Row) -> Row:
-    if row["kind"] != "config" or row["resource"] not in _BROKERS:
-        return row
-    apart = row["state"] != "unknown" and differs_by_nature("BROKER", row["key"])
-    return {**row, "resource": _BROKERS[row["resource"]], "state": NATURE if apart else row["state"]}
+def _told(row: Row, a: Side, b: Side, others: bool) -> Row:
+    """A row of configs, with what only the two sides together can say of it."""
+    each = row["resource"] == _EACH
+    resource = Resource("BROKER", EACH) if each else _parsed(row["resource"])
+    if resource is None or row["state"] == "unknown":
+        return {**row, "resource": _ANY if each else row["resource"]}
+    missing = row["note"] is None and next((name for name, side in (("a", a), ("b", b)) if side.lacks(resource)), None)
+    return {
+        **row,
+        "resource": _ANY if each else row["resource"],
+        "state": NATURE if others and differs_by_nature(resource, row["key"]) else row["state"],
+        "note": f"{missing} {NO_TOPIC}" if missing else row["note"],
+    }
+
+
+def _parsed(text: str) -> Resource | None:
+    """The resource of a row; None of a type that this version does not know."""
+    try:
+        return Resource.parse(text)
+    except KadminError:
+        return None
 
 
 def _numbered(rows: Iterable[Row]) -> Any:

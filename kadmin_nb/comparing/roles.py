@@ -19,6 +19,7 @@ from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.snapshots import Snapshot, without_secrets
 from ..frames.to_pandas import plain
+from ..model.resources import Resource
 from ..model.secrets import SHOWN
 
 Row = dict[str, Any]
@@ -33,12 +34,15 @@ _OF_A_CLUSTER = BY_NATURE | {
 """Keys that differ from cluster to cluster without anything being wrong."""
 
 
-def differs_by_nature(kind: str, key: str | None) -> bool:
-    """Whether brokers of two clusters have other values of a key because they are other brokers."""
-    if kind != "BROKER" or key is None:
-        return False
+def differs_by_nature(resource: Resource, key: str) -> bool:
+    """Whether two clusters have other values because they are two: what tells brokers apart, and Kafka's own topics."""
     own = key.split(".", 3)[-1] if key.startswith("listener.name.") else key
-    return own in _OF_A_CLUSTER
+    return own in _OF_A_CLUSTER if resource.type == "BROKER" else is_kafkas(resource)
+
+
+def is_kafkas(resource: Resource) -> bool:
+    """Whether it is a topic that Kafka, or a tool, keeps for itself, configured as the size of the cluster wants it."""
+    return resource.type == "TOPIC" and resource.name.startswith("__")
 
 
 def by_role(content: Any) -> Any:
@@ -86,7 +90,7 @@ def _one(found: dict[str, Row], brokers: set[str]) -> Row:
         **agreed,
         "resource_name": EACH,
         "value": first["value"] if single else " | ".join(values),
-        "synonyms": first.get("synonyms") if single else None,
+        "synonyms": first.get("synonyms") if single and agreed["source"] else None,
         "is_sensitive": any(row.get("is_sensitive") for row in found.values()),
     }
 

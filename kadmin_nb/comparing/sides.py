@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import UsageError
 from ..frames.snapshots import Snapshot
 from ..frames.stamps import CLUSTER_ID
+from ..model.resources import Resource
 from ..model.words import quote
 
 if TYPE_CHECKING:
@@ -26,13 +27,15 @@ NOW = "now"
 class Side:
     """What is compared: a snapshot, or a frame of quotas or of configs; and how it is called.
 
-    `cluster` is the connection, where it was handed in; `is_live` that it is a cluster as it is now. `is_declared`
-    that it is a file that somebody may have written: it says nothing of what stands in server.properties.
+    `cluster` is the connection, where it was handed in; `is_live` that it is a cluster as it is now; `topics` are all
+    that it has, None where nobody knows. `is_declared` that it is a file that somebody may have written: it says
+    nothing of what stands in server.properties.
     """
 
     says: str
     content: Any
     is_live: bool = False
+    topics: frozenset[str] | None = None
     is_declared: bool = False
     cluster: Any = None
 
@@ -43,6 +46,10 @@ class Side:
             return self.content.cluster_id or None
         said = (self.content.schema.metadata or {}).get(CLUSTER_ID.encode())
         return said.decode() if said else None
+
+    def lacks(self, resource: Resource) -> bool:
+        """Whether it is a topic that is certainly not there."""
+        return self.topics is not None and resource.type == "TOPIC" and resource.name not in self.topics
 
     def __str__(self) -> str:
         if not isinstance(self.content, Snapshot):

@@ -15,6 +15,8 @@ from ..model.resources import Resource
 Row = dict[str, Any]
 
 ALL = "all"
+NO_TOPIC = "has no such topic"
+"""How the note ends of a row that is about a topic which one side, a or b, does not have."""
 _HINT = "Such as 1-3,7, or all."
 _WHY = {
     "unknown": "it could not be read",
@@ -92,6 +94,8 @@ def refusal(row: Row, like: str) -> str | None:
         return _WHY[row["state"]]
     if row["note"] == SECRET:
         return "it is a secret, which nobody can see"
+    if row["note"] == f"{_other(like)} {NO_TOPIC}":
+        return "there is no such topic"
     if _of_each(row):
         return "it is what all brokers of a cluster have in common"
     try:
@@ -122,5 +126,8 @@ def _op(row: Row, like: str) -> str | None:
     from_below = row[like] is None or (row["state"] == "source" and row[f"source_{like}"] != own)
     if not from_below:
         return SET
-    other = "b" if like == "a" else "a"
-    return DELETE if row[f"source_{other}"] in (own, None) else None
+    return DELETE if row[f"source_{_other(like)}"] in (own, None) else None
+
+
+def _other(side: str) -> str:
+    return "b" if side == "a" else "a"

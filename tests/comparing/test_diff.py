@@ -8,7 +8,7 @@ from hostile_names import HOSTILE
 from hours import configs_of, failed, quotas_of, taken, topic
 
 import kadmin_nb as kn
-from kadmin_nb.comparing import Diff
+from kadmin_nb.comparing import Diff, Side, compare
 from kadmin_nb.model.changes import DELETE, SET
 
 
@@ -91,6 +91,25 @@ def test_brokers_of_one_cluster_are_compared_one_by_one() -> None:
     ]
 
 
+def test_kafkas_own_topics_differ_by_nature() -> None:
+    """Three brokers and one: eight of seventeen differences were those of __transaction_state."""
+    own = [topic("__transaction_state", "min.insync.replicas", "2")]
+    found = kn.diff(taken(0, {}, own), taken(0, {}, cluster_id="there"), everything=True)
+    assert rows(found) == [("topic=__transaction_state", "min.insync.replicas", "nature", "2", None)]
+    assert rows(kn.diff(taken(0, {}, own), taken(0, {})))[0][2] == "removed"
+
+
+def test_a_topic_that_is_not_there_cannot_be_staged_there() -> None:
+    """All rows were refused because of one topic that staging does not have."""
+    a, b = (taken(0, {}, [topic("t", "segment.ms", "5")]), taken(0, {}, cluster_id="there"))
+    found = compare(Side("one", a), Side("two", b, is_live=True, topics=frozenset({"u"})))
+    assert found.to_pandas()["note"].tolist() == ["b has no such topic"]
+    assert found.edits("all", like="a") == []
+    with pytest.raises(kn.UsageError, match=r"row 1, topic=t .* cannot be staged: there is no such topic"):
+        found.edits("1", like="a")
+    assert [edit.op for edit in found.edits("1", like="b")] == [DELETE]
+
+
 def test_a_broker_that_could_not_be_read_makes_all_of_them_unknown() -> None:
     """A broker was down, and what it had set was said to be gone from the whole cluster."""
     down = {"resource_type": "BROKER", "resource_name": "2", "error": "BROKER_NOT_AVAILABLE", "message": "down"}
@@ -136,6 +155,10 @@ def test_hostile_names_do_no_harm() -> None:
     assert "\x1b" not in repr(found)
     whose = {edit.resource.get("user") for edit in found.edits("all", like="b")}
     assert whose == set(HOSTILE)
+    of_group = {"resource_type": "GROUP", "source": "DYNAMIC_GROUP_CONFIG", "synonyms": []}
+    groups = [topic(name, "consumer.session.timeout.ms", "5", **of_group) for name in HOSTILE]
+    edits = kn.diff(taken(0, {}, groups), taken(1, {})).edits("all", like="a")
+    assert {edit.resource.name for edit in edits} == set(HOSTILE)
 
 
 def _mixed() -> Diff:

@@ -6,6 +6,8 @@ import pytest
 from waiting import eventually
 
 import kadmin_nb as kn
+from kadmin_nb.frames import schemas
+from kadmin_nb.frames.snapshots import snapshot
 
 pytestmark = pytest.mark.broker
 
@@ -36,4 +38,9 @@ def test_a_side_that_is_no_cluster_or_not_the_current_one(live, cluster):
     live["handed"] = cluster
     assert "a int is neither a snapshot nor a frame" in str(live.refused("%kadmin diff {nothing}", kn.UsageError))
     assert "are the cluster" in str(live.refused("%kadmin diff {handed}", kn.UsageError))
+    live["empty"] = snapshot(schemas.table(schemas.QUOTAS, []), schemas.table(schemas.CONFIGS, []), cluster_id="x",
+                             taken_at=live["before"].taken_at)  # fmt: skip
+    port = cluster.settings.bootstrap.rpartition(":")[2]
+    elsewhere = live.refused(f"%kadmin diff {{empty}} localhost:{port} --onto b --rows all", kn.UsageError)
+    assert "side b is not the current cluster, whose tray this would be" in str(elsewhere)
     assert "both sides are the same" in str(live.refused("%kadmin diff {before} {before}", kn.UsageError))
