@@ -12,6 +12,7 @@ from .bucket_usage import known_clients, utilisation
 from .config_findings import config_findings
 from .impact import impact
 from .metrics import usage_from_metrics
+from .policies import policy
 from .prometheus_api import prometheus
 from .request_log import Requests, requests
 from .resolving import resolve
@@ -23,6 +24,7 @@ __all__ = [
     "config_findings",
     "impact",
     "known_clients",
+    "policy",
     "prometheus",
     "requests",
     "resolve",

@@ -31,7 +31,14 @@ DELTA = "io.delta:delta-spark_4.2_2.13:4.4.0"
 def frame_of(table: pa.Table, spark: SparkSession | None = None) -> DataFrame:
     """The table as a Spark DataFrame; dictionary-encoded strings become strings."""
     table, session = plain(table), spark or spark_session()
-    return session.createDataFrame(table) if table.num_rows else session.createDataFrame(_with_a_row(table)).limit(0)
+    if not table.num_rows:
+        return session.createDataFrame(_with_a_row(table)).limit(0)
+    return session.createDataFrame(_without_empty_batches(table))
+
+
+def _without_empty_batches(table: pa.Table) -> pa.Table:
+    """PySpark 4.2 in classic mode drops every row that comes after an empty batch, and says nothing."""
+    return pa.Table.from_batches([batch for batch in table.to_batches() if batch.num_rows], schema=table.schema)
 
 
 def _with_a_row(empty: pa.Table) -> pa.Table:

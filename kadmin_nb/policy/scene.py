@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -23,6 +22,7 @@ from .possible import Possible
 Row = dict[str, Any]
 CLUSTER = "cluster_id"
 CALLBACK = "client.quota.callback.class"
+POSSIBLE = "possible"
 QUOTAS, CONFIGS, EFFECTIVE, TREE, FINDINGS = "QUOTAS", "CONFIGS", "EFFECTIVE", "TREE", "FINDINGS"
 _NOT_ASKED = ("synonyms", "documentation", "error", "message")
 COLUMNS = {
@@ -65,7 +65,7 @@ class Scene:
     scopes: Collection[str] | None = None
     named: Possible | None = None
     by_callback: bool = False
-    _made: dict[Any, pa.Table] = field(default_factory=dict, compare=False, repr=False)
+    _made: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def with_(self, **changes: Any) -> Scene:
         """The same with other parts."""
@@ -84,7 +84,7 @@ class Scene:
             own = pa.repeat(pa.scalar(self.cluster_id, pa.string()), len(table))
             columns = [own, *(table[column] for column in COLUMNS[name][1:])]
             self._made[asked] = pa.table(columns, names=list(COLUMNS[name]))
-        return self._made[asked]
+        return self._made[asked]  # no cached_property: Spark sends this class by value, and those hold a lock
 
     def _frame(self, name: str, keys: tuple[str, ...] | None) -> pa.Table:
         if name in OF_CONFIGS:
@@ -98,10 +98,14 @@ class Scene:
             return whole.filter(pc.is_valid(whole["key"]))
         return resolve(quotas, self.possible.pairs if self.pairs is None else self.pairs, keys=keys)
 
-    @cached_property
+    @property
     def possible(self) -> Possible:
         """The clients that quotas tell apart, where none are known."""
-        return self.named or Possible.of(schemas.QUOTAS.empty_table() if self.quotas is None else self.quotas)
+        if POSSIBLE not in self._made:
+            quotas = schemas.QUOTAS.empty_table() if self.quotas is None else self.quotas
+            self._made[POSSIBLE] = self.named or Possible.of(quotas)
+        found: Possible = self._made[POSSIBLE]
+        return found
 
     def resource(self, frame: str, row: Row) -> str:
         """What a row of that frame is about, in the words of the grammar."""
@@ -133,7 +137,7 @@ class Scene:
             return []
         return list(self.configs.filter(pc.is_valid(self.configs["error"])).to_pylist())
 
-    @cached_property
+    @property
     def _decides_by_callback(self) -> bool:
         if self.by_callback or self.configs is None:
             return self.by_callback

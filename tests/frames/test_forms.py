@@ -80,6 +80,14 @@ def test_spark_has_the_same_columns(name: str) -> None:
 
 
 @pytest.mark.spark
+def test_no_row_after_an_empty_batch_is_lost_in_spark() -> None:
+    """One cluster had no quotas, and those that came after it were not in the fleet."""
+    parts = [pa.table({"a": pa.array(values, pa.int64())}) for values in ([1], [], [2])]
+    rows = kn.Answer(pa.concat_tables(parts)).to_spark().collect()
+    assert sorted(row.a for row in rows) == [1, 2]
+
+
+@pytest.mark.spark
 def test_the_local_session_is_shared() -> None:
     """Each call started a session of its own."""
     assert kn.spark_session() is kn.spark_session()

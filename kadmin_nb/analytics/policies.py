@@ -1,0 +1,138 @@
+"""The rules of a policy over the snapshots of a whole fleet, on Spark: the same evaluator, cluster by cluster."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.types import BooleanType, DataType, StringType, StructField, StructType, TimestampType
+
+from .. import advice, errors, model, resolution
+from .. import policy as room
+from ..errors import UsageError
+from ..frames import schemas
+from ..policy import Policy, load
+from ..policy.checking import of_cluster
+from ..policy.scene import CLUSTER, Scene
+from . import shipping
+from .columns import of_types
+
+_SNAPSHOT, _TAKEN = "snapshot_id", "taken_at"
+_QUOTAS, _CONFIGS = "the quotas", "the configs"
+_OTHERS = ("is_sensitive", "is_read_only", "is_default", "type", "synonyms", "error", "message")
+_CONFIG = ("resource_type", "resource_name", "key", "value", "source")
+SCHEMA = pa.schema(
+    [pa.field(CLUSTER, pa.string(), nullable=False), *schemas.POLICY, pa.field(_SNAPSHOT, pa.string()),
+     pa.field(_TAKEN, schemas.MOMENT)]
+)  # fmt: skip
+"""POLICY of each cluster and snapshot; the last two are null where the frames do not have them."""
+
+
+def policy(
+    policy: Policy | str | os.PathLike[str],
+    quotas: DataFrame | None = None,
+    configs: DataFrame | None = None,
+    *,
+    pairs: Any = None,
+) -> DataFrame:
+    """POLICY of a whole fleet: how each cluster, at each time, keeps each rule; what `Policy.check` says of one.
+
+    Parameters
+    ----------
+    policy
+        A policy or its file. It is read here, and sent to the workers with what judges it.
+    quotas, configs
+        SNAPSHOT frames, such as a history has, with their `cluster_id`; of several times with their `snapshot_id`.
+        Rules about a frame that is not given are `unknown`. All rows of one cluster and time go to one worker.
+    pairs
+        The known clients, with their `cluster_id` where they differ: PAIRS or USAGE, also a Spark DataFrame, which is
+        collected; those that the policy names unless said.
+
+    Returns
+    -------
+    pyspark.sql.DataFrame
+        `cluster_id`, POLICY, `snapshot_id` and `taken_at`. Lazy.
+
+    Raises
+    ------
+    UsageError
+        Neither quotas nor configs, not a Spark DataFrame, or a column is missing.
+    pyspark.errors.PythonException
+        When the result is read: an entity and key, or a resource and key, twice at one time.
+
+    Examples
+    --------
+    >>> policy("kadmin-nb.policy.toml", quotas, configs).where("not ok").groupBy("rule").count()  # doctest: +SKIP
+    """
+    rules = policy if isinstance(policy, Policy) else load(policy)
+    sides = {
+        _QUOTAS: _read(quotas, schemas.QUOTAS.names, (), _QUOTAS),
+        _CONFIGS: _read(configs, _CONFIG, _OTHERS, _CONFIGS),
+    }
+    given = [side for side in sides.values() if side is not None]
+    if not given:
+        raise UsageError("a policy of what?", hint="quotas= or configs=, or both: the SNAPSHOT frames of a fleet.")
+    by = [CLUSTER, *([_SNAPSHOT] if all(_SNAPSHOT in side.columns for side in given) else [])]
+    judge = _on_workers(rules, _clients(rules, pairs), tuple(name for name, side in sides.items() if side is not None))
+    kinds = StructType([StructField(f.name, _type(f.type), f.nullable) for f in SCHEMA])
+    if len(given) == 1:
+        return given[0].groupBy(*by).applyInArrow(lambda one: judge(one), kinds)
+    one, other = (side.groupBy(*by) for side in given)
+    return one.cogroup(other).applyInArrow(lambda one, other: judge(one, other), kinds)
+
+
+def _read(frame: Any, names: Sequence[str], others: Sequence[str], what: str) -> DataFrame | None:
+    if frame is None:
+        return None
+    if not isinstance(frame, DataFrame):
+        raise UsageError(f"{what} are a {type(frame).__name__}, not a Spark DataFrame")
+    of_types(frame, (CLUSTER, *names), what)
+    more = [name for name in (*others, _SNAPSHOT, _TAKEN) if name in frame.columns]
+    return frame.select(CLUSTER, *names, *more)
+
+
+def _clients(rules: Policy, pairs: Any) -> pa.Table | None:
+    if isinstance(pairs, DataFrame):
+        names = [name for name in (CLUSTER, "user", "client_id") if name in pairs.columns]
+        pairs = pairs.select(*names).distinct().toArrow()
+    return rules.known_clients(pairs)
+
+
+def _type(kind: pa.DataType) -> DataType:
+    if pa.types.is_boolean(kind):
+        return BooleanType()
+    return TimestampType() if pa.types.is_timestamp(kind) else StringType()
+
+
+def _on_workers(rules: Policy, pairs: pa.Table | None, given: tuple[str, ...]) -> Callable[..., pa.Table]:
+    """The evaluator as a function of one cluster's frames, by value: workers may have no kadmin_nb."""
+    here = import_module(__name__)
+    carried = (rules.rules, rules.lines, pairs, given)
+    run: Any = shipping.by_value(_work, carried, here, room, resolution, advice, model, errors, schemas)
+
+    def judged(*sides: pa.Table) -> pa.Table:
+        import pyarrow
+
+        return pyarrow.Table.from_batches([*run(sides)])
+
+    return judged
+
+
+def _work(carried: Any, sides: Any) -> Iterator[pa.RecordBatch]:
+    rules, lines, pairs, given = carried
+    held = dict(zip(given, sides, strict=True))
+    cluster_id, snapshot_id, taken_at = (_one(name, sides) for name in (CLUSTER, _SNAPSHOT, _TAKEN))
+    scene = Scene(cluster_id, held.get(_QUOTAS), held.get(_CONFIGS), of_cluster(pairs, cluster_id))
+    place = {CLUSTER: cluster_id, _SNAPSHOT: snapshot_id, _TAKEN: taken_at}
+    rows = [{**row, **place} for rule in rules for row in rule.judged(scene, lines)]
+    table = schemas.table(SCHEMA, rows)
+    yield from table.to_batches() or [pa.RecordBatch.from_pylist([], schema=SCHEMA)]
+
+
+def _one(name: str, sides: Sequence[pa.Table]) -> Any:
+    """What all rows of one cluster and time have in this column."""
+    return next((side[name][0].as_py() for side in sides if name in side.column_names and len(side)), None)

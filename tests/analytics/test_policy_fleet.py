@@ -1,0 +1,112 @@
+"""A policy over the snapshots of many clusters, on Spark: the same rows as for one snapshot after the other."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import kadmin_nb as kn
+from kadmin_nb.frames import schemas
+from kadmin_nb.frames.snapshots import Snapshot, snapshot
+from kadmin_nb.policy.reading import read
+
+pytestmark = pytest.mark.spark
+
+EXAMPLE = Path(__file__).parents[2] / "kadmin-nb.policy.example.toml"
+RATE = "producer_byte_rate"
+
+
+def quota(level: str, user: str | None, client_id: str | None, value: float) -> dict[str, object]:
+    parts = [("user", user), ("client-id", client_id)]
+    words = " ".join(f"{kind}={name}" for kind, name in parts if name) or "user=<default>"
+    return {"entity": words, "level": level, "user": user, "client_id": client_id, "key": RATE, "value": value}
+
+
+def config(kind: str, name: str, key: str, value: str, source: str) -> dict[str, object]:
+    return {"resource_type": kind, "resource_name": name, "key": key, "value": value, "source": source}
+
+
+def held(cluster_id: str, day: int, quotas: list[dict], configs: list[dict]) -> Snapshot:
+    tables = (schemas.table(schemas.QUOTAS, quotas), schemas.table(schemas.CONFIGS, configs))
+    return snapshot(*tables, cluster_id=cluster_id, taken_at=datetime(2026, 11, day, tzinfo=UTC), snapshot_id=f"s{day}")
+
+
+TOPIC = [
+    config("TOPIC", "orders", "min.insync.replicas", "1", "DYNAMIC_TOPIC_CONFIG"),
+    config("TOPIC", "orders", "leader.replication.throttled.replicas", "*", "DYNAMIC_TOPIC_CONFIG"),
+]
+UNREAD = [{"resource_type": "TOPIC", "resource_name": "hidden", "error": "TOPIC_AUTHORIZATION_FAILED"}]
+FLEET = [
+    held("a", 1, [quota("DEFAULT_USER", None, None, 2e9), quota("CLIENT", None, "app", 1e6)], TOPIC),
+    held("a", 2, [quota("DEFAULT_USER", None, None, 1e6)], []),
+    held("b", 3, [quota("USER", "alice", None, 1e6)], UNREAD),
+    held("c", 4, [], TOPIC[:1]),
+    held("a<b>", 5, [quota("USER", "<any other>", "x", 6e8) | {"level": "CLIENT_OF_USER"}], []),
+]
+CLIENTS = pa.table(
+    {
+        "cluster_id": ["a", "a", "b", "b"],
+        "user": ["alice", "admin", "alice", "bob"],
+        "client_id": ["app", "x", None, ""],
+    }
+)
+
+
+def sides(spark):
+    return [
+        kn.Answer(pa.concat_tables([getattr(one, side).to_arrow() for one in FLEET])).to_spark(spark)
+        for side in ("quotas", "configs")
+    ]
+
+
+def rows(table: pa.Table) -> list[str]:
+    return sorted(str({name: row[name] for name in ("cluster_id", *schemas.POLICY.names)}) for row in table.to_pylist())
+
+
+def one_by_one(policy: kn.policy.Policy, pairs: pa.Table | None) -> list[str]:
+    found = []
+    for one in FLEET:
+        own = policy.check(one, pairs=pairs).to_arrow().to_pylist()
+        found += [{"cluster_id": one.cluster_id, **row} for row in own]
+    return sorted(str({name: row[name] for name in ("cluster_id", *schemas.POLICY.names)}) for row in found)
+
+
+@pytest.mark.parametrize("pairs", [None, CLIENTS], ids=["all that quotas tell apart", "known clients"])
+def test_a_fleet_is_judged_as_each_snapshot_is(spark, pairs):
+    """The report of the fleet said other things than the check of the one cluster."""
+    policy = kn.policy.load(EXAMPLE)
+    found = kn.analytics.policy(policy, *sides(spark), pairs=pairs).toArrow()
+    assert found.column_names == ["cluster_id", *schemas.POLICY.names, "snapshot_id", "taken_at"]
+    assert rows(found) == one_by_one(policy, pairs)
+    states = {(row["cluster_id"], row["snapshot_id"], row["state"]) for row in found.to_pylist()}
+    assert {("a", "s1", "broken"), ("a", "s2", "kept"), ("b", "s3", "unknown"), ("c", "s4", "broken")} <= states
+
+
+def test_a_frame_that_is_not_given_is_not_kept(spark):
+    """The configs were left out, and every rule about them was kept."""
+    quotas, _ = sides(spark)
+    clients = kn.Answer(CLIENTS).to_spark(spark)
+    found = kn.analytics.policy(EXAMPLE, quotas.drop("snapshot_id").where("cluster_id = 'b'"), pairs=clients).toArrow()
+    states = {row["rule"]: (row["state"], row["snapshot_id"]) for row in found.to_pylist()}
+    assert states["two-replicas-in-sync"] == ("unknown", None)
+    assert states["no-default-user-beside-client-ids"] == ("kept", None)
+    assert [
+        row["resource"] for row in found.to_pylist() if row["rule"] == "nobody-unlimited" and row["key"] == RATE
+    ] == ["user=bob client-id=''"]
+
+
+def test_what_cannot_be_judged_is_said_at_once(spark):
+    """The job ran for an hour and then there was no column."""
+    quotas, configs = sides(spark)
+    rule = read('[[rule]]\nname="r"\nreason="w"\nframe="QUOTAS"\nforbid=true', "p")
+    with pytest.raises(kn.UsageError, match="the quotas have no column cluster_id"):
+        kn.analytics.policy(rule, quotas.drop("cluster_id"))
+    with pytest.raises(kn.UsageError, match="the configs are a Table, not a Spark DataFrame"):
+        kn.analytics.policy(rule, quotas, configs.toArrow())
+    with pytest.raises(kn.UsageError, match="a policy of what"):
+        kn.analytics.policy(rule)
+    with pytest.raises(kn.UsageError, match="nothing that a policy judges"):
+        rule.check(quotas)
