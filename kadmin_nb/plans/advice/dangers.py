@@ -39,7 +39,7 @@ def found(kafka: Kafka, changes: Sequence[Change], resolver: Resolver | None = N
     NotAuthorized, TimedOut, ConnectionFailed
         What holds now could not be read.
     """
-    configs = [change for change in changes if change.kind == CONFIG and _rule(change)]
+    configs = [change for change in changes if not change.level and change.kind == CONFIG and _rule(change)]
     below = values_below(kafka, (c for c in configs if c.old_known and (c.old is None or c.after is None)))
     several = [*_of_configs(configs, below, resolver), *everyone.dangers(changes, kafka)]
     return tuple(sorted(several, key=lambda danger: danger.row))

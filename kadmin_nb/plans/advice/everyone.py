@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...admin.ports import Kafka
-from ...model.changes import QUOTA, Change, Target
+from ...model.changes import Change, Target
 from ...model.entity import Entity
 from ...model.levels import DEFAULT_IP
 from ...model.quota_keys import readable
@@ -36,7 +36,8 @@ EVERYONE = {**dict.fromkeys((e.level for e in _CLIENTS), _CLIENTS), DEFAULT_IP: 
 
 def dangers(changes: Sequence[Change], kafka: Kafka) -> Iterator[Danger]:
     """The rows that lift a limit from everyone, or take away all quotas of a level with no such limit behind them."""
-    quotas = [change for change in changes if change.kind == QUOTA and not change.is_done]
+    asked = (c for c in changes if c.level and (c.after is None or c.level in EVERYONE))  # most plans have none of it
+    quotas = [change for change in asked if not change.is_done]
     removed = [change for change in quotas if change.after is None]
     emptying = {group for group, count in Counter(map(_group, removed)).items() if count >= SEVERAL}
     emptying = {(level, key) for level, key in emptying if level not in EVERYONE}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from ...admin.ports import Kafka
 from ...frames import schemas
 from ...frames.answer import Answer
-from ...model.changes import QUOTA, Change
+from ...model.changes import Change
 from ...model.entity import Entity
 from ...model.levels import LEVELS, Level
 from ...model.quota_keys import find, readable
@@ -46,7 +46,7 @@ class Scene:
 
 def scene(kafka: Kafka, changes: Sequence[Change], quotas: pa.Table | None) -> Scene | None:
     """What the warnings of these rows need; None where they change no quota."""
-    mine = [change for change in changes if change.kind == QUOTA]
+    mine = [change for change in changes if change.level]
     if not mine:
         return None
     named = any(_NOBODY in change.resource.parts for change in mine)  # type: ignore[union-attr]  # of quotas
@@ -68,7 +68,7 @@ def _protocols(kafka: Kafka) -> frozenset[str]:
 
 def warnings(changes: Sequence[Change], scene: Scene) -> list[Warned]:
     """The warnings of these rows, few however many rows there are."""
-    quotas = [change for change in changes if change.kind == QUOTA and not change.is_done]
+    quotas = [change for change in changes if change.level and not change.is_done]
     given = [change for change in quotas if change.after is not None]
     if not quotas:
         return []
@@ -250,15 +250,15 @@ def _is_name(entity: Entity, kind: str) -> bool:
 
 
 def _unmatched(given: Sequence[Change], protocols: Collection[str]) -> Iterator[Warned]:
-    by_row: Mapping[int, Change] = {change.row: change for change in given}
     named = _first(given)
+    spaced = sorted((row, name) for name, row in named["client-id"].items() if name != name.strip())
     odd: dict[str, list[tuple[str, int]]] = defaultdict(list)
     for name, row, says in oddities(named["user"], protocols):
         odd[says].append((name, row))
+    by_row = {change.row: change for change in given} if odd or spaced else {}
     for says, those in odd.items():
         names = [write("user", name) for name, _ in those]
         yield _about(PRINCIPAL, by_row[those[0][1]], f"{_several(names)}: {says}")
-    spaced = sorted((row, name) for name, row in named["client-id"].items() if name != name.strip())
     if spaced:
         names = [write("client-id", name) for _, name in spaced]
         said = f"{_several(names)}: the name begins or ends with a space, which a client would have to send"
@@ -279,9 +279,8 @@ _AT_THE_CONTROLLER = "controller_mutation_rate"
 
 
 def _adding_up(given: Sequence[Change], brokers: int) -> Iterator[Warned]:
-    held = [c for c in given if find(c.key) and c.key != _AT_THE_CONTROLLER]
-    if brokers > 1 and held:
-        first = held[0]
+    held = (c for c in given if find(c.key) and c.key != _AT_THE_CONTROLLER)
+    if brokers > 1 and (first := next(held, None)):
         limit = float(first.after or "nan")
         one, all_ = (readable(first.key, value) for value in (limit, limit * brokers))
         said = f"each limit holds on each broker: {first.key} {one} of {first.resource} is up to {all_}"
