@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import Conflict, UsageError
+from ..errors import Conflict, UsageError, WrongCluster
 from ..model.words import quote
 from . import offers, options
 from .corners import Verb, Words
@@ -118,7 +118,15 @@ def _staged(session: Session, found: Diff, onto: str, rows: str, given: tuple[An
                 f"side {onto} is not the current cluster, whose tray this would be",
                 hint=f"%kadmin use {quote(target)} first; or --save FILE, or --apply.",
             )
+        _refuse_another_cluster(there, found, onto)
         return there.change(edits, wanted)
+
+
+def _refuse_another_cluster(there: Session, found: Diff, onto: str) -> None:
+    """Refuse an address that leads elsewhere by now."""
+    seen = found.a if onto == "a" else found.b
+    if seen is not None and there.cluster.id != seen.cluster_id:
+        raise WrongCluster(f"side {onto} was {seen}, and now it is cluster {there.cluster.id}")
 
 
 def _refuse_what_stays(target: Any, onto: str) -> None:
