@@ -41,6 +41,8 @@ WEAKER = {
     "min.insync.replicas": ("3", "2", "durability"),
     "transaction.state.log.min.isr": ("2", "1", "durability"),
     "default.replication.factor": ("3", "1", "durability"),
+    "acks": ("all", "1", "durability"),
+    "offsets.commit.required.acks": ("-1", "1", "durability"),
     "unclean.leader.election.enable": ("false", "TRUE", "durability"),
     "transaction.partition.verification.enable": ("true", "false", "durability"),
     "retention.ms": ("-1", "604800000", "retention"),

@@ -20,6 +20,7 @@ Weakens = Callable[[str | None, str | None], bool]
 """Whether the way from what holds to what will hold is one to less; None is no value at all."""
 
 UNLIMITED = -1.0
+"""What stands for no end, and for all replicas."""
 
 
 def lowered(old: str | None, new: str | None) -> bool:
@@ -42,7 +43,7 @@ def _end(number: float) -> float:
 
 def _number(text: str | None) -> float | None:
     try:
-        return float(text or "")
+        return UNLIMITED if text == "all" else float(text or "")
     except ValueError:
         return None
 
@@ -111,6 +112,9 @@ RULES = (
         DURABILITY,
         turned_on,
         "a replica that lacks acknowledged records may become the leader, and they are lost",
+    ),
+    Rule(
+        ("acks", "*.required.acks"), DURABILITY, cut, "a write counts as acknowledged before all copies have it"
     ),
     Rule(("*replication.factor",), DURABILITY, lowered, "new topics are kept in fewer copies"),
     Rule(
