@@ -15,7 +15,7 @@ from ..model.entity import TYPES, Entity
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, find, nearest
 from ..model.resources import WORDS, Resource
 from ..model.secrets import SHOWN
-from .held import Held, held_by, tables_of
+from .held import Held, held_by, tables_of, told, unread
 from .kinds import CONFIGS, KINDS, kind_of
 from .nodes import Node
 
@@ -127,7 +127,7 @@ class Declared:
             A key or an entity type that nobody knows, a placeholder for a secret that is not there, a value that no
             quota can have; with its line.
         PlanRefused
-            To prune, by or against what is not complete.
+            To prune by what is not complete, or against what of these kinds could not be read.
         """
         self.refuse_other_cluster(against.cluster_id, any_cluster=any_cluster)
         if prune:
@@ -182,12 +182,14 @@ class Declared:
     def _refuse_half(self, against: Snapshot) -> None:
         if not self.complete:
             raise PlanRefused(f"{self.where} is not complete, so it prunes nothing", hint="Nothing was sent.")
-        if not against.complete:
-            failed = len(against.failed)
+        failed = unread(against)
+        of_these = [one for one in failed if kind_of(one.resource) in self.kinds]
+        if of_these:
             raise PlanRefused(
-                f"{failed:,} resources of the cluster cannot be read, so nothing is pruned",
-                hint="cluster.snapshot().failed says which, and why. Nothing was sent.",
+                f"{told(of_these)}, so nothing is pruned", code=of_these[0].error, hint="Nothing was sent."
             )
+        if not failed and not against.complete:
+            raise PlanRefused("what the cluster holds was not read in full, so nothing is pruned")
 
     def _pruned(
         self, held: Held, against: Snapshot, allow_unknown: Collection[str]

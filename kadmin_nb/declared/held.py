@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,6 +58,26 @@ def held_by(snapshot: Snapshot) -> Held:
         {(entity, key): text_of(value) for entity, key, value in zip(*columns, strict=True)},
         {(resource, row["key"]): _stored(row) for row in configs if (resource := _set_on(row)) is not None},
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A resource that could not be read, and why."""
+
+    resource: Resource
+    error: str
+
+
+def unread(snapshot: Snapshot) -> list[Unread]:
+    """The resources of a snapshot that could not be read."""
+    rows = snapshot.failed.to_arrow().select(["resource_type", "resource_name", "error"]).to_pylist()
+    return [Unread(Resource(row["resource_type"], row["resource_name"]), row["error"]) for row in rows]
+
+
+def told(failed: Sequence[Unread]) -> str:
+    """The first of them, and how many more."""
+    more = f", and {len(failed) - 1:,} more" if len(failed) > 1 else ""
+    return f"{failed[0].resource} cannot be read: {failed[0].error}{more}"
 
 
 _READ = ("key", "value", "source", "is_sensitive", "synonyms")

@@ -8,11 +8,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from ..errors import KadminError, UsageError, kind_of
 from ..frames.snapshots import Snapshot
-from ..model.resources import Resource
 from ..model.secrets import SHOWN
 from ..version import TOOL
 from . import kinds as of_kinds
-from .held import held_by
+from .held import held_by, told, unread
 from .kinds import CONFIGS, QUOTAS
 from .kinds import kind_of as kind_of_resource
 from .reading import FORMAT
@@ -75,16 +74,12 @@ def _chosen(snapshot: Snapshot, kinds: Collection[str] | None) -> tuple[str, ...
 
 def _unread(snapshot: Snapshot, chosen: Collection[str]) -> KadminError | None:
     """What to say where something of these kinds could not be read."""
-    rows = snapshot.failed.to_arrow().select(["resource_type", "resource_name", "error", "message"]).to_pylist()
-    failed = [(Resource(row["resource_type"], row["resource_name"]), row) for row in rows]
-    of_these = [(resource, row) for resource, row in failed if kind_of_resource(resource) in chosen]
-    if not of_these:
+    failed = [one for one in unread(snapshot) if kind_of_resource(one.resource) in chosen]
+    if not failed:
         return None
-    resource, row = of_these[0]
-    more = f", and {len(of_these) - 1:,} more" if len(of_these) > 1 else ""
-    return kind_of(row["error"])(
-        f"{resource} cannot be read: {row['error']}{more}; nothing was written",
-        code=row["error"],
+    return kind_of(failed[0].error)(
+        f"{told(failed)}; nothing was written",
+        code=failed[0].error,
         hint="--allow-incomplete writes the rest, --kinds leaves out what cannot be read.",
     )
 

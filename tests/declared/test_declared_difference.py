@@ -84,10 +84,14 @@ def test_prune_leaves_secrets_and_what_nobody_knows():
 def test_nothing_is_pruned_on_a_cluster_that_could_not_be_read():
     """The right to see topics was lost, and the plan removed all that was left."""
     half = held(more=({"resource_type": "TOPIC", "resource_name": "x", "error": "TOPIC_AUTHORIZATION_FAILED"},))
-    declared = kn.declared.read(f"{BEGIN}quotas: {{}}\n")
+    declared = kn.declared.read(f"{BEGIN}kinds: [topic]\nconfigs: {{}}\n")
     assert len(declared.difference(half)) == 0
-    with pytest.raises(kn.PlanRefused, match="1 resources of the cluster cannot be read, so nothing is pruned"):
+    told = "topic=x cannot be read: TOPIC_AUTHORIZATION_FAILED, so nothing is pruned"
+    with pytest.raises(kn.PlanRefused, match=told):
         declared.difference(half, prune=True)
+    with pytest.raises(kn.PlanRefused, match="was not read in full"):
+        declared.difference(held(complete=False), prune=True)
+    assert len(kn.declared.read(f"{BEGIN}quotas: {{}}\n").difference(half, prune=True)) == 0
 
 
 def test_what_the_cluster_was_not_asked_for_is_not_pruned():
