@@ -107,6 +107,8 @@ def _staged(session: Session, found: Diff, onto: str, rows: str, given: tuple[An
     """The chosen rows where that side's door stages them: in the tray, or as a plan of their own."""
     target = given[onto == "b"]
     edits = found.edits(rows, like="b" if onto == "a" else "a")
+    if not edits and not len(found.differing):
+        return found
     if not edits:
         raise UsageError("no row can be staged", hint="What is a secret, or differs only by default, stays.")
     if target is session.connected:

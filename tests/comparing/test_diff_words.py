@@ -189,10 +189,11 @@ def test_rows_are_staged_on_clusters_only(kafka, other_kafka, other, kadmin, uni
     """It said that it had staged a change on a file."""
     saved = str(tmp_path / "held.parquet")
     assert kadmin("snapshot", saved, "--cluster", other_kafka.bootstrap)[0] == 0
+    at = ("--cluster", other_kafka.bootstrap)
+    code, out, _ = kadmin("diff", saved, *at, "--stage-on", "b", "--rows", "all")
+    assert (code, "nothing differs" in out) == (0, True)
     hold(other, {unique("user"): "1MB/s"})
-    code, _, err = kadmin(
-        "diff", saved, "--cluster", other_kafka.bootstrap, "--stage-on", "a", "--rows", "all", "--save", "x.json"
-    )
+    code, _, err = kadmin("diff", saved, *at, "--stage-on", "a", "--rows", "all", "--save", "x.json")
     assert (code, "side a is no cluster, so nothing can be staged on it" in err) == (2, True)
     with pytest.raises(kn.WrongCluster, match="is neither side"), kafka.connect() as third:
         kn.diff(kn.Snapshot.load(saved), other).stage(onto=third, rows="all")
