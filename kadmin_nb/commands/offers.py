@@ -60,6 +60,13 @@ def config_keys(before: Sequence[str] = ()) -> list[str]:
     return sorted({key for kind in kinds for key in KEYS[kind]} - named)
 
 
+def dangerous(before: Sequence[str] = ()) -> list[str]:
+    """The keys whose changes may need a second word."""
+    from ..plans.advice.rules import rule_of
+
+    return sorted({key for keys in KEYS.values() for key in keys if rule_of(key)} | {*QUOTA_KEYS})
+
+
 def settings(before: Sequence[str]) -> list[str]:
     """`key=` and then whom or what, of either kind until one is named."""
     named = _names(before)

@@ -14,7 +14,7 @@ from ..frames import FORMS
 from . import guarding
 from .corners import Listed, Offers, Words
 from .faces import FACES, faced
-from .offers import profiles
+from .offers import dangerous, profiles
 from .session import Session, Wanted
 
 Command = Callable[..., Any]
@@ -178,7 +178,9 @@ impact = click.option(
     "--impact", metavar="NAME", help="Whom it touches, among these clients: PAIRS, or USAGE, which is replayed too."
 )
 """`--impact`: for every verb that shows a plan."""
-allow = click.option("--allow", multiple=True, metavar="KEY", help="Let dangerous changes of this key through.")
+allow = click.option(
+    "--allow", multiple=True, metavar="KEY", type=Words(dangerous), help="Let dangerous changes of this key through."
+)
 """`--allow`: for every verb that applies."""
 _allow = click.option("--allow-unknown", multiple=True, metavar="KEY", help="Let a key through that nobody knows.")
 _detailed = click.option("--detailed-exitcode", is_flag=True, help="Exit 3 when there is something to change.")
