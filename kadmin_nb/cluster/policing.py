@@ -13,9 +13,10 @@ from ..admin.kafka import WireKafka
 from ..errors import NotKnowable, UsageError
 from ..frames.snapshots import QUOTAS
 from ..frames.stamps import stamped
-from ..model.changes import CONFIG, QUOTA
+from ..model.changes import QUOTA, Change
 from ..model.settings import Settings
 from ..policy import Policy, PolicyAnswer, load
+from ..policy.applied import is_kept
 from ..policy.checking import scene_of
 from ..policy.scene import EFFECTIVE, FINDINGS, OF_CONFIGS, OF_QUOTAS, Scene
 from .advising import is_reassigning
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 VARIABLE = "KADMIN_POLICY"
 Given = str | os.PathLike[str] | Policy
-_TOUCHED = {QUOTA: OF_QUOTAS, CONFIG: OF_CONFIGS}
 
 
 def check(kafka: WireKafka, policies: Iterable[Policy], plan: Plan | None = None, pairs: object = None) -> PolicyAnswer:
@@ -48,10 +48,17 @@ def guard(kafka: WireKafka, policies: Iterable[Policy], plan: Plan) -> None:
     PlanRefused
         The rule, and its reason.
     """
-    touched = [frame for kind in {change.kind for change in plan.changes} for frame in _TOUCHED.get(kind, ())]
+    touched = {frame for change in plan.changes for frame in _touched(change)}
     asked = [part for policy in policies if len(part := policy.of_frames(touched))]
     if asked:
         check(kafka, asked, plan).refuse(plan)
+
+
+def _touched(change: Change) -> tuple[str, ...]:
+    """The frames in which it shows."""
+    if change.kind == QUOTA:
+        return OF_QUOTAS
+    return OF_CONFIGS if is_kept(change.resource) else ()
 
 
 def in_force(settings: Settings, given: Given | Iterable[Given] | None = None) -> list[Policy]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import pyarrow as pa
 
@@ -45,9 +45,14 @@ def within(now: Scene, then: Scene) -> Possible:
 _NAMES = pa.schema([schemas.QUOTAS.field("user"), schemas.QUOTAS.field("client_id")])
 
 
+def is_kept(resource: object) -> TypeGuard[Resource]:
+    """Whether it is a resource whose configs snapshots have: the levels of a broker's loggers are in none."""
+    return isinstance(resource, Resource) and resource.type != "BROKER_LOGGER"
+
+
 def _configs(configs: pa.Table | None, changes: Sequence[Change]) -> pa.Table | None:
     """CONFIGS of what is set, as these changes leave them."""
-    wanted = {(c.resource.type, c.resource.name, c.key): c for c in changes if isinstance(c.resource, Resource)}
+    wanted = {(c.resource.type, c.resource.name, c.key): c for c in changes if is_kept(c.resource)}
     if configs is None or not wanted:
         return configs
     kept = []

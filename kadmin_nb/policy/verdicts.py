@@ -16,7 +16,7 @@ from .rules import AS_BEFORE, BROKEN, KEPT, REFUSE, UNKNOWN, WARN
 if TYPE_CHECKING:
     from ..plans.plan import Plan
 
-RULES_NAMED = 3
+BREACHES_TOLD = 3
 """Breaches that a refusal tells."""
 
 _SAID = {
@@ -89,10 +89,13 @@ class PolicyAnswer(Answer):
         return self
 
     def _complaint(self) -> str:
-        rows = self.failed._table.to_pylist()
-        told = [f"{row['rule']}: {row['message']} (wanted {row['wanted']}); {row['reason']}" for row in rows]
-        more = len(told) - RULES_NAMED
-        return " | ".join([*told[:RULES_NAMED], *([f"and {more:,} more"] if more > 0 else [])])
+        failed = self.failed._table
+        told = [
+            f"{row['rule']}: {row['message']} (wanted {row['wanted']}); {row['reason']}"
+            for row in failed.slice(0, BREACHES_TOLD).to_pylist()
+        ]
+        more = len(failed) - len(told)
+        return " | ".join([*told, *([f"and {more:,} more"] if more else [])])
 
     def _error(self, row: dict[str, Any]) -> KadminError:
         return Invalid(f"{row['rule']}: {row['message']}", code="POLICY")
@@ -102,7 +105,8 @@ class PolicyAnswer(Answer):
         """How many rules there are, and how many of each state."""
         worst: dict[str, int] = {}
         order = list(dict.fromkeys(_SAID.values()))
-        for row in self._table.select(["rule", "severity", "state"]).to_pylist():
+        kinds = ["rule", "severity", "state"]
+        for row in self._table.group_by(kinds, use_threads=False).aggregate([]).to_pylist():
             rank = order.index(_SAID[row["state"], row["severity"]])
             worst[row["rule"]] = min(rank, worst.get(row["rule"], rank))
         counted = Counter(worst.values())

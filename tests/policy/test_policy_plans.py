@@ -229,6 +229,16 @@ def test_a_policy_that_is_not_there_allows_nothing(cluster, ceiling, monkeypatch
         cluster.check()
 
 
+def test_a_level_of_a_logger_is_no_config(cluster, ceiling):
+    """Nobody could observe a broker any more: the policy forbade a key that only loggers have."""
+    _, place = ceiling
+    place.write_text('[[rule]]\nname = "r"\nreason = "y"\nframe = "CONFIGS"\nforbid = true\n')
+    stage = cluster.stage()
+    stage.set_config("kafka.request.logger", "DEBUG", broker_logger=cluster.brokers.to_arrow()["id"][0].as_py())
+    cluster.guard(stage.plan(), place)
+    assert judged('frame = "CONFIGS"\nforbid = true', plan(("broker=1", "x", "1")), held()) == ["broken"]
+
+
 def test_only_what_a_plan_touches_is_read(cluster, ceiling, monkeypatch):
     """Every quota that was set read the configs of ten thousand topics."""
     user, place = ceiling
