@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterable, Mapping
 from datetime import timedelta
 from functools import cached_property
@@ -101,7 +102,7 @@ class Cluster:
 
     def plan_from(
         self,
-        declared: Declared,
+        declared: Declared | str | os.PathLike[str],
         *,
         prune: bool = False,
         any_cluster: bool = False,
@@ -114,7 +115,7 @@ class Cluster:
         Parameters
         ----------
         declared
-            What `kn.declared.load(path)` gives.
+            A file's name, or what `kn.declared.load` gives.
         prune
             Also remove what the file does not mention, of the kinds that it speaks of.
         any_cluster

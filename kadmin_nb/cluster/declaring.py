@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from ..declared import Declared
+from ..declared import Declared, load
 from ..plans.plan import Plan
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 def plan_from(
     cluster: Cluster,
-    declared: Declared,
+    given: Declared | str | os.PathLike[str],
     *,
     prune: bool = False,
     any_cluster: bool = False,
@@ -24,6 +25,7 @@ def plan_from(
     lifetime: timedelta | None = None,
 ) -> Plan:
     """The plan that makes the cluster what is declared, its counts in a note; see `Cluster.plan_from`."""
+    declared = given if isinstance(given, Declared) else load(given)
     declared.refuse_other_cluster(cluster.id, any_cluster=any_cluster)
     found = declared.difference(cluster.snapshot(), prune=prune, any_cluster=any_cluster, allow_unknown=allow_unknown)
     stage = cluster.stage()

@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import NotFound, UsageError
+from ..model.resources import WORDS
 from . import options
-from .corners import Text, Verb
+from .corners import Listed, Text, Verb
 from .session import Session, Wanted
 
 if TYPE_CHECKING:
     from ..frames.snapshots import Snapshot
 
 FORMATS = ("yaml", "json")
+_KINDS = Listed(lambda before: ("quotas", "configs", *WORDS))
 _FILES = {".yaml": "yaml", ".yml": "yaml", ".json": "json"}
 
 
@@ -26,7 +28,9 @@ _FILES = {".yaml": "yaml", ".yml": "yaml", ".json": "json"}
 @options.connecting
 @click.option("--out", metavar="NAME", help="Write it to this .yaml or .json file; in a notebook also a variable.")
 @click.option("--format", "form", type=click.Choice(FORMATS), help="YAML unless --out names a .json file.")
-@click.option("--kinds", multiple=True, metavar="KIND[,KIND]", help="quotas, configs, topic, broker, group, …")
+@click.option(
+    "--kinds", multiple=True, type=_KINDS, metavar="KIND[,KIND]", help="quotas, configs, topic, broker, group, …"
+)
 @click.option("--snapshot", "saved", metavar="FILE", help="What a saved snapshot holds, instead of a live cluster.")
 @click.option("--history", "where", metavar="WHERE", help="What a history kept there holds, instead of a live cluster.")
 @click.option("--as-of", "time", metavar="TIME", help="The history's newest snapshot up to then; now unless said.")

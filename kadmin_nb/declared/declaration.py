@@ -15,7 +15,7 @@ from ..model.entity import TYPES, Entity
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, find, nearest
 from ..model.resources import WORDS, Resource
 from ..model.secrets import SHOWN
-from .held import Held, held_by, tables_of, told, unread
+from .held import Held, held_by, refuse_other_than_snapshot, tables_of, told, unread
 from .kinds import CONFIGS, KINDS, kind_of
 from .nodes import Node
 
@@ -129,6 +129,7 @@ class Declared:
         PlanRefused
             To prune by what is not complete, or against what of these kinds could not be read.
         """
+        refuse_other_than_snapshot(against)
         self.refuse_other_cluster(against.cluster_id, any_cluster=any_cluster)
         if prune:
             self._refuse_half(against)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from ..errors import UsageError
 from ..frames import schemas
 from ..frames.snapshots import Snapshot
 from ..model.changes import Target
@@ -66,6 +67,12 @@ class Unread:
 
     resource: Resource
     error: str
+
+
+def refuse_other_than_snapshot(given: object) -> None:
+    """Raise UsageError for what is no snapshot; a cluster has one."""
+    if not isinstance(given, Snapshot):
+        raise UsageError(f"a {type(given).__name__} is no snapshot", hint="Pass cluster.snapshot().")
 
 
 def unread(snapshot: Snapshot) -> list[Unread]:

@@ -11,7 +11,7 @@ from ..frames.snapshots import Snapshot
 from ..model.secrets import SHOWN
 from ..version import TOOL
 from . import kinds as of_kinds
-from .held import held_by, told, unread
+from .held import held_by, refuse_other_than_snapshot, told, unread
 from .kinds import CONFIGS, QUOTAS
 from .kinds import kind_of as kind_of_resource
 from .reading import FORMAT
@@ -26,7 +26,7 @@ def export(
     snapshot: Snapshot,
     *,
     format: str = "yaml",
-    kinds: Collection[str] | None = None,
+    kinds: Collection[str] | str | None = None,
     allow_incomplete: bool = False,
 ) -> str:
     """A snapshot as a declarative file: quotas of all shapes, and the configs that an alter has set.
@@ -51,7 +51,8 @@ def export(
     """
     if format not in FORMATS:
         raise UsageError(f"{format} is no format of a file", hint=f"It is {' or '.join(FORMATS)}.")
-    chosen = _chosen(snapshot, kinds)
+    refuse_other_than_snapshot(snapshot)
+    chosen = _chosen(snapshot, [kinds] if isinstance(kinds, str) else kinds)
     unread = _unread(snapshot, chosen)
     if unread is not None and not allow_incomplete:
         raise unread

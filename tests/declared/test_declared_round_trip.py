@@ -183,6 +183,14 @@ def test_a_kind_that_is_none_or_was_not_read(kinds, told):
         kn.declared.export(held(scopes=["QUOTAS", "TOPIC"]), kinds=kinds)
 
 
+def test_a_cluster_is_no_snapshot():
+    """`export(cluster)`: 'Cluster' object has no attribute 'scopes'."""
+    for refused in (kn.declared.export, kn.declared.read("kadmin: 1\n").difference):
+        with pytest.raises(kn.UsageError, match="a str is no snapshot"):
+            refused("prod")
+    assert "kinds: [quotas]" in kn.declared.export(held(), kinds="quotas")
+
+
 def test_what_could_not_be_read_is_not_left_out_silently():
     """A topic that we may not see was missing in the file, and pruned."""
     failed = ({"resource_type": "TOPIC", "resource_name": "secret", "error": "TOPIC_AUTHORIZATION_FAILED"},)

@@ -25,5 +25,5 @@ def test_a_file_goes_out_and_comes_back(live, cluster, name, tmp_path):
     assert live(f"%kplan from {place} --apply").ok
     assert len(live(f"%kplan from {place} --apply")) == 0
     live.refused(f"%kplan from {tmp_path}/none.yaml", kn.NotFound)
-    cluster.quotas.describe(user=user)
+    assert len(cluster.plan_from(place, prune=False)) == 0
     live(f"%kquota remove producer_byte_rate user={user} --apply")
