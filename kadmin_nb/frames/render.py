@@ -19,26 +19,27 @@ from .stamps import ENGINE
 ROWS_SHOWN = 60
 """Rows of the head that a notebook or a terminal shows."""
 
-_WIDEST = 80
+WIDEST = 80
+"""Characters of a cell that they show."""
 
 
-def text(table: pa.Table, rows: int = ROWS_SHOWN, count: str | None = None) -> str:
+def text(table: pa.Table, rows: int = ROWS_SHOWN, count: str | None = None, widest: int = WIDEST) -> str:
     """The head of a frame as an aligned table, its count (unless given), and how to get the rest."""
     if not table.num_rows:
         return f"no rows ({', '.join(table.column_names)}){_below(table)}"
     table = _told(table)
     aligned = ["right" if pa.types.is_floating(f.type) or pa.types.is_integer(f.type) else "left" for f in table.schema]
     names = [printable(name) for name in table.column_names]
-    body = tabulate(_shown(table, rows), names, "plain", colalign=aligned, disable_numparse=True)
+    body = tabulate(_shown(table, rows, widest), names, "plain", colalign=aligned, disable_numparse=True)
     return f"{body}\n{count or _count(table, rows)}{_below(table)}"
 
 
-def document(table: pa.Table, rows: int = ROWS_SHOWN, count: str | None = None) -> str:
+def document(table: pa.Table, rows: int = ROWS_SHOWN, count: str | None = None, widest: int = WIDEST) -> str:
     """The same as HTML."""
     import pandas as pd
 
     told = _told(table) if table.num_rows else table
-    shown = pd.DataFrame(_shown(told, rows), columns=[printable(name) for name in told.column_names], dtype=str)
+    shown = pd.DataFrame(_shown(told, rows, widest), columns=[printable(name) for name in told.column_names], dtype=str)
     body = shown.to_html(index=False, escape=True, border=0, max_rows=None)
     return f"{body}<p>{html.escape((count or _count(table, rows)) + _below(table))}</p>"
 
@@ -53,14 +54,14 @@ def _told(table: pa.Table) -> pa.Table:
     return table.select([name for name in table.column_names if table[name].null_count < table.num_rows])
 
 
-def _shown(table: pa.Table, rows: int) -> list[list[str]]:
+def _shown(table: pa.Table, rows: int, widest: int) -> list[list[str]]:
     """The cells of the head; pandas, which a terminal would wait for, is not needed for them."""
-    return [[_short(value) for value in row.values()] for row in table.slice(0, rows).to_pylist()]
+    return [[_short(value, widest) for value in row.values()] for row in table.slice(0, rows).to_pylist()]
 
 
-def _short(value: object) -> str:
+def _short(value: object, widest: int) -> str:
     shown = cell(value)
-    return shown if len(shown) <= _WIDEST else f"{shown[: _WIDEST - 1]}…"
+    return shown if len(shown) <= widest else f"{shown[: widest - 1]}…"
 
 
 def cell(value: object) -> str:

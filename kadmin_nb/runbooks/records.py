@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 from ..errors import Invalid, KadminError, PlanRefused, UsageError
 from ..frames import schemas
 from ..frames.answer import Answer
+from ..frames.render import document, text
 from ..frames.stamps import now
 from . import databricks, home
 from .verdicts import Verdicts
@@ -36,6 +37,7 @@ NOTHING, APPLIED, FAILED = "nothing to do", "applied", "failed"
 FINISHED = "finished"
 """What the launcher writes for a notebook that keeps no record itself."""
 
+_WHOLE = 1000
 _PACKAGES = ("kadmin_nb", "kafka-python", "confluent-kafka", "pyarrow", "papermill")
 
 
@@ -130,7 +132,7 @@ class Record:
             "error": described(self.error) if self.error else None,
         }
 
-    def summary(self) -> Answer:
+    def summary(self) -> Summary:
         """SUMMARY: what the run did, now that it is over: state, plan, journal, the head of its chain."""
         self._is_finished = True
         said = json.loads(self.to_json())
@@ -143,7 +145,7 @@ class Record:
             "record": self.path.name if self.path else "handed to the job",
         }
         told = {name.replace("_", " "): str(value) for name, value in facts.items() if value}
-        return Answer(schemas.from_columns(schemas.SUMMARY, {"of": [*told], "is": [*told.values()]}))
+        return Summary(schemas.from_columns(schemas.SUMMARY, {"of": [*told], "is": [*told.values()]}))
 
     def _approver(self) -> str | None:
         notes = self.plan.notes if self.plan else ()
@@ -192,6 +194,16 @@ class Record:
     def __repr__(self) -> str:
         plan = f"plan {self.plan.id[:12]}, changes {self.plan.changes_id[:12]}, " if self.plan else ""
         return f"{self.runbook}: {self.state}; {plan}record {self.path.name if self.path else 'handed to the job'}"
+
+
+class Summary(Answer):
+    """SUMMARY; a journal's place is shown whole."""
+
+    def __repr__(self) -> str:
+        return text(self._table, widest=_WHOLE)
+
+    def _repr_html_(self) -> str:
+        return document(self._table, widest=_WHOLE)
 
 
 def header(runbook: str, state: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
