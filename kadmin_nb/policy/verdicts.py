@@ -16,8 +16,8 @@ from .rules import AS_BEFORE, BROKEN, KEPT, REFUSE, UNKNOWN, WARN
 if TYPE_CHECKING:
     from ..plans.plan import Plan
 
-BREACHES_TOLD = 3
-"""Breaches that a refusal tells."""
+RULES_TOLD = 3
+"""Broken rules that a refusal tells, with a breach of each."""
 
 _SAID = {
     (BROKEN, REFUSE): "broken",
@@ -90,12 +90,10 @@ class PolicyAnswer(Answer):
 
     def _complaint(self) -> str:
         failed = self.failed._table
-        told = [
-            f"{row['rule']}: {row['message']} (wanted {row['wanted']}); {row['reason']}"
-            for row in failed.slice(0, BREACHES_TOLD).to_pylist()
-        ]
-        more = len(failed) - len(told)
-        return " | ".join([*told, *([f"and {more:,} more"] if more else [])])
+        rules = pc.unique(failed["rule"]).to_pylist()
+        told = [_told(failed.filter(pc.equal(failed["rule"], rule))) for rule in rules[:RULES_TOLD]]
+        more = len(rules) - len(told)
+        return " | ".join([*told, *([f"and {more:,} more rule{'s' * (more > 1)}"] if more else [])])
 
     def _error(self, row: dict[str, Any]) -> KadminError:
         return Invalid(f"{row['rule']}: {row['message']}", code="POLICY")
@@ -128,6 +126,13 @@ class PolicyAnswer(Answer):
 
         shown = self._shown()
         return tree(printable(self.summary)) + (document(shown) if len(shown) else "")
+
+
+def _told(breaches: pa.Table) -> str:
+    """A rule's first breach, how many more there are, and its reason."""
+    first, more = breaches.slice(0, 1).to_pylist()[0], len(breaches) - 1
+    also = f", and {more:,} more" if more else ""
+    return f"{first['rule']}: {first['message']} (wanted {first['wanted']}){also}; {first['reason']}"
 
 
 def together(answers: Mapping[str, PolicyAnswer]) -> PolicyAnswer:

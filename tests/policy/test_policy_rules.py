@@ -229,6 +229,16 @@ def test_the_answer_leads_with_counts_and_reasons():
     assert repr(policy(DEFAULT_USER).check(held())) == "1 rule, 1 kept"
 
 
+def test_a_reason_is_told_once():
+    """The error was a screen long, and said the same thing for each of forty users."""
+    users = quotas(*((f"user=u{n:02}", RATE, MB) for n in range(40)))
+    with pytest.raises(kn.Invalid) as told:
+        policy('frame = "QUOTAS"\nforbid = true').check(held(users)).raise_for_errors()
+    assert str(told.value).endswith(
+        "r: user=u00: producer_byte_rate is there: 1 MB/s (wanted not there), and 39 more; because"
+    )
+
+
 def test_the_example_can_be_read_and_says_all_four():
     """The example in the docs was of another version."""
     found = kn.policy.load(Path(__file__).parents[2] / "kadmin-nb.policy.example.toml")
