@@ -52,7 +52,7 @@ def export(
 
     if schema:
         return _given(session, Text(declared.schema().rstrip()), out)
-    form = form or _FILES.get(Path(out or "").suffix, "yaml")
+    form = _form(form, out)
     held = _held(session, saved, where, time, cluster_id)
     text = declared.export(held, format=form, kinds=options.keys_of(kinds), allow_incomplete=allow_incomplete)
     return _given(session, Text(text), out)
@@ -88,6 +88,14 @@ def plan_from(session: Session, file: str, prune: bool, any_cluster: bool, impac
     )
     done = session.carry(plan, replace(wanted, apply=wanted.apply and len(plan) > 0))
     return done if clients is None else session.cluster.impact(plan, clients)
+
+
+def _form(said: str | None, out: str | None) -> str:
+    """The format: a file is read back by its name."""
+    named = _FILES.get(Path(out or "").suffix)
+    if said and named and said != named:
+        raise UsageError(f"--format {said} and --out {out} do not fit", hint="The name of the file says its format.")
+    return said or named or "yaml"
 
 
 def _held(session: Session, saved: str | None, where: str | None, time: str | None, cluster_id: str | None) -> Snapshot:

@@ -218,3 +218,6 @@ def test_the_options_of_an_export(kadmin, live, tmp_path):
     assert live("export", "--out", str(tmp_path / "no" / "c.yaml")).err.startswith("NotFound: ")
     assert live("export", "--kinds", "topics").err.splitlines()[1] == "Hint: Did you mean topic?"
     assert live("export", "--format", "toml").code == 2
+    assert live("export", "--format", "yaml", "--out", "c.json").err.startswith(
+        "UsageError: --format yaml and --out c."
+    )
