@@ -8,6 +8,8 @@ from pathlib import Path
 
 
 def without(text: str) -> str:
-    """The JSON text with `~` in place of the home folder."""
-    home = json.dumps(str(Path.home()))[1:-1]
-    return re.sub(rf"{re.escape(home)}(?![\w.-])", "~", text) if len(home) > 1 else text
+    """The JSON text with `~` in place of the home folder, also by the name behind its links."""
+    for home in {str(Path.home()), str(Path.home().resolve())}:
+        if len(home) > 1:
+            text = re.sub(rf"{re.escape(json.dumps(home)[1:-1])}(?![\w.-])", "~", text)
+    return text

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.runbooks import records
+from kadmin_nb.runbooks import home, records
 
 pytest.importorskip("papermill")
 
@@ -80,17 +80,28 @@ def test_a_run_leaves_document_page_and_record(
     assert capfd.readouterr() == ("", "")
 
 
-def test_nothing_in_the_metadata_says_where_home_is(
-    written: Written, folder: Path, monkeypatch: pytest.MonkeyPatch
+def test_nothing_in_what_is_left_says_where_home_is(
+    written: Written, outputs: Outputs, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The published document told everybody my login."""
+    """The published document told everybody my login; so did the one of the run that failed."""
     monkeypatch.setenv("HOME", str(folder))
-    run = kn.runbooks.run(written("file: str = ''\n"), {"file": f"{folder}/x"}, html=False)
-    metadata = json.loads(run.document.read_text())["metadata"]
-    assert str(folder) not in json.dumps(metadata)
-    assert metadata["papermill"]["input_path"] == "mine.ipynb"
-    assert metadata["papermill"]["output_path"] == run.document.name
+    mine = written("file: str = ''\n", "print(file)", "print(f'{file}2'); raise ValueError(file)")
+    with pytest.raises(kn.KadminError):
+        kn.runbooks.run(mine, {"file": f"{folder}/x"}, output="out.ipynb")
+    for name in ("out.ipynb", "out.json", "out.html"):
+        assert str(folder) not in (folder / name).read_text(), name
+    assert outputs(folder / "out.ipynb").count("~/x") >= 3
+    metadata = json.loads((folder / "out.ipynb").read_text())["metadata"]
+    assert (metadata["papermill"]["input_path"], metadata["papermill"]["output_path"]) == ("mine.ipynb", "out.ipynb")
     assert "widgets" not in metadata
+
+
+def test_a_folder_beside_home_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """/root2/x became ~2/x."""
+    monkeypatch.setenv("HOME", "/root")
+    assert home.without('"/root/x /root2/x /root.d /root root@vm"') == '"~/x /root2/x /root.d ~ root@vm"'
+    monkeypatch.setenv("HOME", "/")
+    assert home.without('"/x"') == '"/x"'
 
 
 def test_it_runs_from_a_notebook_too(written: Written) -> None:
