@@ -21,7 +21,7 @@ from ..policy.scene import CLUSTER, Scene
 from . import shipping
 from .columns import of_types
 
-_SNAPSHOT, _TAKEN = "snapshot_id", "taken_at"
+_SNAPSHOT, _TAKEN, _COMPLETE = "snapshot_id", "taken_at", "complete"
 _QUOTAS, _CONFIGS = "the quotas", "the configs"
 _OTHERS = ("is_sensitive", "is_read_only", "is_default", "type", "synonyms", "error", "message")
 _CONFIG = ("resource_type", "resource_name", "key", "value", "source")
@@ -47,7 +47,8 @@ def policy(
         A policy or its file. It is read here, and sent to the workers with what judges it.
     quotas, configs
         SNAPSHOT frames, such as a history has, with their `cluster_id`; of several times with their `snapshot_id`.
-        Rules about a frame that is not given are `unknown`. All rows of one cluster and time go to one worker.
+        Rules about a frame that is not given are `unknown`. All rows of one cluster and time go to one worker; a
+        cluster without any is not there.
     pairs
         The known clients, with their `cluster_id` where they differ: PAIRS or USAGE, also a Spark DataFrame, which is
         collected; those that the policy names unless said.
@@ -91,7 +92,7 @@ def _read(frame: Any, names: Sequence[str], others: Sequence[str], what: str) ->
     if not isinstance(frame, DataFrame):
         raise UsageError(f"{what} are a {type(frame).__name__}, not a Spark DataFrame")
     of_types(frame, (CLUSTER, *names), what)
-    more = [name for name in (*others, _SNAPSHOT, _TAKEN) if name in frame.columns]
+    more = [name for name in (*others, _SNAPSHOT, _TAKEN, _COMPLETE) if name in frame.columns]
     return frame.select(CLUSTER, *names, *more)
 
 
@@ -125,8 +126,11 @@ def _on_workers(rules: Policy, pairs: pa.Table | None, given: tuple[str, ...]) -
 def _work(carried: Any, sides: Any) -> Iterator[pa.RecordBatch]:
     rules, lines, pairs, given = carried
     held = dict(zip(given, sides, strict=True))
-    cluster_id, snapshot_id, taken_at = (_one(name, sides) for name in (CLUSTER, _SNAPSHOT, _TAKEN))
-    scene = Scene(cluster_id, held.get(_QUOTAS), held.get(_CONFIGS), of_cluster(pairs, cluster_id))
+    cluster_id, snapshot_id, taken_at, complete = (
+        _one(name, sides) for name in (CLUSTER, _SNAPSHOT, _TAKEN, _COMPLETE)
+    )
+    own = of_cluster(pairs, cluster_id)
+    scene = Scene(cluster_id, held.get(_QUOTAS), held.get(_CONFIGS), own, complete=complete is not False)
     place = {CLUSTER: cluster_id, _SNAPSHOT: snapshot_id, _TAKEN: taken_at}
     rows = [{**row, **place} for rule in rules for row in rule.judged(scene, lines)]
     table = schemas.table(SCHEMA, rows)

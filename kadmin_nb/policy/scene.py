@@ -54,7 +54,7 @@ class Scene:
 
     `pairs` are the known clients. Without them EFFECTIVE is about the `possible` ones; `named`, where given, are those
     of another time too. `reassigning` says whether partitions are being moved, None that nobody asked; `by_callback`
-    that a broker decides by a class of its own.
+    that a broker decides by a class of its own; `complete` is of the snapshot.
     """
 
     cluster_id: str
@@ -65,6 +65,7 @@ class Scene:
     scopes: Collection[str] | None = None
     named: Possible | None = None
     by_callback: bool = False
+    complete: bool = True
     _made: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def with_(self, **changes: Any) -> Scene:
@@ -128,8 +129,11 @@ class Scene:
                 yield f"a broker sets {CALLBACK}: what binds a client nobody outside can tell"
         elif self.configs is None:
             yield "the configs were not read"
-        elif self.scopes is not None:
-            yield from (f"the configs of type {kind} were not read" for kind in kinds if kind not in self.scopes)
+        else:
+            if not self.complete and not self.forbidden(frame):
+                yield "the snapshot is not complete"
+            missing = [kind for kind in kinds if self.scopes is not None and kind not in self.scopes]
+            yield from (f"the configs of type {kind} were not read" for kind in missing)
 
     def forbidden(self, frame: str) -> list[Row]:
         """The config resources that could not be read, with their `error`."""

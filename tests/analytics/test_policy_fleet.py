@@ -29,9 +29,10 @@ def config(kind: str, name: str, key: str, value: str, source: str) -> dict[str,
     return {"resource_type": kind, "resource_name": name, "key": key, "value": value, "source": source}
 
 
-def held(cluster_id: str, day: int, quotas: list[dict], configs: list[dict]) -> Snapshot:
+def held(cluster_id: str, day: int, quotas: list[dict], configs: list[dict], complete: bool = True) -> Snapshot:
     tables = (schemas.table(schemas.QUOTAS, quotas), schemas.table(schemas.CONFIGS, configs))
-    return snapshot(*tables, cluster_id=cluster_id, taken_at=datetime(2026, 11, day, tzinfo=UTC), snapshot_id=f"s{day}")
+    when = {"taken_at": datetime(2026, 11, day, tzinfo=UTC), "snapshot_id": f"s{day}", "complete": complete}
+    return snapshot(*tables, cluster_id=cluster_id, **when)
 
 
 TOPIC = [
@@ -43,7 +44,7 @@ FLEET = [
     held("a", 1, [quota("DEFAULT_USER", None, None, 2e9), quota("CLIENT", None, "app", 1e6)], TOPIC),
     held("a", 2, [quota("DEFAULT_USER", None, None, 1e6)], []),
     held("b", 3, [quota("USER", "alice", None, 1e6)], UNREAD),
-    held("c", 4, [], TOPIC[:1]),
+    held("c", 4, [], TOPIC[:1], complete=False),
     held("a<b>", 5, [quota("USER", "<any other>", "x", 6e8) | {"level": "CLIENT_OF_USER"}], []),
 ]
 CLIENTS = pa.table(

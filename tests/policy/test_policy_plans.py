@@ -115,6 +115,32 @@ def test_a_broker_falls_back_to_its_file():
     assert breaches(answer) == [("broker=1", "num.io.threads", "1")]
 
 
+def test_as_if_applied_is_as_applied():
+    """The plan kept every rule, and the cluster that it left behind did not."""
+    example = kn.policy.load(Path(__file__).parents[2] / "kadmin-nb.policy.example.toml")
+    left = "leader.replication.throttled.replicas"
+    before = held(
+        quotas(("user=alice", RATE, MB), ("client-id=app", RATE, MB)),
+        configs(("topic=t", "min.insync.replicas", "2"), ("topic=u", left, "*")),
+    )
+    after = held(
+        quotas(("user=alice", RATE, 60 * MB), ("user=<default>", RATE, 2e9), ("client-id=app", RATE, MB)),
+        configs(("topic=t", "min.insync.replicas", "1"), ("topic=t", left, "1:1")),
+    )
+    made = plan(
+        ("user=alice", RATE, "60000000"), ("user=<default>", RATE, "2000000000"),
+        ("topic=t", "min.insync.replicas", "1"), ("topic=t", left, "1:1"), ("topic=u", left, None),
+    )  # fmt: skip
+    clients = pairs(("alice", "x"), ("bob", "app"), ("bob", None))
+
+    def rows(answer: kn.Answer) -> list[tuple[object, ...]]:
+        return [(r["rule"], r["resource"], r["key"], r["value"]) for r in answer.to_arrow().to_pylist()]
+
+    for known in (None, clients):
+        assert rows(example.check(made, on=before, pairs=known)) == rows(example.check(after, pairs=known))
+    assert len(rows(example.check(after, pairs=clients))) >= 6
+
+
 def test_a_client_that_a_plan_first_names_is_no_new_breach():
     """alice got a consumer quota, and was said to have lost a producer quota she never had."""
     nobody = held(quotas(("user=bob", RATE, MB)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pyarrow as pa
 import pytest
@@ -11,6 +12,7 @@ from scenes_of_policy import MB, breaches, configs, held, pairs, policy, quotas,
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.snapshots import snapshot
+from kadmin_nb.policy.junit import write
 
 UNLIMITED = """
 frame = "EFFECTIVE"
@@ -203,6 +205,8 @@ def test_what_was_not_asked_for_is_not_kept():
     )
     assert states(policy(f'{OF_PROD}, key = "x" }}\nforbid = true').check(half)) == ["unknown"]
     assert states(policy(DEFAULT_USER).check(half)) == ["kept"]
+    broken_off = snapshot(quotas(), configs(), cluster_id="c", taken_at=parts.taken_at, complete=False)
+    assert states(policy(f'{OF_PROD}, key = "x" }}\nforbid = true').check(broken_off)) == ["unknown"]
 
 
 def test_a_callback_decides_alone():
@@ -217,6 +221,18 @@ def test_a_name_is_only_a_name(unique):
     rule = 'frame = "QUOTAS"\nwhere = { user = "*" }\nforbid = true'
     assert [whose for whose, _, _ in breaches(policy(rule).check(seen))] == ["user=*"]
     assert len(breaches(policy(rule.replace('"*"', '{ like = "*" }')).check(seen))) == 2
+
+
+def test_a_hostile_name_stays_text(tmp_path):
+    """A user called `<script>` ran in the report, and another one turned the terminal red."""
+    seen = held(quotas(("user=<script>alert(1)</script>", RATE, MB), ("user=\x1b[31m\x00", RATE, MB)))
+    answer = policy('frame = "QUOTAS"\nforbid = true').check(seen)
+    assert "<script>" not in answer._repr_html_()
+    assert "\x1b" not in repr(answer)
+    write(answer.to_arrow(), tmp_path / "p.xml", "p")
+    text = ElementTree.parse(tmp_path / "p.xml").getroot().find("testcase/failure").text
+    assert "user=<script>alert(1)</script>" in text
+    assert "user=\\x1b[31m\\x00" in text
 
 
 def test_the_answer_leads_with_counts_and_reasons():
