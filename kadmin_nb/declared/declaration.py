@@ -14,7 +14,7 @@ from ..model.changes import DELETE, SET, Edit, Target
 from ..model.entity import TYPES, Entity
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, find, nearest
 from ..model.resources import WORDS, Resource
-from ..model.secrets import SHOWN
+from ..model.secrets import SHOWN, is_reference
 from .held import Held, held_by, refuse_other_than_snapshot, tables_of, told, unread
 from .kinds import CONFIGS, KINDS, kind_of
 from .nodes import Node
@@ -70,8 +70,10 @@ class Difference:
             raise type(exc)(f"{edit.note}: {exc}", code=exc.code, hint=exc.hint) from None
 
     def _about(self, message: str) -> Edit | None:
-        """The edit that a message names, by its key too where it can."""
-        named = [edit for edit in self.edits if edit.op == SET and printable(str(edit.resource)) in message]
+        """The edit that a message names, by its key too where it can, or by where its secret is."""
+        wanted = [edit for edit in self.edits if edit.op == SET]
+        named = [edit for edit in wanted if printable(str(edit.resource)) in message]
+        named += [edit for edit in wanted if edit.value and is_reference(edit.value) and edit.value in message]
         return next((edit for edit in named if edit.key in message), next(iter(named), None))
 
     def __str__(self) -> str:

@@ -218,6 +218,7 @@ class Plan(Faces):
 
     def _subject(self) -> Subject:
         head = {"cluster": self.cluster_id, "reason": self.reason, "made by": self.author, "expires": self.expires}
+        head["noted"] = "; ".join(self._noted)
         return Subject.of_plan(self.changes, self._told.lines(self.reason), plan=self.id, **head)
 
     def _rows(self) -> list[dict[str, Any]]:
@@ -237,13 +238,17 @@ class Plan(Faces):
         told = "\n".join(self._told.lines(self.reason))
         return tree(self._title()) + document(_brief(self.to_arrow())) + (tree(told) if told else "")
 
+    @property
+    def _noted(self) -> list[str]:
+        """The notes, a line each."""
+        return [f"{note.get('kind')} by {note.get('author')}: {note.get('text')}" for note in self.notes]
+
     def _title(self) -> str:
         reason = f" because {self.reason}" if self.reason else ""
         count = f"{len(self)} change{'s' * (len(self) != 1)}"
         made = f"made by {self.author or 'nobody known'}, {self.created[:19]}Z"
         until = f", to be applied until {self.expires[:19]}Z" if self.expires else ""
-        notes = [f"{note.get('kind')} by {note.get('author')}: {note.get('text')}" for note in self.notes]
-        lines = [f"plan {self.id[:12]} for cluster {self.cluster_id}, {count}{reason}", made + until, *notes]
+        lines = [f"plan {self.id[:12]} for cluster {self.cluster_id}, {count}{reason}", made + until, *self._noted]
         return "\n".join(map(printable, lines))
 
 

@@ -109,6 +109,7 @@ def test_what_was_changed_by_hand_is_changed_back(live, seeded, topic, tmp_path,
     pruned = live("plan", "from", place, "--prune").out
     assert pruned.index("1 to remove by --prune, 3 to set") < pruned.index("consumer_byte_rate")
     assert "not in c.yaml" in pruned
+    assert "1 to remove by --prune" in live("plan", "from", place, "--prune", "--print", "markdown").out
     done = live("plan", "from", place, "--prune", "--apply", "--reason", "as agreed")
     assert (done.code, "4 verified" in done.out) == (0, True)
     again = live("plan", "from", place, "--prune", "--detailed-exitcode")
@@ -160,6 +161,11 @@ REFUSED: dict[str, tuple[str, int, str]] = {
         "NotFound: line 4 of c.yaml: topic=declared-none cannot be read: UNKNOWN_TOPIC_OR_PARTITION",
     ),
     "a broker of another cluster": ("configs:\n  broker=77:\n    background.threads: 11\n", 1, ": line 4 of c.yaml: "),
+    "a secret that is nowhere": (
+        "configs:\n  broker=1:\n    ssl.key.password: env:DECLARED_NOWHERE\n",
+        1,
+        "NotFound: line 4 of c.yaml: env:DECLARED_NOWHERE",
+    ),
     "an unknown key of a broker": (
         "configs:\n  broker=1:\n    background.thread: 11\n",
         1,
