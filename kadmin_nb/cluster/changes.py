@@ -84,8 +84,9 @@ class Changes:
         return self._made((), reason, lifetime)
 
     def resume(self, plan: Plan | str, **options: Any) -> Outcomes:
-        """Carry on a plan that was begun; see `Cluster.resume`."""
-        return self.apply(self._begun(plan).plan, **options)
+        """Carry on a plan that was begun; see `Cluster.resume`. What approvals it has by now is in the one given."""
+        begun = self._begun(plan).plan
+        return self.apply(begun if isinstance(plan, str) else plan, **options)
 
     def verify(self, plan: Plan, **options: Any) -> Outcomes:
         """What every broker holds of a plan; see `plans.execution.executor.check`."""
