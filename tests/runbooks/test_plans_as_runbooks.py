@@ -126,3 +126,19 @@ def test_a_dangerous_change_needs_its_key_to_be_allowed(kafka: LocalKafka, clust
         as_task("change_configs", **given)
     assert as_task("change_configs", **given, allow=["unclean.leader.election.enable"])["state"] == "applied"
     assert as_task("change_configs", **given, allow=["unclean.leader.election.enable"])["state"] == "nothing to do"
+
+
+def test_a_plan_that_breaks_a_policy_ends_at_the_gate_and_the_audit_says_so(
+    kafka: LocalKafka, cluster: kn.Cluster, user: str
+) -> None:
+    """The policy was a page in the wiki."""
+    rule = ["[[rule]]", 'name = "none"', 'reason = "we agreed on it"', 'frame = "QUOTAS"', "forbid = true"]
+    Path("policy.toml").write_text("\n".join([*rule, f'where = {{ user = "{user}" }}']))
+    given = {"cluster": kafka.bootstrap, "changes": [f"set producer_byte_rate=5MB/s user={user}"]}
+    for apply in (False, True):
+        with pytest.raises(kn.PlanRefused, match="we agreed on it"):
+            as_task("change_quotas", **given, policy="policy.toml", apply=apply)
+    assert stored(cluster, user) == []
+    as_task("change_quotas", **given, apply=True)
+    said = as_task("quota_audit", cluster=kafka.bootstrap, policy="policy.toml")
+    assert [row["verdict"] for row in said["verdicts"] if row["check"] == "the policy"] == ["look"]
