@@ -31,7 +31,14 @@ def snapshot_of(kafka: WireKafka) -> Snapshot:
     named = _resources(kafka)
     configs = [_own(kafka.configs.describe(part)) for part in chunks(_all(named), RESOURCES_A_CALL)]
     whole = pa.concat_tables([schemas.table(schemas.CONFIGS, ()), *configs])
-    return snapshot(quotas, _sorted(whole), cluster_id=kafka.id, taken_at=began, scopes=[QUOTAS, *named])
+    return snapshot(
+        quotas,
+        _sorted(whole),
+        cluster_id=kafka.id,
+        taken_at=began,
+        scopes=[QUOTAS, *named],
+        resources=_all(named),
+    )
 
 
 def _all(named: dict[str, Sequence[Resource]]) -> list[Resource]:

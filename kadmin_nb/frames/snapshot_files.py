@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 from datetime import datetime
@@ -11,12 +12,14 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from ..errors import Invalid, NotFound, UsageError
+from ..model.resources import Resource
 from . import schemas
 from .snapshots import COMPLETE, ID, SCOPE, Snapshot, snapshot
 from .stamps import CLUSTER_ID, TAKEN_AT
 from .to_pandas import plain
 
 SUFFIX = ".parquet"
+RESOURCES = "kadmin.resources"
 _FRAMES = {"quotas": schemas.QUOTAS, "configs": schemas.CONFIGS}
 _NO_SNAPSHOT = "cluster.snapshot().save(path) writes one."
 
@@ -39,6 +42,8 @@ def save(taken: Snapshot, place: Path) -> Path:
         COMPLETE: str(taken.complete).lower(),
         SCOPE: " ".join(taken.scopes),
     }
+    if taken.resources is not None:
+        marks[RESOURCES] = json.dumps([(one.type, one.name) for one in taken.resources])
     try:
         _replace(place, whole.replace_schema_metadata(marks))
     except OSError as exc:
@@ -86,6 +91,7 @@ def _read(whole: pa.Table) -> Snapshot:
         scopes=said[SCOPE].split(),
         snapshot_id=said[ID],
         complete=said[COMPLETE] == "true",
+        resources=[Resource(*one) for one in json.loads(said[RESOURCES])] if RESOURCES in said else None,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -12,6 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..model.resources import Resource
 from ..model.secrets import is_called_so
 from . import schemas
 from .answer import Answer
@@ -28,7 +29,8 @@ ID, COMPLETE, SCOPE = "kadmin.snapshot_id", "kadmin.complete", "kadmin.scopes"
 class Snapshot:
     """Quotas and configs of a cluster at a time; what is in no scope was not read, and says nothing.
 
-    `quotas` and `configs` are SNAPSHOT frames: Answers, for Arrow, pandas or Spark.
+    `quotas` and `configs` are SNAPSHOT frames: Answers, for Arrow, pandas or Spark. `resources` are all that could be
+    listed, also those on which nothing is set; None where nobody tells, as in a history.
     """
 
     id: str
@@ -38,6 +40,7 @@ class Snapshot:
     complete: bool
     quotas: Answer
     configs: Answer
+    resources: tuple[Resource, ...] | None = None
 
     @property
     def failed(self) -> Answer:
@@ -78,6 +81,7 @@ def snapshot(
     scopes: Collection[str] = SCOPES,
     snapshot_id: str | None = None,
     complete: bool = True,
+    resources: Iterable[Resource] | None = None,
 ) -> Snapshot:
     """The snapshot of these QUOTAS and CONFIGS; secrets are taken out, and rows with an error make it incomplete."""
     configs = without_secrets(configs)
@@ -97,7 +101,8 @@ def snapshot(
         return Answer(stamped(whole, cluster_id, marks, at=taken_at.isoformat(timespec="microseconds")))
 
     both = (frame(quotas, schemas.SNAPSHOT_QUOTAS), frame(configs, schemas.SNAPSHOT_CONFIGS))
-    return Snapshot(named, cluster_id, taken_at, scopes, bool(complete), *both)
+    listed = None if resources is None else tuple(resources)
+    return Snapshot(named, cluster_id, taken_at, scopes, bool(complete), *both, listed)
 
 
 def without_secrets(configs: pa.Table) -> pa.Table:

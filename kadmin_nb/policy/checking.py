@@ -135,8 +135,15 @@ class Policy:
 def scene_of(snapshot: Snapshot, reassigning: bool | None = None) -> Scene:
     """What a snapshot holds, to be judged."""
     quotas, configs = snapshot.quotas.to_arrow(), snapshot.configs.to_arrow()
-    whole = snapshot.complete
-    return Scene(snapshot.cluster_id, quotas, configs, reassigning=reassigning, scopes=snapshot.scopes, complete=whole)
+    return Scene(
+        snapshot.cluster_id,
+        quotas,
+        configs,
+        reassigning=reassigning,
+        scopes=snapshot.scopes,
+        complete=snapshot.complete,
+        resources=snapshot.resources,
+    )
 
 
 def of_cluster(pairs: pa.Table | None, cluster_id: str) -> pa.Table | None:

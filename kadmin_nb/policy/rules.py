@@ -13,7 +13,7 @@ from ..model.quota_keys import readable, text_of
 from ..model.resources import Resource
 from ..model.words import write
 from .conditions import Condition, fitting, not_fitting
-from .scene import CONFIGS, EFFECTIVE, QUOTAS, Row, Scene, shown, value_of
+from .scene import CLUSTER, CONFIGS, EFFECTIVE, QUOTAS, Row, Scene, shown, value_of
 
 REFUSE, WARN = "refuse", "warn"
 SEVERITIES = (REFUSE, WARN)
@@ -101,7 +101,7 @@ class Required:
                 yield rule.said(scene, row, f"{row['key']} is unlimited", str(self), excess=0.0)
             return
         names = _WHOSE[rule.frame]
-        has: dict[tuple[str, ...], set[str]] = {one: set() for one in self._expected(rule)}
+        has: dict[tuple[str, ...], set[str]] = {one: set() for one in self._expected(rule, scene)}
         for row in rows.select([*names, "key"]).to_pylist():
             has.setdefault(tuple(row[name] for name in names), set()).add(row["key"])
         for whose, keys in sorted(has.items()):
@@ -109,12 +109,15 @@ class Required:
                 row = {**dict(zip(names, whose, strict=True)), "key": key, "value": None}
                 yield rule.said(scene, row, f"{key} is not set", str(self), excess=0.0, value=None)
 
-    def _expected(self, rule: Rule) -> list[tuple[str, ...]]:
-        """Those that the rule names, whether anything is set on them or not."""
-        exact = {c.column: c.wanted for c in rule.where if c.operator in ("is", "one_of")}
-        if rule.frame != CONFIGS or not {"resource_type", "resource_name"} <= set(exact):
-            return [(str(one),) for one in exact.get("entity", ())] if rule.frame == QUOTAS else []
-        return [(str(kind), str(name)) for kind in exact["resource_type"] for name in exact["resource_name"]]
+    def _expected(self, rule: Rule, scene: Scene) -> list[tuple[str, ...]]:
+        """Those that the rule names, or that are known and it chooses, whether anything is set on them or not."""
+        exact = {c.column: tuple(map(str, c.wanted)) for c in rule.where if c.operator in ("is", "one_of")}
+        if rule.frame == QUOTAS:
+            is_here = all(c.holds(scene.cluster_id) for c in rule.where if c.column == CLUSTER)
+            return [(entity,) for entity in exact.get("entity", ()) if is_here]
+        kinds, names = (exact.get(column, ()) for column in _WHOSE[CONFIGS])
+        bare = scene.bare(Resource(kind, name) for kind in kinds for name in names)
+        return [tuple(row.values()) for row in rule.chosen(bare).select(_WHOSE[CONFIGS]).to_pylist()]
 
 
 @dataclass(frozen=True)
@@ -218,13 +221,13 @@ class Rule:
         """POLICY rows of one scene: those that break it or cannot be told, or one that says that it is kept."""
         found = [self.row(whose, None, None, why, str(self.assertion), UNKNOWN) for whose, why in self._unread(scene)]
         whole = scene.frame(self.frame, self.keys)
-        rows = self._chosen(whole)
-        if self.while_ and not len(fitting(self.while_, whole)):
-            rows = rows.slice(0, 0)
-        found += self.assertion.judge(self, scene, rows, lines)
+        rows = self.chosen(whole)
+        if not self.while_ or len(fitting(self.while_, whole)):
+            found += self.assertion.judge(self, scene, rows, lines)
         return found or [self.row(None, None, None, self._kept(rows), str(self.assertion), KEPT)]
 
-    def _chosen(self, table: pa.Table) -> pa.Table:
+    def chosen(self, table: pa.Table) -> pa.Table:
+        """The rows of the frame that it is about."""
         rows = fitting(self.where, table)
         for exception in self.unless:
             rows = not_fitting(exception, rows)

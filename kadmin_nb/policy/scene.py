@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -54,7 +54,8 @@ class Scene:
 
     `pairs` are the known clients. Without them EFFECTIVE is about the `possible` ones; `named`, where given, are those
     of another time too. `reassigning` says whether partitions are being moved, None that nobody asked; `by_callback`
-    that a broker decides by a class of its own; `complete` is of the snapshot.
+    that a broker decides by a class of its own; `complete` is of the snapshot; `resources` are all that
+    there are, where somebody knows.
     """
 
     cluster_id: str
@@ -66,6 +67,7 @@ class Scene:
     named: Possible | None = None
     by_callback: bool = False
     complete: bool = True
+    resources: Collection[Resource] | None = None
     _made: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def with_(self, **changes: Any) -> Scene:
@@ -134,6 +136,14 @@ class Scene:
                 yield "the snapshot is not complete"
             missing = [kind for kind in kinds if self.scopes is not None and kind not in self.scopes]
             yield from (f"the configs of type {kind} were not read" for kind in missing)
+
+    def bare(self, named: Iterable[Resource] = ()) -> pa.Table:
+        """Config resources, those that are named and those that are known, as rows that say nothing but their names."""
+        known = {one for one in (*named, *(self.resources or ())) if not one.is_default_broker}
+        rows: list[Row] = [{"resource_type": one.type, "resource_name": one.name} for one in known]
+        table = schemas.table(schemas.CONFIGS, rows)
+        own = pa.repeat(pa.scalar(self.cluster_id, pa.string()), len(table))
+        return pa.table([own, *(table[name] for name in COLUMNS[CONFIGS][1:])], names=list(COLUMNS[CONFIGS]))
 
     def forbidden(self, frame: str) -> list[Row]:
         """The config resources that could not be read, with their `error`."""

@@ -12,6 +12,7 @@ from scenes_of_policy import MB, breaches, configs, held, pairs, policy, quotas,
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.snapshots import snapshot
+from kadmin_nb.model.resources import Resource
 from kadmin_nb.policy.junit import write
 
 UNLIMITED = """
@@ -154,6 +155,25 @@ def test_a_topic_that_is_named_must_be_there():
         'frame = "CONFIGS"\nwhere = { resource_type = "TOPIC", resource_name = "orders" }\nrequired = ["retention.ms"]'
     )
     assert breaches(policy(rule).check(held(None, TOPICS))) == [("topic=orders", "retention.ms", None)]
+
+
+def test_a_topic_without_any_setting_is_seen():
+    """The rule was for all topics of production, and the one without any settings kept it."""
+    parts = held(None, TOPICS)
+    names = [Resource("TOPIC", name) for name in ("prod-b", "prod-x", "prod-skip", "other")]
+    seen = snapshot(
+        quotas(), TOPICS, cluster_id="c", taken_at=parts.taken_at, resources=[*names, Resource("BROKER", "")]
+    )
+    rule = f'{OF_PROD} }}\nunless = {{ resource_name = "prod-skip" }}\nrequired = ["min.insync.replicas"]'
+    assert breaches(policy(rule).check(seen)) == [("topic=prod-x", "min.insync.replicas", None)]
+
+
+def test_a_rule_for_one_cluster_expects_nothing_of_another():
+    """Staging was said to lack the topics of production."""
+    rule = 'frame = "CONFIGS"\nwhere = { cluster_id = "prod", resource_type = "TOPIC", resource_name = "orders" }\n'
+    made = policy(f'{rule}required = ["retention.ms"]')
+    assert states(made.check(held(cluster_id="staging"))) == ["kept"]
+    assert states(made.check(held(cluster_id="prod"))) == ["broken"]
 
 
 def test_a_ceiling_for_each_level():
