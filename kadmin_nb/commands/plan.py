@@ -67,8 +67,14 @@ _which = click.argument("which", metavar="PLAN")
 @_which
 @options.impact
 @click.option("--usage", metavar="NAME", help="Say whom it would mute and how long; a USAGE frame or file.")
-def show(session: Session, which: str, usage: str | None, impact: str | None) -> Any:
+@click.option("--dangers", "told", flag_value="dangers", help="Only what it weakens, as a frame.")
+@click.option("--warnings", "told", flag_value="warnings", help="Only its warnings, as a frame.")
+def show(session: Session, which: str, usage: str | None, impact: str | None, told: str | None) -> Any:
     """Show a plan, from its file or by its id; no cluster is asked, but for --usage and --impact."""
+    if told and (usage or impact):
+        raise UsageError(f"--{told} stands alone", hint="One after the other.")
+    if told:
+        return getattr(_found(which), told)()
     if usage and impact:
         raise UsageError("--impact says what --usage does, of the same frame", hint="One of them.")
     if impact:
