@@ -74,7 +74,7 @@ def apply(kafka: Kafka, plan: Plan, journal: Journal, options: Options | None = 
     ------
     WrongCluster, Expired, Conflict, PlanRefused
         Made for another cluster; too old; the cluster moved since; the broker's validation refused a row; another
-        holds the lock. Nothing was sent.
+        holds the lock; the gate is shut (Dangerous, UsageError). Nothing was sent.
     NotAuthorized, NotFound, TimedOut, ConnectionFailed
         The cluster could not be read. Nothing was sent.
     """
