@@ -279,11 +279,16 @@ class Cluster:
 
         return policing.check(self._kafka, policing.named(self.settings, policy), plan, pairs)
 
-    def guard(self, plan: Plan, policy: Given | Iterable[Given] | None = None) -> None:
+    def guard(self, plan: Plan, policy: Given | Iterable[Given] | None = None) -> PolicyAnswer | None:
         """Refuse a plan that breaks a rule of the policies in force, or of these, as `apply` does.
 
         The profile's policy and `$KADMIN_POLICY` are in force; what is given adds to them. A rule that is broken
         already refuses nothing that makes it no worse. Rules about what the plan does not touch are not judged.
+
+        Returns
+        -------
+        PolicyAnswer or None
+            What was judged, warnings among it; None where no rule is about what the plan touches.
 
         Raises
         ------
@@ -294,7 +299,7 @@ class Cluster:
         """
         from . import policing
 
-        policing.guard(self._kafka, policing.in_force(self.settings, policy), plan)
+        return policing.guard(self._kafka, policing.in_force(self.settings, policy), plan)
 
     def log(self, plan: Plan | str | None = None) -> Answer:
         """JOURNAL: what was done for a plan, proven by the chain of hashes; without one PLANS, those begun here.

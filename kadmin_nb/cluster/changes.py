@@ -56,7 +56,7 @@ class Changes:
         self,
         kafka: WireKafka,
         named: Callable[[], str | None] = lambda: None,
-        guard: Callable[[Plan, Any], None] = lambda plan, policy: None,
+        guard: Callable[[Plan, Any], object] = lambda plan, policy: None,
     ) -> None:
         self._kafka, self._named, self._guard = kafka, named, guard
 

@@ -40,8 +40,8 @@ def check(kafka: WireKafka, policies: Iterable[Policy], plan: Plan | None = None
     return PolicyAnswer(stamped(tables, kafka.id), plan is not None)
 
 
-def guard(kafka: WireKafka, policies: Iterable[Policy], plan: Plan) -> None:
-    """Refuse a plan that breaks a rule. Only rules about what it touches are judged, and read for.
+def guard(kafka: WireKafka, policies: Iterable[Policy], plan: Plan) -> PolicyAnswer | None:
+    """Refuse a plan that breaks a rule. Only rules about what it touches are judged, and read for; None without any.
 
     Raises
     ------
@@ -50,8 +50,7 @@ def guard(kafka: WireKafka, policies: Iterable[Policy], plan: Plan) -> None:
     """
     touched = {frame for change in plan.changes for frame in _touched(change)}
     asked = [part for policy in policies if len(part := policy.of_frames(touched))]
-    if asked:
-        check(kafka, asked, plan).refuse(plan)
+    return check(kafka, asked, plan).refuse(plan) if asked else None
 
 
 def _touched(change: Change) -> tuple[str, ...]:

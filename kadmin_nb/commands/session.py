@@ -134,13 +134,20 @@ class Session:
     def carry(self, plan: Plan, wanted: Wanted, how: How | None = None) -> Plan | Outcomes:
         """Save a plan, apply it, or just show it; one that breaks a policy is refused either way."""
         if not wanted.apply:
-            self.cluster.guard(plan, self.policies())
+            self._guarded(plan)
         if wanted.save:
             save(plan, wanted.save)
         return self._applied(plan, how.options if how else {"allow": wanted.allow}) if wanted.apply else plan
 
     def _applied(self, plan: Plan, options: Mapping[str, Any]) -> Outcomes:
         return self.cluster.apply(plan, **options, policy=self.policies(), progress=self.progress)
+
+    def _guarded(self, plan: Plan) -> None:
+        """Refuse a plan that breaks a policy; what policies say besides is noted."""
+        found = self.cluster.guard(plan, self.policies())
+        if found is not None and self.note is not None:
+            for line in found.remarks:
+                self.note(line)
 
     def policies(self) -> tuple[str, ...]:
         """The policies that `--policy` names."""

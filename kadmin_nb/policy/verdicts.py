@@ -88,9 +88,15 @@ class PolicyAnswer(Answer):
             raise PlanRefused(f"plan {plan.id[:12]} breaks {said}", code="POLICY", hint=hint)
         return self
 
+    @property
+    def remarks(self) -> list[str]:
+        """A line for each rule that is not kept and does not make it fail: it warns, or was broken before."""
+        rest = self.broken._table.filter(pc.invert(pc.is_in(self.broken._table["rule"], self.failed._table["rule"])))
+        return [f"policy: {_told(rest.filter(pc.equal(rest['rule'], rule)))}" for rule in _rules(rest)]
+
     def _complaint(self) -> str:
         failed = self.failed._table
-        rules = pc.unique(failed["rule"]).to_pylist()
+        rules = _rules(failed)
         told = [_told(failed.filter(pc.equal(failed["rule"], rule))) for rule in rules[:RULES_TOLD]]
         more = len(rules) - len(told)
         return " | ".join([*told, *([f"and {more:,} more rule{'s' * (more > 1)}"] if more else [])])
@@ -126,6 +132,10 @@ class PolicyAnswer(Answer):
 
         shown = self._shown()
         return tree(printable(self.summary)) + (document(shown) if len(shown) else "")
+
+
+def _rules(table: pa.Table) -> list[str]:
+    return list(pc.unique(table["rule"]).to_pylist())
 
 
 def _told(breaches: pa.Table) -> str:

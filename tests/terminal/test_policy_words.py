@@ -93,6 +93,16 @@ def test_a_verb_that_plans_or_applies_is_refused(live, cluster, unique, tmp_path
     eventually(lambda: len(cluster.quotas.describe(user=user)), 1)
 
 
+def test_what_refuses_nothing_is_said(live, high, unique, tmp_path):
+    """The rule only warned, and nobody ever saw it."""
+    line = ("quota", "set", "producer_byte_rate=58MB/s", f"user={high}")
+    for severity, says in (("refuse", "as without the plan"), ("warn", "ask the <platform> team")):
+        said = live(*line, "--policy", written(tmp_path, high, severity=severity, name=severity))
+        assert (said.code, says in said.err, f"policy: {severity}: user={high}" in said.err) == (0, True, True)
+    said = live(*line, "--policy", written(tmp_path, unique("user")))
+    assert (said.code, said.err) == (0, "")
+
+
 def test_a_profile_has_a_policy(kadmin, kafka, high, tmp_path, monkeypatch):
     """The policy was in force for whoever remembered to type it."""
     written(tmp_path, high)
