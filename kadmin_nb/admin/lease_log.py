@@ -120,7 +120,10 @@ class LeaseLog:
 
     def _read(self, until: float, end: int | None) -> bool:
         """Read on; whether the end was reached."""
-        partition = self._ask(self._fetch, until).responses[0].partitions[0]
+        answer = self._ask(self._fetch, until)
+        if answer.throttle_time_ms and not answer.responses:  # a client above its consumer quota gets nothing
+            return False
+        partition = answer.responses[0].partitions[0]
         if partition.error_code == _CUT_SHORT:
             self._next = self._newest = None
         codes.check(partition.error_code, None, f"reading the topic {self.topic}")

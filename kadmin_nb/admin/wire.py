@@ -229,7 +229,7 @@ class Wire:
 
     async def _exchange(self, request: Any, node: int | None, timeout: float, hurry: float | None) -> Any:
         """Connect, and only then send: what fails before is known not to have been sent."""
-        whom = self._manager.least_loaded_node() if node is None else node
+        whom = self._anyone() if node is None else node
         try:
             connection = await self._connected(whom, hurry or timeout)
         except kafka.errors.KafkaError as exc:
@@ -241,6 +241,15 @@ class Wire:
             raise (NoAnswerYet() if hurry else exc) from exc
         self._answered = whom
         return answer
+
+    def _anyone(self) -> int:
+        """The broker with the least to do."""
+        node: int | None = self._manager.least_loaded_node()
+        if node is None:
+            muted = any(connection.paused for connection in self._manager._conns.values())
+            reason = "throttled: every broker mutes this client" if muted else "no broker takes a request now"
+            raise NotSent(reason) from kafka.errors.NodeNotReadyError(reason)
+        return node
 
     async def _connected(self, node: int | None, within: float) -> Any:
         connection = self._manager.get_connection(node)

@@ -349,3 +349,16 @@ def test_ctrl_c_is_heard(verb, frozen, topic):
     with pytest.raises(KeyboardInterrupt):
         held.renew() if verb == "renew" else lease.take(kafka.wire, "plan", "bob", topic=topic)
     assert time.monotonic() - started < (5 if verb == "renew" else 3)
+
+
+def test_an_editor_who_is_above_its_own_quota_gets_the_lease_too(kafka, cluster, unique):
+    """IndexError: the broker answers a muted fetch with nothing."""
+    slow = unique("slow")
+    limit = cluster.stage()
+    limit.set_quota("consumer_byte_rate", 1000, client_id=slow)
+    limit.plan().apply().raise_for_errors()
+    with kn.connect(kafka.bootstrap, properties={"client.id": slow}) as throttled:
+        for rate in (5, 6):
+            stage = throttled.stage()
+            stage.set_quota("consumer_byte_rate", rate, client_id=f"{slow}-other")
+            assert stage.plan().apply().ok
