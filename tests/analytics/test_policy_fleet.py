@@ -17,6 +17,22 @@ pytestmark = pytest.mark.spark
 
 EXAMPLE = Path(__file__).parents[2] / "kadmin-nb.policy.example.toml"
 RATE = "producer_byte_rate"
+MORE = """
+[[rule]]
+name = "retention-is-said"
+reason = "nobody knows how long brokers keep it"
+frame = "CONFIGS"
+where = { resource_type = "TOPIC", resource_name = ["orders", "payments"] }
+required = ["retention.ms"]
+
+[[rule]]
+name = "no-quota-in-vain"
+reason = "it misleads"
+severity = "warn"
+frame = "TREE"
+where = { shadowed_by = { set = true } }
+forbid = true
+"""
 
 
 def quota(level: str, user: str | None, client_id: str | None, value: float) -> dict[str, object]:
@@ -78,7 +94,7 @@ def one_by_one(policy: kn.policy.Policy, pairs: pa.Table | None) -> list[str]:
 @pytest.mark.parametrize("pairs", [None, CLIENTS], ids=["all that quotas tell apart", "known clients"])
 def test_a_fleet_is_judged_as_each_snapshot_is(spark, pairs):
     """The report of the fleet said other things than the check of the one cluster."""
-    policy = kn.policy.load(EXAMPLE)
+    policy = read(EXAMPLE.read_text() + MORE, "policy.toml")
     found = kn.analytics.policy(policy, *sides(spark), pairs=pairs).toArrow()
     assert found.column_names == ["cluster_id", *schemas.POLICY.names, "snapshot_id", "taken_at"]
     assert rows(found) == one_by_one(policy, pairs)
