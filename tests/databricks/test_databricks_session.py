@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.errors import AnalysisException
 
@@ -68,6 +69,15 @@ def test_spark_reads_a_volume_and_not_the_drivers_disk(place: str, read: str | N
     """file:/Volumes/… : no such file, said the workers."""
     spark: Any = SimpleNamespace(read=SimpleNamespace(parquet=str), conf=Serverless.conf)
     assert sparks.rows_of(Path(place), spark) == read
+
+
+def test_spark_is_handed_one_batch() -> None:
+    """Over Connect, Spark 4.0 took the first of our clusters and none of the others."""
+    one = pa.table({"user": ["alice", "bob"]})
+    handed: list[pa.Table] = []
+    sparks.frame_of(pa.concat_tables([one, one.slice(0, 0), one]), SimpleNamespace(createDataFrame=handed.append))  # type: ignore[arg-type]
+    (batch,) = handed[0].to_batches()
+    assert batch.to_pydict() == {"user": ["alice", "bob", "alice", "bob"]}
 
 
 @pytest.mark.usefixtures("on_databricks")
