@@ -18,7 +18,7 @@ from kadmin_nb.commands import terminal
 from kadmin_nb.local import LocalKafka
 
 pytest.importorskip("papermill")
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.broker, pytest.mark.filterwarnings("ignore:.*on the disk of this compute")]
 
 RUNBOOK = Path(__file__).resolve().parents[2] / "notebooks" / "runbooks" / "change_quotas.ipynb"
 Unique = Callable[[str], str]
