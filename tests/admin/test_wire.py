@@ -61,7 +61,7 @@ def seconds(action) -> tuple[float, BaseException]:
 
 def test_a_frozen_broker_is_a_time_out_and_then_answers_again(own, node):
     """The kernel hung for ever because a broker did."""
-    describe(own)
+    describe(own, timeout=15.0)
     node.pause()
     took, error = seconds(lambda: describe(own))
     assert (type(error), str(error), error.code) == (
@@ -71,7 +71,7 @@ def test_a_frozen_broker_is_a_time_out_and_then_answers_again(own, node):
     )
     assert 1.9 < took < 8
     node.resume()
-    assert describe(own)
+    assert describe(own, timeout=15.0)
 
 
 def test_an_alter_without_an_answer_may_have_happened(own, node):
