@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import nbformat
 import pytest
+from notebook_output import shown_by
 
 BIND = "import kadmin_nb as kn\nparams = kn.runbooks.bind(globals())"
 
@@ -31,10 +30,4 @@ def written(tmp_path: Path) -> Callable[..., Path]:
 @pytest.fixture
 def outputs() -> Callable[[Path], str]:
     """All that the cells of an executed document printed, showed or raised, as text."""
-    return lambda path: "\n".join(_texts(json.loads(path.read_text())))
-
-
-def _texts(document: dict[str, Any]) -> list[str]:
-    shown = [out for cell in document["cells"] for out in cell.get("outputs", [])]
-    plain = [out.get("text") or out.get("data", {}).get("text/plain") or out.get("evalue", "") for out in shown]
-    return ["".join(text) for text in plain]
+    return shown_by

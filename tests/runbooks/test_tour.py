@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from notebook_output import shown_by
 
 import kadmin_nb as kn
 
@@ -30,9 +31,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> kn.runbooks.Run:
 @pytest.fixture(scope="module")
 def shown(run: kn.runbooks.Run) -> str:
     """All that its cells showed, as text."""
-    cells = json.loads(run.document.read_text())["cells"]
-    texts = [o.get("text") or o["data"].get("text/plain", "") for c in cells for o in c.get("outputs", [])]
-    return "\n".join("".join(text) for text in texts)
+    return shown_by(run.document)
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
+from notebook_output import shown_by
 
 import kadmin_nb as kn
 
@@ -18,10 +18,7 @@ NOTEBOOK = Path(__file__).resolve().parents[2] / "notebooks" / "usage_and_quotas
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory: pytest.TempPathFactory) -> str:
     """All that its cells showed, as text."""
-    run = kn.runbooks.run(NOTEBOOK, {"seconds": 12}, output=tmp_path_factory.mktemp("usage"))
-    cells = json.loads(run.document.read_text())["cells"]
-    texts = [o.get("text") or o["data"].get("text/plain", "") for c in cells for o in c.get("outputs", [])]
-    return "\n".join("".join(text) for text in texts)
+    return shown_by(kn.runbooks.run(NOTEBOOK, {"seconds": 12}, output=tmp_path_factory.mktemp("usage")).document)
 
 
 @pytest.mark.parametrize(

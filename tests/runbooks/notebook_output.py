@@ -1,0 +1,14 @@
+"""What an executed notebook shows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+
+def shown_by(document: Path) -> str:
+    """All that its cells printed, showed or raised, as text."""
+    cells = json.loads(document.read_text())["cells"]
+    shown = [out for cell in cells for out in cell.get("outputs", [])]
+    plain = [out.get("text") or out.get("data", {}).get("text/plain") or out.get("evalue", "") for out in shown]
+    return "\n".join("".join(text) for text in plain)
