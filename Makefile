@@ -15,10 +15,10 @@ help: ## this list
 demo: kafka ## a real Kafka: quotas, which limit binds a client, a change planned, applied, verified
 	@$(VENV)/bin/kadmin-nb demo
 
-test: kafkas ## every test, on the local Kafka, Spark and the notebooks (about 20 minutes)
+test: kafkas ## every test, on the local Kafka, Spark and the notebooks (about 25 minutes)
 	@$(RUN) -m pytest tests
 
-test-fast: install ## the tests that need neither a broker nor Spark (under a minute)
+test-fast: install ## the tests that need neither a broker nor Spark (two minutes)
 	@$(RUN) -m pytest tests -m "not broker and not spark and not secure and not slow"
 
 test-long: kafkas ## every pair of faults in the simulator, every order of two editors (about 40 minutes)
