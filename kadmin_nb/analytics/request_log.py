@@ -1,14 +1,14 @@
 """Kafka's request log as a frame: what `kafka.request.logger` writes at DEBUG, a line a request.
 
 A line is a prefix of log4j's, which has the time, `Completed request:`, and one JSON document; what follows it is
-passed over. Spark's own functions read it: no Python runs where the lines are.
+passed over. Workers of Python read the lines, with Arrow; what they mean is said in Spark's own functions.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
@@ -23,6 +23,7 @@ from pyspark.sql.types import StringType
 from ..errors import Invalid, NotFound, UsageError, printable
 from ..frames import schemas
 from ..resolution import columns
+from . import log_lines, shipping
 from .columns import check_text
 from .failures import in_one_line
 
@@ -46,27 +47,12 @@ NO_ZONE = "the time has no offset, and no tz was given"
 NO_SUCH_TIME = "the time does not exist in this tz: the clocks skipped it"
 NO_BROKER = "no broker has the local address of its connection"
 
-_MARK = "Completed request:"
-_OLD = "RequestHeader("
-_ALL = 2**31 - 1
-_DATE = r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?\s?(?:Z|[+-]\d\d(?::?\d\d)?(?!\d))?"
 _LOCAL = r"^(.*):(\d+)-.*:\d+-\d+(?:-\d+)?$"
 _FIXED = re.compile(r"Z|(Etc/)?(UTC|GMT)|[+-]\d\d:\d\d")
 _FETCHER = r"^broker-\d+-fetcher-\d+$"
 _SAMPLE = 20
 _IDENTITY = ("broker", "time", "connection", "correlation_id", "api")
 """What no two requests have in common; a line that is read twice is one request."""
-
-_DOCUMENT = """
-isForwarded boolean,
-requestHeader struct<correlationId: int, clientId: string, requestApiKeyName: string>,
-request struct<replicaId: int, replicaState: struct<replicaId: int>,
-               topicData: array<struct<partitionData: array<struct<recordsSizeInBytes: bigint>>>>>,
-response struct<responses: array<struct<partitions: array<struct<recordsSizeInBytes: bigint>>>>>,
-connection string, totalTimeMs double, localTimeMs double, throttleTimeMs double, principal string, listener string,
-clientInformation struct<softwareName: string, softwareVersion: string>
-"""
-"""What is read of a document. Its `request` is "" where the logger was switched on after the request came."""
 
 
 @dataclass(frozen=True)
@@ -190,13 +176,16 @@ def requests(
     if broker is None:
         raise UsageError("nobody said which broker wrote the log", hint=_BROKER_HINT)
     text, paths = _text(spark, path, names)
-    placed = _placed(spark, _parsed(text), paths, broker)
-    lines = _judged(_named(placed, tz, _listeners(inter_broker)), tz)
-    _look(text, lines, path, tz)
-    return _requests(lines, cluster_id, tz)
+    placed = _placing(spark, paths, broker)
+
+    def read(text: DataFrame, with_line: bool) -> DataFrame:
+        return _judged(_named(placed(_parsed(text, with_line)), tz, _listeners(inter_broker)), tz)
+
+    _look(text, read(_first(text), with_line=False), path)
+    return _requests(read(text, with_line=False), read(text, with_line=True), cluster_id, tz)
 
 
-def _requests(lines: DataFrame, cluster_id: str | None, tz: str | None) -> Requests:
+def _requests(lines: DataFrame, with_text: DataFrame, cluster_id: str | None, tz: str | None) -> Requests:
     ours: list[Any] = [*schemas.REQUESTS.names]
     if cluster_id is not None:
         ours = [F.lit(cluster_id).alias(columns.CLUSTER), *ours]
@@ -205,7 +194,7 @@ def _requests(lines: DataFrame, cluster_id: str | None, tz: str | None) -> Reque
     return Requests(
         frame=each.distinct(),
         left_out=lines.where(good & ~kept).select(*ours, "reason"),
-        quarantine=lines.where(~good).select("path", "line", F.col("fault").alias("reason")),
+        quarantine=with_text.where(~good).select("path", "line", F.col("fault").alias("reason")),
         _each=each,
         _lines=lines,
         _tz=tz,
@@ -262,32 +251,21 @@ def _said(path: Any) -> str:
     return str(path) if isinstance(path, str | PathLike) else ", ".join(map(str, path))
 
 
-def _parsed(text: DataFrame) -> DataFrame:
-    """With `j`, the document, `written`, the time in front of it, null where the line is no request, and its `opening`.
-
-    It goes through a generator, which no filter is pushed through: else Spark reads the line for the filter, and once
-    more for every column.
-    """
-    begins = F.locate(_MARK, F.col("line"))
-    document = F.when(begins > 0, F.substring("line", begins + len(_MARK), F.lit(_ALL)))
-    told = F.when(begins > 0, F.substring("line", F.lit(1), begins - 1))
-    read = F.struct(
-        F.from_json(document, _DOCUMENT).alias("j"),
-        F.replace(F.regexp_extract(told, _DATE, 0), F.lit(","), F.lit(".")).alias("written"),
-        F.substring("line", begins + len(_MARK), F.lit(len(_OLD))).alias("opening"),
-    )
-    return text.select("path", "line", F.explode(F.array(read)).alias("read")).select("path", "line", "read.*")
+def _parsed(text: DataFrame, with_line: bool) -> DataFrame:
+    """What the lines say, as `log_lines` has it."""
+    work = shipping.by_value(log_lines.read, with_line, log_lines)
+    return text.select("path", "line").mapInArrow(work, log_lines.SCHEMA)
 
 
-def _placed(spark: SparkSession, parsed: DataFrame, paths: DataFrame, broker: Any) -> DataFrame:
-    """With `broker`, null where the connection's address is no broker's."""
+def _placing(spark: SparkSession, paths: DataFrame, broker: Any) -> Callable[[DataFrame], DataFrame]:
+    """Gives lines their `broker`, null where the connection's address is no broker's."""
     if isinstance(broker, int):
-        return parsed.withColumn("broker", F.lit(broker).cast("int"))
+        return lambda lines: lines.withColumn("broker", F.lit(broker).cast("int"))
     if isinstance(broker, str):
-        found = _id_in("path", broker)
         _check_paths(paths, broker)
-        return parsed.withColumn("broker", found)
-    return _by_address(spark, parsed, *_addresses(broker))
+        return lambda lines: lines.withColumn("broker", _id_in("path", broker))
+    known, with_port = _addresses(broker)
+    return lambda lines: _by_address(spark, lines, known, with_port)
 
 
 def _id_in(column: str, pattern: str) -> Column:
@@ -330,7 +308,7 @@ def _address(host: str) -> str:
 
 def _by_address(spark: SparkSession, parsed: DataFrame, known: dict[str, int], with_port: bool) -> DataFrame:
     table = pa.table({"address": pa.array(known, pa.string()), "broker": pa.array(known.values(), pa.int32())})
-    host, port = (F.regexp_extract("j.connection", _LOCAL, group) for group in (1, 2))
+    host, port = (F.regexp_extract("connection", _LOCAL, group) for group in (1, 2))
     address = F.concat(host, F.lit(":"), port) if with_port else host
     brokers = F.broadcast(spark.createDataFrame(table))
     return parsed.withColumn("address", address).join(brokers, "address", "left").drop("address")
@@ -338,47 +316,37 @@ def _by_address(spark: SparkSession, parsed: DataFrame, known: dict[str, int], w
 
 def _named(placed: DataFrame, tz: str | None, inter_broker: str) -> DataFrame:
     """The columns of REQUESTS, and `reason`: why it is none of a client's, null where it is one."""
-    j = F.col("j")
-    header = j.requestHeader
-    api, client_id = header.requestApiKeyName, F.coalesce(header.clientId, F.lit(""))
+    client_id = F.coalesce("client_id", F.lit(""))
     return placed.select(
         "path",
         "line",
         "written",
-        "opening",
+        "is_old",
         "broker",
         _time(tz).alias("time"),
-        j.listener.alias("listener"),
-        F.regexp_replace(j.principal, "^[^:]*:", "").alias("user"),
+        "listener",
+        F.regexp_replace("principal", "^[^:]*:", "").alias("user"),
         client_id.alias("client_id"),
-        api.alias("api"),
-        _record_bytes(api == "PRODUCE", j.request.topicData, "partitionData").alias("bytes_in"),
-        _record_bytes(api == "FETCH", j.response.responses, "partitions").alias("bytes_out"),
-        j.localTimeMs.alias("io_ms"),
-        j.totalTimeMs.alias("total_ms"),
-        j.throttleTimeMs.alias("throttle_ms"),
-        j.clientInformation.softwareName.alias("software_name"),
-        j.clientInformation.softwareVersion.alias("software_version"),
-        j.connection.alias("connection"),
-        header.correlationId.alias("correlation_id"),
-        _reason(j, api, client_id, inter_broker).alias("reason"),
+        "api",
+        F.when(F.col("api") == "PRODUCE", F.col("produced")).alias("bytes_in"),
+        F.when(F.col("api") == "FETCH", F.col("fetched")).alias("bytes_out"),
+        "io_ms",
+        "total_ms",
+        "throttle_ms",
+        "software_name",
+        "software_version",
+        "connection",
+        "correlation_id",
+        _reason(client_id, inter_broker).alias("reason"),
     )
 
 
-def _record_bytes(asked: Column, topics: Column, partitions: str) -> Column:
-    """The sum over all partitions; null where the log does not tell, or for another API."""
-    sizes = F.flatten(topics.getField(partitions)).getField("recordsSizeInBytes")
-    return F.when(
-        asked, F.aggregate(sizes, F.lit(0).cast("bigint"), lambda sum_, size: sum_ + F.coalesce(size, F.lit(0)))
-    )
-
-
-def _reason(j: Column, api: Column, client_id: Column, inter_broker: str) -> Column:
-    replica = F.coalesce(j.request.replicaState.replicaId, j.request.replicaId)
-    fetcher = F.coalesce(replica >= 0, client_id.rlike(_FETCHER))
+def _reason(client_id: Column, inter_broker: str) -> Column:
+    api = F.col("api")
+    fetcher = F.coalesce(F.coalesce("replica", "old_replica") >= 0, client_id.rlike(_FETCHER))
     return (
-        F.when(j.isForwarded | (api == "ENVELOPE"), "forwarded")
-        .when(j.listener.rlike(inter_broker) | api.isin(*BROKERS_ONLY), "inter-broker")
+        F.when(F.col("forwarded") | (api == "ENVELOPE"), "forwarded")
+        .when(F.col("listener").rlike(inter_broker) | api.isin(*BROKERS_ONLY), "inter-broker")
         .when((api == "FETCH") & fetcher, "follower")
     )
 
@@ -403,7 +371,7 @@ def _judged(named: DataFrame, tz: str | None) -> DataFrame:
     is_broken = F.col("api").isNull() | F.col("user").isNull() | F.col("connection").isNull()
     fault = (
         F.when(F.col("written").isNull(), NOT_KAFKA)
-        .when(F.col("opening") == _OLD, OLD_KAFKA)
+        .when(F.col("is_old"), OLD_KAFKA)
         .when(is_broken | F.col("correlation_id").isNull(), BROKEN)
         .when(F.col("time").isNull(), _untimed(tz))
         .when(_is_skipped(tz), NO_SUCH_TIME)
@@ -436,16 +404,19 @@ def _is_ambiguous(tz: str | None) -> Column:
     return ~_has_offset(F.col("written")) & (again[0] | again[1])
 
 
-def _look(text: DataFrame, lines: DataFrame, path: Any, tz: str | None) -> None:
+def _first(text: DataFrame) -> DataFrame:
+    """The first requests: few go to the workers, for one that is stopped while it reads says so on the terminal."""
+    return text.where(F.contains("line", F.lit(log_lines.MARK.decode()))).limit(_SAMPLE)
+
+
+def _look(text: DataFrame, sample: DataFrame, path: Any) -> None:
     """Read the first requests; complain where there are none, or none can be read."""
     with in_one_line():
-        sample = (
-            lines.where(F.col("written").isNotNull()).select("path", "connection", "fault").limit(_SAMPLE).collect()
-        )
-        first = None if sample else text.where(F.trim("line") != "").limit(1).collect()
+        found = sample.select("path", "connection", "fault").collect()
+        first = None if found else text.where(F.trim("line") != "").limit(1).collect()
     if first is not None:
         raise _no_request(first, path)
-    faults = {row.fault: row for row in reversed(sample)}
+    faults = {row.fault: row for row in reversed(found)}
     if NO_ZONE in faults:
         raise UsageError(
             f"the times in {faults[NO_ZONE].path} have no offset", hint="Say tz='Europe/Berlin', or tz='UTC'."
@@ -453,7 +424,7 @@ def _look(text: DataFrame, lines: DataFrame, path: Any, tz: str | None) -> None:
     if NO_BROKER in faults:
         raise _no_broker(faults[NO_BROKER])
     if None not in faults:
-        raise Invalid(f"no request in {sample[0].path} can be read: {sample[0].fault}")
+        raise Invalid(f"no request in {found[0].path} can be read: {found[0].fault}")
 
 
 def _no_request(first: Sequence[Row], path: Any) -> Exception:

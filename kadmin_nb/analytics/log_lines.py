@@ -1,0 +1,258 @@
+"""What the lines of Kafka's request log say, on Spark's workers. Sent by value, so it uses nothing else of ours.
+
+Arrow's JSON reader takes all documents of a batch at once, or none of them, for a fifth of the work of Spark's
+`from_json`. So what is no document is blanked out of the lines' bytes, with the lines that look odd, and the rest is
+read; the odd ones, and those that the reader stumbles over, are read one by one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import json as arrow_json
+
+MARK = b"Completed request:"
+OLD = b"RequestHeader("
+SAMPLE = 200
+"""Lines that tell what the brokers' pattern writes behind a document."""
+FEW = 16
+"""Lines that are read one by one where Arrow cannot read them together."""
+
+_REPLICA = ("replicaId", pa.int32())
+_SIZES = pa.list_(pa.struct([("recordsSizeInBytes", pa.int64())]))
+_HEADER = pa.struct([("correlationId", pa.int32()), ("clientId", pa.string()), ("requestApiKeyName", pa.string())])
+_REQUEST = pa.struct(
+    [
+        _REPLICA,
+        ("replicaState", pa.struct([_REPLICA])),
+        ("topicData", pa.list_(pa.struct([("partitionData", _SIZES)]))),
+    ]
+)
+_DOCUMENT = pa.schema(
+    [
+        ("isForwarded", pa.bool_()),
+        ("requestHeader", _HEADER),
+        ("request", _REQUEST),
+        ("response", pa.struct([("responses", pa.list_(pa.struct([("partitions", _SIZES)])))])),
+        ("connection", pa.string()),
+        ("totalTimeMs", pa.float64()),
+        ("localTimeMs", pa.float64()),
+        ("throttleTimeMs", pa.float64()),
+        ("principal", pa.string()),
+        ("listener", pa.string()),
+        ("clientInformation", pa.struct([("softwareName", pa.string()), ("softwareVersion", pa.string())])),
+    ]
+)
+"""What is read of a document."""
+
+_TAKEN = {pa.bool_(): (bool,), pa.string(): (str,), pa.int32(): (int,), pa.int64(): (int,), pa.float64(): (int, float)}
+
+_UNTOLD = (b'"request":""', b'"response":""')
+"""What Kafka writes where it does not know, such as of a request that came before the logger was switched on."""
+
+_FIELDS = {
+    "forwarded": ("isForwarded",),
+    "correlation_id": ("requestHeader", "correlationId"),
+    "client_id": ("requestHeader", "clientId"),
+    "api": ("requestHeader", "requestApiKeyName"),
+    "old_replica": ("request", "replicaId"),
+    "replica": ("request", "replicaState", "replicaId"),
+    "connection": ("connection",),
+    "total_ms": ("totalTimeMs",),
+    "io_ms": ("localTimeMs",),
+    "throttle_ms": ("throttleTimeMs",),
+    "principal": ("principal",),
+    "listener": ("listener",),
+    "software_name": ("clientInformation", "softwareName"),
+    "software_version": ("clientInformation", "softwareVersion"),
+}
+_SUMS = {
+    "produced": ("request", "topicData", "partitionData"),
+    "fetched": ("response", "responses", "partitions"),
+}
+"""Bytes of records, over all partitions of all topics."""
+
+_DATE = r"(?P<written>\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:\s?(?:Z|[+-]\d\d(?::?\d\d)?))?)(?:\D|$)"
+
+SCHEMA = (
+    "path string, line string, written string, is_old boolean, forwarded boolean, correlation_id int, "
+    "client_id string, api string, old_replica int, replica int, connection string, total_ms double, "
+    "io_ms double, throttle_ms double, principal string, listener string, software_name string, "
+    "software_version string, produced bigint, fetched bigint"
+)
+"""What `read` hands out, as Spark writes it."""
+
+
+def read(with_line: bool, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """What each `line` says; null but for `path` where it is no request.
+
+    `written` is the time in front of the mark, "" for none. The `line` itself is handed out again only if asked for.
+    """
+    for batch in batches:
+        lines = Lines(_text(batch.column("line")))
+        kept = lines.line if with_line else pa.nulls(batch.num_rows, pa.string())
+        own = {"path": batch.column("path"), "line": kept, "written": lines.written(), "is_old": lines.is_old()}
+        yield pa.RecordBatch.from_pydict(own | lines.columns())
+
+
+def _text(column: pa.Array) -> pa.Array:
+    """With a sign instead of bytes that are no UTF-8, which a file may have and no string; "" for null."""
+    try:
+        return column.cast(pa.binary()).cast(pa.string()).fill_null("")
+    except pa.ArrowInvalid:
+        lines = column.cast(pa.binary()).fill_null(b"").to_pylist()
+        return pa.array([line.decode(errors="replace") for line in lines], pa.string())
+
+
+class Lines:
+    """The lines of a batch: where each begins, where its document does, and whether it looks as most do."""
+
+    def __init__(self, line: pa.Array) -> None:
+        offsets = np.frombuffer(line.buffers()[1], np.int32)[line.offset : line.offset + len(line) + 1]
+        self.line, self.bytes = line, bytes(memoryview(line.buffers()[2] or b""))
+        self.starts, self.stops = offsets[:-1], offsets[1:]
+        self.marks = self._marks()
+        self.begins, self.is_request = self.marks + len(MARK), self.marks >= 0
+        self.end = self._end()
+        self.is_usual = self.is_request & np.asarray(pc.ends_with(line, "}" + self.end))
+
+    def _marks(self) -> Any:
+        spans = zip(self.starts.tolist(), self.stops.tolist(), strict=True)
+        find = self.bytes.find
+        return np.array([find(MARK, start, stop) for start, stop in spans], np.int64)
+
+    def _end(self) -> str:
+        """What most have behind the document, by the brokers' pattern; a line that was cut short ends otherwise."""
+        some = self.line.filter(pa.array(self.is_request)).slice(0, SAMPLE).to_pylist()
+        return max(Counter(line.rpartition("}")[2] for line in some).items(), key=itemgetter(1), default=("", 0))[0]
+
+    def written(self) -> pa.Array:
+        """The time in front of each mark, "" where there is none."""
+        spans = zip(self.starts.tolist(), self.marks.tolist(), strict=True)
+        told = pa.array([self.bytes[start:mark] if mark >= 0 else None for start, mark in spans], pa.string())
+        found = pc.replace_substring(pc.struct_field(pc.extract_regex(told, _DATE), "written"), ",", ".")
+        return pc.if_else(told.is_valid(), found.fill_null(""), None)
+
+    def is_old(self) -> pa.Array:
+        """Whether an old Kafka wrote it, which knew no JSON."""
+        old = np.zeros(len(self.line), bool)
+        for row in np.flatnonzero(self.is_request & ~self.is_usual):
+            old[row] = self.bytes.startswith(OLD, self.begins[row])
+        return pa.array(old)
+
+    def columns(self) -> dict[str, pa.Array]:
+        """What is read of the documents; null where there is none, or a broken one."""
+        odd = self.is_request & ~self.is_usual
+        tables = [*self._together(self._blanked(), 0, len(self.line)), self._one_by_one(np.flatnonzero(odd))]
+        found = _columns(pa.concat_tables(tables).combine_chunks())
+        rows = np.concatenate([np.flatnonzero(self.is_usual), np.flatnonzero(odd)])
+        return found if len(odd) == self.is_usual.sum() else _spread(found, rows, len(odd))
+
+    def _blanked(self) -> memoryview:
+        """The bytes of all lines, of which only usual documents are left, each on a line."""
+        text = bytearray(self.bytes)
+        for name in _UNTOLD:
+            for place in _places(self.bytes, name):
+                text[place + 1] = ord("-")  # so it is a field that nobody asks for
+        begins = np.where(self.is_usual, self.begins, self.stops)
+        ends = np.where(self.is_usual, self.stops - len(self.end.encode()), self.stops)
+        for start, begin, end, stop in zip(*(a.tolist() for a in (self.starts, begins, ends, self.stops)), strict=True):
+            text[start:begin] = b"\n".ljust(begin - start) if begin > start else b""
+            text[end:stop] = b" " * (stop - end)
+        return memoryview(text)
+
+    def _together(self, text: memoryview, first: int, last: int) -> Iterator[pa.Table]:
+        """The usual documents of these lines, read at once; where one is broken, in ever smaller parts."""
+        count = int(self.is_usual[first:last].sum())
+        if not count:
+            return
+        found = _read(text[self.starts[first] : self.stops[last - 1]])
+        if found is not None and found.num_rows == count:
+            yield found
+        elif count <= FEW:
+            yield self._one_by_one(first + np.flatnonzero(self.is_usual[first:last]))
+        else:
+            middle = (first + last) // 2
+            yield from self._together(text, first, middle)
+            yield from self._together(text, middle, last)
+
+    def _one_by_one(self, rows: Any) -> pa.Table:
+        texts = (self.bytes[self.begins[row] : self.stops[row]].decode() for row in rows)
+        return pa.Table.from_pylist([_first(text) for text in texts], _DOCUMENT)
+
+
+def _places(text: bytes, what: bytes) -> Iterator[int]:
+    place = text.find(what)
+    while place >= 0:
+        yield place
+        place = text.find(what, place + 1)
+
+
+def _read(text: memoryview) -> pa.Table | None:
+    """The documents, a line each; None where Arrow cannot read them all."""
+    how = arrow_json.ReadOptions(use_threads=False, block_size=len(text))
+    what = arrow_json.ParseOptions(explicit_schema=_DOCUMENT, unexpected_field_behavior="ignore")
+    try:
+        return arrow_json.read_json(pa.BufferReader(text), how, what)
+    except pa.ArrowInvalid:
+        return None
+
+
+def _first(text: str) -> dict[str, Any]:
+    """The document that a text begins with, as far as it is one of Kafka's; what follows is passed over."""
+    try:
+        document, _ = json.JSONDecoder().raw_decode(text)
+    except (ValueError, RecursionError):
+        return {}
+    return _fit(document, pa.struct(_DOCUMENT)) or {}
+
+
+def _fit(value: Any, kind: pa.DataType) -> Any:
+    """The value, as this type; None where it is of another."""
+    if pa.types.is_struct(kind):
+        return {part.name: _fit(value.get(part.name), part.type) for part in kind} if isinstance(value, dict) else None
+    if pa.types.is_list(kind):
+        return [_fit(one, kind.value_type) for one in value] if isinstance(value, list) else None
+    if type(value) not in _TAKEN[kind]:
+        return None
+    try:
+        return pa.scalar(value, kind).as_py()
+    except (pa.ArrowException, ValueError, OverflowError):
+        return None
+
+
+def _columns(documents: pa.Table) -> dict[str, pa.Array]:
+    fields = {name: _field(documents, *path) for name, path in _FIELDS.items()}
+    return fields | {name: _sum(_field(documents, *path[:2]), path[2]) for name, path in _SUMS.items()}
+
+
+def _field(documents: pa.Table, name: str, *inner: str) -> pa.Array:
+    column = documents.column(name).combine_chunks()
+    return pc.struct_field(column, inner) if inner else column
+
+
+def _sum(topics: pa.Array, partitions: str) -> pa.Array:
+    """Of the sizes in a list of lists, row by row; null where one of the lists is."""
+    of_topic, of_row = pc.struct_field(topics.flatten(), partitions), pc.list_parent_indices(topics)
+    sizes = pc.fill_null(pc.struct_field(of_topic.flatten(), "recordsSizeInBytes"), 0)
+    rows = np.asarray(of_row)[np.asarray(pc.list_parent_indices(of_topic))]
+    sums = np.zeros(len(topics), np.int64)
+    np.add.at(sums, rows, np.asarray(sizes))
+    untold = np.asarray(topics.is_null()).copy()
+    untold[np.asarray(of_row)[np.asarray(of_topic.is_null())]] = True
+    return pa.array(sums, mask=untold)
+
+
+def _spread(columns: dict[str, pa.Array], rows: Any, count: int) -> dict[str, pa.Array]:
+    """The found ones at these rows, out of so many; null elsewhere."""
+    places, mask = np.zeros(count, np.int64), np.ones(count, bool)
+    places[rows], mask[rows] = np.arange(len(rows)), False
+    taken = pa.array(places, mask=mask)
+    return {name: column.take(taken) for name, column in columns.items()}
