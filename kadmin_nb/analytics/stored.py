@@ -25,6 +25,8 @@ PAIR = LEVELS[0].name
 
 SENT_BYTES = 256 << 20
 """What the quotas of exact pairs may take in a worker's memory; sent they are a third of that at most."""
+PLAIN_BYTES = 256 << 20
+"""What they may take if they are to reach the driver without being compressed."""
 JOINED_BYTES = 16 << 20
 """What they may take in one partition of the join, which holds them in memory."""
 _ENTITY, _VALUE = 128, 12
@@ -44,7 +46,7 @@ class Stored:
 
     @classmethod
     def of(cls, quotas: DataFrame | pa.Table, spark: SparkSession, keys: int) -> Stored:
-        """Measure what `read` gave, in one pass, and fetch what is to be sent.
+        """Measure what `read` gave, and fetch what is to be sent.
 
         Raises
         ------
@@ -55,6 +57,8 @@ class Stored:
             if 3 * quotas.get_total_buffer_size() <= SENT_BYTES:
                 return cls(quotas)
             quotas = frame_of(quotas, spark)
+        if _at_most(quotas, keys) <= min(SENT_BYTES, PLAIN_BYTES):
+            return cls(quotas.toArrow())
         size, unfit = _measured(quotas, keys)
         if size <= SENT_BYTES:
             return cls(_fetched(quotas))
@@ -111,6 +115,13 @@ def _fetched(frame: DataFrame) -> pa.Table:
     if not len(packed):
         return frame.limit(0).toArrow()
     return pa.concat_tables(pa.ipc.open_stream(one.as_buffer()).read_all() for one in packed)
+
+
+def _at_most(frame: DataFrame, keys: int) -> float:
+    """Bytes that all quotas take in a worker, if no two of them are of one entity: a quick look, mostly enough."""
+    length = reduce(add, (F.coalesce(F.octet_length(name), F.lit(0)) for name in names_in(frame)))
+    [(rows, names)] = frame.agg(F.count("*"), F.coalesce(F.sum(length), F.lit(0))).collect()
+    return float(rows * (_ENTITY + _VALUE * keys) + names)
 
 
 def _measured(frame: DataFrame, keys: int) -> tuple[float, str | None]:
