@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
@@ -96,7 +97,7 @@ def test_the_broker_throttles_whom_the_backtest_named_and_as_long(
         for thread in threads:
             thread.join(90)
     finally:
-        cluster.apply(done.rollback())
+        cluster.apply(done.rollback(), allow=("producer_byte_rate",))
     usage = pa.concat_tables([burst.usage(), steady.usage()])
     found = {row["bucket_client_id"]: row for row in kn.backtest(plan, usage).to_arrow().to_pylist()}
     first = (found[burst.client_id]["first_throttled"] - datetime(2026, 5, 1, 12, tzinfo=UTC)).total_seconds()
@@ -104,3 +105,84 @@ def test_the_broker_throttles_whom_the_backtest_named_and_as_long(
     assert burst.muted == pytest.approx(found[burst.client_id]["throttled_s"], abs=4.0)
     assert burst.throttles[0][0] == pytest.approx(first, abs=2.0)
     assert burst.late == pytest.approx(found[burst.client_id]["throttled_s"] + first - burst.seconds, abs=4.0)
+
+
+EACH_SECOND = 200
+"""Small requests that a client makes in a second, one after the other."""
+
+
+def asked(kafka: LocalKafka, topic: str, client_id: str, seconds: int) -> list[float]:
+    """So many requests, paced; the mutes that the broker told, in seconds."""
+    mutes: list[float] = []
+    settings = {"bootstrap.servers": kafka.bootstrap, "client.id": client_id, "linger.ms": 0, "max.in.flight": 1}
+    producer = Producer({**settings, "acks": 1, "throttle_cb": lambda event: mutes.append(event.throttle_time)})
+    producer.list_topics(topic, timeout=30)
+    begin = time.monotonic()
+    for number in range(seconds * EACH_SECOND):
+        while (wait := begin + number / EACH_SECOND - time.monotonic()) > 0:
+            producer.poll(wait)
+        producer.produce(topic, b"x" * 100)
+        assert producer.flush(60) == 0
+    return mutes
+
+
+def on_threads(kafka: LocalKafka, client_id: str) -> list[float]:
+    """Milliseconds of the broker's threads that each request took, by its log: handled, and the answer sent."""
+    files = sorted(kafka.nodes[0].folder.glob("request.log*"))
+    lines = [line for file in files for line in file.read_text().splitlines() if f'"clientId":"{client_id}"' in line]
+    requests = [json.loads(line.partition("request:")[2].rpartition(" (")[0]) for line in lines]
+    of_topic = [one for one in requests if one["requestHeader"]["requestApiKeyName"] == "PRODUCE"]
+    of_topic.sort(key=lambda one: one["requestHeader"]["correlationId"])
+    return [one["localTimeMs"] + one["sendTimeMs"] for one in of_topic]
+
+
+def percents(client_id: str, took: list[float]) -> pa.Table:
+    """USAGE: what the requests took in percent of a thread, in the second in which each was wanted."""
+    noon = datetime(2026, 5, 1, 12, tzinfo=UTC)
+    same = {"broker": 1, "user": "ANONYMOUS", "client_id": client_id, "key": "request_percentage", "source": "log"}
+    starts = [noon + timedelta(seconds=second) for second in range(len(took) // EACH_SECOND)]
+    sums = [sum(took[at : at + EACH_SECOND]) / 10 for at in range(0, len(took), EACH_SECOND)]
+    return schemas.table(
+        schemas.USAGE,
+        [
+            {**same, "value": value, "window_start": start, "window_end": start + timedelta(seconds=1)}
+            for start, value in zip(starts, sums, strict=True)
+        ],
+    )
+
+
+@pytest.fixture
+def request_log(kafka: LocalKafka, cluster: kn.Cluster) -> Iterator[None]:
+    """The broker logs its requests."""
+    stage = cluster.stage()
+    stage.set_config("kafka.request.logger", "DEBUG", broker_logger=1)
+    done = stage.plan().apply()
+    yield
+    cluster.apply(done.rollback())
+
+
+@pytest.mark.usefixtures("request_log")
+def test_the_time_of_threads_is_sampled_as_the_backtest_has_it(
+    kafka: LocalKafka, cluster: kn.Cluster, unique: Callable[[str], str]
+):
+    """A request quota was lowered by what the backtest said, and the batch job stood still."""
+    topic, free, tight = unique("topic"), unique("free"), unique("tight")
+    cluster._kafka.create_topics({topic: 1})
+    asked(kafka, topic, free, 10)  # a broker that has just started takes several times as long
+    eventually(lambda: len(on_threads(kafka, free)), 10 * EACH_SECOND)
+    warm = sum(on_threads(kafka, free)[-3 * EACH_SECOND :]) / 10 / 3
+    stage = cluster.stage()
+    stage.set_quota("request_percentage", round(warm / 6, 3), client_id=tight)
+    plan = stage.plan()
+    done = plan.apply()
+    try:
+        eventually(lambda: len(cluster.quotas.describe(client_id=tight)), 1)
+        mutes = asked(kafka, topic, tight, 4)
+        eventually(lambda: len(on_threads(kafka, tight)), 4 * EACH_SECOND)
+    finally:
+        cluster.apply(done.rollback())
+    (found,) = kn.backtest(plan, percents(tight, on_threads(kafka, tight))).to_arrow().to_pylist()
+    print(f"muted {sum(mutes):.1f} s, foretold {found['throttled_s']:.1f} s; the longest {max(mutes):.1f} s")
+    assert sum(mutes) > 3.0
+    assert max(mutes) <= 1.0  # the broker's bound for this quota, a sample long
+    assert sum(mutes) == pytest.approx(found["throttled_s"], abs=5.0)

@@ -13,6 +13,7 @@ from pathlib import Path
 import grpc
 import pyarrow.parquet
 import pytest
+from prometheus_server import matrix, serving
 
 import kadmin_nb as kn
 from kadmin_nb.cluster import engines
@@ -75,6 +76,48 @@ def test_pairs_of_a_file_on_spark(live, used, monkeypatch):
     assert said.code == 0, said.err
     assert said.out.splitlines()[-1].startswith("resolved on Spark: ")
     assert live("quota", "resolve", "--pairs", str(used), "--as", "spark", "--engine", "arrow").code == 0
+
+
+def scraped(query: dict[str, str]) -> tuple[int, object]:
+    """alice's client, writing at its rate and muted for a moment; another quota's bucket, of all of bob."""
+    at = float(query["start"])
+    of_alice = {"resource": "Produce", "user": "alice", "clientId": "a%20b", "broker": "1"}
+    of_bob = {"resource": "Fetch", "user": "bob", "broker": "2"}
+    series = [
+        ({**of_alice, "__name__": "kafka_server_quota_byte_rate"}, [[at, "120000"], [at + 15, "90000"]]),
+        ({**of_alice, "__name__": "kafka_server_quota_throttle_time"}, [[at, "250"], [at + 15, "0"]]),
+        ({**of_bob, "__name__": "kafka_server_quota_byte_rate"}, [[at, "7000"]]),
+    ]
+    return 200, matrix(*series)
+
+
+@pytest.mark.spark
+def test_what_a_prometheus_scraped_becomes_usage(kadmin, monkeypatch):
+    """The logs were off, and the metrics had been there for a year."""
+    monkeypatch.setenv("no_proxy", "*")
+    with serving(scraped) as server:
+        said = kadmin("quota", "usage", "--prometheus", server.url, "--since", "10m ago", "--json")
+    assert said.code == 0, said.err
+    found = {(row["broker"], row["user"], row["client_id"], row["key"], row["value"]) for row in json.loads(said.out)}
+    assert found == {
+        (1, "alice", "a b", "producer_byte_rate", 120_000.0),
+        (1, "alice", "a b", "producer_byte_rate", 90_000.0),
+        (2, "bob", "", "consumer_byte_rate", 7_000.0),
+    }
+
+
+@pytest.mark.spark
+@pytest.mark.broker
+def test_metrics_beside_the_limits(live, monkeypatch):
+    """--prometheus could be listed, and not be compared with anything."""
+    monkeypatch.setenv("no_proxy", "*")
+    with serving(scraped) as server:
+        said = live("quota", "usage", "--prometheus", server.url, "--since", "10m ago", "--utilisation", "--json")
+    assert said.code == 0, said.err
+    peaks = {
+        (row["broker"], row["key"], row["bucket_user"] or row["user"]): row["peak"] for row in json.loads(said.out)
+    }
+    assert (peaks[1, "producer_byte_rate", "alice"], peaks[2, "consumer_byte_rate", "bob"]) == (120_000.0, 7_000.0)
 
 
 BAD = {
