@@ -28,7 +28,12 @@ MEANT: dict[str, tuple[str, ...]] = {
 }
 """Words that a Kafka person types, and the verbs that they mean."""
 
-SAME = {"compare": "diff", "difference": "diff", "dump": "export"}
+SAME = {
+    "compare": "diff",
+    "difference": "diff",
+    "dump": "export",
+    **dict.fromkeys(("import", "load", "restore"), "plan from"),
+}
 """Words for what has another name here, wherever that stands."""
 
 WHOM = {"--entity-type", "--entity-name", "--entity-default", "--user", "--client-id", "--ip", "--users", "--clients",
@@ -124,7 +129,7 @@ class Verbs(_Corners, click.Group):
 
     def _instead(self, ctx: click.Context, name: str) -> str:
         words = [word for word in self.list_commands(ctx) if not self.commands[word].hidden]
-        if (same := SAME.get(name)) in words:
+        if (same := SAME.get(name)) and same.split()[0] in words:
             return f"Did you mean {ctx.command_path} {same}?"
         if lines := right_lines(ctx, name):
             return f"Did you mean {lines}?"

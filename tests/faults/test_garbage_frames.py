@@ -130,6 +130,7 @@ def spoilt(good: bytes, draw: random.Random) -> bytes:
     ])()  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("call", "good"), CALLS.values(), ids=CALLS)
 def test_two_and_a_half_thousand_garbage_answers(call, good):
     """A garbled answer hung the kernel, filled its memory, or came out as a Python error nobody could read."""

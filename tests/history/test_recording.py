@@ -176,6 +176,7 @@ for number in range(12):
 """
 
 
+@pytest.mark.slow
 def test_two_writers_at_once_lose_nothing(tmp_path: Path) -> None:
     """Two jobs recorded at the same minute, and one snapshot was gone."""
     place = tmp_path / "history"

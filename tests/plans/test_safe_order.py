@@ -56,6 +56,7 @@ def carried_out(stored: dict, changes: list[Change]) -> dict:
     return after | {c.target: float(c.after) for c in changes if c.after is not None}
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(hierarchies, hierarchies, st.permutations(TARGETS), st.data())
 def test_nobody_is_held_below_what_they_had_and_get(before, after, targets, data):

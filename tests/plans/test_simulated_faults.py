@@ -58,7 +58,8 @@ def pairs_from(name: str, first: Schedule) -> Ran:
     return play(ALL[name], ALL[name].seconds(first))
 
 
-@pytest.mark.parametrize("name", [*SMALL, *(pytest.param(name, marks=pytest.mark.slow) for name in SCENES)])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ALL)
 def test_every_fault_at_every_call(name, schedules_ran):
     """Something broke in the middle of a plan, and what the table said of it was not so."""
     none_is_wrong(name, play(ALL[name], ALL[name].singles()), schedules_ran)
@@ -95,6 +96,7 @@ MISTAKES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("place", "name", "wrong"), MISTAKES.values(), ids=MISTAKES)
 def test_the_simulator_notices_a_mistake(place, name, wrong, monkeypatch):
     """Thousands of schedules went well, and would have with any executor."""

@@ -64,6 +64,7 @@ def test_an_output_that_cannot_be_is_refused(written: Written, output: str, word
         kn.runbooks.run(written("a: int = 1\n"), output=output)
 
 
+@pytest.mark.slow
 def test_a_run_leaves_document_page_and_record(
     written: Written, outputs: Outputs, folder: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -80,6 +81,7 @@ def test_a_run_leaves_document_page_and_record(
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.slow
 def test_nothing_in_what_is_left_says_where_home_is(
     written: Written, outputs: Outputs, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -104,6 +106,7 @@ def test_a_folder_beside_home_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) ->
     assert home.without('"/x"') == '"/x"'
 
 
+@pytest.mark.slow
 def test_it_runs_from_a_notebook_too(written: Written) -> None:
     """RuntimeError: this event loop is already running."""
 
@@ -113,6 +116,7 @@ def test_it_runs_from_a_notebook_too(written: Written) -> None:
     assert asyncio.run(cell()) == "finished"
 
 
+@pytest.mark.slow
 def test_the_page_asks_nobody_for_scripts(written: Written, folder: Path) -> None:
     """Opening the page called three CDNs."""
     page = kn.runbooks.run(written("a: int = 1\n")).html
@@ -122,6 +126,7 @@ def test_the_page_asks_nobody_for_scripts(written: Written, folder: Path) -> Non
     assert "cdn" not in text.lower().replace("cdna", "")
 
 
+@pytest.mark.slow
 def test_the_kernel_is_this_python_whatever_is_registered(
     written: Written, outputs: Outputs, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -154,6 +159,7 @@ def test_what_is_not_ours_is_named_with_its_type(written: Written) -> None:
         kn.runbooks.run(written("a: int = 0\n", "1 / a"), html=False)
 
 
+@pytest.mark.slow
 def test_a_kernel_that_dies_leaves_its_document(written: Written, outputs: Outputs, folder: Path) -> None:
     """The kernel was killed, and the launcher hung."""
     mine = written("a: int = 1\n", "print('before')", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
@@ -163,6 +169,7 @@ def test_a_kernel_that_dies_leaves_its_document(written: Written, outputs: Outpu
     assert json.loads((folder / "out.json").read_text())["ok"] is False
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_leaves_document_and_record_and_no_kernel(written: Written, folder: Path) -> None:
     """I pressed Ctrl-C, and the kernel went on in the dark."""
     cells = ("import os, pathlib; pathlib.Path('pid').write_text(str(os.getpid()))", "import time; time.sleep(60)")
@@ -192,6 +199,7 @@ def eventually(holds: Callable[[], object], seconds: float = 20) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.slow
 def test_an_old_record_is_not_taken_for_this_run(written: Written, folder: Path) -> None:
     """It failed at once, and the record said applied."""
     (folder / "out.json").write_text('{"state": "applied", "ok": true}')
