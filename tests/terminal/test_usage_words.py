@@ -79,9 +79,9 @@ def test_pairs_of_a_file_on_spark(live, used, monkeypatch):
 
 
 def scraped(query: dict[str, str]) -> tuple[int, object]:
-    """alice's client, writing at its rate and muted for a moment; another quota's bucket, of all of bob."""
+    """A client by the names of Kafka's tags (a user percent-encoded, a client-id as it is), and the bucket of all of bob."""
     at = float(query["start"])
-    of_alice = {"resource": "Produce", "user": "alice", "clientId": "a%20b", "broker": "1"}
+    of_alice = {"resource": "Produce", "user": "CN%3Dalice", "clientId": "a%20b", "broker": "1"}
     of_bob = {"resource": "Fetch", "user": "bob", "broker": "2"}
     series = [
         ({**of_alice, "__name__": "kafka_server_quota_byte_rate"}, [[at, "120000"], [at + 15, "90000"]]),
@@ -100,8 +100,8 @@ def test_what_a_prometheus_scraped_becomes_usage(kadmin, monkeypatch):
     assert said.code == 0, said.err
     found = {(row["broker"], row["user"], row["client_id"], row["key"], row["value"]) for row in json.loads(said.out)}
     assert found == {
-        (1, "alice", "a b", "producer_byte_rate", 120_000.0),
-        (1, "alice", "a b", "producer_byte_rate", 90_000.0),
+        (1, "CN=alice", "a%20b", "producer_byte_rate", 120_000.0),
+        (1, "CN=alice", "a%20b", "producer_byte_rate", 90_000.0),
         (2, "bob", "", "consumer_byte_rate", 7_000.0),
     }
 
@@ -117,7 +117,7 @@ def test_metrics_beside_the_limits(live, monkeypatch):
     peaks = {
         (row["broker"], row["key"], row["bucket_user"] or row["user"]): row["peak"] for row in json.loads(said.out)
     }
-    assert (peaks[1, "producer_byte_rate", "alice"], peaks[2, "consumer_byte_rate", "bob"]) == (120_000.0, 7_000.0)
+    assert (peaks[1, "producer_byte_rate", "CN=alice"], peaks[2, "consumer_byte_rate", "bob"]) == (120_000.0, 7_000.0)
 
 
 BAD = {
