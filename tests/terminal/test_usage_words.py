@@ -79,7 +79,7 @@ def test_pairs_of_a_file_on_spark(live, used, monkeypatch):
 
 
 def scraped(query: dict[str, str]) -> tuple[int, object]:
-    """Names as Kafka's tags have them, a user percent-encoded and a client-id as it is; and the bucket of all of bob."""
+    """Names as Kafka's tags have them: a user percent-encoded, a client-id as it is; and a bucket of all of bob."""
     at = float(query["start"])
     of_alice = {"resource": "Produce", "user": "CN%3Dalice", "clientId": "a%20b", "broker": "1"}
     of_bob = {"resource": "Fetch", "user": "bob", "broker": "2"}
