@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from connect_child import Child
+from connect_child import Child, end_with
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -60,7 +60,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Start the child, where its test is among those to run."""
+    """Start the child, where its test is among those to run; the child ends with this process."""
+    if CONNECT:
+        end_with(os.getppid())
     asked = any(item.name == _WAITS_FOR_IT for item in session.items)
     if asked and not CONNECT and not session.config.option.collectonly:
         session.config.stash[_CHILD] = Child()

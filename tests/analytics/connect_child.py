@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from pathlib import Path
 
 BOUND = 1800
@@ -39,3 +41,14 @@ class Child:
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGINT)
             self._process.wait(60)
+
+
+def end_with(parent: int) -> None:
+    """In the child: end as by Ctrl-C when whoever started it is gone, killed or not."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=watch, daemon=True, name="parent").start()
