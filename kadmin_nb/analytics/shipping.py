@@ -28,12 +28,17 @@ def by_value(work: Work, given: Any, *modules: ModuleType) -> Callable[[Batches]
     payload, size = pa.compress(packed, codec=_CODEC, asbytes=True), len(packed)
 
     def run(batches: Batches) -> Iterator[pa.RecordBatch]:
+        import os
         import pickle
 
         import pyarrow
 
         work, given = pickle.loads(pyarrow.decompress(payload, decompressed_size=size, codec=_CODEC))
-        yield from work(given, batches)
+        try:
+            yield from work(given, batches)
+        except (GeneratorExit, OSError):  # Spark has hung up, as after a limit: this process ends, and would say so
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+            raise
 
     return run
 
