@@ -88,10 +88,11 @@ def bound(rows: DataFrame, quotas: DataFrame | pa.Table, keys: Sequence[str], ov
 
 
 def _found(rows: DataFrame, index: Index, overridden: bool) -> DataFrame:
-    """The rows with `value i`, `level i` (its number) and perhaps `overridden i` for the i-th key."""
-    kinds = {"value": DoubleType(), "level": IntegerType(), **({"overridden": OVERRIDDEN} if overridden else {})}
+    """The rows with `value i` and perhaps `overridden i` for the i-th key, and `levels i` for it and those after it."""
+    kinds = {"value": DoubleType(), **({"overridden": OVERRIDDEN} if overridden else {})}
     keys = range(len(index.tables.keys))
     found = [StructField(f"{name} {number}", kind) for number in keys for name, kind in kinds.items()]
+    found += [StructField(f"levels {number}", IntegerType()) for number in range(0, len(keys), worker.IN_A_WORD)]
     schema = StructType([*rows.schema, *found])
     work = shipping.by_value(worker.bound, (index.tables, schema.names), lookup, worker)
     return rows.mapInArrow(work, schema)
@@ -147,18 +148,24 @@ class Bound:
 
     def _answer(self, number: int) -> tuple[Column, Column]:
         """Value and level number; what is stored for exactly this pair is closest."""
-        value, level = F.col(f"value {number}"), F.col(f"level {number}")
+        value, level = F.col(f"value {number}"), self._level(number)
         if not self.joined:
             return value, level
         exact = F.col(f"exact {number}")
         return F.coalesce(exact, value), F.when(exact.isNotNull(), LEVELS[0].number).otherwise(level)
+
+    def _level(self, number: int) -> Column:
+        """The level number of the i-th key, null for none; `worker` packs several into a word."""
+        place = number % worker.IN_A_WORD
+        bits = F.shiftright(f"levels {number - place}", 4 * place).bitwiseAND(15)
+        return F.nullif(bits, F.lit(15))
 
     def _lost(self, number: int) -> Column:
         """The overridden quotas; below that of exactly this pair, also what would bind without it."""
         lost = F.col(f"overridden {number}")
         if not self.joined:
             return lost
-        value, level = F.col(f"value {number}"), F.col(f"level {number}")
+        value, level = F.col(f"value {number}"), self._level(number)
         first = F.array(F.struct(_name(level).alias("level"), value.alias("value")))
         exact = F.col(f"exact {number}").isNotNull()
         return F.when(exact & level.isNotNull(), F.concat(first, lost)).otherwise(lost)

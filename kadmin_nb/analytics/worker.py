@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 
+import numpy as np
 import pyarrow as pa
 
 from ..resolution.lookup import Tables, resolve
 
+IN_A_WORD = 7
+"""Level numbers in an int32."""
 ROWS = 1 << 18
 """Pairs worked on at once: Spark's batches are of 10,000, and each call hashes the names of all quotas anew."""
 
 
 def bound(given: tuple[Tables, list[str]], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The batches with what binds each row: for each key value and level number, and the overridden quotas if asked.
+    """The batches with what binds each row: each key's value, and the overridden quotas if asked; then all levels.
 
     `given` are the tables, and the names of all columns that come out. For each batch that is read about one is
     handed out: a worker that only wrote for a while, its input piling up, was seen to wedge a TCP connection.
@@ -38,14 +41,23 @@ def _answers(tables: Tables, names: list[str], held: list[pa.RecordBatch]) -> It
     """The batches put together, looked up at once, and taken apart again."""
     table = pa.Table.from_batches(held)
     texts = [_text(table.column(name)) for name in ("user", "client_id", "cluster_id") if name in names]
-    answers = []
+    answers, levels = [], []
     for value, level, _, _, *overridden in resolve(tables, *texts):
-        answers += [value, level.indices, *overridden]
+        answers += [value, *overridden]
+        levels.append(level.indices)
+    answers += _packed(levels)
     start = 0
     for batch in held:
         columns = [*batch.columns, *(answer.slice(start, batch.num_rows) for answer in answers)]
         yield pa.RecordBatch.from_arrays(columns, names=names)
         start += batch.num_rows
+
+
+def _packed(levels: list[pa.Array]) -> list[pa.Array]:
+    """The numbers of levels, four bits each and seven in an int32, of no level 15: columns are what takes time here."""
+    numbers = [np.asarray(level.fill_null(15)) for level in levels]
+    words = [numbers[first : first + IN_A_WORD] for first in range(0, len(numbers), IN_A_WORD)]
+    return [pa.array(sum((n << (4 * place) for place, n in enumerate(word)), start=np.int32(0))) for word in words]
 
 
 def _text(column: pa.ChunkedArray) -> pa.ChunkedArray:
