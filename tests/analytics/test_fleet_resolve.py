@@ -100,9 +100,8 @@ def test_it_is_kn_resolve(spark, path, options) -> None:
 def test_more_keys_than_fit_a_word(spark, path) -> None:
     """A broker of a version to come had sixteen keys, and the eighth had the level of the first."""
     column = QUOTAS.schema.get_field_index("key")
-    copies = [
-        QUOTAS.set_column(column, "key", pc.binary_join_element_wise(QUOTAS["key"], word, "-")) for word in "abcd"
-    ]
+    names = QUOTAS["key"].cast(pa.string())
+    copies = [QUOTAS.set_column(column, "key", pc.binary_join_element_wise(names, word, "-")) for word in "abcd"]
     quotas, keys = pa.concat_tables(copies), [f"{key}-{word}" for word in "abcd" for key in USER_CLIENT_KEYS]
     found = kn.analytics.resolve(frame(spark, quotas), frame(spark, PAIRS), keys=keys)
     assert rows(found.toArrow()) == rows(kn.resolve(quotas, PAIRS, keys=keys))
