@@ -115,6 +115,7 @@ def _connect(folder: Path) -> SparkSession:
     os.environ["JAVA_HOME"] = str(spark_java_home())
     builder = SparkSession.builder.remote("local[2]").appName("kadmin_nb tests")
     builder = builder.config("spark.connect.grpc.binding.port", str(port))
+    builder = builder.config("spark.sql.warehouse.dir", (folder / "warehouse").as_uri())  # the parent makes tables too
     builder = builder.config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={properties.as_uri()}")
     for key, value in _SETTINGS.items():
         builder = builder.config(key, value)

@@ -59,20 +59,6 @@ def test_what_became_of_the_lines(kadmin):
 
 
 @pytest.mark.spark
-@pytest.mark.slow
-def test_a_look_at_the_first_rows_leaves_no_noise(tmp_path):
-    """BrokenPipeError, from a worker whose rows nobody wanted any more, above every table."""
-    lines = (RECORDED / "broker-1" / "request.log").read_text()
-    (tmp_path / "request.log").write_text("no request\n" * 100 + lines * (50_000_000 // len(lines)))
-    words = ("quota", "usage", "request.log", "--broker", "1", "--tz", "UTC", "--quarantine")
-    command = [Path(sys.executable).with_name("kadmin-nb"), *words]
-    said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
-    assert said.returncode == 0, said.stderr
-    assert "the first 60 rows shown" in said.stdout
-    assert "Error" not in said.stderr
-
-
-@pytest.mark.spark
 @pytest.mark.broker
 def test_usage_beside_the_limits(live, used):
     """Who is near a limit? I would have needed three tools and a spreadsheet."""
