@@ -8,6 +8,7 @@ read; the odd ones, and those that the reader stumbles over, are read one by one
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from operator import itemgetter
@@ -54,7 +55,7 @@ _DOCUMENT = pa.schema(
 
 _TAKEN = {pa.bool_(): (bool,), pa.string(): (str,), pa.int32(): (int,), pa.int64(): (int,), pa.float64(): (int, float)}
 
-_UNTOLD = (b'"request":""', b'"response":""')
+_UNTOLD = re.compile(rb'"re(?:quest|sponse)":""')
 """What Kafka writes where it does not know, such as of a request that came before the logger was switched on."""
 
 _FIELDS = {
@@ -151,16 +152,15 @@ class Lines:
         """What is read of the documents; null where there is none, or a broken one."""
         odd = self.is_request & ~self.is_usual
         tables = [*self._together(self._blanked(), 0, len(self.line)), self._one_by_one(np.flatnonzero(odd))]
-        found = _columns(pa.concat_tables(tables).combine_chunks())
+        found = _columns(pa.concat_tables(tables))
         rows = np.concatenate([np.flatnonzero(self.is_usual), np.flatnonzero(odd)])
         return found if len(odd) == self.is_usual.sum() else _spread(found, rows, len(odd))
 
     def _blanked(self) -> memoryview:
         """The bytes of all lines, of which only usual documents are left, each on a line."""
         text = bytearray(self.bytes)
-        for name in _UNTOLD:
-            for place in _places(self.bytes, name):
-                text[place + 1] = ord("-")  # so it is a field that nobody asks for
+        for untold in _UNTOLD.finditer(self.bytes):
+            text[untold.start() + 1] = ord("-")  # so it is a field that nobody asks for
         begins = np.where(self.is_usual, self.begins, self.stops)
         ends = np.where(self.is_usual, self.stops - len(self.end.encode()), self.stops)
         for start, begin, end, stop in zip(*(a.tolist() for a in (self.starts, begins, ends, self.stops)), strict=True):
@@ -186,13 +186,6 @@ class Lines:
     def _one_by_one(self, rows: Any) -> pa.Table:
         texts = (self.bytes[self.begins[row] : self.stops[row]].decode() for row in rows)
         return pa.Table.from_pylist([_first(text) for text in texts], _DOCUMENT)
-
-
-def _places(text: bytes, what: bytes) -> Iterator[int]:
-    place = text.find(what)
-    while place >= 0:
-        yield place
-        place = text.find(what, place + 1)
 
 
 def _read(text: memoryview) -> pa.Table | None:
@@ -229,13 +222,9 @@ def _fit(value: Any, kind: pa.DataType) -> Any:
 
 
 def _columns(documents: pa.Table) -> dict[str, pa.Array]:
-    fields = {name: _field(documents, *path) for name, path in _FIELDS.items()}
-    return fields | {name: _sum(_field(documents, *path[:2]), path[2]) for name, path in _SUMS.items()}
-
-
-def _field(documents: pa.Table, name: str, *inner: str) -> pa.Array:
-    column = documents.column(name).combine_chunks()
-    return pc.struct_field(column, inner) if inner else column
+    rows = pa.StructArray.from_arrays([column.combine_chunks() for column in documents.columns], fields=list(_DOCUMENT))
+    fields = {name: pc.struct_field(rows, path) for name, path in _FIELDS.items()}
+    return fields | {name: _sum(pc.struct_field(rows, path[:2]), path[2]) for name, path in _SUMS.items()}
 
 
 def _sum(topics: pa.Array, partitions: str) -> pa.Array:

@@ -405,7 +405,7 @@ def _is_ambiguous(tz: str | None) -> Column:
 
 
 def _first(text: DataFrame) -> DataFrame:
-    """The first requests: few go to the workers, for one that is stopped while it reads says so on the terminal."""
+    """The lines of the first requests, so that the workers read no more than these."""
     return text.where(F.contains("line", F.lit(log_lines.MARK.decode()))).limit(_SAMPLE)
 
 

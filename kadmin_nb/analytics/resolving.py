@@ -157,8 +157,8 @@ class Bound:
     def _level(self, number: int) -> Column:
         """The level number of the i-th key, null for none; `worker` packs several into a word."""
         place = number % worker.IN_A_WORD
-        bits = F.shiftright(f"levels {number - place}", 4 * place).bitwiseAND(15)
-        return F.nullif(bits, F.lit(15))
+        bits = F.shiftright(f"levels {number - place}", worker.BITS * place).bitwiseAND(worker.NO_LEVEL)
+        return F.nullif(bits, F.lit(worker.NO_LEVEL))
 
     def _lost(self, number: int) -> Column:
         """The overridden quotas; below that of exactly this pair, also what would bind without it."""

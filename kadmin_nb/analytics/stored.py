@@ -26,7 +26,7 @@ PAIR = LEVELS[0].name
 SENT_BYTES = 256 << 20
 """What the quotas of exact pairs may take in a worker's memory; sent they are a third of that at most."""
 PLAIN_BYTES = 256 << 20
-"""What they may take if they are to reach the driver without being compressed."""
+"""What all quotas may take if they are to reach the driver without being compressed."""
 JOINED_BYTES = 16 << 20
 """What they may take in one partition of the join, which holds them in memory."""
 _ENTITY, _VALUE = 128, 12

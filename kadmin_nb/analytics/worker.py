@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from ..resolution.lookup import Tables, resolve
 
-IN_A_WORD = 7
-"""Level numbers in an int32."""
+BITS, IN_A_WORD, NO_LEVEL = 4, 7, 15
+"""A level number takes so many bits, an int32 holds so many of them; and what stands for none."""
 ROWS = 1 << 18
 """Pairs worked on at once: Spark's batches are of 10,000, and each call hashes the names of all quotas anew."""
 
@@ -54,10 +54,10 @@ def _answers(tables: Tables, names: list[str], held: list[pa.RecordBatch]) -> It
 
 
 def _packed(levels: list[pa.Array]) -> list[pa.Array]:
-    """The numbers of levels, four bits each and seven in an int32, of no level 15: columns are what takes time here."""
-    numbers = [np.asarray(level.fill_null(15)) for level in levels]
+    """The numbers of levels, several in a word: columns are what takes time here."""
+    numbers = [np.asarray(level.fill_null(NO_LEVEL)) for level in levels]
     words = [numbers[first : first + IN_A_WORD] for first in range(0, len(numbers), IN_A_WORD)]
-    return [pa.array(sum((n << (4 * place) for place, n in enumerate(word)), start=np.int32(0))) for word in words]
+    return [pa.array(sum((n << (BITS * place) for place, n in enumerate(word)), start=np.int32(0))) for word in words]
 
 
 def _text(column: pa.ChunkedArray) -> pa.ChunkedArray:

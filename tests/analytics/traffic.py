@@ -19,6 +19,7 @@ from confluent_kafka.admin import (
     ResourcePatternType,
     ResourceType,
 )
+from logged_requests import requests_of
 from waiting import eventually
 
 import kadmin_nb as kn
@@ -89,16 +90,8 @@ class Traffic:
         return sum(broker[field] for broker in self.traffic[client_id]["brokers"].values())
 
     def logged(self, client_id: str) -> list[dict[str, object]]:
-        """The client's lines of the log, read in another way."""
-        documents = [json.loads(line.partition("request:")[2].rpartition(" (")[0]) for line in self._lines()]
-        return [one for one in documents if one["requestHeader"]["clientId"] == client_id]
-
-    def _lines(self) -> list[str]:
-        return [
-            line
-            for line in self.log.read_text().splitlines(True)
-            if "Completed request:" in line and line.endswith("\n")
-        ]
+        """The client's requests by the log, read in another way."""
+        return requests_of(client_id, self.log)
 
     def run(self) -> None:
         """All that produce at once, then the one that reads."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -12,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 import pyarrow as pa
 import pytest
 from confluent_kafka import Producer
+from logged_requests import requests_of
 from waiting import eventually
 
 import kadmin_nb as kn
@@ -128,9 +128,7 @@ def asked(kafka: LocalKafka, topic: str, client_id: str, seconds: int) -> list[f
 
 def on_threads(kafka: LocalKafka, client_id: str) -> list[float]:
     """Milliseconds of the broker's threads that each request took, by its log: handled, and the answer sent."""
-    files = sorted(kafka.nodes[0].folder.glob("request.log*"))
-    lines = [line for file in files for line in file.read_text().splitlines() if f'"clientId":"{client_id}"' in line]
-    requests = [json.loads(line.partition("request:")[2].rpartition(" (")[0]) for line in lines]
+    requests = requests_of(client_id, *kafka.nodes[0].folder.glob("request.log*"))
     of_topic = [one for one in requests if one["requestHeader"]["requestApiKeyName"] == "PRODUCE"]
     of_topic.sort(key=lambda one: one["requestHeader"]["correlationId"])
     return [one["localTimeMs"] + one["sendTimeMs"] for one in of_topic]
