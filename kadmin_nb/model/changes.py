@@ -14,6 +14,9 @@ SET, DELETE, APPEND, SUBTRACT = "set", "delete", "append", "subtract"
 UNCHANGED, VERIFIED, UNVERIFIED = "unchanged", "verified", "unverified"
 FAILED, UNKNOWN, SKIPPED = "failed", "unknown", "skipped"
 
+OK, NOT_POSSIBLE = "ok", "not possible"
+"""What `validated` says besides a refusal: the broker takes the row, or could not be asked."""
+
 
 Target = tuple[Entity | Resource, str]
 """What a change is about: an entity or a resource, and a key of it."""
@@ -67,7 +70,7 @@ class Change(_About):
     after: str | None = None
     old_known: bool = True
     level: str | None = None
-    validated: str = "not possible"
+    validated: str = NOT_POSSIBLE
     note: str | None = None
     is_secret: bool = False
 
@@ -79,6 +82,11 @@ class Change(_About):
     def is_done(self) -> bool:
         """Whether the cluster already holds what is wanted."""
         return self.old_known and self.old == self.after
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the broker's validation refused it."""
+        return self.validated not in (OK, NOT_POSSIBLE)
 
 
 _COLUMNS = tuple(column.name for column in fields(Change))

@@ -95,7 +95,7 @@ class Plan(Faces):
     @property
     def refused(self) -> tuple[Change, ...]:
         """The rows that the broker's validation refused."""
-        return tuple(c for c in self.changes if c.validated not in ("ok", "not possible"))
+        return tuple(c for c in self.changes if c.is_refused)
 
     def apply(self, **options: Any) -> Outcomes:
         """Carry it out on its cluster; see `Cluster.apply`."""

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import compress
 
 from ..errors import Invalid
-from ..model.changes import APPEND, DELETE, SUBTRACT, Change, Edit
+from ..model.changes import APPEND, DELETE, OK, SUBTRACT, Change, Edit
 from ..model.entity import Entity
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, find, nearest, readable
 from ..model.resources import Resource
@@ -15,7 +15,6 @@ from . import lists
 from .picture import Observed, Picture
 from .secrets import SecretAsText
 from .texts import same
-from .validation import OK
 
 ROOT_LOGGER = "root"
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ..errors import UsageError
 from ..frames import schemas
-from ..model.changes import APPEND, DELETE, SET, SUBTRACT, Edit, Target
+from ..model.changes import APPEND, DELETE, NOT_POSSIBLE, SET, SUBTRACT, Edit, Target
 from ..model.entity import Entity, given, named
 from ..model.levels import LEVELS, OTHER
 from ..model.quota_keys import parse_value, text_of
@@ -257,7 +257,7 @@ def _row(number: int, edit: Edit) -> dict[str, object]:
         "wanted": None if edit.value is None else str(edit.value),
         "old_known": False,
         "level": edit.resource.level if isinstance(edit.resource, Entity) else None,
-        "validated": "not possible",
+        "validated": NOT_POSSIBLE,
         "note": edit.note,
     }
 

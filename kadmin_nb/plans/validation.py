@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ..admin.ports import Kafka, Refusal
-from ..model.changes import Change
+from ..model.changes import NOT_POSSIBLE, OK, Change
 from .secrets import Resolver, found, nowhere
 from .sending import UNKNOWN_OUTCOME, Answers, batches, grouped
-
-OK, NOT_POSSIBLE = "ok", "not possible"
 
 
 def validated(kafka: Kafka, changes: Sequence[Change], resolver: Resolver = nowhere) -> list[Change]:
     """The changes with `validated` filled in, row by row.
 
     A broker answers for a whole entity or resource. Where one with several keys is refused, its keys are asked
-    one by one, so that the row at fault is named and its neighbours are not.
+    one by one, so that the row at fault is named and its neighbours are not. The keys that pass alone are then asked
+    together: where the broker refuses the combination, each of them has that refusal.
 
     Raises
     ------
@@ -28,17 +27,35 @@ def validated(kafka: Kafka, changes: Sequence[Change], resolver: Resolver = nowh
     doubtful = [
         c for group in grouped(changes).values() if len(group) > 1 and answers.get(group[0].resource) for c in group
     ]
-    single = _ask_singly(kafka, doubtful, resolver)
-    return [_judged(c, _verdict(single.get(c.row, answers.get(c.resource, _SILENT)))) for c in changes]
+    alone = _ask_singly(kafka, doubtful, resolver)
+    together = _ask(kafka, [c for c in doubtful if alone[c.row] is None], resolver)
+    return [_judged(c, answers, alone, together) for c in changes]
 
 
 def refusals(kafka: Kafka, changes: Sequence[Change], resolver: Resolver = nowhere) -> list[Change]:
     """The changes that the broker would refuse now."""
-    return [c for c in validated(kafka, changes, resolver) if c.validated not in (OK, NOT_POSSIBLE)]
+    return [c for c in validated(kafka, changes, resolver) if c.is_refused]
 
 
-def _judged(change: Change, verdict: str) -> Change:
+_COMBINATION = "the broker takes it alone, and refuses it together with the other keys of {}"
+
+
+def _judged(change: Change, answers: Answers, alone: Mapping[int, Refusal | None], together: Answers) -> Change:
+    if change.row not in alone:
+        return _with_verdict(change, answers.get(change.resource, _SILENT))
+    if (refused := alone[change.row]) is not None:
+        return _with_verdict(change, refused)
+    judged = _with_verdict(change, together.get(change.resource, _SILENT))
+    return _noted(judged, _COMBINATION.format(change.resource)) if judged.is_refused else judged
+
+
+def _with_verdict(change: Change, refused: Refusal | None) -> Change:
+    verdict = _verdict(refused)
     return change if change.validated == verdict else change.with_(validated=verdict)
+
+
+def _noted(change: Change, note: str) -> Change:
+    return change.with_(note=f"{change.note}; {note}" if change.note else note)
 
 
 _SILENT = Refusal("UNKNOWN_SERVER_ERROR", "the broker did not answer for it")

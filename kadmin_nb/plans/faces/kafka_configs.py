@@ -171,5 +171,5 @@ _TRIMMED = "".join(map(chr, range(33)))
 def _remarks(change: Change) -> Iterator[str]:
     if change.op in (APPEND, SUBTRACT) and change.after != change.wanted:
         yield "the tool only sets whole lists: this is the one that it comes to"
-    if change.validated not in ("ok", "not possible"):
+    if change.is_refused:
         yield f"the broker refuses it: {change.validated}"

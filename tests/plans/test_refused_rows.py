@@ -1,0 +1,81 @@
+"""Rows that the broker refuses: each is named, before anything is sent."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from plan_rows import rows
+
+import kadmin_nb as kn
+from kadmin_nb.plans.execution import executor
+
+pytestmark = pytest.mark.broker
+
+CONFLICT = "INVALID_CONFIG: conflict topic config setting min.compaction.lag.ms (100) > max.compaction.lag.ms (50)"
+
+
+def lags(stage, topic):
+    """Two keys that are right alone and wrong together."""
+    stage.set_config("min.compaction.lag.ms", "100", topic=topic)
+    stage.set_config("max.compaction.lag.ms", "50", topic=topic)
+
+
+@pytest.fixture
+def another(kafka, make_topic, unique):
+    return make_topic(kafka, unique("topic"))
+
+
+def test_keys_that_are_wrong_together_are_all_refused(cluster, topic, another, tells):
+    """The plan said ok for both keys, and apply failed in the middle of it."""
+    stage = cluster.stage()
+    lags(stage, topic)
+    stage.set_config("max.message.bytes", "5000", topic=another)
+    plan = stage.plan()
+    assert rows(plan, "resource", "key", "validated") == [
+        (f"topic={topic}", "min.compaction.lag.ms", CONFLICT),
+        (f"topic={topic}", "max.compaction.lag.ms", CONFLICT),
+        (f"topic={another}", "max.message.bytes", "ok"),
+    ]
+    assert [change.row for change in plan.refused] == [1, 2]
+    assert plan.changes[1].note.endswith(
+        f"the broker takes it alone, and refuses it together with the other keys of topic={topic}"
+    )
+    with pytest.raises(kn.PlanRefused, match="the broker refuses 2 of 3 rows") as refused:
+        plan.apply()
+    assert refused.value.code == "INVALID_CONFIG"
+    assert tells == []
+
+
+def test_keys_that_are_wrong_together_are_found_beside_one_that_is_wrong_alone(cluster, topic):
+    """I mended the one row that was named, and the next plan named two others."""
+    stage = cluster.stage()
+    lags(stage, topic)
+    stage.set_config("segment.bytes", "abc", topic=topic)
+    wrong = "INVALID_CONFIG: Invalid value abc for configuration segment.bytes: Not a number of type INT"
+    assert rows(stage.plan(), "key", "validated") == [
+        ("min.compaction.lag.ms", CONFLICT),
+        ("max.compaction.lag.ms", CONFLICT),
+        ("segment.bytes", wrong),
+    ]
+
+
+def test_the_second_validation_sees_keys_that_are_wrong_together(cluster, topic, tells, monkeypatch):
+    """A plan that was saved as ok was sent, though the broker refuses its rows together."""
+    stage = cluster.stage()
+    lags(stage, topic)
+    made = stage.plan()
+    trusted = replace(made, changes=tuple(change.with_(validated="ok") for change in made.changes))
+    monkeypatch.setattr(executor, "PICTURE_AGE", 0.0)
+    with pytest.raises(kn.PlanRefused, match="the broker refuses 2 of 2 rows"):
+        cluster.apply(trusted)
+    assert tells == []
+
+
+def test_a_runbook_refuses_keys_that_are_wrong_together(kafka, topic, tmp_path, monkeypatch):
+    """The runbook's gates passed, and the job failed half-way."""
+    pytest.importorskip("papermill")
+    monkeypatch.chdir(tmp_path)
+    lines = [f"set min.compaction.lag.ms=100 topic={topic}", f"set max.compaction.lag.ms=50 topic={topic}"]
+    with pytest.raises(kn.PlanRefused, match="the broker refuses 2 of 2 changes"):
+        kn.runbooks.run("change_configs", {"cluster": kafka.bootstrap, "changes": lines}, html=False)
