@@ -6,7 +6,7 @@ KadminError
 ├── AuthenticationFailed  a broker was reached and refused who we are
 ├── NotAuthorized         who we are may not do this
 ├── NotFound              the topic, broker, profile, plan is not there
-├── Invalid               Kafka refuses the value or the entity
+├── Invalid               Kafka refuses the value or the entity, the system a file
 ├── Unsupported           this broker, or this installation, cannot do it
 ├── NotKnowable           the cluster decides by rules nobody outside can see
 ├── PlanRefused           a plan was not started, nothing was sent
@@ -101,7 +101,7 @@ class NotFound(KadminError):
 
 
 class Invalid(KadminError):
-    """The broker refuses this value, key or entity, in its own words."""
+    """The broker refuses this value, key or entity, or a file cannot be taken or written: in their own words."""
 
 
 class Unsupported(KadminError):

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from .. import files
 from ..errors import UsageError
-from . import files, java_keys
+from . import java_keys
 from .entries import Entries, covered
 
 LARGEST = 1 << 18

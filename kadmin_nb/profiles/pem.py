@@ -13,10 +13,10 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from .. import files
 from ..errors import KadminError, Unsupported, UsageError
 from ..model.quota_keys import nearest
 from ..model.settings import Secret
-from . import files
 from .entries import Entries
 
 _LARGEST = 1 << 22

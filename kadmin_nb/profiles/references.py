@@ -12,11 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .. import databricks
+from .. import databricks, files
 from ..errors import NotFound, Unsupported, UsageError
 from ..model.secrets import FORMS, is_reference, reference
 from ..model.settings import Secret
-from . import files
 
 __all__ = ["FORMS", "is_reference", "resolve"]
 

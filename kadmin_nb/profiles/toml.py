@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from .. import files
 from ..errors import KadminError, NotFound, UsageError
 from ..model.quota_keys import nearest
 from ..model.settings import Secret
-from . import files, java_keys, java_properties, references
+from . import java_keys, java_properties, references
 from .entries import Entries, Login
 
 NAME = "kadmin-nb.toml"

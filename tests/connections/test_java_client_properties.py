@@ -118,7 +118,7 @@ def test_a_file_that_vanishes_or_is_not_ours_to_read(client, monkeypatch, here):
     with pytest.raises(NotFound, match="does not exist"):
         java_properties.read(here / "gone")
     path = client("bootstrap.servers=a:1\n")
-    monkeypatch.setattr("pathlib.Path.open", _denied)
+    monkeypatch.setattr("os.open", _denied)
     with pytest.raises(UsageError, match="cannot be read: Permission denied"):
         settings_for(path)
 

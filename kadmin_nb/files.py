@@ -1,0 +1,249 @@
+"""Files: written whole or not at all, and read within bounds of bytes and time."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import secrets
+import select
+import stat
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from .errors import Invalid, KadminError, NotFound, TimedOut, UsageError
+
+__all__ = ["not_written", "read", "read_stdin", "sync_folder", "write", "writing"]
+
+PATIENCE = 60.0
+"""Seconds in which a pipe has to come to its end."""
+
+_CHUNK = 1 << 20
+
+
+def write(place: Path, content: str | bytes, *, mode: int = 0o666) -> None:
+    """Make `content`, text as UTF-8, the content of the file `place`, as `writing` does."""
+    with writing(place, mode=mode) as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+
+
+@contextmanager
+def writing(place: Path, *, mode: int = 0o666) -> Iterator[BinaryIO]:
+    """A file to write to; when the block ends well, all of it is at `place` and on the disk.
+
+    When the block raises, the disk is full, or the process is killed, `place` is as it was before. A file that was
+    there keeps its mode, and a symbolic link stays a link. What is no regular file, a pipe or /dev/stdout, is written
+    to when the block has ended.
+
+    Parameters
+    ----------
+    mode
+        The permissions of a new file, within the umask.
+
+    Raises
+    ------
+    NotFound
+        The folder does not exist.
+    Invalid
+        The file cannot be written, in the system's words; `code` is its name of the error, such as `ENOSPC`.
+    """
+    try:
+        with _stream(place) if _is_stream(place) else _replacement(Path(os.path.realpath(place)), mode) as file:
+            yield file
+    except OSError as error:
+        raise not_written(place, error) from None
+
+
+def not_written(place: Path, error: OSError) -> KadminError:
+    """The error of a file that cannot be written."""
+    kind = NotFound if error.errno in (errno.ENOENT, errno.ENOTDIR) else Invalid
+    reason = error.strerror or str(error)
+    return kind(f"{place} cannot be written: {reason}", code=errno.errorcode.get(error.errno or 0))
+
+
+def sync_folder(folder: Path) -> None:
+    """Put the names in a folder on the disk, where the file system knows how."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+@contextmanager
+def _replacement(target: Path, mode: int) -> Iterator[BinaryIO]:
+    before = _writable_status(target)
+    beside = target.with_name(f".{target.name[:50]}.{secrets.token_hex(4)}.tmp")
+    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if before else mode)
+    try:
+        with open(handle, "wb") as file:
+            yield file
+            file.flush()
+            if before:
+                _keep_mode(handle, before)
+            os.fsync(handle)
+        os.replace(beside, target)
+    except BaseException:
+        with suppress(OSError):
+            beside.unlink()
+        raise
+    sync_folder(target.parent)
+
+
+def _writable_status(target: Path) -> os.stat_result | None:
+    """The status of a file that is there. Renaming would overwrite one that nobody may write to."""
+    try:
+        status = target.stat()
+    except FileNotFoundError:
+        return None
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if not os.access(target, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    return status
+
+
+def _keep_mode(handle: int, before: os.stat_result) -> None:
+    """The owner first: changing it clears bits of the mode. Some mounts know neither."""
+    with suppress(OSError):
+        os.fchown(handle, before.st_uid, before.st_gid)
+    with suppress(OSError):
+        os.fchmod(handle, stat.S_IMODE(before.st_mode))
+
+
+def _is_stream(place: Path) -> bool:
+    """Whether there is a pipe, a device or a file that a process has open: nothing that a rename could replace."""
+    return _names_an_open_file(place) or (place.exists() and not (place.is_file() or place.is_dir()))
+
+
+def _names_an_open_file(place: Path) -> bool:
+    """Whether it is /dev/stdout or the like, also through links; behind it may be a regular file."""
+    name = os.path.abspath(place)
+    for _ in range(40):
+        if name.startswith(("/proc/", "/dev/fd/", "/dev/std")):
+            return True
+        if not os.path.islink(name):
+            return False
+        name = os.path.join(os.path.dirname(name), os.readlink(name))
+    return False
+
+
+@contextmanager
+def _stream(place: Path) -> Iterator[BinaryIO]:
+    """Collected first: Parquet's writer asks where it stands, which no pipe knows."""
+    content = io.BytesIO()
+    yield content
+    with open(os.open(place, os.O_WRONLY | os.O_APPEND), "wb") as file:
+        file.write(content.getvalue())
+
+
+def read(place: Path, what: str, most: int, *, pipe: bool = False, missing: str | None = None) -> bytes:
+    """The content of a regular file.
+
+    Parameters
+    ----------
+    what
+        What the file should be, with its article, for errors: "a plan file".
+    most
+        Bytes that it may have.
+    pipe
+        Read a pipe too, such as a shell's `<(…)`: for a file that is read once.
+    missing
+        The message where there is no such file.
+
+    Raises
+    ------
+    NotFound
+        No such file.
+    UsageError
+        It is a folder or a device, it has more bytes, or it cannot be read.
+    TimedOut
+        It is a pipe that nobody closes.
+    """
+    try:
+        handle = os.open(place, os.O_RDONLY | os.O_NONBLOCK)
+    except (OSError, ValueError) as error:
+        raise _not_read(str(place), what, error, missing) from None
+    try:
+        return _content(handle, str(place), what, most, pipe=pipe)
+    finally:
+        os.close(handle)
+
+
+def read_stdin(what: str, most: int) -> bytes:
+    """Standard input to its end, as `read` reads a file; somebody who types may take their time."""
+    name, stream = "standard input", sys.stdin.buffer
+    try:
+        handle = stream.fileno()
+    except io.UnsupportedOperation:  # a text that stands for it
+        return _within(stream.read(most + 1), name, what, most)
+    return _content(handle, name, what, most, pipe=True)
+
+
+def _content(handle: int, name: str, what: str, most: int, *, pipe: bool) -> bytes:
+    try:
+        mode = os.fstat(handle).st_mode
+        if stat.S_ISREG(mode):
+            return _within(b"".join(_chunks(handle, most)), name, what, most)
+        if pipe and _comes_to_an_end(handle, mode):
+            return _within(b"".join(_arriving(handle, name, most)), name, what, most)
+    except OSError as error:
+        raise _not_read(name, what, error, None) from None
+    raise UsageError(f"{name} is not a file, so it cannot be {what}")
+
+
+def _comes_to_an_end(handle: int, mode: int) -> bool:
+    """A pipe, a socket, a terminal, /dev/null; no other device."""
+    is_null = os.path.samestat(os.fstat(handle), os.stat(os.devnull))
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(handle) or is_null
+
+
+def _within(content: bytes, name: str, what: str, most: int) -> bytes:
+    if len(content) > most:
+        raise UsageError(f"{name} is larger than {most:,} bytes, so it cannot be {what}")
+    return content
+
+
+def _chunks(handle: int, most: int) -> Iterator[bytes]:
+    """Until the end, or until there are more than `most` bytes."""
+    while most >= 0 and (chunk := os.read(handle, min(_CHUNK, most + 1))):
+        most -= len(chunk)
+        yield chunk
+
+
+def _arriving(handle: int, name: str, most: int) -> Iterator[bytes]:
+    """The same of a pipe, in which bytes arrive one day or never."""
+    until = None if os.isatty(handle) else time.monotonic() + PATIENCE
+    while most >= 0:
+        _wait(handle, name, until)
+        try:
+            chunk = os.read(handle, min(_CHUNK, most + 1))
+        except BlockingIOError:
+            continue
+        if not chunk:
+            return
+        most -= len(chunk)
+        yield chunk
+
+
+def _wait(handle: int, name: str, until: float | None) -> None:
+    poll = select.poll()
+    poll.register(handle, select.POLLIN)
+    left = None if until is None else max(0.0, until - time.monotonic())
+    if left == 0 or not poll.poll(None if left is None else left * 1000):
+        raise TimedOut(
+            f"{name} did not come to its end within {PATIENCE:g} s",
+            hint="It is a pipe, and its writer is still there. A file can be read at any time.",
+        )
+
+
+def _not_read(name: str, what: str, error: OSError | ValueError, missing: str | None) -> KadminError:
+    if isinstance(error, FileNotFoundError):
+        return NotFound(missing or f"{name}, {what}, does not exist")
+    reason = error.strerror if isinstance(error, OSError) else "not a path"
+    return UsageError(f"{name}, {what}, cannot be read: {reason}")

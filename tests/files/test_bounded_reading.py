@@ -1,0 +1,110 @@
+"""Files that we read: within bounds of bytes and time."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import kadmin_nb as kn
+from kadmin_nb import files
+
+
+@pytest.fixture
+def pipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    os.mkfifo(tmp_path / "pipe")
+    monkeypatch.setattr(files, "PATIENCE", 0.3)
+    return tmp_path / "pipe"
+
+
+def plan_file(place: Path) -> bytes:
+    return files.read(place, "a plan file", 100, pipe=True)
+
+
+def filled(pipe: Path, content: bytes) -> threading.Thread:
+    """A writer that opens the pipe, writes and goes."""
+    writer = threading.Thread(target=lambda: pipe.write_bytes(content))
+    writer.start()
+    return writer
+
+
+def test_a_file_of_a_size_that_fits(tmp_path):
+    (tmp_path / "p").write_bytes(b"x" * 100)
+    assert plan_file(tmp_path / "p") == b"x" * 100
+    (tmp_path / "p").write_bytes(b"x" * 101)
+    with pytest.raises(kn.UsageError, match="p is larger than 100 bytes, so it cannot be a plan file"):
+        plan_file(tmp_path / "p")
+
+
+def test_a_pipe_that_is_closed(pipe, monkeypatch):
+    """`kadmin-nb plan -f <(…)` is how one gives the lines of another command."""
+    monkeypatch.setattr(files, "PATIENCE", 60.0)
+    for content in (b"", b"x" * 100):
+        writer = filled(pipe, content)
+        assert plan_file(pipe) == content
+        writer.join()
+
+
+def test_a_pipe_that_nobody_closes(pipe):
+    """`plan show pipe` waited for ever."""
+    began = time.monotonic()
+    with pytest.raises(kn.TimedOut, match=r"pipe did not come to its end within 0\.3 s"):
+        plan_file(pipe)
+    writer = os.open(pipe, os.O_RDWR)
+    os.write(writer, b"the beginning")
+    with pytest.raises(kn.TimedOut, match="did not come to its end"):
+        plan_file(pipe)
+    os.close(writer)
+    assert time.monotonic() - began < 20
+
+
+def test_a_pipe_where_a_file_is_read_twice(pipe):
+    with pytest.raises(kn.UsageError, match="pipe is not a file, so it cannot be a policy"):
+        files.read(pipe, "a policy", 100)
+
+
+@pytest.mark.parametrize("name", ["/dev/zero", "/dev/urandom", "/", "."])
+def test_what_never_ends_is_refused(name):
+    """`plan show /dev/zero` took 22 GB."""
+    with pytest.raises(kn.UsageError, match="is not a file, so it cannot be a plan file"):
+        plan_file(Path(name))
+
+
+def test_nothing_at_all():
+    assert plan_file(Path(os.devnull)) == b""
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(kn.NotFound, match="gone, a plan file, does not exist"):
+        plan_file(tmp_path / "gone")
+    with pytest.raises(kn.NotFound, match=r"^there is no policy$"):
+        files.read(tmp_path / "gone", "a policy", 100, missing="there is no policy")
+    with pytest.raises(kn.UsageError, match="cannot be read: not a path"):
+        plan_file(tmp_path / "a\0b")
+
+
+@pytest.mark.parametrize("is_real", [True, False], ids=["a pipe", "a text in its place"])
+def test_standard_input(is_real, pipe, monkeypatch):
+    """`yes | kadmin-nb plan -f -` took all memory."""
+    for content, told in ((b"x" * 100, None), (b"x" * 101, "standard input is larger than 100 bytes")):
+        writer = filled(pipe, content) if is_real else None
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(pipe.open("rb") if is_real else io.BytesIO(content)))
+        if told is None:
+            assert files.read_stdin("lines", 100) == content
+        else:
+            with pytest.raises(kn.UsageError, match=told):
+                files.read_stdin("lines", 100)
+        if writer:
+            writer.join()
+
+
+def test_standard_input_that_nobody_closes(pipe, monkeypatch):
+    """A job without input waited until somebody ended it."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(os.fdopen(os.open(pipe, os.O_RDWR), "rb")))
+    with pytest.raises(kn.TimedOut, match="standard input did not come to its end"):
+        files.read_stdin("lines", 100)

@@ -1,0 +1,167 @@
+"""Files that we write: whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import kadmin_nb as kn
+from kadmin_nb import files
+
+BEFORE, AFTER = b"before\n" * 5_000, b"after\n" * 50_000
+
+
+@contextmanager
+def no_more_than(size: int) -> Iterator[None]:
+    """No file of this process grows beyond `size` bytes: EFBIG, as ENOSPC on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def killed_at(number: int, place: Path) -> bool:
+    """Whether a process that writes was killed right before its call of that number into the system's functions."""
+    child = os.fork()
+    if child:
+        return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+    calls = iter(range(1, number + 1))
+
+    def count(frame: object, event: str, function: object) -> None:
+        if event == "c_call" and next(calls, number) == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.setprofile(count)
+    files.write(place, AFTER)
+    os._exit(0)
+
+
+def test_killed_at_any_moment(tmp_path):
+    """`plan approve` was killed, and the reviewed plan was gone."""
+    contents = []
+    for number in range(1, 200):
+        place = tmp_path / "p.json"
+        place.write_bytes(BEFORE)
+        was_killed = killed_at(number, place)
+        contents.append(place.read_bytes())
+        if not was_killed:
+            break
+    assert len(contents) > 10
+    assert set(contents) == {BEFORE, AFTER}
+    assert contents[-1] == AFTER
+
+
+@pytest.mark.parametrize("size", [0, 1, 4096, len(AFTER) - 1])
+def test_no_room(size, tmp_path):
+    """The disk was full, and half of a file was there."""
+    place = tmp_path / "p.json"
+    place.write_bytes(BEFORE)
+    with no_more_than(size), pytest.raises(kn.Invalid, match=r"p\.json cannot be written: File too large") as raised:
+        files.write(place, AFTER)
+    assert raised.value.code == "EFBIG"
+    assert {one.name: one.read_bytes() for one in tmp_path.iterdir()} == {"p.json": BEFORE}
+
+
+def test_a_full_disk(tmp_path):
+    """The disk was full, and the tool said that the file was not found."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(disk)]
+    if subprocess.run(mount, capture_output=True).returncode:  # no right to mount: /dev/full says the same
+        with pytest.raises(kn.Invalid, match="/dev/full cannot be written: No space left on device"):
+            files.write(Path("/dev/full"), AFTER)
+        return
+    try:
+        (disk / "p.json").write_bytes(BEFORE)
+        with pytest.raises(kn.Invalid, match="cannot be written: No space left on device") as raised:
+            files.write(disk / "p.json", AFTER)
+        assert raised.value.code == "ENOSPC"
+        assert {one.name: one.read_bytes() for one in disk.iterdir()} == {"p.json": BEFORE}
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_block_that_fails_leaves_the_file_as_it_was(tmp_path):
+    place = tmp_path / "p.json"
+    place.write_bytes(BEFORE)
+    with pytest.raises(ZeroDivisionError), files.writing(place) as file:
+        file.write(AFTER[: 1 // 0])
+    assert {one.name: one.read_bytes() for one in tmp_path.iterdir()} == {"p.json": BEFORE}
+
+
+def test_mode_and_owner_stay(tmp_path):
+    """A plan for three people was mine alone after it was approved."""
+    place = tmp_path / "p.json"
+    place.write_bytes(BEFORE)
+    place.chmod(0o640)
+    os.chown(place, os.getuid(), os.getgid())
+    files.write(place, AFTER)
+    assert stat.S_IMODE(place.stat().st_mode) == 0o640
+    umask = os.umask(0o027)
+    try:
+        files.write(tmp_path / "new.json", AFTER)
+        files.write(tmp_path / "private.json", AFTER, mode=0o600)
+    finally:
+        os.umask(umask)
+    assert stat.S_IMODE((tmp_path / "new.json").stat().st_mode) == 0o640
+    assert stat.S_IMODE((tmp_path / "private.json").stat().st_mode) == 0o600
+
+
+def test_a_link_stays_a_link(tmp_path):
+    """The link to the plan in the shared folder became a file of its own."""
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "p.json").symlink_to("shared/plan.json")
+    for content in (BEFORE, AFTER):
+        files.write(tmp_path / "p.json", content)
+        assert (tmp_path / "p.json").is_symlink()
+        assert (tmp_path / "shared" / "plan.json").read_bytes() == content
+
+
+def test_what_is_no_file_is_written_to(tmp_path):
+    """`--save /dev/stdout >> plans` replaced the file that held the plans before."""
+    program = "from pathlib import Path; from kadmin_nb import files; files.write(Path('/dev/stdout'), 'after')"
+    place = tmp_path / "plans"
+    place.write_text("before, ")
+    with place.open("a") as out:
+        subprocess.run([sys.executable, "-c", program], stdout=out, check=True)
+    assert place.read_text() == "before, after"
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout == b"after"
+    files.write(Path(os.devnull), "nobody reads it")
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "told"),
+    [
+        ("no/p.json", kn.NotFound, "No such file or directory"),
+        ("file/p.json", kn.NotFound, "Not a directory"),
+        (".", kn.Invalid, "Is a directory"),
+        ("x" * 300, kn.Invalid, "File name too long"),
+    ],
+)
+def test_a_place_that_cannot_be_written(name, kind, told, tmp_path):
+    """I was told a stack trace instead of what is wrong with the place."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(kind, match=f"cannot be written: {told}"):
+        files.write(tmp_path / name, AFTER)
+    assert [one.name for one in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_file_that_nobody_may_write_to(tmp_path, monkeypatch):
+    """A plan that was made read-only was overwritten, as its folder was not."""
+    place = tmp_path / "p.json"
+    place.write_bytes(BEFORE)
+    monkeypatch.setattr(os, "access", lambda *_: False)  # root may write to every file
+    with pytest.raises(kn.Invalid, match="cannot be written: Permission denied"):
+        files.write(place, AFTER)
+    assert place.read_bytes() == BEFORE
