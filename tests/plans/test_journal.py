@@ -58,6 +58,31 @@ def test_any_edited_byte_names_its_line(place):
             chain.read(place)
 
 
+def test_any_byte_that_is_not_utf_8_names_its_line(place):
+    """UnicodeEncodeError: 'utf-8' codec can't encode character, and a stack trace."""
+    good = written(place)
+    for at in range(len(good) - 1):
+        place.write_bytes(good[:at] + b"\xff" + good[at + 1 :])
+        line = good[:at].count(b"\n") + 1
+        for look in (chain.read, Journal.open):
+            with pytest.raises(kn.Invalid, match=rf"line {line} of the journal .* was edited"):
+                look(place)
+    place.write_bytes(good[:-1] + b"\xff")
+    assert chain.read(place).torn == [3]
+
+
+@pytest.mark.parametrize(
+    "record", ['{"kind":"run","run":"one"}', '{"kind":["run"]}', '{"run":1}', "[]", "1", "[" * 9999]
+)
+def test_a_line_under_a_right_hash_that_is_not_a_record_is_named(record, place):
+    """Another program had written the journal, and plan log ended in a stack trace."""
+    with Journal.open(place) as book:
+        book.write("intent", rows="1")
+        book.write_text(record)
+    with pytest.raises(kn.Invalid, match="line 2 of the journal is not a record"):
+        chain.read(place)
+
+
 def test_lines_cut_off_the_end_are_seen_against_the_head_that_was_kept(place):
     """The last line was gone, and the rest of the chain was whole."""
     good = written(place)

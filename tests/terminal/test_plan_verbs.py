@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -83,6 +86,60 @@ def test_an_edited_journal_names_the_line(kadmin, live, saved, own_state):
     assert live("plan", "resume", plan_id[:8]).code == 1
     listed = kadmin("plan", "log")
     assert (listed.code, "line 3 of the journal" in listed.err) == (1, True)
+
+
+def test_a_journal_with_a_byte_that_is_not_utf_8_names_the_line(kadmin, live, saved, own_state):
+    """One bad byte on the disk, and log, resume, rollback and apply all ended in a UnicodeEncodeError."""
+    place, plan_id, _ = saved
+    live("plan", "apply", place)
+    [journal] = own_state.glob("journal/*/*.jsonl")
+    lines = journal.read_bytes().splitlines(keepends=True)
+    for number, line in enumerate(lines, 1):
+        journal.write_bytes(b"".join([*lines[: number - 1], line[:100] + b"\xff" + line[101:], *lines[number:]]))
+        for words in (["log", plan_id[:8]], ["resume", plan_id[:8]], ["rollback", plan_id[:8]], ["apply", place]):
+            said = kadmin("plan", *words) if words[0] == "log" else live("plan", *words)
+            assert said.code == 1
+            assert said.err.startswith(f"Invalid: line {number} of the journal {journal} was edited")
+
+
+def test_what_cannot_be_read_among_the_journals_hides_no_other(kadmin, live, saved, own_state):
+    """One damaged journal, and plan log showed none of the others."""
+    place, plan_id, _ = saved
+    live("plan", "apply", place)
+    [journal] = own_state.glob("journal/*/*.jsonl")
+    (journal.parent / "damaged.jsonl").write_bytes(journal.read_bytes().replace(b"producer", b"\xffroducer", 1))
+    os.mkfifo(journal.parent / "pipe.jsonl")
+    (journal.parent / "folder.jsonl").mkdir()
+    (journal.parent / os.fsdecode(b"bad-\xff.jsonl")).touch()
+    (journal.parent / "link.jsonl").symlink_to("nowhere")
+    listed = kadmin("plan", "log", "--json")
+    rows = {row["plan_id"]: row["message"] for row in json.loads(listed.out)}
+    assert listed.code == 1
+    assert list(rows) == [plan_id, "bad-\\xff", "damaged", "folder", "link", "pipe"]
+    assert rows.pop(plan_id) is None
+    assert rows["damaged"].startswith("line 1 of the journal ")
+    assert all(rows.values())
+    assert kadmin("plan", "log", plan_id[:8]).code == 0
+
+
+def test_a_folder_of_journals_that_cannot_be_listed_hides_no_other(kadmin, live, saved, own_state, monkeypatch):
+    """The journals of one cluster were somebody else's, and plan log said nothing about them."""
+    place, plan_id, _ = saved
+    live("plan", "apply", place)
+    closed, real = own_state / "journal" / "closed", Path.iterdir
+    closed.mkdir()
+
+    def iterdir(folder: Path) -> Iterator[Path]:
+        if folder == closed:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return real(folder)
+
+    monkeypatch.setattr(Path, "iterdir", iterdir)
+    listed = kadmin("plan", "log", "--json")
+    rows = [(row["plan_id"], row["cluster_id"], row["message"]) for row in json.loads(listed.out)]
+    assert rows[1] == ("", "closed", f"the folder of journals {closed} cannot be listed: Permission denied")
+    assert (listed.code, rows[0][0]) == (1, plan_id)
+    assert kadmin("plan", "log", plan_id[:8]).code == 0
 
 
 def test_a_plan_is_rolled_back_and_applied_again(live, saved, cluster):

@@ -16,11 +16,12 @@ from typing import Any, Self
 
 from ...errors import Invalid, NotFound
 from .. import canonical
-from .records import END, TORN_END, Lines, opened, stored_at
+from .records import END, TORN_END, Lines, opened, stored_at, unwritable
 
 START = "0" * 64
 TORN = "torn"
 _HEAD, _MIDDLE, _TAIL = '{"hash":"', '","record":', "}"
+_TYPES = {"kind": str, "plan": dict, "at": str, "run": int, "batch": int, "rows": str}
 _RECORD_AT = len(_HEAD) + len(START) + len(_MIDDLE)
 
 
@@ -75,7 +76,13 @@ class Journal:
         return journal
 
     def write(self, kind: str, **says: Any) -> None:
-        """Append a record; when this returns, it is on the disk."""
+        """Append a record; when this returns, it is on the disk.
+
+        Raises
+        ------
+        PlanRefused
+            `JOURNAL`: it cannot be written. A part of it may be on the disk; nothing may be written after it here.
+        """
         self.write_text(canonical.text({"kind": kind, **says}))
 
     def write_text(self, text: str) -> None:
@@ -84,7 +91,10 @@ class Journal:
 
     def _append(self, text: str, *, after_torn: bool = False) -> None:
         head = canonical.digest(self.head, text)
-        self._lines.append(f"{_HEAD}{head}{_MIDDLE}{text}{_TAIL}", after_torn=after_torn)
+        try:
+            self._lines.append(f"{_HEAD}{head}{_MIDDLE}{text}{_TAIL}", after_torn=after_torn)
+        except OSError as exc:
+            raise unwritable(self.place, exc) from None
         self.head = head
 
     def close(self) -> None:
@@ -131,15 +141,30 @@ def _chain(texts: list[str], place: Path) -> Chain:
 
 
 def _fits(text: str, head: str) -> bool:
-    """Whether this line is whole, but for its end, and follows the line whose hash is `head`."""
+    """Whether this line is whole, but for its end, and follows the line whose hash is `head`.
+
+    Records are written in ASCII, so a line with any other byte was edited, or torn.
+    """
+    if not text.isascii():
+        return False
     line, told = text.removesuffix(END), text[len(_HEAD) : len(_HEAD) + len(START)]
     record = line[_RECORD_AT : -len(_TAIL)]
     return line == f"{_HEAD}{told}{_MIDDLE}{record}{_TAIL}" and canonical.digest(head, record) == told
 
 
 def _record(number: int, text: str) -> Record:
-    says = json.loads(text)["record"]
-    return Record(number, says.pop("kind"), says)
+    try:
+        says = json.loads(text)["record"]
+        if not all(isinstance(says[name], kind) for name, kind in _TYPES.items() if name in says):
+            raise TypeError
+        return Record(number, says.pop("kind"), says)
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+        raise malformed(number) from None
+
+
+def malformed(line: int) -> Invalid:
+    """The error of a line that nobody edited and that kadmin_nb does not write: the whole file is another's."""
+    return Invalid(f"line {line} of the journal is not a record of kadmin_nb", code="JOURNAL")
 
 
 def _edited(line: int, place: Path) -> Invalid:

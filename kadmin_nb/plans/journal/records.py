@@ -9,15 +9,23 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import io
 import os
 from pathlib import Path
 from typing import Protocol
 
+from ... import files
 from ...errors import PlanRefused
 
 END = "\n"
 TORN_END = "#\n"
 """What ends a torn line, when the next one is written: no whole line ends so."""
+
+FOLDER = ".d"
+"""What the name of a folder of records has after that of the file for which it stands."""
+
+LARGEST = 1 << 30
+"""Bytes of a journal that are read; 100,000 changes have some 40 MB."""
 
 
 class Lines(Protocol):
@@ -49,23 +57,34 @@ def opened(place: Path) -> Lines:
         in_folder = folder_of(place).is_dir() or not (place.exists() or _can_append(place.parent))
         return FolderOfRecords(place) if in_folder else AppendedFile(place)
     except OSError as exc:
-        raise PlanRefused(
-            f"the journal {place} cannot be written: {exc.strerror}",
-            code="JOURNAL",
-            hint="Nothing was sent. KADMIN_STATE names another folder.",
-        ) from None
+        raise unwritable(place, exc) from None
+
+
+def unwritable(place: Path, exc: OSError) -> PlanRefused:
+    """The error of a journal that takes no record."""
+    return PlanRefused(
+        f"the journal {place} cannot be written: {exc.strerror}",
+        code="JOURNAL",
+        hint="Nothing was sent. KADMIN_STATE names another folder.",
+    )
 
 
 def stored_at(place: Path) -> list[str] | None:
-    """The lines at `place`, read only; None where there are none."""
+    """The lines at `place`, read only; None where there are none.
+
+    Raises
+    ------
+    UsageError
+        They cannot be read.
+    """
     if folder_of(place).is_dir():
         return _of_folder(folder_of(place))
-    return _of_file(place) if place.exists() else None
+    return _of_file(place) if os.path.lexists(place) else None
 
 
 def folder_of(place: Path) -> Path:
     """The folder that stands for the file `place` where nothing can be appended."""
-    return place.with_name(f"{place.name}.d")
+    return place.with_name(place.name + FOLDER)
 
 
 class AppendedFile:
@@ -79,7 +98,7 @@ class AppendedFile:
         except BaseException:
             os.close(self._file)
             raise
-        _sync_folder(place.parent)
+        files.sync_folder(place.parent)
 
     def texts(self) -> list[str]:
         return _of_file(self.place)
@@ -93,9 +112,10 @@ class AppendedFile:
 
     def close(self) -> None:
         """A file in which nothing was written is taken away again."""
-        if not os.fstat(self._file).st_size:
-            self.place.unlink(missing_ok=True)
-        os.close(self._file)
+        with contextlib.suppress(OSError):  # all that counts was synced
+            if not os.fstat(self._file).st_size:
+                self.place.unlink(missing_ok=True)
+            os.close(self._file)
 
 
 class FolderOfRecords:
@@ -128,12 +148,15 @@ class FolderOfRecords:
 
 
 def _of_file(place: Path) -> list[str]:
-    with place.open(encoding="utf-8", errors="surrogateescape", newline=END) as lines:
-        return list(lines)
+    return [_text(line) for line in io.BytesIO(files.read(place, "a journal", LARGEST))]
 
 
 def _of_folder(folder: Path) -> list[str]:
-    return [file.read_text(encoding="utf-8", errors="surrogateescape") for file in _files(folder)]
+    return [_text(files.read(file, "a record of a journal", LARGEST)) for file in _files(folder)]
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "surrogateescape")
 
 
 def _files(folder: Path) -> list[Path]:
@@ -177,19 +200,9 @@ def _can_append(folder: Path) -> bool:
                 os.close(file)
         return probe.stat().st_size == 2
     except OSError as exc:
-        if exc.errno in (errno.EACCES, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EPERM):
+        if exc.errno in (errno.EACCES, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EPERM, errno.EFBIG, errno.EIO):
             raise
         return False
     finally:
         with contextlib.suppress(OSError):
             probe.unlink()
-
-
-def _sync_folder(folder: Path) -> None:
-    """A new file's name is on the disk when its folder is."""
-    with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

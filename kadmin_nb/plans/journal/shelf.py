@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +20,7 @@ from .. import canonical
 from ..plan import Plan
 from . import chain, story
 from .chain import Chain, Journal, Record
-from .records import folder_of
+from .records import FOLDER
 
 _SUFFIX = ".jsonl"
 _SHORTEST = 6
@@ -39,7 +42,7 @@ class Kept:
         Invalid
             Its first record holds none.
         """
-        first = next((r for r in self.chain.records if r.kind == story.PLAN), None)
+        first = next((r for r in self.chain.records if r.kind == story.PLAN and "plan" in r.says), None)
         if first is None:
             raise Invalid(
                 f"the journal {self.place} holds no plan: it ended before anything was sent",
@@ -96,15 +99,21 @@ class Journals:
 
     def to_arrow(self, cluster_id: str | None = None) -> pa.Table:
         """PLANS, the oldest first, of this cluster or of all; a broken journal is a row with the error."""
-        places = [place for place in self._places() if cluster_id in (None, unquote(place.parent.name))]
-        return schemas.table(schemas.PLANS, sorted(map(self._summary, places), key=lambda row: str(row["created"])))
+        folders = [folder for folder in self._folders() if cluster_id in (None, _cluster_id(folder))]
+        rows = [row for folder in folders for row in self._summaries(folder)]
+        return schemas.table(schemas.PLANS, sorted(rows, key=lambda row: str(row["created"])))
+
+    def _summaries(self, folder: Path) -> list[dict[str, object]]:
+        try:
+            return [self._summary(place) for place in _places(folder)]
+        except KadminError as exc:
+            return [_broken("", folder, exc)]
 
     def _summary(self, place: Path) -> dict[str, object]:
         try:
             return _summary(self._kept(place))
         except KadminError as exc:
-            broken = {"error": exc.code or "JOURNAL", "message": str(exc), "created": None}
-            return {"plan_id": place.name.removesuffix(_SUFFIX), "cluster_id": unquote(place.parent.name), **broken}
+            return _broken(_text(place.name.removesuffix(_SUFFIX)), place.parent, exc)
 
     def _kept(self, place: Path) -> Kept:
         return Kept(place, chain.read(place))
@@ -112,16 +121,58 @@ class Journals:
     def _place(self, cluster_id: str, plan_id: str) -> Path:
         return self.folder / quote(cluster_id, safe="") / f"{plan_id}{_SUFFIX}"
 
-    def _places(self) -> list[Path]:
-        """Every journal by the name of its file, whether it is one or the folder that stands for it."""
-        stored = [*self.folder.glob(f"*/*{_SUFFIX}"), *self.folder.glob(f"*/{folder_of(Path('*' + _SUFFIX)).name}")]
-        return sorted({place.with_name(place.name.removesuffix(".d")) for place in stored})
+    def _folders(self) -> list[Path]:
+        """The folder of each cluster."""
+        return [folder for folder in _entries(self.folder) if folder.is_dir()]
+
+    def _places(self) -> Iterator[Path]:
+        """Every journal in a folder that can be listed."""
+        for folder in self._folders():
+            with contextlib.suppress(Invalid):
+                yield from _places(folder)
+
+
+def _places(folder: Path) -> list[Path]:
+    """Every journal of a cluster by the name of its file, whether it is one or the folder that stands for it."""
+    files = {place.with_name(place.name.removesuffix(FOLDER)) for place in _entries(folder)}
+    return sorted(place for place in files if place.name.endswith(_SUFFIX))
+
+
+def _entries(folder: Path) -> list[Path]:
+    """The paths in a folder, none where there is no such folder.
+
+    Raises
+    ------
+    Invalid
+        It cannot be listed.
+    """
+    try:
+        return sorted(folder.iterdir())
+    except FileNotFoundError:
+        return []
+    except OSError as exc:
+        raise Invalid(f"the folder of journals {folder} cannot be listed: {exc.strerror}", code="JOURNAL") from None
+
+
+def _cluster_id(folder: Path) -> str:
+    """The cluster whose journals are in this folder."""
+    return unquote(_text(folder.name))
+
+
+def _text(name: str) -> str:
+    """The name of a file; bytes of it that are not UTF-8 as escapes."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
+
+
+def _broken(plan_id: str, folder: Path, exc: KadminError) -> dict[str, object]:
+    error = {"error": exc.code or "JOURNAL", "message": str(exc), "created": None}
+    return {"plan_id": plan_id, "cluster_id": _cluster_id(folder), **error}
 
 
 def _row(record: Record) -> dict[str, object]:
     says = dict(record.says)
     columns = {name: says.pop(name, None) for name in ("at", "run", "batch", "rows")}
-    shown = {"id": says["plan"]["id"]} if record.kind == story.PLAN else says
+    shown = {"id": says["plan"].get("id")} if "plan" in says else says
     return {"line": record.line, "kind": record.kind, **columns, "says": canonical.text(shown) if shown else None}
 
 

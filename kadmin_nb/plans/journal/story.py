@@ -10,7 +10,7 @@ from typing import Any
 from ...model.changes import FAILED, UNVERIFIED, VERIFIED
 from ..sending import is_doubtful
 from . import rows
-from .chain import Record
+from .chain import Record, malformed
 
 PLAN, RUN, INTENT, OUTCOME, SETTLED, END = "plan", "run", "intent", "outcome", "settled", "end"
 
@@ -33,10 +33,19 @@ class Story:
     allowed: set[str] = field(default_factory=set)
 
     def tell(self, record: Record) -> None:
-        """Go on with the next record."""
+        """Go on with the next record.
+
+        Raises
+        ------
+        Invalid
+            It is not one that we write, though its hash is right.
+        """
         said = _TELLERS.get(record.kind)
-        if said is not None:
-            said(self, record.says)
+        try:
+            if said is not None:
+                said(self, record.says)
+        except (LookupError, TypeError, ValueError, AttributeError):
+            raise malformed(record.line) from None
 
     def quiet_until(self, now: datetime, period: float) -> float:
         """Seconds until what is in doubt has landed or never will."""
