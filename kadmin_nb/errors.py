@@ -23,6 +23,8 @@ KeyboardInterrupt
 
 from __future__ import annotations
 
+from .model.secrets import redacted
+
 __all__ = [
     "AuthenticationFailed",
     "Conflict",
@@ -51,16 +53,21 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+def _message(text: str) -> str:
+    """A message or hint: whatever it repeats, no secret of it, nothing that a terminal would obey."""
+    return printable(redacted(text))
+
+
 class KadminError(Exception):
-    """The root. `code` is Kafka's name of the error or None, `hint` says what would work.
+    """The root. `code` is Kafka's name of the error or None, `hint` says what would work; neither repeats a secret.
 
     `document` is the path of the executed runbook that failed with it, None for all others.
     """
 
     def __init__(self, message: str, *, code: str | None = None, hint: str | None = None) -> None:
-        super().__init__(printable(message))
+        super().__init__(_message(message))
         self.code = code
-        self.hint = printable(hint) if hint else None
+        self.hint = _message(hint) if hint else None
         self.document: object = None
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -173,9 +180,9 @@ class Interrupted(KeyboardInterrupt):
     """A plan was stopped by Ctrl-C, between two requests; `outcomes` says what became of every row."""
 
     def __init__(self, message: str, *, outcomes: object = None, hint: str | None = None) -> None:
-        super().__init__(printable(message))
+        super().__init__(_message(message))
         self.outcomes = outcomes
-        self.hint = printable(hint) if hint else None
+        self.hint = _message(hint) if hint else None
 
     def _render_traceback_(self) -> list[str]:
         hint = [f"Hint: {self.hint}"] if self.hint else []

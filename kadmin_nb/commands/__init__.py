@@ -48,7 +48,7 @@ def run(words: Sequence[str], session: Session, door: str = "kadmin-nb") -> Resu
     except click.Abort:
         raise KeyboardInterrupt from None
     except click.ClickException as exc:
-        raise as_ours(exc) from None
+        raise as_ours(exc, words) from None
 
 
 def complete(words: Sequence[str], incomplete: str, door: str = "kadmin-nb") -> list[str]:

@@ -26,7 +26,8 @@ def cell(kind: str | None) -> click.Command:
         remove request_percentage user=bob
         """
         if words:
-            raise UsageError(f"{words[0]} stands beside the magic", hint="Options go there, changes below.")
+            name = words[0].partition("=")[0]
+            raise UsageError(f"{name} stands beside the magic", hint="Options go there, changes below.")
         edits = lines.edits(session.cell or "", session.lookup, kind, wanted.allow_unknown)
         if not edits:
             raise UsageError("the cell has no change in it", hint="Such as set producer_byte_rate=5MB/s user=alice")

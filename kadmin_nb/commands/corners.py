@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
 from typing import Any
 
 import click
@@ -10,6 +11,7 @@ from click.shell_completion import CompletionItem
 
 from ..errors import UsageError
 from ..model.quota_keys import nearest
+from ..model.secrets import SHOWN, mentions_secret
 
 _CHANGE, _AWAY, _READ = ("set", "remove"), ("remove",), ("describe",)
 MEANT: dict[str, tuple[str, ...]] = {
@@ -175,11 +177,19 @@ def _groups(ctx: click.Context) -> list[tuple[str, str]]:
     return at_root if ctx.parent is None and set(EXAMPLES) <= set(_verbs_of(ctx.command)) else []
 
 
-def as_ours(exc: click.ClickException) -> UsageError:
-    """click's complaint as our one line, with the nearest word."""
+def as_ours(exc: click.ClickException, words: Sequence[str]) -> UsageError:
+    """click's complaint about these words as our one line, with the nearest word."""
     if isinstance(exc, click.NoSuchOption):
         return UsageError(exc.message.rstrip("."), hint=_option_instead(exc))
-    return UsageError(exc.format_message().rstrip("."))
+    return UsageError(_without_values(exc.format_message(), words).rstrip("."))
+
+
+def _without_values(message: str, words: Sequence[str]) -> str:
+    """The message without the words that may be a secret, where one of them names a secret."""
+    if not any(map(mentions_secret, words)):
+        return message
+    values = [word for word in words if word and not word.startswith("-")]
+    return reduce(lambda text, word: text.replace(word, SHOWN), sorted(values, key=len, reverse=True), message)
 
 
 def _option_instead(exc: click.NoSuchOption) -> str | None:

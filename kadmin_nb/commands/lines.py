@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from ..errors import KadminError, UsageError
@@ -11,7 +10,7 @@ from ..model.entity import TYPES, Entity, named
 from ..model.levels import Part
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, find, nearest, parse_value, text_of
 from ..model.resources import WORDS, Resource
-from ..model.secrets import is_called_so
+from ..model.secrets import SCRAM, is_credential, mentions_secret
 from ..model.words import DEFAULT, Lookup, Pattern, Special, Value, Word, open_quote, read, split
 
 QUOTA_VERBS = {"set": SET, "remove": DELETE}
@@ -87,7 +86,9 @@ def quota_edits(
     """The edits of `set key=value … user=…` or `remove key … user=…`."""
     op = _op(verb, QUOTA_VERBS, "quota")
     keys, whom = _apart(words, TYPES, lookup, bare_keys=op == DELETE)
+    _refuse_credentials(keys)
     for word in keys:
+        _refuse_secret(word.name)
         _refuse_near_miss(word.name, allow_unknown)
     entity = Entity.of(_parts(whom))
     return [_quota_edit(op, entity, word) for word in _some(keys, op, "producer_byte_rate")]
@@ -105,6 +106,7 @@ def config_edits(
     """The edits of `set|append|subtract key=value … topic=…` or `reset key … topic=…`."""
     op = _op(verb, CONFIG_VERBS, "config")
     keys, what = _apart(words, tuple(WORDS), lookup, bare_keys=op == DELETE)
+    _refuse_credentials(keys)
     if len(what) != 1:
         raise UsageError("a config change names one resource", hint=_which_resource([word.name for word in keys]))
     resource = Resource.of(what[0].name, what[0].value)
@@ -140,23 +142,24 @@ def _apart(
     words: Iterable[str], types: Sequence[str], lookup: Lookup | None, *, bare_keys: bool
 ) -> tuple[list[Word], list[Word]]:
     """The words that are keys, and those that say whom."""
-    try:
-        read_words = [Word(word, "") if bare_keys and not _has_sign(word) else read(word, lookup) for word in words]
-    except UsageError:
-        _refuse_near_secret(words)
-        raise
+    read_words = _read(words, lookup, bare_keys=bare_keys)
     keys = [word for word in read_words if word.name not in types]
     if bare_keys and (valued := next((word for word in keys if word.value != ""), None)):
         raise UsageError(f"{valued.name} has a value", hint=f"Name the key alone: {valued.name}")
     return keys, [word for word in read_words if word.name in types]
 
 
-def _refuse_near_secret(words: Iterable[str]) -> None:
-    """Instead of an error that repeats a word, when the words name a secret: it may be the value, after a slip."""
-    if any(is_called_so(re.split("[=~:]", word)[0]) for word in words):
-        raise UsageError(
-            "a word is neither type=value nor key=value; it is not repeated, as a secret is set beside it"
-        ) from None
+def _read(words: Iterable[str], lookup: Lookup | None, *, bare_keys: bool = False) -> list[Word]:
+    """The words of one line. Where one names a secret, an error repeats none: after a slip any may be its value."""
+    words = list(words)
+    try:
+        return [Word(word, "") if bare_keys and not _has_sign(word) else read(word, lookup) for word in words]
+    except UsageError:
+        if any(map(mentions_secret, words)):
+            raise UsageError(
+                "a word is neither type=value nor key=value; it is not repeated, as a secret is set beside it"
+            ) from None
+        raise
 
 
 def _has_sign(word: str) -> bool:
@@ -184,6 +187,21 @@ def _single(word: Word) -> str:
     return word.value
 
 
+def _refuse_credentials(keys: Iterable[Word]) -> None:
+    """Kafka's own tool sets a user's password where it sets quotas and configs; here it is neither."""
+    if scram := next((word.name for word in keys if word.name.upper().startswith(SCRAM)), None):
+        raise UsageError(
+            f"{scram} is a user's credential, neither a quota nor a config",
+            hint="kafka-configs.sh --alter --entity-type users --entity-name NAME sets credentials.",
+        )
+
+
+def _refuse_secret(name: str) -> None:
+    """A password of digits would be a number that a plan shows."""
+    if is_credential(name):
+        raise UsageError(f"{name} is a secret, not a quota", hint=f"config set {name}=env:NAME broker=NUMBER")
+
+
 def _refuse_near_miss(name: str, allow_unknown: Collection[str]) -> None:
     """A word that is almost an entity type or a key is a slip, not a key of a Kafka to come."""
     if find(name) is not None or name in allow_unknown:
@@ -200,7 +218,7 @@ def _refuse_near_miss(name: str, allow_unknown: Collection[str]) -> None:
 def selectors(words: Iterable[str], types: Sequence[str], lookup: Lookup | None) -> dict[str, Value]:
     """Whom a reading verb asks about: a type named several times is a list of names."""
     chosen: dict[str, Value] = {}
-    for word in (read(text, lookup) for text in words):
+    for word in _read(words, lookup):
         if word.name not in types:
             near = nearest(word.name, list(types))
             raise UsageError(

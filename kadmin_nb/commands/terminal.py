@@ -67,9 +67,9 @@ def _close(session: Session) -> None:
 
 
 def _refuse_broken_text(words: list[str]) -> None:
-    for word in words:
+    for number, word in enumerate(words, 1):
         if any("\ud800" <= c <= "\udfff" for c in word):
-            raise UsageError(f"{word} is not UTF-8")
+            raise UsageError(f"word {number} of the line is not UTF-8")
 
 
 def _show(result: Result) -> int:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation, Overflow
 
 from ..errors import Invalid, UsageError
-from .secrets import Hidden, is_called_so
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,35 +66,35 @@ def parse_value(key: str, value: object) -> float:
     number = _number(key, value)
     spec = find(key)
     if not math.isfinite(number):
-        raise Invalid(f"{key} cannot be {_told(key, value)}: not a finite number")
+        raise Invalid(f"{key} cannot be {_shown(key, value)}: not a finite number")
     if number <= 0:
         raise Invalid(
-            f"{key} cannot be {_told(key, value)}: a quota must be greater than 0", hint="To lift a quota, remove it."
+            f"{key} cannot be {_shown(key, value)}: a quota must be greater than 0", hint="To lift a quota, remove it."
         )
     if spec and spec.kind != "DOUBLE" and not number.is_integer():
-        raise Invalid(f"{key} cannot be {_told(key, value)}: Kafka wants whole {spec.unit}")
+        raise Invalid(f"{key} cannot be {_shown(key, value)}: Kafka wants whole {spec.unit}")
     if spec and number > _LARGEST.get(spec.kind, math.inf):
-        raise Invalid(f"{key} cannot be {_told(key, value)}: too large for a {spec.kind}")
+        raise Invalid(f"{key} cannot be {_shown(key, value)}: too large for a {spec.kind}")
     return number
 
 
-def _told(key: str, value: object) -> object:
-    """The value, unless the key is called like a secret: then it is one, set on the wrong thing."""
-    return Hidden("") if is_called_so(key) else value
+def _shown(key: str, value: object) -> object:
+    """The value of a key that counts something; any other may be a secret, set on the wrong thing."""
+    return value if find(key) else "…"
 
 
 def _number(key: str, value: object) -> float:
     if isinstance(value, bool) or value is None:
-        raise UsageError(f"{key}={_told(key, value)} is not a number")
+        raise UsageError(f"{key}={_shown(key, value)} is not a number")
     if not isinstance(value, str):
         try:
             return float(value)  # type: ignore[arg-type]
         except (TypeError, ValueError):
-            raise UsageError(f"{key}={_told(key, value)!r} is not a number") from None
+            raise UsageError(f"{key}={_shown(key, value)} is not a number") from None
     match = _VALUE.fullmatch(value.strip())
     if match is None:
         raise UsageError(
-            f"{key}={_told(key, value)} is not a number with a unit", hint="Such as 1000000, 10MB/s, 512KiB, 50%."
+            f"{key}={_shown(key, value)} is not a number with a unit", hint="Such as 1000000, 10MB/s, 512KiB, 50%."
         )
     factor = _factor(key, match["unit"], match["rate"])
     try:
@@ -108,7 +107,7 @@ def _decimal(key: str, text: str) -> Decimal:
     try:
         return Decimal(text.replace("_", ""))
     except InvalidOperation:
-        raise UsageError(f"{key}={text} is not a number") from None
+        raise UsageError(f"{key}={_shown(key, text)} is not a number") from None
 
 
 def _factor(key: str, unit: str, rate: str | None) -> int:
@@ -123,7 +122,7 @@ def _factor(key: str, unit: str, rate: str | None) -> int:
         return 1
     fits = {"bytes/s": "kB, MB, GB, KiB, MiB, GiB, each with or without /s", "% of one thread": "%"}
     raise UsageError(
-        f"{unit}{rate or ''} does not fit {key}, which counts {counts}",
+        f"{_shown(key, unit + (rate or ''))} does not fit {key}, which counts {counts}",
         hint=f"It takes {fits.get(counts, 'a plain number')}.",
     )
 

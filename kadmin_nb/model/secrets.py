@@ -1,4 +1,4 @@
-"""What is a secret by its name, what refers to one, and texts that do not print."""
+"""What is a secret by its name, what refers to one, texts that do not print, and messages without secrets."""
 
 from __future__ import annotations
 
@@ -28,6 +28,38 @@ def is_reference(text: str) -> bool:
 def is_called_so(key: str) -> bool:
     """Whether a config key is called like a secret: `ssl.key.password`, `x.sasl.jaas.config`, `my.plugin.key`."""
     return _CALLED_SO.fullmatch(key) is not None
+
+
+_ASSIGNED = re.compile(r"""(?P<key>[\w.-]+)["']?\s*(?:==|~=|=)\s*(?=\S)""")
+_HARMLESS = re.compile(r"…|\[secure\]|(?:env|file|keyring|databricks):")
+_LOGIN_OF_URL = re.compile(r"(?<=://)[^/\s@]*:[^/\s@]+(?=@)")
+_PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY.*", re.DOTALL)
+
+
+def redacted(text: str) -> str:
+    """`text` as a message may repeat it: without private keys, logins of URLs, and what follows `password=`.
+
+    A secret may hold spaces and quotes, so nothing after such a key is repeated; a reference such as `env:NAME` is.
+    """
+    text = _PRIVATE_KEY.sub(SHOWN, _LOGIN_OF_URL.sub(SHOWN, text))
+    assigned = (match.end() for match in _ASSIGNED.finditer(text) if is_credential(match["key"]))
+    secret = next((start for start in assigned if not _HARMLESS.match(text, start)), None)
+    return text if secret is None else text[:secret] + SHOWN
+
+
+SCRAM = "SCRAM-SHA-"
+"""How the config keys of users' credentials begin, which Kafka's own tool takes."""
+
+
+def is_credential(key: str) -> bool:
+    """Whether what is assigned to a word of this name is a secret, also within a value: `password`, `SCRAM-SHA-256`."""
+    return key.upper().startswith(SCRAM) or (is_called_so(key) and key.lower() != "key")
+
+
+def mentions_secret(word: str) -> bool:
+    """Whether a typed word holds a secret, or names one that the next word may hold."""
+    name = re.split(r"[=~:\s]", word)[0]
+    return is_credential(name) or "LoginModule" in word or redacted(word) != word
 
 
 class Hidden(str):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from ..errors import UsageError
+from ..model.secrets import redacted
 
 _WORDS = (
     "password", "passwd", "passphrase", "pwd", "secret", "token", "jaas", "credential",
@@ -13,15 +14,9 @@ _WORDS = (
 _VALUES = (
     re.compile(r"LoginModule\b"),
     re.compile(r"jaas\.config", re.I),
-    re.compile(r"://[^/\s:@]*:[^/\s@]+@"),
     re.compile(r"\A(?!history:)[^\s:@/]+:[^\s@/]+@[^\s@/]+\Z"),
-    re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY"),
-    re.compile(
-        r"(password|passphrase|secret|token|credentials?|api[._-]?key)\s*==?\s*(?!(env|file|keyring|databricks):)[^\s=]",
-        re.I,
-    ),
 )
-"""JAAS text, `user:password@` in an address, a private key, `…password=…` that is no reference."""
+"""JAAS text and `user:password@` in an address, beside what no message repeats."""
 
 _HINT = (
     "Parameters are written into the document in clear. Name a profile, or a .properties file; "
@@ -43,5 +38,9 @@ def refuse_value(name: str, value: object) -> None:
             refuse_value(name, item)
     elif isinstance(value, dict):
         refuse_value(name, [*value, *value.values()])
-    elif isinstance(value, str) and any(pattern.search(value) for pattern in _VALUES):
+    elif isinstance(value, str) and _looks_like_one(value):
         raise UsageError(f"the value of {name} looks like a secret", hint=_HINT)
+
+
+def _looks_like_one(text: str) -> bool:
+    return redacted(text) != text or any(pattern.search(text) for pattern in _VALUES)

@@ -36,7 +36,7 @@ PASSPORTS = {
 """Where each third-party package may be imported within kadmin_nb."""
 
 ROOMS = {
-    "errors": (),
+    "errors": ("model.secrets",),
     "files": ("errors",),
     "model": ("errors",),
     "resolution": ("errors", "model", "frames.schemas"),
