@@ -1,22 +1,21 @@
-"""The first connection, made with confluent-kafka because it names the cause of a failure at once.
+"""Why a cluster cannot be reached: confluent-kafka names the cause at once, address by address.
 
-kafka-python's constructor turns a wrong password, a closed port and a TLS mismatch into one late time-out,
-and can hang on a silent TLS port (broker-facts 2.1), so it connects only after this has succeeded.
+kafka-python turns a wrong password, a closed port and a TLS mismatch into one late time-out (broker-facts 2.1), so
+where it cannot connect every address is tried once more here, side by side.
 """
 
 from __future__ import annotations
 
 import logging
-import os
 import time
-from collections.abc import Collection
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
-from ..errors import AuthenticationFailed, ConnectionFailed, KadminError, NotFound, TimedOut
+from ..errors import AuthenticationFailed, ConnectionFailed, KadminError, TimedOut
 from ..model.settings import Settings
 
 _SILENT = logging.getLogger("kadmin_nb.librdkafka")
@@ -25,6 +24,8 @@ _SILENT.propagate = False
 _POLL = 0.005
 _GRACE = 0.4
 """Seconds for the cause to follow a bare "all brokers down" (it is often the second call)."""
+_MOST_ADDRESSES = 8
+"""Addresses that are tried; each is a client of librdkafka with threads of its own."""
 
 
 def config(settings: Settings) -> dict[str, Any]:
@@ -53,35 +54,49 @@ def client(settings: Settings, errors: list[KafkaError] | None = None) -> AdminC
     return AdminClient(config(settings) | {"error_cb": noted.append}, logger=_SILENT)
 
 
-_CAUSES = frozenset({KafkaError._AUTHENTICATION, KafkaError._RESOLVE, KafkaError._SSL})
-"""Codes that name the cause; a refused port is one only when every broker is down."""
+_NEVER_BY_ITSELF = {"api.version.request.timeout.ms": 300_000, "socket.connection.setup.timeout.ms": 300_000}
+"""Silence is ours to call: librdkafka takes ten seconds of it for a broker that is down."""
+
+_CONCLUSIVE = (KafkaError._AUTHENTICATION, KafkaError._SSL, KafkaError._RESOLVE, KafkaError._BAD_MSG)
+_TELLING = (*_CONCLUSIVE, KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN)
+"""The codes that name a cause, the most telling first."""
 
 
 @dataclass
 class _Probe:
-    """What librdkafka has reported so far."""
+    """One address, tried by a client of its own."""
 
-    alone: bool
+    settings: Settings
     errors: list[KafkaError] = field(default_factory=list)
     down_since: float | None = None
 
-    def verdict(self) -> KafkaError | None:
-        """The error to give up on: a named cause at once, a bare "all are down" after a little while.
+    def __post_init__(self) -> None:
+        self._admin = AdminClient(
+            config(self.settings) | _NEVER_BY_ITSELF | {"error_cb": self.errors.append}, logger=_SILENT
+        )
+        self._asked = self._admin.describe_cluster(request_timeout=300)
 
-        One address of several that is wrong is no cause: the others may answer.
-        """
-        down = self._first({KafkaError._ALL_BROKERS_DOWN})
-        named = self._first(_CAUSES)
-        if named and (down or self.alone):
-            return named
-        return (self._first({KafkaError._TRANSPORT}) or down) if down and self._waited() else None
+    def is_answered(self) -> bool:
+        """Whether the address has answered, after what has happened meanwhile has been heard."""
+        self._admin.poll(_POLL)
+        return bool(self._asked.done() and not self._asked.exception())
 
-    def _first(self, codes: Collection[int]) -> KafkaError | None:
-        return next((e for e in self.errors if e.code() in codes), None)
-
-    def _waited(self) -> bool:
+    def cause(self) -> KadminError | None:
+        """A conclusive cause at once; a connection that merely broke after a little while, as more may follow."""
+        telling = sorted((e for e in self.errors if e.code() in _TELLING), key=lambda e: _TELLING.index(e.code()))
+        if not telling:
+            return None
         self.down_since = self.down_since or time.monotonic()
-        return time.monotonic() - self.down_since > _GRACE
+        patient = telling[0].code() not in _CONCLUSIVE and time.monotonic() - self.down_since < _GRACE
+        return None if patient else _failure(telling[0], self.settings)
+
+    def silence(self, timeout: float) -> KadminError:
+        """The error where no cause has come."""
+        return TimedOut(
+            f"no answer from {self.settings.bootstrap} within {timeout:g} s",
+            code="REQUEST_TIMED_OUT",
+            hint="Is this a broker's port, does it want TLS, is a firewall in between?",
+        )
 
 
 def meet(settings: Settings, timeout: float) -> None:
@@ -92,64 +107,99 @@ def meet(settings: Settings, timeout: float) -> None:
     AuthenticationFailed
         Wrong password, unknown user, a mechanism that is not enabled.
     ConnectionFailed
-        Closed port, unknown name, TLS mismatch, nothing there.
+        Closed port, unknown name, TLS mismatch, another protocol.
     TimedOut
         Silence for `timeout` seconds.
-    NotFound
-        A certificate's or key's file is not there.
     """
-    _refuse_missing_files(settings)
-    if failure := _tried(settings, timeout):
+    if failure := cause(settings, timeout):
         raise failure
 
 
-def _tried(settings: Settings, timeout: float) -> KadminError | None:
-    """What stands in the way. Returned, not raised: a traceback would keep the client and its threads alive."""
-    probe = _Probe(alone="," not in settings.bootstrap)
+def cause(
+    settings: Settings, timeout: float, *, spent: float = 0.0, is_reached: Callable[[], bool] = lambda: False
+) -> KadminError | None:
+    """The error that stands in the way of a connection; None where an address answers, or `is_reached` says so.
+
+    Returned, not raised: a traceback would keep the clients and their threads alive.
+
+    Parameters
+    ----------
+    spent
+        Seconds of `timeout` that have already gone by.
+    """
+    deadline = time.monotonic() + timeout - spent
     try:
-        admin = client(settings, probe.errors)
+        probes = [_Probe(replace(settings, bootstrap=one)) for one in settings.bootstrap.split(",")[:_MOST_ADDRESSES]]
     except KafkaException as exc:
         return ConnectionFailed(f"{settings.source}: {_text(exc.args[0])}", code="INVALID_CONFIG")
-    asked = admin.describe_cluster(request_timeout=timeout)
-    deadline = time.monotonic() + timeout
-    try:
-        while not asked.done() and time.monotonic() < deadline:
-            admin.poll(_POLL)
-            if cause := probe.verdict():
-                return _failure(cause, settings)
-        return _silence(settings, probe, timeout) if not asked.done() or asked.exception() else None
-    finally:
-        del admin, asked
+    while True:
+        answers = [probe.is_answered() for probe in probes]
+        if any(answers) or is_reached():
+            return None
+        causes = [probe.cause() for probe in probes]
+        if all(causes) or _is_refused(causes) or time.monotonic() > deadline:
+            return _together([why or probe.silence(timeout) for why, probe in zip(causes, probes, strict=True)])
 
 
-def _refuse_missing_files(settings: Settings) -> None:
-    """librdkafka says of a file that is not there: BIO lib."""
-    for file in (settings.ca_file, settings.certificate_file, settings.key_file):
-        if file and not os.path.isfile(file):
-            raise NotFound(f"{settings.source}: there is no file {file}")
+def _is_refused(causes: Sequence[KadminError | None]) -> bool:
+    """Whether a broker refuses who we are: another one would too."""
+    return any(isinstance(why, AuthenticationFailed) for why in causes)
 
 
-def _silence(settings: Settings, probe: _Probe, timeout: float) -> KadminError:
-    if probe.errors:
-        return _failure(probe.errors[0], settings)
-    return TimedOut(
-        f"no answer from {settings.bootstrap} within {timeout:g} s",
-        code="REQUEST_TIMED_OUT",
-        hint="The port is open and silent: is it Kafka, and is it a TLS port?",
-    )
+def _together(causes: Sequence[KadminError]) -> KadminError:
+    """One error that names every address, of the kind that says most."""
+    if len(causes) == 1:
+        return causes[0]
+    first = min(causes, key=lambda why: (AuthenticationFailed, ConnectionFailed, TimedOut).index(type(why)))
+    return type(first)("; ".join(map(str, causes)), code=first.code, hint=first.hint)
 
 
 def _failure(cause: KafkaError, settings: Settings) -> KadminError:
-    text = f"{settings.bootstrap}: {_text(cause)}"
+    address, text = settings.bootstrap, _text(cause)
     if cause.code() == KafkaError._AUTHENTICATION:
-        return AuthenticationFailed(text, code="SASL_AUTHENTICATION_FAILED", hint=_credentials_hint(text, settings))
-    if cause.code() == KafkaError._ALL_BROKERS_DOWN:
-        return ConnectionFailed(
-            f"{settings.bootstrap} closes the connection",
-            code="NETWORK_EXCEPTION",
-            hint=f"We speak {settings.security_protocol}: does this port want TLS or SASL?",
-        )
-    return ConnectionFailed(text, code=_NAMES.get(cause.code(), "NETWORK_EXCEPTION"), hint=_hint(cause))
+        hint = _credentials_hint(text, settings)
+        return AuthenticationFailed(f"{address}: {text}", code="SASL_AUTHENTICATION_FAILED", hint=hint)
+    if cause.code() == KafkaError._BAD_MSG or _NO_TLS in text:
+        return _another_protocol(settings)
+    if _broke_in_the_handshake(cause):
+        text = "the TLS handshake was broken off: connecting to a PLAINTEXT broker listener?"
+    elif _is_closed(cause):
+        return _closed(settings)
+    return ConnectionFailed(f"{address}: {text}", code=_NAMES.get(cause.code(), "NETWORK_EXCEPTION"), hint=_hint(cause))
+
+
+_NO_TLS = "wrong version number"
+"""OpenSSL's words for bytes that are not TLS."""
+
+
+def _broke_in_the_handshake(cause: KafkaError) -> bool:
+    """librdkafka asks whether the port is a plain one only in some of its lines, by when the connection broke."""
+    return "ssl://" in cause.str() and _is_closed(cause) and any(s in cause.str() for s in _BEFORE_TLS)
+
+
+_BEFORE_TLS = ("in state CONNECT", "in state SSL_HANDSHAKE")
+
+
+def _is_closed(cause: KafkaError) -> bool:
+    broken = any(words in cause.str() for words in ("Disconnected", "reset by peer"))
+    return cause.code() == KafkaError._ALL_BROKERS_DOWN or (cause.code() == KafkaError._TRANSPORT and broken)
+
+
+def _closed(settings: Settings) -> KadminError:
+    wants = "does this port want a certificate or SASL?" if settings.uses_tls else "does this port want TLS or SASL?"
+    return ConnectionFailed(
+        f"{settings.bootstrap} closes the connection",
+        code="NETWORK_EXCEPTION",
+        hint=f"We speak {settings.security_protocol}: {wants}",
+    )
+
+
+def _another_protocol(settings: Settings) -> KadminError:
+    return ConnectionFailed(
+        f"{settings.bootstrap} answers with something else than {'TLS' if settings.uses_tls else 'the Kafka protocol'}",
+        code="NETWORK_EXCEPTION",
+        hint=f"We speak {settings.security_protocol}: is this a broker's port, and which protocol does it want?",
+    )
 
 
 _NAMES = {KafkaError._RESOLVE: "UNKNOWN_HOST", KafkaError._SSL: "SSL_HANDSHAKE_FAILED"}

@@ -13,7 +13,7 @@ from kafka.protocol.metadata import MetadataRequest
 from ..errors import TimedOut
 from ..model.resources import Resource
 from ..model.settings import Settings
-from . import codes, topics
+from . import codes
 from .configs import WireConfigs
 from .ports import Broker, Lease
 from .quotas import WireQuotas
@@ -60,6 +60,8 @@ class WireKafka:
         TimedOut
             A broker did not learn of them.
         """
+        from . import topics  # librdkafka is loaded where it is needed
+
         topics.create(self.wire.settings, wanted)
         deadline = time.monotonic() + self.wire.timeout
         for broker in self.brokers():

@@ -6,13 +6,17 @@ says what breaks if they move.
 
 from __future__ import annotations
 
+import os
+import random
 import ssl
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import kafka.errors
+from kafka.future import Future
 from kafka.net.connection import KafkaConnection
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
@@ -20,14 +24,13 @@ from tenacity import (
     RetryCallState,
     Retrying,
     retry_if_exception,
-    retry_if_exception_type,
     stop_after_delay,
     wait_exponential,
 )
 
-from ..errors import ConnectionFailed, KadminError, TimedOut, Unsupported
+from ..errors import ConnectionFailed, KadminError, NotFound, TimedOut, Unsupported
 from ..model.settings import Settings
-from . import codes, first_contact
+from . import codes
 from .logs import keep_discreet
 from .parser import AnswerParser
 
@@ -43,6 +46,9 @@ keep_discreet()
 T = TypeVar("T")
 PATIENCE = 3.0
 """Seconds until another broker is asked what is answered in milliseconds by one that is not frozen."""
+
+HEAD_START = 0.25
+"""Seconds that a broker has for its connection before the next one is tried beside it (as RFC 8305 does)."""
 
 
 class NotSent(Exception):
@@ -64,12 +70,64 @@ class _Connection(KafkaConnection):  # type: ignore[misc]
 
 
 class _Manager(KafkaConnectionManager):  # type: ignore[misc]
-    """The library's manager with our connections; it names its own class where nobody can tell it another."""
+    """The library's manager with our connections, made side by side: one broker that is frozen holds up nobody."""
 
     def get_connection(self, *args: Any, **options: Any) -> Any:
+        """A connection of ours; the library names its own class where nobody can tell it another."""
         connection = super().get_connection(*args, **options)
         connection.__class__ = _Connection
         return connection
+
+    async def first_of(self, nodes: Sequence[T], attempt: Callable[[T], Awaitable[Any]], within: float) -> Any:
+        """The first result of `attempt`, or the last one's error; the next begins when one fails or takes its time."""
+        first, failures = Future(), []
+
+        def succeed(result: Any) -> None:
+            if not first.is_done:
+                first.success(result)
+
+        def fail(exc: BaseException) -> None:
+            failures.append(exc)
+            if len(failures) == len(nodes):
+                first.failure(exc)
+
+        for node in nodes:
+            begun = self.call_soon(attempt, node)
+            begun.add_callback(succeed)
+            begun.add_errback(fail)
+            with suppress(Exception):
+                await self.wait_for(begun, HEAD_START * 1000)
+            if first.is_done:
+                break
+        return await self.wait_for(first, within * 1000)
+
+    async def _do_bootstrap(self, deadline: float) -> bool:
+        """Learn the brokers from the first address that answers; each is tried once."""
+        addresses = [broker.node_id for broker in self.cluster.bootstrap_brokers()]
+        random.shuffle(addresses)
+        within = deadline - time.monotonic()
+        try:
+            metadata = await self.first_of(addresses, lambda one: self._metadata_of(one, within), within)
+            self.cluster.update_metadata(metadata)
+        finally:
+            for address in addresses:
+                self._close_contact(address)
+        self.cluster.start_refresh_loop()
+        return True
+
+    async def _metadata_of(self, address: str, within: float) -> Any:
+        options = {"pop_on_close": False, "refresh_metadata_on_err": False, "reset_backoff_on_connect": False}
+        connection = self.get_connection(address, timeout_ms=within * 1000, **options)
+        await connection.init_future
+        metadata = await connection.send_request(self.cluster.metadata_request())
+        if not metadata.brokers:
+            raise kafka.errors.KafkaConnectionError(f"{address} knows no brokers")
+        return metadata
+
+    def _close_contact(self, address: str) -> None:
+        connection = self._conns.pop(address, None)
+        if connection is not None:
+            connection.close()
 
 
 class Wire:
@@ -82,35 +140,44 @@ class Wire:
         self.timeout = timeout
         self.alter_timeout = alter_timeout
         self.settings = settings
-        started = time.monotonic()
-        first_contact.meet(settings, timeout)
         self._is_closed = False
         self._answered: int | None = None
         self._net = NetworkSelector()
-        self._manager = _Manager(self._net, **_config(settings, timeout))
+        self._manager = _manager(self._net, settings, timeout)
         self._net.start()
         self._thread = self._net._io_thread
-        met = time.monotonic() - started
         try:
-            self._bootstrap(max(1.0, timeout - met), max(PATIENCE, 3 * met))
+            self._bootstrap(timeout)
         except BaseException:
             self.close()
             raise
 
-    def _bootstrap(self, timeout: float, share: float) -> None:
-        """Ask one broker after the other, drawn at random: a frozen one may take no more than its share."""
-        one = min(share, timeout) if "," in self.settings.bootstrap else timeout
-        late = (TimedOut, kafka.errors.KafkaTimeoutError)
-        retrying = Retrying(stop=stop_after_delay(timeout), retry=retry_if_exception_type(late), reraise=True)
-        try:
-            retrying(lambda: self._wait(lambda: self._manager.bootstrap_async(one * 1000), one, "connecting"))
-        except late:
-            raise ConnectionFailed(
-                f"{self.settings.bootstrap} answered once and then no more within {timeout:.0f} s",
-                code="NETWORK_EXCEPTION",
-            ) from None
-        except kafka.errors.KafkaError as exc:
-            raise codes.translated(exc, "connecting") from None
+    def _bootstrap(self, timeout: float) -> None:
+        """Learn the brokers from any address, or raise what stands in the way.
+
+        An address that fails while librdkafka reaches it is tried again: a broker may just be starting.
+        """
+        started = time.monotonic()
+        while (spent := time.monotonic() - started) < timeout:
+            if self._knows_brokers(timeout, spent):
+                return
+            time.sleep(_PAUSE)
+        raise ConnectionFailed(
+            f"{self.settings.bootstrap} answered once and then no more within {timeout:.0f} s",
+            code="NETWORK_EXCEPTION",
+        )
+
+    def _knows_brokers(self, timeout: float, spent: float) -> bool:
+        """One attempt; librdkafka is loaded, and asked for the cause, only where it fails or takes its time."""
+        done, started = threading.Event(), time.monotonic()
+        attempt = self._manager.bootstrap_async((timeout - spent) * 1000)
+        attempt.add_both(lambda _: done.set())
+        done.wait(min(PATIENCE, (timeout - spent) / 2))
+        if not attempt.succeeded():
+            _refuse_another_kind_of_node(attempt.exception)
+            spent += time.monotonic() - started
+            _raise_cause(self.settings, timeout, spent, attempt.succeeded)
+        return bool(attempt.succeeded())
 
     def ask(
         self,
@@ -229,9 +296,8 @@ class Wire:
 
     async def _exchange(self, request: Any, node: int | None, timeout: float, hurry: float | None) -> Any:
         """Connect, and only then send: what fails before is known not to have been sent."""
-        whom = self._anyone() if node is None else node
         try:
-            connection = await self._connected(whom, hurry or timeout)
+            connection = await self._connection_to(node, hurry or timeout)
         except kafka.errors.KafkaError as exc:
             raise (NoAnswerYet() if hurry and _is_late(exc) else NotSent(str(exc))) from exc
         sent = connection.send_request(request, request_timeout_ms=timeout * 1000)
@@ -239,17 +305,27 @@ class Wire:
             answer = await (self._manager.wait_for(sent, hurry * 1000) if hurry else sent)
         except kafka.errors.KafkaTimeoutError as exc:
             raise (NoAnswerYet() if hurry else exc) from exc
-        self._answered = whom
+        self._answered = connection.node_id
         return answer
 
-    def _anyone(self) -> int:
-        """The broker with the least to do."""
-        node: int | None = self._manager.least_loaded_node()
-        if node is None:
-            muted = any(connection.paused for connection in self._manager._conns.values())
+    async def _connection_to(self, node: int | None, within: float) -> Any:
+        """A connection to that broker; where any will do, to the first that takes it."""
+        if node is not None:
+            return await self._connected(node, within)
+        return await self._manager.first_of(self._ready(), lambda one: self._connected(one, within), within)
+
+    def _ready(self) -> list[int]:
+        """The brokers that may take a request, in the order to try them; only the first if it is connected."""
+        first = self._manager.least_loaded_node()
+        connections = self._manager._conns
+        if first is None:
+            muted = any(connection.paused for connection in connections.values())
             reason = "throttled: every broker mutes this client" if muted else "no broker takes a request now"
             raise NotSent(reason) from kafka.errors.NodeNotReadyError(reason)
-        return node
+        if first in connections and connections[first].connected:
+            return [first]
+        others = (broker.node_id for broker in self._manager.cluster.brokers())
+        return [first, *(one for one in others if one != first and not self._manager.connection_delay(one))]
 
     async def _connected(self, node: int | None, within: float) -> Any:
         connection = self._manager.get_connection(node)
@@ -272,6 +348,22 @@ class Wire:
         if future.exception is not None:
             raise future.exception
         return future.value
+
+
+_PAUSE = 0.05
+
+
+def _refuse_another_kind_of_node(exc: BaseException | None) -> None:
+    """A controller's port answers, and knows no metadata."""
+    if isinstance(exc, kafka.errors.IncompatibleBrokerVersion):
+        raise codes.translated(exc, "connecting") from None
+
+
+def _raise_cause(settings: Settings, timeout: float, spent: float, is_reached: Callable[[], bool]) -> None:
+    from . import first_contact
+
+    if cause := first_contact.cause(settings, timeout, spent=spent, is_reached=is_reached):
+        raise cause from None
 
 
 def understood(read: Callable[[], T], doing: str, *, may_have_happened: bool = False) -> T:
@@ -329,6 +421,17 @@ def _patiently(
     )
 
 
+def _manager(net: NetworkSelector, settings: Settings, timeout: float) -> _Manager:
+    """The connections to be; an address that the library cannot read is librdkafka's to name."""
+    try:
+        return _Manager(net, **_config(settings, timeout))
+    except BaseException as exc:
+        net.close()
+        if isinstance(exc, ValueError):
+            _raise_cause(settings, timeout, 0.0, lambda: False)
+        raise
+
+
 def _config(settings: Settings, timeout: float) -> dict[str, object]:
     """kafka-python's configuration for these settings."""
     return {
@@ -353,9 +456,28 @@ def _username(settings: Settings) -> str | None:
 
 
 def _tls(settings: Settings) -> ssl.SSLContext | None:
-    """The TLS context, None where the connection has none."""
+    """The TLS context, None where the connection has none.
+
+    Raises
+    ------
+    NotFound
+        A file that is not there.
+    ConnectionFailed
+        One that cannot be read, in librdkafka's words, which are better than Python's.
+    """
     if not settings.uses_tls:
         return None
+    for file in (settings.ca_file, settings.certificate_file, settings.key_file):
+        if file and not os.path.isfile(file):
+            raise NotFound(f"{settings.source}: there is no file {file}")
+    try:
+        return _tls_context(settings)
+    except (OSError, ValueError):
+        _raise_cause(settings, _PAUSE, 0.0, lambda: False)
+        raise ConnectionFailed(f"{settings.source}: a PEM file cannot be read", code="INVALID_CONFIG") from None
+
+
+def _tls_context(settings: Settings) -> ssl.SSLContext:
     context = ssl.create_default_context(cafile=settings.ca_file)
     context.check_hostname = settings.check_hostname
     if settings.certificate_file:

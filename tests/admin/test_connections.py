@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-import random
 import socket
+import struct
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 
 import pytest
-from kafka.net import manager
 from logins import settings_of
 from waiting import eventually
 
 import kadmin_nb as kn
+from kadmin_nb.admin import wire
 from kadmin_nb.admin.kafka import WireKafka
 from kadmin_nb.errors import AuthenticationFailed, ConnectionFailed, TimedOut
 from kadmin_nb.model.settings import Secret, Settings
@@ -31,6 +32,43 @@ def silent() -> Iterator[int]:
         listening.bind(("127.0.0.1", 0))
         listening.listen(50)
         yield listening.getsockname()[1]
+
+
+@pytest.fixture
+def speaking() -> Iterator[Callable[..., int]]:
+    """`speaking(b"a", b"b")`: a port that sends these pieces to everyone, one after the other, and no more.
+
+    With `close="at once"`, or `"by a reset"`, it then hangs up.
+    """
+    with contextlib.ExitStack() as stack:
+        ended = threading.Event()
+        stack.callback(ended.set)
+
+        def answer(to: socket.socket, pieces: tuple[bytes, ...], close: str) -> None:
+            with contextlib.suppress(OSError):
+                for piece in pieces:
+                    to.send(piece)
+                    ended.wait(0.05)
+                if close == "by a reset":
+                    to.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            if not close:
+                ended.wait()
+            to.close()
+
+        def listen(*pieces: bytes, close: str = "") -> int:
+            listening = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+            stack.callback(listening.shutdown, socket.SHUT_RDWR)
+
+            def serve() -> None:
+                with contextlib.suppress(OSError):
+                    while True:
+                        accepted, _ = listening.accept()
+                        threading.Thread(target=answer, args=(accepted, pieces, close)).start()
+
+            threading.Thread(target=serve).start()
+            return int(listening.getsockname()[1])
+
+        yield listen
 
 
 @pytest.fixture
@@ -204,17 +242,65 @@ def test_an_address_without_a_port_is_refused(capfd):
 
 
 @pytest.mark.broker
-def test_one_frozen_broker_of_several_does_not_matter(kafka, silent, capfd, monkeypatch):
-    """Every third time I could not connect: one broker of three hung, and we had drawn it."""
-    drawn = []
-
-    def unlucky(brokers):
-        drawn.append(min(brokers, key=lambda one: (one.port != silent) != bool(drawn)))
-        return drawn[-1]
-
-    monkeypatch.setattr(
-        manager, "random", SimpleNamespace(choice=unlucky, shuffle=random.shuffle, uniform=random.uniform)
-    )
-    WireKafka(Settings(f"127.0.0.1:{silent},{kafka.bootstrap}")).close()
-    assert [one.port == silent for one in drawn[:2]] == [True, False]
+def test_frozen_brokers_first_in_the_list_do_not_matter(kafka, silent, capfd, monkeypatch):
+    """Two brokers of three hung, we had drawn them first, and they used up the time of the whole command."""
+    monkeypatch.setattr(wire, "random", SimpleNamespace(shuffle=lambda _: None))
+    frozen = f"127.0.0.1:{silent},localhost:{silent}"
+    WireKafka(Settings(f"{frozen},{kafka.bootstrap}"), timeout=5.0).close()
     assert capfd.readouterr() == ("", "")
+
+
+def test_every_address_is_named_with_its_cause(silent, closed, capfd):
+    """Of two brokers the first was silent and the second down; the error named the second only."""
+    error, took = refused(Settings(f"127.0.0.1:{silent},127.0.0.1:{closed}"), timeout=2.0)
+    assert type(error) is ConnectionFailed
+    assert str(error) == (
+        f"no answer from 127.0.0.1:{silent} within 2 s; "
+        f"127.0.0.1:{closed}: Connect to ipv4#127.0.0.1:{closed} failed: Connection refused"
+    )
+    assert took < 2 + SOON
+    said_well(error, capfd)
+
+
+NO_BROKERS = {
+    "silent": ((), "PLAINTEXT", TimedOut, "no answer from {address} within 3 s"),
+    "an unfinished answer": ((b"\0\0\1\0", b"\0"), "PLAINTEXT", TimedOut, "no answer from {address} within 3 s"),
+    "HTTP": (
+        (b"HTTP", b"/1.1"),
+        "PLAINTEXT",
+        ConnectionFailed,
+        "{address} answers with something else than {protocol}",
+    ),
+    "zeros": ((b"\0",) * 10, "PLAINTEXT", ConnectionFailed, "{address} answers with something else than {protocol}"),
+    "zeros for TLS": ((b"\0",) * 10, "SSL", ConnectionFailed, "{address} answers with something else than TLS"),
+}
+
+
+@pytest.mark.parametrize(("pieces", "protocol", "kind", "words"), NO_BROKERS.values(), ids=NO_BROKERS)
+def test_a_port_that_is_no_broker(speaking, capfd, pieces, protocol, kind, words):
+    """A port that said nothing, or sent a byte now and then, was called one that closes the connection."""
+    address = f"127.0.0.1:{speaking(*pieces)}"
+    error, took = refused(Settings(address, security_protocol=protocol), timeout=3.0)
+    assert (type(error), str(error)) == (kind, words.format(address=address, protocol="the Kafka protocol"))
+    assert took < 3 + SOON
+    said_well(error, capfd)
+
+
+@pytest.mark.slow
+def test_silence_stays_silence_for_as_long_as_it_is_waited_for(silent, capfd):
+    """After ten seconds of silence librdkafka gives up, and we said that the port closes the connection."""
+    error, _ = refused(Settings(f"127.0.0.1:{silent}"), timeout=12.0)
+    assert (type(error), str(error)) == (TimedOut, f"no answer from 127.0.0.1:{silent} within 12 s")
+    said_well(error, capfd)
+
+
+@pytest.mark.parametrize("linger", ["at once", "by a reset"])
+def test_a_plain_port_is_named_however_it_breaks_the_handshake_off(speaking, capfd, linger):
+    """On a busy machine the error did not say that the port had no TLS: librdkafka says so in some lines only."""
+    port = speaking(close=linger)
+    error, took = refused(Settings(f"127.0.0.1:{port}", security_protocol="SSL"))
+    assert str(error) == (
+        f"127.0.0.1:{port}: the TLS handshake was broken off: connecting to a PLAINTEXT broker listener?"
+    )
+    assert took < SOON
+    said_well(error, capfd)

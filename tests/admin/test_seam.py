@@ -56,6 +56,10 @@ MEMBERS = {
         KafkaConnectionManager,
         ["bootstrap_async", "get_connection", "least_loaded_node", "wait_for", "call_soon", "close"],
     ),
+    "our bootstrap, of all addresses side by side, takes the place of the library's": (
+        KafkaConnectionManager,
+        ["_do_bootstrap", "connection_delay"],
+    ),
     "a connection says when it is ready, and sends": (KafkaConnection, ["init_future", "send_request", "pause"]),
     "our parser takes the place of the library's when a connection is made": (KafkaConnection, ["connection_made"]),
     "the parser hands over bytes, and knows the largest answer": (
@@ -79,7 +83,15 @@ def test_what_is_set_on_instances_is_there():
     manager = KafkaConnectionManager(net, bootstrap_servers="localhost:1")
     try:
         assert net._io_thread is None
-        for name in ("brokers", "broker_metadata", "metadata_request", "update_metadata"):
+        assert manager._conns == {}
+        for name in (
+            "bootstrap_brokers",
+            "start_refresh_loop",
+            "brokers",
+            "broker_metadata",
+            "metadata_request",
+            "update_metadata",
+        ):
             assert callable(getattr(manager.cluster, name))
         connection = KafkaConnection(net)
         assert (connection.paused, connection.connected) == (set(), False)

@@ -119,6 +119,18 @@ def test_a_frozen_broker_does_not_hold_up_a_resolve(three, wide, unique):
     frozen.resume()
 
 
+def test_a_frozen_broker_uses_up_the_time_of_no_connection(three, wide):
+    """One of three hung, and every third command failed before it had begun."""
+    frozen = others(three, wide)[0]
+    frozen.pause()
+    started = time.monotonic()
+    for _ in range(8):
+        with kn.connect(three.bootstrap, timeout=5.0) as connected:
+            connected.quotas.describe()
+    assert time.monotonic() - started < 16
+    frozen.resume()
+
+
 def test_a_lost_answer_is_never_called_a_success(three, wide, unique, monkeypatch):
     """The controller hung, the alter got no answer, and the table said verified."""
     plan, active = staged(wide, unique("user")).plan(), controller(three, wide)
