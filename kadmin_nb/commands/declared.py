@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import NotFound, UsageError
+from .. import files
+from ..errors import UsageError
 from ..model.resources import WORDS
 from . import options
 from .corners import Listed, Text, Verb
@@ -128,19 +127,8 @@ def _given(session: Session, text: Text, out: str | None) -> Any:
         return text
     if Path(out).suffix not in _FILES:
         return _into_variable(session, text, out)
-    try:
-        _write(f"{text}\n", Path(out))
-    except OSError as exc:
-        raise NotFound(f"{out} cannot be written: {exc.strerror}") from None
+    files.write(Path(out), f"{text}\n")
     return None
-
-
-def _write(text: str, place: Path) -> None:
-    """Whole or not at all: what was there before is somebody's only copy."""
-    with tempfile.TemporaryDirectory(prefix=f".{place.name}", dir=place.parent) as beside:
-        written = Path(beside, place.name)
-        written.write_text(text, encoding="utf-8")
-        os.replace(written, place)
 
 
 def _into_variable(session: Session, text: Text, out: str) -> Text:

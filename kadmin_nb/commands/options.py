@@ -45,14 +45,14 @@ def connecting(command: Command) -> Command:
 
 
 def changing(command: Command) -> Command:
-    """`--reason`, `--save`, `--apply`, `--allow`, `--allow-unknown`, `--print`, `--detailed-exitcode`: for every verb
-    that changes."""
+    """`--reason`, `--save`, `--force`, `--apply`, `--allow`, `--allow-unknown`, `--print`, `--detailed-exitcode`: for
+    every verb that changes."""
     return reading(planning(_detailed(_apply(allow(_with_wanted(printing(command)))))))
 
 
 def planning(command: Command) -> Command:
-    """`--reason`, `--save`, `--expires-in`, `--allow-unknown`, `--policy`: for every verb that plans."""
-    for option in (guarding.policy, _allow, _lifetime, _save, _reason):
+    """`--reason`, `--save`, `--force`, `--expires-in`, `--allow-unknown`, `--policy`: for every verb that plans."""
+    for option in (guarding.policy, _allow, _lifetime, _force, _save, _reason):
         command = option(command)
     return command
 
@@ -95,13 +95,13 @@ def _with_session(command: Command) -> Command:
 
 def _with_wanted(command: Command) -> Command:
     @functools.wraps(command)
-    def called(session: Session, /, reason: str | None, save: str | None, apply: bool, allow: tuple[str, ...],
-               allow_unknown: tuple[str, ...], expires_in: float | None, detailed_exitcode: bool,
-               **given: Any) -> Any:  # fmt: skip
+    def called(session: Session, /, reason: str | None, save: str | None, force: bool, apply: bool,
+               allow: tuple[str, ...], allow_unknown: tuple[str, ...], expires_in: float | None,
+               detailed_exitcode: bool, **given: Any) -> Any:  # fmt: skip
         click.get_current_context().meta["detailed"] = detailed_exitcode
         if allow and not apply:
             raise UsageError("--allow is said with --apply", hint="A plan shows what is dangerous; applying it allows.")
-        wanted = Wanted(reason, save, apply, allow_unknown, hours(expires_in), allow)
+        wanted = Wanted(reason, save, force, apply, allow_unknown, hours(expires_in), allow)
         return command(session, wanted=wanted, **given)
 
     return called
@@ -161,6 +161,7 @@ _raw = click.option("--raw", is_flag=True, help="CSV as it is: a name may start 
 _json = click.option("--json", is_flag=True, help="The rows as JSON.")
 _reason = click.option("--reason", help="Why; it is part of the plan.")
 _save = click.option("--save", metavar="FILE", help="Write the plan to a file.")
+_force = click.option("--force", is_flag=True, help="Let --save overwrite another plan.")
 _lifetime = click.option(
     "--expires-in",
     type=click.FloatRange(min=0, min_open=True, max=24 * 366),

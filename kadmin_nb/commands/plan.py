@@ -13,7 +13,7 @@ from . import lines, options
 from .applying import How, applying
 from .corners import Verbs
 from .declared import plan_from
-from .session import Session, Wanted, planned, save
+from .session import Session, Wanted, planned
 
 if TYPE_CHECKING:
     from ..plans.journal.shelf import Kept
@@ -91,7 +91,7 @@ def approve(session: Session, file: str, note: str) -> Any:
     from ..plans.plan import Plan
 
     approved = session.cluster.approve(Plan.load(file), note)
-    save(approved, file)
+    approved.save(file)
     return approved
 
 

@@ -35,6 +35,7 @@ class Wanted:
 
     reason: str | None = None
     save: str | None = None
+    force: bool = False
     apply: bool = False
     allow_unknown: Collection[str] = ()
     lifetime: timedelta | None = None
@@ -135,8 +136,7 @@ class Session:
         """Save a plan, apply it, or just show it; one that breaks a policy is refused either way."""
         if not wanted.apply:
             self._guarded(plan)
-        if wanted.save:
-            save(plan, wanted.save)
+        save(plan, wanted)
         return self._applied(plan, how.options if how else {"allow": wanted.allow}) if wanted.apply else plan
 
     def _applied(self, plan: Plan, options: Mapping[str, Any]) -> Outcomes:
@@ -308,8 +308,7 @@ class NotebookSession(Session):
         plan = planned(tray, replace(wanted, reason=wanted.reason or self.reason, allow_unknown=allowed))
         self.guards = self.policies()
         self.cluster.guard(plan, self.guards)
-        if wanted.save:
-            save(plan, wanted.save)
+        save(plan, wanted)
         self.shown = plan, version
         return plan
 
@@ -357,9 +356,10 @@ def planned(stage: Stage, wanted: Wanted) -> Plan:
     return stage.plan(wanted.reason, allow_unknown=wanted.allow_unknown, lifetime=wanted.lifetime)
 
 
-def save(plan: Plan, place: str) -> None:
-    """Write a plan's file, or say in a line why it cannot be."""
+def save(plan: Plan, wanted: Wanted) -> None:
+    """Write a plan's file, where one is wanted."""
     try:
-        plan.save(place)
-    except OSError as exc:
-        raise NotFound(f"the plan cannot be written to {place}: {exc.strerror}") from None
+        if wanted.save:
+            plan.save(wanted.save, overwrite=wanted.force)
+    except UsageError as exc:
+        raise UsageError(str(exc), hint=f"{exc.hint} --force overwrites the file.") from None

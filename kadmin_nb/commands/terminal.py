@@ -164,10 +164,7 @@ def _write(value: Any, place: Path, *, raw: bool) -> None:
         raise UsageError("--out writes frames, and this is none")
     from ..frames.files import write
 
-    try:
-        write(value.to_arrow(), place, raw=raw)
-    except OSError as exc:
-        raise NotFound(f"{place} cannot be written: {exc.strerror}") from None
+    write(value.to_arrow(), place, raw=raw)
 
 
 def _progress(advance: Advance) -> None:

@@ -28,13 +28,14 @@ def plan(
     reason: str | None,
     save: str | None,
     allow_unknown: tuple[str, ...],
+    force: bool,
     expires_in: float | None,
     impact: str | None,
 ) -> Any:
     """What is staged means this, before and after, and the broker's word on each row (notebook)."""
     clients = session.named(impact) if impact else None
     lifetime = options.hours(expires_in)
-    made = session.plan(Wanted(reason=reason, save=save, allow_unknown=allow_unknown, lifetime=lifetime))
+    made = session.plan(Wanted(reason=reason, save=save, force=force, allow_unknown=allow_unknown, lifetime=lifetime))
     return made if clients is None else session.cluster.impact(made, clients)
 
 

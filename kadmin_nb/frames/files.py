@@ -6,6 +6,7 @@ import csv as plain_csv
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import BinaryIO
 
 import pandas as pd
 import pyarrow as pa
@@ -13,6 +14,7 @@ import pyarrow.compute as pc
 from pyarrow import csv, parquet
 
 from ..errors import Invalid, UsageError
+from ..files import writing
 from .to_pandas import frame_of, plain
 
 FILES = (".parquet", ".csv", ".json")
@@ -91,27 +93,35 @@ def _original(text: str) -> str:
 
 
 def write(table: pa.Table, place: Path, *, raw: bool = False) -> None:
-    """Write a table to a .parquet, .csv or .json (lines) file.
+    """Write a table to a .parquet, .csv or .json (lines) file, whole or not at all.
 
     Parameters
     ----------
     raw
         CSV with texts as they are; else one that a spreadsheet would calculate begins with a quote, which `read`
         takes away.
+
+    Raises
+    ------
+    UsageError
+        Another kind of file.
+    NotFound, Invalid
+        It cannot be written there.
     """
-    writers: dict[str, Callable[[pa.Table], object]] = {
-        ".parquet": lambda table: parquet.write_table(table, place),
-        ".csv": lambda table: _write_csv(frame_of(table), place, raw),
-        ".json": lambda table: frame_of(table).to_json(place, orient="records", lines=True),
+    writers: dict[str, Callable[[pa.Table, BinaryIO], object]] = {
+        ".parquet": parquet.write_table,
+        ".csv": lambda table, file: _write_csv(frame_of(table), file, raw),
+        ".json": lambda table, file: frame_of(table).to_json(file, orient="records", lines=True),
     }
     if place.suffix not in writers:
         raise UsageError(f"--out {place} is none of {', '.join(FILES)}")
-    writers[place.suffix](plain(table))
+    with writing(place) as file:
+        writers[place.suffix](plain(table), file)
 
 
-def _write_csv(frame: pd.DataFrame, place: Path, raw: bool) -> None:
+def _write_csv(frame: pd.DataFrame, file: BinaryIO, raw: bool) -> None:
     """Every text is quoted: the library leaves a lone carriage return bare, which ends a row for others."""
     if not raw:
         texts = frame.select_dtypes(exclude="number").columns
         frame = frame.assign(**{name: frame[name].map(_harmless) for name in texts}).rename(columns=_harmless)
-    frame.to_csv(place, index=False, quoting=plain_csv.QUOTE_NONNUMERIC)
+    frame.to_csv(file, index=False, quoting=plain_csv.QUOTE_NONNUMERIC)

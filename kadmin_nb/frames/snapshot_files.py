@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from datetime import datetime
 from pathlib import Path
 
@@ -12,6 +10,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from ..errors import Invalid, NotFound, UsageError
+from ..files import writing
 from ..model.resources import Resource
 from . import schemas
 from .snapshots import COMPLETE, ID, SCOPE, Snapshot, snapshot
@@ -29,7 +28,7 @@ def save(taken: Snapshot, place: Path) -> Path:
 
     Raises
     ------
-    UsageError, NotFound
+    UsageError, NotFound, Invalid
         A name that does not end in `.parquet`; a place that cannot be written.
     """
     if place.suffix != SUFFIX:
@@ -44,18 +43,9 @@ def save(taken: Snapshot, place: Path) -> Path:
     }
     if taken.resources is not None:
         marks[RESOURCES] = json.dumps([(one.type, one.name) for one in taken.resources])
-    try:
-        _replace(place, whole.replace_schema_metadata(marks))
-    except OSError as exc:
-        raise NotFound(f"{place} cannot be written: {exc.strerror or exc}") from None
+    with writing(place) as file:
+        parquet.write_table(whole.replace_schema_metadata(marks), file)
     return place
-
-
-def _replace(place: Path, whole: pa.Table) -> None:
-    with tempfile.TemporaryDirectory(prefix=f".{place.name}", dir=place.parent) as beside:
-        written = Path(beside, place.name)
-        parquet.write_table(whole, written)
-        os.replace(written, place)
 
 
 def _listed(table: pa.Table, schema: pa.Schema) -> pa.Array:

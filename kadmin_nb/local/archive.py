@@ -10,8 +10,10 @@ from __future__ import annotations
 import fcntl
 import hashlib
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
+from kadmin_nb import files
 from kadmin_nb.errors import KadminError
 from kadmin_nb.local.jars import Distribution, Progress
 from kadmin_nb.local.java import Java
@@ -47,7 +49,7 @@ def _make(file: Path, java: Java, train: Train, progress: Progress) -> None:
     half = file.with_name(f"{file.name}.new")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        with file.with_name(f".{file.name}.lock").open("w") as lock:
+        with file.with_name(f".{file.name}.lock").open("a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             progress("first start with this Java: making the class archive that halves later starts")
             train([f"-XX:{'AOTCacheOutput' if java.major >= 25 else 'ArchiveClassesAtExit'}={half}"])
@@ -60,10 +62,8 @@ def _make(file: Path, java: Java, train: Train, progress: Progress) -> None:
 
 
 def _note(file: Path, error: Exception) -> None:
-    try:
-        file.write_text(f"{error}\n")
-    except OSError:
-        return
+    with suppress(KadminError):
+        files.write(file, f"{error}\n")
 
 
 def _use(file: Path, java: Java) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 from kadmin_nb.errors import Invalid, NotFound, Unsupported
+from kadmin_nb.files import write
 from kadmin_nb.local.java import Java, find_java
 from kadmin_nb.local.trust import PASSWORD, write_trust_store
 from kadmin_nb.places import cache_dir
@@ -154,7 +155,7 @@ def _keep(half: Path, folder: Path, work: Path, sums: Mapping[str, str]) -> None
 
 @contextmanager
 def _lock(path: Path, progress: Progress) -> Iterator[None]:
-    with path.open("w") as file:
+    with path.open("a") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -166,7 +167,7 @@ def _lock(path: Path, progress: Progress) -> Iterator[None]:
 def _retrieve(version: str, into: Path, work: Path, expected: int, progress: Progress) -> None:
     """Run Ivy with its own cache and user folder, so that nobody's `~/.ivy2` is read or written."""
     work.mkdir(exist_ok=True)
-    (work / "ivy.xml").write_text(_ivy_xml(version))
+    write(work / "ivy.xml", _ivy_xml(version))
     settings = os.environ.get("KADMIN_IVY_SETTINGS")
     java = find_java()
     command = [

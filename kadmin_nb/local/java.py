@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from kadmin_nb import files
 from kadmin_nb.errors import Unsupported
 from kadmin_nb.places import cache_dir
 
@@ -134,7 +135,7 @@ def _wrap(java: Java, home: Path) -> None:
             (half / part.name).symlink_to(part)
     (half / "bin").mkdir()
     wrapper = half / "bin" / "java"
-    wrapper.write_text(_WRAPPER.replace("@JAVA@", shlex.quote(str(java.command))))
+    files.write(wrapper, _WRAPPER.replace("@JAVA@", shlex.quote(str(java.command))))
     wrapper.chmod(0o755)
     half.chmod(0o755)
     try:

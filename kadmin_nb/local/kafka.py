@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from kadmin_nb import files
 from kadmin_nb.errors import NotFound, UsageError
 from kadmin_nb.local import log4j, runs
 from kadmin_nb.local.archive import archive_flags
@@ -349,9 +350,7 @@ def _write_files(kafka: LocalKafka, recipe: Recipe) -> None:
 def _write_private(file: Path, properties: Mapping[str, str]) -> None:
     """Readable by its owner only, from the first byte on."""
     file.parent.mkdir(mode=0o700, exist_ok=True)
-    file.unlink(missing_ok=True)
-    with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as out:
-        out.write(dump(properties))
+    files.write(file, dump(properties), mode=0o600)
 
 
 def _a_port_was_taken(kafka: LocalKafka) -> bool:

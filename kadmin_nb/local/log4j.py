@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kadmin_nb import files
+
 __all__ = ["log_flags", "write_configs"]
 
 
 def write_configs(folder: Path) -> None:
     """Write both configurations into a node's folder, where it runs."""
-    (folder / "log4j2.properties").write_text(_LOG4J2)
-    (folder / "log4j.properties").write_text(_LOG4J)
+    files.write(folder / "log4j2.properties", _LOG4J2)
+    files.write(folder / "log4j.properties", _LOG4J)
 
 
 def log_flags(*, log4j2: bool) -> tuple[str, ...]:

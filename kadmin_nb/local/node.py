@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from kadmin_nb import files
 from kadmin_nb.errors import ConnectionFailed, TimedOut
 from kadmin_nb.local import process
 from kadmin_nb.local.properties import CONTROLLER
@@ -68,7 +69,7 @@ class Node:
         except subprocess.TimeoutExpired:
             raise self._not_up(f"was not formatted within {timeout:.0f} s") from None
         if done.returncode:
-            (self.folder / "console.log").write_text(done.stdout + done.stderr)
+            files.write(self.folder / "console.log", done.stdout + done.stderr)
             raise self._not_up("could not be formatted")
 
     def start(self, timeout: float = 60.0) -> None:

@@ -15,6 +15,8 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from kadmin_nb import files
+
 __all__ = ["ENDED", "forget", "kill", "living", "remember", "send", "spawn", "wait_until_dead"]
 
 ENDED = "ended"
@@ -38,7 +40,7 @@ def spawn(folder: Path, token: str, command: Sequence[str], env: Mapping[str, st
 
 
 def remember(file: Path, pid: int, token: str) -> None:
-    file.write_text(f"{pid} {token}\n")
+    files.write(file, f"{pid} {token}\n")
 
 
 def forget(file: Path) -> None:

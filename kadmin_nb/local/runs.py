@@ -18,6 +18,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
+from kadmin_nb import files
 from kadmin_nb.errors import NotFound, UsageError
 from kadmin_nb.local import process
 from kadmin_nb.places import state_dir
@@ -42,9 +43,7 @@ class Run:
     ports: tuple[dict[str, int], ...]
 
     def save(self, folder: Path) -> None:
-        half = folder / "run.json.new"
-        half.write_text(json.dumps(dataclasses.asdict(self), indent=2))
-        half.rename(folder / "run.json")
+        files.write(folder / "run.json", json.dumps(dataclasses.asdict(self), indent=2))
 
 
 def run_folder(name: str) -> Path:
@@ -96,7 +95,7 @@ def claim(name: str, *, unique: bool) -> Iterator[Path]:
 @contextmanager
 def _starting(name: str) -> Iterator[None]:
     path = state_dir() / "local" / f".{name}.lock"
-    with path.open("w") as file:
+    with path.open("a") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

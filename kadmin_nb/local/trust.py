@@ -13,6 +13,8 @@ import ssl
 import struct
 from pathlib import Path
 
+from kadmin_nb import files
+
 __all__ = ["PASSWORD", "write_trust_store"]
 
 PASSWORD = "changeit"
@@ -33,7 +35,7 @@ def write_trust_store(file: Path) -> bool:
         return False
     text = bundle.read_text(encoding="ascii", errors="replace")
     blocks = re.findall(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", text, re.DOTALL)
-    file.write_bytes(_jks([ssl.PEM_cert_to_DER_cert(block) for block in blocks]))
+    files.write(file, _jks([ssl.PEM_cert_to_DER_cert(block) for block in blocks]))
     return bool(blocks)
 
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ..errors import Invalid, NotFound, UsageError, printable
+from .. import files
+from ..errors import Invalid, KadminError, UsageError, printable
 from ..frames import schemas
 from ..frames.stamps import stamped
 from ..model.changes import APPEND, CONFIG, DELETE, QUOTA, SET, SUBTRACT, Change
@@ -178,11 +179,39 @@ class Plan(Faces):
 
         return frame_of(self.to_arrow())
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write it as canonical JSON, its id and its notes beside the body."""
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+        """Write it as canonical JSON, its id and its notes beside the body, whole or not at all.
+
+        Parameters
+        ----------
+        overwrite
+            Replace another plan, or any other file; else only this plan is, where it has gained notes.
+
+        Raises
+        ------
+        UsageError
+            Something else is there, or this plan with notes that this one lacks.
+        NotFound, Invalid
+            It cannot be written there.
+        """
         place = Path(path)
-        place.write_text(self.document() + "\n", encoding="utf-8")
+        if not overwrite:
+            self._refuse_to_replace(place)
+        files.write(place, self.document() + "\n")
         return place
+
+    def _refuse_to_replace(self, place: Path) -> None:
+        """Refuse where a file would be lost; an empty one, as mktemp makes it, is none."""
+        if not place.is_file() or not place.stat().st_size:
+            return
+        try:
+            there = Plan.load(place)
+        except KadminError:
+            raise _would_be_lost(place, "it is no plan that can be read") from None
+        if there.id != self.id:
+            raise _would_be_lost(place, f"it holds another plan, {there.id[:12]}")
+        if any(note not in self.notes for note in there.notes):
+            raise _would_be_lost(place, "the same plan there has notes that this one lacks")
 
     def document(self) -> str:
         """What `save` writes."""
@@ -277,13 +306,20 @@ def _change(row: dict[str, Any]) -> Change:
     return Change(resource=resource, is_secret=is_secret, **{name: row[name] for name in _COLUMNS})
 
 
+def _would_be_lost(place: Path, why: str) -> UsageError:
+    return UsageError(f"{place} was not overwritten: {why}", hint="Save the plan under another name.")
+
+
+_LARGEST = 1 << 29
+"""Bytes of a plan file: more than a million changes."""
+
+
 def _text(place: Path) -> str:
+    raw = files.read(place, "a plan file", _LARGEST, pipe=True, missing=f"there is no plan file {place}")
     try:
-        return place.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise NotFound(f"there is no plan file {place}") from None
-    except (OSError, ValueError) as exc:
-        raise Invalid(f"{place} is no plan file: {exc}") from None
+        return raw.decode()
+    except UnicodeDecodeError:
+        raise Invalid(f"{place} is no plan file: it is not UTF-8") from None
 
 
 def _parsed(text: str, where: str) -> dict[str, Any]:

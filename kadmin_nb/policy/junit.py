@@ -9,7 +9,8 @@ from xml.etree import ElementTree as xml
 
 import pyarrow as pa
 
-from ..errors import NotFound, printable
+from .. import files
+from ..errors import printable
 from .rules import BROKEN, KEPT, REFUSE, UNKNOWN
 from .scene import CLUSTER, Row
 
@@ -19,13 +20,10 @@ def write(table: pa.Table, place: Path, suite: str) -> None:
 
     Raises
     ------
-    NotFound
+    NotFound, Invalid
         The file cannot be written.
     """
-    try:
-        place.write_text(document(table, suite), encoding="utf-8")
-    except OSError as exc:
-        raise NotFound(f"{place} cannot be written: {exc.strerror}") from None
+    files.write(place, document(table, suite))
 
 
 def document(table: pa.Table, suite: str) -> str:

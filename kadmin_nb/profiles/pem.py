@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import os
 import re
 import tempfile
 from dataclasses import dataclass
@@ -122,8 +121,7 @@ def _written(text: str, key: str, given: Entries) -> str:
     content = _blocks(text, key, given).encode()
     path = _folder() / f"{hashlib.sha256(content).hexdigest()[:32]}.pem"
     if not path.exists():
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(content)
+        files.write(path, content, mode=0o600)
     return str(path)
 
 

@@ -13,6 +13,7 @@ from papermill.engines import NBClientEngine, papermill_engines
 from papermill.iorw import LocalHandler, papermill_io
 from traitlets.config import Config
 
+from .. import files
 from . import home
 
 NAME = "kadmin_nb"
@@ -71,7 +72,7 @@ class Documents(LocalHandler):  # type: ignore[misc]
     """Files in which `~` stands for the home folder, at every save: parameters, outputs, tracebacks, metadata."""
 
     def write(self, buf: str, path: str) -> None:
-        super().write(home.without(buf), path.removeprefix(SCHEME))
+        files.write(Path(path.removeprefix(SCHEME)), home.without(buf))
 
 
 papermill_io.register(SCHEME, Documents())

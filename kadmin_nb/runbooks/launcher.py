@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import errors
+from .. import errors, files
 from ..errors import KadminError, PartlyFailed, Unsupported, UsageError
 from . import records
 from .declared import BUILT_IN, refuse_unknown
@@ -191,7 +191,7 @@ def _html(document: Path) -> Path | None:
         from nbconvert import HTMLExporter
 
         exporter: Any = HTMLExporter(require_js_url="", mathjax_url="", mermaid_js_url="", mermaid_layout_elk_js_url="")  # type: ignore[no-untyped-call]
-        page.write_text(exporter.from_filename(str(document))[0], encoding="utf-8")
+        files.write(page, exporter.from_filename(str(document))[0])
     except Exception as exc:
         logging.getLogger(__name__).warning("no page was made of %s: %s", document.name, type(exc).__name__)
         return None

@@ -15,7 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from ..errors import Invalid, KadminError, PlanRefused, UsageError
+from .. import files
+from ..errors import KadminError, PlanRefused, UsageError
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.render import document, text
@@ -235,15 +236,10 @@ def write(path: Path, body: Mapping[str, Any]) -> None:
 
     Raises
     ------
-    Invalid
+    NotFound, Invalid
         It cannot be written there.
     """
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        draft.write_text(as_json(body) + "\n", encoding="utf-8")
-        draft.replace(path)
-    except OSError as exc:
-        raise Invalid(f"the record {path.name} cannot be written: {exc.strerror}") from None
+    files.write(path, as_json(body) + "\n")
 
 
 def _versions() -> dict[str, str | None]:

@@ -6,7 +6,8 @@ import os
 import re
 from pathlib import Path
 
-from ..errors import Invalid, UsageError, printable
+from .. import files
+from ..errors import UsageError, printable
 
 SKELETON = Path(__file__).with_name("skeleton.ipynb")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
@@ -26,7 +27,7 @@ def new(name: str, folder: str | os.PathLike[str] | None = None) -> Path:
     ------
     UsageError
         No such name; a file is there already, or a runbook that comes with kadmin_nb is called so.
-    Invalid
+    NotFound, Invalid
         It cannot be written there.
     """
     from .shelf import runbooks
@@ -36,12 +37,7 @@ def new(name: str, folder: str | os.PathLike[str] | None = None) -> Path:
     if name in (known.name for known in runbooks()):
         raise UsageError(f"{name} comes with kadmin_nb already", hint=f"runbook show {name} says what it takes.")
     place = Path(folder or Path.cwd()) / f"{name}.ipynb"
-    text = SKELETON.read_text(encoding="utf-8").replace("NAME", name)
-    try:
-        with place.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError:
-        raise UsageError(f"{place} is there already", hint="It was left as it is. Choose another name.") from None
-    except OSError as exc:
-        raise Invalid(f"{place} cannot be written: {exc.strerror}") from None
+    if os.path.lexists(place):
+        raise UsageError(f"{place} is there already", hint="It was left as it is. Choose another name.")
+    files.write(place, SKELETON.read_text(encoding="utf-8").replace("NAME", name))
     return place

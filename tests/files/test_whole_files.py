@@ -3,48 +3,18 @@
 from __future__ import annotations
 
 import os
-import resource
-import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from full_disk import killed_before_call, no_more_than, small_disk
 
 import kadmin_nb as kn
 from kadmin_nb import files
 
 BEFORE, AFTER = b"before\n" * 5_000, b"after\n" * 50_000
-
-
-@contextmanager
-def no_more_than(size: int) -> Iterator[None]:
-    """No file of this process grows beyond `size` bytes: EFBIG, as ENOSPC on a full disk."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-
-def killed_at(number: int, place: Path) -> bool:
-    """Whether a process that writes was killed right before its call of that number into the system's functions."""
-    child = os.fork()
-    if child:
-        return os.WIFSIGNALED(os.waitpid(child, 0)[1])
-    calls = iter(range(1, number + 1))
-
-    def count(frame: object, event: str, function: object) -> None:
-        if event == "c_call" and next(calls, number) == number:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    sys.setprofile(count)
-    files.write(place, AFTER)
-    os._exit(0)
 
 
 def test_killed_at_any_moment(tmp_path):
@@ -53,7 +23,7 @@ def test_killed_at_any_moment(tmp_path):
     for number in range(1, 200):
         place = tmp_path / "p.json"
         place.write_bytes(BEFORE)
-        was_killed = killed_at(number, place)
+        was_killed = killed_before_call(number, lambda: files.write(tmp_path / "p.json", AFTER), files.__file__)
         contents.append(place.read_bytes())
         if not was_killed:
             break
@@ -75,21 +45,16 @@ def test_no_room(size, tmp_path):
 
 def test_a_full_disk(tmp_path):
     """The disk was full, and the tool said that the file was not found."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(disk)]
-    if subprocess.run(mount, capture_output=True).returncode:  # no right to mount: /dev/full says the same
-        with pytest.raises(kn.Invalid, match="/dev/full cannot be written: No space left on device"):
-            files.write(Path("/dev/full"), AFTER)
-        return
-    try:
-        (disk / "p.json").write_bytes(BEFORE)
-        with pytest.raises(kn.Invalid, match="cannot be written: No space left on device") as raised:
-            files.write(disk / "p.json", AFTER)
+    with small_disk(tmp_path / "disk") as is_mounted:
+        if not is_mounted:  # no right to mount: /dev/full says the same
+            with pytest.raises(kn.Invalid, match="/dev/full cannot be written: No space left on device"):
+                files.write(Path("/dev/full"), AFTER)
+            return
+        (tmp_path / "disk" / "p.json").write_bytes(BEFORE)
+        with pytest.raises(kn.Invalid, match=r"p\.json cannot be written: No space left on device") as raised:
+            files.write(tmp_path / "disk" / "p.json", AFTER)
         assert raised.value.code == "ENOSPC"
-        assert {one.name: one.read_bytes() for one in disk.iterdir()} == {"p.json": BEFORE}
-    finally:
-        subprocess.run(["umount", str(disk)], check=True)
+        assert {one.name: one.read_bytes() for one in (tmp_path / "disk").iterdir()} == {"p.json": BEFORE}
 
 
 def test_a_block_that_fails_leaves_the_file_as_it_was(tmp_path):

@@ -135,7 +135,7 @@ def test_a_new_runbook_needs_a_name_of_its_own(tmp_path: Path, name: str, words:
 
 def test_a_new_runbook_needs_a_folder(tmp_path: Path) -> None:
     """FileNotFoundError, with a stack."""
-    with pytest.raises(kn.Invalid, match="cannot be written: No such file"):
+    with pytest.raises(kn.NotFound, match="cannot be written: No such file"):
         kn.runbooks.new("mine", tmp_path / "none")
 
 

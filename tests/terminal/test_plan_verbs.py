@@ -203,6 +203,22 @@ def test_an_expired_plan_is_refused(live, unique, tmp_path, cluster):
     assert stored(cluster, user) == []
 
 
+def test_a_plan_that_was_saved_is_overwritten_by_force_alone(live, unique, cluster, tmp_path):
+    """The same line once more, and the plan under review was another, with another id."""
+    place, user = tmp_path / "p.json", unique("user")
+    line = ("quota", "set", "producer_byte_rate=1kB", f"user={user}", "--save", str(place))
+    assert live(*line).code == 0
+    before = place.read_bytes()
+    said = live(*line, "--apply")
+    assert (said.code, said.out) == (2, "")
+    assert said.err.startswith(f"UsageError: {place} was not overwritten: it holds another plan, ")
+    assert said.err.endswith("\nHint: Save the plan under another name. --force overwrites the file.\n")
+    assert place.read_bytes() == before
+    assert stored(cluster, user) == []
+    assert live(*line, "--force").code == 0
+    assert place.read_bytes() != before
+
+
 def test_where_no_journal_can_be_written_nothing_is_sent(live, saved, cluster, tmp_path, monkeypatch):
     """The disk was full: the change was made, and nothing told of it."""
     place, _, user = saved
