@@ -136,7 +136,7 @@ def canary(
     config = {"client.id": client_id, "throttle_cb": watch.throttled, "logger": _SILENT}
     run(first_contact.config(settings) | config, watch, topic, seconds)
     if watch.error:
-        raise _refused(watch.error, "producing to" if produce else "fetching from", topic)
+        raise _refused(watch.error, *(("producing to", "WRITE") if produce else ("fetching from", "READ")), topic)
     return watch.sightings()
 
 
@@ -150,7 +150,7 @@ def _leaders(settings: Settings, topic: str) -> dict[int, int]:
     try:
         described = admin.describe_topics(TopicCollection([topic]), request_timeout=TIMEOUT)[topic].result(TIMEOUT)
     except KafkaException as exc:
-        raise _refused(exc.args[0], "looking for", topic) from None
+        raise _refused(exc.args[0], "looking for", "DESCRIBE", topic) from None
     except TimeoutError:
         raise TimedOut(f"no answer to where the topic {topic} is within {TIMEOUT:g} s") from None
     led = {p.leader.id: p.id for p in reversed(described.partitions) if p.leader is not None and p.leader.id >= 0}
@@ -159,13 +159,13 @@ def _leaders(settings: Settings, topic: str) -> dict[int, int]:
     return led
 
 
-def _refused(error: KafkaError, doing: str, topic: str) -> KadminError:
+def _refused(error: KafkaError, doing: str, operation: str, topic: str) -> KadminError:
     said = f"{doing} the topic {topic}"
     if error.code() <= 0:
         return TimedOut(f"{said}: {error.str()}", code="REQUEST_TIMED_OUT")
     refusal = codes.refusal(error.code(), error.str())
     assert refusal is not None  # only 0 is success
-    return codes.error(refusal, said)
+    return codes.error(refusal, said, f"{operation} on the topic {topic}")
 
 
 def _produce(config: dict[str, Any], watch: _Watch, topic: str, seconds: float) -> None:

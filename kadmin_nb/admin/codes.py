@@ -5,6 +5,7 @@ from __future__ import annotations
 import kafka.errors
 
 from .. import errors
+from ..model import rights
 from .ports import Refusal
 
 _OWN_WORDS = {
@@ -36,25 +37,18 @@ def refusal(code: int, message: str | None) -> Refusal | None:
     return Refusal(name, text or _OWN_WORDS.get(name))
 
 
-def error(refused: Refusal, doing: str, hint: str | None = None) -> errors.KadminError:
-    """The exception that says so: `CODE while doing: the broker's words`."""
+def error(refused: Refusal, doing: str, needed: str | None = None) -> errors.KadminError:
+    """The exception that says so: `CODE while doing: the broker's words`; `needed` is the right that it takes."""
     words = f": {refused.message}" if refused.message else ""
     return errors.kind_of(refused.code)(
-        f"{refused.code} while {doing}{words}", code=refused.code, hint=hint or _right(refused.code, doing)
+        f"{refused.code} while {doing}{words}", code=refused.code, hint=rights.hint(refused.code, needed)
     )
 
 
-def _right(code: str, doing: str) -> str | None:
-    if code != "CLUSTER_AUTHORIZATION_FAILED":
-        return None
-    right = "ALTER_CONFIGS" if "alter" in doing else "DESCRIBE_CONFIGS"
-    return f"It needs {right} on the cluster."
-
-
-def check(code: int, message: str | None, doing: str) -> None:
-    """Raise when a whole request was refused."""
+def check(code: int, message: str | None, doing: str, needed: str | None = None) -> None:
+    """Raise when a whole request was refused; `needed` is the right that it takes, `ALTER on the cluster` say."""
     if refused := refusal(code, message):
-        raise error(refused, doing)
+        raise error(refused, doing, needed)
 
 
 def translated(exc: BaseException, doing: str) -> errors.KadminError:

@@ -20,6 +20,7 @@ from kafka.protocol.admin.configs import (
 
 from ..errors import KadminError, TimedOut, Unsupported
 from ..frames import schemas
+from ..model import rights
 from ..model.resources import OPERATIONS, RESOURCE_TYPES, SOURCES, VALUE_TYPES, Resource, unknown
 from . import codes
 from .ports import ConfigOperation, Refusal
@@ -116,7 +117,7 @@ class WireConfigs:
         answer = self._wire.ask(
             lambda: ListConfigResourcesRequest(resource_types=list(wanted.values())), doing="listing config resources"
         )
-        codes.check(answer.error_code, None, "listing config resources")
+        codes.check(answer.error_code, None, "listing config resources", rights.to_describe())
         if answer.API_VERSION == 0 and set(wanted) != {"CLIENT_METRICS"}:
             raise Unsupported(
                 "this broker can list no config resources but client-metrics",

@@ -82,7 +82,7 @@ class LeaseLog:
             if code == _UNKNOWN_TOPIC:
                 self._create(min(REPLICAS, len(answer.brokers)), until)
             elif code != _NO_LEADER_YET:
-                codes.check(code, None, f"looking for the topic {self.topic}")
+                codes.check(code, None, f"looking for the topic {self.topic}", f"DESCRIBE on the topic {self.topic}")
             time.sleep(_PAUSE)
         self._leader = answer.topics[0].partitions[0].leader_id
 
@@ -114,7 +114,7 @@ class LeaseLog:
         answer = self._wire.tell(self._empty_record, node=self._leader, doing=doing, timeout=_left(until))
         partition = answer.responses[0].partition_responses[0]
         if partition.error_code != _FORBIDDEN:
-            codes.check(partition.error_code, partition.error_message, doing)
+            codes.check(partition.error_code, partition.error_message, doing, f"WRITE on the topic {self.topic}")
         told: int = partition.log_append_time_ms
         return told if told >= 0 else int(time.time() * 1000)
 
@@ -126,7 +126,7 @@ class LeaseLog:
         partition = answer.responses[0].partitions[0]
         if partition.error_code == _CUT_SHORT:
             self._next = self._newest = None
-        codes.check(partition.error_code, None, f"reading the topic {self.topic}")
+        self._check_reading(partition.error_code)
         records = Fetcher.PartitionRecords(
             self._next,
             TopicPartition(self.topic, 0),
@@ -144,6 +144,9 @@ class LeaseLog:
         if end is None:
             end = partition.last_stable_offset if time.monotonic() > self._hurry else partition.high_watermark
         return self._next >= end
+
+    def _check_reading(self, code: int) -> None:
+        codes.check(code, None, f"reading the topic {self.topic}", f"READ on the topic {self.topic}")
 
     def _ask(self, request: Any, until: float) -> Any:
         return self._wire.ask(request, node=self._leader, doing=f"reading the topic {self.topic}", timeout=_left(until))
@@ -173,7 +176,8 @@ class LeaseLog:
             timeout=left,
         )
         made = answer.topics[0]
-        codes.check(0 if made.error_code == _EXISTS else made.error_code, made.error_message, doing)
+        code = 0 if made.error_code == _EXISTS else made.error_code
+        codes.check(code, made.error_message, doing, f"CREATE on the topic {self.topic}")
 
     def _earliest(self, until: float) -> int:
         topic = ListOffsetsRequest.ListOffsetsTopic
@@ -182,7 +186,7 @@ class LeaseLog:
             replica_id=-1, isolation_level=_READ_COMMITTED, topics=[topic(name=self.topic, partitions=[wanted])]
         )
         partition = self._ask(lambda: request, until).topics[0].partitions[0]
-        codes.check(partition.error_code, None, f"reading the topic {self.topic}")
+        self._check_reading(partition.error_code)
         return int(partition.offset)
 
     def _fetch(self) -> Any:

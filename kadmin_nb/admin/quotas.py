@@ -13,6 +13,7 @@ from kafka.protocol.admin.client_quotas import (
 )
 from kafka.protocol.api_header import RequestHeader
 
+from ..model import rights
 from ..model.entity import Entity
 from . import codes, quota_answers
 from .ports import Component, QuotaAlteration, Refusal
@@ -82,7 +83,7 @@ class WireQuotas:
         answer = quota_answers.decode(
             self._wire.ask(lambda: _request(components, strict), node=node, doing="describing quotas", timeout=timeout)
         )
-        codes.check(answer.error_code, answer.error_message, "describing quotas")
+        codes.check(answer.error_code, answer.error_message, "describing quotas", rights.to_describe())
         return quota_answers.table(answer)
 
     def alter(

@@ -41,4 +41,5 @@ class WireScram:
         )
         request: Any = AlterUserScramCredentialsRequest(deletions=[], upsertions=[upsertion])
         for result in self._wire.tell(lambda: request, doing="altering SCRAM users").results:
-            codes.check(result.error_code, result.error_message, f"altering the SCRAM user {user}")
+            doing = f"altering the SCRAM user {user}"
+            codes.check(result.error_code, result.error_message, doing, "ALTER on the cluster")

@@ -32,4 +32,4 @@ def create(settings: Settings, topics: Mapping[str, int]) -> None:
 
 def _refuse(error: KafkaError, name: str) -> None:
     if error.code() != KafkaError.TOPIC_ALREADY_EXISTS:
-        codes.check(error.code(), error.str(), f"creating the topic {name}")
+        codes.check(error.code(), error.str(), f"creating the topic {name}", f"CREATE on the topic {name}")

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from ..errors import KadminError, UsageError, kind_of
 from ..frames.answer import Answer
+from ..model import rights
 from ..model.changes import DELETE, SET, Edit
 from ..model.quota_keys import nearest
 from ..model.resources import Resource
@@ -48,7 +49,7 @@ class Findings(Answer):
 
     def _error(self, row: dict[str, Any]) -> KadminError:
         code = row["message"].partition("could not be read, ")[2].partition(":")[0]
-        return kind_of(code)(row["message"], code=code)
+        return kind_of(code)(row["message"], code=code, hint=rights.hint(code, rights.to_describe(row["resource"])))
 
     def __repr__(self) -> str:
         from ..frames.render import text

@@ -137,7 +137,10 @@ def _complain_of_rows(value: Any) -> None:
         if isinstance(value, Answer):
             value.raise_for_errors()
         elif refused := getattr(value, "refused", None):
-            raise errors.Invalid(f"{len(refused)} of {len(value)} changes would be refused; nothing was sent")
+            raise errors.Invalid(
+                f"{len(refused)} of {len(value)} changes would be refused; nothing was sent",
+                hint=refused[0].missing_right,
+            )
     except KadminError as exc:
         _say(exc)
 

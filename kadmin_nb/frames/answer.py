@@ -8,6 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import KadminError, PartlyFailed, UsageError, kind_of
+from ..model import rights
+from ..model.resources import Resource
 from . import FORMS
 
 if TYPE_CHECKING:
@@ -86,8 +88,9 @@ class Answer:
         if len(bad) == 1 and len(self) == 1:
             raise self._error(bad[0])
         if bad:
+            first = self._error(bad[0])
             raise PartlyFailed(
-                f"{len(bad)} of {len(self)} rows failed; the first: {self._error(bad[0])}", outcomes=self
+                f"{len(bad)} of {len(self)} rows failed; the first: {first}", outcomes=self, hint=first.hint
             )
         return self
 
@@ -97,7 +100,7 @@ class Answer:
 
     def _error(self, row: dict[str, Any]) -> KadminError:
         code, words = row["error"], row.get("message") or ""
-        return kind_of(code)(f"{code} for {self._whose(row)}: {words}", code=code)
+        return kind_of(code)(f"{code} for {self._whose(row)}: {words}", code=code, hint=_missing_right(row))
 
     def _whose(self, row: dict[str, Any]) -> str:
         if "resource_type" in row:
@@ -113,3 +116,10 @@ class Answer:
         from .render import document
 
         return document(self._table)
+
+
+def _missing_right(row: dict[str, Any]) -> str | None:
+    """The hint of a config row that may not be read."""
+    if "resource_type" not in row:
+        return None
+    return rights.hint(row["error"], rights.to_describe(Resource(row["resource_type"], row["resource_name"])))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
+from . import rights
 from .entity import Entity
 from .resources import Resource
 
@@ -87,6 +88,11 @@ class Change(_About):
     def is_refused(self) -> bool:
         """Whether the broker's validation refused it."""
         return self.validated not in (OK, NOT_POSSIBLE)
+
+    @property
+    def missing_right(self) -> str | None:
+        """The hint that names the right for want of which the validation refused it; None for other reasons."""
+        return rights.hint(self.validated.split(":")[0], rights.to_alter(self.resource))
 
 
 _COLUMNS = tuple(column.name for column in fields(Change))

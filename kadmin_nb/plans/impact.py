@@ -92,7 +92,10 @@ class ImpactAnswer(Answer):
             They would refuse some of it.
         """
         if self.plan is not None and not self.ok:
-            raise Invalid(f"{len(self.plan.refused)} of {len(self.plan)} changes would be refused; nothing was sent")
+            raise Invalid(
+                f"{len(self.plan.refused)} of {len(self.plan)} changes would be refused; nothing was sent",
+                hint=self.plan.refused[0].missing_right,
+            )
         return self
 
     @property

@@ -16,6 +16,7 @@ from ..errors import PartlyFailed, UsageError, printable
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.stamps import stamped
+from ..model import rights
 from ..model.changes import FAILED, UNCHANGED, VERIFIED, Outcome
 from .plan import Plan, columns_of
 
@@ -88,7 +89,8 @@ class Outcomes(Answer):
                 f"{first['key']}, is {first['state']}: {first['message'] or first['error'] or ''}",
                 outcomes=self,
                 code=first["error"],
-                hint="Its rows say which; what was applied stays applied.",
+                hint=rights.hint(first["error"], rights.to_alter(first["resource"]))
+                or "Its rows say which; what was applied stays applied.",
             )
         return self
 

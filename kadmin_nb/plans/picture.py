@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from ..admin.ports import DEFAULT_MATCH, EXACT, Component, Kafka, Refusal
 from ..errors import kind_of
+from ..model import rights
 from ..model.changes import Target
 from ..model.entity import Entity
 from ..model.quota_keys import text_of
@@ -65,8 +66,11 @@ class Picture:
         """
         for resource, _ in targets:
             if isinstance(resource, Resource) and (failed := self.errors.get(resource)):
+                needed = rights.hint(failed.code, rights.to_describe(resource))
                 raise kind_of(failed.code)(
-                    f"{resource} cannot be read: {failed}", code=failed.code, hint="Nothing was sent."
+                    f"{resource} cannot be read: {failed}",
+                    code=failed.code,
+                    hint=" ".join(filter(None, [needed, "Nothing was sent."])),
                 )
 
 

@@ -126,5 +126,5 @@ def _refuse_refused(plan: Plan) -> None:
         f"the broker refuses {len(plan.refused)} of {len(plan)} changes; "
         f"the first, {first.resource} {first.key}: {first.validated}",
         code=code,
-        hint="Nothing was sent.",
+        hint=" ".join(filter(None, ["Nothing was sent.", first.missing_right])),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import time
 from collections.abc import Callable, Iterator
 
@@ -19,14 +20,17 @@ from confluent_kafka.admin import (
 )
 from waiting import eventually
 
-from kadmin_nb.admin import first_contact
+import kadmin_nb as kn
+from kadmin_nb.admin import first_contact, reassignments, topics
+from kadmin_nb.admin.canary import _leaders
 from kadmin_nb.admin.kafka import WireKafka
 from kadmin_nb.admin.ports import ConfigOperation, QuotaAlteration, Refusal
 from kadmin_nb.cluster.snapshots import snapshot_of
 from kadmin_nb.errors import NotAuthorized
+from kadmin_nb.model.changes import Change
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
-from kadmin_nb.model.settings import Settings
+from kadmin_nb.model.settings import Secret, Settings
 
 pytestmark = pytest.mark.secure
 
@@ -173,8 +177,6 @@ def test_topics_that_we_may_not_see_are_left_out_by_the_broker(nobody, of_one_to
 
 def test_scram_users_are_not_altered_without_the_right(nobody):
     """The error was five hundred characters of a Java object."""
-    from kadmin_nb.model.settings import Secret
-
     with pytest.raises(NotAuthorized) as refused:
         nobody.scram.upsert("mallory", Secret("canary"))
     assert "session=" not in str(refused.value)
@@ -208,3 +210,79 @@ def test_topics_that_we_may_not_see_make_a_snapshot_half(user_with) -> None:
     unread = [(row["resource_name"], row["error"]) for row in taken.failed.to_arrow().to_pylist()]
     assert (HIDDEN.name, "TOPIC_AUTHORIZATION_FAILED") in unread
     assert SEEN.name not in dict(unread)
+
+
+# -- the hint names the right that is missing: given exactly that one, it works
+
+
+def give(java: AdminClient, user: str, hint: str | None) -> None:
+    """The one right that a hint names."""
+    found = re.fullmatch(r"It needs ([A-Z_]+) on the (?:(topic|group) (\S+)|cluster)\.", hint or "")
+    assert found, hint
+    kind, name = (ResourceType[found[2].upper()], found[3]) if found[2] else CLUSTER
+    literal, allow = ResourcePatternType.LITERAL, AclPermissionType.ALLOW
+    acl = AclBinding(kind, name, literal, f"User:{user}", "*", AclOperation[found[1]], allow)
+    for future in java.create_acls([acl]).values():
+        future.result()
+
+
+def is_allowed(attempt: Callable[[], object]) -> bool:
+    with contextlib.suppress(NotAuthorized):
+        attempt()
+        return True
+    return False
+
+
+def describe(name: str) -> Callable[[kn.Cluster], object]:
+    resource = Resource.parse(name)
+    kind = name.partition("=")[0].replace("-", "_")
+    whom = {kind: kn.DEFAULT if not resource.name else resource.name}
+    return lambda cluster: cluster.configs.describe(**whom).raise_for_errors()
+
+
+def alter(name: str, key: str, value: str) -> Callable[[kn.Cluster], object]:
+    """As the broker validates it; to see what is there is another right, and comes with this one."""
+
+    def attempt(cluster: kn.Cluster) -> object:
+        change = {Resource.parse(name): [ConfigOperation("set", key, value)]}
+        [refused] = cluster._kafka.configs.alter(change, validate_only=True).values()
+        if refused:
+            row = Change(1, "set", Resource.parse(name), key, validated=str(refused))
+            raise NotAuthorized(str(refused), hint=row.missing_right)
+        return refused
+
+    return attempt
+
+
+ATTEMPTS = {
+    "describing quotas": lambda cluster: cluster.quotas.describe(),
+    "describing a topic": describe("topic=seen"),
+    "describing a group": describe("group=g"),
+    "describing a broker": describe("broker=1"),
+    "describing the default of brokers": describe("broker=<default>"),
+    "describing a logger": describe("broker-logger=1"),
+    "describing client-metrics": describe("client-metrics=m"),
+    "altering a topic": alter("topic=seen", "retention.ms", "1000"),
+    "altering a group": alter("group=g", "consumer.session.timeout.ms", "50000"),
+    "altering a broker": alter("broker=1", "log.retention.ms", "1000"),
+    "altering the default of brokers": alter("broker=<default>", "log.retention.ms", "1000"),
+    "altering a logger": alter("broker-logger=1", "kafka.server.KafkaApis", "INFO"),
+    "altering client-metrics": alter("client-metrics=m", "interval.ms", "10000"),
+    "listing config resources": lambda cluster: cluster._kafka.configs.resources(["GROUP"]),
+    "listing reassignments": lambda cluster: reassignments.under_way(cluster._kafka.wire),
+    "a SCRAM user": lambda cluster: cluster._kafka.scram.upsert("mallory", Secret("canary")),
+    "creating a topic": lambda cluster: topics.create(cluster.settings, {"made-by-right": 1}),
+    "finding a topic": lambda cluster: _leaders(cluster.settings, "seen"),
+}
+
+
+@pytest.mark.parametrize("attempt", ATTEMPTS.values(), ids=ATTEMPTS)
+def test_the_right_that_a_hint_names_is_the_one_that_is_missing(attempt, java, scram_user, unique):
+    """The hint said ALTER_CONFIGS; I asked for it, waited for a day, and it was ALTER."""
+    user = unique("trainee")
+    settings = scram_user(user)
+    with contextlib.closing(kn.Cluster(WireKafka(settings), settings)) as cluster:
+        with pytest.raises(NotAuthorized) as refused:
+            attempt(cluster)
+        give(java, user, refused.value.hint)
+        eventually(lambda: is_allowed(lambda: attempt(cluster)), True)

@@ -113,7 +113,7 @@ def refuse_invalid(refused: Sequence[Change], of: int) -> None:
             f"the broker refuses {len(refused)} of {of} rows; the first, {first.resource} {first.key}: "
             f"{first.validated}",
             code=first.validated.split(":")[0],
-            hint="Nothing was sent. Mend or discard those rows and plan again.",
+            hint=f"Nothing was sent. {first.missing_right or 'Mend or discard those rows and plan again.'}",
         )
 
 
