@@ -150,7 +150,7 @@ def predicted(kafka: WireKafka, user: str | None, client_id: str, key: str) -> P
     """By Kafka's own rules, also where a custom callback decides: that is when looking is worth most."""
     if user is None:
         return Prediction(None)
-    clients = resolving.clients_of(user, client_id, None)
+    clients = resolving.pairs_of([(user, client_id)])
     own, other = resolving.of_clients(kafka, clients, [key, "request_percentage"], False, {}).to_arrow().to_pylist()
     return Prediction(user, own["value"], own["level"], other["value"] is not None)
 

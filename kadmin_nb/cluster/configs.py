@@ -10,8 +10,8 @@ from ..errors import UsageError
 from ..frames.answer import Answer
 from ..frames.stamps import stamped
 from ..model.resources import WORDS, Resource
-from ..model.words import ANY, DEFAULT, Pattern
-from .names import matches, selector
+from ..model.words import DEFAULT
+from .names import matcher, selector
 
 if TYPE_CHECKING:
     from ..advice.findings import Findings
@@ -36,8 +36,8 @@ class Configs:
         Parameters
         ----------
         topic, broker, broker_logger, client_metrics, group
-            A name, a list of names, `kn.ANY` or `kn.Pattern("orders-*")`; for `broker` also a number, and
-            `kn.DEFAULT` for the cluster-wide default. Several kinds may be asked for in one call.
+            A name, `kn.ANY` or `kn.Pattern("orders-*")`, for `broker` also a number, and `kn.DEFAULT` for the
+            cluster-wide default; a list of them is their union. Several kinds may be asked for in one call.
         keys
             Only these config keys.
         documentation
@@ -70,10 +70,7 @@ class Configs:
     def _resources(self, word: str, value: object) -> list[Resource]:
         if word not in WORDS:
             raise UsageError(f"{word} is no config resource", hint=f"It is one of {', '.join(WORDS)}.")
-        if isinstance(value, int) and not isinstance(value, bool):
-            value = str(value)
         chosen = selector(word, value)
-        if chosen is ANY or isinstance(chosen, Pattern):
-            return [Resource.of(word, name) for name in self._all[word]() if matches(chosen, name)]
-        names = (DEFAULT,) if chosen is DEFAULT else chosen
-        return [Resource.of(word, name) for name in names]  # type: ignore[union-attr]
+        asked = [part for part in chosen if isinstance(part, str) or part is DEFAULT]
+        listed = [] if len(asked) == len(chosen) else filter(matcher(chosen), self._all[word]())
+        return [Resource.of(word, name) for name in dict.fromkeys([*asked, *listed])]

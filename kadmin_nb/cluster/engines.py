@@ -62,7 +62,7 @@ def chosen(pairs: object, engine: str | None) -> Chosen:
         return _of_spark(pairs, engine)
     if isinstance(pairs, str | os.PathLike):
         return _of_file(Path(pairs), engine)
-    return _of_table(resolving.clients_of(None, "", pairs), engine)
+    return _of_table(resolving.pairs_of(pairs), engine)
 
 
 def on_spark(

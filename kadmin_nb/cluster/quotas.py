@@ -15,7 +15,7 @@ from ..frames.answer import Answer
 from ..frames.stamps import ENGINE, stamped
 from ..model.entity import Entity, given
 from ..model.words import ANY, DEFAULT
-from .names import Selector, matches, selector
+from .names import Selector, matcher, selector
 
 if TYPE_CHECKING:
     from ..frames.lazy import SparkAnswer
@@ -34,8 +34,8 @@ class Quotas:
         Parameters
         ----------
         user, client_id, ip
-            A name, a list of names, `kn.DEFAULT`, `kn.ANY` (the default included) or `kn.Pattern("team-*")`.
-            What is left out is not asked about.
+            A name, `kn.DEFAULT`, `kn.ANY` (the default included) or `kn.Pattern("team-*")`; a list of them is their
+            union. What is left out is not asked about.
         entity
             KIP-546's open map, `{"user": "alice", "group": kn.DEFAULT}`.
         keys
@@ -73,13 +73,14 @@ class Quotas:
         Parameters
         ----------
         user, client_id
-            One client, or lists of names (every user with every client-id). A blank client-id escapes every
-            client-scoped level.
+            One client, or lists of names (every user with every client-id). `kn.ANY` and `kn.Pattern("team-*")` stand
+            for the names that quotas are set on; who has none of its own is asked for by name. A blank client-id
+            escapes every client-scoped level.
         pairs
             Instead: PAIRS as a list of (user, client_id), any Arrow, pandas or polars frame, a Spark DataFrame, or the
             path of a Parquet or CSV file.
         ip
-            Instead: an address or a list of them; the answer is EFFECTIVE_IP.
+            Instead: an address, a pattern, or a list of them; the answer is EFFECTIVE_IP.
         overridden
             Also list the entries that lost, most specific first.
         assume_default
@@ -93,6 +94,8 @@ class Quotas:
         ------
         NotKnowable
             A broker sets `client.quota.callback.class`.
+        NotFound
+            No quota is set on a name that matches a pattern.
         """
         from . import resolving
 
@@ -102,7 +105,7 @@ class Quotas:
             return self._resolve_many(pairs, engine, keys, overridden, assume_default)
         if engine is not None:
             raise UsageError("engine is for pairs", hint="One client, or a few, need none.")
-        clients = resolving.clients_of(user, client_id, None)
+        clients = resolving.clients_of(self._kafka, user, client_id)
         marks = resolving.marks(self._kafka, assume_default)
         return resolving.of_clients(self._kafka, clients, keys, overridden, marks)
 
@@ -154,22 +157,22 @@ def _chosen(whom: Mapping[str, Any]) -> dict[str, Selector]:
 
 
 def _component(kind: str, chosen: Selector) -> Component:
-    if chosen is DEFAULT or chosen == (DEFAULT,):
+    if chosen == (DEFAULT,):
         return Component(kind, DEFAULT_MATCH)
-    if isinstance(chosen, tuple) and len(chosen) == 1:
-        return Component(kind, EXACT, str(chosen[0]))
+    if len(chosen) == 1 and isinstance(chosen[0], str):
+        return Component(kind, EXACT, chosen[0])
     return Component(kind, SPECIFIED)
 
 
 def _filtered(table: pa.Table, kind: str, chosen: Selector) -> pa.Table:
     """What the broker's filter cannot say: lists and patterns."""
-    if _component(kind, chosen).match != SPECIFIED or chosen is ANY:
+    if _component(kind, chosen).match != SPECIFIED or ANY in chosen:
         return table
     if kind in _COLUMNS:
         names = table[_COLUMNS[kind]].to_pylist()
     else:
         names = [_name(text, kind) for text in table["entity"].to_pylist()]
-    return table.filter(pa.array([matches(chosen, name) for name in names], pa.bool_()))
+    return table.filter(pa.array(map(matcher(chosen), names), pa.bool_()))
 
 
 def _name(text: str, kind: str) -> str | None:

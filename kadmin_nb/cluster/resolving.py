@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import Any
 
 import pyarrow as pa
@@ -11,16 +12,17 @@ import pyarrow.compute as pc
 from ..admin.kafka import WireKafka
 from ..admin.ports import DEFAULT_MATCH, EXACT, SPECIFIED, Component
 from ..admin.wire import PATIENCE
-from ..errors import NotKnowable, UsageError
+from ..errors import NotFound, NotKnowable, UsageError
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.stamps import stamped
 from ..model.quota_keys import USER_CLIENT_KEYS
 from ..model.resources import Resource
-from ..model.words import ANY, DEFAULT
+from ..model.words import DEFAULT, write
 from ..resolution import kernel
 from ..resolution.ips import resolve_ip
 from ..resolution.rules import Effective, explain, stored_of
+from .names import Selector, matcher, parts
 
 CALLBACK = "client.quota.callback.class"
 FEW = 8
@@ -65,7 +67,7 @@ def of_ips(kafka: WireKafka, ip: object, user: object, pairs: object, assume_def
     if user is not None or pairs is not None:
         raise UsageError("ip quotas stand apart from user and client-id", hint="Ask for ip= alone.")
     said = marks(kafka, assume_default)
-    ips = [ip] if isinstance(ip, str) else list(ip)  # type: ignore[call-overload]
+    ips = _names(kafka, "ip", ip)
     quotas = kafka.quotas.describe([Component("ip", SPECIFIED)])
     return Answer(stamped(resolve_ip(quotas, pa.table({"ip": pa.array(ips, pa.string())})), kafka.id, said))
 
@@ -116,15 +118,32 @@ def filters(clients: pa.Table) -> Iterator[tuple[list[Component], bool]]:
     yield [Component("client-id", DEFAULT_MATCH)], True
 
 
-def clients_of(user: object, client_id: object, pairs: object) -> pa.Table:
-    """PAIRS from whichever way the clients were given."""
-    if pairs is None:
-        names = [(u, c) for u in _list("user", user) for c in _list("client_id", client_id)]
-    elif isinstance(pairs, list | tuple):
-        names = [tuple(pair) for pair in pairs]
-    else:
+def clients_of(kafka: WireKafka, user: object, client_id: object) -> pa.Table:
+    """PAIRS: every one of these users with every one of these client-ids.
+
+    Raises
+    ------
+    UsageError
+        No user, the default of either, or more clients than are resolved in this process.
+    NotFound
+        A pattern that no name matches on which a quota is set.
+    """
+    from .engines import ARROW_PAIRS
+
+    users, client_ids = _names(kafka, "user", user), _names(kafka, "client-id", client_id)
+    if len(users) * len(client_ids) > ARROW_PAIRS:
+        raise UsageError(
+            f"{len(users):,} users with {len(client_ids):,} client-ids are more than {ARROW_PAIRS:,} clients",
+            hint="--pairs (pairs=…) takes just those that there are.",
+        )
+    return pairs_of(list(product(users, client_ids)))
+
+
+def pairs_of(pairs: object) -> pa.Table:
+    """PAIRS from a list of (user, client_id), or a frame."""
+    if not isinstance(pairs, list | tuple):
         return _pairs_frame(pairs)
-    users, ids = zip(*names, strict=True) if names else ((), ())
+    users, ids = zip(*pairs, strict=True) if pairs else ((), ())
     return pa.table([pa.array(users, pa.string()), pa.array(ids, pa.string())], schema=schemas.PAIRS)
 
 
@@ -134,9 +153,27 @@ def _pairs_frame(pairs: object) -> pa.Table:
     return pa.table(pairs)
 
 
-def _list(kind: str, value: object) -> list[str]:
-    if value is None or value is ANY or value is DEFAULT:
+def _names(kafka: WireKafka, kind: str, value: object) -> list[str]:
+    """The names that are asked for. A pattern, and any, stand for those on which quotas are set."""
+    if value is None:
+        raise UsageError(f"resolve needs a {kind}", hint="Such as user=alice client-id=app; --pairs takes many.")
+    chosen = parts(kind, value)
+    if DEFAULT in chosen:
         raise UsageError(
-            f"{kind}={value} is no client", hint="resolve wants names: user=alice client-id=app, or --pairs."
+            f"{kind}=<default> names no client",
+            hint=f"What binds those without a quota of their own binds any {kind} that no quota names: ask for one.",
         )
-    return [value] if isinstance(value, str) else [str(v) for v in value]  # type: ignore[attr-defined]
+    names = [part for part in chosen if isinstance(part, str)]
+    return names if len(names) == len(chosen) else [*dict.fromkeys([*names, *_matching(kafka, kind, chosen)])]
+
+
+def _matching(kafka: WireKafka, kind: str, chosen: Selector) -> list[str]:
+    """The names that match and on which a quota is set, sorted."""
+    quotas = kafka.quotas.describe([Component(kind, SPECIFIED)])
+    stored = pc.unique(quotas[kind.replace("-", "_")]).drop_null().to_pylist()
+    if matching := sorted(filter(matcher(chosen), stored)):
+        return matching
+    asked = " ".join(write(kind, part) for part in chosen if not isinstance(part, str))
+    raise NotFound(
+        f"no quota matches {asked}", hint=f"A {kind} without quotas of its own is asked for by name: {kind}=NAME."
+    )

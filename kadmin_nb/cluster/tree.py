@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,7 +13,7 @@ from ..frames.stamps import stamped
 from ..model.entity import Entity
 from ..model.words import DEFAULT
 from ..resolution.tree import render, tree
-from .names import Selector, matches
+from .names import Selector, matcher
 
 
 class TreeAnswer(Answer):
@@ -37,10 +37,11 @@ def tree_of(kafka: WireKafka, chosen: Mapping[str, Selector]) -> TreeAnswer:
 def _branches(tree: pa.Table, chosen: Mapping[str, Selector]) -> pa.Table:
     """The rows of a tree whose entities are among the chosen, with the parents that they hang on."""
     rows = zip(tree["entity"].to_pylist(), tree["parent"].to_pylist(), strict=True)
-    kept = {name for row in rows if _is_chosen(Entity.parse(row[0]), chosen) for name in row}
+    matchers = {kind: matcher(names) for kind, names in chosen.items()}
+    kept = {name for row in rows if _is_chosen(Entity.parse(row[0]), matchers) for name in row}
     return tree.filter(pc.is_in(tree["entity"], pa.array(list(kept), pa.string())))
 
 
-def _is_chosen(entity: Entity, chosen: Mapping[str, Selector]) -> bool:
-    parts = {kind: entity.get(kind) for kind in chosen}
-    return all(part and matches(chosen[kind], None if part is DEFAULT else str(part)) for kind, part in parts.items())
+def _is_chosen(entity: Entity, matchers: Mapping[str, Callable[[str | None], bool]]) -> bool:
+    parts = {kind: entity.get(kind) for kind in matchers}
+    return all(part and matchers[kind](None if part is DEFAULT else str(part)) for kind, part in parts.items())

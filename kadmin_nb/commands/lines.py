@@ -11,7 +11,7 @@ from ..model.levels import Part
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, find, nearest, parse_value, text_of
 from ..model.resources import WORDS, Resource
 from ..model.secrets import SCRAM, is_credential, mentions_secret
-from ..model.words import DEFAULT, Lookup, Pattern, Special, Value, Word, open_quote, read, split
+from ..model.words import Choice, Lookup, Value, Word, open_quote, read, split
 
 QUOTA_VERBS = {"set": SET, "remove": DELETE}
 CONFIG_VERBS = {"set": SET, "reset": DELETE, "append": APPEND, "subtract": SUBTRACT}
@@ -215,28 +215,18 @@ def _refuse_near_miss(name: str, allow_unknown: Collection[str]) -> None:
         )
 
 
-def selectors(words: Iterable[str], types: Sequence[str], lookup: Lookup | None) -> dict[str, Value]:
-    """Whom a reading verb asks about: a type named several times is a list of names."""
-    chosen: dict[str, Value] = {}
+def selectors(words: Iterable[str], types: Sequence[str], lookup: Lookup | None) -> dict[str, tuple[Choice, ...]]:
+    """Whom a reading verb asks about: a type that stands several times is a list, which asks for all of them."""
+    chosen: dict[str, tuple[Choice, ...]] = {}
     for word in _read(words, lookup):
         if word.name not in types:
             near = nearest(word.name, list(types))
             raise UsageError(
                 f"{word.name} is not one of {', '.join(types)}", hint=f"Did you mean {near}=…?" if near else None
             )
-        chosen[word.name] = _joined(word, chosen.get(word.name))
+        chosen[word.name] = (*_choices(chosen.get(word.name, ())), *_choices(word.value))
     return chosen
 
 
-def _joined(word: Word, earlier: Value | None) -> Value:
-    if earlier is None:
-        return word.value
-    if isinstance(word.value, Pattern) or isinstance(earlier, Pattern):
-        raise UsageError(f"{word.name} has a pattern beside another value", hint="Ask twice, or by names alone.")
-    if word.value is not DEFAULT and isinstance(word.value, Special):
-        raise UsageError(f"{word.name}={word.value} stands alone")
-    return (*_names(earlier), *_names(word.value))  # type: ignore[arg-type]
-
-
-def _names(value: Value) -> tuple[object, ...]:
+def _choices(value: Value) -> tuple[Choice, ...]:
     return value if isinstance(value, tuple) else (value,)

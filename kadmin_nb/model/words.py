@@ -42,7 +42,8 @@ class Pattern:
         return f"~={self.glob}"
 
 
-Value = str | Special | Pattern | tuple[str, ...]
+Choice = str | Special | Pattern
+Value = Choice | tuple[Choice, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,7 @@ def _value(sign: str, rest: str, lookup: Lookup | None) -> Value:
 
 
 def as_value(found: object) -> Value:
-    """A Python value as the right side of a word; text is always a literal name.
+    """A Python value as the right side of a word, or a list of such; text is always a literal name.
 
     Raises
     ------
@@ -134,7 +135,7 @@ def as_value(found: object) -> Value:
     if isinstance(found, Special | Pattern):
         return found
     if isinstance(found, Iterable) and not isinstance(found, str | bytes):
-        return tuple(_text(item) for item in found)
+        return tuple(item if isinstance(item, Special | Pattern) else _text(item) for item in found)
     return _text(found)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from second_word import applied
 
 import kadmin_nb as kn
 
@@ -43,6 +44,71 @@ def test_whom_describe_finds(cluster, family, asked, found) -> None:
     assert _entities(cluster.quotas.describe(**asked)) == found
 
 
+UNIONS = [
+    ([kn.ANY, kn.DEFAULT], ["user=<default>", "user=uni-a", "user=uni-b"]),
+    ([kn.DEFAULT, "uni-b"], ["user=<default>", "user=uni-b"]),
+    ([kn.Pattern("uni-a*"), "uni-b"], ["user=uni-a", "user=uni-b"]),
+    ([kn.Pattern("uni-a*"), kn.Pattern("uni-b*"), kn.DEFAULT], ["user=<default>", "user=uni-a", "user=uni-b"]),
+    (["uni-b", "uni-b"], ["user=uni-b"]),
+    (["<any>", "<default>"], []),
+    ([], []),
+]
+
+
+@pytest.fixture(scope="module")
+def union(cluster):
+    """Two users, and the default of all."""
+    stage = cluster.stage()
+    for user in ("uni-a", "uni-b", kn.DEFAULT):
+        stage.set_quota("producer_byte_rate", 1_000_000, user=user)
+    stage.plan().apply().raise_for_errors()
+    yield
+    stage = cluster.stage()
+    stage.remove_quota("producer_byte_rate", user=kn.DEFAULT)
+    applied(stage.plan("the end")).raise_for_errors()
+
+
+@pytest.mark.parametrize("collect", [list, tuple, iter], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize(("users", "found"), UNIONS, ids=str)
+def test_a_list_asks_for_all_that_any_of_it_names(cluster, union, users, found, collect) -> None:
+    """user=[kn.ANY, kn.DEFAULT] looked for a user called <any>, and found nobody."""
+    entities = _entities(cluster.quotas.describe(user=collect(users), strict=True))
+    assert [entity for entity in entities if entity == "user=<default>" or entity.startswith("user=uni")] == found
+    tree = cluster.quotas.tree(user=collect(users)).to_arrow()["entity"].to_pylist()
+    assert sorted({one for one in tree if one == "user=<default>" or one.startswith("user=uni")}) == found
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ({"broker": [kn.ANY, kn.DEFAULT]}, [("BROKER", ""), ("BROKER", "1")]),
+        ({"broker": [1, kn.Pattern("*"), "1"]}, [("BROKER", "1")]),
+        ({"broker_logger": [kn.ANY, 1]}, [("BROKER_LOGGER", "1")]),
+        ({"topic": [kn.Pattern("uni-*"), "orders"]}, [("TOPIC", name) for name in ("orders", "uni-1", "uni-2")]),
+        ({"group": [kn.Pattern("uni-g*"), kn.Pattern("uni-h*")]}, [("GROUP", name) for name in ("uni-g", "uni-h")]),
+        ({"client_metrics": [kn.Pattern("uni-*"), "x"]}, [("CLIENT_METRICS", name) for name in ("uni-m", "x")]),
+    ],
+    ids=str,
+)
+def test_a_list_of_resources_asks_for_all_that_any_of_it_names(cluster, resources, asked, found) -> None:
+    """topic=[kn.ANY] was one topic called <any>, and broker=[kn.ANY, kn.DEFAULT] no broker."""
+    rows = cluster.configs.describe(**asked).to_arrow().to_pylist()
+    assert sorted({(row["resource_type"], row["resource_name"]) for row in rows}) == found
+    every = {row["resource_name"] for row in cluster.configs.describe(topic=[kn.ANY]).to_arrow().to_pylist()}
+    assert {"orders", "uni-1", "uni-2"} <= every
+
+
+@pytest.fixture(scope="module")
+def resources(cluster) -> None:
+    """Topics, groups and client-metrics whose names are alike."""
+    cluster._kafka.create_topics({"orders": 1, "uni-1": 1, "uni-2": 1})
+    stage = cluster.stage()
+    for group in ("uni-g", "uni-h"):
+        stage.set_config("consumer.session.timeout.ms", "47000", group=group)
+    stage.set_config("interval.ms", "60000", client_metrics="uni-m")
+    stage.plan().apply().raise_for_errors()
+
+
 def test_the_same_columns_for_nothing(cluster) -> None:
     """The empty answer had other columns, and the join after it failed."""
     nothing, all_ = cluster.quotas.describe(user="nobody at all"), cluster.quotas.describe()
@@ -57,7 +123,9 @@ def test_an_answer_says_where_it_comes_from(cluster) -> None:
     assert metadata[b"kadmin.taken_at"].decode().endswith("+00:00")
 
 
-@pytest.mark.parametrize("asked", [{"user": None}, {"user": ""}, {"usr": "a"}, {}], ids=str)
+@pytest.mark.parametrize(
+    "asked", [{"user": None}, {"user": ""}, {"usr": "a"}, {"user": ["a", None]}, {"user": ["a", ""]}, {}], ids=str
+)
 def test_a_slip_is_refused(cluster, asked) -> None:
     """user=None described everything."""
     if asked:

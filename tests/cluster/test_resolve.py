@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 import kadmin_nb as kn
+from kadmin_nb.commands import lines
 
 pytestmark = pytest.mark.broker
 
@@ -88,7 +89,45 @@ def test_ip_quotas_stand_apart(cluster, unique) -> None:
         cluster.quotas.resolve("alice", ip="10.77.0.1")
 
 
-@pytest.mark.parametrize("user", [None, kn.DEFAULT, kn.ANY])
+@pytest.mark.parametrize("asked", ["user~={user}*", "user~={user}* user={user}", "user={user}"])
+def test_a_pattern_stands_for_those_that_have_quotas(cluster, quotas, asked) -> None:
+    """resolve user~=team-* ended in a stack trace."""
+    user, app = quotas
+    chosen = lines.selectors(asked.format(user=user).split(), ["user"], None)["user"]
+    assert _clients(cluster.quotas.resolve(chosen, app)) == [(user, app)]
+    assert _clients(cluster.quotas.resolve(chosen, [kn.Pattern(f"{app}*"), ""])) == [(user, ""), (user, app)]
+    assert (user, app) in _clients(cluster.quotas.resolve(kn.ANY, app))
+
+
+def _clients(answer: kn.Answer) -> list[tuple[str, str]]:
+    return [(r["user"], r["client_id"]) for r in answer.to_arrow().to_pylist() if r["key"] == "producer_byte_rate"]
+
+
+@pytest.mark.parametrize("kind", ["user", "client_id", "ip"])
+def test_a_pattern_that_nothing_matches_is_told(cluster, kind) -> None:
+    """A slip in the pattern was an empty table."""
+    whom = {"user": "alice"} if kind == "client_id" else {}
+    with pytest.raises(kn.NotFound, match=f"no quota matches {kind.replace('_', '-')}~=tema"):
+        cluster.quotas.resolve(**whom, **{kind: kn.Pattern("tema-*")})
+
+
+def test_more_clients_than_a_process_holds_are_refused(cluster, monkeypatch) -> None:
+    """Every user with every client-id were a hundred million rows."""
+    monkeypatch.setattr("kadmin_nb.cluster.engines.ARROW_PAIRS", 3)
+    with pytest.raises(kn.UsageError, match="2 users with 2 client-ids are more than 3 clients"):
+        cluster.quotas.resolve(["a", "b"], ["c", "d"])
+
+
+@pytest.mark.parametrize("ip", ["10.78.0.1", kn.Pattern("10.78.*"), [kn.Pattern("10.78.*"), "10.78.0.1"]], ids=str)
+def test_ips_by_pattern(cluster, ip) -> None:
+    """resolve ip~=10.78.* ended in a stack trace."""
+    stage = cluster.stage()
+    stage.set_quota("connection_creation_rate", 7, ip="10.78.0.1")
+    stage.plan().apply().raise_for_errors()
+    assert cluster.quotas.resolve(ip=ip).to_arrow()["ip"].to_pylist() == ["10.78.0.1"]
+
+
+@pytest.mark.parametrize("user", [None, kn.DEFAULT, ["alice", kn.DEFAULT], ["alice", None]], ids=str)
 def test_a_client_has_a_name(cluster, user) -> None:
     """None was passed by accident and stood for everybody."""
     with pytest.raises(kn.UsageError):

@@ -11,7 +11,7 @@ from kadmin_nb.errors import Invalid, KadminError, UsageError
 from kadmin_nb.model.changes import Edit
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
-from kadmin_nb.model.words import DEFAULT, write
+from kadmin_nb.model.words import ANY, DEFAULT, Pattern, write
 
 PRODUCE = "producer_byte_rate"
 
@@ -108,6 +108,13 @@ def test_a_near_miss_says_the_right_word(text, kind, hint):
     with pytest.raises(UsageError) as caught:
         lines.edits(text, kind=kind)
     assert hint in caught.value.hint
+
+
+def test_a_type_that_stands_several_times_is_a_list():
+    """user=<any> user=<default> was refused, or a user called <any>."""
+    words = ["user=<any>", "user=a", "user~=b*", "user=<default>", "user={more}", "ip=<any>", "user==<any>"]
+    chosen = lines.selectors(words, ["user", "ip"], {"more": ["c", DEFAULT]}.__getitem__)
+    assert chosen == {"user": (ANY, "a", Pattern("b*"), DEFAULT, "c", DEFAULT, "<any>"), "ip": (ANY,)}
 
 
 def test_an_unknown_key_passes_when_it_is_named():

@@ -120,10 +120,11 @@ def test_right_of_the_sign(word, value):
 
 def test_special_values_pass_through_variables_as_themselves():
     """kn.DEFAULT in a variable became a client called <default>."""
-    found = {"d": DEFAULT, "a": ANY, "names": ["<default>", "b"]}
+    found = {"d": DEFAULT, "a": ANY, "names": ["<default>", "b"], "all": [ANY, DEFAULT, Pattern("b*"), "<any>"]}
     assert read("user={d}", found.__getitem__).value is DEFAULT
     assert read("user={a}", found.__getitem__).value is ANY
     assert read("user={names}", found.__getitem__).value == ("<default>", "b")
+    assert read("user={all}", found.__getitem__).value == (ANY, DEFAULT, Pattern("b*"), "<any>")
 
 
 @pytest.mark.parametrize("nothing", [None, ""])

@@ -47,6 +47,18 @@ def test_apply_goes_on(live, cluster, user):
     assert stored(cluster, user) == {"producer_byte_rate": 5e6}
 
 
+def test_a_list_of_words_asks_for_all_that_any_of_it_names(live, cluster, user):
+    """broker=<any> broker=<default> had no broker, and exit status 0."""
+    live("quota", "set", "producer_byte_rate=5MB/s", f"user={user}", "--apply")
+    said = live("quota", "describe", "user=<any>", "user=<default>", "--json")
+    assert user in {row["user"] for row in json.loads(said.out)}
+    asked = (["broker=<any>", "broker=<default>"], ["--any", "broker", "--default", "broker"])
+    for words in asked:
+        rows = json.loads(live("config", "describe", *words, "--keys", "log.retention.ms", "--json").out)
+        assert "1" in {row["resource_name"] for row in rows}
+    assert live("quota", "resolve", f"user~={user[:-1]}?", "--json").code == 0
+
+
 def test_detailed_exit_codes(live, user):
     """CI could not tell a change from none."""
     line = ("quota", "set", "producer_byte_rate=5MB/s", f"user={user}")
