@@ -189,6 +189,8 @@ class Cluster:
             Nothing was sent.
         UsageError
             A dangerous plan without a reason; an allowance that none of its rows needs. Nothing was sent.
+        PartlyFailed
+            The journal could not be written any more; `.outcomes` says how far it came.
         Interrupted
             By Ctrl-C; `.outcomes` says how far it came.
         """

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..admin.kafka import WireKafka
-from ..errors import Interrupted, NotFound, UsageError
+from ..errors import Interrupted, NotFound, PartlyFailed, PlanRefused, UsageError
 from ..frames.answer import Answer
 from ..frames.stamps import stamped
 from ..model.changes import Change, Edit
@@ -146,6 +146,8 @@ class Changes:
             except KeyboardInterrupt:
                 raise _interrupted(plan, "at once; what was under way is in doubt") from None
             outcomes = Outcomes.of(plan, done, journal, lambda: self.rollback(plan))
+        if done.unwritten:
+            raise _unwritten(plan, done.unwritten, outcomes)
         if done.interrupted:
             raise _interrupted(plan, "between two requests", outcomes)
         return outcomes
@@ -188,6 +190,15 @@ def _interrupted(plan: Plan, how: str, outcomes: Outcomes | None = None) -> Inte
         f"plan {plan.id[:12]} was stopped by Ctrl-C, {how}",
         outcomes=outcomes,
         hint=f"plan resume {plan.id[:12]} goes on, plan rollback {plan.id[:12]} takes back what is done.",
+    )
+
+
+def _unwritten(plan: Plan, why: PlanRefused, outcomes: Outcomes) -> PartlyFailed:
+    return PartlyFailed(
+        f"plan {plan.id[:12]} was stopped: {why}",
+        outcomes=outcomes,
+        code=why.code,
+        hint=f"What was sent stays. When the journal can be written, plan resume {plan.id[:12]} goes on.",
     )
 
 

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from .. import files
-from ..errors import KadminError, PlanRefused, UsageError
+from ..errors import Interrupted, KadminError, PartlyFailed, PlanRefused, UsageError
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.render import document, text
@@ -106,12 +106,18 @@ class Record:
         ------
         WrongCluster, Conflict, PlanRefused
             Nothing was sent.
+        PartlyFailed, Interrupted
+            It was stopped on its way: by a journal that cannot be written any more, by Ctrl-C.
         """
         if self.cluster is None or self.plan is None:
             raise UsageError("the record has no plan to apply", hint="Set record.cluster and record.plan before.")
         self._is_applying = True
         self._write()
-        self.outcomes = self.cluster.apply(self.plan, **options)
+        try:
+            self.outcomes = self.cluster.apply(self.plan, **options)
+        except (PartlyFailed, Interrupted) as exc:
+            self.outcomes = exc.outcomes  # type: ignore[assignment]  # those of a plan that was stopped
+            raise
         return self.outcomes
 
     def to_dict(self) -> dict[str, Any]:

@@ -7,6 +7,8 @@ A schedule says which fault strikes at which call of the port, and which write o
 from __future__ import annotations
 
 import copy
+import errno
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -44,27 +46,36 @@ class Endless(AssertionError):
     """A run that went on and on."""
 
 
+FULL = "on a full disk"
+DEATHS = ("before", "torn", "after", FULL)
+
+
 @dataclass
 class Pages:
     """A journal's lines in memory, each a file of its own.
 
-    `dies` maps the number of a write, from 1, to how the process dies there.
+    `dies` maps the number of a write, from 1, to how the process dies there, or `FULL`: the disk is full, once.
     """
 
     dies: Mapping[int, str] = field(default_factory=dict)
     place: Path = Path("memory")
     kept: list[str] = field(default_factory=list)
     writes: int = 0
+    is_full: bool = False
 
     def texts(self) -> list[str]:
         return list(self.kept)
 
     def append(self, text: str, *, after_torn: bool = False) -> None:
+        assert not self.is_full, "a record after one that could not be written"
         self.writes += 1
         how = self.dies.get(self.writes)
         if how == "before":
             raise Crash(f"before write {self.writes}")
-        self.kept.append(text[: len(text) // 2] if how == "torn" else text + "\n")
+        self.kept.append(text[: len(text) // 2] if how in ("torn", FULL) else text + "\n")
+        if how == FULL:
+            self.is_full = True
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         if how:
             raise Crash(f"{how} at write {self.writes}")
 
@@ -73,14 +84,12 @@ class Pages:
 
     def opened(self) -> Journal:
         """A journal over these lines, its chain checked."""
+        self.is_full = False
         real, chain.opened = chain.opened, lambda place: self
         try:
             return Journal.open(self.place)
         finally:
             chain.opened = real
-
-
-DEATHS = ("before", "torn", "after")
 
 
 @dataclass(frozen=True)
@@ -261,7 +270,7 @@ class Scene:
         """What was wrong with the cluster is mended, and the same journal is carried on; the first time with faults."""
         cluster = played.kafka.cluster
         for turn in range(RESUMES):
-            if played.done and all(outcome.ok for outcome in played.done.outcomes):
+            if played.done and not played.done.unwritten and all(outcome.ok for outcome in played.done.outcomes):
                 break
             mend(played.kafka)
             kafka = played.kafka = bounded(played.kafka.beside(timeout=TIMEOUT, faults={} if turn else faults))

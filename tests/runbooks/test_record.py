@@ -161,3 +161,11 @@ def test_the_gate_holds_the_limit_and_the_review() -> None:
         kn.runbooks.gate(PLAN, limit=0)
     with pytest.raises(kn.Conflict, match="reviewed were 000000"):
         kn.runbooks.gate(PLAN, limit=1, changes_id="000000")
+
+
+def test_a_plan_that_was_stopped_on_its_way_is_recorded_with_its_rows(place):
+    """The disk was full, and the record did not say which rows had been changed."""
+    done = kn.Outcomes.of(PLAN, Done([Outcome(CHANGE, VERIFIED)]))
+    stopped = kn.errors.PartlyFailed("the journal cannot be written", outcomes=done, code="JOURNAL")
+    assert carried_out(place, stopped) == ("failed", True)
+    assert [row["state"] for row in read(place)["outcomes"]] == ["verified"]

@@ -59,12 +59,16 @@ class Options:
 
 @dataclass(frozen=True)
 class Done:
-    """What became of every row, in the plan's order; who was slow; whether somebody stopped it; what the lock said."""
+    """What became of every row, in the plan's order; who was slow; whether somebody stopped it; what the lock said.
+
+    `unwritten` is why the journal does not have all of it.
+    """
 
     outcomes: list[Outcome]
     slowest: tuple[int, int] | None = None
     interrupted: bool = False
     note: str | None = None
+    unwritten: PlanRefused | None = None
 
 
 def apply(kafka: Kafka, plan: Plan, journal: Journal, options: Options | None = None) -> Done:
@@ -74,12 +78,12 @@ def apply(kafka: Kafka, plan: Plan, journal: Journal, options: Options | None = 
     ------
     WrongCluster, Expired, Conflict, PlanRefused
         Made for another cluster; too old; the cluster moved since; the broker's validation refused a row; another
-        holds the lock; the gate is shut (Dangerous, UsageError). Nothing was sent.
+        holds the lock; the gate is shut (Dangerous, UsageError); the journal cannot be written. Nothing was sent.
     NotAuthorized, NotFound, TimedOut, ConnectionFailed
         The cluster could not be read. Nothing was sent.
     """
     refuse_other_cluster(kafka, plan)
-    if not journal.before:
+    if not story.told(journal.before).runs:
         refuse_expired(kafka, plan)
     refuse_invalid(plan.refused, len(plan))
     options = options or Options()
@@ -140,6 +144,7 @@ class _Run:
     missing: dict[str, int] = field(default_factory=dict)
     brokers: Sequence[Broker] = ()
     pictured: float = 0.0
+    unwritten: PlanRefused | None = None
 
     def carry_out(self) -> Done:
         self.story = story.told(self.journal.before)
@@ -160,7 +165,9 @@ class _Run:
         outcomes = [judging.outcome(change, self.facts) for change in self.plan.changes]
         if requests or self.story.unsettled:
             self._end(outcomes)
-        return Done(outcomes, judging.slowest(self.facts), self.options.stopped(), self.lock.note)
+        if self.unwritten and not self.facts.answered:
+            raise self.unwritten
+        return Done(outcomes, judging.slowest(self.facts), self.options.stopped(), self.lock.note, self.unwritten)
 
     # -- before anything is sent
 
@@ -205,7 +212,7 @@ class _Run:
         if not self.story.runs:
             self.journal.write_text(f'{{"kind":"{story.PLAN}","plan":{self.plan.document()}}}')
         self.run = self.story.runs + 1
-        self._write(story.RUN, author=author(), tool=self.plan.tool, note=self.lock.note, **self.let_through)
+        self._append(story.RUN, author=author(), tool=self.plan.tool, note=self.lock.note, **self.let_through)
 
     def _send_all(self, requests: Sequence[_Request]) -> None:
         of, sent, began = sum(len(r.batch.changes) for r in requests), 0, self.kafka.monotonic()
@@ -268,15 +275,18 @@ class _Run:
     def _send(self, number: int, wave: int, batch: Batch, steps: Sequence[Change]) -> None:
         """Write down what is meant, send it, write down what was answered. `steps` are on the way of their rows."""
         changes, meant = batch.changes, {"batch": number, "rows": rows.written(c.row for c in batch.changes)}
+        values = {"values": {str(c.row): c.after for c in steps}} if steps else {}
+        if why := self._write(story.INTENT, **meant, **values):
+            return self._leave(changes, why)
         for change in steps:
             self.ours.setdefault(change.row, set()).add(change.after or "")
-        self._write(story.INTENT, **meant, **({"values": {str(c.row): c.after for c in steps}} if steps else {}))
         answers = batch.send(self.kafka, resolver=self.options.resolver)
         answers |= self._again(batch, answers)
         refused = self._noted(changes, answers)
         self._write(story.OUTCOME, **meant, refused={str(row): str(why) for row, why in refused.items()})
         if refused:
             self._consider([c for c in changes if c.row in refused], wave)
+        return None
 
     def _consider(self, changes: Sequence[Change], wave: int) -> None:
         """What refusals mean for the rest."""
@@ -368,7 +378,19 @@ class _Run:
             states.setdefault(outcome.state, []).append(outcome.change.row)
         self._write(story.END, states={state: rows.written(found) for state, found in states.items()})
 
-    def _write(self, kind: str, **says: object) -> None:
+    def _write(self, kind: str, **says: object) -> Refusal | None:
+        """Append a record, or return why not. After the first failure no record is tried, and no request is sent."""
+        try:
+            if not self.unwritten:
+                self._append(kind, **says)
+                return None
+        except PlanRefused as exc:
+            self.unwritten = exc
+        why = Refusal("JOURNAL", f"not sent, as {self.unwritten}")
+        self.halted = self.halted or why
+        return why
+
+    def _append(self, kind: str, **says: object) -> None:
         self.journal.write(kind, run=self.run, at=self.kafka.now().isoformat(), **says)
 
 
