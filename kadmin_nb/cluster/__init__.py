@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Collection, Iterable, Mapping
 from datetime import timedelta
 from functools import cached_property
@@ -56,11 +57,21 @@ def connect(
     ------
     ConnectionFailed, AuthenticationFailed, TimedOut, UsageError
         With the cause named, within a second where the broker or the network names one.
+
+    Warns
+    -----
+    UserWarning
+        The keys of properties that have no effect here.
     """
     from ..profiles import settings_for
 
     settings = settings_for(target, properties)
+    if settings.ignored:
+        warnings.warn(_NO_EFFECT.format(keys=", ".join(settings.ignored)), stacklevel=2)
     return Cluster(WireKafka(settings, timeout), settings)
+
+
+_NO_EFFECT = "these properties have no effect here: {keys}; docs/connections.md lists those that have one"
 
 
 class Cluster:

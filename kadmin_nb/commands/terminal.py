@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
 from .. import errors
-from ..errors import Interrupted, KadminError, NotFound, UsageError
+from ..errors import Interrupted, KadminError, NotFound, UsageError, printable
 from ..plans.execution.progress import Advance, silent
 from . import Result, run
 from .session import Note, Session
@@ -44,7 +45,8 @@ def _run(words: list[str]) -> int:
     session = Session(frames=frame_of, progress=_progress if tty else silent, note=_note, watch=_watch)
     try:
         _refuse_broken_text(words)
-        return _show(run(words or ["--help"], session))
+        with _warnings_as_notes():
+            return _show(run(words or ["--help"], session))
     except Interrupted as exc:
         if exc.outcomes is not None:
             _print(repr(exc.outcomes))
@@ -87,6 +89,14 @@ def _show(result: Result) -> int:
         _print(_json(value) if result.json else _shown(value))
     _complain_of_rows(value)
     return _code(value, result.detailed)
+
+
+@contextlib.contextmanager
+def _warnings_as_notes() -> Iterator[None]:
+    """Each warning as one line on standard error, without the line of code that it came from."""
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_, **__: print(f"Note: {printable(str(message))}", file=sys.stderr)
+        yield
 
 
 def _shown(value: object) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import warnings
 from pathlib import Path
 
 import pytest
 
+import kadmin_nb as kn
 from kadmin_nb.errors import KadminError, NotFound, UsageError
 from kadmin_nb.model.settings import Secret, Settings
 from kadmin_nb.profiles import profile_names, settings_for
@@ -139,3 +141,18 @@ def test_an_unknown_property_is_named_with_the_nearest():
     with pytest.raises(UsageError, match=r"properties: security\.protocl is no key of a Kafka client") as caught:
         settings_for("a:1", {"security.protocl": "SSL"})
     assert caught.value.hint == "Did you mean security.protocol?"
+
+
+@pytest.mark.broker
+def test_properties_without_effect_are_named(kafka, client, jaas):
+    """I had set request.timeout.ms=5 and wondered for an hour; nobody had told me that it is passed over."""
+    path = client(f"bootstrap.servers={kafka.bootstrap}\nretries=3\nsasl.jaas.config={jaas('bob', 'canary')}\n")
+    with pytest.warns(UserWarning, match="no effect here") as noted:
+        kn.connect(path, properties={"request.timeout.ms": "5"}).close()
+    assert [str(one.message) for one in noted if one.category is UserWarning] == [
+        "these properties have no effect here: request.timeout.ms, retries, sasl.jaas.config; "
+        "docs/connections.md lists those that have one"
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        kn.connect(kafka.bootstrap, properties={"client.id": "me"}).close()

@@ -319,3 +319,9 @@ def test_terminal_ipython(kafka, tmp_path):
     assert "<Cluster " in done.stdout
     assert "UsageError: user= has nothing right of the sign" in done.stdout
     assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_a_property_without_effect_is_noted_in_the_notebook(notebook, kafka):
+    """%kadmin use … --property retries=3 was taken, and did nothing."""
+    with pytest.warns(UserWarning, match="no effect here: retries; "):
+        notebook(f"%kadmin use {kafka.bootstrap} --property retries=3")

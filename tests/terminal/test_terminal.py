@@ -286,3 +286,13 @@ def test_the_brokers(live):
     said = live("cluster")
     assert said.code == 0
     assert said.out.rstrip().endswith("1 row")
+
+
+def test_a_property_without_effect_is_a_note(live, user):
+    """--property request.timeout.ms=5 changed nothing, and nobody said so."""
+    said = live("quota", "describe", f"user={user}", "--property", "request.timeout.ms=5", "--property", "client.id=me")
+    assert (said.code, said.err) == (
+        0,
+        "Note: these properties have no effect here: request.timeout.ms; "
+        "docs/connections.md lists those that have one\n",
+    )
