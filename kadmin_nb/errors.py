@@ -23,6 +23,8 @@ KeyboardInterrupt
 
 from __future__ import annotations
 
+import re
+
 from .model.secrets import redacted
 
 __all__ = [
@@ -55,7 +57,18 @@ def printable(text: str) -> str:
 
 def _message(text: str) -> str:
     """A message or hint: whatever it repeats, no secret of it, nothing that a terminal would obey."""
-    return printable(redacted(text))
+    return _LONG_WORD.sub(_shortened, printable(redacted(text)))
+
+
+LONGEST_WORD = 1000
+"""Characters of a word that a message shows whole."""
+
+_LONG_WORD = re.compile(rf"\S{{{LONGEST_WORD + 1},}}")
+
+
+def _shortened(word: re.Match[str]) -> str:
+    """The beginning of a word that nobody can read, such as a number of 10,000 digits."""
+    return f"{word[0][:100]}… ({len(word[0]):,} characters)"
 
 
 class KadminError(Exception):

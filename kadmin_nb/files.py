@@ -17,7 +17,7 @@ from typing import BinaryIO
 
 from .errors import Invalid, KadminError, NotFound, TimedOut, UsageError
 
-__all__ = ["not_written", "read", "read_stdin", "sync_folder", "write", "writing"]
+__all__ = ["check", "not_written", "read", "read_stdin", "sync_folder", "write", "writing"]
 
 PATIENCE = 60.0
 """Seconds in which a pipe has to come to its end."""
@@ -173,6 +173,18 @@ def read(place: Path, what: str, most: int, *, pipe: bool = False, missing: str 
         return _content(handle, str(place), what, most, pipe=pipe)
     finally:
         os.close(handle)
+
+
+def check(place: Path, what: str, most: int, *, missing: str | None = None) -> None:
+    """Refuse what `read` refuses, for a library that opens the file itself."""
+    try:
+        status = place.stat()
+    except (OSError, ValueError) as error:
+        raise _not_read(str(place), what, error, missing) from None
+    if not stat.S_ISREG(status.st_mode):
+        raise UsageError(f"{place} is not a file, so it cannot be {what}")
+    if status.st_size > most:
+        raise UsageError(f"{place} is larger than {most:,} bytes, so it cannot be {what}")
 
 
 def read_stdin(what: str, most: int) -> bytes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import queue
 import re
 import threading
@@ -16,6 +15,7 @@ from datetime import UTC, datetime
 from email.message import Message
 from typing import IO, Any
 
+from .. import documents
 from ..errors import (
     AuthenticationFailed,
     ConnectionFailed,
@@ -151,7 +151,7 @@ class _Client:
         asked = {"query": query, "start": f"{first:.3f}", "end": f"{last:.3f}", "step": f"{step:g}"}
         answer = self._read(f"{self.shown}/api/v1/query_range?{urllib.parse.urlencode(asked)}")
         try:
-            data = json.loads(answer)["data"]
+            data = documents.from_json(answer.decode())["data"]
             kind, series = data["resultType"], list(data["result"])
         except (ValueError, KeyError, TypeError):
             raise self.strange() from None
@@ -207,7 +207,7 @@ class _Client:
         if 300 <= error.code < 400:
             return Invalid(f"{self.shown} sends elsewhere: HTTP {error.code}", hint="Does it want a login?")
         try:
-            said = json.loads(error.read(_LONGEST))["error"]
+            said = documents.from_json(error.read(_LONGEST).decode())["error"]
         except (ValueError, KeyError, TypeError, OSError):
             said = error.reason
         return Invalid(f"{self.shown} refuses: HTTP {error.code} {said}")

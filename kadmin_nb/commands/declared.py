@@ -141,8 +141,6 @@ def _into_variable(session: Session, text: Text, out: str) -> Text:
 
 
 def _standard_input() -> str:
-    import sys
+    from ..declared.reading import LARGEST, WHAT, decoded
 
-    from ..declared.reading import LARGEST, decoded
-
-    return decoded(sys.stdin.buffer.read(LARGEST + 1), "standard input")
+    return decoded(files.read_stdin(WHAT, LARGEST), "standard input")

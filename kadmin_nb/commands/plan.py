@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import Invalid, NotFound, UsageError
+from .. import files
+from ..errors import Invalid, UsageError
 from . import lines, options
 from .applying import How, applying
 from .corners import Verbs
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from ..plans.plan import Plan
 
 CANARY_KEYS = ("producer_byte_rate", "consumer_byte_rate")
+_LARGEST = 1 << 26
+"""Bytes of a file of lines: some 800,000 of them."""
+
 _HEX = frozenset("0123456789abcdef")
 
 
@@ -179,10 +182,10 @@ def _is_id(which: str) -> bool:
 
 
 def _text(file: str) -> str:
+    place, bounds, is_stdin = Path(file), ("a file of lines", _LARGEST), file == "-"
+    missing = f"{file} cannot be read: No such file or directory"
+    raw = files.read_stdin(*bounds) if is_stdin else files.read(place, *bounds, pipe=True, missing=missing)
     try:
-        raw = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
         return raw.decode("utf-8-sig")
-    except OSError as exc:
-        raise NotFound(f"{file} cannot be read: {exc.strerror}") from None
     except UnicodeDecodeError:
         raise Invalid(f"{file} cannot be read: it is not UTF-8") from None

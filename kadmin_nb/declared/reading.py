@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from ..errors import Invalid, KadminError, NotFound, UsageError
+from .. import files
+from ..errors import Invalid, KadminError, UsageError
 from ..model.entity import Entity
 from ..model.quota_keys import nearest, parse_value, text_of
 from ..model.resources import Resource
@@ -24,6 +25,8 @@ FORMAT = "1"
 LARGEST = 64 * 2**20
 """Bytes of the largest file that is read: some 500,000 quotas."""
 
+WHAT = "a file of quotas and configs"
+
 _S = TypeVar("_S")
 _T = TypeVar("_T")
 _R = TypeVar("_R", Entity, Resource)
@@ -37,9 +40,11 @@ def load(path: str | os.PathLike[str]) -> Declared:
     NotFound
         No such file.
     Invalid
-        It cannot be read, is larger than 64 MiB, or is not UTF-8; a value that no quota can have.
+        It is not UTF-8; a value that no quota can have.
     UsageError
-        Something in it is wrong; the line is named.
+        It cannot be read, or is larger than 64 MiB; something in it is wrong: the line is named.
+    TimedOut
+        It is a pipe that nobody closes.
     Unsupported
         It is YAML, and PyYAML is not installed.
     """
@@ -57,19 +62,11 @@ def read(text: str, where: str = "the file") -> Declared:
 
 def text_of_file(place: Path) -> str:
     """The text of a file of a size that can be one of ours."""
-    try:
-        with place.open("rb") as file:
-            return decoded(file.read(LARGEST + 1), str(place))
-    except FileNotFoundError:
-        raise NotFound(f"there is no file {place}") from None
-    except OSError as exc:
-        raise Invalid(f"{place} cannot be read: {exc.strerror}") from None
+    return decoded(files.read(place, WHAT, LARGEST, pipe=True, missing=f"there is no file {place}"), str(place))
 
 
 def decoded(raw: bytes, where: str) -> str:
     """Bytes as text."""
-    if len(raw) > LARGEST:
-        raise Invalid(f"{where} is larger than {LARGEST // 2**20} MiB: it is no file of quotas and configs")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as exc:

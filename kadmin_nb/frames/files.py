@@ -14,10 +14,14 @@ import pyarrow.compute as pc
 from pyarrow import csv, parquet
 
 from ..errors import Invalid, UsageError
-from ..files import writing
+from ..files import check, writing
 from .to_pandas import frame_of, plain
 
 FILES = (".parquet", ".csv", ".json")
+LARGEST = 1 << 32
+"""Bytes of the largest file that is read."""
+MOST_CELLS = 10**9
+"""Rows times columns of the largest Parquet file: a few bytes of it may stand for millions of rows."""
 
 _FORMULA = re.compile(r"'*[\s\0]*[=+\-@\t\r\n\0\uff0b\uff0d\uff1d\uff20]")
 """How a text begins that a spreadsheet may calculate (ASVS 1.2.10, and the wide forms of its four signs).
@@ -32,16 +36,26 @@ def read(place: Path) -> pa.Table:
 
     Raises
     ------
-    UsageError, Invalid
-        Another kind of file; a file that is not what its name says.
+    NotFound, UsageError, Invalid
+        No such file; another kind of file, a pipe, one that is too large; a file that is not what its name says.
     """
-    readers: dict[str, Callable[[Path], pa.Table]] = {".parquet": parquet.read_table, ".csv": _read_csv}
+    readers: dict[str, Callable[[Path], pa.Table]] = {".parquet": read_parquet, ".csv": _read_csv}
     if place.suffix not in readers:
         raise UsageError(f"{place} is neither .parquet nor .csv")
+    check(place, "a frame", LARGEST, missing=f"there is no file {place}")
     try:
         return readers[place.suffix](place)
     except (pa.ArrowInvalid, OSError) as exc:
         raise Invalid(f"{place} cannot be read: {exc}") from None
+
+
+def read_parquet(place: Path) -> pa.Table:
+    """The table in a Parquet file, which has a billion values at most."""
+    with parquet.ParquetFile(place) as file:
+        cells = file.metadata.num_rows * file.metadata.num_columns
+        if cells > MOST_CELLS:
+            raise pa.ArrowInvalid(f"it has {cells:,} values, more than {MOST_CELLS:,}")
+        return file.read()
 
 
 def typed(table: pa.Table, schema: pa.Schema) -> pa.Table:

@@ -10,9 +10,10 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from ..errors import Invalid, NotFound, UsageError
-from ..files import writing
+from ..files import check, writing
 from ..model.resources import Resource
 from . import schemas
+from .files import LARGEST, read_parquet
 from .snapshots import COMPLETE, ID, SCOPE, Snapshot, snapshot
 from .stamps import CLUSTER_ID, TAKEN_AT
 from .to_pandas import plain
@@ -58,13 +59,14 @@ def load(place: Path) -> Snapshot:
 
     Raises
     ------
-    NotFound, Invalid
-        No such file; a file that holds no snapshot.
+    NotFound, UsageError, Invalid
+        No such file; a folder, a pipe; a file that holds no snapshot.
     """
-    if not place.is_file():
+    if not place.exists():
         raise NotFound(f"there is no file {place}", hint=_NO_SNAPSHOT)
+    check(place, "a snapshot", LARGEST)
     try:
-        return _read(parquet.read_table(place, partitioning=None))
+        return _read(read_parquet(place))
     except (pa.ArrowException, OSError, ValueError, KeyError) as exc:
         why = str(exc).partition("\n")[0]
         raise Invalid(f"{place} cannot be read as a snapshot: {why}", hint=_NO_SNAPSHOT) from None

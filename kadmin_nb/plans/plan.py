@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from .. import files
+from .. import documents, files
 from ..errors import Invalid, KadminError, UsageError, printable
 from ..frames import schemas
 from ..frames.stamps import stamped
@@ -324,7 +323,7 @@ def _text(place: Path) -> str:
 
 def _parsed(text: str, where: str) -> dict[str, Any]:
     try:
-        document = json.loads(text)
+        document = documents.from_json(text)
     except ValueError as exc:
         raise Invalid(f"{where} is no plan file: {exc}") from None
     names = set(document) if isinstance(document, dict) else None

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .. import documents, files
 from ..advice import FINDINGS as FINDING
-from ..errors import KadminError, NotFound, UsageError
+from ..errors import KadminError, UsageError
 from ..model.levels import LEVEL_NAMES
 from ..model.quota_keys import QUOTA_KEYS, nearest
 from ..model.resources import RESOURCE_TYPES, SOURCES
@@ -55,29 +55,18 @@ def load(path: str | os.PathLike[str]) -> Policy:
 def read(text: str, source: str, folder: Path | None = None) -> Policy:
     """The policy in a text; `source` is how errors name it, `folder` where its `pairs` are looked for."""
     try:
-        document = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as exc:
+        document = documents.from_toml(text)
+    except ValueError as exc:
         raise UsageError(f"{source} is not TOML: {str(exc).splitlines()[0]}") from None
     return _Reader(source, _Places(text), folder or Path()).policy(document)
 
 
 def _text(place: Path) -> str:
-    """Only regular files: a pipe would make us wait."""
-    if place.exists() and not place.is_file():
-        raise UsageError(f"{place} is not a file, so it is no policy")
+    content = files.read(place, "a policy", _LARGEST, missing=f"there is no policy {place}")
     try:
-        with place.open("rb") as file:
-            content = file.read(_LARGEST + 1)
-        text = content.decode("utf-8-sig")
-    except FileNotFoundError:
-        raise NotFound(f"there is no policy {place}") from None
-    except OSError as exc:
-        raise UsageError(f"the policy {place} cannot be read: {exc.strerror}") from None
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise UsageError(f"the policy {place} is not UTF-8") from None
-    if len(content) > _LARGEST:
-        raise UsageError(f"{place} is larger than {_LARGEST:,} bytes, so it is no policy")
-    return text
 
 
 class _Places:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .. import files
+from .. import documents, files
 from ..errors import KadminError, NotFound, UsageError
 from ..model.quota_keys import nearest
 from ..model.settings import Secret
@@ -97,8 +96,8 @@ def load() -> Profiles:
 def _parsed(path: Path) -> dict[str, Any]:
     """The document. Where it is malformed only the place is told: tomllib's own words may quote it."""
     try:
-        return tomllib.loads(files.read(path, f"the {NAME} in use", _LARGEST).decode("utf-8-sig"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        return documents.from_toml(files.read(path, f"the {NAME} in use", _LARGEST).decode("utf-8-sig"))
+    except ValueError as error:
         place = re.search(r"at line \d+, column \d+", str(error))
         raise UsageError(f"{path} is not TOML{f', {place[0]}' if place else ''}") from None
 

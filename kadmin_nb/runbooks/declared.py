@@ -95,7 +95,11 @@ def refuse_unknown(given: Iterable[str], known: Collection[str]) -> None:
 
 def _statements(cell: str) -> Sequence[ast.stmt]:
     """The statements of a cell but for bare texts."""
-    return [s for s in ast.parse(cell).body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
+    try:
+        body = ast.parse(cell).body
+    except (RecursionError, MemoryError, ValueError):
+        raise SyntaxError("nested too deeply, a null byte, or a number with too many digits") from None
+    return [s for s in body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
 
 
 def _declared(statement: ast.stmt, help: str) -> Parameter:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from .. import documents
 from ..errors import UsageError
 
 _RAW = "papermill's -p makes numbers, True, None and nan of words; -r hands them over as text: -r {name} VALUE"
@@ -133,7 +134,7 @@ def _list(name: str, value: object, scalar: str) -> list[object]:
 
 def _from_json(name: str, text: str, scalar: str) -> object:
     try:
-        return json.loads(text)
+        return documents.from_json(text)
     except ValueError:
         raise _refused(name, text, f"list[{scalar}]", _as_json(name, scalar)) from None
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import difflib
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .. import documents, files
 from ..errors import Invalid, NotFound
 from .declared import Parameter, parameters
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 _ROOM = Path(__file__).resolve().parent
 FOLDERS = (_ROOM / "shipped", _ROOM.parents[1] / "notebooks" / "runbooks")
 """In the installed wheel, and in the checkout."""
+
+_LARGEST = 1 << 28
 
 
 @dataclass(frozen=True)
@@ -99,9 +101,9 @@ def _shipped() -> dict[str, Path]:
 
 def _cells(path: Path) -> list[dict[str, Any]]:
     try:
-        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        cells = documents.from_json(files.read(path, "a notebook", _LARGEST).decode())["cells"]
         return [{**cell, "source": "".join(cell["source"])} for cell in cells]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError):
         raise Invalid(f"{path} is no notebook") from None
 
 

@@ -49,6 +49,8 @@ def test_what_is_no_snapshot_is_one_line(tmp_path: Path) -> None:
             kn.Snapshot.load(place)
         assert "\n" not in str(found.value)
     with pytest.raises(kn.NotFound, match="there is no file"):
+        kn.Snapshot.load(tmp_path / "none.parquet")
+    with pytest.raises(kn.UsageError, match="is not a file"):
         kn.Snapshot.load(tmp_path)
     with pytest.raises(kn.UsageError, match="no name for a snapshot"):
         taken(0, {}).save(tmp_path / "held.json")

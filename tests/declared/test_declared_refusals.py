@@ -160,7 +160,7 @@ def test_the_schema_refuses_it_too(name):
     [
         (b"kadmin: 1\n\xff\xfe\n", kn.Invalid, ": line 2: it is not UTF-8"),
         (b"PAR1\x00\x15\x04", kn.UsageError, ": line 1, column 5: the character U+0000 cannot stand in YAML"),
-        (b"#" * (64 * 2**20 + 1), kn.Invalid, " is larger than 64 MiB"),
+        (b"#" * (64 * 2**20 + 1), kn.UsageError, " is larger than 67,108,864 bytes"),
     ],
     ids=["not UTF-8", "Parquet", "too large"],
 )
@@ -177,7 +177,7 @@ def test_a_file_that_is_not_there(tmp_path: Path):
     """A slip in its name was a stack of twenty lines."""
     with pytest.raises(kn.NotFound, match="there is no file"):
         kn.declared.load(tmp_path / "none.yaml")
-    with pytest.raises(kn.Invalid, match="Is a directory"):
+    with pytest.raises(kn.UsageError, match="is not a file"):
         kn.declared.load(tmp_path)
 
 

@@ -1,0 +1,83 @@
+"""JSON and TOML that others wrote, as data: in bounded time and memory, and never with two meanings."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from typing import Any
+
+MOST_DOTS = 16
+"""In a line of TOML, outside of texts. The time and memory of a dotted key grow with the square of its parts."""
+
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.?)*+(?:"|$)|\'[^\']*+(?:\'|$)|#.*')
+_LONG_QUOTES = ('"""', "'''")
+_TOO_DEEP, _TOO_LONG = "Nested too deeply", "A number with too many digits"
+
+
+def from_json(text: str) -> Any:
+    """The value of a JSON text.
+
+    Raises
+    ------
+    ValueError
+        It is no JSON (RFC 8259: NaN and Infinity are none), a name is twice in one object, half a surrogate pair is no
+        text, a number has more than 4,300 digits, or it is nested more than some 1,000 times.
+    """
+    try:
+        value = json.loads(text, object_pairs_hook=_object, parse_constant=_no_number)
+        if "\\u" in text:
+            json.dumps(value, ensure_ascii=False).encode()
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{error.msg} (at line {error.lineno}, column {error.colno})") from None
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
+    except UnicodeEncodeError:
+        raise ValueError("Half a surrogate pair is no text") from None
+    except _Ambiguous:
+        raise
+    except ValueError:
+        raise ValueError(_TOO_LONG) from None
+    return value
+
+
+def from_toml(text: str) -> dict[str, Any]:
+    """The table of a TOML text.
+
+    Raises
+    ------
+    ValueError
+        It is no TOML, a key has more than 16 dots, a number has more than 4,300 digits, or it is nested too deeply.
+    """
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.count(".") > MOST_DOTS and _outside_of_texts(line).count(".") > MOST_DOTS:
+            raise ValueError(f"More than {MOST_DOTS} dots in a key (at line {number}, column 1)")
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        raise
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
+    except ValueError:
+        raise ValueError(_TOO_LONG) from None
+
+
+def _outside_of_texts(line: str) -> str:
+    """The line without texts and comments; all of it where a text of several lines begins or ends."""
+    return line if any(quotes in line for quotes in _LONG_QUOTES) else _QUOTED.sub("", line)
+
+
+class _Ambiguous(ValueError):
+    """Readers differ in what the text means."""
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Of a name that is twice, readers take the first, the last, or both."""
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        raise _Ambiguous("A name is twice in one object")
+    return value
+
+
+def _no_number(word: str) -> float:
+    raise _Ambiguous(f"{word} is no number of JSON")
