@@ -42,7 +42,7 @@ from ..errors import KadminError, PlanRefused, TimedOut, printable
 from ..model.settings import Settings
 from . import codes, first_contact
 from .lease_log import KEY, LeaseLog, Record
-from .ports import Lease
+from .ports import NOT_KEPT_OUT, Lease
 from .wire import Wire
 
 TOPIC = "__kadmin_nb_lease"
@@ -119,7 +119,7 @@ def take(
     except PlanRefused:
         raise
     except (KadminError, KafkaException) as exc:
-        return NoLease(f"two editors are detected, not prevented: {_reason(exc, topic)}")
+        return NoLease(f"{NOT_KEPT_OUT}; no lock: {_reason(exc, topic)}")
     except BaseException:
         lease.release()
         raise

@@ -38,6 +38,11 @@ class Refusal:
         return f"{self.code}: {self.message}" if self.message else self.code
 
 
+NOT_KEPT_OUT = (
+    "another editor can overwrite these rows between its look and its send: plan verify shows whether one did"
+)
+"""What a run without the lease has to say: it ends before it could see that."""
+
 RETRIED_ONCE = frozenset({"NOT_CONTROLLER", "THROTTLING_QUOTA_EXCEEDED"})
 """Refusals that say a request was not carried out and may be sent again, once."""
 
@@ -119,7 +124,7 @@ class Lease(Protocol):
 
     @property
     def note(self) -> str | None:
-        """None when two editors are prevented, else one sentence: they are detected, not prevented, and why."""
+        """None when other editors are kept out, else one sentence: they are not, and why."""
         ...
 
     def renew(self) -> None:

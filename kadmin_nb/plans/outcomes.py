@@ -29,7 +29,7 @@ class Outcomes(Answer):
     """OUTCOMES as a frame. A row is good when it was verified on every broker, or was so before.
 
     Its schema metadata has `kadmin.plan_id`, `kadmin.journal` (where it is), `kadmin.chain_head` (the hash of its
-    last line), `kadmin.slowest` (the last broker to show a change) and `kadmin.lock` (why two editors were not
+    last line), `kadmin.slowest` (the last broker to show a change) and `kadmin.lock` (why other editors were not
     prevented), each where there is one.
     """
 

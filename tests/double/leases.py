@@ -6,6 +6,7 @@ import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kadmin_nb.admin.ports import NOT_KEPT_OUT
 from kadmin_nb.errors import KadminError, PlanRefused
 
 if TYPE_CHECKING:
@@ -59,13 +60,13 @@ class Lease:
 def had(kafka: FakeKafka, plan_id: str, holder: str, steal: bool) -> Lease:
     """The lease, or one with a note where it cannot be had; LOCKED while another's is alive."""
     if not kafka.locks:
-        return Lease(kafka, None, "two editors are detected, not prevented: no topic may be made")
+        return Lease(kafka, None, f"{NOT_KEPT_OUT}; no lock: no topic may be made")
     try:
         lease: Lease = kafka.request("take the lease", lambda _: _taken(kafka, plan_id, holder, steal))
     except PlanRefused:
         raise
     except KadminError as exc:
-        return Lease(kafka, None, f"two editors are detected, not prevented: {exc}")
+        return Lease(kafka, None, f"{NOT_KEPT_OUT}; no lock: {exc}")
     return lease
 
 

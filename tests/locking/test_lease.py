@@ -20,6 +20,7 @@ import kadmin_nb as kn
 from kadmin_nb.admin import first_contact, lease
 from kadmin_nb.admin.kafka import WireKafka
 from kadmin_nb.admin.lease_log import KEY, LeaseLog
+from kadmin_nb.admin.ports import NOT_KEPT_OUT
 from kadmin_nb.admin.wire import ALTER_TIMEOUT
 from kadmin_nb.errors import PlanRefused, TimedOut
 from kadmin_nb.model.settings import Secret, Settings
@@ -298,7 +299,7 @@ def test_without_rights_it_says_so_and_goes_on(secure_kafka, unique):
     with contextlib.closing(WireKafka(login)) as reached:
         held = reached.lease("the-plan", "alice")
         assert held.note == (
-            "two editors are detected, not prevented: TOPIC_AUTHORIZATION_FAILED while looking for the topic "
+            f"{NOT_KEPT_OUT}; no lock: TOPIC_AUTHORIZATION_FAILED while looking for the topic "
             "__kadmin_nb_lease: Topic authorization failed."
         )
         held.renew()
@@ -331,7 +332,7 @@ def test_a_frozen_broker_does_not_hang_it(frozen, topic, monkeypatch):
     node.pause()
     started = time.monotonic()
     note = lease.take(kafka.wire, "plan", "bob", topic=topic).note or ""
-    assert re.match(r"two editors are detected, not prevented: no answer in time while \S+ .*", note), note
+    assert re.match(rf"{NOT_KEPT_OUT}; no lock: no answer in time while \S+ .*", note), note
     with pytest.raises(TimedOut):
         held.renew()
     held.release()

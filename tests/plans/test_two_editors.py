@@ -1,4 +1,4 @@
-"""Two plans for one quota, interleaved at every call: with the lock nothing is lost, without it somebody is told."""
+"""Two plans for one quota, interleaved at every call: the lock loses nothing; without it `plan verify` shows a loss."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from scenes import RATE, hold
 from simulation import Pages, Scene
 from turns import Turns
 
+from kadmin_nb.admin.ports import NOT_KEPT_OUT
 from kadmin_nb.errors import Conflict, PlanRefused
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.plans.execution import executor
@@ -115,7 +116,7 @@ def test_with_the_lock_nothing_is_lost(schedules_ran):
 
 
 @pytest.mark.slow
-def test_without_the_lock_every_overwrite_is_reported_by_one_side(schedules_ran):
+def test_without_the_lock_every_overwrite_is_shown_by_a_verify_afterwards(schedules_ran):
     """Nobody could make the topic of the lock, and nobody was told that his change was gone."""
     orders, overwritten = interleavings(), 0
     for one, other in orders:
@@ -128,6 +129,19 @@ def test_without_the_lock_every_overwrite_is_reported_by_one_side(schedules_ran)
         assert not pair.is_told(writers[-1], ended[writers[-1]]) or len(writers) == 2, (one, other, ended)
     assert overwritten
     schedules_ran("two editors without it", len(orders), 0)
+
+
+def test_an_overwrite_after_the_end_of_a_run_was_announced_by_both():
+    """Both of us were told that all is verified, and my change was gone; the docs had promised a report."""
+    silent = []
+    for one, other in [(one, 1000) for one in range(calls() + 1)]:
+        pair, ended = play(one, other, locks=False)
+        if [state(done) for done in ended if isinstance(done, Done)] == ["verified", "verified"]:
+            silent.append(pair.writers())
+            assert all(done.note.startswith(NOT_KEPT_OUT) for done in ended)
+            assert pair.is_told(1, ended[1])
+    assert silent == [[1, 0]] * len(silent)
+    assert silent
 
 
 def frozen_at(number: int, steals: bool) -> tuple[Pair, object, object]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...admin.ports import Kafka, Lease, Refusal
+from ...admin.ports import NOT_KEPT_OUT, Kafka, Lease, Refusal
 from ...errors import KadminError
 from ..author import author
 from ..plan import Plan
@@ -22,9 +22,9 @@ class Held:
 
     @property
     def note(self) -> str | None:
-        """Why two editors are not prevented; None where they are."""
+        """Why other editors are not kept out; None where they are."""
         if self._lease is None:
-            return "no lock was asked for: two editors are detected, not prevented"
+            return f"{NOT_KEPT_OUT}; no lock was asked for"
         return self._lease.note
 
     def lost(self) -> Refusal | None:
