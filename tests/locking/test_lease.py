@@ -325,10 +325,11 @@ def frozen(own_kafka):
 def test_a_frozen_broker_does_not_hang_it(frozen, topic, monkeypatch):
     """The broker hung, and so did my notebook."""
     node, kafka = frozen
+    held = lease.take(kafka.wire, "plan", "alice", topic=topic)
+    assert held.note is None
     monkeypatch.setattr(lease, "TAKING", 1.0)
     monkeypatch.setattr(lease, "RENEWING", 1.0)
     monkeypatch.setattr(lease, "RELEASING", 0.5)
-    held = lease.take(kafka.wire, "plan", "alice", topic=topic)
     node.pause()
     started = time.monotonic()
     note = lease.take(kafka.wire, "plan", "bob", topic=topic).note or ""
