@@ -62,7 +62,13 @@ def known_clients(usage: DataFrame) -> DataFrame:
     return names_of(clients, USAGE, CLUSTER in usage.columns).distinct()
 
 
-def utilisation(usage: DataFrame, quotas: Any, *, keys: str | Iterable[str] | None = None) -> DataFrame:
+UNWATCHED_AFTER = 60.0
+"""A consumer that waits for records asks twice a second, so a minute without any request is one that nobody logged."""
+
+
+def utilisation(
+    usage: DataFrame, quotas: Any, *, keys: str | Iterable[str] | None = None, unwatched_after: float = UNWATCHED_AFTER
+) -> DataFrame:
     """UTILISATION: what was used of each limit, a row a broker, bucket and key, in the unit of the key.
 
     Parameters
@@ -74,6 +80,9 @@ def utilisation(usage: DataFrame, quotas: Any, *, keys: str | Iterable[str] | No
         QUOTAS, as anything that `resolve` takes; a cluster's `quotas.describe()` too.
     keys
         The keys to look at, any name; the four of users and clients unless said.
+    unwatched_after
+        Seconds. Where no client of a broker has a row for longer, nobody watched, as between two observations: that
+        time is not idle time, and none of it counts. Infinity takes all of it for idle.
 
     Returns
     -------
@@ -85,8 +94,8 @@ def utilisation(usage: DataFrame, quotas: Any, *, keys: str | Iterable[str] | No
         `clients`: how many shared the bucket; null where the broker measured the bucket itself (the usage is from
         metrics). Such a row is not added to those of clients. It is matched with the quota by which a client of these
         names would draw from this very bucket, and has no limit where there is none.
-        `windows`: all from the first to the last that the broker has in the usage, idle ones too; of metrics all times
-        that it has a sample of. `windows_seen` are those with a row of this bucket; in the others it used nothing.
+        `windows`: all from the first to the last that the broker has in the usage, idle ones too, but not those that
+        nobody watched; of metrics all times that it has a sample of. `windows_seen` are those with a row of this bucket; in the others it used nothing.
         `peak`: the most in a window; `p95`: what 95 % of the windows do not exceed; `mean`: of all windows.
         `utilisation` is the peak in percent of the limit, `headroom` the limit less the peak. `share_above_80`,
         `share_above_100` and `share_throttled` are fractions of `windows`. `longest_above_100_s`: seconds of the
@@ -112,7 +121,7 @@ def utilisation(usage: DataFrame, quotas: Any, *, keys: str | Iterable[str] | No
     rows = _rows(usage, chosen, has_clusters(stored))
     windows = _windows(_in_buckets(bound(rows, stored, chosen).of_key()))
     by = _broker(windows)
-    return _judged(windows.where("key is not null").join(F.broadcast(_spans(windows)), by), by)
+    return _judged(windows.where("key is not null").join(F.broadcast(_spans(windows, unwatched_after)), by), by)
 
 
 def _check_types(usage: Any, names: Sequence[str]) -> None:
@@ -202,12 +211,14 @@ def _with_client() -> Column:
     return F.when(F.col("client").isNull(), F.array(window)).otherwise(F.array(window, client))
 
 
-def _spans(windows: DataFrame) -> DataFrame:
+def _spans(windows: DataFrame, unwatched_after: float) -> DataFrame:
     """How many `windows` each broker has, and how many `brokers` there are."""
     by, start, end = _broker(windows), F.unix_micros("start"), F.unix_micros("end")
     lengths = (F.min(end - start).alias("shortest"), F.max(end - start).alias("longest"))
-    span = (F.max(end) - F.min(start)).alias("span")
-    each = windows.select(*by, "start", "end").distinct()
+    span = (F.max(end) - F.min(start) - F.sum("unwatched")).alias("span")
+    gap = start - F.lag(end).over(Window.partitionBy(*by).orderBy("start"))
+    unwatched = F.when(gap > unwatched_after * 1e6, gap).otherwise(0)
+    each = windows.select(*by, "start", "end").distinct().withColumn("unwatched", unwatched)
     spans = each.groupBy(*by).agg(*lengths, span, F.count("start").alias("times"))
     number = F.when(F.col("measured"), F.col("times")).otherwise(F.ceil(F.col("span") / F.col("longest")))
     is_regular = (F.col("shortest") == F.col("longest")) & (F.col("shortest") > 0)

@@ -373,7 +373,8 @@ class Cluster:
 
         It switches `kafka.request.logger` to DEBUG through a plan, waits, and takes each level back to what it was. A
         process of its own takes it back when this one is killed. Ctrl-C ends it early. Brokers do not tell where they
-        write the log; of a local Kafka it is in `log`.
+        write the log; of a local Kafka its files are in `logs`, those that log4j rolled meanwhile among them, and
+        `warnings` says so where log4j has deleted some.
 
         Parameters
         ----------

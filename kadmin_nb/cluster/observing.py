@@ -27,6 +27,7 @@ from ..plans.execution.progress import Advance, Progress
 from ..plans.plan import Plan
 from ..plans.stage import Stage
 from .observe_guard import Guard, refuse_another
+from .request_logs import RequestLog, first_time, request_logs
 
 LOGGER, LEVEL = "kafka.request.logger", "DEBUG"
 AT_LEAST = ("DEBUG", "TRACE")
@@ -43,6 +44,8 @@ WITHIN = 30.0
 
 ELSEWHERE = "its log is where its log4j configuration says, often kafka-request.log; Kafka does not tell"
 
+LOST, LOST_ALL = "log4j deleted rolled files: lost is all before", "the log was deleted meanwhile"
+
 _SECONDS = "seconds observed"
 KEPT, RESTORED, MOVED, LEFT, SKIPPED = "kept", "restored", "moved", "left", "skipped"
 _PAUSE, _BEAT = 0.2, 0.5
@@ -55,8 +58,14 @@ class Observed(Answer):
 
     @property
     def logs(self) -> tuple[str, ...]:
-        """The files that the requests are in, where they are on this machine and known."""
-        return tuple(place for place in self._table["log"].to_pylist() if place)
+        """The files that the requests are in, those of a broker oldest first, where they are known."""
+        return tuple(file for files in self._table["logs"].to_pylist() for file in files or ())
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """A line for each broker whose log lacks a part of the observation."""
+        rows = (row for row in self._table.to_pylist() if row["complete"] is False)
+        return tuple(f"WARNING: broker {row['broker']}: {row['message']}" for row in rows)
 
     def _failing(self) -> pa.Array:
         return pc.is_in(self._table["state"], pa.array([LEFT, SKIPPED]))
@@ -87,7 +96,8 @@ class Observed(Answer):
         return self
 
     def __repr__(self) -> str:
-        return "\n".join(filter(None, [super().__repr__(), self.lines, *(f"request log: {log}" for log in self.logs)]))
+        logs = (f"request log: {log}" for log in self.logs)
+        return "\n".join(filter(None, [super().__repr__(), self.lines, *self.warnings, *logs]))
 
 
 @dataclass(frozen=True)
@@ -111,17 +121,23 @@ def observe(
     _refuse_blind(before)
     plan = _plan(stage, before, seconds)
     watch = _Watch(kafka, stage, plan, seconds, progress)
-    if plan is None:
-        watch.wait(lambda: True)
-        return watch.answer(before, {})
-    with Guard.on(settings, kafka.id, plan, seconds) as guard:
-        left = watch.carry_out(guard)
-    answer = watch.answer(before, left)
+    with request_logs(kafka.id) as logs:
+        left = _watched(watch, settings)
+        answer = watch.answer(before, left, logs)
     if watch.stopped is not None:
         how = "; a guard goes on taking the levels back" if left else ", and all levels are what they were"
         said = f"the observation was stopped by Ctrl-C after {watch.lasted:.0f} s{how}"
         raise Interrupted(said, outcomes=answer, hint=answer.lines or None)
     return answer.raise_for_errors() if left else answer
+
+
+def _watched(watch: _Watch, settings: Settings) -> dict[int, str]:
+    """The brokers whose level is not back afterwards, and why."""
+    if watch.plan is None:
+        watch.wait(lambda: True)
+        return {}
+    with Guard.on(settings, watch.kafka.id, watch.plan, watch.seconds) as guard:
+        return watch.carry_out(guard)
 
 
 class _Watch:
@@ -185,10 +201,9 @@ class _Watch:
             self.kafka.sleep(min(_BEAT, left))
         self.until = self.kafka.now()
 
-    def answer(self, before: Sequence[Level], left: Mapping[int, str]) -> Observed:
+    def answer(self, before: Sequence[Level], left: Mapping[int, str], logs: Mapping[int, RequestLog]) -> Observed:
         """OBSERVED, a row a broker."""
         after = {one.broker: one for one in levels(self.kafka, [one.broker for one in before if one.level])}
-        logs = _logs(self.kafka.id)
         rows = (_row(one, after.get(one.broker), left, self.since, self.until) for one in before)
         located = (_located(row, logs.get(row["broker"])) for row in rows)
         return Observed(stamped(schemas.table(schemas.OBSERVED, located), self.kafka.id))
@@ -214,10 +229,20 @@ def _row(
     }
 
 
-def _located(row: dict[str, Any], log: str | None) -> dict[str, Any]:
-    """With where its log is, or why that is not said."""
-    further = [ELSEWHERE] if log is None and row["state"] != SKIPPED else []
-    return {**row, "log": log, "message": "; ".join(filter(None, [row["message"], *further])) or None}
+def _located(row: dict[str, Any], log: RequestLog | None) -> dict[str, Any]:
+    """With the files of its log, or why they are not named."""
+    if row["state"] == SKIPPED:
+        return row
+    files, complete, further = (None, None, ELSEWHERE) if log is None else _files(log)
+    message = "; ".join(filter(None, [row["message"], further])) or None
+    return {**row, "logs": files, "complete": complete, "message": message}
+
+
+def _files(log: RequestLog) -> tuple[list[str], bool, str | None]:
+    """The files, whether they are all, and a sentence where they are not."""
+    files, complete = log.files()
+    lost = None if complete else f"{LOST} {first_time(files[0])}" if files else LOST_ALL
+    return [str(file) for file in files], complete, lost
 
 
 def _became(before: Level, after: Level | None, left: Mapping[int, str]) -> tuple[str, str | None]:
@@ -339,15 +364,3 @@ def mend(broker: int, level: str | None) -> str:
     """The line that takes a level back."""
     what = f"config set {LOGGER}={level}" if level else f"config reset {LOGGER}"
     return f"kadmin-nb {what} broker-logger={broker} --apply"
-
-
-def _logs(cluster_id: str) -> dict[int, str]:
-    """Where the brokers of a local Kafka write their request log; of others nobody can know."""
-    from ..local.runs import all_runs
-
-    folders = [(folder, run) for folder, run in all_runs() if run.cluster_id == cluster_id]
-    return {
-        number: str(folder / f"node-{number}" / "request.log")
-        for folder, run in folders
-        for number in range(1, len(run.ports) + 1)
-    }

@@ -364,11 +364,13 @@ OBSERVED = _schema(
     ("level_after", TEXT, True),
     ("since", MOMENT, True),
     ("until", MOMENT, True),
-    ("log", TEXT, True),
+    ("logs", pa.list_(TEXT), True),
+    ("complete", FLAG, True),
     ("message", TEXT, True),
 )
 """What became of the request logger of each broker. `state` is restored, kept (on already before), moved (somebody set
-another level), left (still on) or skipped (not observed); `log` is the file, where that is known."""
+another level), left (still on) or skipped (not observed). `logs` are the files that the requests are in, the oldest
+first, where that is known; not `complete` where log4j has deleted some of them meanwhile."""
 
 CONFLICTS = _schema(
     ("row", WHOLE, False),

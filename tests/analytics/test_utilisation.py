@@ -100,6 +100,29 @@ def test_clients_of_a_bucket_are_added_up_window_by_window(spark):
     assert found.dtypes == frame_of(schemas.table(schemas.UTILISATION, []), spark).dtypes
 
 
+def test_time_that_nobody_watched_is_not_idle_time(spark):
+    """I observed for 20 s, and five minutes later once more: 178 kB/s were used, and it showed 20.8."""
+    seconds = [*range(20), *range(320, 340)]
+    usage = usage_of(
+        spark,
+        *(used(at, 178) for at in seconds),
+        *(used(at, 50, broker=2) for at in (0, 60)),  # one quiet minute between two windows is idle
+        *(used(at, 50, broker=3) for at in (0, 62)),
+    )
+    names = ("broker", "windows", "windows_seen", "mean", "p95", "share_above_100", "longest_above_100_s")
+
+    def figures(**how: float) -> list[tuple[float, ...]]:
+        found = kn.analytics.utilisation(usage, quotas_of(ALICE), **how).select(*names).orderBy("broker")
+        return [tuple(row) for row in found.collect()]
+
+    assert figures() == [
+        (1, 40, 40, 178.0, 178.0, 1.0, 20.0),
+        (2, 61, 2, 100 / 61, 0.0, 0.0, 0.0),
+        (3, 2, 2, 50.0, 50.0, 0.0, 0.0),
+    ]
+    assert [row[1] for row in figures(unwatched_after=math.inf)] == [340, 61, 63]
+
+
 def test_a_bucket_that_the_broker_measured_stands_for_itself(spark):
     """The whole user's rate was added to those of its clients, and the bucket was twice as full."""
     quotas = quotas_of(

@@ -11,13 +11,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, ResourcePatternType, ResourceType
+from logged_requests import requests_of
 from waiting import eventually
 
 import kadmin_nb as kn
 from kadmin_nb.admin import first_contact
 from kadmin_nb.admin.ports import ConfigOperation
-from kadmin_nb.cluster import observing
+from kadmin_nb.cluster import observing, request_logs
 from kadmin_nb.cluster.observe_guard import Guard, folder
 from kadmin_nb.commands import run
 from kadmin_nb.commands.session import Session
@@ -80,6 +82,69 @@ def test_on_for_a_while_and_then_as_before(quiet, kafka):
     assert {"observe for 1.5 s", "the observation is over"} <= {one["reason"] for one in reasons}
 
 
+FILE = 10_000_000
+"""Bytes at which a local broker rolls its request log; it keeps two rolled files."""
+
+
+def produce(kafka: LocalKafka, client_id: str, requests: int) -> None:
+    """So many PRODUCE requests, each answered before the next. Their lines are as long as the client-id."""
+    producer = Producer({"bootstrap.servers": kafka.bootstrap, "client.id": client_id, "linger.ms": 0})
+    for _ in range(requests):
+        producer.produce("observed", b"x")
+        assert producer.flush(60) == 0
+
+
+def observe_while_producing(
+    cluster: kn.Cluster, kafka: LocalKafka, client_id: str, requests: int
+) -> observing.Observed:
+    """An observation in which this client makes all of its requests."""
+    pending = [requests]
+
+    def once(advance: object) -> None:
+        if pending:
+            produce(kafka, client_id, pending.pop())
+
+    return cluster.observe(1, progress=once)
+
+
+def numbers(client_id: str, *logs: str) -> list[int]:
+    """The correlation ids of its PRODUCE requests, in the order of the files."""
+    headers = (one["requestHeader"] for one in requests_of(client_id, *map(Path, logs)))
+    return [header["correlationId"] for header in headers if header["requestApiKeyName"] == "PRODUCE"]
+
+
+def test_every_file_of_a_log_that_rolled_is_named(quiet, kafka, unique):
+    """20 s of requests were 14.6 MB, it named the one file that was left last, and half of the usage was missing."""
+    client_id = unique("long") + "x" * 20_000
+    requests = 1_000
+    assert requests * len(client_id) > FILE
+    answer = observe_while_producing(quiet, kafka, client_id, requests)
+    assert len(answer.logs) in (2, 3)
+    assert answer.logs[-1] == str(kafka.folder / "node-1" / "request.log")
+    found = numbers(client_id, *answer.logs)
+    assert len(found) == requests
+    assert found == sorted(set(found))
+    assert answer.to_arrow()["complete"].to_pylist() == [True]
+    assert answer.warnings == ()
+    assert [f"request log: {log}" in repr(answer) for log in answer.logs] == [True] * len(answer.logs)
+    assert len(quiet.observe(1).logs) == 1  # the rolled ones are of an earlier time
+
+
+def test_it_says_what_log4j_threw_away(quiet, kafka, unique):
+    """log4j keeps two rolled files. The others were gone, the counts added up, and nobody said a word."""
+    client_id = unique("longer") + "x" * 20_000
+    requests = 2_200
+    assert requests * len(client_id) > 4 * FILE
+    answer = observe_while_producing(quiet, kafka, client_id, requests)
+    assert len(answer.logs) == 3
+    assert 0 < len(numbers(client_id, *answer.logs)) < requests
+    begins = Path(answer.logs[0]).read_text(errors="replace").partition("]")[0].lstrip("[")
+    said = f"log4j deleted rolled files: lost is all before {begins}"
+    assert answer.to_arrow().select(["complete", "message"]).to_pylist() == [{"complete": False, "message": said}]
+    assert answer.warnings == (f"WARNING: broker 1: {said}",)
+    assert answer.warnings[0] in repr(answer)
+
+
 def test_what_was_on_before_stays_on(quiet):
     """Somebody else had switched it on to debug, and my minute switched it off under them."""
     set_level(quiet, "TRACE")
@@ -89,7 +154,7 @@ def test_what_was_on_before_stays_on(quiet):
 
 def test_what_somebody_sets_meanwhile_is_theirs(quiet, monkeypatch):
     """They set ERROR while it ran, and it put the old level back. It named a log that was on no broker."""
-    monkeypatch.setattr(observing, "_logs", lambda cluster_id: {})
+    monkeypatch.setattr(request_logs, "all_runs", list)
     answer = quiet.observe(1, progress=lambda advance: set_level(quiet, "ERROR"))
     assert states(answer) == [(1, "moved", "WARN", "ERROR")]
     assert answer.logs == ()
