@@ -95,7 +95,8 @@ def utilisation(
         metrics). Such a row is not added to those of clients. It is matched with the quota by which a client of these
         names would draw from this very bucket, and has no limit where there is none.
         `windows`: all from the first to the last that the broker has in the usage, idle ones too, but not those that
-        nobody watched; of metrics all times that it has a sample of. `windows_seen` are those with a row of this bucket; in the others it used nothing.
+        nobody watched; of metrics all times that it has a sample of. `windows_seen` are those with a row of this
+        bucket; in the others it used nothing.
         `peak`: the most in a window; `p95`: what 95 % of the windows do not exceed; `mean`: of all windows.
         `utilisation` is the peak in percent of the limit, `headroom` the limit less the peak. `share_above_80`,
         `share_above_100` and `share_throttled` are fractions of `windows`. `longest_above_100_s`: seconds of the

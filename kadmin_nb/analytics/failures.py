@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from ..errors import Invalid, KadminError, NotFound
 
 _READING = re.compile(r"FAILED_READ_FILE[^\n]*?reading file ['\"`]?(\S+?)['\"`]?\.?(?:\s|$)")
+TORN = "Was the gzip cut short? `gzip -t` tells."
 _NO_PATH = re.compile(r"PATH_NOT_FOUND[^\n]*?exist: (\S+?)\.?(?:\s|$)")
 
 
@@ -32,9 +33,15 @@ def in_one_line() -> Iterator[None]:
         raise found from None
 
 
+def unreadable_file(error: Exception) -> str | None:
+    """The file that an action of Spark's could not read to its end, if that is what it failed with."""
+    reading = _READING.search(str(error))
+    return reading[1] if reading else None
+
+
 def _translated(text: str) -> KadminError | None:
     if missing := _NO_PATH.search(text):
         return NotFound(f"no such path: {missing[1]}")
     if reading := _READING.search(text):
-        return Invalid(f"{reading[1]} cannot be read to its end", hint="Was the gzip cut short? `gzip -t` tells.")
+        return Invalid(f"{reading[1]} cannot be read to its end", hint=TORN)
     return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,9 +24,11 @@ from pyspark.sql.types import StringType
 from ..errors import Invalid, NotFound, UsageError, printable
 from ..frames import schemas
 from ..resolution import columns
+from ..resolution.columns import CLUSTER
 from . import log_lines, shipping
 from .columns import check_text
-from .failures import in_one_line
+from .failures import TORN, in_one_line
+from .log_files import LogFiles
 
 INTER_BROKER = r"(?i)^(CONTROLLER|CONTROLPLANE|REPLICATION|INTER[-_]?BROKER)"
 """The listeners that are not for clients, unless somebody says which: a regular expression of their names."""
@@ -46,6 +49,13 @@ NO_TIME = "no time in front that can be read"
 NO_ZONE = "the time has no offset, and no tz was given"
 NO_SUCH_TIME = "the time does not exist in this tz: the clocks skipped it"
 NO_BROKER = "no broker has the local address of its connection"
+DAMAGED = "the rest of the file cannot be read"
+
+FORWARDED, OF_BROKERS, OF_FOLLOWERS = "forwarded", "inter-broker", "follower"
+"""Why a request is none of a client's."""
+
+_GOOD, _BAD = "fault IS NULL", "fault IS NOT NULL"
+_OF_CLIENT, _OF_OTHERS = "reason IS NULL", "reason IS NOT NULL"
 
 _LOCAL = r"^(.*):(\d+)-.*:\d+-\d+(?:-\d+)?$"
 _FIXED = re.compile(r"Z|(Etc/)?(UTC|GMT)|[+-]\d\d:\d\d")
@@ -59,9 +69,9 @@ _IDENTITY = ("broker", "time", "connection", "correlation_id", "api")
 class Counts:
     """What became of the lines of a request log.
 
-    `lines` = `requests` + `duplicates` + those `left_out` + those `quarantined`, both by reason. `ambiguous` are the
-    requests in the hour that a clock put back passes twice, `unsized` those PRODUCE and FETCH whose bytes the log does
-    not tell.
+    `lines` = `requests` + `duplicates` + those `left_out` + those `quarantined`, both by reason; the rest of a
+    `damaged` file counts as one line. `ambiguous` are the requests in the hour that a clock put back passes twice,
+    `unsized` those PRODUCE and FETCH whose bytes the log does not tell.
     """
 
     lines: int
@@ -71,6 +81,7 @@ class Counts:
     quarantined: Mapping[str, int]
     ambiguous: int
     unsized: int
+    damaged: tuple[str, ...] = ()
     tz: str | None = field(default=None, repr=False)
 
     @property
@@ -78,6 +89,7 @@ class Counts:
         """What a reader must know before he trusts the figures."""
         quarantined = sum(self.quarantined.values())
         said = (
+            *((True, f"{file} is damaged: only what comes before that was read") for file in self.damaged),
             (quarantined, f"{quarantined:,} of {self.lines:,} lines are no requests: see `.quarantine`"),
             (
                 self.ambiguous,
@@ -93,34 +105,67 @@ class Requests:
     """A request log, read when it is asked for.
 
     `frame` is REQUESTS: what clients asked, each request once. `left_out` has the same columns and a `reason`:
-    `inter-broker`, `follower` or `forwarded`. `quarantine` has `path`, `line`, `reason` of every line that is none.
+    `inter-broker`, `follower` or `forwarded`.
     """
 
     frame: DataFrame
     left_out: DataFrame
-    quarantine: DataFrame
-    _each: DataFrame = field(repr=False)
     _lines: DataFrame = field(repr=False)
+    _rejected: DataFrame = field(repr=False)
+    _files: LogFiles | None = field(repr=False)
+    _dedupe: bool = field(repr=False)
     _tz: str | None = field(default=None, repr=False)
 
     @cached_property
+    def quarantine(self) -> DataFrame:
+        """`path`, `line` and `reason` of every line that is no request, and without a `line` of every damaged file.
+
+        Compressed files are unpacked here, to find those that are damaged.
+        """
+        damaged = self._files.damaged if self._files else ()
+        if not damaged:
+            return self._rejected
+        table = pa.table({"path": pa.array(damaged), "line": pa.nulls(len(damaged), pa.string())})
+        files = self._lines.sparkSession.createDataFrame(table).withColumn("reason", F.lit(DAMAGED))
+        return self._rejected.unionByName(files)
+
+    @cached_property
     def counts(self) -> Counts:
-        """What became of the lines; the log is read for it, once.
+        """What became of the lines. The log is read for it once, and compressed files are unpacked once more.
 
         Raises
         ------
         Invalid
-            A file cannot be read to its end, as a gzip that was cut short.
+            A file cannot be read to its end, as a gzip that was cut short, and the log is read strictly.
         """
         with in_one_line():
-            rows = _tally(self._lines).collect()
-            requests = self.only(_IDENTITY).count()
-        return _counts(rows, requests, self._tz)
+            return self.counted(self.tallied(()).groupBy("fault", "reason").agg(*tally()))
 
     def only(self, names: Sequence[str]) -> DataFrame:
         """These columns, and `cluster_id` where there is one, of each request once: less to carry than `frame`."""
-        wanted = [name for name in self._each.columns if name in {columns.CLUSTER, *names, *_IDENTITY}]
-        return self._each.select(*wanted).distinct()
+        return self._each(self._lines.where(_GOOD).where(_OF_CLIENT), names)
+
+    def tallied(self, names: Sequence[str]) -> DataFrame:
+        """Every line, good or bad: these columns, of a request once with its number of `lines`; of others nothing.
+
+        `fault` and `reason` say what they are, `unsized` and `ambiguous` what is to be known of a request.
+        """
+        chosen = [name for name in self._lines.columns if name in {CLUSTER, *names, *_IDENTITY, *_REMARKS}]
+        good = F.expr(_GOOD)
+        rows = self._lines.select("fault", "reason", *(F.when(good, F.col(name)).alias(name) for name in chosen))
+        if self._dedupe:
+            return rows.groupBy(*rows.columns).agg(F.count("*").alias("lines"))
+        return rows.withColumn("lines", F.lit(1).cast("bigint"))
+
+    def _each(self, lines: DataFrame, names: Sequence[str]) -> DataFrame:
+        wanted = {CLUSTER, *names, *(_IDENTITY if self._dedupe else ())}
+        rows = lines.select(*(name for name in lines.columns if name in wanted))
+        return rows.distinct() if self._dedupe else rows
+
+    def counted(self, tally: DataFrame) -> Counts:
+        """The counts, out of a frame with a row a `fault` and `reason` and the columns of `tally`."""
+        rows = [row.asDict() for row in tally.collect()]
+        return _counts(rows, self._files.damaged if self._files else (), self._tz)
 
     def __repr__(self) -> str:
         return "<Requests: .frame, .left_out, .quarantine, .counts>"
@@ -135,6 +180,8 @@ def requests(
     cluster_id: str | None = None,
     inter_broker: str | Iterable[str] = INTER_BROKER,
     names: str | None = None,
+    dedupe: bool = True,
+    strict: bool = False,
 ) -> Requests:
     """The requests that clients made, out of Kafka's request log.
 
@@ -157,6 +204,12 @@ def requests(
         Names of the listeners that brokers use among themselves, or one regular expression of them.
     names
         A pattern of file names to read below a folder, such as `*request*`.
+    dedupe
+        Whether a request whose line is read twice counts once. False takes the log's word for it, and a third less
+        time: for logs of which no file is there under two names, and none is read that log4j may be rolling.
+    strict
+        Whether a compressed file that is damaged stops the query. Else it is read as far as it goes, and is named in
+        `counts` and `quarantine`.
 
     Raises
     ------
@@ -175,30 +228,25 @@ def requests(
     _check_zone(tz)
     if broker is None:
         raise UsageError("nobody said which broker wrote the log", hint=_BROKER_HINT)
-    text, paths = _text(spark, path, names)
-    placed = _placing(spark, paths, broker)
+    files = None if isinstance(path, DataFrame) else LogFiles(spark, _strings(path), names, strict)
+    text = files.lines() if files else _of_frame(path)
+    placed = _placing(spark, _paths(spark, files, text), broker)
 
     def read(text: DataFrame, with_line: bool) -> DataFrame:
         return _judged(_named(placed(_parsed(text, with_line)), tz, _listeners(inter_broker)), tz)
 
-    _look(text, read(_first(text), with_line=False), path)
-    return _requests(read(text, with_line=False), read(text, with_line=True), cluster_id, tz)
+    def of_cluster(lines: DataFrame) -> DataFrame:
+        return lines if cluster_id is None else lines.select(F.lit(cluster_id).alias(CLUSTER), "*")
 
-
-def _requests(lines: DataFrame, with_text: DataFrame, cluster_id: str | None, tz: str | None) -> Requests:
-    ours: list[Any] = [*schemas.REQUESTS.names]
-    if cluster_id is not None:
-        ours = [F.lit(cluster_id).alias(columns.CLUSTER), *ours]
-    good, kept = F.col("fault").isNull(), F.col("reason").isNull()
-    each = lines.where(good & kept).select(*ours)
-    return Requests(
-        frame=each.distinct(),
-        left_out=lines.where(good & ~kept).select(*ours, "reason"),
-        quarantine=with_text.where(~good).select("path", "line", F.col("fault").alias("reason")),
-        _each=each,
-        _lines=lines,
-        _tz=tz,
-    )
+    _look(text, read(_first(text), with_line=False), path, files)
+    rejected = read(text, with_line=True).where(_BAD).select("path", "line", F.col("fault").alias("reason"))
+    lines = of_cluster(read(text, with_line=False))
+    ours = [name for name in (CLUSTER, *schemas.REQUESTS.names) if name in lines.columns]
+    good = lines.where(_GOOD)
+    frame, left_out = good.where(_OF_CLIENT).select(*ours), good.where(_OF_OTHERS).select(*ours, "reason")
+    if dedupe:
+        frame, left_out = frame.distinct(), left_out.distinct()
+    return Requests(frame, left_out, lines, rejected, files, dedupe, tz)
 
 
 def _check_zone(tz: str | None) -> None:
@@ -216,25 +264,19 @@ def _listeners(inter_broker: str | Iterable[str]) -> str:
     return "^(" + "|".join(re.sub(r"(\W)", r"\\\1", name) for name in inter_broker) + ")$"
 
 
-def _text(spark: SparkSession, path: Any, names: str | None) -> tuple[DataFrame, DataFrame]:
-    """`path` and `line`, and the paths that there are."""
-    if isinstance(path, DataFrame):
-        text = _of_frame(path)
-        return text, text.select("path").distinct()
-    paths = [path] if isinstance(path, str | PathLike) else list(path)
-    reader = spark.read.option("recursiveFileLookup", "true")
-    if names is not None:
-        reader = reader.option("pathGlobFilter", names)
-    with in_one_line():
-        text = reader.text([str(one) for one in paths])
-        files = text.inputFiles()
-    if not files:
-        raise NotFound(f"no file below {_said(path)}" + (f" is called {names}" if names else ""))
-    found = spark.createDataFrame(pa.table({"path": pa.array(files)}))
-    return text.select(F.col("_metadata.file_path").alias("path"), F.col("value").alias("line")), found
+def _strings(path: Any) -> list[str]:
+    paths = [path] if isinstance(path, str | PathLike) else path
+    return [str(one) for one in paths]
 
 
-def _of_frame(lines: DataFrame) -> DataFrame:
+def _paths(spark: SparkSession, files: LogFiles | None, text: DataFrame) -> DataFrame:
+    """The paths that there are."""
+    if files is None:
+        return text.select("path").distinct()
+    return spark.createDataFrame(pa.table({"path": pa.array(files.paths)}))
+
+
+def _of_frame(lines: Any) -> Any:
     """The lines of a table, where somebody has put them."""
     types = {field.name: field.dataType for field in lines.schema}
     if "line" not in types:
@@ -345,9 +387,9 @@ def _reason(client_id: Column, inter_broker: str) -> Column:
     api = F.col("api")
     fetcher = F.coalesce(F.coalesce("replica", "old_replica") >= 0, client_id.rlike(_FETCHER))
     return (
-        F.when(F.col("forwarded") | (api == "ENVELOPE"), "forwarded")
-        .when(F.col("listener").rlike(inter_broker) | api.isin(*BROKERS_ONLY), "inter-broker")
-        .when((api == "FETCH") & fetcher, "follower")
+        F.when(F.col("forwarded") | (api == "ENVELOPE"), FORWARDED)
+        .when(F.col("listener").rlike(inter_broker) | api.isin(*BROKERS_ONLY), OF_BROKERS)
+        .when((api == "FETCH") & fetcher, OF_FOLLOWERS)
     )
 
 
@@ -367,7 +409,7 @@ def _time(tz: str | None) -> Column:
 
 
 def _judged(named: DataFrame, tz: str | None) -> DataFrame:
-    """With `fault`: why a line is no request that can be used, null where it is one; and whether it is `ambiguous`."""
+    """With `fault`: why a line is no request that can be used, null where it is one; is it `ambiguous`, `unsized`?"""
     is_broken = F.col("api").isNull() | F.col("user").isNull() | F.col("connection").isNull()
     fault = (
         F.when(F.col("written").isNull(), NOT_KAFKA)
@@ -377,7 +419,8 @@ def _judged(named: DataFrame, tz: str | None) -> DataFrame:
         .when(_is_skipped(tz), NO_SUCH_TIME)
         .when(F.col("broker").isNull() & F.col("reason").isNull(), NO_BROKER)  # a controller has ports of its own
     )
-    return named.withColumn("fault", fault).withColumn("ambiguous", _is_ambiguous(tz))
+    is_unsized = F.col("bytes_in").isNull() & F.col("bytes_out").isNull() & F.col("api").isin("PRODUCE", "FETCH")
+    return named.withColumns({"fault": fault, "ambiguous": _is_ambiguous(tz), "unsized": is_unsized})
 
 
 def _untimed(tz: str | None) -> Column:
@@ -409,12 +452,14 @@ def _first(text: DataFrame) -> DataFrame:
     return text.where(F.contains("line", F.lit(log_lines.MARK.decode()))).limit(_SAMPLE)
 
 
-def _look(text: DataFrame, sample: DataFrame, path: Any) -> None:
+def _look(text: DataFrame, sample: DataFrame, path: Any, files: LogFiles | None) -> None:
     """Read the first requests; complain where there are none, or none can be read."""
     with in_one_line():
         found = sample.select("path", "connection", "fault").collect()
         first = None if found else text.where(F.trim("line") != "").limit(1).collect()
     if first is not None:
+        if not first and files and files.damaged:
+            raise Invalid(f"{files.damaged[0]} cannot be read", hint=TORN)
         raise _no_request(first, path)
     faults = {row.fault: row for row in reversed(found)}
     if NO_ZONE in faults:
@@ -441,27 +486,32 @@ def _no_broker(row: Row) -> UsageError:
     )
 
 
-def _tally(lines: DataFrame) -> DataFrame:
-    unsized = F.col("bytes_in").isNull() & F.col("bytes_out").isNull() & F.col("api").isin("PRODUCE", "FETCH")
-    return lines.groupBy("fault", "reason").agg(
-        F.count("*").alias("lines"), F.count_if(unsized).alias("unsized"), F.count_if("ambiguous").alias("ambiguous")
-    )
+_REMARKS = ("unsized", "ambiguous")
+TALLY = ("lines", "requests", *_REMARKS)
 
 
-def _counts(rows: Sequence[Row], requests: int, tz: str | None) -> Counts:
-    good = [row for row in rows if row.fault is None]
-    kept = [row for row in good if row.reason is None]
-    quarantined: dict[str, int] = {}
+def tally() -> list[Column]:
+    """Of `tallied` rows: how many lines and requests they are, and how many of these are unsized, or ambiguous."""
+    measures = (F.sum("lines"), F.count("*"), *map(F.count_if, _REMARKS))
+    return [measure.alias(name) for measure, name in zip(measures, TALLY, strict=True)]
+
+
+def _counts(rows: Iterable[Mapping[str, Any]], damaged: Sequence[str], tz: str | None) -> Counts:
+    rows = [row for row in rows if row["lines"]]
+    good = [row for row in rows if row["fault"] is None]
+    of_clients = [row for row in good if row["reason"] is None]
+    quarantined = Counter({DAMAGED: len(damaged)} if damaged else {})
     for row in rows:
-        if row.fault is not None:
-            quarantined[row.fault] = quarantined.get(row.fault, 0) + row.lines
+        if row["fault"] is not None:
+            quarantined[row["fault"]] += row["lines"]
     return Counts(
-        lines=sum(row.lines for row in rows),
-        requests=requests,
-        duplicates=sum(row.lines for row in kept) - requests,
-        left_out={row.reason: row.lines for row in good if row.reason is not None},
+        lines=sum(row["lines"] for row in rows) + len(damaged),
+        requests=sum(row["requests"] for row in of_clients),
+        duplicates=sum(row["lines"] - row["requests"] for row in good),
+        left_out={row["reason"]: row["requests"] for row in good if row["reason"] is not None},
         quarantined=quarantined,
-        ambiguous=sum(row.ambiguous for row in kept),
-        unsized=sum(row.unsized for row in kept),
+        ambiguous=sum(row["ambiguous"] for row in of_clients),
+        unsized=sum(row["unsized"] for row in of_clients),
+        damaged=tuple(damaged),
         tz=tz,
     )

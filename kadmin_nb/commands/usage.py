@@ -40,6 +40,8 @@ class Source:
     label: str = "broker"
     token: str | None = None
     usage: str | None = None
+    dedupe: bool = True
+    strict: bool = False
 
     def check(self, of_lines: bool) -> None:
         """Refuse what cannot be meant, before Spark starts."""
@@ -72,7 +74,8 @@ class Source:
         broker: Any = session.cluster.brokers if self.broker == "cluster" else self.broker
         broker = int(broker) if isinstance(broker, str) and broker.isdecimal() else broker
         here = [str(Path(path).absolute()) if Path(path).exists() else path for path in self.paths]
-        return analytics.requests(spark_session(), here, broker=broker, tz=self.tz, names=self.names)
+        how: dict[str, Any] = {"names": self.names, "dedupe": self.dedupe, "strict": self.strict}
+        return analytics.requests(spark_session(), here, broker=broker, tz=self.tz, **how)
 
     def _metrics(self) -> Any:
         from .. import analytics
@@ -107,6 +110,8 @@ _OPTIONS = (
     ),
     click.option("--tz", metavar="ZONE", help="The brokers' time zone, such as Europe/Berlin, where times have none."),
     click.option("--names", metavar="PATTERN", help="Only files called so, such as '*request*'."),
+    click.option("--dedupe/--no-dedupe", default=True, help="A request whose line is read twice counts once."),
+    click.option("--strict", is_flag=True, help="A compressed file that is damaged is an error, not a warning."),
     click.option("--every", metavar="LENGTH", help=f"The windows' length, such as '5 minutes'; {EVERY} unless said."),
     click.option("--prometheus", metavar="URL", help="The quota metrics that a Prometheus has scraped."),
     click.option("--since", default=Source.since, show_default=True, metavar="TIME", help="Of Prometheus, from then"),

@@ -299,10 +299,75 @@ def test_an_empty_folder_and_none(spark, tmp_path):
         of(spark, tmp_path / "nowhere")
 
 
-def test_a_gzip_that_was_cut_short_is_named(spark, tmp_path):
-    """The copy broke off, and the error did not say in which of the files."""
+@pytest.fixture
+def torn(tmp_path) -> Path:
+    """A folder with a whole log of a request, plain and as a gzip, a gzip that was cut short, and one that is none."""
     packed = gzip.compress("".join(f"{at(FAST, f'2026-07-01 12:00:{n % 60:02}')}\n" for n in range(20_000)).encode())
     (tmp_path / "broker-1-cut.log.gz").write_bytes(packed[: len(packed) // 2])
+    (tmp_path / "broker-1 none.log.gz").write_bytes(b"no gzip")
+    (tmp_path / "broker-1-whole.log").write_text(f"{FAST}\n")
+    (tmp_path / "broker-1-whole.log.1.gz").write_bytes(gzip.compress(f"{FAST}\n".encode()))
+    return tmp_path
+
+
+def test_a_gzip_that_was_cut_short_does_not_stop_the_others(spark, torn):
+    """One of 600 files was cut short by the copy, and nothing of the folder could be read."""
+    read = of(spark, torn, broker=1)
+    counts = read.counts
+    assert [name.rpartition("/")[2] for name in sorted(counts.damaged)] == [
+        "broker-1%20none.log.gz",
+        "broker-1-cut.log.gz",
+    ]
+    assert counts.warnings[0].endswith(" is damaged: only what comes before that was read")
+    assert counts.quarantined[request_log.DAMAGED] == 2
+    assert 1 < counts.requests <= 61  # of the torn one what was before the end
+    assert counts.lines == counts.requests + counts.duplicates + sum(counts.quarantined.values())
+    assert read.quarantine.count() == sum(counts.quarantined.values())
+    rows = read.quarantine.where(f"reason = '{request_log.DAMAGED}'").collect()
+    assert {(row.path, row.line) for row in rows} == {(name, None) for name in counts.damaged}
+    assert read.frame.where("time > '2026-11-01'").count() == 1  # the whole one
+    assert kn.analytics.usage(read).count() > 0
+
+
+def test_read_strictly_a_gzip_that_was_cut_short_is_named(spark, torn):
+    """The copy broke off, and the error did not say in which of the files."""
+    (torn / "broker-1 none.log.gz").unlink()
     with pytest.raises(kn.Invalid, match=r"broker-1-cut\.log\.gz cannot be read to its end") as raised:
-        _ = of(spark, tmp_path, broker=1).counts
+        _ = of(spark, torn, broker=1, strict=True).counts
     assert len(str(raised.value).splitlines()) == 1
+
+
+def test_a_gzip_that_is_none_is_not_an_empty_log(spark, torn):
+    """It said that there was no line."""
+    with pytest.raises(kn.Invalid, match=r"broker-1%20none\.log\.gz cannot be read"):
+        of(spark, torn / "broker-1 none.log.gz", broker=1)
+
+
+def test_a_plain_file_that_cannot_be_read_stops_all(spark, torn):
+    """A file vanished while it was read, and its requests with it."""
+    read = of(spark, torn, broker=1)
+    (torn / "broker-1-whole.log").unlink()
+    with pytest.raises(Exception, match=r"broker-1-whole\.log"):
+        read.frame.collect()
+
+
+def test_what_is_left_out_is_there_once_too(spark, tmp_path):
+    """The rotated log lay there twice, and twice as many requests of brokers were left out."""
+    shutil.copytree(RECORDED, tmp_path, dirs_exist_ok=True)
+    for log in RECORDED.rglob("request.log"):
+        shutil.copy(log, tmp_path / log.relative_to(RECORDED).with_name("request.log.9"))
+    whole, once = of(spark, tmp_path).counts, of(spark, RECORDED).counts
+    assert whole.left_out == once.left_out
+    assert whole.requests == once.requests
+    assert whole.lines == whole.requests + whole.duplicates + sum(whole.left_out.values())
+    assert of(spark, tmp_path).left_out.count() == sum(once.left_out.values())
+
+
+def test_a_log_that_is_known_to_be_read_once(spark, log):
+    """A third of the time went into looking for requests that come twice, in a log where none can."""
+    folder = log(FAST, FAST)
+    taken = of(spark, folder, dedupe=False)
+    assert (taken.counts.lines, taken.counts.requests, taken.counts.duplicates) == (2, 2, 0)
+    assert taken.frame.count() == 2
+    twice, once = (kn.analytics.usage(one).collect() for one in (taken, of(spark, folder)))
+    assert [row.value for row in twice] == [2 * row.value for row in once]
