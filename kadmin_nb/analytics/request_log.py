@@ -89,7 +89,6 @@ class Counts:
         """What a reader must know before he trusts the figures."""
         quarantined = sum(self.quarantined.values())
         said = (
-            *((True, f"{file} is damaged: only what comes before that was read") for file in self.damaged),
             (quarantined, f"{quarantined:,} of {self.lines:,} lines are no requests: see `.quarantine`"),
             (
                 self.ambiguous,
@@ -97,7 +96,11 @@ class Counts:
             ),
             (self.unsized, f"{self.unsized:,} PRODUCE or FETCH do not tell their bytes, which are not counted"),
         )
-        return tuple(f"WARNING: {text}" for count, text in said if count)
+        return (*_warnings_of(self.damaged), *(f"WARNING: {text}" for count, text in said if count))
+
+
+def _warnings_of(damaged: Iterable[str]) -> tuple[str, ...]:
+    return tuple(f"WARNING: {file} is damaged: only what comes before that was read" for file in damaged)
 
 
 @dataclass(frozen=True)
@@ -122,7 +125,7 @@ class Requests:
 
         Compressed files are unpacked here, to find those that are damaged.
         """
-        damaged = self._files.damaged if self._files else ()
+        damaged = self._damaged
         if not damaged:
             return self._rejected
         table = pa.table({"path": pa.array(damaged), "line": pa.nulls(len(damaged), pa.string())})
@@ -140,6 +143,15 @@ class Requests:
         """
         with in_one_line():
             return self.counted(self.tallied(()).groupBy("fault", "reason").agg(*tally()))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """A line for each damaged file, for which compressed files are unpacked; `counts.warnings` has more."""
+        return _warnings_of(self._damaged)
+
+    @property
+    def _damaged(self) -> tuple[str, ...]:
+        return self._files.damaged if self._files else ()
 
     def only(self, names: Sequence[str]) -> DataFrame:
         """These columns, and `cluster_id` where there is one, of each request once: less to carry than `frame`."""
@@ -165,7 +177,7 @@ class Requests:
     def counted(self, tally: DataFrame) -> Counts:
         """The counts, out of a frame with a row a `fault` and `reason` and the columns of `tally`."""
         rows = [row.asDict() for row in tally.collect()]
-        return _counts(rows, self._files.damaged if self._files else (), self._tz)
+        return _counts(rows, self._damaged, self._tz)
 
     def __repr__(self) -> str:
         return "<Requests: .frame, .left_out, .quarantine, .counts>"

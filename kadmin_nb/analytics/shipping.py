@@ -10,6 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from . import hang_ups
+
 Batches = Iterable[pa.RecordBatch]
 Work = Callable[[Any, Batches], Iterator[pa.RecordBatch]]
 
@@ -24,21 +26,17 @@ def by_value(work: Work, given: Any, *modules: ModuleType) -> Callable[[Batches]
     import from elsewhere (numpy, pyarrow) must be on the workers. Everything is packed here and now, and
     compressed: Spark Connect sends a plan whole, with each question about it, and refuses one of 128 MB.
     """
-    packed = _packed((work, given), modules)
+    packed = _packed((hang_ups.silence, work, given), (hang_ups, *modules))
     payload, size = pa.compress(packed, codec=_CODEC, asbytes=True), len(packed)
 
     def run(batches: Batches) -> Iterator[pa.RecordBatch]:
-        import os
         import pickle
 
         import pyarrow
 
-        work, given = pickle.loads(pyarrow.decompress(payload, decompressed_size=size, codec=_CODEC))
-        try:
-            yield from work(given, batches)
-        except (GeneratorExit, OSError):  # Spark has hung up, as after a limit: this process ends, and would say so
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-            raise
+        silence, work, given = pickle.loads(pyarrow.decompress(payload, decompressed_size=size, codec=_CODEC))
+        silence()
+        yield from work(given, batches)
 
     return run
 

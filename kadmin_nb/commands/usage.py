@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -63,7 +64,9 @@ class Source:
         from .. import analytics
 
         if self.paths:
-            return analytics.usage(self.requests(session), self.every or EVERY)
+            requests = self.requests(session)
+            _note(session, requests.warnings)
+            return analytics.usage(requests, self.every or EVERY)
         return analytics.usage_from_metrics(self._metrics()) if self.prometheus else self._named(session)
 
     def requests(self, session: Session) -> Requests:
@@ -159,9 +162,7 @@ def _counted(counts: Counts, session: Session) -> Answer:
     from ..frames.answer import Answer
     from ..frames.schemas import LOG_LINES, table
 
-    for warning in counts.warnings:
-        if session.note is not None:
-            session.note(warning)
+    _note(session, counts.warnings)
     rows: list[tuple[str, str | None, int]] = [
         ("request", None, counts.requests),
         ("duplicate", None, counts.duplicates),
@@ -169,6 +170,12 @@ def _counted(counts: Counts, session: Session) -> Answer:
     rows += [("left out", reason, lines) for reason, lines in counts.left_out.items()]
     rows += [("quarantined", reason, lines) for reason, lines in counts.quarantined.items()]
     return Answer(table(LOG_LINES, (dict(zip(LOG_LINES.names, row, strict=True)) for row in rows)))
+
+
+def _note(session: Session, warnings: Iterable[str]) -> None:
+    for warning in warnings:
+        if session.note is not None:
+            session.note(warning)
 
 
 def _answer(session: Session, used: Any, utilisation: bool, clients: bool, assume_default: bool) -> Any:

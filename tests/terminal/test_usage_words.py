@@ -122,7 +122,7 @@ def test_metrics_beside_the_limits(live, monkeypatch):
 
 BAD = {
     "a log of another tool": (["other.log"], 1, "is no request log of Kafka's"),
-    "a gzip that was cut short": (["cut.gz"], 1, "cannot be read to its end"),
+    "a gzip that was cut short": (["cut.gz", "--strict"], 1, "cannot be read to its end"),
     "no log below it": (["empty"], 1, "no file below"),
     "no line in it": (["nothing.log"], 1, "no line in"),
     "no such path": (["/no/such/path"], 1, "no such path: "),
@@ -154,6 +154,16 @@ def bad(tmp_path, monkeypatch) -> Path:
     (tmp_path / "no-zone" / "request.log").write_bytes(line)
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.mark.spark
+def test_a_file_that_is_read_in_part_is_told(kadmin, bad):
+    """Half of the usage was missing, and the exit code was 0."""
+    said = kadmin("quota", "usage", "cut.gz", "whole.gz", "--broker", "1", "--tz", "UTC", "--out", "out.csv")
+    assert said.code == 0
+    assert "cut.gz is damaged: only what comes before that was read" in said.err
+    assert "whole.gz" not in said.err
+    assert (bad / "out.csv").exists()
 
 
 @pytest.mark.spark
