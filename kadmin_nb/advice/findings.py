@@ -49,7 +49,8 @@ class Findings(Answer):
 
     def _error(self, row: dict[str, Any]) -> KadminError:
         code = row["message"].partition("could not be read, ")[2].partition(":")[0]
-        return kind_of(code)(row["message"], code=code, hint=rights.hint(code, rights.to_describe(row["resource"])))
+        needed = rights.to_describe(Resource(row["resource_type"], row["resource_name"]))
+        return kind_of(code)(row["message"], code=code, hint=rights.hint(code, needed))
 
     def __repr__(self) -> str:
         from ..frames.render import text

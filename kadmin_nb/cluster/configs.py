@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
 from ..admin.kafka import WireKafka
-from ..errors import UsageError
+from ..errors import KadminError, UsageError
 from ..frames.answer import Answer
 from ..frames.stamps import stamped
+from ..model.quota_keys import nearest
 from ..model.resources import WORDS, Resource
 from ..model.words import DEFAULT
 from .names import matcher, selector
@@ -42,11 +44,18 @@ class Configs:
             Only these config keys.
         documentation
             Also fetch Kafka's description of each key.
+
+        Raises
+        ------
+        UsageError
+            A key that no such resource has; the nearest is given.
         """
         if not what:
             raise UsageError("describe what?", hint=f"One of {', '.join(f'{w}=…' for w in WORDS)}.")
         resources = [r for name, value in what.items() for r in self._resources(name.replace("_", "-"), value)]
         table = self._kafka.configs.describe(resources, keys, documentation=documentation)
+        if keys is not None:
+            self._refuse_unknown(set(keys) - set(table["key"].to_pylist()), resources)
         return Answer(stamped(table, self._kafka.id))
 
     def advise(self) -> Findings:
@@ -66,6 +75,28 @@ class Configs:
         from .advising import advise
 
         return advise(self._kafka)
+
+    def _refuse_unknown(self, missing: Collection[str], resources: Sequence[Resource]) -> None:
+        """Refuse keys that the answer lacks, if none of the resources lists them when it is asked for all."""
+        strange = sorted(key for key in missing if not key.startswith("listener.name."))
+        listed = self._listed(resources) if strange else set()
+        if listed and (key := next((key for key in strange if key not in listed), None)):
+            near = nearest(key, sorted(listed))
+            kinds = " or ".join(sorted({resource.type.lower().replace("_", "-") for resource in resources}))
+            raise UsageError(f"{key} is not a config key of a {kinds}", hint=f"Did you mean {near}?" if near else None)
+
+    def _listed(self, resources: Sequence[Resource]) -> set[str]:
+        """All keys of one resource of each type; none where they cannot be read. The cluster-wide default lists only
+        what is set, a broker all."""
+        try:
+            whole = {r.type: str(self._any_broker()) if r.is_default_broker else r.name for r in resources}
+            listed = self._kafka.configs.describe(starmap(Resource, whole.items()), synonyms=False)
+        except KadminError:
+            return set()
+        return set() if listed["key"].null_count else set(listed["key"].to_pylist())
+
+    def _any_broker(self) -> int:
+        return min(broker.id for broker in self._kafka.brokers() if not broker.is_fenced)
 
     def _resources(self, word: str, value: object) -> list[Resource]:
         if word not in WORDS:

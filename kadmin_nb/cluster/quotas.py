@@ -14,6 +14,7 @@ from ..errors import UsageError
 from ..frames.answer import Answer
 from ..frames.stamps import ENGINE, stamped
 from ..model.entity import Entity, given
+from ..model.quota_keys import QUOTA_KEYS, find, nearest
 from ..model.words import ANY, DEFAULT
 from .names import Selector, matcher, selector
 
@@ -45,9 +46,12 @@ class Quotas:
 
         Raises
         ------
+        UsageError
+            A key that neither Kafka nor any quota of this cluster has; the nearest is given.
         NotAuthorized
             DESCRIBE_CONFIGS on the cluster is missing.
         """
+        self._refuse_unknown(keys)
         chosen = _chosen(whom)
         table = self._kafka.quotas.describe([_component(kind, one) for kind, one in chosen.items()], strict=strict)
         for kind, one in chosen.items():
@@ -99,6 +103,7 @@ class Quotas:
         """
         from . import resolving
 
+        self._refuse_unknown(keys)
         if ip is not None:
             return resolving.of_ips(self._kafka, ip, user, pairs, assume_default)
         if pairs is not None:
@@ -108,6 +113,16 @@ class Quotas:
         clients = resolving.clients_of(self._kafka, user, client_id)
         marks = resolving.marks(self._kafka, assume_default)
         return resolving.of_clients(self._kafka, clients, keys, overridden, marks)
+
+    def _refuse_unknown(self, keys: Sequence[str] | None) -> None:
+        """Refuse a key that we do not know, unless a quota of that key is set here: a Kafka to come may have more."""
+        strange = [key for key in keys or () if find(key) is None]
+        if not strange:
+            return
+        known = {key.name for key in QUOTA_KEYS} | set(pc.unique(self._kafka.quotas.describe()["key"]).to_pylist())
+        if key := next((key for key in strange if key not in known), None):
+            near = nearest(key, sorted(known))
+            raise UsageError(f"{key} is not a quota key", hint=f"Did you mean {near}?" if near else _ONE_OF)
 
     def _resolve_many(
         self, pairs: object, engine: str | None, keys: Sequence[str] | None, overridden: bool, assume_default: bool
@@ -149,6 +164,7 @@ class Quotas:
         return tree_of(self._kafka, _chosen(whom))
 
 
+_ONE_OF = f"One of {', '.join(key.name for key in QUOTA_KEYS)}."
 _COLUMNS = {"user": "user", "client-id": "client_id", "ip": "ip"}
 
 

@@ -56,11 +56,13 @@ def advise(session: Session, only: tuple[str, ...], stage: bool, wanted: Wanted)
     \b
     {here} --only leftover
     {here} --only repeats --stage
+    {here} --only leftover --apply
     """
-    if wanted != Wanted() and not stage:
-        raise UsageError("nothing is to be changed", hint="--stage stages the lines that mend what was found.")
+    is_changing = stage or wanted.apply or wanted.save is not None
+    if wanted != Wanted() and not is_changing:
+        raise UsageError("an option of a change, and none is asked for", hint="--stage, --save FILE or --apply asks.")
     found = session.cluster.configs.advise().only(*only)
-    edits = found.edits() if stage else []
+    edits = found.edits() if is_changing else []
     return session.change(edits, wanted) if edits else found
 
 

@@ -107,18 +107,12 @@ class Session:
         """What `use` does at this door: a process cannot change its shell, so it says the line that does."""
         import shlex
 
-        from ..profiles import profile_names
+        from ..profiles import lasting
         from .corners import Text
 
-        known = profile_names()
-        if target not in known:
-            raise NotFound(
-                f"{target} is no profile of kadmin-nb.toml ({', '.join(known) or 'it has none'})",
-                hint=f"For one command: --cluster {shlex.quote(target)}",
-            )
         if properties:
-            raise UsageError("--property ends with this command", hint="Write it into the profile.")
-        return Text(f"export KADMIN_PROFILE={shlex.quote(target)}")
+            raise UsageError("--property ends with this command", hint="Write it into a profile.")
+        return Text(f"export KADMIN_PROFILE={shlex.quote(lasting(target))}")
 
     def next_line(self, target: str) -> str:
         """What to type to reach this target."""

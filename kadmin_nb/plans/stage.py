@@ -17,6 +17,7 @@ from ..model.quota_keys import parse_value, text_of
 from ..model.resources import WORDS, Resource
 from ..model.secrets import Hidden, is_called_so, is_reference
 from ..model.words import DEFAULT
+from . import lists
 from .faces import Faces, Subject
 from .secrets import SecretAsText
 
@@ -29,7 +30,7 @@ Planner = Callable[[list[Edit], str | None, Collection[str], timedelta | None], 
 
 
 class Stage(Faces):
-    """Wishes, in the order they were staged. The same key of the same thing staged twice: the last wins."""
+    """Wishes, in the order they were staged. Of the same key staged twice the last wins; items of lists add up."""
 
     def __init__(self, planner: Planner) -> None:
         self._planner = planner
@@ -93,8 +94,19 @@ class Stage(Faces):
             self._add(Edit(op, resource, row["key"], row["value"]))
 
     def add(self, edits: Iterable[Edit]) -> list[Edit]:
-        """Stage edits that were read elsewhere, all of them."""
-        return [self._add(edit) for edit in edits]
+        """Stage edits that were read elsewhere, all of them or none.
+
+        Raises
+        ------
+        UsageError
+            An append and a subtract of one key.
+        """
+        before = dict(self._edits)
+        try:
+            return [self._add(edit) for edit in edits]
+        except UsageError:
+            self._edits = before
+            raise
 
     def discard(self, rows: Iterable[int] | None = None) -> None:
         """Forget the staged rows of these numbers (from 1), or all."""
@@ -156,25 +168,42 @@ class Stage(Faces):
         return document(_brief(self.to_arrow()))
 
     def _add(self, edit: Edit) -> Edit:
-        """The last wish for a target wins, keeps the earlier one's place, and says so."""
-        if isinstance(edit.resource, Resource) and _is_called_secret(edit.resource, edit.key):
-            edit = _hidden(edit)
+        """The last wish for a target wins or joins the earlier one, keeps its place, and says so."""
+        edit = _covered(edit)
         earlier = self._edits.get(edit.target)
         if earlier is not None:
-            is_repeated = (earlier.op, earlier.value) == (edit.op, edit.value)
-            edit = earlier if is_repeated else _replacing(earlier, edit)
+            edit = _covered(_merged(earlier, edit))
         self._edits[edit.target] = edit
         self.version += 1
         return edit
 
 
-def _replacing(earlier: Edit, edit: Edit) -> Edit:
+def _merged(earlier: Edit, edit: Edit) -> Edit:
+    """Two wishes for one target as one: items add up, whatever else comes later replaces."""
+    if (earlier.op, earlier.value) == (edit.op, edit.value):
+        return earlier
     was = f"{earlier.op} {earlier.value}" if earlier.value is not None else earlier.op
-    return Edit(edit.op, edit.resource, edit.key, edit.value, f"replaces the earlier {was}")
+    if edit.op not in _LIST_OPS or earlier.op == DELETE:
+        return Edit(edit.op, edit.resource, edit.key, edit.value, f"replaces the earlier {was}")
+    if earlier.op not in (SET, edit.op):
+        raise UsageError(
+            f"{edit.key} of {edit.resource}: {edit.op} {edit.value} cannot be planned together with {was}",
+            hint="Set the whole list, or apply the one before the other.",
+        )
+    join = lists.subtract if (earlier.op, edit.op) == (SET, SUBTRACT) else lists.append
+    items = join(earlier.value, edit.value or "")
+    return Edit(earlier.op, edit.resource, edit.key, items, f"joins the earlier {was}")
 
 
-def _is_called_secret(resource: Resource, key: str) -> bool:
-    return resource.type != "BROKER_LOGGER" and is_called_so(key)
+_LIST_OPS = (APPEND, SUBTRACT)
+
+
+def _covered(edit: Edit) -> Edit:
+    """The edit, its value hidden where the key is called like a secret."""
+    resource = edit.resource
+    if isinstance(resource, Entity) or resource.type == "BROKER_LOGGER" or not is_called_so(edit.key):
+        return edit
+    return _hidden(edit)
 
 
 def _hidden(edit: Edit) -> Edit:

@@ -6,7 +6,7 @@ error repeats one. `docs/connections.md` is the reader's side of this.
 
 from __future__ import annotations
 
-from .targets import profile_names, settings_for
+from .targets import lasting, profile_names, settings_for
 from .toml import require_references
 
-__all__ = ["profile_names", "require_references", "settings_for"]
+__all__ = ["lasting", "profile_names", "require_references", "settings_for"]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ..errors import KadminError, NotFound, UsageError
 from ..model.settings import Secret, Settings
+from ..model.words import quote
 from . import java_client, java_keys, java_properties, references, toml
 from .entries import Entries
 
@@ -62,6 +63,25 @@ def profile_names() -> tuple[str, ...]:
     return tuple(toml.load().tables)
 
 
+def lasting(target: str) -> str:
+    """The target as `$KADMIN_PROFILE` takes it, from any folder: a profile, the whole path of a file, or host:port.
+
+    Raises
+    ------
+    NotFound, UsageError
+        It is none of them.
+    """
+    profiles = toml.load() if toml.is_name(target) else toml.Profiles()
+    place = os.path.expanduser(target)
+    if target in profiles.tables:
+        return target
+    if os.path.isfile(place):
+        return os.path.abspath(place)
+    if bootstrap := java_client.addresses(target):
+        return bootstrap
+    raise _nothing_fits(target, profiles)
+
+
 def _found(target: str | None) -> Entries:
     if target is None:
         return _default()
@@ -76,9 +96,11 @@ def _found(target: str | None) -> Entries:
 
 
 def _default() -> Entries:
+    name = os.environ.get("KADMIN_PROFILE")
+    if name and not toml.is_name(name):
+        return _found(name)
     profiles = toml.load()
-    name = os.environ.get("KADMIN_PROFILE") or _only(profiles)
-    return toml.profile(name, profiles)
+    return toml.profile(name or _only(profiles), profiles)
 
 
 def _only(profiles: toml.Profiles) -> str:
@@ -94,10 +116,10 @@ def _nothing_fits(target: str, profiles: toml.Profiles) -> KadminError:
     if os.sep in target or target.endswith(".properties"):
         return _no_file(target)
     if ":" in target or "," in target:
-        return UsageError(f"{target!r} is no file, and no host:port[,host:port…]", hint=_EXAMPLE)
+        return UsageError(f"{quote(target)} is no file, and no host:port[,host:port…]", hint=_EXAMPLE)
     close = profiles.nearest(target)
     hint = f"Did you mean the profile {close}?" if close else _EXAMPLE
-    return NotFound(f"{target!r} is no file, no profile ({profiles}) and no host:port", hint=hint)
+    return NotFound(f"{quote(target)} is no file, no profile ({profiles}) and no host:port", hint=hint)
 
 
 def _no_file(path: str) -> KadminError:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..frames.answer import Answer
 from ..model.resources import WORDS, Resource
@@ -31,5 +32,6 @@ def configs_now(cluster: Cluster, plan: Plan | None) -> Answer | None:
 
 def _of(cluster: Cluster, resource: Resource, keys: Sequence[str]) -> pa.Table:
     what: dict[str, Any] = {_WORD_OF[resource.type]: DEFAULT if resource.is_default_broker else [resource.name]}
-    found = cluster.configs.describe(keys=keys, **what)
-    return found.to_arrow().select(_SHOWN).replace_schema_metadata()
+    found = cluster.configs.describe(**what).to_arrow()
+    rows = pc.or_(pc.is_in(found["key"].cast(pa.string()), pa.array(keys, pa.string())), pc.is_valid(found["error"]))
+    return found.filter(rows).select(_SHOWN).replace_schema_metadata()

@@ -14,7 +14,7 @@ from kadmin_nb.admin.ports import ConfigOperation
 from kadmin_nb.advice.config_rules import BY_NATURE, findings
 from kadmin_nb.advice.findings import Findings
 from kadmin_nb.commands import run
-from kadmin_nb.commands.session import NotebookSession
+from kadmin_nb.commands.session import NotebookSession, Session
 from kadmin_nb.frames import schemas
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.resources import Resource
@@ -268,5 +268,21 @@ def test_the_verb_shows_and_stages(kafka, cluster, unique):
         (one["op"], one["resource"], one["key"]) for one in staged.to_arrow().to_pylist()
     ]
     session.discard()
-    with pytest.raises(kn.UsageError, match="nothing is to be changed"):
-        run(["config", "advise", "--apply"], session)
+    with pytest.raises(kn.UsageError, match="an option of a change, and none is asked for"):
+        run(["config", "advise", "--reason", "tidy"], session)
+
+
+@pytest.mark.broker
+def test_the_verb_applies_what_mends(kafka, cluster, unique, tmp_path):
+    """advise --apply said that nothing is to be changed, with one finding."""
+    topic, place = unique("topic"), tmp_path / "p.json"
+    cluster._kafka.create_topics({topic: 1})
+    cluster._kafka.configs.alter({Resource("TOPIC", topic): [ConfigOperation("set", "retention.bytes", "-1")]})
+    eventually(lambda: seen(cluster.configs.advise(), (topic,)), {("default", topic, "retention.bytes", TOPIC)})
+    session = Session(connected=cluster, owns=False)
+    planned = run(["config", "advise", "--only", "default", "--save", str(place)], session).value
+    assert ("delete", topic) in {(change.op, change.resource.name) for change in planned.changes}
+    assert run(["config", "advise", "--only", "default", "--apply", "--reason", "tidy"], session).value.ok
+    eventually(lambda: seen(cluster.configs.advise(), (topic,)), set())
+    again = run(["config", "advise", "--only", "default", "--apply"], session).value
+    assert (topic in again.to_arrow()["resource_name"].to_pylist(), place.exists()) == (False, True)

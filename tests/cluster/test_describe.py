@@ -133,6 +133,56 @@ def test_a_slip_is_refused(cluster, asked) -> None:
             cluster.quotas.describe(**asked)
 
 
+@pytest.mark.parametrize(
+    ("asked", "says", "near"),
+    [
+        ({"user": "a", "keys": ["producer_byte_rat"]}, "producer_byte_rat is not a quota key", "producer_byte_rate?"),
+        ({"keys": ["producer_byte_rate", "zzz"]}, "zzz is not a quota key", "One of producer_byte_rate"),
+    ],
+)
+def test_a_slip_in_a_quota_key_is_told(cluster, asked, says, near) -> None:
+    """--keys producer_byte_rat was an empty table, and exit status 0."""
+    for ask in (cluster.quotas.describe, cluster.quotas.resolve)[: 2 if "user" in asked else 1]:
+        with pytest.raises(kn.UsageError, match=says) as caught:
+            ask(**asked)
+        assert near in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("asked", "key", "near"),
+    [
+        ({"topic": "orders"}, "retention.mss", "retention.ms"),
+        ({"topic": ["orders", "uni-1"], "broker": 1}, "log.retention.mss", "log.retention.ms"),
+        ({"broker": kn.DEFAULT}, "log.retention.mss", "log.retention.ms"),
+        ({"broker_logger": 1}, "kafka.server.KafkaApi", "kafka.server.KafkaApis"),
+        ({"group": "any"}, "consumer.session.timeout.mss", "consumer.session.timeout.ms"),
+        ({"client_metrics": "any"}, "interval.mss", "interval.ms"),
+    ],
+    ids=str,
+)
+def test_a_slip_in_a_config_key_is_told(cluster, resources, asked, key, near) -> None:
+    """--keys retention.mss was an empty table, and exit status 0."""
+    with pytest.raises(kn.UsageError, match=f"{key} is not a config key of a") as caught:
+        cluster.configs.describe(**asked, keys=[near, key])
+    assert caught.value.hint == f"Did you mean {near}?"
+
+
+@pytest.mark.parametrize(
+    ("asked", "keys"),
+    [
+        ({"broker": kn.DEFAULT}, ["log.segment.bytes"]),
+        ({"broker": 1}, ["listener.name.internal.ssl.keystore.location"]),
+        ({"topic": kn.Pattern("no-such-topic-*")}, ["retention.mss"]),
+        ({"topic": "orders", "broker": 1}, ["retention.ms", "log.retention.ms"]),
+    ],
+    ids=str,
+)
+def test_a_key_that_is_not_set_is_no_slip(cluster, resources, asked, keys) -> None:
+    """A default that nobody has set was called a slip."""
+    found = cluster.configs.describe(**asked, keys=keys).to_arrow()["key"].to_pylist()
+    assert found == (["log.retention.ms", "retention.ms"] if len(keys) == 2 else [])
+
+
 def test_a_missing_topic_is_a_row(cluster) -> None:
     """A topic that is not there looked like a topic without settings."""
     answer = cluster.configs.describe(topic="no-such-topic")

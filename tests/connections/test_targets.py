@@ -88,7 +88,7 @@ def test_no_target_and_no_profiles_at_all():
 @pytest.mark.parametrize(
     ("target", "kind", "says", "hint"),
     [
-        ("prdo", NotFound, "'prdo' is no file, no profile", "the profile prod?"),
+        ("prdo", NotFound, "prdo is no file, no profile", "the profile prod?"),
         ("localhost", NotFound, "no host:port", "localhost:9092"),
         ("", NotFound, "'' is no file", "host:port"),
         ("missing.properties", NotFound, "missing.properties, a Java client properties file, does not exist", None),

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 import kadmin_nb as kn
+from kadmin_nb.commands import lines
 from kadmin_nb.plans.stage import Stage
 
 
@@ -95,6 +96,43 @@ def test_the_last_wish_wins_and_says_so(stage):
         (1, "set", RATE, "2000000", "replaces the earlier set 1000000"),
         (2, "delete", "consumer_byte_rate", None, "replaces the earlier set 5"),
     ]
+
+
+LISTS = {
+    "two appends": (
+        ["append compact", "append delete"],
+        ("append", "compact,delete", "joins the earlier append compact"),
+    ),
+    "a third": (
+        ["append a", "append b", "append a,c"],
+        ("append", "a,b,c", "joins the earlier append a,b"),
+    ),
+    "two subtracts": (["subtract a", "subtract b"], ("subtract", "a,b", "joins the earlier subtract a")),
+    "the same twice": (["append a", "append a"], ("append", "a", None)),
+    "after set": (["set a", "append b"], ("set", "a,b", "joins the earlier set a")),
+    "out of what is set": (["set a,b", "subtract a"], ("set", "b", "joins the earlier set a,b")),
+    "set after all": (["append a", "set b"], ("set", "b", "replaces the earlier append a")),
+    "after reset": (["reset", "append b"], ("append", "b", "replaces the earlier delete")),
+}
+
+
+@pytest.mark.parametrize(("wishes", "staged"), LISTS.values(), ids=LISTS)
+def test_items_of_a_list_add_up(stage, wishes, staged):
+    """Of two append lines for one key only the second was sent."""
+    for verb, _, items in (wish.partition(" ") for wish in wishes):
+        getattr(stage, f"{verb}_config")(*filter(None, ["cleanup.policy", items]), topic="orders")
+    [row] = stage.to_arrow().to_pylist()
+    assert (row["op"], row["wanted"], row["note"]) == staged
+
+
+@pytest.mark.parametrize("wishes", [("append", "subtract"), ("subtract", "append")], ids=str)
+def test_append_and_subtract_of_one_key_contradict(stage, wishes):
+    """append and subtract of one item: the one that came later won, without a word."""
+    edits = lines.edits("\n".join(f"{verb} cleanup.policy=compact topic=orders" for verb in wishes))
+    stage.set_config("retention.ms", 1, topic="orders")
+    with pytest.raises(kn.UsageError, match=f"{wishes[1]} compact cannot be planned together with {wishes[0]} compact"):
+        stage.add(edits)
+    assert stage.to_arrow()["key"].to_pylist() == ["retention.ms"]
 
 
 def test_rows_are_discarded_by_their_number(stage):

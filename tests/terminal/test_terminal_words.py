@@ -59,7 +59,7 @@ def test_help_is_printed_and_all_is_well(kadmin, line, says):
         ("quota set producer_byte_rate=1 user=a ip=1.1.1.1", 2, "ip cannot be combined", "ip=…"),
         ("quota set producer_byte_rate=1 user=", 2, "nothing right of the sign", "no empty names"),
         ("quota describe", 2, "no cluster was named", "kadmin-nb"),
-        ("quota describe --cluster nosuch", 1, "'nosuch' is no file, no profile", "host:port"),
+        ("quota describe --cluster nosuch", 1, "nosuch is no file, no profile", "host:port"),
         ("quota describe --cluster 127.0.0.1:1", 1, "Connection refused", "kadmin-nb local start"),
         ("quota describe --cluster nosuch.invalid:9092", 1, "nosuch.invalid", ""),
         ("quota describe --cluster nosuch.properties", 1, "nosuch.properties", ""),
@@ -75,7 +75,9 @@ def test_help_is_printed_and_all_is_well(kadmin, line, says):
         ("plan -f no.txt", 1, "no.txt cannot be read", ""),
         ("plan show no.json", 1, "there is no plan file no.json", ""),
         ("plan --apply show no.json", 2, "these options belong to plan -f FILE", ""),
-        ("use nosuch", 1, "nosuch is no profile of kadmin-nb.toml", "--cluster nosuch"),
+        ("use nosuch", 1, "nosuch is no file, no profile (no kadmin-nb.toml was found) and no host:port", "host:port"),
+        ("use nosuch.properties", 1, "nosuch.properties, a Java client properties file, does not exist", ""),
+        ("use a:b:c", 2, "a:b:c is no file, and no host:port", "localhost:9092"),
         ("local stop --name nosuch", 1, "nosuch", ""),
         ("local start --nodes 2", 2, "'2' is not one of '1', '3'", ""),
         ("runbook run nosuch", 1, "nosuch", ""),
@@ -136,7 +138,21 @@ def test_use_says_the_line_for_the_shell(kadmin):
     """`use` did nothing that the next command knew of."""
     assert kadmin("use", "prod").out == "export KADMIN_PROFILE=prod\n"
     said = kadmin("use", "prd")
-    assert "prd is no profile of kadmin-nb.toml (prod, my-test)" in said.err
+    assert "prd is no file, no profile" in said.err
+    assert "Did you mean the profile prod?" in said.err
+
+
+@pytest.mark.usefixtures("profiles")
+def test_use_takes_what_its_help_says(kadmin, tmp_path, monkeypatch):
+    """use host:port was refused, though its help promises it."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "client.properties").write_text("bootstrap.servers=127.0.0.1:4\n")
+    lines = [kadmin("use", target).out for target in ("127.0.0.1:3", "client.properties")]
+    assert lines == [f"export KADMIN_PROFILE={target}\n" for target in ("127.0.0.1:3", tmp_path / "client.properties")]
+    monkeypatch.chdir("/")
+    for line, bootstrap in zip(lines, ("127.0.0.1:3", "127.0.0.1:4"), strict=True):
+        monkeypatch.setenv("KADMIN_PROFILE", line.strip().partition("=")[2])
+        assert bootstrap in kadmin("quota", "describe").err
 
 
 @pytest.mark.usefixtures("profiles")
