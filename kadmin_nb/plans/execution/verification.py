@@ -16,6 +16,10 @@ from ..texts import same
 from .interrupts import Stopped, never
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.005, 0.5
+
+PATIENCE, PATIENCE_PER_CHANGE = 1.0, 0.0002
+"""Seconds that a broker has for its answer at least, also when the time is up: 11 for 50,000 changes."""
+
 _NOBODY: Mapping[int, str] = {}
 
 
@@ -118,8 +122,9 @@ def _ask_all(
 ) -> None:
     """One round. A broker that does not answer uses up its share of the time and no other's."""
     for turn, broker in enumerate(brokers):
-        share = max(0.2, (deadline - kafka.monotonic()) / (len(brokers) - turn))
-        _look(kafka, broker, [c for c in changes if sightings[c.row].awaits(broker.id)], sightings, share)
+        share = (deadline - kafka.monotonic()) / (len(brokers) - turn)
+        asked = [c for c in changes if sightings[c.row].awaits(broker.id)]
+        _look(kafka, broker, asked, sightings, max(share, PATIENCE + PATIENCE_PER_CHANGE * len(asked)))
 
 
 def _expected(change: Change, everyone: frozenset[int]) -> frozenset[int]:
