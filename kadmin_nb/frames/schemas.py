@@ -93,13 +93,13 @@ OUTCOMES = pa.schema(
             ("state", TEXT, False),
             ("error", TEXT, True),
             ("message", TEXT, True),
-            ("brokers_agreeing", WHOLE, False),
-            ("brokers", WHOLE, False),
+            ("brokers_agreeing", WHOLE, True),
+            ("brokers", WHOLE, True),
             ("lag_ms", WHOLE, True),
         ),
     ]
 )
-"""PLAN plus what became of each row."""
+"""PLAN plus what became of each row. `brokers_agreeing` of `brokers` hold it, null where none was asked afterwards."""
 
 REQUESTS = _schema(
     ("time", pa.timestamp("us", "UTC"), False),
@@ -399,8 +399,8 @@ WARNINGS = _schema(
     ("key", TEXT, True),
     ("message", TEXT, False),
 )
-"""What a reader of a plan may not see. `warning` is silences, never wins, blank client-id, sharing, principal or per
-broker; `row`, `resource` and `key` are the first that it is about, null where it is about the whole plan."""
+"""What a reader of a plan may not see. `warning` is silences, never wins, blank client-id, sharing, principal, per
+broker or in parts; `row`, `resource` and `key` are the first that it is about, null where it is about all of it."""
 
 JOURNAL = _schema(
     ("line", WHOLE, False),

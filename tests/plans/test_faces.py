@@ -183,10 +183,10 @@ def test_what_the_tool_cannot_say_is_a_note():
         Change(10, "delete", Entity.of({"team": "x"}), RATE, "1"),
     ]
     assert Shown(changes).to_kafka_configs("k:1").splitlines() == [
-        "# note: row 2, set new_rate=5 user=alice: the tool does not take this key",
         "# note: row 3, set producer_byte_rate=5 user=nul\\x00byte: the tool cannot name it",
         "# note: row 10, delete producer_byte_rate team=x: the tool cannot name it",
         "# note: row 1, delete producer_byte_rate user=alice: it is not set, and the tool would fail",
+        "# note: row 2, set new_rate=5 user=alice: the tool does not take this key",
         "# note: row 4, append cleanup.policy=compact topic=t: the tool only sets whole lists: this is the one that it "
         "comes to",
         "# note: row 5, set a=[x] topic=t: the tool drops the brackets of a value",

@@ -13,7 +13,7 @@ from kadmin_nb.model.changes import Change
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.model.words import DEFAULT
-from kadmin_nb.plans.execution.order import waves
+from kadmin_nb.plans.execution.order import divided, waves
 from kadmin_nb.resolution.rules import resolve, resolve_ip
 
 KEYS = ("producer_byte_rate", "consumer_byte_rate")
@@ -84,6 +84,16 @@ def test_every_change_is_in_one_wave_and_in_its_place(before, after, targets):
         assert [c.row for c in wave] == sorted(c.row for c in wave)
 
 
+@given(hierarchies, hierarchies, st.permutations(TARGETS), st.data())
+def test_an_entity_is_whole_where_no_other_row_has_its_keys(before, after, targets, data):
+    """Nothing else in the plan touched those keys, and still they went out one by one."""
+    changes = changes_of(before, after, targets[: data.draw(st.integers(1, len(targets)))])
+    shared = {c.resource for c in changes for other in changes if other.key == c.key and other.resource != c.resource}
+    parts = divided(changes)
+    assert set(parts) <= shared
+    assert all(len(several) > 1 and all(several) for several in parts.values())
+
+
 def quota(text: str, old: str | None, after: str | None, key: str = KEYS[0], **more) -> Change:
     entity = Entity.parse(text)
     return Change(0, "set" if after else "delete", entity, key, old, after, after, level=entity.level, **more)
@@ -122,9 +132,30 @@ ORDERS = {
         [quota("user=a", "1", None)],
         [quota("user=a client-id=b", "1", None)],
     ],
-    "an entity with several keys": [
-        [quota("user=a", "1", "2"), quota("user=a", "1", "1", KEYS[1])],
-        [quota("user=a", "1", None, "request_percentage")],
+    "an entity with keys that no other has": [
+        [
+            quota("user=a", "1", "2"),
+            quota("user=a", "2", "1", KEYS[1]),
+            quota("user=a", "1", None, "request_percentage"),
+            quota("user=a", None, "1", "controller_mutation_rate"),
+        ],
+    ],
+    "entities that no client has in common": [
+        [quota("user=a", "1", "2"), quota("user=a", "2", "1", KEYS[1])],
+        [quota("user=b", "2", "1"), quota("user=b", "1", None, KEYS[1])],
+    ],
+    "a key without others joins one with others": [
+        [quota("user=<default>", "1", "2")],
+        [quota("user=a", "2", "1"), quota("user=a", "1", "2", KEYS[1])],
+    ],
+    "a row goes earlier, with its entity": [
+        [quota("user=a", "1", "2"), quota("user=a", None, "1", KEYS[1])],
+        [quota("user=<default>", "2", "1"), quota("user=<default>", "2", "1", KEYS[1])],
+    ],
+    "a row stays behind one that must come before it": [
+        [quota("user=a", "1", "2")],
+        [quota("client-id=c", "1", None), quota("client-id=c", "1", None, KEYS[1])],
+        [quota("user=a", "2", "1", KEYS[1])],
     ],
     "numbers, not texts": [[quota("user=a", "9", "10")], [quota("user=b", "1e7", "9999999")]],
     "an unknown old value": [[quota("user=a", "1", "2")], [quota("user=b", None, "1", old_known=False)]],

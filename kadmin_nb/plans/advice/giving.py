@@ -13,13 +13,14 @@ from . import Advice, dangers, warnings
 
 
 def advice_on(kafka: Kafka, changes: Sequence[Change], quotas: pa.Table | None, resolver: Resolver) -> Advice:
-    """Dangers, judged now, and warnings, worked out when they are asked for.
+    """Dangers, judged now, and warnings, worked out when they are asked for; of rows that are not refused.
 
     Parameters
     ----------
     quotas
         All QUOTAS, where they were just read.
     """
+    changes = [change for change in changes if not change.is_refused]
     scene = warnings.scene(kafka, changes, quotas)
     found = dangers.found(kafka, changes, resolver)
-    return Advice(found, lambda: warnings.warnings(changes, scene) if scene else ())
+    return Advice(found, lambda: [*(warnings.warnings(changes, scene) if scene else ()), *warnings.in_parts(changes)])

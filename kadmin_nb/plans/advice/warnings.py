@@ -20,12 +20,14 @@ from ...model.resources import Resource
 from ...model.words import DEFAULT, write
 from ...resolution.rules import SHARED, stored_of
 from ...resolution.shadows import COMES_BEFORE, shadowed_by
+from ..execution import order
 from ..masking import MASKING, newly_masked
 from . import Warned
 from .principals import ANONYMOUS, oddities
 
 SILENCES, NEVER_WINS, BLANK = "silences", "never wins", "blank client-id"
 SHARING, PRINCIPAL, PER_BROKER = "sharing", "principal", "per broker"
+IN_PARTS = "in parts"
 
 NAMED = 3
 """Names that a warning has; the rest is counted."""
@@ -81,6 +83,20 @@ def warnings(changes: Sequence[Change], scene: Scene) -> list[Warned]:
         *_unmatched(given, scene.protocols),
         *_adding_up(given, scene.brokers),
     ]
+
+
+def in_parts(changes: Iterable[Change]) -> Iterator[Warned]:
+    """A warning where the safe order sends an entity's or a resource's keys in several requests."""
+    several = order.divided(change for change in changes if not change.is_done)
+    if several:
+        first = next(iter(several.values()))[0][0]
+        shown = [f"{whose} ({_in_turn(parts)})" for whose, parts in several.items()]
+        said = f"sent in several requests, as the safe order has other rows between: {_several(shown)}"
+        yield _about(IN_PARTS, first, f"{said}; if a later request fails, the earlier ones stay")
+
+
+def _in_turn(parts: Iterable[Iterable[Change]]) -> str:
+    return ", then ".join(" and ".join(change.key for change in part) for part in parts)
 
 
 def answer(warned: Iterable[Warned]) -> Answer:

@@ -245,9 +245,14 @@ class _Run:
         return batch if batch.groups else None
 
     def _without_held_back(self, request: _Request) -> Batch:
-        """Without rows that were to come after one that is not there: the order is what shields clients."""
-        held = [c for c in request.batch.changes if self.missing.get(c.key, request.wave) < request.wave]
-        self._leave(held, Refusal("HELD_BACK", "a row of the same key that had to come before it is not there"))
+        """Without rows that were to come after one that is not there: the order is what shields clients.
+
+        The other rows of their entity wait with them: it is changed as a whole or not at all.
+        """
+        late = {key for key, wave in self.missing.items() if wave < request.wave}
+        groups = request.batch.groups.values() if late else ()
+        held = [c for group in groups if any(c.key in late for c in group) for c in group]
+        self._leave(held, Refusal("HELD_BACK", "a row that had to come before it, or before its entity, is not there"))
         return request.batch.without(held)
 
     def _as_seen_now(self, batch: Batch) -> Batch:

@@ -1,0 +1,99 @@
+"""The keys of one entity go out in one request, which Kafka carries out as a whole or not at all (KIP-546)."""
+
+from __future__ import annotations
+
+import pytest
+from double import FakeKafka
+from double.faults import Answered
+from plan_rows import rows
+from scenes import hold
+from simulation import Pages, plan_of
+
+import kadmin_nb as kn
+from kadmin_nb.plans.advice import warnings
+from kadmin_nb.plans.execution import executor
+
+PRODUCER, CONSUMER = "producer_byte_rate", "consumer_byte_rate"
+PERCENT, MUTATIONS = "request_percentage", "controller_mutation_rate"
+
+
+@pytest.mark.broker
+def test_a_raise_an_addition_a_removal_and_a_lower_of_one_user_are_one_request(cluster, unique, tells):
+    """My user's four quotas went out in four requests, and after a crash it had half of them."""
+    user, before = unique("user"), cluster.stage()
+    for key, value in {PRODUCER: 1000, PERCENT: 50, MUTATIONS: 20}.items():
+        before.set_quota(key, value, user=user)
+    before.plan().apply().raise_for_errors()
+    tells.clear()
+    stage = cluster.stage()
+    stage.set_quota(PRODUCER, 2000, user=user)
+    stage.set_quota(CONSUMER, 3000, user=user)
+    stage.remove_quota(PERCENT, user=user)
+    stage.set_quota(MUTATIONS, 10, user=user)
+    plan = stage.plan()
+    assert ("in parts",) not in rows(plan.warnings(), "warning")
+    assert rows(plan.apply(), "state") == [("verified",)] * 4
+    assert tells == ["altering quotas"]
+
+
+@pytest.mark.broker
+def test_a_plan_warns_of_entities_that_the_order_divides(cluster, unique, tells, tmp_path):
+    """My user was changed in two requests, and no word of the plan said so."""
+    user, before, stage = unique("user"), cluster.stage(), cluster.stage()
+    for client_id in ({}, {"client_id": "app"}):
+        before.set_quota(PRODUCER, 1000, user=user, **client_id)
+        before.set_quota(CONSUMER, 1000, user=user, **client_id)
+    before.plan().apply().raise_for_errors()
+    tells.clear()
+    stage.set_quota(PRODUCER, 2000, user=user)
+    stage.set_quota(CONSUMER, 500, user=user)
+    stage.set_quota(PRODUCER, 500, user=user, client_id="app")
+    stage.set_quota(CONSUMER, 2000, user=user, client_id="app")
+    plan = stage.plan()
+    said = (
+        "sent in several requests, as the safe order has other rows between: "
+        f"user={user} ({PRODUCER}, then {CONSUMER}), user={user} client-id=app ({CONSUMER}, then {PRODUCER}); "
+        "if a later request fails, the earlier ones stay"
+    )
+    saved = kn.Plan.load(plan.save(tmp_path / "p.json"))
+    for one in (plan, saved):
+        assert ("in parts", 1, f"user={user}", PRODUCER, said) in rows(
+            one.warnings(), "warning", "row", "resource", "key", "message"
+        )
+        assert f"warning: {said}" in repr(one)
+        assert said in one._repr_html_()
+    assert rows(plan.apply(), "state") == [("verified",)] * 4
+    assert tells == ["altering quotas"] * 2
+
+
+def test_a_plan_warns_of_a_resource_that_the_order_divides():
+    """The broker's two keys were checked together, and sent apart."""
+    kafka = FakeKafka()
+    hold(kafka, {}, {("broker=1", "max.connections"): "5", ("broker=<default>", "max.connections"): "9"})
+    kafka.cluster.settle()
+
+    def stage(wishes):
+        wishes.reset_config("max.connections", broker=1)
+        wishes.set_config("log.retention.ms", "5000", broker=1)
+        wishes.set_config("max.connections", "8", broker=kn.DEFAULT)
+
+    [warned] = warnings.in_parts(plan_of(kafka, stage).changes)
+    assert "broker=1 (log.retention.ms, then max.connections);" in warned.message
+
+
+def test_the_rows_of_an_entity_wait_together():
+    """One key of everyone's quota was held back, and the other was sent without it."""
+    kafka = FakeKafka()
+    hold(kafka, {("user=alice", PRODUCER): 5.0, ("user=<default>", PRODUCER): 5.0}, {})
+    kafka.cluster.settle()
+
+    def stage(wishes):
+        wishes.set_quota(PRODUCER, 9, user="alice")
+        wishes.set_quota(PRODUCER, 2, user=kn.DEFAULT)
+        wishes.set_quota(PERCENT, 50, user=kn.DEFAULT)
+
+    plan = plan_of(kafka, stage)
+    kafka.faults = {call: Answered("POLICY_VIOLATION") for call in range(1, 100)}
+    done = executor.apply(kafka, plan, Pages().opened(), executor.Options(verify_timeout=1.0))
+    assert [outcome.error for outcome in done.outcomes] == ["POLICY_VIOLATION", "HELD_BACK", "HELD_BACK"]
+    assert [len(call.parts) for call in kafka.alters] == [1]
