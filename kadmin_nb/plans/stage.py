@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +12,12 @@ from ..errors import UsageError
 from ..frames import schemas
 from ..model.changes import APPEND, DELETE, NOT_POSSIBLE, SET, SUBTRACT, Edit, Target
 from ..model.entity import Entity, given, named
-from ..model.levels import LEVELS, OTHER
 from ..model.quota_keys import parse_value, text_of
 from ..model.resources import WORDS, Resource
 from ..model.secrets import Hidden, is_called_so, is_reference
-from ..model.words import DEFAULT
 from . import lists
 from .faces import Faces, Subject
+from .frame_edits import config_edits, quota_edits, value_text
 from .secrets import SecretAsText
 
 if TYPE_CHECKING:
@@ -54,15 +53,14 @@ class Stage(Faces):
         return self._add(Edit(DELETE, entity_of(**whom), key))
 
     def set_quotas(self, frame: object) -> None:
-        """Stage every row of a frame with QUOTAS' columns; a null value removes."""
-        table = pa.table(frame)
-        _require(table, ("key", "value"))
-        for row in table.to_pylist():
-            whom = _entity_of_row(row)
-            if row["value"] is None or row["value"] != row["value"]:
-                self._add(Edit(DELETE, whom, row["key"]))
-            else:
-                self._add(Edit(SET, whom, row["key"], text_of(parse_value(row["key"], row["value"]))))
+        """Stage every row of a frame with QUOTAS' columns; a null value removes.
+
+        Raises
+        ------
+        UsageError, Invalid
+            A row that cannot be staged, by its number from 1; then none is.
+        """
+        self.add(quota_edits(frame))
 
     def set_config(self, key: str, value: object, **what: object) -> Edit:
         """Stage a config: one of `topic=`, `broker=`, `broker_logger=`, `client_metrics=`, `group=` says whose.
@@ -70,7 +68,7 @@ class Stage(Faces):
         `broker=kn.DEFAULT` is the cluster-wide default. A secret is given by reference, `env:NAME`, `file:PATH` (from
         the folder that it is planned and applied in), `keyring:NAME` or `databricks:SCOPE/KEY`: `plan` refuses others.
         """
-        return self._add(Edit(SET, resource_of(**what), key, _text(key, value)))
+        return self._add(Edit(SET, resource_of(**what), key, value_text(key, value)))
 
     def reset_config(self, key: str, **what: object) -> Edit:
         """Stage the removal of an override, so that the key falls back to what is below it."""
@@ -78,20 +76,22 @@ class Stage(Faces):
 
     def append_config(self, key: str, items: object, **what: object) -> Edit:
         """Stage items, with commas between, to be added to a list."""
-        return self._add(Edit(APPEND, resource_of(**what), key, _text(key, items)))
+        return self._add(Edit(APPEND, resource_of(**what), key, value_text(key, items)))
 
     def subtract_config(self, key: str, items: object, **what: object) -> Edit:
         """Stage items, with commas between, to be taken out of a list."""
-        return self._add(Edit(SUBTRACT, resource_of(**what), key, _text(key, items)))
+        return self._add(Edit(SUBTRACT, resource_of(**what), key, value_text(key, items)))
 
     def set_configs(self, frame: object) -> None:
-        """Stage every row of a frame with CONFIGS' columns; a null value resets."""
-        table = pa.table(frame)
-        _require(table, ("resource_type", "resource_name", "key", "value"))
-        for row in table.to_pylist():
-            resource = Resource(row["resource_type"], row["resource_name"])
-            op = DELETE if row["value"] is None else SET
-            self._add(Edit(op, resource, row["key"], row["value"]))
+        """Stage every row of a frame with CONFIGS' columns; a null value resets.
+
+        Raises
+        ------
+        UsageError
+            A row that cannot be staged, by its number from 1; then none is. So is a row that failed when it was read,
+            and a secret without its value, which brokers never show.
+        """
+        self.add(config_edits(frame))
 
     def add(self, edits: Iterable[Edit]) -> list[Edit]:
         """Stage edits that were read elsewhere, all of them or none.
@@ -238,42 +238,6 @@ def resource_of(**what: object) -> Resource:
         raise UsageError("a config belongs to exactly one resource", hint=f"One of {', '.join(WORDS)}.")
     name, value = next(iter(what.items()))
     return value if isinstance(value, Resource) else Resource.of(name.replace("_", "-"), value)
-
-
-def _entity_of_row(row: Mapping[str, Any]) -> Entity:
-    """The entity of a QUOTAS row: its text when it has one, else its level and names."""
-    if row.get("entity"):
-        return Entity.parse(row["entity"])
-    level = row.get("level") or ""
-    if level == OTHER or not level:
-        raise UsageError("a row of the frame has neither an entity nor a level")
-    return _from_level(level, row)
-
-
-def _from_level(level: str, row: Mapping[str, Any]) -> Entity:
-    if level in ("IP", "DEFAULT_IP"):
-        return Entity.of({"ip": row["ip"] if level == "IP" else DEFAULT})
-    found = next((known for known in LEVELS if known.name == level), None)
-    if found is None:
-        raise UsageError(f"{level} is no level")
-    parts = {"user": found.user, "client-id": found.client_id}
-    names = {"user": row.get("user"), "client-id": row.get("client_id")}
-    return Entity.of({k: DEFAULT if p == "default" else names[k] or "" for k, p in parts.items() if p})
-
-
-def _require(table: pa.Table, columns: Iterable[str]) -> None:
-    if missing := [name for name in columns if name not in table.column_names]:
-        raise UsageError(f"the frame lacks the column {missing[0]}")
-
-
-def _text(key: str, value: object) -> str:
-    if value is None:
-        raise UsageError(f"{key} is None", hint="To fall back to what is below, reset it.")
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, list | tuple):
-        return ",".join(str(item) for item in value)
-    return str(value)
 
 
 def _row(number: int, edit: Edit) -> dict[str, object]:

@@ -25,7 +25,7 @@ def read(frame: Any, names: Sequence[str], what: str) -> pa.Table:
     UsageError
         No such thing, or a column is missing; `what` is how the message calls the frame.
     """
-    table = _table(frame, (*names, CLUSTER), what)
+    table = arrow_table(frame, (*names, CLUSTER), what)
     missing = [name for name in names if name not in table.column_names]
     if missing:
         raise UsageError(
@@ -34,7 +34,14 @@ def read(frame: Any, names: Sequence[str], what: str) -> pa.Table:
     return table.select([name for name in (CLUSTER, *names) if name in table.column_names])
 
 
-def _table(frame: Any, names: Sequence[str], what: str) -> pa.Table:
+def arrow_table(frame: Any, names: Sequence[str], what: str) -> pa.Table:
+    """Anything with `__arrow_c_stream__` as a table; of a DataFrame, where it has them, these columns alone.
+
+    Raises
+    ------
+    UsageError
+        No such thing; `what` is how the message calls the frame.
+    """
     if isinstance(frame, pa.Table):
         return frame
     if isinstance(frame, pa.RecordBatch):

@@ -1,0 +1,164 @@
+"""Rows of QUOTAS and CONFIGS frames as edits. A row that cannot be staged is refused by its number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from ..errors import KadminError, UsageError
+from ..model.changes import DELETE, SET, Edit
+from ..model.entity import Entity
+from ..model.levels import LEVELS, OTHER
+from ..model.quota_keys import parse_value, text_of
+from ..model.resources import RESOURCE_TYPES, WORDS, Resource
+from ..model.secrets import is_called_so
+from ..model.words import DEFAULT
+from ..resolution.columns import arrow_table
+
+Row = Mapping[str, Any]
+
+_OF_QUOTAS = ("key", "value")
+_OF_CONFIGS = ("resource_type", "resource_name", "key", "value")
+_BESIDE_QUOTAS = ("entity", "level", "user", "client_id", "ip")
+_BESIDE_CONFIGS = ("is_sensitive", "error", "message")
+_WORD_OF = {kind: word for word, kind in WORDS.items()}
+
+
+def quota_edits(frame: object) -> list[Edit]:
+    """The edits of a frame with QUOTAS' columns; a null value removes.
+
+    Raises
+    ------
+    UsageError, Invalid
+        No frame, or one without these columns; the first row that names no entity or no possible value.
+    """
+    return _edits(frame, _OF_QUOTAS, _BESIDE_QUOTAS, _quota_edit)
+
+
+def config_edits(frame: object) -> list[Edit]:
+    """The edits of a frame with CONFIGS' columns; a null value resets.
+
+    Raises
+    ------
+    UsageError
+        No frame, or one without these columns; the first row that could not be read, names no resource, or is a
+        secret without its value: brokers never show one, so its null is no wish to remove it.
+    """
+    return _edits(frame, _OF_CONFIGS, _BESIDE_CONFIGS, _config_edit)
+
+
+def value_text(key: str, value: object) -> str:
+    """The value of a config as the text that the broker takes.
+
+    Raises
+    ------
+    UsageError
+        None.
+    """
+    if value is None:
+        raise UsageError(f"{key} is None", hint="To fall back to what is below, reset it.")
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list | tuple):
+        return ",".join(str(item) for item in value)
+    return text_of(value) if isinstance(value, float) else str(value)
+
+
+def _edits(frame: object, needed: Sequence[str], others: Sequence[str], edit_of: Callable[[Row], Edit]) -> list[Edit]:
+    table = arrow_table(frame, (*needed, *others), "the changes")
+    _require(table, needed)
+    rows = table.select([name for name in (*needed, *others) if name in table.column_names]).to_pylist()
+    return [_placed(number, row, edit_of) for number, row in enumerate(rows, 1)]
+
+
+def _require(table: pa.Table, columns: Sequence[str]) -> None:
+    if missing := [name for name in columns if name not in table.column_names]:
+        raise UsageError(f"the frame lacks the column {missing[0]}")
+
+
+def _placed(number: int, row: Row, edit_of: Callable[[Row], Edit]) -> Edit:
+    """The edit of a row; an error begins with the row's number."""
+    try:
+        return edit_of(row)
+    except KadminError as exc:
+        raise type(exc)(f"row {number} of the frame: {exc}", code=exc.code, hint=exc.hint) from None
+
+
+def _key(row: Row) -> str:
+    if not isinstance(row["key"], str) or not row["key"]:
+        raise UsageError("it has no key")
+    return row["key"]
+
+
+def _is_null(value: object) -> bool:
+    """Whether nothing is there: None, or the NaN that stands for it in pandas."""
+    return value is None or value != value
+
+
+# -- quotas
+
+
+def _quota_edit(row: Row) -> Edit:
+    entity, key, value = _entity(row), _key(row), row["value"]
+    if _is_null(value):
+        return Edit(DELETE, entity, key)
+    return Edit(SET, entity, key, text_of(parse_value(key, value)))
+
+
+def _entity(row: Row) -> Entity:
+    """The entity of a QUOTAS row: its text when it has one, else its level and names."""
+    if row.get("entity"):
+        return Entity.parse(str(row["entity"]))
+    level = row.get("level") or ""
+    if level == OTHER or not level:
+        raise UsageError("it has neither an entity nor a level")
+    return _from_level(level, row)
+
+
+def _from_level(level: str, row: Row) -> Entity:
+    if level in ("IP", "DEFAULT_IP"):
+        return Entity.of({"ip": row.get("ip") or "" if level == "IP" else DEFAULT})
+    found = next((known for known in LEVELS if known.name == level), None)
+    if found is None:
+        raise UsageError(f"{level} is not a level", hint=f"It is one of {', '.join(known.name for known in LEVELS)}.")
+    parts = {"user": found.user, "client-id": found.client_id}
+    names = {"user": row.get("user"), "client-id": row.get("client_id")}
+    return Entity.of({k: DEFAULT if p == "default" else names[k] or "" for k, p in parts.items() if p})
+
+
+# -- configs
+
+
+def _config_edit(row: Row) -> Edit:
+    resource = _resource(row)
+    if row.get("error"):
+        raise UsageError(
+            f"{resource} was not read: {row['error']}{': ' * bool(row.get('message'))}{row.get('message') or ''}",
+            hint="Nothing was staged. Leave out the rows that have an error.",
+        )
+    key = _key(row)
+    if not _is_null(row["value"]):
+        return Edit(SET, resource, key, value_text(key, row["value"]))
+    if _is_secret(row, key):
+        raise UsageError(
+            f"{resource} {key} is a secret, whose value brokers do not show: its null does not remove it",
+            hint="Nothing was staged. Leave out the rows that are sensitive; reset_config removes a secret.",
+        )
+    return Edit(DELETE, resource, key)
+
+
+def _resource(row: Row) -> Resource:
+    kind, name = row["resource_type"], row["resource_name"]
+    if kind not in _WORD_OF:
+        raise UsageError(f"{kind} is not a type of config resource", hint=f"It is one of {', '.join(RESOURCE_TYPES)}.")
+    resource = Resource.of(_WORD_OF[kind], DEFAULT if (kind, name) == ("BROKER", "") else name)
+    _ = resource.broker  # refuses a broker that is not a number
+    return resource
+
+
+def _is_secret(row: Row, key: str) -> bool:
+    """Whether the value is hidden rather than absent; without the broker's word, whether the key is called so."""
+    is_sensitive = row.get("is_sensitive")
+    return is_called_so(key) if is_sensitive is None else bool(is_sensitive)

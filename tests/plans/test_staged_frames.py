@@ -1,0 +1,123 @@
+"""Frames of quotas and configs, staged row by row: a row that cannot be staged is named, and then none is."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import kadmin_nb as kn
+from kadmin_nb.plans.stage import Stage
+
+
+@pytest.fixture
+def stage() -> Stage:
+    def never(*given: object) -> None:
+        raise AssertionError("nothing is planned here")
+
+    return Stage(never)  # type: ignore[arg-type]
+
+
+def config(kind="TOPIC", name="orders", key="retention.ms", value="1000", **more):
+    return {"resource_type": kind, "resource_name": name, "key": key, "value": value, **more}
+
+
+GOOD = config()
+SECRET = "broker=1 ssl.key.password is a secret, whose value brokers do not show: its null does not remove it"
+CONFIGS = {
+    "a failed row": (
+        config(key=None, value=None, error="TOPIC_AUTHORIZATION_FAILED", message="Topic authorization failed."),
+        "topic=orders was not read: TOPIC_AUTHORIZATION_FAILED: Topic authorization failed.",
+    ),
+    "no key": (config(key=None), "it has no key"),
+    "an unknown type": (config("USER", "alice"), "USER is not a type of config resource"),
+    "a type of a later Kafka": (config("UNKNOWN_64"), "UNKNOWN_64 is not a type of config resource"),
+    "no type": (config(None), "None is not a type of config resource"),
+    "no name": (config(name=None), "topic=None names no single resource"),
+    "a broker that is no number": (config("BROKER", "one"), "broker=one is no broker"),
+    "a secret": (config("BROKER", "1", "ssl.key.password", None, is_sensitive=True), SECRET),
+    "a secret by its name": (config("BROKER", "1", "ssl.key.password", None), SECRET),
+    "a key that the broker does not know": (
+        config("BROKER", "1", "my.plugin", None, is_sensitive=True),
+        SECRET.replace("ssl.key.password", "my.plugin"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("row", "words"), CONFIGS.values(), ids=CONFIGS)
+def test_a_config_row_that_cannot_be_staged(stage, row, words):
+    """My frame ended in a KeyError, or its secrets were staged to be removed."""
+    with pytest.raises(kn.UsageError) as refused:
+        stage.set_configs(pa.Table.from_pylist([GOOD | dict.fromkeys(row.keys() - GOOD.keys()), row]))
+    assert str(refused.value) == f"row 2 of the frame: {words}"
+    assert len(stage) == 0
+
+
+QUOTAS = {
+    "no entity": ({"entity": None, "key": "producer_byte_rate", "value": 1.0}, "it has neither an entity nor a level"),
+    "a broken entity": ({"entity": "user", "key": "producer_byte_rate", "value": 1.0}, "user"),
+    "no key": ({"entity": "user=alice", "key": None, "value": 1.0}, "it has no key"),
+    "an unknown level": ({"level": "TEAM", "key": "producer_byte_rate", "value": 1.0}, "TEAM is not a level"),
+    "an address that is not there": (
+        {"level": "IP", "key": "connection_creation_rate", "value": 1.0},
+        "ip has an empty name",
+    ),
+    "a value that no quota can have": (
+        {"entity": "user=alice", "key": "producer_byte_rate", "value": -1.0},
+        "greater than 0",
+    ),
+}
+
+
+@pytest.mark.parametrize(("row", "words"), QUOTAS.values(), ids=QUOTAS)
+def test_a_quota_row_that_cannot_be_staged(stage, row, words):
+    """Row 2,117 of my frame was wrong, and the error did not say which."""
+    good = dict.fromkeys(row) | {"entity": "user=bob", "key": "producer_byte_rate", "value": 5.0}
+    with pytest.raises(kn.KadminError, match=f"^row 2 of the frame: .*{words}"):
+        stage.set_quotas(pa.Table.from_pylist([good, row], schema=pa.Table.from_pylist([good | row, good]).schema))
+    assert len(stage) == 0
+
+
+@pytest.mark.parametrize("given", [None, 5, "quotas.csv", [{"key": "x"}]])
+def test_what_is_no_frame_is_refused(stage, given):
+    """I passed the name of a file, and got a TypeError of Arrow's."""
+    for staging in (stage.set_quotas, stage.set_configs):
+        with pytest.raises(kn.UsageError, match="not a frame"):
+            staging(given)
+
+
+def test_numbers_and_missing_values_of_pandas(stage):
+    """A column of numbers was refused, or a NaN became a text."""
+    rows = [config(value=1000), config(key="segment.ms", value=float("nan"))]
+    stage.set_configs(pd.DataFrame(rows))
+    assert [(r["op"], r["key"], r["wanted"]) for r in stage.to_arrow().to_pylist()] == [
+        ("set", "retention.ms", "1000"),
+        ("delete", "segment.ms", None),
+    ]
+
+
+@pytest.mark.broker
+def test_what_a_broker_told_can_be_staged_again_but_for_its_secrets(cluster):
+    """I copied a broker's configs, and 51 of its 340 rows were staged to be removed."""
+    told = cluster.configs.describe(broker=1).to_pandas()
+    stage = cluster.stage()
+    with pytest.raises(kn.UsageError, match=r"row \d+ of the frame: broker=1 .* is a secret"):
+        stage.set_configs(told)
+    assert len(stage) == 0
+    for frame in (told, told[["resource_type", "resource_name", "key", "value", "is_sensitive"]]):
+        stage.set_configs(frame[~frame.is_sensitive])
+    removed = {row["key"] for row in stage.to_arrow().to_pylist() if row["op"] == "delete"}
+    assert not removed & set(told.key[told.is_sensitive | told.value.notna()])
+    assert len(stage) == int((~told.is_sensitive).sum())
+
+
+@pytest.mark.broker
+def test_an_answer_with_a_failed_row_is_not_staged(cluster, topic):
+    """One topic of two could not be read, and staging the answer ended in a TypeError."""
+    stage = cluster.stage()
+    told = cluster.configs.describe(topic=[topic, "no-such-topic"])
+    with pytest.raises(
+        kn.UsageError, match=r"row \d+ of the frame: topic=no-such-topic was not read: UNKNOWN_TOPIC_OR"
+    ):
+        stage.set_configs(told)
+    assert len(stage) == 0
