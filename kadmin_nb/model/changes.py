@@ -100,14 +100,17 @@ _COLUMNS = tuple(column.name for column in fields(Change))
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one change: OUTCOMES' columns beyond PLAN's. `lag_ms` runs from the broker's ack."""
+    """What became of one change: OUTCOMES' columns beyond PLAN's. `lag_ms` runs from the broker's ack.
+
+    The brokers are None where none was asked whether it holds the change, as nothing of it was sent.
+    """
 
     change: Change
     state: str
     error: str | None = None
     message: str | None = None
-    brokers_agreeing: int = 0
-    brokers: int = 0
+    brokers_agreeing: int | None = None
+    brokers: int | None = None
     lag_ms: int | None = None
 
     @property

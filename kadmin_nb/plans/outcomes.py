@@ -44,7 +44,7 @@ class Outcomes(Answer):
         """The frame of what was done."""
         table = schemas.from_columns(schemas.OUTCOMES, _columns(done.outcomes))
         marks = {"plan_id": plan.id, "slowest": _slowest(done), "lock": done.note}
-        if journal is not None:
+        if journal is not None and journal.is_written:
             marks |= {"journal": str(journal.place), "chain_head": journal.head}
         told = {f"kadmin.{name}": text for name, text in marks.items() if text}
         return cls(stamped(table, plan.cluster_id, told), rollback)
@@ -56,7 +56,7 @@ class Outcomes(Answer):
 
     @property
     def journal(self) -> str | None:
-        """Where the journal is."""
+        """Where the journal is; None where nothing of the plan was ever sent."""
         return self._mark("journal")
 
     @property
@@ -119,12 +119,16 @@ class Outcomes(Answer):
 
     def _title(self) -> str:
         counts = Counter(self._table["state"].to_pylist())
-        states = ", ".join(f"{count} {state}" for state, count in counts.items())
+        states = ", ".join([*self._nothing(), *(f"{count} {state}" for state, count in counts.items())])
         slowest = f"; slowest {self._mark('slowest')}" if self._mark("slowest") else ""
         lines = [f"plan {self.plan_id[:12]}: {states}{slowest}"]
         if self.journal:
             lines.append(f"journal {_from_home(self.journal)}, chain head {(self.chain_head or '')[:12]}")
         return "\n".join(map(printable, [*lines, *filter(None, [self._mark("lock")])]))
+
+    def _nothing(self) -> list[str]:
+        """That nothing was to be changed, where it was so."""
+        return ["nothing to change"] * (set(self._table["state"].to_pylist()) <= {UNCHANGED})
 
     def _brief(self) -> pa.Table:
         columns = [

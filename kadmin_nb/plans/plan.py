@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
@@ -83,9 +83,9 @@ class Plan(Faces):
         """`created` as a time."""
         return datetime.fromisoformat(self.created)
 
-    def has_expired(self, now: datetime) -> bool:
-        """Whether its time is over."""
-        return self.expires is not None and now > datetime.fromisoformat(self.expires)
+    def has_expired(self, now: datetime | None = None) -> bool:
+        """Whether its time is over, now or at that time: `apply` refuses to start it then."""
+        return self.expires is not None and (now or datetime.now(UTC)) > datetime.fromisoformat(self.expires)
 
     def with_note(self, text: str, *, author: str, at: str, kind: str = "note") -> Plan:
         """The same plan, of the same id, with a note beside it."""
@@ -169,8 +169,10 @@ class Plan(Faces):
         return self._advice.with_dangers(missing) if missing else self._advice
 
     def to_arrow(self) -> pa.Table:
-        """PLAN."""
-        return stamped(schemas.from_columns(schemas.PLAN, columns_of(self.changes)), self.cluster_id, at=self.created)
+        """PLAN. Its schema metadata has `kadmin.plan_id`, and `kadmin.expires` where it does."""
+        marks = {"kadmin.plan_id": self.id, **({"kadmin.expires": self.expires} if self.expires else {})}
+        table = schemas.from_columns(schemas.PLAN, columns_of(self.changes))
+        return stamped(table, self.cluster_id, marks, at=self.created)
 
     def to_pandas(self) -> pandas.DataFrame:
         """PLAN as pandas."""
@@ -245,9 +247,10 @@ class Plan(Faces):
             raise Invalid(f"{where} is no plan file of format {FORMAT}: {exc!r}") from None
 
     def _subject(self) -> Subject:
-        head = {"cluster": self.cluster_id, "reason": self.reason, "made by": self.author, "expires": self.expires}
+        end = {"expired" if self.has_expired() else "expires": self.expires}
+        head = {"cluster": self.cluster_id, "reason": self.reason, "made by": self.author, **end}
         head["noted"] = "; ".join(self._noted)
-        return Subject.of_plan(self.changes, self._told.lines(self.reason), plan=self.id, **head)
+        return Subject.of_plan(self.changes, self._advice_lines, plan=self.id, **head)
 
     def _rows(self) -> list[dict[str, Any]]:
         return [row_of(change) for change in self.changes]
@@ -258,13 +261,30 @@ class Plan(Faces):
     def __repr__(self) -> str:
         from ..frames.render import text
 
-        return "\n".join([self._title(), text(_brief(self.to_arrow())), *self._told.lines(self.reason)])
+        return "\n".join([self._title(), text(_brief(self.to_arrow())), *self._advice_lines])
 
     def _repr_html_(self) -> str:
         from ..frames.render import document, tree
 
-        told = "\n".join(self._told.lines(self.reason))
-        return tree(self._title()) + document(_brief(self.to_arrow())) + (tree(told) if told else "")
+        below = "\n".join(self._advice_lines)
+        return tree(self._title()) + document(_brief(self.to_arrow())) + (tree(below) if below else "")
+
+    @property
+    def _end(self) -> str:
+        """Until when it may be started, or that it may no longer."""
+        if self.expires is None:
+            return ""
+        until = f"{self.expires[:19]}Z"
+        return (
+            f", expired {until}: it can no longer be started"
+            if self.has_expired()
+            else f", to be applied until {until}"
+        )
+
+    @property
+    def _advice_lines(self) -> list[str]:
+        """Dangers, warnings, and what allows it to be applied; nothing does where the broker refuses a row."""
+        return self._told.lines(self.reason, is_applicable=not self.refused)
 
     @property
     def _noted(self) -> list[str]:
@@ -275,8 +295,7 @@ class Plan(Faces):
         reason = f" because {self.reason}" if self.reason else ""
         count = f"{len(self)} change{'s' * (len(self) != 1)}"
         made = f"made by {self.author or 'nobody known'}, {self.created[:19]}Z"
-        until = f", to be applied until {self.expires[:19]}Z" if self.expires else ""
-        lines = [f"plan {self.id[:12]} for cluster {self.cluster_id}, {count}{reason}", made + until, *self._noted]
+        lines = [f"plan {self.id[:12]} for cluster {self.cluster_id}, {count}{reason}", made + self._end, *self._noted]
         return "\n".join(map(printable, lines))
 
 

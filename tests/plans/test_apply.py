@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from plan_rows import rows
 from second_word import applied
@@ -50,6 +52,35 @@ def test_a_second_apply_sends_nothing(cluster, topic, unique, tells):
     assert rows(again, "state") == [("unchanged",)] * 3
     assert again.ok
     assert len(tells) == sent
+
+
+def test_a_plan_with_nothing_to_change_says_so_and_names_no_journal(cluster, unique):
+    """It named a journal that was not there, and 0 of 0 brokers."""
+    user, outcomes = unique("user"), []
+    for _ in range(2):
+        stage = cluster.stage()
+        stage.set_quota("producer_byte_rate", 5, user=user)
+        outcomes.append(stage.plan().apply())
+    done, nothing = outcomes
+    assert Path(done.journal).exists()
+    assert (nothing.journal, nothing.chain_head) == (None, None)
+    assert rows(nothing, "state", "brokers_agreeing", "brokers") == [("unchanged", None, None)]
+    assert nothing.ok
+    for shown in (repr(nothing), nothing._repr_html_()):
+        assert f"plan {nothing.plan_id[:12]}: nothing to change, 1 unchanged" in shown
+        assert "journal" not in shown
+        assert "brokers" not in shown
+
+
+def test_a_plan_that_was_done_before_still_names_its_journal(cluster, unique):
+    """The second run of the job hid where the first was written down."""
+    stage = cluster.stage()
+    stage.set_quota("producer_byte_rate", 5, user=unique("user"))
+    plan = stage.plan()
+    done, again = plan.apply(), plan.apply()
+    assert (again.journal, again.chain_head) == (done.journal, done.chain_head)
+    assert "nothing to change, 1 unchanged" in repr(again)
+    assert "nothing to change" not in repr(done)
 
 
 def test_one_wrong_key_among_good_ones_is_named(cluster, topic, tells):

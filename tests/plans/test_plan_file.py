@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -40,6 +41,23 @@ def test_what_was_saved_is_what_is_loaded(plan, tmp_path):
     assert loaded == plan
     assert (loaded.id, loaded.changes_id) == (plan.id, plan.changes_id)
     assert loaded.to_arrow().to_pylist() == plan.to_arrow().to_pylist()
+
+
+def test_a_plan_says_that_it_has_expired(plan, tmp_path):
+    """I sent a plan round for review that nobody could apply any more."""
+    ends = {"2026-08-08T12:00:00.000000+00:00": True, "2999-08-08T12:00:00.000000+00:00": False}
+    for end, is_over in ends.items():
+        loaded = Plan.load(replace(plan, expires=end).save(tmp_path / "plan.json"))
+        assert loaded.has_expired() is is_over
+        said = f"expired {end[:19]}Z: it can no longer be started" if is_over else f"to be applied until {end[:19]}Z"
+        assert said in repr(loaded)
+        assert said in loaded._repr_html_()
+        for face in (loaded.to_cell(), loaded.to_python(), loaded.to_kafka_configs()):
+            assert f"# {'expired' if is_over else 'expires'}: {end}" in face
+        assert f"{'expired' if is_over else 'expires'}: `{end}`" in loaded.to_markdown()
+        marks = loaded.to_arrow().schema.metadata
+        assert (marks[b"kadmin.plan_id"].decode(), marks[b"kadmin.expires"].decode()) == (loaded.id, end)
+    assert not plan.has_expired()
 
 
 def test_any_changed_byte_is_refused(plan, tmp_path):

@@ -8,6 +8,9 @@ import pytest
 from plan_rows import rows
 
 import kadmin_nb as kn
+from kadmin_nb.model.changes import Change
+from kadmin_nb.model.resources import Resource
+from kadmin_nb.plans.advice import dangers
 from kadmin_nb.plans.execution import executor
 
 pytestmark = pytest.mark.broker
@@ -79,3 +82,36 @@ def test_a_runbook_refuses_keys_that_are_wrong_together(kafka, topic, tmp_path, 
     lines = [f"set min.compaction.lag.ms=100 topic={topic}", f"set max.compaction.lag.ms=50 topic={topic}"]
     with pytest.raises(kn.PlanRefused, match="the broker refuses 2 of 2 changes"):
         kn.runbooks.run("change_configs", {"cluster": kafka.bootstrap, "changes": lines}, html=False)
+
+
+def test_a_refused_row_has_no_danger_and_no_word_that_applies_it(cluster, topic):
+    """The broker refuses 1d, and below it stood that 1d deletes my data, and how to allow it."""
+    stage = cluster.stage()
+    stage.set_config("retention.ms", "1d", topic=topic)
+    plan = stage.plan()
+    assert [change.is_refused for change in plan.changes] == [True]
+    assert (rows(plan.dangers(), "key"), rows(plan.warnings(), "warning")) == ([], [])
+    for shown in (repr(plan), plan._repr_html_(), plan.to_markdown(), plan.to_cell()):
+        assert "danger" not in shown
+        assert "--allow" not in shown
+
+
+def test_a_danger_beside_a_refused_row_is_told_without_the_word_that_applies_it(cluster, topic, another, tmp_path):
+    """It said how to apply a plan that the broker refuses."""
+    stage = cluster.stage()
+    stage.set_config("retention.ms", "1d", topic=topic)
+    stage.set_config("retention.ms", "1000", topic=another)
+    made = stage.plan()
+    for plan in (made, kn.Plan.load(made.save(tmp_path / "p.json"))):
+        assert rows(plan.dangers(), "row") == [(2,)]
+        assert "danger: row 2, " in repr(plan)
+        assert "to apply it" not in repr(plan)
+
+
+def test_rows_that_tell_their_danger_tell_none_when_refused():
+    """I took the note away, and the refused row was dangerous again."""
+    change = Change(
+        1, "set", Resource("TOPIC", "t"), "retention.ms", "1000", "1d", "1d", validated="INVALID_CONFIG: no"
+    )
+    assert dangers.certain([change]) == ()
+    assert len(dangers.certain([change.with_(validated="ok", after="10")])) == 1

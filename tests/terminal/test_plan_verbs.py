@@ -199,6 +199,9 @@ def test_an_expired_plan_is_refused(live, unique, tmp_path, cluster):
     live("quota", "set", "producer_byte_rate=1", f"user={user}", "--save", str(place), "--expires-in", "0.0000001")
     said = live("plan", "apply", str(place))
     assert said.code == 5
+    shown = live("plan", "show", str(place))
+    assert shown.code == 0
+    assert ": it can no longer be started" in shown.out
     assert said.err.startswith("Expired: the plan expired at ")
     assert stored(cluster, user) == []
 

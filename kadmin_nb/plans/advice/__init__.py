@@ -66,9 +66,10 @@ class Advice:
         """The same with some more."""
         return Advice(tuple(sorted([*self.dangers, *more], key=lambda one: one.row)), lambda: self.warnings)
 
-    def lines(self, reason: str | None) -> list[str]:
-        """As they stand below a plan with this reason, a line each."""
-        said = [*_head(DANGER, self.dangers), *_allowing(self.dangers, reason), *_head(WARNING, self.warnings)]
+    def lines(self, reason: str | None, *, is_applicable: bool = True) -> list[str]:
+        """As they stand below a plan with this reason, a line each; one that cannot be applied needs no allowance."""
+        allowance = _allowing(self.dangers, reason) if is_applicable else []
+        said = [*_head(DANGER, self.dangers), *allowance, *_head(WARNING, self.warnings)]
         return [printable(line) for line in said]
 
     def __reduce__(self) -> tuple[object, ...]:

@@ -29,6 +29,8 @@ _REMOTE_LOGINS = ("JndiLoginModule", "LdapLoginModule")
 def found(kafka: Kafka, changes: Sequence[Change], resolver: Resolver | None = None) -> tuple[Danger, ...]:
     """The dangers of these rows on the cluster as it is; most plans have none, and then nobody is asked.
 
+    A row that the broker refuses changes nothing, and so has none.
+
     Parameters
     ----------
     resolver
@@ -39,6 +41,7 @@ def found(kafka: Kafka, changes: Sequence[Change], resolver: Resolver | None = N
     NotAuthorized, TimedOut, ConnectionFailed
         What holds now could not be read.
     """
+    changes = [change for change in changes if not change.is_refused]
     configs = [change for change in changes if not change.level and change.kind == CONFIG and _rule(change)]
     below = values_below(kafka, (c for c in configs if c.old_known and (c.old is None or c.after is None)))
     several = [*_of_configs(configs, below, resolver), *everyone.dangers(changes, kafka)]
@@ -47,10 +50,8 @@ def found(kafka: Kafka, changes: Sequence[Change], resolver: Resolver | None = N
 
 def certain(changes: Iterable[Change]) -> tuple[Danger, ...]:
     """The dangers that the rows tell by themselves: both values are set, or the old one is hidden."""
-    configs = [
-        c for c in changes if c.kind == CONFIG and _rule(c) and (not c.old_known or None not in (c.old, c.after))
-    ]
-    return tuple(_of_configs(configs, {}, None))
+    configs = (c for c in changes if c.kind == CONFIG and not c.is_refused and _rule(c))
+    return tuple(_of_configs((c for c in configs if not c.old_known or None not in (c.old, c.after)), {}, None))
 
 
 def _rule(change: Change) -> Rule | None:

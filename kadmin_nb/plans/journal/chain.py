@@ -97,6 +97,11 @@ class Journal:
             raise unwritable(self.place, exc) from None
         self.head = head
 
+    @property
+    def is_written(self) -> bool:
+        """Whether it has any record: without one there is no file."""
+        return self.head != START
+
     def close(self) -> None:
         """Let others open it."""
         self._lines.close()
