@@ -47,7 +47,7 @@ def test_a_plan_says_that_it_has_expired(plan, tmp_path):
     """I sent a plan round for review that nobody could apply any more."""
     ends = {"2026-08-08T12:00:00.000000+00:00": True, "2999-08-08T12:00:00.000000+00:00": False}
     for end, is_over in ends.items():
-        loaded = Plan.load(replace(plan, expires=end).save(tmp_path / "plan.json"))
+        loaded = Plan.load(replace(plan, expires=end).save(tmp_path / f"{end[:4]}.json"))
         assert loaded.has_expired() is is_over
         said = f"expired {end[:19]}Z: it can no longer be started" if is_over else f"to be applied until {end[:19]}Z"
         assert said in repr(loaded)
