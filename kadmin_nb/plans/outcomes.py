@@ -119,16 +119,13 @@ class Outcomes(Answer):
 
     def _title(self) -> str:
         counts = Counter(self._table["state"].to_pylist())
-        states = ", ".join([*self._nothing(), *(f"{count} {state}" for state, count in counts.items())])
+        states = ", ".join(f"{count} {state}" for state, count in counts.items()) or "no rows"
+        nothing = "nothing to change, " if set(counts) == {UNCHANGED} else ""
         slowest = f"; slowest {self._mark('slowest')}" if self._mark("slowest") else ""
-        lines = [f"plan {self.plan_id[:12]}: {states}{slowest}"]
+        lines = [f"plan {self.plan_id[:12]}: {nothing}{states}{slowest}"]
         if self.journal:
             lines.append(f"journal {_from_home(self.journal)}, chain head {(self.chain_head or '')[:12]}")
         return "\n".join(map(printable, [*lines, *filter(None, [self._mark("lock")])]))
-
-    def _nothing(self) -> list[str]:
-        """That nothing was to be changed, where it was so."""
-        return ["nothing to change"] * (set(self._table["state"].to_pylist()) <= {UNCHANGED})
 
     def _brief(self) -> pa.Table:
         columns = [

@@ -81,6 +81,7 @@ def test_a_plan_that_was_done_before_still_names_its_journal(cluster, unique):
     assert (again.journal, again.chain_head) == (done.journal, done.chain_head)
     assert "nothing to change, 1 unchanged" in repr(again)
     assert "nothing to change" not in repr(done)
+    assert repr(done.failed).startswith(f"plan {plan.id[:12]}: no rows\n")
 
 
 def test_one_wrong_key_among_good_ones_is_named(cluster, topic, tells):

@@ -60,7 +60,7 @@ def _told(outcome: Outcome) -> tuple[object, ...]:
 GOOD = ("verified", None, None, 3)
 LOST = ("verified", None, "its answer was lost (REQUEST_TIMED_OUT), and it was made", 3)
 NO_ONE = "not seen on every broker: " + "; ".join(f"broker {n} answers with another value" for n in (1, 2, 3))
-UNSETTLED = ("skipped", "UNSETTLED", "not sent, as nobody knows what became of rows before it", 0)
+UNSETTLED = ("skipped", "UNSETTLED", "not sent, as nobody knows what became of rows before it", None)
 
 LANDS = {
     "the answer is lost": (AnswerLost(), 90.0),
@@ -165,7 +165,7 @@ def test_rights_that_are_taken_away_stop_the_plan_and_given_back_let_it_go_on():
     assert (third[0], third[1], fourth[0], fourth[1]) == ("failed", "CLUSTER_AUTHORIZATION_FAILED") * 2
     told.kafka.grant()
     sent = len(told.kafka.alters)
-    assert told.apply() == [("unchanged", None, None, 0)] * 2 + [GOOD, GOOD]
+    assert told.apply() == [("unchanged", None, None, None)] * 2 + [GOOD, GOOD]
     assert [sorted(map(str, call.parts)) for call in told.kafka.alters[sent:]] == [["user=c", "user=d"]]
 
 
@@ -174,5 +174,5 @@ def test_a_second_apply_sends_nothing():
     told = Told()
     assert told.apply() == [GOOD] * 4
     sent = len(told.kafka.alters)
-    assert told.apply() == [("unchanged", None, None, 0)] * 4
+    assert told.apply() == [("unchanged", None, None, None)] * 4
     assert len(told.kafka.alters) == sent
