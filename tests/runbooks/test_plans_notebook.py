@@ -28,7 +28,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> str:
         "| 1 | set | `user=team-orders client-id=notebook` |",
         "--add-config producer_byte_rate=8000000,consumer_byte_rate=8000000",
         ": 2 verified",
-        ": 2 unchanged",
+        ": nothing to change, 2 unchanged",
         '{"verified":"1-2"}',
         "1 of 2 rows have moved since the plan",
         "1 verified, 1 skipped",
