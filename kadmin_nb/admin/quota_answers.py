@@ -1,15 +1,15 @@
 """DescribeClientQuotas' answer (API 48, version 1), read straight into columns.
 
-kafka-python builds one object for every entity, name and value; this reads the same bytes into lists and
-lets Arrow do the rest. Unknown entity types, keys and tagged fields survive.
+kafka-python builds one object for every entity, name and value; this notes where each stands in the frame, with numpy
+for all entities at once where they are laid out as Kafka lays them out, and lets Arrow do the rest. Unknown entity
+types, keys and tagged fields survive.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from itertools import repeat
-from typing import cast
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -22,19 +22,27 @@ from ..model.levels import LEVEL_NAMES, LEVELS
 from ..model.words import DEFAULT, Special, write
 
 
+class Texts(NamedTuple):
+    """Where texts stand in the frame; a size of -1 is null."""
+
+    starts: np.ndarray
+    sizes: np.ndarray
+
+
 @dataclass
 class Entries:
-    """The answer's entries as flat lists: the parts and the values of every entity, in the answer's order.
+    """Where the parts and the values of the entities stand in the frame, in its order.
 
-    `names` are UTF-8 (None is the default entity), `places` are where the doubles stand in the frame.
+    `part_of` and `value_of` are the entity's number of each part and value, `doubles` where the values stand.
     """
 
-    types: list[bytes] = field(default_factory=list)
-    names: list[bytes | None] = field(default_factory=list)
-    parts: list[int] = field(default_factory=list)
-    keys: list[bytes] = field(default_factory=list)
-    places: list[int] = field(default_factory=list)
-    values: list[int] = field(default_factory=list)
+    count: int
+    part_of: np.ndarray
+    types: Texts
+    names: Texts
+    value_of: np.ndarray
+    keys: Texts
+    doubles: np.ndarray
 
 
 @dataclass
@@ -67,54 +75,154 @@ def _decode(frame: bytes) -> Answer:
     count, at = _varint(frame, at)
     if count > len(frame):
         raise ValueError("more entries than bytes")
-    entries = Entries()
-    at = _entries(frame, at, count - 1, entries)
+    entries, at = _all_at_once(frame, at, count - 1) or _one_by_one(frame, at, count - 1)
     if _skip_tags(frame, at) != len(frame):
         raise ValueError("bytes are missing, or left over")
     return Answer(code, message, entries, frame)
 
 
-def _entries(frame: bytes, at: int, count: int, into: Entries) -> int:  # noqa: C901
-    """The hot loop: one turn an entity. A compact size counts one more than its bytes; null is 0."""
-    add_type, add_name, add_parts = into.types.append, into.names.append, into.parts.append
-    add_key, add_place, add_values = into.keys.append, into.places.append, into.values.append
-    for _ in range(count):
-        parts = frame[at]
-        if not 0 < parts < 128:
-            raise ValueError("an entity of no, or too many, parts")
-        at += 1
-        add_parts(parts - 1)
-        while parts > 1:
-            size = frame[at]
-            end = at + size
-            if size > 127:
-                size, at, end = _long(frame, at)
-            add_type(frame[at + 1 : end])
-            size, at = frame[end], end
-            end = at + size
-            if size > 127:
-                size, at, end = _long(frame, at)
-            add_name(frame[at + 1 : end] if size else None)
-            at = end + (not size)
-            at = at + 1 if not frame[at] else _skip_tags(frame, at)
-            parts -= 1
-        values = frame[at]
-        if not 0 < values < 128:
-            raise ValueError("an entity of no, or too many, values")
-        at += 1
-        add_values(values - 1)
-        while values > 1:
-            size = frame[at]
-            end = at + size
-            if size > 127:
-                size, at, end = _long(frame, at)
-            add_key(frame[at + 1 : end])
-            add_place(end)
-            at = end + 8
-            at = at + 1 if not frame[at] else _skip_tags(frame, at)
-            values -= 1
-        at = at + 1 if not frame[at] else _skip_tags(frame, at)
-    return at
+# -- all entities at once
+
+
+class _Irregular(Exception):
+    """The frame is not laid out as expected: it is read one by one."""
+
+
+def _all_at_once(frame: bytes, at: int, count: int) -> tuple[Entries, int] | None:
+    """The entries and the place after them; None where a long text, a tag or an unknown type stands in the way.
+
+    Where entities begin is guessed from the types that Kafka knows, and proven: each ends where the next one begins.
+    """
+    octets = np.frombuffer(frame, np.uint8)
+    try:
+        return _in_step(octets, _likely_starts(octets, at, count)) if count > 0 else None
+    except (_Irregular, IndexError):
+        return None
+
+
+def _likely_starts(octets: np.ndarray, at: int, count: int) -> np.ndarray:
+    """The places that look like an entity's first byte: after an empty tag buffer, one to three parts, a known type."""
+    rest = octets[at:]
+    likely = at + 1 + np.flatnonzero((rest[:-1] == 0) & (rest[1:] - np.uint8(2) < len(_KNOWN)))
+    likely = likely[likely + 1 < len(octets)]
+    sizes = octets[likely + 1].astype(np.int64) - 1
+    starts = np.concatenate([[at], likely[_kinds(octets, Texts(likely + 2, sizes)) != _OTHER_TYPE]])
+    if len(starts) != count:
+        raise _Irregular
+    return starts
+
+
+def _in_step(octets: np.ndarray, starts: np.ndarray) -> tuple[Entries, int]:
+    """Walk through all entities together, from field to field."""
+    at = starts.copy()
+    parts = _counts(octets, at)
+    part_of, types, names = [], [], []
+    for turn in range(parts.max()):
+        some = np.flatnonzero(parts > turn)
+        types.append(_texts(octets, at, some))
+        names.append(_texts(octets, at, some, nullable=True))
+        _pass_tags(octets, at, some)
+        part_of.append(some)
+    values = _counts(octets, at)
+    value_of, keys, doubles = [np.empty(0, np.int64)], [_NO_TEXTS], [np.empty(0, np.int64)]
+    for turn in range(values.max()):
+        some = np.flatnonzero(values > turn)
+        keys.append(_texts(octets, at, some))
+        doubles.append(at[some])
+        at[some] += 8
+        _pass_tags(octets, at, some)
+        value_of.append(some)
+    _pass_tags(octets, at, np.arange(len(at)))
+    if not np.array_equal(at[:-1], starts[1:]):
+        raise _Irregular
+    of, order = np.concatenate(part_of), np.argsort(np.concatenate([some.starts for some in names]), kind="stable")
+    whose, by = np.concatenate(value_of), np.argsort(np.concatenate(doubles), kind="stable")
+    read = Entries(
+        len(starts), of[order], _joined(types, order), _joined(names, order),
+        whose[by], _joined(keys, by), np.concatenate(doubles)[by],
+    )  # fmt: skip
+    return read, int(at[-1])
+
+
+_NO_TEXTS = Texts(np.empty(0, np.int64), np.empty(0, np.int64))
+
+
+def _joined(texts: Sequence[Texts], order: np.ndarray) -> Texts:
+    return Texts(*(np.concatenate(column)[order] for column in zip(*texts, strict=True)))
+
+
+def _counts(octets: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """How many parts, or values, each entity has; `at` moves on."""
+    counts: np.ndarray = octets[at].astype(np.int64) - 1
+    if counts.min() < 0 or counts.max() > 126:
+        raise _Irregular
+    at += 1
+    return counts
+
+
+def _texts(octets: np.ndarray, at: np.ndarray, some: np.ndarray, *, nullable: bool = False) -> Texts:
+    """The texts at which some entities stand; `at` moves on behind them."""
+    here = at[some]
+    sizes = octets[here].astype(np.int64)
+    here += 1
+    if (long := sizes > 127).any():
+        more = octets[here].astype(np.int64)
+        if (more[long] > 127).any():
+            raise _Irregular
+        sizes = np.where(long, sizes & 127 | more << 7, sizes)
+        here += long
+    sizes -= 1
+    if not nullable and sizes.min() < 0:
+        raise _Irregular
+    at[some] = here + np.maximum(sizes, 0)
+    return Texts(here, sizes)
+
+
+def _pass_tags(octets: np.ndarray, at: np.ndarray, some: np.ndarray) -> None:
+    if octets[at[some]].any():
+        raise _Irregular
+    at[some] += 1
+
+
+# -- one by one
+
+
+def _one_by_one(frame: bytes, at: int, count: int) -> tuple[Entries, int]:
+    """The same of any layout. A compact size counts one more than its bytes; null is 0."""
+    parts: list[tuple[int, int, int, int, int]] = []
+    values: list[tuple[int, int, int, int]] = []
+    for entity in range(count):
+        some, at = _few(frame, at)
+        for _ in range(some):
+            kind, kind_size, at = _place(frame, at)
+            name, name_size, at = _place(frame, at, nullable=True)
+            at = _skip_tags(frame, at)
+            parts.append((entity, kind, kind_size, name, name_size))
+        some, at = _few(frame, at)
+        for _ in range(some):
+            key, key_size, at = _place(frame, at)
+            values.append((entity, key, key_size, at))
+            at = _skip_tags(frame, at + 8)
+        at = _skip_tags(frame, at)
+    part = np.array(parts, np.int64).reshape(-1, 5).T
+    value = np.array(values, np.int64).reshape(-1, 4).T
+    names, keys = Texts(part[3], part[4]), Texts(value[1], value[2])
+    return Entries(max(0, count), part[0], Texts(part[1], part[2]), names, value[0], keys, value[3]), at
+
+
+def _few(frame: bytes, at: int) -> tuple[int, int]:
+    """A number of parts, or values, and the place after it."""
+    if not 0 < frame[at] < 128:
+        raise ValueError("an entity of no, or too many, parts or values")
+    return frame[at] - 1, at + 1
+
+
+def _place(frame: bytes, at: int, *, nullable: bool = False) -> tuple[int, int, int]:
+    """Where a text begins, its size, and the place after it."""
+    size, at = _varint(frame, at)
+    if not size and not nullable:
+        raise ValueError("a null where a text must stand")
+    return at, size - 1, at + max(0, size - 1)
 
 
 def _varint(frame: bytes, at: int) -> tuple[int, int]:
@@ -129,12 +237,6 @@ def _varint(frame: bytes, at: int) -> tuple[int, int]:
             return value, at
         if shift > 28:
             raise ValueError("a varint that never ends")
-
-
-def _long(frame: bytes, at: int) -> tuple[int, int, int]:
-    """A size of more than one byte: the size, its last byte's place, the end of what it measures."""
-    size, after = _varint(frame, at)
-    return size, after - 1, after - 1 + size
 
 
 def _text(frame: bytes, at: int) -> tuple[str | None, int]:
@@ -161,22 +263,26 @@ def table(answer: Answer) -> pa.Table:
 
 
 def _table(entries: Entries, frame: bytes) -> pa.Table:
-    entities = _entities(entries)
-    rows = np.repeat(np.arange(len(entries.parts)), entries.values)
-    keys = _words(entries.keys)
-    order = _order(entities["entity"], keys, rows)
-    whose = _column(rows[order])
+    octets = np.frombuffer(frame, np.uint8)
+    entities = _entities(entries, octets)
+    keys = _strings(octets, entries.keys).dictionary_encode()
+    order = _order(entities["entity"], keys, entries.value_of)
+    whose = _column(entries.value_of[order])
     columns = {name: column.take(whose) for name, column in entities.items()}
     columns["key"] = keys.take(_column(order)).cast(schemas.WORD)
-    columns["value"] = _column(_doubles(frame, np.asarray(entries.places, np.int64)[order]))
+    columns["value"] = _column(_doubles(octets, entries.doubles[order]))
     return pa.table([columns[name] for name in schemas.QUOTAS.names], schema=schemas.QUOTAS)
 
 
-def _doubles(frame: bytes, places: np.ndarray) -> np.ndarray:
+def _doubles(octets: np.ndarray, places: np.ndarray) -> np.ndarray:
     if not len(places):
         return np.empty(0)
-    every_eight = np.lib.stride_tricks.sliding_window_view(np.frombuffer(frame, np.uint8), 8)
-    return np.asarray(every_eight[places].view(">f8").ravel(), float)
+    return np.asarray(_windows(octets, 8)[places].view(">f8").ravel(), float)
+
+
+def _windows(octets: np.ndarray, size: int) -> np.ndarray:
+    """The bytes from every place on."""
+    return np.lib.stride_tricks.sliding_window_view(octets, size)
 
 
 def _order(entity: pa.Array, keys: pa.DictionaryArray, rows: np.ndarray) -> np.ndarray:
@@ -202,37 +308,48 @@ for _i, _level in enumerate(LEVELS):
 _LEVEL_OF[_NAMED], _LEVEL_OF[_DEFAULT] = len(LEVELS), len(LEVELS) + 1
 
 
-def _utf8(texts: Sequence[bytes | None]) -> pa.StringArray:
-    """A string column, checked."""
-    nulls = _nulls(texts)
-    there = cast(list[bytes], [text or b"" for text in texts] if nulls.any() else texts)
-    ends = np.zeros(len(texts) + 1, np.int32)
-    np.cumsum(np.fromiter(map(len, there), np.int32, len(there)), out=ends[1:])
-    valid = pa.py_buffer(np.packbits(~nulls, bitorder="little")) if nulls.any() else None
-    data = pa.py_buffer(b"".join(there))
-    column = pa.StringArray.from_buffers(len(texts), pa.py_buffer(ends), data, valid)
-    column.validate(full=True)
-    return column
+def _kinds(octets: np.ndarray, types: Texts) -> np.ndarray:
+    """Which of the known types each of these texts is."""
+    kinds = np.full(len(types.starts), _OTHER_TYPE, np.int8)
+    for word, kind in _KNOWN.items():
+        some = np.flatnonzero((types.sizes == len(word)) & (types.starts + len(word) <= len(octets)))
+        if len(some):
+            same = _windows(octets, len(word))[types.starts[some]] == np.frombuffer(word, np.uint8)
+            kinds[some[same.all(axis=1)]] = kind
+    return kinds
 
 
-def _nulls(texts: Sequence[bytes | None]) -> np.ndarray:
-    if None not in texts:
-        return np.zeros(len(texts), bool)
-    return np.fromiter((text is None for text in texts), bool, len(texts))
+def _strings(octets: np.ndarray, texts: Texts, which: pa.Array | None = None) -> pa.StringArray:
+    """Texts of the frame, checked to be UTF-8: all of them, or those of these numbers.
+
+    The frame itself is the column's data; every second text is the gap behind one that is meant.
+    """
+    edges = np.empty(2 * len(texts.starts) + 1, np.int32)
+    edges[:-1:2] = texts.starts
+    edges[1::2] = texts.starts + np.maximum(texts.sizes, 0)
+    edges[-1] = edges[-2] if len(edges) > 1 else 0
+    buffers = [None, pa.py_buffer(edges), pa.py_buffer(octets)]
+    all_and_gaps = pa.Array.from_buffers(pa.binary(), len(edges) - 1, buffers)
+    chosen = _column(np.arange(0, len(edges) - 1, 2)) if which is None else pc.multiply(which, 2)
+    return all_and_gaps.take(chosen).cast(pa.string())
 
 
-def _words(texts: Sequence[bytes]) -> pa.DictionaryArray:
-    """A dictionary-encoded column of texts of which few differ."""
-    codes = {text: code for code, text in enumerate(dict.fromkeys(texts))}
-    indices = np.fromiter(map(codes.__getitem__, texts), np.int32, len(texts))
-    return pa.DictionaryArray.from_arrays(_column(indices), _utf8(list(codes)))
+def _words(texts: Iterable[str]) -> pa.StringArray:
+    """A column of a few texts of ours; `pa.array` would load pandas."""
+    words = [text.encode() for text in texts]
+    ends = np.cumsum([0, *map(len, words)], dtype=np.int32)
+    return pa.StringArray.from_buffers(len(words), pa.py_buffer(ends), pa.py_buffer(b"".join(words)))
 
 
-def _column(values: np.ndarray) -> pa.Array:
+def _column(values: np.ndarray, valid: np.ndarray | None = None) -> pa.Array:
     """A column over these very bytes. `pa.array` would load pandas, which takes longer than the decode."""
     kind = pa.from_numpy_dtype(values.dtype)
-    data = np.packbits(values, bitorder="little") if values.dtype == bool else np.ascontiguousarray(values)
-    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(data)])
+    data = _bits(values) if values.dtype == bool else pa.py_buffer(np.ascontiguousarray(values))
+    return pa.Array.from_buffers(kind, len(values), [None if valid is None else _bits(valid), data])
+
+
+def _bits(flags: np.ndarray) -> pa.Buffer:
+    return pa.py_buffer(np.packbits(flags, bitorder="little"))
 
 
 def _numbers(column: pa.Array) -> np.ndarray:
@@ -241,49 +358,61 @@ def _numbers(column: pa.Array) -> np.ndarray:
 
 
 def _word(text: str) -> pa.StringScalar:
-    return _utf8([text.encode()])[0]
+    return _words([text])[0]
 
 
-_LEVEL_NAMES = _utf8([name.encode() for name in LEVEL_NAMES])
-_SPECIAL = _utf8([special.value.encode() for special in Special])
+_LEVEL_NAMES = _words(LEVEL_NAMES)
+_SPECIAL = _words(special.value for special in Special)
 _SPACE, _SIGN = _word(" "), _word("=")
 
 
-def _entities(entries: Entries) -> dict[str, pa.Array]:
+def _entities(entries: Entries, octets: np.ndarray) -> dict[str, pa.Array]:
     """The columns of QUOTAS that belong to an entity, one value an entity."""
-    count = len(entries.parts)
-    types = np.fromiter(map(_KNOWN.get, entries.types, repeat(_OTHER_TYPE)), np.int8, len(entries.types))
-    names = pa.concat_arrays([_utf8(entries.names), pa.nulls(1, pa.string())])
-    kind_of = np.full(len(entries.names) + 1, _NAMED)
-    kind_of[:-1][_nulls(entries.names)] = _DEFAULT
-    kind_of[-1] = _ABSENT
-    whose = np.repeat(np.arange(count), entries.parts)
-    strange = np.zeros(count, bool)
-    strange[whose[types == _OTHER_TYPE]] = True
-    columns, kinds = [], np.zeros(count, np.int64)
-    for code, weight in enumerate((9, 3, 1)):
-        place = np.full(count, len(entries.names))
-        place[whose[types == code]] = np.flatnonzero(types == code)
-        columns.append(names.take(_column(place)))
-        kinds += weight * kind_of[place]
+    types = _kinds(octets, entries.types)
+    columns, kinds = [], np.zeros(entries.count, np.int64)
+    for code, weight in enumerate(_WEIGHTS):
+        column, kind = _names(entries, octets, types == code)
+        columns.append(column)
+        kinds += weight * kind
+    strange = np.zeros(entries.count, bool)
+    strange[entries.part_of[types == _OTHER_TYPE]] = True
     level = np.where(strange, len(LEVELS) + 2, _LEVEL_OF[kinds])
-    text = _texts(columns, kinds)
+    text = _written(columns, kinds)
     if strange.any():
-        text = _with_strangers(text, strange, entries, whose)
+        text = _with_strangers(text, strange, entries, octets)
     level_column = pa.DictionaryArray.from_arrays(_column(level.astype(np.int32)), _LEVEL_NAMES)
     return dict(zip(("entity", "level", "user", "client_id", "ip"), (text, level_column, *columns), strict=True))
 
 
-def _texts(columns: list[pa.Array], kinds: np.ndarray) -> pa.Array:
+_WEIGHTS = (9, 3, 1)
+"""Of the three types in a number that says of which kind each is."""
+
+
+def _names(entries: Entries, octets: np.ndarray, some: np.ndarray) -> tuple[pa.StringArray, np.ndarray]:
+    """The names of one type, an entity each, null where it has none; and whether it is absent, named or default."""
+    parts = np.flatnonzero(some)
+    kind, place = np.full(entries.count, _ABSENT), np.zeros(entries.count, np.int64)
+    kind[entries.part_of[parts]] = np.where(entries.names.sizes[parts] < 0, _DEFAULT, _NAMED)
+    if not (kind == _NAMED).any():
+        return pa.nulls(entries.count, pa.string()), kind
+    place[entries.part_of[parts]] = parts
+    return _strings(octets, entries.names, _column(place, kind == _NAMED)), kind
+
+
+def _written(columns: list[pa.Array], kinds: np.ndarray) -> pa.Array:
     """Each entity in the grammar's words."""
     words = []
-    for name, column, weight in zip(("user", "client-id", "ip"), columns, (9, 3, 1), strict=True):
-        is_default = _column(kinds // weight % 3 == _DEFAULT)
-        words.append(pc.if_else(is_default, _word(write(name, DEFAULT)), _named(name, column)))
+    for name, column, weight in zip(("user", "client-id", "ip"), columns, _WEIGHTS, strict=True):
+        kind = kinds // weight % 3
+        if kind.any():
+            named = _named(name, column)
+            default = _column(kind == _DEFAULT)
+            words.append(pc.if_else(default, _word(write(name, DEFAULT)), named) if (kind == _DEFAULT).any() else named)
     nameless = kinds == _ABSENT
     if nameless.any():  # Arrow's join leaves out a row whose words are all null (seen with 26.0)
+        words = words or [pa.nulls(len(kinds), pa.string())]
         words[0] = pc.if_else(_column(nameless), _word(""), words[0])
-    return pc.binary_join_element_wise(*words, _SPACE, null_handling="skip")
+    return pc.binary_join_element_wise(*words, _SPACE, null_handling="skip") if words else _words([])
 
 
 _PLAIN = r"^[!#$%&()*+,./0-9:<>?@A-Z\[\\\]^_`a-z|}~-]+$"
@@ -301,14 +430,19 @@ def _named(kind: str, column: pa.Array) -> pa.Array:
     return pc.replace_with_mask(words, misread, pa.array(written, pa.string()))
 
 
-def _with_strangers(text: pa.Array, strange: np.ndarray, entries: Entries, whose: np.ndarray) -> pa.Array:
+def _with_strangers(text: pa.Array, strange: np.ndarray, entries: Entries, octets: np.ndarray) -> pa.Array:
     """Entities with a type that this version does not know, written one by one: shown, never dropped."""
-    starts = np.searchsorted(whose, np.flatnonzero(strange))
-    written = [str(_entity(entries, start, whose)) for start in starts]
-    return pc.replace_with_mask(text, pa.array(strange), pa.array(written, pa.string()))
+    written = _words(str(_entity(entries, octets, int(number))) for number in np.flatnonzero(strange))
+    return pc.replace_with_mask(text, _column(strange), written)
 
 
-def _entity(entries: Entries, start: int, whose: np.ndarray) -> Entity:
-    end = int(np.searchsorted(whose, whose[start], side="right"))
-    parts = zip(entries.types[start:end], entries.names[start:end], strict=True)
-    return Entity.from_wire((kind.decode(), None if name is None else name.decode()) for kind, name in parts)
+def _entity(entries: Entries, octets: np.ndarray, number: int) -> Entity:
+    first, last = np.searchsorted(entries.part_of, [number, number + 1])
+    return Entity.from_wire(
+        (_one(octets, entries.types, part) or "", _one(octets, entries.names, part)) for part in range(first, last)
+    )
+
+
+def _one(octets: np.ndarray, texts: Texts, number: int) -> str | None:
+    start, size = int(texts.starts[number]), int(texts.sizes[number])
+    return None if size < 0 else octets[start : start + size].tobytes().decode()

@@ -7,12 +7,13 @@ import io
 import math
 import random
 import struct
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from kafka.protocol.admin.client_quotas import DescribeClientQuotasResponse
 
-from kadmin_nb.admin import codes
+from kadmin_nb.admin import codes, quota_answers
 from kadmin_nb.admin.quota_answers import decode, table
 from kadmin_nb.errors import NotAuthorized, Unsupported
 from kadmin_nb.frames import schemas
@@ -87,6 +88,67 @@ def test_a_thousand_random_answers_read_as_the_library_reads_them():
             entities.append(entity([(p, name()) for p in parts], [(k, draw.random() * 1e9) for k in keys]))
         frame = answer(*entities)
         assert sorted(rows(frame)) == rows_by_the_library(frame)
+
+
+def of_the_usual_layout(draw: random.Random, names: Sequence[str]) -> bytes:
+    """An answer with the types that Kafka has, some 20 entities."""
+    entities = []
+    for _ in range(20):
+        parts = draw.sample(["user", "client-id", "ip"], draw.randrange(1, 4))
+        keys = draw.sample(["producer_byte_rate", "request_percentage", "k" * 127, ""], draw.randrange(4))
+        named = [(p, None if draw.random() < 0.2 else draw.choice(names)) for p in parts]
+        entities.append(entity(named, [(k, draw.random() * 1e9) for k in keys]))
+    return answer(*entities)
+
+
+def at_once(frame: bytes) -> tuple[quota_answers.Entries, int] | None:
+    _, at = quota_answers._text(frame, 6)
+    count, at = quota_answers._varint(frame, at)
+    return quota_answers._all_at_once(frame, at, count - 1)
+
+
+def one_by_one(frame: bytes) -> tuple[quota_answers.Entries, int]:
+    _, at = quota_answers._text(frame, 6)
+    count, at = quota_answers._varint(frame, at)
+    return quota_answers._one_by_one(frame, at, count - 1)
+
+
+LENGTHS = [0, 1, 2, 9, 63, 125, 126, 127, 128, 129, 254, 255, 256, 300, 16382]
+
+
+def test_the_usual_layout_is_read_at_once():
+    """A hundred thousand entities took as long as they took kafka-python, because of one name of 127 letters."""
+    draw = random.Random(13)
+    for _ in range(100):
+        frame = of_the_usual_layout(draw, ["é" * (n // 2) + "x" * (n % 2) for n in LENGTHS])
+        assert at_once(frame) is not None
+        assert sorted(rows(frame)) == rows_by_the_library(frame)
+
+
+def test_a_name_that_looks_like_the_next_entity_is_a_name():
+    """Somebody called a client-id like the bytes of an entity, and a quota appeared that nobody had set."""
+    draw = random.Random(17)
+    hostile = ["\0\2\5user\6alice\0\2", "x\0\3\x0aclient-id", "\0\2\3ip", "\0" * 200]
+    for _ in range(100):
+        frame = of_the_usual_layout(draw, [*hostile, "alice"])
+        assert sorted(rows(frame)) == rows_by_the_library(frame)
+
+
+def test_what_is_read_at_once_reads_the_same_one_by_one():
+    """The fast way took for an answer what the careful one refuses."""
+    draw, read = random.Random(19), 0
+    for _ in range(600):
+        garbled = bytearray(of_the_usual_layout(draw, ["alice", "b" * 127]))
+        for _ in range(draw.randrange(4)):
+            garbled[draw.randrange(8, len(garbled))] = draw.choice([0, 1, 2, 3, 4, 5, 10, 127, 128, 255])
+        fast = at_once(bytes(garbled))
+        if fast is None:
+            continue
+        read += 1
+        slow = one_by_one(bytes(garbled))
+        assert fast[1] == slow[1]
+        assert str(fast[0]) == str(slow[0])
+    assert read > 60
 
 
 def test_what_this_version_does_not_know_is_shown():
