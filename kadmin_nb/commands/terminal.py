@@ -87,6 +87,8 @@ def _show(result: Result) -> int:
         _write(value, Path(result.out), raw=result.raw)
     else:
         _print(_json(value) if result.json else _shown(value))
+    if isinstance(value, str):  # a text, help say, has no rows: nothing need be loaded to see that
+        return DONE
     _complain_of_rows(value)
     return _code(value, result.detailed)
 

@@ -155,6 +155,16 @@ def test_importing_is_light() -> None:
     assert loaded.strip() == "[]"
 
 
+def test_help_is_light() -> None:
+    """`kadmin-nb --help` took most of a second: it loaded Arrow to see that a text is no table."""
+    program = (
+        "import sys; from kadmin_nb.commands import terminal; terminal._run(['--help']);"
+        f"print([m for m in {HEAVY!r} if m in sys.modules])"
+    )
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert loaded.splitlines()[-1] == "[]"
+
+
 def test_no_drawer_of_odds_and_ends() -> None:
     """`utils.py` says nothing of what is in it."""
     assert not [p for p in SOURCES if p.stem.strip("_") in {"util", "utils", "helper", "helpers", "misc", "common"}]
