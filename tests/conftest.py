@@ -9,10 +9,13 @@ import tempfile
 from collections.abc import Callable, Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 import kadmin_nb as kn
 from kadmin_nb.local import LocalKafka
 
+settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy")  # how long an example takes says how busy the machine is, not what the code does
 os.environ.setdefault("KADMIN_CONFIG", os.devnull)
 _state = tempfile.TemporaryDirectory(prefix="kadmin-nb-tests-")
 os.environ["KADMIN_STATE"] = _state.name  # journals and local Kafkas of the tests, and of nobody else

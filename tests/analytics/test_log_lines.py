@@ -53,7 +53,7 @@ def damaged(draw):
     return lines
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(damaged())
 def test_damaged_lines_say_the_same_among_others(lines):
     """One broken line took its neighbours with it."""

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from held_there import held
 from hostile_names import HOSTILE
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kadmin_nb as kn
@@ -52,7 +52,7 @@ clusters = st.builds(
     st.dictionaries(resources, st.dictionaries(texts, values, min_size=1, max_size=3), max_size=4),
 )
 
-examples = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+examples = settings(max_examples=80)
 
 QUOTAS = ["entity", "level", "user", "client_id", "ip", "key", "value"]
 CONFIGS = ["resource_type", "resource_name", "key", "value", "source", "is_sensitive"]

@@ -294,7 +294,7 @@ values = st.text(st.sampled_from("ab=,[] \t\n'\"\\$é#"), max_size=6)
 
 
 @pytest.mark.broker
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(values, min_size=1, max_size=4))
 def test_the_tool_reads_the_values_that_are_written(tool, several):
     """A list of two became two keys."""

@@ -97,7 +97,7 @@ def applied(kafka: FakeKafka, plan: Plan, pages: Pages, batch: int) -> Done:
     return executor.apply(kafka, plan, pages.opened(), Options(largest_batch=batch))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(held=clusters, edits=st.lists(wishes, min_size=1, max_size=12), batch=st.sampled_from([1, 3, 5000]))
 def test_a_plan_changes_exactly_what_was_reviewed(held, edits, batch):
     """I reviewed ten rows, and an eleventh setting had changed (AlterConfigs wiped what it was not told)."""
@@ -116,7 +116,7 @@ def test_a_plan_changes_exactly_what_was_reviewed(held, edits, batch):
     assert len(kafka.alters) == sent
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(held=clusters, edits=st.lists(wishes, min_size=1, max_size=12), batch=st.sampled_from([1, 3, 5000]))
 def test_a_rollback_restores_what_was(held, edits, batch):
     """The rollback put back most of it."""
@@ -133,7 +133,7 @@ def test_a_rollback_restores_what_was(held, edits, batch):
     assert state(kafka) == before
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(held=clusters, edits=st.lists(wishes, min_size=1, max_size=6), data=st.data())
 def test_a_plan_that_is_stale_is_refused(held, edits, data):
     """Someone had changed one of the rows in between, and the plan went over it."""

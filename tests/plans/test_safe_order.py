@@ -57,7 +57,7 @@ def carried_out(stored: dict, changes: list[Change]) -> dict:
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(hierarchies, hierarchies, st.permutations(TARGETS), st.data())
 def test_nobody_is_held_below_what_they_had_and_get(before, after, targets, data):
     """While the plan ran, a client was throttled that it was meant to leave alone."""

@@ -109,7 +109,7 @@ PAIRS = st.lists(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(HIERARCHIES, PAIRS)
 def test_scalar_and_vector_agree_on_random_hierarchies(stored: dict, pairs: list) -> None:  # type: ignore[type-arg]
     """They agreed on one hierarchy and not on the next."""
@@ -119,7 +119,7 @@ def test_scalar_and_vector_agree_on_random_hierarchies(stored: dict, pairs: list
     assert list(unpacked(wide, KEYS)) == without_overridden(expected)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.lists(HIERARCHIES, min_size=1, max_size=4),
     st.lists(st.tuples(st.integers(0, 4), PAIRS.map(lambda p: p[:1])), max_size=20),
