@@ -52,6 +52,8 @@ __all__ = [
 
 def printable(text: str) -> str:
     """`text` with everything a terminal would obey, controls and bidi marks, shown as escapes."""
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
@@ -86,10 +88,14 @@ class KadminError(Exception):
     def __reduce__(self) -> tuple[object, ...]:
         return _revive, (type(self), str(self), self.__dict__)
 
-    def _render_traceback_(self) -> list[str]:
-        """What IPython shows instead of a stack trace: one line, and a hint."""
+    def lines(self) -> list[str]:
+        """The message, and the hint where there is one."""
         hint = [f"Hint: {self.hint}"] if self.hint else []
         return [f"{type(self).__name__}: {self}", *hint]
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows instead of a stack trace."""
+        return self.lines()
 
 
 def _revive(kind: type[KadminError], message: str, state: dict[str, object]) -> KadminError:
@@ -197,9 +203,13 @@ class Interrupted(KeyboardInterrupt):
         self.outcomes = outcomes
         self.hint = _message(hint) if hint else None
 
-    def _render_traceback_(self) -> list[str]:
+    def lines(self) -> list[str]:
+        """The message, and the hint where there is one."""
         hint = [f"Hint: {self.hint}"] if self.hint else []
         return [f"Interrupted: {self}", *hint]
+
+    def _render_traceback_(self) -> list[str]:
+        return self.lines()
 
 
 class PartlyFailed(KadminError):

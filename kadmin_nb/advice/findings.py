@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import KadminError, UsageError, kind_of
 from ..frames.answer import Answer
+from ..frames.pages import NOTEBOOK, Page
 from ..model import rights
 from ..model.changes import DELETE, SET, Edit
 from ..model.quota_keys import nearest
 from ..model.resources import Resource
 from . import FINDINGS, UNREAD
+
+if TYPE_CHECKING:
+    from ..frames.render import Block
 
 
 class Findings(Answer):
@@ -52,15 +57,8 @@ class Findings(Answer):
         needed = rights.to_describe(Resource(row["resource_type"], row["resource_name"]))
         return kind_of(code)(row["message"], code=code, hint=rights.hint(code, needed))
 
-    def __repr__(self) -> str:
-        from ..frames.render import text
-
-        return f"{self._title()}\n{text(self._brief())}" if len(self) else self._title()
-
-    def _repr_html_(self) -> str:
-        from ..frames.render import document, tree
-
-        return tree(self._title()) + (document(self._brief()) if len(self) else "")
+    def blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        return [self._title(), *([self._brief()] if len(self) else [])]
 
     def _title(self) -> str:
         words = Counter(self._table["finding"].to_pylist())

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,11 +14,15 @@ from ..admin.kafka import WireKafka
 from ..errors import KadminError, PartlyFailed, Unsupported, UsageError, printable
 from ..frames import schemas
 from ..frames.answer import Answer
+from ..frames.pages import NOTEBOOK, Page
 from ..frames.stamps import stamped
 from ..model.quota_keys import readable
 from ..model.settings import Settings
 from ..model.words import quote
 from . import resolving
+
+if TYPE_CHECKING:
+    from ..frames.render import Block
 
 PRODUCES = {"producer_byte_rate": True, "consumer_byte_rate": False}
 """The keys that a canary can feel, and whether it produces for that."""
@@ -68,13 +72,8 @@ class CanaryAnswer(Answer):
         """Whether every broker was seen to do what is predicted, or something else."""
         return not self._table["agrees"].null_count
 
-    def __repr__(self) -> str:
-        return "\n".join([super().__repr__(), *self.warnings])
-
-    def _repr_html_(self) -> str:
-        from ..frames.render import tree
-
-        return super()._repr_html_() + tree("\n".join(self.warnings))
+    def blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        return [*super().blocks(page), *(["\n".join(self.warnings)] if self.warnings else [])]
 
     def _failing(self) -> pa.Array:
         return pc.fill_null(pc.invert(self._table["agrees"]), False)

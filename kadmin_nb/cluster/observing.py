@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,6 +18,7 @@ from ..admin.kafka import WireKafka
 from ..errors import Interrupted, Invalid, KadminError, PartlyFailed, PlanRefused, UsageError, kind_of
 from ..frames import schemas
 from ..frames.answer import Answer
+from ..frames.pages import NOTEBOOK, Page
 from ..frames.stamps import stamped
 from ..model.changes import Change
 from ..model.resources import Resource
@@ -28,6 +29,9 @@ from ..plans.plan import Plan
 from ..plans.stage import Stage
 from .observe_guard import Guard, refuse_another
 from .request_logs import RequestLog, first_time, request_logs
+
+if TYPE_CHECKING:
+    from ..frames.render import Block
 
 LOGGER, LEVEL = "kafka.request.logger", "DEBUG"
 AT_LEAST = ("DEBUG", "TRACE")
@@ -95,9 +99,11 @@ class Observed(Answer):
             raise PartlyFailed(said, outcomes=self, hint=self.lines or None)
         return self
 
-    def __repr__(self) -> str:
-        logs = (f"request log: {log}" for log in self.logs)
-        return "\n".join(filter(None, [super().__repr__(), self.lines, *self.warnings, *logs]))
+    def blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        from ..frames.render import Listing
+
+        below = [*self.lines.splitlines(), *self.warnings, *(f"request log: {log}" for log in self.logs)]
+        return [*super().blocks(page), *([Listing(below, len(below), "lines")] if below else [])]
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,6 +15,7 @@ from ..admin.wire import PATIENCE
 from ..errors import NotFound, NotKnowable, UsageError
 from ..frames import schemas
 from ..frames.answer import Answer
+from ..frames.pages import NOTEBOOK, Page
 from ..frames.stamps import stamped
 from ..model.quota_keys import USER_CLIENT_KEYS
 from ..model.resources import Resource
@@ -23,6 +24,9 @@ from ..resolution import kernel
 from ..resolution.ips import resolve_ip
 from ..resolution.rules import Effective, explain, stored_of
 from .names import Selector, matcher, parts
+
+if TYPE_CHECKING:
+    from ..frames.render import Block
 
 CALLBACK = "client.quota.callback.class"
 FEW = 8
@@ -36,13 +40,8 @@ class EffectiveAnswer(Answer):
         super().__init__(table)
         self.explanation = explanation
 
-    def __repr__(self) -> str:
-        return "\n".join([super().__repr__(), *map(str, self.explanation)])
-
-    def _repr_html_(self) -> str:
-        from ..frames.render import tree
-
-        return super()._repr_html_() + tree("\n".join(map(str, self.explanation)))
+    def blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        return [*super().blocks(page), *(["\n".join(map(str, self.explanation))] if self.explanation else [])]
 
 
 def reasons(quotas: pa.Table, clients: pa.Table, keys: list[str]) -> tuple[Effective, ...]:

@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..admin.kafka import WireKafka
 from ..frames.answer import Answer
+from ..frames.pages import NOTEBOOK, Page
 from ..frames.stamps import stamped
 from ..model.entity import Entity
 from ..model.words import DEFAULT
-from ..resolution.tree import render, tree
+from ..resolution.tree import lines, tree
 from .names import Selector, matcher
+
+if TYPE_CHECKING:
+    from ..frames.render import Block
+
+ENTITIES_SHOWN = 200
+"""Entities that a notebook or a window shows."""
 
 
 class TreeAnswer(Answer):
     """TREE: `entity`, `parent`, `level`, `key`, `value`, `shadowed_by`."""
 
-    def __repr__(self) -> str:
-        return render(self._table)
+    def blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        from ..frames.render import Listing
 
-    def _repr_html_(self) -> str:
-        from ..frames.render import tree
-
-        return tree(render(self._table))
+        return [Listing(lines(self._table), ENTITIES_SHOWN, "entities")] if len(self) else ["no quotas"]
 
 
 def tree_of(kafka: WireKafka, chosen: Mapping[str, Selector]) -> TreeAnswer:

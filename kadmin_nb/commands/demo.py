@@ -15,6 +15,7 @@ from ..local import LocalKafka
 from . import run
 from .corners import Text
 from .session import Session
+from .windows import shown
 
 CLIENT = ("user=team-orders", "client-id=billing")
 CHANGE = "set producer_byte_rate=8MB/s user=team-orders client-id=billing"
@@ -76,7 +77,7 @@ _KEYS = "retention.ms,cleanup.policy,min.insync.replicas"
 
 def _show(step: Step, session: Session) -> None:
     print(f"\n== {step.heading}\n$ kadmin-nb {shlex.join(step.words)}", flush=True)
-    print(repr(run(step.words, session).value), flush=True)
+    print(*shown(run(step.words, session).value, sys.stdout), sep="\n", flush=True)
 
 
 def _note(text: str) -> None:

@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -15,6 +15,7 @@ from ..errors import Interrupted, KadminError, NotFound, UsageError, printable
 from ..plans.execution.progress import Advance, silent
 from . import Result, run
 from .session import Note, Session
+from .windows import shown
 
 DONE, FAILED, WRONG_USAGE, DIFFERENCES, PARTLY, REFUSED, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 
@@ -48,9 +49,7 @@ def _run(words: list[str]) -> int:
         with _warnings_as_notes():
             return _show(run(words or ["--help"], session))
     except Interrupted as exc:
-        if exc.outcomes is not None:
-            _print(repr(exc.outcomes))
-        print("\n".join(exc._render_traceback_()), file=sys.stderr)
+        _complain(exc)
         return INTERRUPTED
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
@@ -86,7 +85,7 @@ def _show(result: Result) -> int:
     if result.out:
         _write(value, Path(result.out), raw=result.raw)
     else:
-        _print(_json(value) if result.json else _shown(value))
+        _print([_json(value)] if result.json else shown(value, sys.stdout))
     if isinstance(value, str):  # a text, help say, has no rows: nothing need be loaded to see that
         return DONE
     _complain_of_rows(value)
@@ -101,15 +100,11 @@ def _warnings_as_notes() -> Iterator[None]:
         yield
 
 
-def _shown(value: object) -> str:
-    """As people read it; into a file or a pipe, a text is written exactly."""
-    return str(value) if isinstance(value, str) and not sys.stdout.isatty() else repr(value)
-
-
-def _print(text: str) -> None:
+def _print(lines: Iterable[str]) -> None:
     """Print to whoever still listens: a reader that went away, `| head`, is no failure."""
     try:
-        print(text, flush=True)
+        sys.stdout.writelines(f"{line}\n" for line in lines)
+        sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -157,15 +152,19 @@ def _complain_of_rows(value: Any) -> None:
         _say(exc)
 
 
-def _complain(exc: KadminError) -> None:
+def _complain(exc: KadminError | Interrupted) -> None:
+    """The outcomes, as far as there are some, then the error."""
     outcomes = getattr(exc, "outcomes", None)
     if outcomes is not None:
-        _print(repr(outcomes))
+        _print(shown(outcomes, sys.stdout))
     _say(exc)
 
 
-def _say(exc: KadminError) -> None:
-    print("\n".join(exc._render_traceback_()), file=sys.stderr)
+def _say(exc: KadminError | Interrupted) -> None:
+    """The error in a line, its hint, and the rows that it is about."""
+    rows = getattr(exc, "rows", None)
+    table = [] if rows is None else shown(rows, sys.stderr, rest="2> FILE has all of it")
+    print(*exc.lines(), *table, sep="\n", file=sys.stderr)
 
 
 def _json(value: Any) -> str:

@@ -14,10 +14,12 @@ import pyarrow.compute as pc
 from ..errors import UsageError, WrongCluster, printable
 from ..frames import schemas
 from ..frames.answer import Answer
+from ..frames.pages import NOTEBOOK, Page
 from .sides import Side
 from .staging import chosen, edits
 
 if TYPE_CHECKING:
+    from ..frames.render import Block
     from ..model.changes import Edit
     from ..plans.stage import Stage
 
@@ -185,10 +187,5 @@ class Diff(Answer):
         if self.secrets:
             yield f"not compared, as nobody can see them: {self.secrets:,} secret{'s' * (self.secrets != 1)} on both"
 
-    def __repr__(self) -> str:
-        return "\n".join([self.summary, *([super().__repr__()] if len(self) else [])])
-
-    def _repr_html_(self) -> str:
-        from ..frames.render import tree
-
-        return tree(self.summary) + (super()._repr_html_() if len(self) else "")
+    def blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        return [self.summary, *(super().blocks(page) if len(self) else [])]

@@ -11,13 +11,19 @@ from ..errors import KadminError, PartlyFailed, UsageError, kind_of
 from ..model import rights
 from ..model.resources import Resource
 from . import FORMS
+from .display import Display
+from .pages import NOTEBOOK, Page
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import pandas
     import pyspark.sql
 
+    from .render import Block
 
-class Answer:
+
+class Answer(Display):
     """A frame that came from a cluster: show it, or take it as Arrow, pandas or Spark.
 
     Rows that failed stay in it with their error: *forbidden* never looks like *empty*.
@@ -107,15 +113,8 @@ class Answer:
             return f"{row['resource_type']} {row['resource_name']}"
         return str(row.get("resource", row.get("plan_id")))
 
-    def __repr__(self) -> str:
-        from .render import text
-
-        return text(self._table)
-
-    def _repr_html_(self) -> str:
-        from .render import document
-
-        return document(self._table)
+    def blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        return [self._table]
 
 
 def _missing_right(row: dict[str, Any]) -> str | None:

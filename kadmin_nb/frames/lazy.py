@@ -10,10 +10,15 @@ from typing import TYPE_CHECKING, Self
 import pyarrow as pa
 
 from .answer import Answer
+from .pages import NOTEBOOK, ROWS, Page
 from .spark import at_work
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import pyspark.sql
+
+    from .render import Block
 
 Around = Callable[[str], AbstractContextManager[None]]
 """What is put around each piece of Spark's work: `frames.spark.at_work`, or a door's that tells how far it is."""
@@ -38,10 +43,8 @@ class SparkAnswer(Answer):
     @cached_property
     def _head(self) -> pa.Table:
         """The rows to show, and one more where there are more."""
-        from .render import ROWS_SHOWN
-
         with self.around("Spark reads the first rows"):
-            return self._marked(self._frame.limit(ROWS_SHOWN + 1).toArrow())
+            return self._marked(self._frame.limit(ROWS + 1).toArrow())
 
     def to_spark(self, spark: pyspark.sql.SparkSession | None = None) -> pyspark.sql.DataFrame:
         """The frame itself: lazy, in the session that it was made in."""
@@ -56,22 +59,11 @@ class SparkAnswer(Answer):
         """Itself: no row of it fails."""
         return self
 
-    def __repr__(self) -> str:
-        from .render import text
+    def blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        """The first rows, or, where the page has no bound, all of them."""
+        from .render import Head
 
-        return text(self._head, count=self._counted())
-
-    def _repr_html_(self) -> str:
-        from .render import document
-
-        return document(self._head, count=self._counted())
-
-    def _counted(self) -> str | None:
-        from .render import ROWS_SHOWN
-
-        if len(self._head) <= ROWS_SHOWN:
-            return None
-        return f"the first {ROWS_SHOWN} rows shown, in Spark: --as spark or .to_spark() has them all, len() counts them"
+        return [self._table if page.rows is None else Head(self._head)]
 
     def __len__(self) -> int:
         with self.around("Spark counts the rows"):

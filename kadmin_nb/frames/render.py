@@ -8,40 +8,127 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import pyarrow as pa
-from tabulate import tabulate
 
 from ..errors import printable
+from .aligning import CUT, Chunk, Column, aligned
+from .pages import NOTEBOOK, Page
 from .stamps import ENGINE
 
-ROWS_SHOWN = 60
-"""Rows of the head that a notebook or a terminal shows."""
+ROWS_AT_ONCE = 4096
+"""Rows that are text at the same time."""
 
-WIDEST = 80
-"""Characters of a cell that they show."""
+PROSE = frozenset({"danger", "error", "is", "mend", "message", "note", "reason", "says", "validated"})
+"""The columns of sentences, errors and lines to type: nothing of them is ever cut."""
 
 
-def text(table: pa.Table, rows: int = ROWS_SHOWN, count: str | None = None, widest: int = WIDEST) -> str:
-    """The head of a frame as an aligned table, its count (unless given), and how to get the rest."""
+DETAILS = frozenset({"bucket_client_id", "bucket_user", "documentation", "is_default", "is_read_only", "is_sensitive",
+                     "synonyms", "type"})  # fmt: skip
+"""The columns that a narrow window leaves out."""
+
+PARTS = frozenset({"client_id", "ip", "level", "user"})
+"""Details beside a column `entity`, which says them all."""
+
+
+@dataclass(frozen=True)
+class Head:
+    """The first rows of a frame that nobody has counted: one more than a page shows where there are more."""
+
+    table: pa.Table
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Lines of text. A page with a bound shows the first `shown`, and how many more `things` there are."""
+
+    lines: Sequence[str]
+    shown: int
+    things: str
+
+
+Block: TypeAlias = str | pa.Table | Head | Listing
+"""A piece of what a value shows. A `str` is sentences that are safe to print, which a window wraps."""
+
+
+def text(*blocks: Block, page: Page = NOTEBOOK) -> str:
+    """Blocks as text."""
+    return "\n".join(lines(blocks, page))
+
+
+def lines(blocks: Iterable[Block], page: Page) -> Iterator[str]:
+    """The same, line by line: a long table is never text as a whole."""
+    for block in blocks:
+        if isinstance(block, str):
+            yield from _sentences(block, page)
+        elif isinstance(block, Listing):
+            yield from _listed(block, page)
+        else:
+            yield from _tabled(block, page)
+
+
+def document(*blocks: Block, page: Page = NOTEBOOK) -> str:
+    """Blocks as HTML."""
+    return "".join(_html(block, page) for block in blocks)
+
+
+def _sentences(text: str, page: Page) -> Iterable[str]:
+    if page.width is None:
+        return [text]
+    from .fitting import paragraph
+
+    return paragraph(text, page.width)
+
+
+def _listed(listing: Listing, page: Page) -> Iterator[str]:
+    """The lines that a page has room for."""
+    shown = len(listing.lines) if page.rows is None else listing.shown
+    yield from listing.lines[:shown]
+    if left := len(listing.lines[shown:]):
+        yield f"… and {left:,} more {listing.things}" + (f"; {page.rest}" if page.rest else "")
+
+
+def _tabled(block: pa.Table | Head, page: Page) -> Iterator[str]:
+    """A table, its count, and how to get the rest."""
+    table = _table(block)
     if not table.num_rows:
-        return f"no rows ({', '.join(table.column_names)}){_below(table)}"
-    table = _told(table)
-    aligned = ["right" if pa.types.is_floating(f.type) or pa.types.is_integer(f.type) else "left" for f in table.schema]
-    names = [printable(name) for name in table.column_names]
-    body = tabulate(_shown(table, rows, widest), names, "plain", colalign=aligned, disable_numparse=True)
-    return f"{body}\n{count or _count(table, rows)}{_below(table)}"
+        yield f"no rows ({', '.join(map(printable, table.column_names))}){_below(table)}"
+        return
+    if page.rows is None:
+        yield from aligned(lambda: _chunks(_without_empty_columns(table)))
+        remarks: Sequence[str] = ()
+    else:
+        shown, remarks = _head(table, page)
+        yield from shown
+    yield from _sentences(_count(block, page, remarks) + _below(table), page)
 
 
-def document(table: pa.Table, rows: int = ROWS_SHOWN, count: str | None = None, widest: int = WIDEST) -> str:
-    """The same as HTML."""
+def _head(table: pa.Table, page: Page) -> tuple[Iterable[str], Sequence[str]]:
+    """The first rows of a table as lines, and remarks on what of them is not shown."""
+    columns = _columns(_without_empty_columns(table).slice(0, page.rows))
+    if page.width is not None:
+        from .fitting import fitted
+
+        return fitted(columns, page.width)
+    shown = _shortened(columns, page)
+    return aligned(lambda: [shown]), _remarks(columns, shown)
+
+
+def _html(block: Block, page: Page) -> str:
+    if isinstance(block, str | Listing):
+        return tree("\n".join(lines([block], page))) if block else ""
     import pandas as pd
 
-    told = _told(table) if table.num_rows else table
-    shown = pd.DataFrame(_shown(told, rows, widest), columns=[printable(name) for name in told.column_names], dtype=str)
-    body = shown.to_html(index=False, escape=True, border=0, max_rows=None)
-    return f"{body}<p>{html.escape((count or _count(table, rows)) + _below(table))}</p>"
+    table = _table(block)
+    columns = _columns((_without_empty_columns(table) if table.num_rows else table).slice(0, page.rows))
+    shown = _shortened(columns, page)
+    rows = list(zip(*(column.cells for column in shown), strict=True))
+    body = pd.DataFrame(rows, columns=[column.name for column in shown], dtype=str)
+    below = _count(block, page, _remarks(columns, shown)) + _below(table)
+    return f"{body.to_html(index=False, escape=True, border=0, max_rows=None)}<p>{html.escape(below)}</p>"
 
 
 def tree(lines: str) -> str:
@@ -49,32 +136,68 @@ def tree(lines: str) -> str:
     return f"<pre>{html.escape(lines)}</pre>"
 
 
-def _told(table: pa.Table) -> pa.Table:
-    """Without the columns that say nothing here."""
+def _table(block: pa.Table | Head) -> pa.Table:
+    return block.table if isinstance(block, Head) else block
+
+
+def _without_empty_columns(table: pa.Table) -> pa.Table:
     return table.select([name for name in table.column_names if table[name].null_count < table.num_rows])
 
 
-def _shown(table: pa.Table, rows: int, widest: int) -> list[list[str]]:
-    """The cells of the head; pandas, which a terminal would wait for, is not needed for them."""
-    return [[_short(value, widest) for value in row.values()] for row in table.slice(0, rows).to_pylist()]
+def _chunks(table: pa.Table) -> Iterator[Chunk]:
+    """All rows of a table, some at a time."""
+    return (_columns(pa.table(batch)) for batch in table.to_batches(max_chunksize=ROWS_AT_ONCE))
 
 
-def _short(value: object, widest: int) -> str:
-    shown = cell(value)
-    return shown if len(shown) <= widest else f"{shown[: widest - 1]}…"
+def _columns(table: pa.Table) -> list[Column]:
+    """A table as texts; pandas, which a terminal would wait for, is not needed for them."""
+    details = DETAILS | PARTS if "entity" in table.column_names else DETAILS
+    return [_column(field, column, details) for field, column in zip(table.schema, table.columns, strict=True)]
+
+
+def _column(field: pa.Field, column: pa.ChunkedArray, details: Collection[str]) -> Column:
+    is_number = pa.types.is_floating(field.type) or pa.types.is_integer(field.type)
+    return Column(printable(field.name), _cells(column), is_number, field.name in PROSE, field.name in details)
+
+
+def _cells(column: pa.ChunkedArray) -> list[str]:
+    """A column's values as texts; names that are harmless, nearly all, are looked at together."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if not pa.types.is_string(column.type):
+        return list(map(cell, column.to_pylist()))
+    texts = [value or "" for value in column.to_pylist()]
+    return texts if "".join(texts).isprintable() else list(map(printable, texts))
+
+
+def _remarks(columns: list[Column], shown: list[Column]) -> list[str]:
+    return [CUT] if shown != columns else []
+
+
+def _shortened(columns: list[Column], page: Page) -> list[Column]:
+    longest = page.longest
+    return columns if longest is None else [column.shortened(longest) for column in columns]
 
 
 def cell(value: object) -> str:
     """One value as people read it: nothing for null, six places at most, escapes made visible."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
+    if value is None:
         return ""
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, float):
+        return _number(value)
     if isinstance(value, Mapping):
         return " ".join(filter(None, map(cell, value.values())))
-    if isinstance(value, Iterable) and not isinstance(value, str):
+    if isinstance(value, Iterable):
         return " > ".join(map(cell, value))
-    if isinstance(value, float) and (value == 0 or 1e-3 <= abs(value) < 1e15):
-        return f"{value:.6f}".rstrip("0").rstrip(".")
     return printable(str(value))
+
+
+def _number(value: float) -> str:
+    if value == 0 or 1e-3 <= abs(value) < 1e15:
+        return f"{value:.6f}".rstrip("0").rstrip(".")
+    return "" if math.isnan(value) else str(value)
 
 
 def _below(table: pa.Table) -> str:
@@ -83,7 +206,12 @@ def _below(table: pa.Table) -> str:
     return f"\n{printable(said.decode())}" if said else ""
 
 
-def _count(table: pa.Table, rows: int) -> str:
-    if table.num_rows <= rows:
-        return f"{table.num_rows:,} rows" if table.num_rows != 1 else "1 row"
-    return f"{table.num_rows:,} rows, the first {rows} shown: .to_pandas() or --as arrow has them all"
+def _count(block: pa.Table | Head, page: Page, remarks: Sequence[str]) -> str:
+    """How many rows there are, and where the rest of them is."""
+    total = _table(block).num_rows
+    is_head = page.rows is not None and total > page.rows
+    if is_head and isinstance(block, Head):
+        return f"the first {page.rows} rows shown; {page.lazy_rest}"
+    count = f"{total:,} rows" if total != 1 else "1 row"
+    missing = [*([f"the first {page.rows} shown"] if is_head else []), *remarks]
+    return ", ".join([count, *missing]) + (f"; {page.rest}" if missing else "")

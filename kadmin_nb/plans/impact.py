@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from ..errors import Invalid, printable
 from ..frames import schemas
 from ..frames.answer import Answer
+from ..frames.pages import NOTEBOOK, Page
 from ..frames.stamps import stamped
 from ..model.quota_keys import readable
 from ..model.words import quote
@@ -21,6 +22,7 @@ from ..resolution.kernel import PAIRS
 from .lowering import stalls
 
 if TYPE_CHECKING:
+    from ..frames.render import Block
     from .plan import Plan
 
 QUOTAS_SHOWN = 10
@@ -43,13 +45,8 @@ class BacktestAnswer(Answer):
             return count
         return f"{count}, on {brokers} broker{'s' * (brokers != 1)}; the longest: {_throttled(rows[0])}"
 
-    def __repr__(self) -> str:
-        return f"{self.summary}\n{super().__repr__()}"
-
-    def _repr_html_(self) -> str:
-        from ..frames.render import tree
-
-        return tree(self.summary) + super()._repr_html_()
+    def blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        return [self.summary, *super().blocks(page)]
 
 
 class ImpactAnswer(Answer):
@@ -100,19 +97,18 @@ class ImpactAnswer(Answer):
 
     @property
     def summary(self) -> str:
-        """How many clients there are of each effect, key by key, and the quotas that bind nobody any more."""
+        """How many clients there are of each effect, key by key."""
         counted = self.counts.to_arrow().to_pylist()
         lines = [line for key, rows in groupby(counted, lambda row: row["key"]) if (line := _counted(key, list(rows)))]
-        return "\n".join([*(lines or ["no known client is touched"]), *self._nobodys()])
+        return "\n".join(lines or ["no known client is touched"])
 
     def _nobodys(self) -> list[str]:
-        rows = self.shadowed.to_arrow().slice(0, QUOTAS_SHOWN).to_pylist()
-        left = len(self.shadowed) - len(rows)
-        said = [
+        """The quotas that can bind nobody, a line each."""
+        said = (
             f"can bind nobody: {r['entity']} {r['key']} {readable(r['key'], r['value'])} ({r['shadowed_by']} wins)"
-            for r in rows
-        ]
-        return [*map(printable, said), *([f"… and {left:,} more that can bind nobody: .shadowed"] if left else [])]
+            for r in self.shadowed.to_arrow().to_pylist()
+        )
+        return list(map(printable, said))
 
     def _brief(self) -> Answer:
         """What fits on a line: the names of the buckets are left to the frame."""
@@ -124,17 +120,17 @@ class ImpactAnswer(Answer):
         parts = (("backtest, these limits on the usage as it was", self.backtest), ("stalls when applied", self.stalls))
         return [(title, answer) for title, answer in parts if answer is not None]
 
-    def __repr__(self) -> str:
-        plan = [repr(self.plan), ""] if self.plan is not None else []
-        below = [line for title, answer in self._sections() for line in ("", title, repr(answer))]
-        return "\n".join([*plan, self.summary, *([repr(self._brief())] if len(self) else []), *below])
+    def blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        from ..frames.render import Listing
 
-    def _repr_html_(self) -> str:
-        from ..frames.render import tree
-
-        plan = self.plan._repr_html_() if self.plan is not None else ""
-        below = "".join(tree(title) + answer._repr_html_() for title, answer in self._sections())
-        return plan + tree(self.summary) + (self._brief()._repr_html_() if len(self) else "") + below
+        if self.plan is not None:
+            yield from (*self.plan.blocks(page), "")
+        yield self.summary
+        if len(self.shadowed):
+            yield Listing(self._nobodys(), QUOTAS_SHOWN, "that can bind nobody")
+        yield from self._brief().blocks(page) if len(self) else ()
+        for title, answer in self._sections():
+            yield from ("", title, *answer.blocks(page))
 
 
 def impact(before: Any, after: Any, pairs: Any, *, keys: str | Iterable[str] | None = None) -> ImpactAnswer:

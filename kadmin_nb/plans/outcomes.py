@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,12 +15,14 @@ import pyarrow.compute as pc
 from ..errors import PartlyFailed, UsageError, printable
 from ..frames import schemas
 from ..frames.answer import Answer
+from ..frames.pages import NOTEBOOK, Page
 from ..frames.stamps import stamped
 from ..model import rights
 from ..model.changes import FAILED, UNCHANGED, VERIFIED, Outcome
 from .plan import Plan, columns_of
 
 if TYPE_CHECKING:
+    from ..frames.render import Block
     from .execution.executor import Done
     from .journal.chain import Journal
 
@@ -107,15 +109,8 @@ class Outcomes(Answer):
     def _failing(self) -> pa.Array:
         return pc.invert(pc.is_in(self._table["state"], pa.array([UNCHANGED, VERIFIED])))
 
-    def __repr__(self) -> str:
-        from ..frames.render import text
-
-        return f"{self._title()}\n{text(self._brief())}"
-
-    def _repr_html_(self) -> str:
-        from ..frames.render import document, tree
-
-        return tree(self._title()) + document(self._brief())
+    def blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        return [self._title(), self._brief()]
 
     def _title(self) -> str:
         counts = Counter(self._table["state"].to_pylist())

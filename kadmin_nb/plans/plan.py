@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -16,6 +16,8 @@ import pyarrow as pa
 from .. import documents, files
 from ..errors import Invalid, KadminError, UsageError, printable
 from ..frames import schemas
+from ..frames.display import Display
+from ..frames.pages import NOTEBOOK, Page
 from ..frames.stamps import stamped
 from ..model.changes import APPEND, CONFIG, DELETE, QUOTA, SET, SUBTRACT, Change
 from ..model.entity import Entity
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     import pandas
 
     from ..frames.answer import Answer
+    from ..frames.render import Block
     from .impact import ImpactAnswer
     from .outcomes import Outcomes
 
@@ -40,8 +43,8 @@ _OPS = {QUOTA: (SET, DELETE), CONFIG: (SET, DELETE, APPEND, SUBTRACT)}
 _HEAD = ("tool", "cluster_id", "author", "created", "expires", "reason", "undoes")
 
 
-@dataclass(frozen=True)
-class Plan(Faces):
+@dataclass(frozen=True, repr=False)
+class Plan(Faces, Display):
     """Changes to one cluster, each with the value seen before. `id` is the SHA-256 of all it says.
 
     `created` and `expires` are ISO 8601, UTC; `undoes` is the id of the plan that this one rolls back. `notes`,
@@ -258,16 +261,9 @@ class Plan(Faces):
     def __len__(self) -> int:
         return len(self.changes)
 
-    def __repr__(self) -> str:
-        from ..frames.render import text
-
-        return "\n".join([self._title(), text(_brief(self.to_arrow())), *self._advice_lines])
-
-    def _repr_html_(self) -> str:
-        from ..frames.render import document, tree
-
-        below = "\n".join(self._advice_lines)
-        return tree(self._title()) + document(_brief(self.to_arrow())) + (tree(below) if below else "")
+    def blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        told = self._advice_lines
+        return [self._title(), _brief(self.to_arrow()), *(["\n".join(told)] if told else [])]
 
     @property
     def _end(self) -> str:

@@ -10,6 +10,8 @@ import pyarrow as pa
 
 from ..errors import UsageError
 from ..frames import schemas
+from ..frames.display import Display
+from ..frames.pages import NOTEBOOK, Page
 from ..model.changes import APPEND, DELETE, NOT_POSSIBLE, SET, SUBTRACT, Edit, Target
 from ..model.entity import Entity, given, named
 from ..model.quota_keys import parse_value, text_of
@@ -23,12 +25,13 @@ from .secrets import SecretAsText
 if TYPE_CHECKING:
     import pandas
 
+    from ..frames.render import Block
     from .plan import Plan
 
 Planner = Callable[[list[Edit], str | None, Collection[str], timedelta | None], "Plan"]
 
 
-class Stage(Faces):
+class Stage(Faces, Display):
     """Wishes, in the order they were staged. Of the same key staged twice the last wins; items of lists add up."""
 
     def __init__(self, planner: Planner) -> None:
@@ -157,15 +160,8 @@ class Stage(Faces):
     def __len__(self) -> int:
         return len(self._edits)
 
-    def __repr__(self) -> str:
-        from ..frames.render import text
-
-        return text(_brief(self.to_arrow()))
-
-    def _repr_html_(self) -> str:
-        from ..frames.render import document
-
-        return document(_brief(self.to_arrow()))
+    def blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        return [_brief(self.to_arrow())]
 
     def _add(self, edit: Edit) -> Edit:
         """The last wish for a target wins or joins the earlier one, keeps its place, and says so."""

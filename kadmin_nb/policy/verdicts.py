@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
@@ -11,9 +11,11 @@ import pyarrow.compute as pc
 
 from ..errors import Invalid, KadminError, PlanRefused, printable
 from ..frames.answer import Answer
+from ..frames.pages import NOTEBOOK, Page
 from .rules import AS_BEFORE, BROKEN, KEPT, REFUSE, UNKNOWN, WARN
 
 if TYPE_CHECKING:
+    from ..frames.render import Block
     from ..plans.plan import Plan
 
 RULES_TOLD = 3
@@ -121,17 +123,9 @@ class PolicyAnswer(Answer):
         names = ("cluster_id", "rule", "severity", "state", "message", "wanted", "reason")
         return self.broken._table.select([name for name in names if name in self._table.column_names])
 
-    def __repr__(self) -> str:
-        from ..frames.render import text
-
+    def blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         shown = self._shown()
-        return "\n".join([printable(self.summary), *([text(shown)] if len(shown) else [])])
-
-    def _repr_html_(self) -> str:
-        from ..frames.render import document, tree
-
-        shown = self._shown()
-        return tree(printable(self.summary)) + (document(shown) if len(shown) else "")
+        return [printable(self.summary), *([shown] if len(shown) else [])]
 
 
 def _rules(table: pa.Table) -> list[str]:

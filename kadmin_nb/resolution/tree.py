@@ -34,7 +34,6 @@ ORDER = {
 }
 """Each level's group of roots, and its place below a root."""
 _SHADOWY = {*COMES_BEFORE, *(level for levels in COMES_BEFORE.values() for level in levels)}
-ENTITIES_SHOWN = 200
 
 
 def tree(quotas: Any) -> pa.Table:
@@ -99,21 +98,19 @@ def _place(row: Row) -> tuple[object, ...]:
     return group, root, depth, row.get("client_id") or "", row.get("key") or ""
 
 
-def render(tree: pa.Table, limit: int = ENTITIES_SHOWN) -> str:
-    """TREE as indented text, an entity a line, safe to print; after `limit` entities it says how many are left.
+def lines(tree: pa.Table) -> list[str]:
+    """TREE as indented text, an entity a line, safe to print.
 
     Examples
     --------
-    >>> print(render(tree(quotas)))  # doctest: +SKIP
+    >>> print(*lines(tree(quotas)), sep="\\n")  # doctest: +SKIP
     user=alice  producer_byte_rate 1 MB/s
       client-id=app  producer_byte_rate 5 MB/s
     client-id=app  producer_byte_rate 2 MB/s (never: user=<default> wins)
     """
     entities = [list(rows) for _, rows in groupby(tree.to_pylist(), key=lambda row: row["entity"])]
     there = {rows[0]["entity"] for rows in entities}
-    lines = [_line(rows, rows[0]["parent"] in there) for rows in entities[:limit]]
-    left = len(entities) - len(lines)
-    return "\n".join([*lines, *([f"… and {left} more entities"] if left else [])]) or "no quotas"
+    return [_line(rows, rows[0]["parent"] in there) for rows in entities]
 
 
 def _line(rows: list[Row], is_child: bool) -> str:

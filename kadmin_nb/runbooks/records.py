@@ -19,7 +19,6 @@ from .. import files
 from ..errors import Interrupted, KadminError, PartlyFailed, PlanRefused, UsageError
 from ..frames import schemas
 from ..frames.answer import Answer
-from ..frames.render import document, text
 from ..frames.stamps import now
 from . import databricks, home
 from .verdicts import Verdicts
@@ -38,7 +37,6 @@ NOTHING, APPLIED, FAILED = "nothing to do", "applied", "failed"
 FINISHED = "finished"
 """What the launcher writes for a notebook that keeps no record itself."""
 
-_WHOLE = 1000
 _PACKAGES = ("kadmin_nb", "kafka-python", "confluent-kafka", "pyarrow", "papermill")
 
 
@@ -204,13 +202,7 @@ class Record:
 
 
 class Summary(Answer):
-    """SUMMARY; a journal's place is shown whole."""
-
-    def __repr__(self) -> str:
-        return text(self._table, widest=_WHOLE)
-
-    def _repr_html_(self) -> str:
-        return document(self._table, widest=_WHOLE)
+    """SUMMARY."""
 
 
 def header(runbook: str, state: str, parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sized
-from typing import Any
+from collections.abc import Iterable, Sized
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from ..errors import KadminError, printable
 from ..frames import schemas
+from ..frames.display import Display
+from ..frames.pages import NOTEBOOK, Page
+
+if TYPE_CHECKING:
+    from ..frames.render import Block
 
 OK, LOOK, NOT_LOOKED = "ok", "look", "not looked"
 
 
-class Verdicts:
+class Verdicts(Display):
     """VERDICTS, as they come in."""
 
     def __init__(self) -> None:
@@ -57,12 +62,5 @@ class Verdicts:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def __repr__(self) -> str:
-        from ..frames.render import text
-
-        return text(self.to_arrow())
-
-    def _repr_html_(self) -> str:
-        from ..frames.render import document
-
-        return document(self.to_arrow())
+    def blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        return [self.to_arrow()]

@@ -30,7 +30,7 @@ PASSPORTS = {
     "polars": (),
     "javaproperties": ("profiles",),
     "tenacity": ("admin",),
-    "tabulate": ("frames",),
+    "wcwidth": ("frames",),
     "yaml": ("declared",),
 }
 """Where each third-party package may be imported within kadmin_nb."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 from hierarchies import KEY, quotas_of, subset
 
+from kadmin_nb.cluster.tree import TreeAnswer
 from kadmin_nb.errors import UsageError
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.levels import LEVELS
 from kadmin_nb.resolution.rules import Stored, explain
 from kadmin_nb.resolution.shadows import masks, shadowed_by
-from kadmin_nb.resolution.tree import render, tree
+from kadmin_nb.resolution.tree import lines, tree
 
 USERS, CLIENTS = ("alice", "someone else"), ("app", "another", "")
 
@@ -99,7 +100,7 @@ def test_children_follow_their_parents() -> None:
 
 def test_it_reads_as_a_tree() -> None:
     table = tree(quotas_of({(e, "producer_byte_rate"): v for (e, _), v in quotas(**STORED).items()}))
-    assert render(table).splitlines() == [
+    assert lines(table) == [
         "user==<default>  producer_byte_rate 8 B/s",
         "user=alice  producer_byte_rate 3 MB/s",
         "  client-id=app  producer_byte_rate 4 B/s",
@@ -111,14 +112,22 @@ def test_it_reads_as_a_tree() -> None:
         "client-id=<default>  producer_byte_rate 7 B/s",
         "ip=10.0.0.1  producer_byte_rate 6 B/s",
     ]
-    assert render(table, limit=3).splitlines()[-1] == "… and 7 more entities"
-    assert render(table.slice(2, 1)) == "user=alice client-id=app  producer_byte_rate 4 B/s"
-    assert render(schemas.TREE.empty_table()) == "no quotas"
+    assert lines(table.slice(2, 1)) == ["user=alice client-id=app  producer_byte_rate 4 B/s"]
+    assert repr(TreeAnswer(schemas.TREE.empty_table())) == "no quotas"
+
+
+def test_a_long_tree_shows_its_head_and_how_to_get_the_rest() -> None:
+    """Ten thousand users filled the notebook."""
+    users = {(Entity.of({"user": f"u{number:03}"}), KEY): 1.0 for number in range(207)}
+    assert repr(TreeAnswer(tree(quotas_of(users)))).splitlines()[199:] == [
+        "user=u199  producer_byte_rate 1 B/s",
+        "… and 7 more entities; .to_pandas() has all of it",
+    ]
 
 
 def test_a_hostile_name_cannot_move_the_terminal() -> None:
     """A client-id with an escape sequence cleared the screen."""
-    shown = render(tree(quotas_of({(Entity.of({"user": "a\x1b[2J\u202eb\nuser=root"}), KEY): 1.0})))
+    (shown,) = lines(tree(quotas_of({(Entity.of({"user": "a\x1b[2J\u202eb\nuser=root"}), KEY): 1.0})))
     assert shown.isprintable()
 
 

@@ -1,0 +1,32 @@
+"""Display: a value that shows itself in blocks of text and tables."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from .pages import NOTEBOOK, Page
+
+if TYPE_CHECKING:
+    from .render import Block
+
+
+class Display(ABC):
+    """A value with a text and an HTML form. The terminal takes the blocks, and knows how wide it is."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        """The texts and tables that it shows, in their order."""
+
+    def __repr__(self) -> str:
+        from .render import text
+
+        return text(*self.blocks(NOTEBOOK))
+
+    def _repr_html_(self) -> str:
+        from .render import document
+
+        return document(*self.blocks(NOTEBOOK))

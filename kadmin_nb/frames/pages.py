@@ -1,0 +1,40 @@
+"""How much of an answer is shown at once, and where the rest of it is: that depends on who looks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+ROWS = 60
+"""Rows of a table that a notebook or a window shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A bound on what is shown; None is no bound.
+
+    `rows` are those of a table, `width` is the width of a line, `longest` the length of a cell. `rest` says where all
+    of it is, `lazy_rest` the same of a frame that was not read whole.
+    """
+
+    rows: int | None = None
+    width: int | None = None
+    longest: int | None = None
+    rest: str = ""
+    lazy_rest: str = ""
+
+
+WHOLE = Page()
+"""A file, or a pipe: every row, every cell."""
+
+NOTEBOOK = Page(
+    ROWS,
+    longest=80,
+    rest=".to_pandas() has all of it",
+    lazy_rest="in Spark: .to_spark() has all of it, len() counts the rows",
+)
+"""A notebook's output, or a Python prompt."""
+
+
+def window(width: int, rest: str) -> Page:
+    """A terminal of that width."""
+    return Page(ROWS, width, rest=rest, lazy_rest=rest)
