@@ -25,6 +25,8 @@ from __future__ import annotations
 
 import re
 
+from . import hints
+from .hints import Hint
 from .model.secrets import redacted
 
 __all__ = [
@@ -73,29 +75,45 @@ def _shortened(word: re.Match[str]) -> str:
     return f"{word[0][:100]}… ({len(word[0]):,} characters)"
 
 
-class KadminError(Exception):
+class Hinted(BaseException):
+    """An error with a hint, which the door where it is read spells: Python, unless `door` was set to another."""
+
+    _hint: str | Hint | None = None
+    door: hints.Door = staticmethod(hints.python)
+
+    @property
+    def hint(self) -> str | None:
+        """What would work."""
+        text = self._hint.at(self.door) if isinstance(self._hint, Hint) else self._hint
+        return _message(text) if text else None
+
+    @hint.setter
+    def hint(self, hint: str | Hint | None) -> None:
+        self._hint = _message(hint) if isinstance(hint, str) else hint
+
+    def lines(self) -> list[str]:
+        """The message, and the hint where there is one."""
+        return [f"{type(self).__name__}: {self}", *([f"Hint: {self.hint}"] if self.hint else [])]
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows instead of a stack trace."""
+        return self.lines()
+
+
+class KadminError(Hinted, Exception):
     """The root. `code` is Kafka's name of the error or None, `hint` says what would work; neither repeats a secret.
 
     `document` is the path of the executed runbook that failed with it, None for all others.
     """
 
-    def __init__(self, message: str, *, code: str | None = None, hint: str | None = None) -> None:
+    def __init__(self, message: str, *, code: str | None = None, hint: str | Hint | None = None) -> None:
         super().__init__(_message(message))
         self.code = code
-        self.hint = _message(hint) if hint else None
+        self.hint = hint
         self.document: object = None
 
     def __reduce__(self) -> tuple[object, ...]:
         return _revive, (type(self), str(self), self.__dict__)
-
-    def lines(self) -> list[str]:
-        """The message, and the hint where there is one."""
-        hint = [f"Hint: {self.hint}"] if self.hint else []
-        return [f"{type(self).__name__}: {self}", *hint]
-
-    def _render_traceback_(self) -> list[str]:
-        """What IPython shows instead of a stack trace."""
-        return self.lines()
 
 
 def _revive(kind: type[KadminError], message: str, state: dict[str, object]) -> KadminError:
@@ -195,28 +213,20 @@ def kind_of(code: str | None) -> type[KadminError]:
     return _KINDS.get(code or "", Invalid)
 
 
-class Interrupted(KeyboardInterrupt):
+class Interrupted(Hinted, KeyboardInterrupt):
     """A plan was stopped by Ctrl-C, between two requests; `outcomes` says what became of every row."""
 
-    def __init__(self, message: str, *, outcomes: object = None, hint: str | None = None) -> None:
+    def __init__(self, message: str, *, outcomes: object = None, hint: str | Hint | None = None) -> None:
         super().__init__(_message(message))
         self.outcomes = outcomes
-        self.hint = _message(hint) if hint else None
-
-    def lines(self) -> list[str]:
-        """The message, and the hint where there is one."""
-        hint = [f"Hint: {self.hint}"] if self.hint else []
-        return [f"Interrupted: {self}", *hint]
-
-    def _render_traceback_(self) -> list[str]:
-        return self.lines()
+        self.hint = hint
 
 
 class PartlyFailed(KadminError):
     """Some rows failed or could not be verified; `outcomes` is the whole result."""
 
     def __init__(
-        self, message: str, *, outcomes: object = None, code: str | None = None, hint: str | None = None
+        self, message: str, *, outcomes: object = None, code: str | None = None, hint: str | Hint | None = None
     ) -> None:
         super().__init__(message, code=code, hint=hint)
         self.outcomes = outcomes

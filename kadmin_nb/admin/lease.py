@@ -39,6 +39,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from .. import errors
 from ..errors import KadminError, PlanRefused, TimedOut, printable
+from ..hints import Hint, Option, sentence
 from ..model.settings import Settings
 from . import codes, first_contact
 from .lease_log import KEY, LeaseLog, Record
@@ -67,6 +68,7 @@ _SILENT = logging.getLogger("kadmin_nb.librdkafka")
 _SLICE = 0.1
 """Seconds in librdkafka, where Ctrl-C is not heard."""
 
+STEAL = Option("steal", flag="--steal-lock")
 _CONFIG = {
     "transaction.timeout.ms": 10_000,  # a taker that dies in the middle keeps nobody waiting for long
     "message.timeout.ms": 10_000,
@@ -298,7 +300,7 @@ class HeldLease:
         raise PlanRefused(
             f"{seen} holds the lease for plan {seen.plan[:12]} since {seen.taken}, alive until {until} ({left:.0f} s)",
             code="LOCKED",
-            hint="Wait for its end, or take it from them with --steal-lock: they stop before their next batch.",
+            hint=Hint("Wait for its end.", sentence("{} takes it: they stop before their next batch.", STEAL)),
         )
 
     def _while_ours(self, seen: Claim | None, now: Callable[[], int]) -> None:

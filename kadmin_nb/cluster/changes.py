@@ -13,6 +13,7 @@ from ..admin.kafka import WireKafka
 from ..errors import Interrupted, NotFound, PartlyFailed, PlanRefused, UsageError
 from ..frames.answer import Answer
 from ..frames.stamps import stamped
+from ..hints import Hint, Verb, sentence
 from ..model.changes import Change, Edit
 from ..model.settings import Secret
 from ..places import journal_dir
@@ -121,7 +122,10 @@ class Changes:
         if kept is None:
             raise NotFound(
                 f"plan {plan.id[:12]} was never applied from here: it has no journal",  # type: ignore[union-attr]
-                hint="plan apply begins it. KADMIN_STATE says where journals are.",
+                hint=Hint(
+                    sentence("{} begins it.", Verb("plan apply FILE", "cluster.apply(plan)")),
+                    "KADMIN_STATE says where journals are.",
+                ),
             )
         return kept
 
@@ -189,7 +193,7 @@ def _interrupted(plan: Plan, how: str, outcomes: Outcomes | None = None) -> Inte
     return Interrupted(
         f"plan {plan.id[:12]} was stopped by Ctrl-C, {how}",
         outcomes=outcomes,
-        hint=f"plan resume {plan.id[:12]} goes on, plan rollback {plan.id[:12]} takes back what is done.",
+        hint=Hint(sentence("{} goes on, {} takes back what is done.", _verb("resume", plan), _verb("rollback", plan))),
     )
 
 
@@ -198,8 +202,15 @@ def _unwritten(plan: Plan, why: PlanRefused, outcomes: Outcomes) -> PartlyFailed
         f"plan {plan.id[:12]} was stopped: {why}",
         outcomes=outcomes,
         code=why.code,
-        hint=f"What was sent stays. When the journal can be written, plan resume {plan.id[:12]} goes on.",
+        hint=Hint(
+            "What was sent stays.",
+            sentence("When the journal can be written, {} goes on.", _verb("resume", plan)),
+        ),
     )
+
+
+def _verb(name: str, plan: Plan) -> Verb:
+    return Verb(f"plan {name} {plan.id[:12]}", f"cluster.{name}({plan.id[:12]!r})")
 
 
 def _written(time: datetime) -> str:

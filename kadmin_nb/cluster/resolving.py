@@ -17,6 +17,7 @@ from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.pages import NOTEBOOK, Page
 from ..frames.stamps import stamped
+from ..hints import Hint, Option, sentence
 from ..model.quota_keys import USER_CLIENT_KEYS
 from ..model.resources import Resource
 from ..model.words import DEFAULT, write
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from ..frames.render import Block
 
 CALLBACK = "client.quota.callback.class"
+MANY = sentence("{} takes many.", Option("pairs", "NAME"))
 FEW = 8
 """Clients up to which filters are cheaper than describing everything."""
 
@@ -88,7 +90,10 @@ def marks(kafka: WireKafka, assume_default: bool) -> dict[str, str]:
     if custom and not assume_default:
         raise NotKnowable(
             f"broker {custom[0]['resource_name']} decides quotas by {CALLBACK}={custom[0]['value']}",
-            hint="No tool can predict it. assume_default=True (--assume-default) answers by Kafka's own rules.",
+            hint=Hint(
+                "No tool can predict it.",
+                sentence("{} answers by Kafka's own rules.", Option("assume_default")),
+            ),
         )
     if custom:
         return {"kadmin.assumed": "Kafka's own rules, although a custom callback decides"}
@@ -155,7 +160,7 @@ def _pairs_frame(pairs: object) -> pa.Table:
 def _names(kafka: WireKafka, kind: str, value: object) -> list[str]:
     """The names that are asked for. A pattern, and any, stand for those on which quotas are set."""
     if value is None:
-        raise UsageError(f"resolve needs a {kind}", hint="Such as user=alice client-id=app; --pairs takes many.")
+        raise UsageError(f"resolve needs a {kind}", hint=Hint("Such as user=alice client-id=app.", MANY))
     chosen = parts(kind, value)
     if DEFAULT in chosen:
         raise UsageError(

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from textwrap import indent
 from typing import Any
 
 from ..errors import UsageError
 from .corners import Text
+
+ROWS_AT_ONCE = 4096
+"""Rows that are Python at the same time."""
 
 
 def formed(value: Any, form: str) -> Any:
@@ -48,5 +53,28 @@ def is_plain(value: Any) -> bool:
 
 def as_json(value: Any) -> Text:
     """The rows as JSON, in ASCII."""
-    rows = value.to_arrow().to_pylist() if hasattr(value, "to_arrow") else str(value)
-    return Text(json.dumps(rows, ensure_ascii=True, indent=1, default=str))
+    return Text("\n".join(json_lines(value)))
+
+
+def json_lines(value: Any) -> Iterator[str]:
+    """The same row by row: a long frame is never text as a whole."""
+    if not hasattr(value, "to_arrow"):
+        yield _json(str(value))
+        return
+    batches = value.to_arrow().to_batches(max_chunksize=ROWS_AT_ONCE)
+    yield "["
+    yield from _with_commas(indent(_json(row), " ") for batch in batches for row in batch.to_pylist())
+    yield "]"
+
+
+def _with_commas(texts: Iterator[str]) -> Iterator[str]:
+    """All but the last end in a comma."""
+    earlier = next(texts, None)
+    for text in texts:
+        yield f"{earlier},"
+        earlier = text
+    yield from () if earlier is None else (earlier,)
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=True, indent=1, default=str)

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 from .. import errors
 from ..errors import Interrupted, KadminError, NotFound, UsageError, printable
+from ..hints import terminal
 from ..plans.execution.progress import Advance, silent
 from . import Result, run
 from .session import Note, Session
@@ -75,17 +76,17 @@ def _refuse_broken_text(words: list[str]) -> None:
 
 def _show(result: Result) -> int:
     """Print a value, or write it where --out says; the exit code that fits it."""
+    from .forms import formed, json_lines
+
     value = result.value
     if value is None:
         return DONE
     if result.form:
-        from .forms import formed
-
         formed(value, result.form)
     if result.out:
         _write(value, Path(result.out), raw=result.raw)
     else:
-        _print([_json(value)] if result.json else shown(value, sys.stdout))
+        _print(json_lines(value) if result.json else shown(value, sys.stdout))
     if isinstance(value, str):  # a text, help say, has no rows: nothing need be loaded to see that
         return DONE
     _complain_of_rows(value)
@@ -162,15 +163,10 @@ def _complain(exc: KadminError | Interrupted) -> None:
 
 def _say(exc: KadminError | Interrupted) -> None:
     """The error in a line, its hint, and the rows that it is about."""
+    exc.door = terminal
     rows = getattr(exc, "rows", None)
     table = [] if rows is None else shown(rows, sys.stderr, rest="2> FILE has all of it")
     print(*exc.lines(), *table, sep="\n", file=sys.stderr)
-
-
-def _json(value: Any) -> str:
-    from .forms import as_json
-
-    return as_json(value)
 
 
 def _write(value: Any, place: Path, *, raw: bool) -> None:

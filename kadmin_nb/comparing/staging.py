@@ -7,6 +7,7 @@ from operator import index
 from typing import Any
 
 from ..errors import KadminError, UsageError
+from ..hints import Hint, Option, sentence
 from ..history.drifting import SECRET
 from ..model.changes import DELETE, SET, Edit
 from ..model.entity import Entity
@@ -82,10 +83,10 @@ def edits(told: Sequence[Row], numbers: Iterable[int], like: str, named: str) ->
     return [_edit(row, like, f"row {row['row']} of diff {named}") for row in rows]
 
 
-def _hint(row: Row) -> str:
-    return "Set it where it belongs: broker=<default>, or a broker by its number." if _of_each(row) else (
-        "Choose others: --rows 1-3,7."
-    )  # fmt: skip
+def _hint(row: Row) -> str | Hint:
+    if _of_each(row):
+        return "Set it where it belongs: broker=<default>, or a broker by its number."
+    return Hint(sentence("Choose others: {}.", Option("rows", "1-3,7")))
 
 
 def refusal(row: Row, like: str) -> str | None:

@@ -10,6 +10,7 @@ from pathlib import PurePath
 
 from ..errors import Invalid, KadminError, PlanRefused, WrongCluster, printable
 from ..frames.snapshots import SCOPES, Snapshot, snapshot
+from ..hints import Hint, Option, sentence
 from ..model.changes import DELETE, SET, Edit, Target
 from ..model.entity import TYPES, Entity
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, find, nearest
@@ -148,7 +149,7 @@ class Declared:
         if self.cluster_id is not None and self.cluster_id != cluster_id and not any_cluster:
             raise WrongCluster(
                 f"{self.where} is about cluster {self.cluster_id}, and this is {cluster_id}",
-                hint="--any-cluster takes it all the same. Nothing was sent.",
+                hint=Hint("Nothing was sent.", sentence("{} takes it all the same.", Option("any_cluster"))),
             )
 
     def snapshot(self) -> Snapshot:
@@ -244,12 +245,12 @@ def _refuse_unknown(entry: Entry, entity: Entity, held: Held, allow_unknown: Col
             what, known = ("quota key", QUOTA_KEYS) if name == entry.key else ("entity type", TYPES)
             raise Invalid(
                 entry.node.at(f"{name} is no {what} that Kafka knows"),
-                hint=f"{_meant(name, known)}--allow-unknown {name} insists.",
+                hint=Hint(_meant(name, known), sentence("{} insists.", Option("allow_unknown", [name]))),
             )
 
 
 def _meant(name: str, known: Sequence[str]) -> str:
     """What was probably meant by a word that is not known."""
     if name in WORDS:
-        return f"What is set on a {name} stands under {CONFIGS}. "
-    return f"Did you mean {near}? " if (near := nearest(name, list(known))) else ""
+        return f"What is set on a {name} stands under {CONFIGS}."
+    return f"Did you mean {near}?" if (near := nearest(name, list(known))) else ""

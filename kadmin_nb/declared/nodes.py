@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NoReturn, TypeVar
 
 from ..errors import UsageError
+from ..hints import Hint, Verb, sentence
 
 DEEPEST = 8
 _HALF_A_PAIR = re.compile("[\ud800-\udfff]")
@@ -110,7 +111,10 @@ def compose(tokens: Iterable[Token]) -> Node:
         if len(stack) > DEEPEST:
             node.refuse("nested too deeply")
     if not everything.items:
-        raise UsageError("it is empty", hint="kadmin-nb export writes one.")
+        raise UsageError(
+            "it is empty",
+            hint=Hint(sentence("{} writes one.", Verb("export", "kn.declared.export(cluster.snapshot())"))),
+        )
     return everything.items[0]
 
 

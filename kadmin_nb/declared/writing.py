@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from ..errors import KadminError, UsageError, kind_of
 from ..frames.snapshots import Snapshot
+from ..hints import Hint, Option, sentence
 from ..model.secrets import SHOWN
 from ..version import TOOL
 from . import kinds as of_kinds
@@ -81,7 +82,10 @@ def _unread(snapshot: Snapshot, chosen: Collection[str]) -> KadminError | None:
     return kind_of(failed[0].error)(
         f"{told(failed)}; nothing was written",
         code=failed[0].error,
-        hint="--allow-incomplete writes the rest, --kinds leaves out what cannot be read.",
+        hint=Hint(
+            sentence("{} writes the rest.", Option("allow_incomplete")),
+            sentence("{} leaves out what cannot be read.", Option("kinds", ["KIND"])),
+        ),
     )
 
 

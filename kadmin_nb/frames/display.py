@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from .pages import NOTEBOOK, Page
 
 if TYPE_CHECKING:
+    from ..hints import Door
     from .render import Block
 
 
@@ -20,6 +21,10 @@ class Display(ABC):
     @abstractmethod
     def blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """The texts and tables that it shows, in their order."""
+
+    def at(self, door: Door) -> Self:
+        """The same for whoever looks at that door; most values look the same everywhere."""
+        return self
 
     def __repr__(self) -> str:
         from .render import text

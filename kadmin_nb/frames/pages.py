@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..hints import Door, terminal
+
 ROWS = 60
 """Rows of a table that a notebook or a window shows."""
 
@@ -11,6 +13,8 @@ ROWS = 60
 @dataclass(frozen=True, slots=True)
 class Page:
     """A bound on what is shown; None is no bound.
+
+    `door` spells what could be typed next; where it is None, the value itself knows who looks.
 
     `rows` are those of a table, `width` is the width of a line, `longest` the length of a cell. `rest` says where all
     of it is, `lazy_rest` the same of a frame that was not read whole.
@@ -21,9 +25,10 @@ class Page:
     longest: int | None = None
     rest: str = ""
     lazy_rest: str = ""
+    door: Door | None = None
 
 
-WHOLE = Page()
+WHOLE = Page(door=terminal)
 """A file, or a pipe: every row, every cell."""
 
 NOTEBOOK = Page(
@@ -37,4 +42,4 @@ NOTEBOOK = Page(
 
 def window(width: int, rest: str) -> Page:
     """A terminal of that width."""
-    return Page(ROWS, width, rest=rest, lazy_rest=rest)
+    return Page(ROWS, width, rest=rest, lazy_rest=rest, door=terminal)

@@ -141,7 +141,8 @@ def _table(block: pa.Table | Head) -> pa.Table:
 
 
 def _without_empty_columns(table: pa.Table) -> pa.Table:
-    return table.select([name for name in table.column_names if table[name].null_count < table.num_rows])
+    names = [name for name in table.column_names if table[name].null_count < table.num_rows]
+    return table.select(names) if names else table
 
 
 def _chunks(table: pa.Table) -> Iterator[Chunk]:

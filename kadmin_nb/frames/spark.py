@@ -248,7 +248,7 @@ def _sessions() -> type[SparkSession]:
         from pyspark.sql import SparkSession
     except ImportError:
         raise Unsupported(
-            "pyspark is not installed", hint="pip install 'kadmin_nb[spark]', or use --as pandas."
+            "pyspark is not installed", hint="pip install 'kadmin_nb[spark]'; pandas and Arrow need nothing."
         ) from None
     return SparkSession
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..errors import PlanRefused, printable
+from ..hints import Hint, Verb, sentence
 from .author import named_by_others
 from .plan import Plan
 
 APPROVAL = "approval"
+APPROVE = Verb("plan approve FILE", "cluster.approve(plan)")
 
 
 def approved(plan: Plan, author: str, at: str, text: str = "") -> Plan:
@@ -64,5 +66,8 @@ def _refused(text: str) -> PlanRefused:
     return PlanRefused(
         printable(text),
         code="APPROVAL",
-        hint="Nothing was sent. Somebody else runs: plan approve FILE, logged in on the cluster as themselves.",
+        hint=Hint(
+            "Nothing was sent.",
+            sentence("Somebody else, logged in on the cluster as themselves, runs {}.", APPROVE),
+        ),
     )

@@ -23,6 +23,7 @@ from .lowering import stalls
 
 if TYPE_CHECKING:
     from ..frames.render import Block
+    from ..hints import Door
     from .plan import Plan
 
 QUOTAS_SHOWN = 10
@@ -114,6 +115,11 @@ class ImpactAnswer(Answer):
         """What fits on a line: the names of the buckets are left to the frame."""
         names = self._table.column_names
         return Answer(self._table.select([name for name in names if not name.startswith("bucket_")]))
+
+    def at(self, door: Door) -> ImpactAnswer:
+        plan = self.plan.at(door) if self.plan is not None else None
+        counts, shadowed = self.counts.to_arrow(), self.shadowed.to_arrow()
+        return ImpactAnswer(self._table, counts, shadowed, plan, self.backtest, self.stalls)
 
     def _sections(self) -> list[tuple[str, Answer]]:
         """What stands below the impact, with its heading."""

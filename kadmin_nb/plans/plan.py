@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from .. import documents, files
+from .. import documents, files, hints
 from ..errors import Invalid, KadminError, UsageError, printable
 from ..frames import schemas
 from ..frames.display import Display
 from ..frames.pages import NOTEBOOK, Page
 from ..frames.stamps import stamped
+from ..hints import Door
 from ..model.changes import APPEND, CONFIG, DELETE, QUOTA, SET, SUBTRACT, Change
 from ..model.entity import Entity
 from ..model.resources import Resource
@@ -64,6 +65,7 @@ class Plan(Faces, Display):
     _apply: Callable[..., Outcomes] | None = field(default=None, compare=False, repr=False)
     _quotas: Callable[[], pa.Table] | None = field(default=None, compare=False, repr=False)
     _advice: Advice = field(default=Advice(), compare=False, repr=False)
+    _door: Door = field(default=hints.python, compare=False, repr=False)
 
     @cached_property
     def id(self) -> str:
@@ -249,11 +251,14 @@ class Plan(Faces, Display):
         except (KeyError, TypeError, ValueError, AttributeError) as exc:
             raise Invalid(f"{where} is no plan file of format {FORMAT}: {exc!r}") from None
 
+    def at(self, door: Door) -> Plan:
+        return replace(self, _door=door)
+
     def _subject(self) -> Subject:
         end = {"expired" if self.has_expired() else "expires": self.expires}
         head = {"cluster": self.cluster_id, "reason": self.reason, "made by": self.author, **end}
         head["noted"] = "; ".join(self._noted)
-        return Subject.of_plan(self.changes, self._advice_lines, plan=self.id, **head)
+        return Subject.of_plan(self.changes, self._advice_lines(hints.terminal), plan=self.id, **head)
 
     def _rows(self) -> list[dict[str, Any]]:
         return [row_of(change) for change in self.changes]
@@ -262,7 +267,7 @@ class Plan(Faces, Display):
         return len(self.changes)
 
     def blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        told = self._advice_lines
+        told = self._advice_lines(page.door or self._door)
         return [self._title(), _brief(self.to_arrow()), *(["\n".join(told)] if told else [])]
 
     @property
@@ -277,10 +282,9 @@ class Plan(Faces, Display):
             else f", to be applied until {until}"
         )
 
-    @property
-    def _advice_lines(self) -> list[str]:
+    def _advice_lines(self, door: Door) -> list[str]:
         """Dangers, warnings, and what allows it to be applied; nothing does where the broker refuses a row."""
-        return self._told.lines(self.reason, is_applicable=not self.refused)
+        return self._told.lines(self.reason, door, is_applicable=not self.refused)
 
     @property
     def _noted(self) -> list[str]:

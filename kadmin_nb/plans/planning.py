@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import compress
 
 from ..errors import Invalid
+from ..hints import Hint, Option, sentence
 from ..model.changes import APPEND, DELETE, OK, SUBTRACT, Change, Edit
 from ..model.entity import Entity
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, find, nearest, readable
@@ -162,9 +163,9 @@ def _behind_listener(edit: Edit) -> list[str]:
 
 def _refuse(edit: Edit, known: list[str]) -> None:
     near = nearest(edit.key, known)
-    hint = f"Did you mean {near}? " if near else ""
+    hint = f"Did you mean {near}?" if near else ""
     raise Invalid(
         f"{edit.key} is no key that Kafka or {edit.resource} knows",
         code="INVALID_CONFIG",
-        hint=f"{hint}--allow-unknown {edit.key} lets it through.",
+        hint=Hint(hint, sentence("{} lets it through.", Option("allow_unknown", [edit.key]))),
     )

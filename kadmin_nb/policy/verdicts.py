@@ -12,12 +12,14 @@ import pyarrow.compute as pc
 from ..errors import Invalid, KadminError, PlanRefused, printable
 from ..frames.answer import Answer
 from ..frames.pages import NOTEBOOK, Page
+from ..hints import Hint, Verb, sentence
 from .rules import AS_BEFORE, BROKEN, KEPT, REFUSE, UNKNOWN, WARN
 
 if TYPE_CHECKING:
     from ..frames.render import Block
     from ..plans.plan import Plan
 
+CHECK = Verb("policy check --plan FILE", "policy.check(plan, on=cluster)")
 RULES_TOLD = 3
 """Broken rules that a refusal tells, with a breach of each."""
 
@@ -86,7 +88,7 @@ class PolicyAnswer(Answer):
             It breaks a rule, or makes it worse: the rule and its reason.
         """
         if said := self._complaint():
-            hint = "kadmin-nb policy check --plan FILE tells all of it. Nothing was sent."
+            hint = Hint("Nothing was sent.", sentence("{} tells all of it.", CHECK))
             raise PlanRefused(f"plan {plan.id[:12]} breaks {said}", code="POLICY", hint=hint)
         return self
 

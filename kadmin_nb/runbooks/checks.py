@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..errors import Conflict, ConnectionFailed, NotAuthorized, PlanRefused, UsageError, WrongCluster, printable
+from ..hints import Hint, Verb, sentence
 
 if TYPE_CHECKING:
     from ..cluster import Cluster
@@ -67,7 +68,7 @@ def reviewed(path: str, plan_id: str) -> Plan:
             "plan names no file"
             if not path
             else f"plan_id needs the id that was reviewed: {_ENOUGH} characters, or all",
-            hint="plan show FILE says it.",
+            hint=Hint(sentence("{} says it.", Verb("plan show FILE", "kn.Plan.load(FILE).id"))),
         )
     plan = Plan.load(path)
     if not plan.id.startswith(plan_id):

@@ -16,10 +16,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from .. import files
-from ..errors import Interrupted, KadminError, PartlyFailed, PlanRefused, UsageError
+from ..errors import Hinted, Interrupted, KadminError, PartlyFailed, PlanRefused, UsageError
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.stamps import now
+from ..hints import Runbook
 from . import databricks, home
 from .verdicts import Verdicts
 
@@ -67,12 +68,26 @@ class Record:
         self.runbook, self.parameters, self._namespace = runbook, parameters, namespace
         self.started = now()
         self.cluster: Cluster | None = None
-        self.plan: Plan | None = None
+        self._plan: Plan | None = None
         self.outcomes: Outcomes | None = None
         self.error: BaseException | None = None
         self.verdicts = Verdicts()
         self._is_finished = self._is_applying = False
         self.path = _place(runbook, namespace)
+
+    @property
+    def door(self) -> Runbook:
+        """How what could be tried next is said in this runbook."""
+        return Runbook(tuple(self.parameters))
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan of the run; set it where it is made."""
+        return self._plan
+
+    @plan.setter
+    def plan(self, plan: Plan | None) -> None:
+        self._plan = None if plan is None else plan.at(self.door)
 
     @property
     def state(self) -> str:
@@ -190,6 +205,8 @@ class Record:
         self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.error = exc
+        if isinstance(exc, Hinted):
+            exc.door = self.door
         self._write()
 
     def _write(self) -> None:

@@ -12,7 +12,8 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class, no_var_expand
 from traitlets import Enum
 
-from kadmin_nb.errors import Interrupted, PartlyFailed
+from kadmin_nb import hints
+from kadmin_nb.errors import Interrupted, KadminError
 from kadmin_nb.frames import FORMS
 
 from .completion import Completion
@@ -123,7 +124,8 @@ class KAdmin(Magics):
             self.session.cell = cell
             try:
                 return self._handed(run(words, self.session, door), name)
-            except (PartlyFailed, Interrupted) as exc:
+            except (KadminError, Interrupted) as exc:
+                exc.door = hints.magic
                 _show(exc)
                 raise
 
@@ -141,20 +143,23 @@ class KAdmin(Magics):
 
     def _formed(self, result: Result) -> Any:
         from kadmin_nb.commands.forms import as_json, formed, is_plain
+        from kadmin_nb.frames.display import Display
 
         if result.json:
             return as_json(result.value)
         form = result.form or (self.frame if is_plain(result.value) else None)
-        return formed(result.value, form) if form else result.value
+        if form:
+            return formed(result.value, form)
+        return result.value.at(hints.magic) if isinstance(result.value, Display) else result.value
 
     def _leave(self) -> None:
         if "session" in self.__dict__:
             self.session.close()
 
 
-def _show(failed: PartlyFailed | Interrupted) -> None:
+def _show(failed: KadminError | Interrupted) -> None:
     """The rows, before the error that counts them."""
     from IPython.display import display
 
-    if failed.outcomes is not None:
-        display(failed.outcomes)  # type: ignore[no-untyped-call]
+    if (outcomes := getattr(failed, "outcomes", None)) is not None:
+        display(outcomes)  # type: ignore[no-untyped-call]

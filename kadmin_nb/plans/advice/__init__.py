@@ -11,9 +11,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from ...errors import printable
+from ...hints import Door, Option, Sentence, sentence
 
 DANGER, WARNING = "danger", "warning"
 """The kinds of notes that an advice is kept as."""
+
+REASON = Option("reason", "WHY")
+"""What a dangerous plan has to be made with."""
 
 SHOWN = 20
 """Lines of each that are shown below a plan."""
@@ -66,10 +70,13 @@ class Advice:
         """The same with some more."""
         return Advice(tuple(sorted([*self.dangers, *more], key=lambda one: one.row)), lambda: self.warnings)
 
-    def lines(self, reason: str | None, *, is_applicable: bool = True) -> list[str]:
-        """As they stand below a plan with this reason, a line each; one that cannot be applied needs no allowance."""
-        allowance = _allowing(self.dangers, reason) if is_applicable else []
-        said = [*_head(DANGER, self.dangers), *allowance, *_head(WARNING, self.warnings)]
+    def lines(self, reason: str | None, door: Door, *, is_applicable: bool = True) -> list[str]:
+        """As they stand below a plan with this reason, a line each; how to apply it is said as that door has it.
+
+        One that cannot be applied needs no allowance.
+        """
+        lifting = lifted(self.dangers, reason).at(door) if self.dangers and is_applicable else ""
+        said = [*_head(DANGER, self.dangers), *filter(None, [lifting]), *_head(WARNING, self.warnings)]
         return [printable(line) for line in said]
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -106,16 +113,16 @@ def _head(kind: str, several: Sequence[Danger] | Sequence[Warned]) -> list[str]:
     return [f"{kind}: {one}" for one in several[:SHOWN]] + [f"{kind}: … and {left:,} more"] * (left > 0)
 
 
-def _allowing(dangers: Sequence[Danger], reason: str | None) -> list[str]:
-    """What lets them through."""
-    return [f"to apply it: {allowing(dangers)}{'' if reason else ', and a --reason when it is planned'}"] * bool(
-        dangers
-    )
+def lifted(dangers: Iterable[Danger], reason: str | None) -> Sentence:
+    """What applies a plan with these dangers."""
+    if reason:
+        return sentence("to apply it: {}", allowing(dangers))
+    return sentence("to apply it: {}, and {} when it is planned", allowing(dangers), REASON)
 
 
-def allowing(dangers: Iterable[Danger]) -> str:
-    """The words that let these through."""
-    return " ".join(f"--allow {key}" for key in dict.fromkeys(danger.key for danger in dangers))
+def allowing(dangers: Iterable[Danger]) -> Option:
+    """The argument that lets these through."""
+    return Option("allow", list(dict.fromkeys(danger.key for danger in dangers)))
 
 
 def _texts(one: Danger | Warned) -> dict[str, str]:

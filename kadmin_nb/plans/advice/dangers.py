@@ -10,12 +10,13 @@ from ...admin.ports import Kafka
 from ...errors import Dangerous, KadminError, UsageError
 from ...frames import schemas
 from ...frames.answer import Answer
+from ...hints import Hint, sentence
 from ...model.changes import CONFIG, Change
 from ...model.changes import QUOTA as QUOTA_KIND
 from ...model.quota_keys import nearest
 from ...model.resources import Resource
 from ..secrets import Resolver
-from . import Danger, allowing, everyone
+from . import REASON, Danger, allowing, everyone
 from .below import Values, values_below
 from .rules import LOGIN, QUOTA, Rule, rule_of
 
@@ -132,7 +133,7 @@ class Gate:
         if ahead and not self.plan.reason:
             raise UsageError(
                 "a dangerous plan needs a reason, which its journal keeps",
-                hint="Nothing was sent. Plan again with --reason WHY.",
+                hint=Hint("Nothing was sent.", sentence("Plan again with {}.", REASON)),
             )
         return {"allowed": sorted({d.key for d in ahead}), "reason": self.plan.reason} if ahead else {}
 
@@ -147,13 +148,10 @@ def _refuse(dangers: Sequence[Danger], plan: Plan) -> None:
     if not dangers:
         return
     more = f"; and {len(dangers) - 1:,} more" if len(dangers) > 1 else ""
-    reason = "" if plan.reason else ", with a --reason"
-    words = allowing(dangers)
-    error = Dangerous(
-        f"{dangers[0]}{more}",
-        code="DANGEROUS",
-        hint=f"Nothing was sent. {words} lets {'it' if len(dangers) == 1 else 'them'} through{reason}.",
-    )
+    through = f"{{}} lets {'it' if len(dangers) == 1 else 'them'} through"
+    allow = allowing(dangers)
+    lifting = sentence(f"{through}.", allow) if plan.reason else sentence(f"{through}, with {{}}.", allow, REASON)
+    error = Dangerous(f"{dangers[0]}{more}", code="DANGEROUS", hint=Hint("Nothing was sent.", lifting))
     error.rows = answer(dangers)
     raise error
 

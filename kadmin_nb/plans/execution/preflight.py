@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from ...errors import Conflict
 from ...frames import schemas
 from ...frames.answer import Answer
+from ...hints import Hint, Option, sentence
 from ...model.changes import Change
 from ..picture import Observed, Picture
 from .verification import holds
@@ -61,7 +62,10 @@ def conflict(moved: Sequence[tuple[Change, Observed]], of: int) -> Conflict:
     error = Conflict(
         f"{len(moved)} of {of} rows have moved since the plan; the first, {first.resource} {first.key}, was "
         f"{first.old}, is now {shown(now)}, wanted {first.after}",
-        hint="Nothing was sent. Plan again and look, or --skip-conflicts leaves those rows as they are.",
+        hint=Hint(
+            "Nothing was sent. Plan again and look.",
+            sentence("{} leaves those rows as they are.", Option("skip_conflicts")),
+        ),
     )
     error.rows = Answer(schemas.table(schemas.CONFLICTS, (_row(change, seen) for change, seen in moved)))
     return error

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 from itertools import count
 
 from ...errors import PlanRefused
+from ...hints import Hint, Verb, sentence
 from ...model.changes import DELETE, SET, Change
 from ...model.resources import Resource
 from ..journal.story import Story
@@ -26,7 +27,7 @@ def refuse_unsettled(story: Story, seconds: float) -> None:
         raise PlanRefused(
             f"{len(story.in_doubt)} rows of the plan are in doubt: what was sent may land for another {seconds:.0f} s",
             code="UNSETTLED",
-            hint="plan resume looks until it is known.",
+            hint=Hint(sentence("{} looks until it is known.", Verb("plan resume ID", "cluster.resume(plan_id)"))),
         )
 
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 from ...errors import Invalid, KadminError, NotFound, UsageError
 from ...frames import schemas
 from ...frames.stamps import stamped
+from ...hints import Hint, Verb, sentence
 from .. import canonical
 from ..plan import Plan
 from . import chain, story
@@ -47,7 +48,7 @@ class Kept:
             raise Invalid(
                 f"the journal {self.place} holds no plan: it ended before anything was sent",
                 code="JOURNAL",
-                hint="plan apply with the plan's file begins it.",
+                hint=Hint(sentence("{} begins it.", Verb("plan apply FILE", "cluster.apply(plan)"))),
             )
         return Plan.read(canonical.text(first.says["plan"]), str(self.place))
 
@@ -94,7 +95,10 @@ class Journals:
         if len(found) > 1:
             raise UsageError(f"several plans begin with {plan_id}", hint="Write more of the id.")
         if not found:
-            raise NotFound(f"no journal of a plan {plan_id} in {self.folder}", hint="plan log lists them.")
+            raise NotFound(
+                f"no journal of a plan {plan_id} in {self.folder}",
+                hint=Hint(sentence("{} lists them.", Verb("plan log", "cluster.log()"))),
+            )
         return self._kept(found[0])
 
     def to_arrow(self, cluster_id: str | None = None) -> pa.Table:

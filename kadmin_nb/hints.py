@@ -1,0 +1,104 @@
+"""Hints: what would work, in the words of the door where somebody reads them.
+
+The same refusal reaches a terminal, a magic, a Python program and a runbook. A hint names an argument or a command
+once, and the door spells it.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Option:
+    """An argument that would help: its name in Python, and its value; `flag` where the terminal calls it otherwise."""
+
+    name: str
+    value: object = True
+    flag: str = ""
+
+
+@dataclass(frozen=True)
+class Verb:
+    """A command that would help: its words after `kadmin-nb`, and the Python that does the same."""
+
+    words: str
+    python: str
+
+
+Way = Option | Verb
+Door = Callable[[Way], str | None]
+"""Spells a way as it is typed there; None where there is no such way."""
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A text with a `{}` for each way. It is left out at a door that lacks one of them."""
+
+    text: str
+    ways: tuple[Way, ...]
+
+    def at(self, door: Door) -> str:
+        """The sentence as that door says it; empty where it cannot."""
+        spelled = [door(way) for way in self.ways]
+        return "" if None in spelled else self.text.format(*spelled)
+
+
+class Hint:
+    """Sentences, some of which depend on the door."""
+
+    def __init__(self, *sentences: str | Sentence) -> None:
+        self.sentences = sentences
+
+    def at(self, door: Door) -> str:
+        """The hint as that door says it."""
+        said = (one if isinstance(one, str) else one.at(door) for one in self.sentences)
+        return " ".join(filter(None, said))
+
+
+def sentence(text: str, *ways: Way) -> Sentence:
+    """A text with a `{}` for each of these ways."""
+    return Sentence(text, ways)
+
+
+def terminal(way: Way) -> str:
+    """As the command line has it."""
+    return f"kadmin-nb {way.words}" if isinstance(way, Verb) else _flags(way)
+
+
+def magic(way: Way) -> str:
+    """As a magic has it."""
+    if isinstance(way, Option):
+        return _flags(way)
+    return f"%k{way.words}" if way.words.split()[0] in ("config", "plan", "quota") else f"%kadmin {way.words}"
+
+
+def python(way: Way) -> str:
+    """As a call has it."""
+    return way.python if isinstance(way, Verb) else f"{way.name}={way.value!r}"
+
+
+@dataclass(frozen=True)
+class Runbook:
+    """As `runbook run` has it: a parameter that the runbook declares. What it cannot do is done in a terminal."""
+
+    parameters: Collection[str]
+
+    def __call__(self, way: Way) -> str | None:
+        if isinstance(way, Verb):
+            return terminal(way)
+        if way.name not in self.parameters:
+            return None
+        value = way.value if isinstance(way.value, str) else json.dumps(way.value)
+        return f"-p {shlex.quote(f'{way.name}={value}')}"
+
+
+def _flags(option: Option) -> str:
+    flag = option.flag or f"--{option.name.replace('_', '-')}"
+    if option.value is True:
+        return flag
+    values = option.value if isinstance(option.value, list | tuple) else [option.value]
+    return " ".join(f"{flag} {shlex.quote(str(value))}" for value in values)

@@ -1,0 +1,52 @@
+"""Hints are spelled by the door where they are read."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import kadmin_nb
+
+PACKAGE = Path(kadmin_nb.__file__).parent
+DOORS = ("commands", "local")
+"""The rooms that are a terminal's themselves."""
+
+BELOW = sorted(place for place in PACKAGE.rglob("*.py") if place.relative_to(PACKAGE).parts[0] not in DOORS)
+AT_ONE_DOOR = re.compile(r"(^|\s)--[a-z]|kadmin-nb |%k(quota|config|plan|admin)")
+
+
+def _hints(source: Path) -> Iterator[str]:
+    """The texts in a file that are given as hints, pieces of f-strings and of `_HINT = …` too."""
+    for node in ast.walk(ast.parse(source.read_text())):
+        if isinstance(node, ast.keyword) and node.arg == "hint":
+            yield from _texts(node.value)
+        if isinstance(node, ast.FunctionDef) and "hint" in node.name:
+            yield from (
+                text
+                for one in ast.walk(node)
+                if isinstance(one, ast.Return) and one.value
+                for text in _texts(one.value)
+            )
+        if isinstance(node, ast.Assign) and any("hint" in ast.dump(target).lower() for target in node.targets):
+            yield from _texts(node.value)
+
+
+def _texts(value: ast.expr) -> Iterator[str]:
+    """The texts in an expression, but for what is spelled by the door."""
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in ("Verb", "Option"):
+        return
+    if isinstance(value, ast.Constant) and isinstance(value.value, str):
+        yield value.value
+    for child in ast.iter_child_nodes(value):
+        if isinstance(child, ast.expr):
+            yield from _texts(child)
+
+
+@pytest.mark.parametrize("source", BELOW, ids=lambda place: str(place.relative_to(PACKAGE)))
+def test_no_hint_is_written_for_one_door(source: Path) -> None:
+    """A runbook told me to give it --allow, which it does not have."""
+    assert [text for text in _hints(source) if AT_ONE_DOOR.search(text)] == []

@@ -1,0 +1,214 @@
+"""How much of an answer a terminal shows: in a window what fits, into a pipe or a file all of it."""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import json
+import os
+import struct
+import subprocess
+import sys
+import termios
+import tracemalloc
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from wcwidth import wcswidth
+
+import kadmin_nb as kn
+from kadmin_nb.commands import forms
+from kadmin_nb.commands.windows import REST, shown
+from kadmin_nb.frames.pages import window
+from kadmin_nb.frames.render import lines
+
+Window = Callable[..., tuple[int, list[str]]]
+MAIN = "from kadmin_nb.commands import main; main()"
+
+
+@pytest.fixture
+def in_window(kafka) -> Window:
+    """`in_window(80, "quota", "describe")` runs that line in a terminal of 80 columns: exit code and lines."""
+    return lambda columns, *words: _in_terminal(columns, [*words, "--cluster", kafka.bootstrap])
+
+
+def _in_terminal(columns: int, words: Sequence[str]) -> tuple[int, list[str]]:
+    ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    line = [sys.executable, "-c", MAIN, *words]
+    with subprocess.Popen(line, stdin=theirs, stdout=theirs, stderr=theirs) as process:
+        os.close(theirs)
+        said = b"".join(iter(lambda: _read(ours), b""))
+    os.close(ours)
+    return process.returncode, said.decode().splitlines()
+
+
+def _read(terminal: int) -> bytes:
+    """What the terminal was sent; nothing when its last writer is gone, which Linux calls an error."""
+    try:
+        return os.read(terminal, 65536)
+    except OSError:
+        return b""
+
+
+def piped(table: pa.Table) -> list[str]:
+    return list(shown(kn.Answer(table), io.StringIO()))
+
+
+def at(width: int, table: pa.Table) -> list[str]:
+    return list(lines(kn.Answer(table).blocks(), window(width, REST)))
+
+
+def flat(said: Sequence[str]) -> str:
+    """Lines without their breaks and indents."""
+    return " ".join(" ".join(said).split())
+
+
+def test_a_pipe_has_every_row_and_every_character():
+    """`kadmin-nb … > all.txt` ended after 60 rows, and its cells after 80 characters."""
+    table = pa.table({"name": [f"n{number:02}" for number in range(100)], "value": ["x" * 300] * 100})
+    rows = [f"n{number:02}   {'x' * 300}" for number in range(100)]
+    assert piped(table) == ["name  value", *rows, "100 rows"]
+
+
+@pytest.mark.broker
+def test_a_pipe_has_every_config_of_a_broker(live, cluster):
+    """`kadmin-nb config describe broker=1 | grep sasl` found nothing: sasl is behind row 60."""
+    keys = cluster.configs.describe(broker=1).to_arrow()["key"].to_pylist()
+    said = live("config", "describe", "broker=1").out.splitlines()
+    assert [line.split()[2] for line in said[1:-1]] == keys
+    assert said[-1] == f"{len(keys)} rows"
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize("columns", [80, 200])
+def test_a_window_shows_what_fits_and_where_the_rest_is(in_window, columns, cluster):
+    """Each row took three lines of my screen, and the hint named a Python method."""
+    count = len(cluster.configs.describe(broker=1))
+    code, said = in_window(columns, "config", "describe", "broker=1")
+    assert code == 0
+    assert max(map(len, said)) <= columns
+    assert f"{count} rows, the first 60 shown, " in flat(said)
+    assert flat(said).endswith("; --out FILE, --json or a pipe has all of it")
+
+
+@pytest.mark.broker
+def test_a_plan_fits_eighty_columns(in_window, unique):
+    """At 80 columns the plan was a heap of half lines."""
+    words = ("quota", "set", "producer_byte_rate=8MB/s", f"user={unique('team-orders')}", "client-id=billing-service")
+    code, said = in_window(80, *words)
+    assert code == 0
+    assert max(map(len, said)) <= 80
+    assert [line.rstrip() for line in said[-2:]] == ["    note: 8 MB/s on each broker", "1 row"]
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize("columns", [80, 200])
+def test_a_brokers_refusal_is_never_cut(in_window, columns):
+    """The broker said why, and its sentence ended in … before the reason."""
+    code, said = in_window(columns, "config", "set", "min.insync.replicas=many", "broker=<default>")
+    assert code == 1
+    assert "Invalid value many for configuration min.insync.replicas: Not a number of type INT" in flat(said)
+
+
+def test_sentences_wrap_beside_the_table_or_below_their_row():
+    """The reason stood in a column of twelve characters."""
+    reason = "because the broker says so and goes on to say so for quite a while"
+    rows = [{"key": "retention.ms", "message": reason}, {"key": "k", "message": None}]
+    assert at(60, pa.Table.from_pylist(rows)) == [
+        "key           message",
+        "retention.ms  because the broker says so and goes on to say",
+        "              so for quite a while",
+        "k",
+        "2 rows",
+    ]
+    rows = [{**row, "value": "v" * 30} for row in rows]
+    assert at(60, pa.Table.from_pylist(rows)) == [
+        "key           value",
+        f"retention.ms  {'v' * 30}",
+        "    message: because the broker says so and goes on to say",
+        "    so for quite a while",
+        f"k             {'v' * 30}",
+        "2 rows",
+    ]
+
+
+def test_a_long_value_ends_in_an_ellipsis_and_says_so():
+    """A certificate filled the screen."""
+    assert at(40, pa.table({"key": ["chain"], "value": ["x" * 5000]})) == [
+        "key    value",
+        f"chain  {'x' * 33}",
+        f"       {'x' * 33}",
+        f"       {'x' * 32}…",
+        "1 row, cells that end in … are cut;",
+        "--out FILE, --json or a pipe has all of",
+        "it",
+    ]
+
+
+def test_details_are_left_out_by_name_where_there_is_no_room():
+    """What I looked for was two lines further down, after three words that say the same in every row."""
+    table = pa.table({"key": ["retention.ms"], "value": ["1"], "is_default": [True], "synonyms": ["a > b" * 9]})
+    assert at(40, table)[:3] == [
+        "key           value  is_default",
+        "retention.ms  1      True",
+        "1 row, without synonyms; --out FILE,",
+    ]
+
+
+def test_columns_that_find_no_room_stand_below_their_row():
+    """The last columns, the ones that I wanted, were not there."""
+    table = pa.table({name: [f"{name} of the only row"] for name in ("first", "second", "third")})
+    assert at(44, table) == [
+        "first                  second",
+        "first of the only row  second of the only",
+        "                       row",
+        "    third: third of the only row",
+        "1 row",
+    ]
+
+
+names = st.text(st.characters(exclude_categories=["Cs"]), max_size=70)
+columns = st.sampled_from(["row", "key", "value", "message", "entity", "user", "synonyms", "error", "brokers_agreeing"])
+tables = st.dictionaries(columns, st.lists(names | st.none(), min_size=3, max_size=3), min_size=1)
+
+
+@given(tables, st.integers(20, 250))
+def test_no_line_is_wider_than_its_window(cells, width):
+    """One name in Japanese broke every line after it."""
+    table = pa.table({name: pa.array(texts, pa.string()) for name, texts in cells.items()})
+    said = at(width, table)
+    assert all(line.isprintable() for line in said + piped(table))
+    assert max(map(wcswidth, said)) <= width
+
+
+def test_one_cell_of_a_megabyte_does_not_pad_a_thousand_rows():
+    """The output of a small table was a gigabyte of blanks."""
+    table = pa.table({"value": ["x" * 1_000_000, *["y"] * 999], "key": ["k"] * 1000})
+    assert sum(map(len, piped(table))) < 1_200_000
+
+
+@pytest.mark.parametrize("form", ["table", "json"])
+def test_a_long_frame_goes_through_a_pipe_in_pieces(form):
+    """A million rows into a file took all the memory of the machine."""
+    numbers = pa.array(range(60_000))
+    answer = kn.Answer(pa.table({f"c{column}": numbers for column in range(5)}))
+    said = shown(answer, io.StringIO()) if form == "table" else forms.json_lines(answer)
+    tracemalloc.start()
+    try:
+        size = sum(len(line) for line in said)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 8_000_000 < size * 5
+
+
+def test_json_is_the_same_rows_piece_by_piece():
+    """Half of the commas were missing."""
+    rows = [{"a": number, "b": "é"} for number in range(5000)]
+    said = forms.as_json(kn.Answer(pa.Table.from_pylist(rows)))
+    assert said == json.dumps(rows, indent=1)
+    assert forms.as_json(kn.Answer(pa.table({"a": pa.array([], pa.int64())}))) == "[\n]"
