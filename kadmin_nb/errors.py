@@ -84,12 +84,12 @@ class Hinted(BaseException):
     @property
     def hint(self) -> str | None:
         """What would work."""
-        text = self._hint.at(self.door) if isinstance(self._hint, Hint) else self._hint
-        return _message(text) if text else None
+        return hints.spelled(self._hint, self.door, _message) if isinstance(self._hint, Hint) else self._hint
 
     @hint.setter
     def hint(self, hint: str | Hint | None) -> None:
-        self._hint = _message(hint) if isinstance(hint, str) else hint
+        source = hint.source if isinstance(hint, hints.Spelled) else hint
+        self._hint = _message(source) or None if isinstance(source, str) else source
 
     def lines(self) -> list[str]:
         """The message, and the hint where there is one."""

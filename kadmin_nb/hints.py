@@ -59,6 +59,21 @@ class Hint:
         return " ".join(filter(None, said))
 
 
+class Spelled(str):
+    """A hint as one door says it. An error that is raised with it lets its own door spell it anew."""
+
+    source: Hint
+
+
+def spelled(hint: Hint, door: Door, safe: Callable[[str], str]) -> Spelled | None:
+    """The hint as that door says it, made safe to print; None where that door can do nothing of it."""
+    if not (said := hint.at(door)):
+        return None
+    text = Spelled(safe(said))
+    text.source = hint
+    return text
+
+
 def sentence(text: str, *ways: Way) -> Sentence:
     """A text with a `{}` for each of these ways."""
     return Sentence(text, ways)

@@ -16,6 +16,7 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from ..errors import AuthenticationFailed, ConnectionFailed, KadminError, TimedOut
+from ..hints import Hint, Verb, sentence
 from ..model.settings import Settings
 
 _SILENT = logging.getLogger("kadmin_nb.librdkafka")
@@ -211,13 +212,14 @@ def _credentials_hint(text: str, settings: Settings) -> str:
     return f"Check user and password in {settings.source}."
 
 
-def _hint(cause: KafkaError) -> str | None:
+def _hint(cause: KafkaError) -> str | Hint | None:
     if cause.code() == KafkaError._SSL:
         return "Check ssl.truststore.location, and that the certificate names this host."
     if cause.code() == KafkaError._RESOLVE:
         return "Check the spelling of the host name."
     if "refused" in str(cause.str()):
-        return "Is the broker running? kadmin-nb local start brings one up."
+        start = Verb("local start", "kn.local.start()")
+        return Hint("Is the broker running?", sentence("{} brings one up.", start))
     return None
 
 

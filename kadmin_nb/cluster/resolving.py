@@ -138,7 +138,7 @@ def clients_of(kafka: WireKafka, user: object, client_id: object) -> pa.Table:
     if len(users) * len(client_ids) > ARROW_PAIRS:
         raise UsageError(
             f"{len(users):,} users with {len(client_ids):,} client-ids are more than {ARROW_PAIRS:,} clients",
-            hint="--pairs (pairs=…) takes just those that there are.",
+            hint=Hint(sentence("{} takes just those that there are.", Option("pairs", "NAME"))),
         )
     return pairs_of(list(product(users, client_ids)))
 

@@ -1,0 +1,105 @@
+"""One refusal, at each door in its own words."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+import kadmin_nb as kn
+from kadmin_nb import hints, runbooks
+from kadmin_nb.commands import terminal
+from kadmin_nb.hints import Hint, Option, Runbook, Verb, sentence
+
+HINT = Hint(
+    "Nothing was sent.",
+    sentence("{} lets it through, with {}.", Option("allow", ["a.b", "c d"]), Option("reason", "WHY")),
+    sentence("{} takes it.", Option("steal", flag="--steal-lock")),
+    sentence("{} tells more.", Verb("plan show FILE", "Plan.load(FILE)")),
+)
+DOORS = {
+    "terminal": (
+        hints.terminal,
+        "Nothing was sent. --allow a.b --allow 'c d' lets it through, with --reason WHY. --steal-lock takes it. "
+        "kadmin-nb plan show FILE tells more.",
+    ),
+    "magic": (
+        hints.magic,
+        "Nothing was sent. --allow a.b --allow 'c d' lets it through, with --reason WHY. --steal-lock takes it. "
+        "%kplan show FILE tells more.",
+    ),
+    "python": (
+        hints.python,
+        "Nothing was sent. allow=['a.b', 'c d'] lets it through, with reason='WHY'. steal=True takes it. "
+        "Plan.load(FILE) tells more.",
+    ),
+    "runbook": (
+        Runbook(("allow", "reason")),
+        """Nothing was sent. -p 'allow=["a.b", "c d"]' lets it through, with -p reason=WHY. """
+        "kadmin-nb plan show FILE tells more.",
+    ),
+    "a runbook that cannot": (Runbook(()), "Nothing was sent. kadmin-nb plan show FILE tells more."),
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_door_names_what_it_has(door):
+    """A runbook told me to type --allow, which `runbook run` does not have."""
+    spell, wanted = DOORS[door]
+    error = kn.Invalid("refused", hint=HINT)
+    error.door = spell
+    assert error.lines() == ["Invalid: refused", f"Hint: {wanted}"]
+
+
+def test_a_hint_goes_with_the_error_that_it_is_handed_to():
+    """The line's number was added, and the hint spoke Python in a terminal."""
+    error = kn.Invalid("line 3: refused", hint=kn.Invalid("refused", hint=HINT).hint)
+    assert error.hint == DOORS["python"][1]
+    for one in (error, pickle.loads(pickle.dumps(error))):
+        one.door = hints.terminal
+        assert one.hint == DOORS["terminal"][1]
+
+
+@pytest.fixture
+def durable(cluster, topic):
+    """A topic whose retention is set, so that lowering it is dangerous."""
+    stage = cluster.stage()
+    stage.set_config("retention.ms", "604800000", topic=topic)
+    stage.plan("a test").apply().raise_for_errors()
+    return topic
+
+
+@pytest.mark.broker
+def test_the_terminal_lifts_a_danger_by_options(kafka, durable, capsys):
+    """The plan said how to apply it, and that was not how."""
+    line = ["config", "set", "retention.ms=1000", f"topic={durable}", "--cluster", kafka.bootstrap]
+    assert terminal._run(line) == 0
+    assert "to apply it: --allow retention.ms, and --reason WHY when it is planned" in capsys.readouterr().out
+    assert terminal._run([*line, "--apply"]) == 5
+    said = "Hint: Nothing was sent. --allow retention.ms lets it through, with --reason WHY."
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.broker
+def test_python_lifts_a_danger_by_arguments(cluster, durable):
+    """`plan.apply(--allow)` is no Python."""
+    stage = cluster.stage()
+    stage.set_config("retention.ms", "1000", topic=durable)
+    plan = stage.plan()
+    assert "to apply it: allow=['retention.ms'], and reason='WHY' when it is planned" in repr(plan)
+    with pytest.raises(kn.Dangerous) as refused:
+        plan.apply()
+    assert refused.value.hint == "Nothing was sent. allow=['retention.ms'] lets it through, with reason='WHY'."
+
+
+@pytest.mark.broker
+def test_a_runbook_lifts_a_danger_by_parameters(kafka, durable, tmp_path):
+    """The executed page told me to type --allow, which `runbook run` does not have."""
+    given = {"cluster": kafka.bootstrap, "changes": [f"set retention.ms=1000 topic={durable}"], "apply": True}
+    with pytest.raises(kn.Dangerous) as refused:
+        runbooks.run("change_configs", given, output=tmp_path)
+    said = """Nothing was sent. -p 'allow=["retention.ms"]' lets it through, with -p reason=WHY."""
+    assert refused.value.hint.startswith(said)
+    page = next(tmp_path.glob("*.html")).read_text()
+    assert "to apply it: -p" in page
+    assert "--allow" not in page
