@@ -103,7 +103,7 @@ class Observed(Answer):
         from ..frames.render import Listing
 
         below = [*self.lines.splitlines(), *self.warnings, *(f"request log: {log}" for log in self.logs)]
-        return [*super().blocks(page), *([Listing(below, len(below), "lines")] if below else [])]
+        return [*super().blocks(page), *([Listing(below, len(below), "lines", types=True)] if below else [])]
 
 
 @dataclass(frozen=True)

@@ -108,15 +108,19 @@ def _below(columns: Sequence[Column], number: int, width: int) -> Iterator[str]:
         yield from (f"{INDENT}{line}" for line in wrapped(paragraph, width - len(INDENT)))
 
 
-def paragraph(text: str, width: int) -> list[str]:
-    """A text of several lines in lines of that width; what has no blank in it, such as a path, stays whole."""
-    return [part for line in text.split("\n") for part in _words(line, width)]
+def paragraph(text: str, width: int, indent: str = "") -> list[str]:
+    """Lines of text in lines of that width, each going on below itself with this indent more than its own.
+
+    What has no blank in it, such as a path, stays whole.
+    """
+    return [part for line in text.split("\n") for part in _words(line, width, indent)]
 
 
-def _words(line: str, width: int) -> list[str]:
-    if len(line) <= width:
+def _words(line: str, width: int, indent: str) -> list[str]:
+    if width_of(line) <= width:
         return [line]
-    return textwrap.wrap(line, width, break_on_hyphens=False, break_long_words=False)
+    own = line[: len(line) - len(line.lstrip())] if indent else ""
+    return textwrap.wrap(line, width, subsequent_indent=own + indent, break_on_hyphens=False, break_long_words=False)
 
 
 class _Names(textwrap.TextWrapper):

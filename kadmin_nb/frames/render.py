@@ -43,11 +43,15 @@ class Head:
 
 @dataclass(frozen=True)
 class Listing:
-    """Lines of text. A page with a bound shows the first `shown`, and how many more `things` there are."""
+    """Lines of text. A page with a bound shows the first `shown`, and how many more `things` there are.
+
+    Lines that somebody `types` are never broken.
+    """
 
     lines: Sequence[str]
     shown: int
     things: str
+    types: bool = False
 
 
 Block: TypeAlias = str | pa.Table | Head | Listing
@@ -75,18 +79,19 @@ def document(*blocks: Block, page: Page = NOTEBOOK) -> str:
     return "".join(_html(block, page) for block in blocks)
 
 
-def _sentences(text: str, page: Page) -> Iterable[str]:
+def _sentences(text: str, page: Page, indent: str = "") -> Iterable[str]:
     if page.width is None:
         return [text]
     from .fitting import paragraph
 
-    return paragraph(text, page.width)
+    return paragraph(text, page.width, indent)
 
 
 def _listed(listing: Listing, page: Page) -> Iterator[str]:
     """The lines that a page has room for."""
     shown = len(listing.lines) if page.rows is None else listing.shown
-    yield from listing.lines[:shown]
+    for line in listing.lines[:shown]:
+        yield from [line] if listing.types else _sentences(line, page, indent=" " * 4)
     if left := len(listing.lines[shown:]):
         yield f"… and {left:,} more {listing.things}" + (f"; {page.rest}" if page.rest else "")
 

@@ -24,7 +24,7 @@ class Verdicts(Display):
     def __init__(self) -> None:
         self._rows: list[dict[str, Any]] = []
 
-    def look(self, check: str, found: Sized, says: str) -> Any:
+    def look(self, check: str, found: Sized, *, look: str, ok: str) -> Any:
         """A check that should have found nothing; gives back what it found, for the cell to show.
 
         Parameters
@@ -33,10 +33,13 @@ class Verdicts(Display):
             What was looked for.
         found
             The rows that somebody should look at.
-        says
+        look
             What they mean.
+        ok
+            What it means that there are none.
         """
-        self._rows.append({"check": check, "verdict": LOOK if len(found) else OK, "found": len(found), "says": says})
+        verdict, says = (LOOK, look) if len(found) else (OK, ok)
+        self._rows.append({"check": check, "verdict": verdict, "found": len(found), "says": says})
         return found
 
     def pass_over(self, check: str, why: object) -> None:

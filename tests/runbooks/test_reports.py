@@ -46,6 +46,27 @@ def usage_of(user: str, rate: float) -> str:
     return "usage.parquet"
 
 
+POLICY = """
+[[rule]]
+name = "no-free-lunch"
+reason = "because"
+frame = "QUOTAS"
+where = { key = "producer_byte_rate" }
+must = { value = { at_least = 1 } }
+"""
+
+OK = {
+    "custom callbacks": "There is none: these quotas decide.",
+    "entries that can never win": "Every entry can bind somebody.",
+    "a client that no quota names": "A default limits how much it may produce and consume.",
+    "known clients without a limit": "Each of them has a limit to produce and to consume.",
+    "configs": "Nothing in the configs needs a look.",
+    "clients that their limits throttle": "Nobody would have been throttled.",
+    "the policy": "Every rule is kept.",
+}
+"""What each check of an audit says where all is well."""
+
+
 def verdicts(said: dict[str, Any]) -> dict[str, str]:
     return {row["check"]: row["verdict"] for row in said["verdicts"]}
 
@@ -61,6 +82,16 @@ def test_the_audit_says_what_wants_a_look(kafka: LocalKafka, cluster: kn.Cluster
     assert found["custom callbacks"] == "ok"
     assert found["the policy"] == "not looked"
     assert cluster.quotas.describe().to_arrow().equals(before)
+
+
+def test_a_check_that_is_ok_says_what_is_well(kafka: LocalKafka, limited: str, folder: Path) -> None:
+    """custom callbacks: ok. They decide, not these quotas."""
+    (folder / "policy.toml").write_text(POLICY)
+    given = {"usage": usage_of(limited, 1.0), "policy": "policy.toml"}
+    said = as_task("quota_audit", cluster=kafka.bootstrap, **given)["verdicts"]
+    assert {row["check"] for row in said} == {*OK}
+    assert {row["verdict"] for row in said} == {"ok", "look"}
+    assert [row for row in said if (row["verdict"] == "ok") != (row["says"] == OK[row["check"]])] == []
 
 
 def test_what_was_not_given_is_not_called_well(kafka: LocalKafka) -> None:
@@ -137,7 +168,7 @@ def test_without_anything_to_compare_with_it_is_one_line(kafka: LocalKafka, agai
 def test_verdicts_show_themselves() -> None:
     """The table was a list of dictionaries."""
     verdicts = Verdicts()
-    verdicts.look("one", [1, 2], "two")
+    verdicts.look("one", [1, 2], look="two", ok="none")
     verdicts.pass_over("three", "\x1bfour")
     assert "look" in repr(verdicts)
     assert "\x1b" not in repr(verdicts)

@@ -20,8 +20,10 @@ from hypothesis import strategies as st
 from wcwidth import wcswidth
 
 import kadmin_nb as kn
+from kadmin_nb.cluster.tree import TreeAnswer
 from kadmin_nb.commands import forms
 from kadmin_nb.commands.windows import REST, shown
+from kadmin_nb.frames import schemas
 from kadmin_nb.frames.pages import window
 from kadmin_nb.frames.render import lines
 
@@ -168,6 +170,19 @@ def test_columns_that_find_no_room_stand_below_their_row():
         "                       row",
         "    third: third of the only row",
         "1 row",
+    ]
+
+
+def test_a_tree_goes_on_below_its_entity():
+    """The second line of a user looked like another user."""
+    rows = [{"entity": f"user={name}", "parent": None, "level": "USER", "value": 1e6} for name in ("alice", "bob")]
+    rows = [{**row, "key": key} for row in rows for key in ("consumer_byte_rate", "producer_byte_rate")]
+    tree = TreeAnswer(schemas.table(schemas.TREE, rows))
+    assert list(lines(tree.blocks(), window(60, REST))) == [
+        "user=alice  consumer_byte_rate 1 MB/s, producer_byte_rate 1",
+        "    MB/s",
+        "user=bob  consumer_byte_rate 1 MB/s, producer_byte_rate 1",
+        "    MB/s",
     ]
 
 
