@@ -58,10 +58,11 @@ def as_json(value: Any) -> Text:
 
 def json_lines(value: Any) -> Iterator[str]:
     """The same row by row: a long frame is never text as a whole."""
-    if not hasattr(value, "to_arrow"):
-        yield _json(str(value))
+    table = value.to_arrow() if hasattr(value, "to_arrow") else None
+    if table is None or not len(table):
+        yield _json(str(value) if table is None else [])
         return
-    batches = value.to_arrow().to_batches(max_chunksize=ROWS_AT_ONCE)
+    batches = table.to_batches(max_chunksize=ROWS_AT_ONCE)
     yield "["
     yield from _with_commas(indent(_json(row), " ") for batch in batches for row in batch.to_pylist())
     yield "]"

@@ -68,7 +68,7 @@ def test_the_terminal_refuses_until_the_key_is_allowed(kadmin, cluster, safe, te
     refused = kadmin(*change, "--apply")
     assert refused.code == 5
     assert refused.err.startswith(f"Dangerous: row 1, topic={safe} {MIN_ISR}: 3 becomes 1: ")
-    assert f"Hint: Nothing was sent. --allow {MIN_ISR} lets it through, with a --reason." in refused.err
+    assert f"Hint: Nothing was sent. --allow {MIN_ISR} lets it through, with --reason WHY." in refused.err
     why = kadmin(*change, "--apply", "--allow", MIN_ISR)
     assert (why.code, why.err.splitlines()[0]) == (
         2,
