@@ -14,10 +14,9 @@ ROWS = 60
 class Page:
     """A bound on what is shown; None is no bound.
 
-    `door` spells what could be typed next; where it is None, the value itself knows who looks.
-
     `rows` are those of a table, `width` is the width of a line, `longest` the length of a cell. `rest` says where all
-    of it is, `lazy_rest` the same of a frame that was not read whole.
+    of it is, `lazy_rest` the same of a frame that was not read whole, `rest_of_lines` of a list of lines, where that is
+    no attribute of the value. `door` spells what could be typed next; where it is None, the value knows who looks.
     """
 
     rows: int | None = None
@@ -25,6 +24,7 @@ class Page:
     longest: int | None = None
     rest: str = ""
     lazy_rest: str = ""
+    rest_of_lines: str = ""
     door: Door | None = None
 
 
@@ -42,4 +42,4 @@ NOTEBOOK = Page(
 
 def window(width: int, rest: str) -> Page:
     """A terminal of that width."""
-    return Page(ROWS, width, rest=rest, lazy_rest=rest, door=terminal)
+    return Page(ROWS, width, rest=rest, lazy_rest=rest, rest_of_lines="a pipe", door=terminal)

@@ -45,12 +45,13 @@ class Head:
 class Listing:
     """Lines of text. A page with a bound shows the first `shown`, and how many more `things` there are.
 
-    Lines that somebody `types` are never broken.
+    `attribute` of the value has the rest in Python. Lines that somebody `types` are never broken.
     """
 
     lines: Sequence[str]
     shown: int
     things: str
+    attribute: str = ".to_pandas()"
     types: bool = False
 
 
@@ -93,7 +94,7 @@ def _listed(listing: Listing, page: Page) -> Iterator[str]:
     for line in listing.lines[:shown]:
         yield from [line] if listing.types else _sentences(line, page, indent=" " * 4)
     if left := len(listing.lines[shown:]):
-        yield f"… and {left:,} more {listing.things}" + (f"; {page.rest}" if page.rest else "")
+        yield f"… and {left:,} more {listing.things}; {page.rest_of_lines or listing.attribute} has all of it"
 
 
 def _tabled(block: pa.Table | Head, page: Page) -> Iterator[str]:

@@ -133,7 +133,7 @@ class ImpactAnswer(Answer):
             yield from (*self.plan.blocks(page), "")
         yield self.summary
         if len(self.shadowed):
-            yield Listing(self._nobodys(), QUOTAS_SHOWN, "that can bind nobody")
+            yield Listing(self._nobodys(), QUOTAS_SHOWN, "that can bind nobody", ".shadowed")
         yield from self._brief().blocks(page) if len(self) else ()
         for title, answer in self._sections():
             yield from ("", title, *answer.blocks(page))

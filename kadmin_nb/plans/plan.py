@@ -267,7 +267,8 @@ class Plan(Faces, Display):
         return len(self.changes)
 
     def blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        told = self._advice_lines(page.door or self._door)
+        shown = None if page.rows is None else advice.SHOWN
+        told = self._advice_lines(page.door or self._door, shown)
         return [self._title(), _brief(self.to_arrow()), *(["\n".join(told)] if told else [])]
 
     @property
@@ -282,9 +283,9 @@ class Plan(Faces, Display):
             else f", to be applied until {until}"
         )
 
-    def _advice_lines(self, door: Door) -> list[str]:
+    def _advice_lines(self, door: Door, shown: int | None = advice.SHOWN) -> list[str]:
         """Dangers, warnings, and what allows it to be applied; nothing does where the broker refuses a row."""
-        return self._told.lines(self.reason, door, is_applicable=not self.refused)
+        return self._told.lines(self.reason, door, shown, is_applicable=not self.refused)
 
     @property
     def _noted(self) -> list[str]:

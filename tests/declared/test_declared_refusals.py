@@ -21,8 +21,8 @@ ALICE = f"{BEGIN}quotas:\n  user=alice:\n"
 ORDERS = f"{BEGIN}configs:\n  topic=orders:\n"
 
 WRONG: dict[str, tuple[str, str, str]] = {
-    "nothing": ("", "it is empty", "kadmin-nb export"),
-    "comments alone": ("# later\n", "it is empty", "kadmin-nb export"),
+    "nothing": ("", "it is empty", "kn.declared.export(cluster.snapshot()) writes one"),
+    "comments alone": ("# later\n", "it is empty", "kn.declared.export(cluster.snapshot()) writes one"),
     "a list": ("- a\n", "line 1, column 1: a file of quotas and configs is a mapping, and here is a list", ""),
     "some other file": ("spec: {}\n", "line 1, column 1: it does not say kadmin: 1", "kadmin: 1"),
     "a newer file": ("kadmin: 2\n", "line 1, column 9: format 2 is not known to this version", ""),
@@ -215,13 +215,13 @@ NOT_TO_BE_PLANNED: dict[str, tuple[str, type[kn.KadminError], str, str]] = {
         f"{BEGIN}cluster_id: staging\n",
         kn.WrongCluster,
         "c.yaml is about cluster staging",
-        "--any-cluster",
+        "any_cluster=True",
     ),
     "an unknown key": (
         f"{ALICE}    producer_byte_rat: 1\n",
         kn.Invalid,
         "c.yaml: line 4, column 5: producer_byte_rat is no quota key that Kafka knows",
-        "Did you mean producer_byte_rate? --allow-unknown producer_byte_rat insists.",
+        "Did you mean producer_byte_rate? allow_unknown=['producer_byte_rat'] insists.",
     ),
     "an unknown type": (
         f"{BEGIN}quotas:\n  usr=alice:\n    producer_byte_rate: 1\n",

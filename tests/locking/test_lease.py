@@ -54,7 +54,7 @@ def test_a_second_editor_is_refused_and_the_first_goes_on(alice, bob):
     first = alice.take()
     refused = refusal(bob.take)
     assert (refused.code, bool(LOCKED.match(str(refused)))) == ("LOCKED", True), str(refused)
-    assert "--steal-lock" in (refused.hint or "")
+    assert "steal=True" in (refused.hint or "")
     first.renew()
     first.release()
 

@@ -244,7 +244,7 @@ def test_a_broker_key_is_one_that_somebody_knows(cluster, clean_broker, key, kno
         return
     with pytest.raises(kn.Invalid, match=f"{key} is no key that Kafka or broker=.* knows") as unknown:
         stage.plan()
-    assert f"--allow-unknown {key}" in unknown.value.hint
+    assert f"allow_unknown=[{key!r}]" in unknown.value.hint
 
 
 def test_a_key_that_is_allowed_by_name_is_let_through_and_marked(cluster, clean_broker, monkeypatch):

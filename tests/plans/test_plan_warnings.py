@@ -11,6 +11,7 @@ from plan_rows import rows
 from scenes import hold
 
 import kadmin_nb as kn
+from kadmin_nb import hints
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.changes import DELETE, SET, Change
 from kadmin_nb.model.entity import Entity
@@ -243,7 +244,10 @@ def test_long_lists_below_a_plan_end():
     from kadmin_nb.plans.advice import Danger
 
     several = tuple(Danger(row, "topic=t", "k", "durability", "1 becomes 0") for row in range(1, 101))
-    lines = Advice(several).lines("a test")
+    lines = Advice(several).lines("a test", hints.terminal)
     assert len(lines) == 22
+    assert len(Advice(several).lines("a test", hints.terminal, shown=None)) == 101
     assert lines[-2:] == ["danger: … and 80 more", "to apply it: --allow k"]
-    assert Advice(several).lines(None)[-1] == "to apply it: --allow k, and a --reason when it is planned"
+    assert (
+        Advice(several).lines(None, hints.terminal)[-1] == "to apply it: --allow k, and --reason WHY when it is planned"
+    )

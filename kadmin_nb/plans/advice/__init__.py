@@ -70,13 +70,15 @@ class Advice:
         """The same with some more."""
         return Advice(tuple(sorted([*self.dangers, *more], key=lambda one: one.row)), lambda: self.warnings)
 
-    def lines(self, reason: str | None, door: Door, *, is_applicable: bool = True) -> list[str]:
-        """As they stand below a plan with this reason, a line each; how to apply it is said as that door has it.
+    def lines(
+        self, reason: str | None, door: Door, shown: int | None = SHOWN, *, is_applicable: bool = True
+    ) -> list[str]:
+        """As they stand below a plan with this reason, a line each, or `shown` of each kind.
 
-        One that cannot be applied needs no allowance.
+        How to apply it is said as that door has it; one that cannot be applied needs no allowance.
         """
         lifting = lifted(self.dangers, reason).at(door) if self.dangers and is_applicable else ""
-        said = [*_head(DANGER, self.dangers), *filter(None, [lifting]), *_head(WARNING, self.warnings)]
+        said = [*_head(DANGER, self.dangers, shown), *filter(None, [lifting]), *_head(WARNING, self.warnings, shown)]
         return [printable(line) for line in said]
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -108,9 +110,9 @@ def _kept(dangers: tuple[Danger, ...], warnings: tuple[Warned, ...]) -> Advice:
     return Advice(dangers, lambda: warnings)
 
 
-def _head(kind: str, several: Sequence[Danger] | Sequence[Warned]) -> list[str]:
-    left = len(several) - SHOWN
-    return [f"{kind}: {one}" for one in several[:SHOWN]] + [f"{kind}: … and {left:,} more"] * (left > 0)
+def _head(kind: str, several: Sequence[Danger] | Sequence[Warned], shown: int | None) -> list[str]:
+    left = len(several[shown:]) if shown is not None else 0
+    return [f"{kind}: {one}" for one in several[:shown]] + [f"{kind}: … and {left:,} more"] * (left > 0)
 
 
 def lifted(dangers: Iterable[Danger], reason: str | None) -> Sentence:
