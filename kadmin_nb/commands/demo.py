@@ -42,7 +42,7 @@ def demo(keep: bool = False) -> Text:
 
 
 def _walk(kafka: LocalKafka) -> None:
-    print(f"== A real Kafka {kafka.version}, one node, at {kafka.bootstrap}; quotas, topics and configs are seeded")
+    print(f"== A real Kafka {kafka.version}, one node, at {kafka.bootstrap}, with quotas and configs")
     with kafka.connect() as cluster:
         local.seed(cluster, progress=_note)
     session = Session(target=kafka.bootstrap)
@@ -87,4 +87,6 @@ def _note(text: str) -> None:
 def _goodbye(kafka: LocalKafka, keep: bool) -> str:
     if keep:
         return f"\nIt runs on at {kafka.bootstrap} until: kadmin-nb local stop --name demo"
-    return "\nThe local Kafka is stopped. In a notebook: notebooks/tour.ipynb. It stays with: kadmin-nb demo --keep"
+    return (
+        "\nThe local Kafka is stopped; kadmin-nb demo --keep leaves it running.\nIn a notebook: notebooks/tour.ipynb."
+    )

@@ -81,12 +81,27 @@ def _least(column: Column) -> int:
 
 
 def _shared(columns: Sequence[Column], room: int) -> list[int]:
-    """The widths of the columns: the widest give way first."""
+    """The widths of the columns: names break before cells do, and of those the widest give way first."""
     for cap in range(room, 0, -1):
-        widths = [max(_least(column), min(column.natural, cap)) for column in columns]
+        widths = [max(_least(column), min(_content(column), cap)) for column in columns]
         if sum(widths) <= room:
-            return widths
+            return _widened(columns, widths, room)
     return [max(1, min(_least(column), room)) for column in columns]
+
+
+def _content(column: Column) -> int:
+    """The width that shows its cells whole."""
+    return max(column.widest, min(width_of(column.name), NAME))
+
+
+def _widened(columns: Sequence[Column], widths: Sequence[int], room: int) -> list[int]:
+    """The widths with what room is left given to names that are broken, the first ones first."""
+    wide, left = list(widths), room - sum(widths)
+    for number, column in enumerate(columns):
+        missing = width_of(column.name) - wide[number]
+        if 0 < missing <= left:
+            wide[number], left = wide[number] + missing, left - missing
+    return wide
 
 
 def _row(cells: Sequence[Sequence[str]], columns: Sequence[Column], widths: Sequence[int]) -> Iterator[str]:
