@@ -149,7 +149,7 @@ def wrapped(text: str, width: int, wrapper: type[textwrap.TextWrapper] = textwra
     width = max(1, width)
     if width_of(text) <= width:
         return [text]
-    if width_of(text) == len(text):
+    if text.isascii() or all(width_of(character) == 1 for character in text):
         return wrapper(width, break_on_hyphens=False).wrap(text)
     return list(_folded(text, width))
 

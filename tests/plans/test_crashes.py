@@ -130,7 +130,7 @@ def carried_on(cluster: kn.Cluster, plan: Plan, lock: bool) -> kn.Outcomes:
     except kn.NotFound:
         return cluster.apply(plan, lock=lock)
     except kn.Invalid as exc:
-        if exc.hint != "plan apply with the plan's file begins it.":
+        if exc.hint != "cluster.apply(plan) begins it.":
             raise
         return cluster.apply(plan, lock=lock)
 

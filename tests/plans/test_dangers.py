@@ -287,7 +287,7 @@ def test_nothing_is_sent_without_the_second_word(kafka):
         "row 1, topic=t min.insync.replicas: 3 becomes 1: a write counts as acknowledged with fewer copies, and is "
         "lost with them"
     )
-    assert refused.value.hint == "Nothing was sent. --allow min.insync.replicas lets it through."
+    assert refused.value.hint == "Nothing was sent. allow=['min.insync.replicas'] lets it through."
     assert refused.value.code == "DANGEROUS"
     assert rows(refused.value.rows, "row", "key", "danger") == [(1, MIN_ISR, "durability")]
     assert not [call for call in kafka.alters if not call.validate_only]
