@@ -11,7 +11,7 @@ from .. import files
 from ..errors import Invalid, UsageError
 from . import lines, options
 from .applying import How, applying
-from .corners import Verbs
+from .corners import Text, Verbs
 from .declared import plan_from
 from .session import Session, Wanted, planned
 
@@ -30,7 +30,8 @@ _HEX = frozenset("0123456789abcdef")
 @options.changing
 @options.impact
 @click.option("--file", "-f", metavar="FILE", help="Lines as a %%kquota cell holds them; - reads standard input.")
-def plan(session: Session, file: str | None, impact: str | None, wanted: Wanted) -> Any:
+@click.option("--schema", is_flag=True, help="The JSON Schema of saved plans instead.")
+def plan(session: Session, file: str | None, schema: bool, impact: str | None, wanted: Wanted) -> Any:
     """Plans that exist: made of the many lines of -f FILE, saved before, or begun from here.
 
     \b
@@ -42,7 +43,9 @@ def plan(session: Session, file: str | None, impact: str | None, wanted: Wanted)
     {here} from cluster.yaml
     """
     if (verb := click.get_current_context().invoked_subcommand) is not None:
-        return _refuse_options_of_another_verb(verb, file or impact, wanted)
+        return _refuse_options_of_another_verb(verb, file or impact or ("--schema" if schema else None), wanted)
+    if schema:
+        return _schema()
     if file is None:
         raise UsageError(
             "plan what?", hint="plan -f FILE, plan from FILE, or plan show|apply|verify|resume|rollback|log PLAN"
@@ -155,6 +158,12 @@ def verify(
         raise UsageError("--canary needs a --topic that it may use")
     session.cluster.verify(_found(which), verify_timeout=wait).raise_for_errors()
     return session.cluster.canary(client_id=canary, topic=topic, key=key, seconds=seconds, profile=as_user)
+
+
+def _schema() -> Text:
+    from ..plans.plan import Plan
+
+    return Text(Plan.schema().rstrip())
 
 
 def _refuse_options_of_another_verb(verb: str, file: str | None, wanted: Wanted) -> None:

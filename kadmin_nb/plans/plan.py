@@ -24,7 +24,7 @@ from ..model.changes import APPEND, CONFIG, DELETE, QUOTA, SET, SUBTRACT, Change
 from ..model.entity import Entity
 from ..model.resources import Resource
 from ..version import TOOL
-from . import advice, canonical
+from . import advice, canonical, shape
 from .advice import Advice, dangers, warnings
 from .faces import Faces, Subject
 
@@ -238,18 +238,30 @@ class Plan(Faces, Display):
     @classmethod
     def read(cls, text: str, where: str) -> Plan:
         """Read what `document` wrote; `where` is named when it is none."""
-        document = _parsed(text, where)
-        body = document["body"]
-        if canonical.digest(canonical.text(body)) != document["id"]:
-            raise Invalid(f"{where} was changed after it was saved: its id does not fit", code="CORRUPT_PLAN")
-        if any(note.get("plan_id") != document["id"] for note in document["notes"]):
-            raise Invalid(f"{where} has a note about another plan", code="CORRUPT_PLAN")
         try:
+            document = documents.from_json(text)
+        except ValueError as exc:
+            raise Invalid(f"{where} is no plan file: {exc}") from None
+        shape.refuse_other(document, where)
+        if any(note["plan_id"] != document["id"] for note in document["notes"]):
+            raise Invalid(f"{where} has a note about another plan", code="CORRUPT_PLAN")
+        body = document["body"]
+        try:
+            for time in filter(None, (body["created"], body["expires"])):
+                datetime.fromisoformat(time)
             changes = tuple(_change(row) for row in body["changes"])
             notes, told = _parted(document["notes"])
-            return cls(**{name: body[name] for name in _HEAD}, changes=changes, notes=notes, _advice=told)
-        except (KeyError, TypeError, ValueError, AttributeError) as exc:
+        except (KeyError, ValueError) as exc:
             raise Invalid(f"{where} is no plan file of format {FORMAT}: {exc!r}") from None
+        plan = cls(**{name: body[name] for name in _HEAD}, changes=changes, notes=notes, _advice=told)
+        if plan.id != document["id"]:
+            raise Invalid(f"{where} was changed after it was saved: its id does not fit", code="CORRUPT_PLAN")
+        return plan
+
+    @staticmethod
+    def schema() -> str:
+        """The JSON Schema of what `save` writes and `load` reads, as text."""
+        return shape.schema()
 
     def at(self, door: Door) -> Plan:
         return replace(self, _door=door)
@@ -315,8 +327,6 @@ def row_of(change: Change) -> dict[str, Any]:
 
 def _change(row: dict[str, Any]) -> Change:
     parse: dict[str, Callable[[str], Entity | Resource]] = {QUOTA: Entity.parse, CONFIG: Resource.parse}
-    if row["kind"] not in parse:
-        raise Invalid(f"row {row['row']}: this version does not know changes of kind {row['kind']}")
     if row["op"] not in _OPS[row["kind"]]:
         raise Invalid(f"row {row['row']}: {row['op']} is nothing that can be done to a {row['kind']}")
     if row["kind"] == QUOTA and row["after"] is not None:
@@ -341,27 +351,11 @@ def _text(place: Path) -> str:
         raise Invalid(f"{place} is no plan file: it is not UTF-8") from None
 
 
-def _parsed(text: str, where: str) -> dict[str, Any]:
-    try:
-        document = documents.from_json(text)
-    except ValueError as exc:
-        raise Invalid(f"{where} is no plan file: {exc}") from None
-    names = set(document) if isinstance(document, dict) else None
-    body = document["body"] if names == {"body", "id", "notes"} else None
-    if not isinstance(body, dict) or body.get("format") != FORMAT or not _is_list_of_notes(document["notes"]):
-        raise Invalid(f"{where} is no plan file of format {FORMAT}")
-    return {**document, "body": body}
-
-
 def _parted(notes: Sequence[Mapping[str, str]]) -> tuple[tuple[Mapping[str, str], ...], Advice]:
     """The notes of people, and those that are the advice."""
     is_advice = [note.get("kind") in (advice.DANGER, advice.WARNING) for note in notes]
     told = advice.read(note for note, is_ in zip(notes, is_advice, strict=True) if is_)
     return tuple(note for note, is_ in zip(notes, is_advice, strict=True) if not is_), told
-
-
-def _is_list_of_notes(notes: object) -> bool:
-    return isinstance(notes, list) and all(isinstance(note, dict) for note in notes)
 
 
 def _brief(table: pa.Table) -> pa.Table:

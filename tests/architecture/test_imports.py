@@ -32,6 +32,7 @@ PASSPORTS = {
     "tenacity": ("admin",),
     "wcwidth": ("frames",),
     "yaml": ("declared",),
+    "fastjsonschema": ("plans",),
 }
 """Where each third-party package may be imported within kadmin_nb."""
 

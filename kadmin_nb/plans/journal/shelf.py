@@ -50,7 +50,11 @@ class Kept:
                 code="JOURNAL",
                 hint=Hint(sentence("{} begins it.", Verb("plan apply FILE", "cluster.apply(plan)"))),
             )
-        return Plan.read(canonical.text(first.says["plan"]), str(self.place))
+        try:
+            text = canonical.text(first.says["plan"])
+        except (ValueError, RecursionError):
+            raise chain.malformed(first.line) from None
+        return Plan.read(text, str(self.place))
 
     @cached_property
     def story(self) -> story.Story:
@@ -59,9 +63,10 @@ class Kept:
 
     def to_arrow(self) -> pa.Table:
         """JOURNAL; the chain's head and the torn lines are in the metadata."""
+        cluster_id = self.plan.cluster_id  # first: the shape of its record is checked
         table = schemas.table(schemas.JOURNAL, (_row(record) for record in self.chain.records))
         marks = {"kadmin.chain_head": self.chain.head, "kadmin.torn_lines": json.dumps(self.chain.torn)}
-        return stamped(table, self.plan.cluster_id, marks)
+        return stamped(table, cluster_id, marks)
 
 
 class Journals:

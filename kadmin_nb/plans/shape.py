@@ -1,0 +1,65 @@
+"""The shape of a plan's file: the published JSON Schema, and what a schema cannot say."""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from collections.abc import Callable, Sequence
+from importlib.resources import files
+from typing import Any
+
+from ..errors import Invalid
+
+_ROW = re.compile(r"^body\.changes\[(\d+)\]\.?")
+
+
+def schema() -> str:
+    """The JSON Schema (draft-07) of a plan's file, as text."""
+    return files(__package__).joinpath("schema.json").read_text(encoding="utf-8")
+
+
+def refuse_other(document: object, where: str) -> None:
+    """Refuse a document that is of another shape, whatever its hash says; `where` names it.
+
+    Raises
+    ------
+    Invalid
+        The first thing that is wrong, with its row.
+    """
+    import fastjsonschema
+
+    try:
+        _validate()(document)
+    except fastjsonschema.JsonSchemaValueException as exc:
+        raise Invalid(f"{where} is no plan file of format {_format()}: {_told(exc)}") from None
+    _refuse_other_numbers(document["body"]["changes"], where)  # type: ignore[index]  # its shape is right
+
+
+@functools.cache
+def _validate() -> Callable[[object], object]:
+    import fastjsonschema
+
+    return fastjsonschema.compile(json.loads(schema()))
+
+
+@functools.cache
+def _format() -> int:
+    return int(json.loads(schema())["properties"]["body"]["properties"]["format"]["const"])
+
+
+def _told(exc: Any) -> str:
+    """What is wrong and where; of a kind that a later version may know, that this one does not."""
+    name = exc.name.removeprefix("data").removeprefix(".")
+    row = _ROW.match(name)
+    place = f"row {int(row[1]) + 1}: {name[row.end() :]}".rstrip() if row else name
+    if exc.rule == "enum" and name.endswith("].kind") and isinstance(exc.value, str):
+        return f"{place.removesuffix('kind')}this version does not know changes of kind {exc.value}"
+    return f"{place}{exc.message.removeprefix(exc.name)}".strip()
+
+
+def _refuse_other_numbers(rows: Sequence[dict[str, Any]], where: str) -> None:
+    """Rows are named by their numbers, in a journal too, so they count from 1; 1.0 is another text than 1."""
+    for number, row in enumerate(rows, 1):
+        if row["row"] != number or type(row["row"]) is not int:
+            raise Invalid(f"{where} is no plan file: its row {number} has the number {row['row']}")

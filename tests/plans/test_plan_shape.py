@@ -1,0 +1,204 @@
+"""A file with a right hash and a wrong shape is refused before anything is sent."""
+
+from __future__ import annotations
+
+import copy
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import jsonschema
+import pytest
+from double.kafka import FakeKafka
+
+import kadmin_nb as kn
+from kadmin_nb.model.changes import Change
+from kadmin_nb.model.entity import Entity
+from kadmin_nb.model.resources import Resource
+from kadmin_nb.plans import canonical
+from kadmin_nb.plans.journal import chain, shelf
+from kadmin_nb.plans.plan import Plan
+
+AT = "2026-08-01T12:00:00.000000+00:00"
+ROWS = (
+    Change(1, "set", Entity.of({"user": "alice"}), "producer_byte_rate", None, "5", "5", level="USER", validated="ok"),
+    Change(2, "delete", Resource("TOPIC", "t"), "retention.ms", "7", None, None),
+    Change(3, "set", Resource("BROKER", "1"), "ssl.key.password", None, "env:A", "env:A", False, is_secret=True),
+)
+PLAN = Plan("cluster", AT, ROWS, "why", "User:a (a@b)", "2026-08-08T12:00:00.000000+00:00").with_note(
+    "read it", author="User:b (b@b)", at=AT
+)
+GOOD = json.loads(PLAN.document())
+WRONG: tuple[Any, ...] = (None, True, 7, 1.5, -1, 10**30, "", "x", [], ["x"], {}, {"x": 1}, [[[]]])
+
+
+def with_right_id(document: dict[str, Any]) -> dict[str, Any]:
+    """The document with the id of its body, and notes about that."""
+    document["id"] = canonical.digest(canonical.text(document["body"]))
+    for note in document["notes"] if isinstance(document["notes"], list) else ():
+        if isinstance(note, dict) and "plan_id" in note:
+            note["plan_id"] = document["id"]
+    return document
+
+
+def places(value: object, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The paths to everything in a document."""
+    yield path
+    for key, below in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield from places(below, (*path, key))
+
+
+def at(document: Any, path: tuple[Any, ...]) -> Any:
+    for key in path:
+        document = document[key]
+    return document
+
+
+def mutations() -> Iterator[tuple[str, Any]]:
+    """Each field of every type, gone, and with a stranger beside it."""
+    for path in places(GOOD):
+        for wrong in WRONG:
+            changed = copy.deepcopy({"": GOOD})
+            inside, key = at(changed, ("", *path)[:-1]), ("", *path)[-1]
+            if type(inside[key]) is not type(wrong):
+                inside[key] = wrong
+                yield f"{path} is {wrong!r}", changed[""]
+        for rest in ("gone", "and more"):
+            changed = copy.deepcopy(GOOD)
+            holder = at(changed, path)
+            if rest == "and more" and isinstance(holder, dict) and path[:1] != ("notes",):
+                holder["stranger"] = "x"
+                yield f"{path} {rest}", changed
+            if rest == "gone" and path:
+                del at(changed, path[:-1])[path[-1]]
+                yield f"{path} gone", changed
+
+
+MUTATIONS = dict(mutations())
+LAWFUL = {  # another plan, and a whole one
+    "('body', 'expires') is None",
+    "('body', 'reason') is None",
+    "('body', 'undoes') is ''",
+    "('body', 'undoes') is 'x'",
+    "('notes', 0) gone",
+    *(f"('body', 'changes', {row}, {name!r}) is None" for row in range(3) for name in ("old", "level", "note")),
+    *(
+        f"('body', 'changes', {n}, {c!r}) is {v!r}"
+        for n in range(3)
+        for c in ("old", "level", "note")
+        for v in ("", "x")
+    ),
+    *(f"('body', 'changes', {row}, 'old_known') is True" for row in range(3)),
+    "('body', 'changes', 1, 'after') is ''",
+    "('body', 'changes', 1, 'after') is 'x'",
+    "('body', 'changes', 2) gone",
+    "('body', 'changes', 2, 'is_secret') gone",
+    "('notes', 0, 'author') gone",
+    "('notes', 0, 'at') gone",
+    "('notes', 0, 'text') gone",
+}
+
+
+@pytest.mark.parametrize("name", sorted(set(MUTATIONS) - LAWFUL))
+def test_every_wrong_shape_is_refused(name, tmp_path):
+    """A plan that another tool had written was applied, and ended in a stack trace: 74 of 150 shapes."""
+    document = MUTATIONS[name]
+    if name.startswith("('body'") and "body" in document:
+        with_right_id(document)
+    (tmp_path / "p.json").write_text(json.dumps(document))
+    kafka = FakeKafka()
+    with pytest.raises(kn.KadminError) as raised:
+        Plan.load(tmp_path / "p.json")
+    assert "\n" not in str(raised.value)
+    assert len(str(raised.value)) < 600
+    assert kafka.calls == []
+
+
+@pytest.mark.parametrize("name", sorted(set(MUTATIONS) & LAWFUL))
+def test_what_is_another_plan_is_loaded(name, tmp_path):
+    """A plan without a reason was none."""
+    document = with_right_id(MUTATIONS[name])
+    (tmp_path / "p.json").write_text(json.dumps(document))
+    assert Plan.load(tmp_path / "p.json").id == document["id"]
+
+
+def loaded(text: str) -> Plan:
+    return Plan.read(text, "p.json")
+
+
+def numbered(*numbers: object) -> str:
+    document = copy.deepcopy(GOOD)
+    for row, number in zip(document["body"]["changes"], numbers, strict=True):
+        row["row"] = number
+    return json.dumps(with_right_id(document))
+
+
+TEXTS = {
+    "two rows of one number": (numbered(1, 1, 3), "its row 2 has the number 1"),
+    "rows from zero": (numbered(0, 1, 2), "row 1: row must be bigger than or equal to 1"),
+    "a number that is none": (numbered(1.0, 2, 3), r"its row 1 has the number 1\.0"),
+    "NaN": (PLAN.document().replace('"row":1', '"row":NaN'), "NaN is no number of JSON"),
+    "brackets": ("[" * 200_000, "Nested too deeply"),
+    "digits": (PLAN.document().replace('"row":1', f'"row":{"1" * 6_000}'), "A number with too many digits"),
+    "a key twice": (PLAN.document().replace('"row":1', '"row":1,"row":1'), "A name is twice in one object"),
+    "half a pair": (PLAN.document().replace('"ok"', r'"\ud800"'), "Half a surrogate pair is no text"),
+    "a later kind": (
+        json.dumps(with_right_id(json.loads(PLAN.document().replace('"kind":"quota"', '"kind":"scram"')))),
+        "row 1: this version does not know changes of kind scram",
+    ),
+    "no such month": (
+        json.dumps(with_right_id(json.loads(PLAN.document().replace("2026-08-01", "2026-13-01")))),
+        "month must be in 1",
+    ),
+    "an entity in other words": (
+        json.dumps(with_right_id(json.loads(PLAN.document().replace('"user=alice"', '"user=alice "')))),
+        "its id does not fit|user=alice",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_text_that_means_nothing_or_two_things(name):
+    """The last of two keys was taken, and the reviewer had read the first."""
+    text, told = TEXTS[name]
+    with pytest.raises(kn.KadminError, match=told) as raised:
+        loaded(text)
+    assert len(str(raised.value)) < 600
+
+
+def test_a_journal_holds_a_plan_of_the_same_shape(tmp_path):
+    """`plan resume ID` read from the journal what `plan apply FILE` refuses."""
+    journals = shelf.Journals(tmp_path)
+    for number, (name, document) in enumerate(sorted(MUTATIONS.items())):
+        if name in LAWFUL or number % 7:
+            continue
+        place = tmp_path / "cluster" / f"{number:064}.jsonl"
+        with chain.Journal.open(place) as journal:
+            journal.write("plan", plan=document)
+        for look in (lambda j: j.plan, lambda j: j.to_arrow(), lambda j: j.story and j.plan):
+            with pytest.raises(kn.KadminError):
+                look(journals.find(f"{number:064}"))
+        [row] = journals.to_arrow().to_pylist()
+        assert row["error"]
+        place.unlink()
+
+
+def test_the_schema_is_published():
+    """A pipeline that checks plans in a pull request had to guess what they are."""
+    schema = json.loads(Plan.schema())
+    jsonschema.Draft7Validator.check_schema(schema)
+    jsonschema.validate(GOOD, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**GOOD, "id": 7}, schema)
+
+
+def test_a_plan_of_100_000_changes_is_loaded_within_seconds(tmp_path):
+    """The check took longer than all the rest."""
+    rows = (
+        Change(n, "set", Entity.of({"user": f"u{n}"}), "producer_byte_rate", None, "5", "5") for n in range(1, 100_001)
+    )
+    place = Plan("cluster", AT, tuple(rows)).save(tmp_path / "p.json")
+    began = time.process_time()
+    assert len(Plan.load(place)) == 100_000
+    assert time.process_time() - began < 30
