@@ -13,11 +13,22 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, BinaryIO
 
 from .errors import Invalid, KadminError, NotFound, TimedOut, UsageError
 
-__all__ = ["check", "not_written", "read", "read_stdin", "sync_folder", "write", "writing"]
+__all__ = [
+    "check",
+    "expanded",
+    "home",
+    "make_folder",
+    "not_written",
+    "read",
+    "read_stdin",
+    "sync_folder",
+    "write",
+    "writing",
+]
 
 PATIENCE = 60.0
 """Seconds in which a pipe has to come to its end."""
@@ -73,6 +84,56 @@ def sync_folder(folder: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+def make_folder(place: Path, *, mode: int = 0o777) -> Path:
+    """The folder `place`, made with those above it where they are not there.
+
+    Raises
+    ------
+    NotFound, Invalid
+        It cannot be made; as of `writing`.
+    """
+    try:
+        place.mkdir(parents=True, exist_ok=True, mode=mode)
+    except OSError as error:
+        raise not_written(place, error) from None
+    return place
+
+
+@contextmanager
+def locking(place: Path) -> Iterator[IO[str]]:
+    """A file that is open for a lock on it, made where it is not there; raises as `writing` does."""
+    try:
+        file = place.open("a+", encoding="utf-8")
+    except OSError as error:
+        raise not_written(place, error) from None
+    with file:
+        yield file
+
+
+def home() -> Path | None:
+    """Our home folder; None where nobody tells, as in a container without $HOME and a name for our number."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        return None
+
+
+def expanded(path: str | os.PathLike[str]) -> Path:
+    """The path with the home folder in place of `~`.
+
+    Raises
+    ------
+    UsageError
+        It stands for no folder here.
+    """
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise UsageError(
+            f"{path} begins with a home folder that is not known here", hint="Write the whole path, or set HOME."
+        ) from None
 
 
 @contextmanager

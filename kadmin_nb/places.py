@@ -6,7 +6,8 @@ import os
 import warnings
 from pathlib import Path
 
-from . import databricks
+from . import databricks, files
+from .errors import NotFound
 
 __all__ = ["cache_dir", "journal_dir", "state_dir"]
 
@@ -41,6 +42,8 @@ _LOST = (
 
 def _place(ours: str, xdg: str, below_home: str) -> Path:
     if named := os.environ.get(ours):
-        return Path(named).expanduser().absolute()
-    base = os.environ.get(xdg)
-    return (Path(base) if base else Path.home() / below_home).absolute() / "kadmin-nb"
+        return files.expanded(named).absolute()
+    base, home = os.environ.get(xdg), files.home()
+    if base or home:
+        return (Path(base) if base else home / below_home).absolute() / "kadmin-nb"  # type: ignore[operator]  # one is
+    raise NotFound("there is no home folder to keep files in: HOME is not set", hint=f"{ours}=/a/folder names another.")

@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import IO, Any, Self
 from urllib.parse import quote
 
-from kadmin_nb import errors
+from kadmin_nb import errors, files
 from kadmin_nb.errors import KadminError, PlanRefused
 from kadmin_nb.model.settings import Secret, Settings
 from kadmin_nb.places import state_dir
@@ -223,8 +223,8 @@ def _place(cluster_id: str) -> Path:
 
 @contextmanager
 def _held(place: Path) -> Iterator[IO[str]]:
-    place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with place.open("a+") as held:
+    files.make_folder(place.parent, mode=0o700)
+    with files.locking(place) as held:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

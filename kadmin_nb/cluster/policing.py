@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from .. import files
 from ..admin.kafka import WireKafka
 from ..errors import NotKnowable, UsageError
 from ..frames.snapshots import QUOTAS
@@ -92,7 +92,7 @@ def _standing(settings: Settings) -> Iterator[str]:
 
 
 def _place(given: Given) -> object:
-    return given if isinstance(given, Policy) else Path(given).expanduser().resolve()
+    return given if isinstance(given, Policy) else files.expanded(given).resolve()
 
 
 def _scene(kafka: WireKafka, policy: Policy) -> Scene:

@@ -20,7 +20,7 @@ from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 from kadmin_nb.errors import Invalid, NotFound, Unsupported
-from kadmin_nb.files import write
+from kadmin_nb.files import locking, make_folder, write
 from kadmin_nb.local.java import Java, find_java
 from kadmin_nb.local.trust import PASSWORD, write_trust_store
 from kadmin_nb.places import cache_dir
@@ -132,7 +132,7 @@ def _download(version: str, sums: Mapping[str, str], folder: Path, progress: Pro
     Ivy's own cache stays after a broken connection, so that a second try goes on, and is dropped after a
     wrong sum, so that a second try does not find the same bytes.
     """
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(folder.parent)
     with _lock(folder.parent / f".{version}.lock", progress):
         if folder.is_dir():
             return
@@ -155,7 +155,7 @@ def _keep(half: Path, folder: Path, work: Path, sums: Mapping[str, str]) -> None
 
 @contextmanager
 def _lock(path: Path, progress: Progress) -> Iterator[None]:
-    with path.open("a") as file:
+    with locking(path) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

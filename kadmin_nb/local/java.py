@@ -128,7 +128,7 @@ def _described(command: str, home: str, version: str) -> Java:
 
 def _wrap(java: Java, home: Path) -> None:
     """Make `home` in one step, so that two sessions that start at once cannot see half of it."""
-    home.parent.mkdir(parents=True, exist_ok=True)
+    files.make_folder(home.parent)
     half = Path(tempfile.mkdtemp(dir=home.parent, prefix=".making-"))
     for part in java.home.iterdir():
         if part.name != "bin":

@@ -81,21 +81,21 @@ def claim(name: str, *, unique: bool) -> Iterator[Path]:
         A cluster of this name runs, or is being started.
     """
     folder = run_folder(name)
-    folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    files.make_folder(folder.parent, mode=0o700)
     with nullcontext() if unique else _starting(name):
         if _lives(folder):
             ways = f"kadmin-nb local status, or kadmin-nb local stop --name {name}"
             raise UsageError(f"a local Kafka {name!r} runs already", hint=ways)
         _sweep()
         shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(mode=0o700)
+        files.make_folder(folder, mode=0o700)
         yield folder
 
 
 @contextmanager
 def _starting(name: str) -> Iterator[None]:
     path = state_dir() / "local" / f".{name}.lock"
-    with path.open("a") as file:
+    with files.locking(path) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -6,12 +6,12 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from .. import files
 from ..errors import PartlyFailed, UsageError, printable
 from ..frames import schemas
 from ..frames.answer import Answer
@@ -144,8 +144,8 @@ def _slowest(done: Done) -> str | None:
 
 def _from_home(place: str) -> str:
     """A path without the name of whose home it is in."""
-    home = str(Path.home())
-    return f"~{place[len(home) :]}" if place.startswith(home + os.sep) else place
+    home = files.home()
+    return f"~{place[len(str(home)) :]}" if home and place.startswith(f"{home}{os.sep}") else place
 
 
 _OWN = ("state", "error", "message", "brokers_agreeing", "brokers", "lag_ms")

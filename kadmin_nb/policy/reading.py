@@ -127,7 +127,7 @@ class _Reader:
     def _pairs(self, given: object) -> Path | None:
         if given is not None and not isinstance(given, str):
             raise self.wrong("pairs", "pairs is the name of a Parquet or CSV file")
-        return None if given is None else self.folder / Path(given).expanduser()
+        return None if given is None else self.folder / files.expanded(given)
 
     # -- lines
 

@@ -53,7 +53,7 @@ def _env(name: str, _folder: Path) -> str:
 
 def _file(name: str, folder: Path) -> str:
     """The file's text without its last line end, which editors add."""
-    text = _text_of(folder / Path(name).expanduser(), f"the secret of file:{name}")
+    text = _text_of(folder / files.expanded(name), f"the secret of file:{name}")
     if text is None:
         raise UsageError(f"file:{name} is not UTF-8 text")
     return text.removesuffix("\n").removesuffix("\r")

@@ -50,12 +50,13 @@ def find() -> Path | None:
         The nearest one belongs to somebody else, who would decide where our secrets go.
     """
     if named := os.environ.get("KADMIN_CONFIG"):
-        return None if named == os.devnull else Path(named).expanduser().absolute()
+        return None if named == os.devnull else files.expanded(named).absolute()
     upwards = next((path for path in _upwards() if os.path.isfile(path)), None)
     if upwards and upwards.stat().st_uid not in (0, os.geteuid()):
         raise UsageError(f"{upwards} belongs to another user", hint="KADMIN_CONFIG=… names a file that you trust.")
-    own = _config_home() / "kadmin-nb" / NAME
-    return upwards or (own if os.path.isfile(own) else None)
+    base = _config_home()
+    own = base / "kadmin-nb" / NAME if base else None
+    return upwards or (own if own and os.path.isfile(own) else None)
 
 
 def _upwards() -> Iterator[Path]:
@@ -66,10 +67,10 @@ def _upwards() -> Iterator[Path]:
     return (folder / NAME for folder in (here, *here.parents))
 
 
-def _config_home() -> Path:
+def _config_home() -> Path | None:
     """XDG says that a relative path is to be ignored."""
-    configured = Path(os.environ.get("XDG_CONFIG_HOME", ""))
-    return configured if configured.is_absolute() else Path(os.path.expanduser("~/.config"))
+    configured, home = Path(os.environ.get("XDG_CONFIG_HOME", "")), files.home()
+    return configured if configured.is_absolute() else home and home / ".config"
 
 
 def load() -> Profiles:
@@ -204,7 +205,7 @@ class _Profile:
 
     def _beside(self, name: str) -> Path:
         """A path in a profile is relative to the profile's file."""
-        return self.path.parent / Path(name).expanduser()
+        return self.path.parent / files.expanded(name)
 
 
 _BROKERS = ("bootstrap", "bootstrap.servers")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
+
+from .. import files
 
 
 def without(text: str) -> str:
     """The JSON text with `~` in place of the home folder, also by the name behind its links."""
-    for home in {str(Path.home()), str(Path.home().resolve())}:
-        if len(home) > 1:
-            text = re.sub(rf"{re.escape(json.dumps(home)[1:-1])}(?![\w.-])", "~", text)
+    home = files.home()
+    for name in {str(home), str(home.resolve())} if home else ():
+        if len(name) > 1:
+            text = re.sub(rf"{re.escape(json.dumps(name)[1:-1])}(?![\w.-])", "~", text)
     return text

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from ..errors import NotFound, UsageError
+from ..files import expanded
 from ..frames import files, schemas
 from ..frames import spark as sparks
 
@@ -25,7 +25,7 @@ def frame(where: str) -> Any:
     NotFound, UsageError, Invalid
         No such file, and no session that may know a table; another kind of file; not what its name says.
     """
-    place = Path(where).expanduser()
+    place = expanded(where)
     if place.is_file():
         return files.typed(files.read(place), schemas.USAGE)
     session = sparks.active_session()

@@ -100,7 +100,7 @@ def _document(runbook: Runbook, output: str | Path | None) -> Path:
         raise UsageError(f"output {place} is neither a folder nor a .ipynb file")
     if place.resolve() == runbook.path.resolve():
         raise UsageError(f"output {place} is the runbook itself", hint="The executed notebook is another file.")
-    place.parent.mkdir(parents=True, exist_ok=True)
+    files.make_folder(place.parent)
     return place.resolve()
 
 
