@@ -267,7 +267,7 @@ def _check_zone(tz: str | None) -> None:
     try:
         ZoneInfo(tz)
     except (KeyError, ValueError, OSError):
-        raise UsageError(f"tz is no time zone: {tz!r}", hint="Such as Europe/Berlin, UTC or +02:00.") from None
+        raise UsageError(f"{tz} is not a time zone", hint="Such as Europe/Berlin, UTC or +02:00.") from None
 
 
 def _listeners(inter_broker: str | Iterable[str]) -> str:
@@ -333,9 +333,11 @@ def _check_paths(paths: DataFrame, pattern: str) -> None:
     except Exception as error:
         if "regexp" not in str(error).lower() and "REGEX" not in str(error):
             raise
-        raise UsageError(f"broker is no regular expression with a group: {pattern!r}", hint=_BROKER_HINT) from None
+        raise UsageError(f"{pattern} is not a regular expression with a group", hint=_BROKER_HINT) from None
     if silent:
-        raise UsageError(f"the path {silent[0].path} tells no broker by {pattern!r}", hint=_BROKER_HINT)
+        raise UsageError(
+            f"the path {silent[0].path} does not match {pattern}, which is to say its broker", hint=_BROKER_HINT
+        )
 
 
 _BROKER_HINT = r"Say broker=3, a pattern such as r'broker-(\d+)/', or a frame with id, host, port."

@@ -49,7 +49,7 @@ def usage(requests: Requests | DataFrame, every: str = "1 second") -> DataFrame:
         A column is missing, or `every` is no length.
     """
     if not _EVERY.fullmatch(every):
-        raise UsageError(f"every is no length of a window: {every!r}", hint="Such as '1 second', or '5 minutes'.")
+        raise UsageError(f"{every} is not the length of a window", hint="Such as '1 second', or '5 minutes'.")
     frame = requests.only(_READ) if isinstance(requests, Requests) else requests
     missing = [name for name in _READ if name not in frame.columns]
     if missing:

@@ -34,7 +34,7 @@ def parts(kind: str, value: object) -> Selector:
         None.
     """
     if value is None:
-        raise UsageError(f"{kind} is None", hint=f"Leave {kind} out, or pass kn.DEFAULT or kn.ANY.")
+        raise UsageError(f"{kind} has no value", hint=f"Leave {kind} out, or pass kn.DEFAULT or kn.ANY.")
     listed = as_value(value)
     return tuple(dict.fromkeys(listed if isinstance(listed, tuple) else (listed,)))
 

@@ -12,6 +12,7 @@ from ..history.drifting import SECRET
 from ..model.changes import DELETE, SET, Edit
 from ..model.entity import Entity
 from ..model.resources import Resource
+from ..model.words import quote
 
 Row = dict[str, Any]
 
@@ -61,7 +62,7 @@ def _ranges(rows: object) -> Iterator[range]:
 def _range(part: str) -> range:
     first, dash, last = part.partition("-")
     if not all(one.isascii() and one.isdigit() and len(one) < 10 for one in (first, last if dash else first)):
-        raise UsageError(f"{part!r} is no number of a row", hint=_HINT)
+        raise UsageError(f"{quote(part)} is not the number of a row", hint=_HINT)
     if dash and int(last) < int(first):
         raise UsageError(f"{part} ends before it begins", hint=_HINT)
     return range(int(first), int(last or first) + 1)

@@ -194,6 +194,8 @@ def cell(value: object) -> str:
         return printable(value)
     if isinstance(value, float):
         return _number(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
     if isinstance(value, Mapping):
         return " ".join(filter(None, map(cell, value.values())))
     if isinstance(value, Iterable):

@@ -21,7 +21,7 @@ def moment(time: object) -> datetime:
     """
     read = _read(time) if isinstance(time, str) else time
     if not isinstance(read, datetime):
-        raise UsageError(f"{time!r} is no time", hint=_HINT)
+        raise UsageError(f"{time} is not a time", hint=_HINT)
     if read.tzinfo is None:
         raise UsageError(f"{time} has no time zone", hint="Write 2026-11-21T12:00:00Z, or datetime(…, tzinfo=UTC).")
     return read.astimezone(UTC)

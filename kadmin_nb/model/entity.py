@@ -124,7 +124,7 @@ def named(kind: str, value: object) -> Part:
 
 def _check(kind: str, name: object) -> None:
     if name is None:
-        raise UsageError(f"{kind} is None", hint=f"Leave {kind} out, or pass kn.DEFAULT for the default entity.")
+        raise UsageError(f"{kind} has no value", hint=f"Leave {kind} out, or pass kn.DEFAULT for the default entity.")
     if name == "":
         raise UsageError(
             f"{kind} has an empty name", hint="Kafka refuses empty names; a blank client-id cannot be named."

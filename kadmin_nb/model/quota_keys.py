@@ -85,12 +85,12 @@ def _shown(key: str, value: object) -> object:
 
 def _number(key: str, value: object) -> float:
     if isinstance(value, bool) or value is None:
-        raise UsageError(f"{key}={_shown(key, value)} is not a number")
+        raise UsageError(f"the value of {key} is not a number")
     if not isinstance(value, str):
         try:
             return float(value)  # type: ignore[arg-type]
         except (TypeError, ValueError):
-            raise UsageError(f"{key}={_shown(key, value)} is not a number") from None
+            raise UsageError(f"the value of {key} is not a number") from None
     match = _VALUE.fullmatch(value.strip())
     if match is None:
         raise UsageError(

@@ -57,6 +57,7 @@ class Word:
         return write(self.name, self.value)
 
 
+_SUCH_AS = "Such as user=alice or producer_byte_rate=5MB/s; a value with spaces in it wants quotes."
 _WORD = re.compile(r"(?P<name>[^=~\s]+)(?P<sign>==|~=|=)(?P<rest>.*)", re.DOTALL)
 _SUBSTITUTED = re.compile(r"\{(?P<expr>[^{}]+)\}")
 
@@ -103,7 +104,7 @@ def read(word: str, lookup: Lookup | None = None) -> Word:
     """
     match = _WORD.fullmatch(word)
     if match is None:
-        raise UsageError(f"{word!r} is not type=value or key=value")
+        raise UsageError(f"{quote(word)} is neither type=value nor key=value", hint=_SUCH_AS)
     name, sign, rest = match["name"], match["sign"], match["rest"]
     if not rest:
         raise UsageError(f"{word} has nothing right of the sign", hint="Kafka has no empty names.")
@@ -143,14 +144,18 @@ _NOTHING = {"float": ("nan",), "float64": ("nan",), "NAType": ("<NA>",), "NaTTyp
 """What stands for a missing value in a frame, by the name of its type; its text would name a client."""
 
 
+_KINDS_OF_NOTHING = {"NoneType": "nothing", "bytes": "a sequence of bytes"}
+
+
 def _text(found: object) -> str:
     text = str(found)
     if isinstance(found, bytes) or found is None or text in _NOTHING.get(type(found).__name__, ()):
         raise UsageError(
-            f"{found!r} is no name and no value", hint="Pass a text, or kn.DEFAULT for the default entity."
+            f"{_KINDS_OF_NOTHING.get(type(found).__name__, 'a missing value')} cannot be a name or a value",
+            hint="Pass a text, or kn.DEFAULT for the default entity.",
         )
     if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
-        raise UsageError(f"{text} is no Unicode text")
+        raise UsageError(f"{text} is not Unicode text")
     return text
 
 
@@ -164,7 +169,7 @@ def _found(expression: str, lookup: Lookup) -> object:
     found = lookup(expression.strip())
     if found is None or (isinstance(found, str) and not found):
         raise UsageError(
-            f"{{{expression}}} is {found!r}", hint="For the default entity write <default> or pass kn.DEFAULT."
+            f"{{{expression}}} is empty", hint="For the default entity write <default> or pass kn.DEFAULT."
         )
     return found
 

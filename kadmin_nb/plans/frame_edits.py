@@ -58,7 +58,7 @@ def value_text(key: str, value: object) -> str:
         None.
     """
     if value is None:
-        raise UsageError(f"{key} is None", hint="To fall back to what is below, reset it.")
+        raise UsageError(f"{key} has no value", hint="To fall back to what is below, reset it.")
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list | tuple):

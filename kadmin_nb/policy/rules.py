@@ -79,7 +79,7 @@ def _wanted(condition: Condition) -> str:
 def _is(rule: Rule, row: Row, condition: Condition) -> str:
     have = shown(rule.frame, row) if condition.column == "value" else row[condition.column]
     what = row["key"] if condition.column == "value" else f"{condition.column} of {row['key']}"
-    return f"{what} is {have}"
+    return f"{what} is {'not set' if have is None else have}"
 
 
 @dataclass(frozen=True)

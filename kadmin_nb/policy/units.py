@@ -26,7 +26,7 @@ def of_quota(text: str, keys: Sequence[str]) -> float:
     """
     found = {parse_value(key, text) for key in keys}
     if len(found) != 1:
-        raise UsageError(f"{text!r} of what?", hint='where = { key = "producer_byte_rate" } says what is counted.')
+        raise UsageError(f"{text} of what?", hint='where = { key = "producer_byte_rate" } says what is counted.')
     return found.pop()
 
 
@@ -40,7 +40,7 @@ def of_config(text: str, keys: Sequence[str]) -> float:
     """
     match = _NUMBER.fullmatch(text.strip())
     if match is None:
-        raise UsageError(f"{text!r} is no number")
+        raise UsageError(f"{text} is not a number")
     ends = {next((end for end in _OF_CONFIG if key.endswith(end)), "") for key in keys}
     units = _OF_CONFIG.get(ends.pop(), {}) if len(ends) == 1 else {}
     if match["unit"] and match["unit"] not in units:

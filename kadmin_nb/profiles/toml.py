@@ -13,6 +13,7 @@ from .. import documents, files
 from ..errors import KadminError, NotFound, UsageError
 from ..model.quota_keys import nearest
 from ..model.settings import Secret
+from ..model.words import quote
 from . import java_keys, java_properties, references
 from .entries import Entries, Login
 
@@ -114,7 +115,7 @@ def is_name(word: str) -> bool:
 def _check_names(names: Mapping[str, object], path: Path) -> None:
     for name in names:
         if not is_name(name):
-            raise UsageError(f"{path}: {name!r} is no name for a profile",
+            raise UsageError(f"{path}: {quote(name)} is not a name for a profile",
                              hint="A name is letters, digits, '_', '-' and '.'.")  # fmt: skip
 
 

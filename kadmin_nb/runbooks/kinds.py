@@ -145,4 +145,16 @@ def _as_json(name: str, scalar: str) -> str:
 
 
 def _refused(name: str, value: object, declared: str, hint: str) -> UsageError:
-    return UsageError(f"{name} is declared {declared} and got {type(value).__name__} {value!r}", hint=hint)
+    return UsageError(f"{name} is declared {declared} and got {_in_words(value)}", hint=hint)
+
+
+def _in_words(value: object) -> str:
+    """A value as a sentence has it; a text in quotes, since "5" is not 5."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f'the text "{value}"' if isinstance(value, str) else f"the {_KINDS.get(type(value), 'value')} {value}"
+
+
+_KINDS: dict[type, str] = {int: "number", float: "number", list: "list", tuple: "list", dict: "table"}

@@ -41,7 +41,7 @@ def test_lines_without_paths_are_one_brokers(spark, lines):
     """A table with lines and nothing else was refused."""
     found = kn.analytics.requests(spark, lines.where("path like 'broker-1/%'").select("line"), broker=1, tz="UTC")
     assert {row.broker for row in found.frame.select("broker").distinct().collect()} == {1}
-    with pytest.raises(kn.UsageError, match="the path the lines tells no broker"):
+    with pytest.raises(kn.UsageError, match="the path the lines does not match"):
         kn.analytics.requests(spark, lines.select("line"), broker=BROKER, tz="UTC")
 
 

@@ -222,13 +222,13 @@ def test_a_row_that_cannot_be_staged_says_why(resource: str, key: str | None, li
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ("", "'' is no number of a row"),
-        ("1-", "'1-' is no number of a row"),
+        ("", "'' is not the number of a row"),
+        ("1-", "1- is not the number of a row"),
         ("0", "there is no row 0"),
         ("1-999999999", "there is no row 999999999"),
         ("3-1", "3-1 ends before it begins"),
-        ("-1", "'-1' is no number of a row"),
-        ("one", "'one' is no number of a row"),
+        ("-1", "-1 is not the number of a row"),
+        ("one", "one is not the number of a row"),
         ([], "which rows?"),
         ([1.5], "[1.5] are no numbers of rows"),
         ([-1], "there is no row -1"),

@@ -141,8 +141,8 @@ def _with_user(content):
         ("[profile.x]", "profile is not known"),
         ("profiles = 1", "profiles are tables"),
         ("[profiles]\nx = 1", "profiles are tables"),
-        ('[profiles."a:1"]', "'a:1' is no name for a profile"),
-        ('[profiles."a b"]', "'a b' is no name for a profile"),
+        ('[profiles."a:1"]', "a:1 is not a name for a profile"),
+        ('[profiles."a b"]', "'a b' is not a name for a profile"),
         ("#" * (1 << 20), "is larger than"),
     ],
 )  # fmt: skip

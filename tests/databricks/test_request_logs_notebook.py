@@ -58,7 +58,7 @@ def test_logs_become_usage_and_the_use_of_limits(lake: Path) -> None:
     ("given", "said"),
     [
         ({"logs": LOGS}, "nobody said which broker wrote the log"),
-        ({"logs": LOGS, "broker": "1", "tz": "Berlin"}, "tz is no time zone"),
+        ({"logs": LOGS, "broker": "1", "tz": "Berlin"}, "Berlin is not a time zone"),
         ({"logs": LOGS, "brokre": "1"}, "brokre"),
     ],
     ids=["nobody's", "zone", "misspelt"],

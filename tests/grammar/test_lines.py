@@ -73,7 +73,7 @@ def test_a_cell_of_any_names_names_them(names):
         ("set producer_byte_rate=1 user=a ip=1.2.3.4", UsageError, "ip cannot be combined"),
         ("set producer_byte_rate=1 user=", UsageError, "nothing right of the sign"),
         ("set producer_byte_rate=5% user=a", UsageError, "does not fit"),
-        ("set producer_byte_rate user=a", UsageError, "is not type=value"),
+        ("set producer_byte_rate user=a", UsageError, "producer_byte_rate is neither type=value"),
         ("remove producer_byte_rate=5 user=a", UsageError, "has a value"),
         ("set retention.ms=5 topic=a topic=b", UsageError, "names one resource"),
         ("set retention.ms=5 topic=<default>", UsageError, "names no single resource"),

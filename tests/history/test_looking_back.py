@@ -46,10 +46,10 @@ def test_before_the_first_snapshot_nothing_is_known(history) -> None:
 @pytest.mark.parametrize(
     ("time", "complaint"),
     [
-        ("yesterday", "is no time"),
+        ("yesterday", "yesterday is not a time"),
         ("2026-11-01T02:00:00", "has no time zone"),
         (datetime(2026, 11, 1), "has no time zone"),
-        (5, "no time"),
+        (5, "5 is not a time"),
     ],
     ids=["words", "text without a zone", "datetime without a zone", "number"],
 )

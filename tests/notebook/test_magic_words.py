@@ -64,11 +64,11 @@ def test_a_near_miss_gets_the_right_line(notebook, line, hint):
     [
         ("%kquota describe --cluste x", "No such option '--cluste'"),
         ("%kquota set --app producer_byte_rate=1 user=a", "No such option '--app'"),
-        ("%kquota describe alice", "'alice' is not type=value or key=value"),
+        ("%kquota describe alice", "alice is neither type=value nor key=value"),
         ("%kquota describe user=", "user= has nothing right of the sign"),
         ("%kquota describe user={nobody}", "there is no variable nobody"),
         ("%kquota describe user={1/0}", "{1/0} raises ZeroDivisionError: division by zero"),
-        ("%kquota describe user={nothing}", "{nothing} is None"),
+        ("%kquota describe user={nothing}", "{nothing} is empty"),
         ("%kquota describe --as polars", "'polars' is not one of 'pandas', 'arrow', 'spark'"),
         ("%kquota describe --out a.b", "a.b is no name of a variable"),
         ("%kquota describe 'user=a", "a quote is never closed"),
@@ -82,7 +82,7 @@ def test_a_near_miss_gets_the_right_line(notebook, line, hint):
         ("%kplan --apply show p.json", "these options belong to plan -f FILE, not to plan show"),
         ("%kplan show nosuch.json", "there is no plan file nosuch.json"),
         ("%kadmin use {nothing}", "{nothing} is a NoneType"),
-        ("%kadmin use nosuch", "'nosuch' is no file, no profile"),
+        ("%kadmin use nosuch", "nosuch is no file, no profile"),
         ("%kquota describe", "no cluster was named"),
     ],
 )

@@ -131,7 +131,7 @@ def test_what_moved_since_the_plan_is_a_conflict_and_nothing_is_sent(cluster, un
     with pytest.raises(kn.Conflict) as moved:
         plan.apply()
     assert str(moved.value) == (
-        f"1 of 2 rows have moved since the plan; the first, user={user} producer_byte_rate, was None, "
+        f"1 of 2 rows have moved since the plan; the first, user={user} producer_byte_rate, was not set, "
         "is now 99, wanted 10"
     )
     assert tells == []
@@ -148,7 +148,7 @@ def test_a_list_that_grew_since_the_plan_is_a_conflict(cluster, topic, tells):
     other.set_config("cleanup.policy", "compact", topic=topic)
     other.plan().apply().raise_for_errors()
     tells.clear()
-    with pytest.raises(kn.Conflict, match="was None, is now compact, wanted delete,compact"):
+    with pytest.raises(kn.Conflict, match="was not set, is now compact, wanted delete,compact"):
         plan.apply()
     assert tells == []
 

@@ -131,7 +131,9 @@ def test_a_secret_that_somebody_else_has_set_since_is_a_conflict():
     plan = plan_of(kafka)
     kafka.cluster.write((ONE, "ssl.key.password"), "a colleague's")
     kafka.cluster.settle()
-    with pytest.raises(Conflict, match=r"broker=1 ssl\.key\.password, was None, is now a sensitive value, wanted env:"):
+    with pytest.raises(
+        Conflict, match=r"broker=1 ssl\.key\.password, was not set, is now a sensitive value, wanted env:"
+    ):
         executor.apply(kafka, plan, Pages().opened(), OPTIONS)
 
 

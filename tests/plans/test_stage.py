@@ -51,7 +51,7 @@ ENTITIES = {
     "nobody": ({}, "at least one of"),
     "ip and user": ({"ip": "10.0.0.1", "user": "alice"}, "ip cannot be combined"),
     "an empty name": ({"user": ""}, "empty name"),
-    "None": ({"user": None}, "user is None"),
+    "None": ({"user": None}, "user has no value"),
     "anybody": ({"user": kn.ANY}, "names more than one entity"),
     "two names": ({"user": ["a", "b"]}, "names more than one entity"),
     "a misspelt part": ({"client": "a"}, "client= is no entity part"),

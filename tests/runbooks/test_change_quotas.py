@@ -149,8 +149,8 @@ def test_papermill_alone_applies_and_records(
     ("words", "said"),
     [
         (("-p", "clutser", "prod", "-p", "apply", "True"), "clutser is no parameter of this runbook"),
-        (("-p", "reason", "007", "-p", "apply", "True"), "reason is declared str and got int 7"),
-        (("-p", "reason", "nan"), "reason is declared str and got float nan"),
+        (("-p", "reason", "007", "-p", "apply", "True"), "reason is declared str and got the number 7"),
+        (("-p", "reason", "nan"), "reason is declared str and got the number nan"),
         (("-p", "apply", "yes"), "apply is declared bool"),
         (("-r", "sasl_password", "x"), "its name says that it is a secret"),
         (("-r", "changes", '["sett x"]'), "line 1: sett"),

@@ -38,7 +38,7 @@ def left(folder: Path) -> set[str]:
     [
         ({"aply": True}, "aply is no parameter"),
         ({"apply": "yes"}, "apply is declared bool"),
-        ({"user": 7}, "user is declared str and got int 7"),
+        ({"user": 7}, "user is declared str and got the number 7"),
         ({"user": float("nan")}, "user is declared str"),
         ({"password": "canary-9"}, "secret"),
         ({"user": "https://a:canary-9@host"}, "looks like a secret"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -93,6 +94,22 @@ def test_a_wrong_line_is_one_line_on_standard_error(kadmin, line, code, says, hi
     assert hint in "".join(more)
     assert len(more) <= 1
     assert (said.code, said.out) == (code, "")
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("quota describe 5 GB", "5 is neither type=value nor key=value"),
+        ("quota set producer_byte_rate=5 GB user=alice", "GB is neither type=value nor key=value"),
+        ("quota describe -c no-such:x", "no-such:x is no file, and no host:port"),
+        ("quota describe -c nosuch", "nosuch is no file, no profile"),
+    ],
+)
+def test_no_words_of_python_in_a_line_for_people(kadmin, line, says):
+    """'GB' is not type=value; was None, wanted None."""
+    first = kadmin(*line.split()).err.split("\n")[0]
+    assert says in first
+    assert not re.search(r"None|True|False|NoneType|\\\\|'", first), first
 
 
 VOCABULARY = ["quota", "config", "plan", "describe", "set", "remove", "resolve", "tree", "reset", "apply", "discard",

@@ -127,14 +127,14 @@ BAD = {
     "no line in it": (["nothing.log"], 1, "no line in"),
     "no such path": (["/no/such/path"], 1, "no such path: "),
     "no zone": (["no-zone"], 2, "have no offset"),
-    "a zone that is none": (["other.log", "--tz", "Mars"], 2, "tz is no time zone"),
-    "a path that tells no broker": (["other.log", "--broker", r"node-(\d+)"], 2, "tells no broker"),
+    "a zone that is none": (["other.log", "--tz", "Mars"], 2, "Mars is not a time zone"),
+    "a path that tells no broker": (["other.log", "--broker", r"node-(\d+)"], 2, "which is to say its broker"),
     "no regular expression": (["other.log", "--broker", "(("], 2, "is no regular expression"),
-    "no length": (["whole.gz", "--every", "often"], 2, "every is no length of a window"),
+    "no length": (["whole.gz", "--every", "often"], 2, "often is not the length of a window"),
     "columns that miss": (["--usage", "clients.csv", "--clients"], 2, "have no column client_id"),
     "a text that is no number": (["--usage", "broken.csv"], 1, "value is not double"),
     "no Prometheus": (["--prometheus", "http://127.0.0.1:1"], 1, "127.0.0.1:1"),
-    "no time": (["--prometheus", "http://127.0.0.1:1", "--since", "lately"], 2, "'lately' is no time"),
+    "no time": (["--prometheus", "http://127.0.0.1:1", "--since", "lately"], 2, "lately is not a time"),
     "a token itself": (["--prometheus", "http://127.0.0.1:1", "--token", "s3cret"], 2, "only by reference"),
 }
 

@@ -29,7 +29,7 @@ from . import judging, order
 from .interrupts import Stopped, never
 from .judging import Facts
 from .lock import Held
-from .preflight import HIDDEN, Classed, classed, conflict, shown
+from .preflight import HIDDEN, Classed, classed, conflict, in_words, shown
 from .progress import Advance, Progress, seconds_left, silent
 from .verification import verify
 
@@ -190,7 +190,9 @@ class _Run:
 
     def _skip_moved(self, found: Classed) -> None:
         for change, now in found.moved:
-            self.facts.skipped[change.row] = Refusal("CONFLICT", f"was {change.old}, is now {shown(now)}")
+            self.facts.skipped[change.row] = Refusal(
+                "CONFLICT", f"was {in_words(change.old)}, is now {in_words(shown(now))}"
+            )
 
     def _refuse_invalid(self, pending: Sequence[Change]) -> None:
         """A plan that was validated a while ago is validated again: rights and topics come and go."""

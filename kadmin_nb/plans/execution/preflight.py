@@ -61,7 +61,7 @@ def conflict(moved: Sequence[tuple[Change, Observed]], of: int) -> Conflict:
     first, now = moved[0]
     error = Conflict(
         f"{len(moved)} of {of} rows have moved since the plan; the first, {first.resource} {first.key}, was "
-        f"{first.old}, is now {shown(now)}, wanted {first.after}",
+        f"{in_words(first.old)}, is now {in_words(shown(now))}, wanted {in_words(first.after)}",
         hint=Hint(
             "Nothing was sent. Plan again and look.",
             sentence("{} leaves those rows as they are.", Option("skip_conflicts")),
@@ -69,6 +69,11 @@ def conflict(moved: Sequence[tuple[Change, Observed]], of: int) -> Conflict:
     )
     error.rows = Answer(schemas.table(schemas.CONFLICTS, (_row(change, seen) for change, seen in moved)))
     return error
+
+
+def in_words(value: str | None) -> str:
+    """A value as a sentence has it."""
+    return "not set" if value is None else value
 
 
 def shown(now: Observed) -> str | None:
