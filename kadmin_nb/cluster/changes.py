@@ -33,6 +33,7 @@ from ..plans.masking import with_masks
 from ..plans.outcomes import Outcomes
 from ..plans.plan import Plan, bound
 from ..plans.stage import Stage
+from . import near
 
 LIFETIME = timedelta(days=7)
 """How long a plan may be applied unless it says otherwise."""
@@ -172,7 +173,11 @@ class Changes:
     ) -> Plan:
         with collector.at_rest():
             seen = picture.take(self._kafka, [e.target for e in edits], whole=True)
-            rows = with_masks(planning.changes(edits, seen, allow_unknown), seen.quotas)
+            try:
+                rows = with_masks(planning.changes(edits, seen, allow_unknown), seen.quotas)
+            except NotFound as exc:
+                exc.hint = " ".join(filter(None, [near.resources(self._kafka, seen.errors), exc.hint]))
+                raise
             return self._made(validation.validated(self._kafka, rows, secret), reason, lifetime, quotas=seen.quotas)
 
     def _made(

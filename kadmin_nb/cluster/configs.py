@@ -13,6 +13,7 @@ from ..frames.stamps import stamped
 from ..model.quota_keys import nearest
 from ..model.resources import WORDS, Resource
 from ..model.words import DEFAULT
+from . import near
 from .names import matcher, selector
 
 if TYPE_CHECKING:
@@ -76,14 +77,21 @@ class Configs:
 
         return advise(self._kafka)
 
+    def near_miss(self, answer: Answer) -> str | None:
+        """A hint for what `describe` did not find: the nearest topic, or the brokers that there are."""
+        rows = (row for row in answer.failed.to_arrow().to_pylist() if row["error"] in near.NOT_FOUND)
+        return near.resources(self._kafka, (Resource(row["resource_type"], row["resource_name"]) for row in rows))
+
     def _refuse_unknown(self, missing: Collection[str], resources: Sequence[Resource]) -> None:
         """Refuse keys that the answer lacks, if none of the resources lists them when it is asked for all."""
         strange = sorted(key for key in missing if not key.startswith("listener.name."))
         listed = self._listed(resources) if strange else set()
         if listed and (key := next((key for key in strange if key not in listed), None)):
-            near = nearest(key, sorted(listed))
+            meant = nearest(key, sorted(listed))
             kinds = " or ".join(sorted({resource.type.lower().replace("_", "-") for resource in resources}))
-            raise UsageError(f"{key} is not a config key of a {kinds}", hint=f"Did you mean {near}?" if near else None)
+            raise UsageError(
+                f"{key} is not a config key of a {kinds}", hint=f"Did you mean {meant}?" if meant else None
+            )
 
     def _listed(self, resources: Sequence[Resource]) -> set[str]:
         """All keys of one resource of each type; none where they cannot be read. The cluster-wide default lists only

@@ -16,6 +16,7 @@ from ..frames.stamps import ENGINE, stamped
 from ..model.entity import Entity, given
 from ..model.quota_keys import QUOTA_KEYS, find, nearest
 from ..model.words import ANY, DEFAULT
+from . import near
 from .names import Selector, matcher, selector
 
 if TYPE_CHECKING:
@@ -114,6 +115,10 @@ class Quotas:
         marks = resolving.marks(self._kafka, assume_default)
         return resolving.of_clients(self._kafka, clients, keys, overridden, marks)
 
+    def near_miss(self, **whom: Any) -> str | None:
+        """A hint for `describe` that found nothing: the nearest name that has quotas; None without one."""
+        return near.entities(self._kafka, _chosen(whom))
+
     def _refuse_unknown(self, keys: Sequence[str] | None) -> None:
         """Refuse a key that we do not know, unless a quota of that key is set here: a Kafka to come may have more."""
         strange = [key for key in keys or () if find(key) is None]
@@ -121,8 +126,8 @@ class Quotas:
             return
         known = {key.name for key in QUOTA_KEYS} | set(pc.unique(self._kafka.quotas.describe()["key"]).to_pylist())
         if key := next((key for key in strange if key not in known), None):
-            near = nearest(key, sorted(known))
-            raise UsageError(f"{key} is not a quota key", hint=f"Did you mean {near}?" if near else _ONE_OF)
+            meant = nearest(key, sorted(known))
+            raise UsageError(f"{key} is not a quota key", hint=f"Did you mean {meant}?" if meant else _ONE_OF)
 
     def _resolve_many(
         self, pairs: object, engine: str | None, keys: Sequence[str] | None, overridden: bool, assume_default: bool

@@ -43,6 +43,8 @@ def describe(
     chosen = lines.selectors(words, _TYPES, session.lookup)
     what = {word.replace("-", "_"): value for word, value in chosen.items()}
     answer = session.cluster.configs.describe(**what, keys=options.keys_of(keys), documentation=documentation)
+    if not answer.ok:
+        answer.hint = session.cluster.configs.near_miss(answer)
     return answer.raise_for_errors() if len(answer.failed) == len(answer) else answer
 
 

@@ -44,7 +44,10 @@ def describe(
 ) -> Any:
     """The quotas as stored: all of them, or those of user=…, client-id=…, ip=… (also user~=team-*)."""
     whom = _whom(words, session)
-    return session.cluster.quotas.describe(**whom, keys=options.keys_of(keys), strict=strict)
+    answer = session.cluster.quotas.describe(**whom, keys=options.keys_of(keys), strict=strict)
+    if not len(answer):
+        answer.hint = session.cluster.quotas.near_miss(**whom)
+    return answer
 
 
 @quota.command()

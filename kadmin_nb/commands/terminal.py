@@ -90,6 +90,8 @@ def _show(result: Result) -> int:
     if isinstance(value, str):  # a text, help say, has no rows: nothing need be loaded to see that
         return DONE
     _complain_of_rows(value)
+    if getattr(value, "hint", None) and getattr(value, "ok", False):
+        _note(f"Hint: {printable(value.hint)}")
     return _code(value, result.detailed)
 
 

@@ -32,6 +32,9 @@ class Answer(Display):
     is_about_changes = False
     """Whether a row that fails says that a change is not in force, rather than that something could not be read."""
 
+    hint: str | None = None
+    """What would work, where something that was named is not there; a door shows it below the answer."""
+
     def __init__(self, table: pa.Table) -> None:
         self._table = table
 
@@ -106,7 +109,9 @@ class Answer(Display):
 
     def _error(self, row: dict[str, Any]) -> KadminError:
         code, words = row["error"], row.get("message") or ""
-        return kind_of(code)(f"{code} for {self._whose(row)}: {words}", code=code, hint=_missing_right(row))
+        return kind_of(code)(
+            f"{code} for {self._whose(row)}: {words}", code=code, hint=_missing_right(row) or self.hint
+        )
 
     def _whose(self, row: dict[str, Any]) -> str:
         if "resource_type" in row:

@@ -65,7 +65,7 @@ def changes(edits: Sequence[Edit], picture: Picture, allow_unknown: Collection[s
 
 def _change(row: int, edit: Edit, picture: Picture, allow_unknown: Collection[str], is_secret: bool) -> Change:
     now, after = picture.of(edit.target), _after(edit, picture)
-    notes = [*_notes(edit, now, after, allow_unknown)]
+    notes = [*_notes(edit, now, after, allow_unknown, picture)]
     if is_secret:
         notes.append(_when(edit))
     return Change(
@@ -84,7 +84,9 @@ def _change(row: int, edit: Edit, picture: Picture, allow_unknown: Collection[st
     )
 
 
-def _notes(edit: Edit, now: Observed, after: str | None, allow_unknown: Collection[str]) -> Iterable[str]:
+def _notes(
+    edit: Edit, now: Observed, after: str | None, allow_unknown: Collection[str], picture: Picture
+) -> Iterable[str]:
     """What a reader of the row should know beside its columns."""
     if edit.note:
         yield edit.note
@@ -92,12 +94,22 @@ def _notes(edit: Edit, now: Observed, after: str | None, allow_unknown: Collecti
         yield f"{readable(edit.key, float(edit.value))} on each broker"
     if edit.key in allow_unknown:
         yield "unknown key, let through by --allow-unknown"
+    if near := _near_key(edit, picture):
+        yield f"did you mean {near}?"
     if not now.is_known:
         yield "the old value is sensitive: it cannot be shown or restored"
     if isinstance(edit.resource, Resource) and now.inherited is not None:
         yield f"below it: {now.inherited} from {now.inherited_from}"
     if now.is_known and same(now.value, after, now.type):
         yield "already so"
+
+
+def _near_key(edit: Edit, picture: Picture) -> str | None:
+    """The key that was probably meant, where the broker will refuse this one."""
+    if isinstance(edit.resource, Entity) or edit.op == DELETE:
+        return None
+    listed = picture.listed.get(edit.resource, set())
+    return None if _is_listed(edit, listed) else nearest(edit.key, sorted(listed))
 
 
 def _when(edit: Edit) -> str:

@@ -13,7 +13,7 @@ from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class
 from traitlets import Enum
 
 from kadmin_nb import hints
-from kadmin_nb.errors import Interrupted, KadminError
+from kadmin_nb.errors import Interrupted, KadminError, printable
 from kadmin_nb.frames import FORMS
 
 from .completion import Completion
@@ -139,6 +139,8 @@ class KAdmin(Magics):
             self._shell.push({out: value})  # type: ignore[no-untyped-call]
         if isinstance(result.value, Outcomes):
             result.value.raise_for_errors()
+        if hint := getattr(result.value, "hint", None):
+            _show_text(f"Hint: {printable(hint)}")
         return None if out is not None else value
 
     def _formed(self, result: Result) -> Any:
@@ -163,3 +165,9 @@ def _show(failed: KadminError | Interrupted) -> None:
 
     if (outcomes := getattr(failed, "outcomes", None)) is not None:
         display(outcomes)  # type: ignore[no-untyped-call]
+
+
+def _show_text(text: str) -> None:
+    from IPython.display import display
+
+    display({"text/plain": text}, raw=True)  # type: ignore[no-untyped-call]

@@ -281,6 +281,18 @@ def test_runbooks_are_listed(notebook):
 HOSTILE_FRAME = ["a\x1b[31mred", "b\u202egnp.exe", "<b>c</b>"]
 
 
+def test_a_name_that_no_quota_has_gets_the_nearest(live, cluster, name):
+    """A letter was wrong, and the frame was empty."""
+    stem = name("team")
+    stage = cluster.stage()
+    stage.set_quota("producer_byte_rate", 1000, user=f"{stem}-orders")
+    stage.plan().apply().raise_for_errors()
+    assert len(live(f"%kquota describe user={stem}-ordres")) == 0
+    [shown] = live.displayed
+    hint = f"Hint: No quota is set on user={stem}-ordres; did you mean user={stem}-orders?"
+    assert shown["data"] == {"text/plain": hint}
+
+
 def test_hostile_names_obey_nobody_in_a_frame(live, cluster, name):
     """A client-id turned my terminal red."""
     for hostile in HOSTILE_FRAME:

@@ -13,6 +13,7 @@ import pyarrow.parquet
 import pytest
 
 from kadmin_nb.commands import terminal
+from kadmin_nb.errors import NotAuthorized
 from kadmin_nb.model.changes import Outcome
 from kadmin_nb.plans.execution.executor import Done
 from kadmin_nb.plans.outcomes import Outcomes
@@ -57,6 +58,70 @@ def test_a_list_of_words_asks_for_all_that_any_of_it_names(live, cluster, user):
         rows = json.loads(live("config", "describe", *words, "--keys", "log.retention.ms", "--json").out)
         assert "1" in {row["resource_name"] for row in rows}
     assert live("quota", "resolve", f"user~={user[:-1]}?", "--json").code == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "hint"),
+    [
+        ("config describe topic=near-ordres", 1, "Did you mean topic=near-orders?"),
+        ("config describe topic=near-ordres topic=near-orders", 1, "Did you mean topic=near-orders?"),
+        ("config describe broker=99", 1, "The cluster has broker 1."),
+        ("config set retention.ms=5 topic=near-ordres", 1, "Did you mean topic=near-orders? Nothing was sent."),
+        (
+            "quota describe user=near-alcie",
+            0,
+            "Hint: No quota is set on user=near-alcie; did you mean user=near-alice?",
+        ),
+        ("quota describe user=near-alice client-id=near-ap", 0, "did you mean client-id=near-app?"),
+        ("quota describe user=user-1234567", 0, ""),
+        ("quota describe user~=near-x*", 0, ""),
+        ("config describe topic=quite-another", 1, ""),
+    ],
+)
+def test_a_near_miss_names_what_is_there(live, near, line, code, hint):
+    """There is no such topic, it said, and mine had two letters swapped."""
+    said = live(*line.split())
+    assert (said.code, hint in said.err) == (code, True), said.err
+    assert ("id you mean" in said.err) == ("id you mean" in hint)
+
+
+@pytest.fixture(scope="module")
+def near(cluster):
+    """A topic and quotas to be missed by a letter."""
+    cluster._kafka.create_topics({"near-orders": 1})
+    stage = cluster.stage()
+    stage.set_quota("producer_byte_rate", 1000, user="near-alice")
+    stage.set_quota("producer_byte_rate", 1000, user="near-alice", client_id="near-app")
+    stage.plan().apply().raise_for_errors()
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("set retention.mss=5 topic=near-orders", "did you mean retention.ms?"),
+        ("append cleanup.polcy=compact topic=near-orders", "did you mean cleanup.policy?"),
+        ("set consumer.session.timeout.mss=50000 group=near", "did you mean consumer.session.timeout.ms?"),
+        ("set interval.mss=50000 client-metrics=near", "did you mean interval.ms?"),
+        ("set log.retention.mss=50000 broker=1", "Did you mean log.retention.ms?"),
+        ("reset retention.mss topic=near-orders", "Did you mean retention.ms?"),
+    ],
+)
+def test_a_near_miss_of_a_config_key_is_told_with_the_plan(live, near, line, hint):
+    """Unknown topic config name: retention.mss, said the broker, and nobody which one I meant."""
+    said = live("config", *line.split())
+    assert (said.code, hint in said.out + said.err) == (1, True), said
+
+
+def test_a_near_miss_is_no_further_failure(live, cluster, near, monkeypatch):
+    """It could not list the topics, and so it could not say that mine is not there."""
+
+    def refuse(*_args, **_more):
+        raise NotAuthorized("no DESCRIBE")
+
+    monkeypatch.setattr("kadmin_nb.admin.kafka.WireKafka.topics", refuse)
+    said = live("config", "describe", "topic=near-ordres")
+    assert (said.code, said.err.count("\n")) == (1, 1)
+    assert said.err.startswith("NotFound: UNKNOWN_TOPIC_OR_PARTITION for TOPIC near-ordres")
 
 
 def test_detailed_exit_codes(live, user):
