@@ -352,8 +352,5 @@ def planned(stage: Stage, wanted: Wanted) -> Plan:
 
 def save(plan: Plan, wanted: Wanted) -> None:
     """Write a plan's file, where one is wanted."""
-    try:
-        if wanted.save:
-            plan.save(wanted.save, overwrite=wanted.force)
-    except UsageError as exc:
-        raise UsageError(str(exc), hint=f"{exc.hint} --force overwrites the file.") from None
+    if wanted.save:
+        plan.save(wanted.save, overwrite=wanted.force)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
-from .. import errors
+from .. import errors, files
 from ..errors import Interrupted, KadminError, NotFound, UsageError, printable
 from ..hints import terminal
 from ..plans.execution.progress import Advance, silent
@@ -28,10 +29,22 @@ def main(words: list[str] | None = None) -> NoReturn:
     """Run the words of the command line and exit."""
     if instruction := os.environ.get(COMPLETION):
         sys.exit(_complete(instruction))
-    for stream in (sys.stdout, sys.stderr):
-        if stream is not None:
-            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    sys.stdout, sys.stderr = _usable(sys.stdout), _usable(sys.stderr)
     sys.exit(_run(sys.argv[1:] if words is None else words))
+
+
+def _usable(stream: TextIO | None) -> TextIO:
+    """A standard stream in which everything can be written.
+
+    One that somebody closed (`>&-`) leads nowhere. Under PYTHONUNBUFFERED Python loses what a write leaves over, as on
+    a disk that fills up, without a word; a buffer writes all of it or complains.
+    """
+    if stream is None:
+        return open(os.devnull, "a")  # as long as we live
+    if isinstance(stream.buffer, io.RawIOBase):
+        stream = io.TextIOWrapper(io.BufferedWriter(stream.buffer), stream.encoding, line_buffering=True)
+    stream.reconfigure(errors="backslashreplace")  # type: ignore[attr-defined]
+    return stream
 
 
 def _complete(instruction: str) -> int:
@@ -53,7 +66,7 @@ def _run(words: list[str]) -> int:
         _complain(exc)
         return INTERRUPTED
     except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
+        _note("interrupted")
         return INTERRUPTED
     except KadminError as exc:
         _complain(exc)
@@ -85,8 +98,8 @@ def _show(result: Result) -> int:
         formed(value, result.form)
     if result.out:
         _write(value, Path(result.out), raw=result.raw)
-    else:
-        _print(json_lines(value) if result.json else shown(value, sys.stdout))
+    elif not _print(json_lines(value) if result.json else shown(value, sys.stdout)):
+        return PARTLY if getattr(value, "anything_changed", False) else FAILED
     if isinstance(value, str):  # a text, help say, has no rows: nothing need be loaded to see that
         return DONE
     _complain_of_rows(value)
@@ -99,17 +112,28 @@ def _show(result: Result) -> int:
 def _warnings_as_notes() -> Iterator[None]:
     """Each warning as one line on standard error, without the line of code that it came from."""
     with warnings.catch_warnings():
-        warnings.showwarning = lambda message, *_, **__: print(f"Note: {printable(str(message))}", file=sys.stderr)
+        warnings.showwarning = lambda message, *_, **__: _note(f"Note: {printable(str(message))}")
         yield
 
 
-def _print(lines: Iterable[str]) -> None:
-    """Print to whoever still listens: a reader that went away, `| head`, is no failure."""
+def _print(lines: Iterable[str]) -> bool:
+    """Whether the lines could be printed; a reader that went away, `| head`, is no failure."""
+    error = _write_lines(sys.stdout, lines)
+    if error is None or isinstance(error, BrokenPipeError):
+        return True
+    _say(files.not_written(Path("standard output"), error))
+    return False
+
+
+def _write_lines(stream: TextIO, lines: Iterable[str]) -> OSError | None:
+    """Write them to a standard stream. One that takes no more is cut off: Python flushes it again at its end."""
     try:
-        sys.stdout.writelines(f"{line}\n" for line in lines)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        stream.writelines(f"{line}\n" for line in lines)
+        stream.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        return error
+    return None
 
 
 def _code(value: Any, detailed: bool) -> int:
@@ -168,7 +192,7 @@ def _say(exc: KadminError | Interrupted) -> None:
     exc.door = terminal
     rows = getattr(exc, "rows", None)
     table = [] if rows is None else shown(rows, sys.stderr, rest="2> FILE has all of it")
-    print(*exc.lines(), *table, sep="\n", file=sys.stderr)
+    _write_lines(sys.stderr, [*exc.lines(), *table])
 
 
 def _write(value: Any, place: Path, *, raw: bool) -> None:
@@ -185,7 +209,7 @@ def _progress(advance: Advance) -> None:
 
 
 def _note(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    _write_lines(sys.stderr, [text])
 
 
 @contextlib.contextmanager

@@ -19,7 +19,7 @@ from ..frames import schemas
 from ..frames.display import Display
 from ..frames.pages import NOTEBOOK, Page
 from ..frames.stamps import stamped
-from ..hints import Door
+from ..hints import Door, Hint, Option, sentence
 from ..model.changes import APPEND, CONFIG, DELETE, QUOTA, SET, SUBTRACT, Change
 from ..model.entity import Entity
 from ..model.resources import Resource
@@ -336,7 +336,12 @@ def _change(row: dict[str, Any]) -> Change:
 
 
 def _would_be_lost(place: Path, why: str) -> UsageError:
-    return UsageError(f"{place} was not overwritten: {why}", hint="Save the plan under another name.")
+    return UsageError(f"{place} was not overwritten: {why}", hint=_OTHERWISE)
+
+
+_OTHERWISE = Hint(
+    "Save the plan under another name.", sentence("{} replaces the file.", Option("overwrite", flag="--force"))
+)
 
 
 _LARGEST = 1 << 29

@@ -102,7 +102,7 @@ def test_another_plan_is_not_overwritten(name, tmp_path):
     before = place.read_bytes()
     with pytest.raises(kn.UsageError, match=f"p.json was not overwritten: {why}") as refused:
         PLAN.save(place)
-    assert refused.value.hint == "Save the plan under another name."
+    assert refused.value.hint == "Save the plan under another name. overwrite=True replaces the file."
     assert place.read_bytes() == before
     PLAN.save(place, overwrite=True)
     assert Plan.load(place) == PLAN

@@ -222,7 +222,7 @@ def test_a_plan_that_was_saved_is_overwritten_by_force_alone(live, unique, clust
     said = live(*line, "--apply")
     assert (said.code, said.out) == (2, "")
     assert said.err.startswith(f"UsageError: {place} was not overwritten: it holds another plan, ")
-    assert said.err.endswith("\nHint: Save the plan under another name. --force overwrites the file.\n")
+    assert said.err.endswith("\nHint: Save the plan under another name. --force replaces the file.\n")
     assert place.read_bytes() == before
     assert stored(cluster, user) == []
     assert live(*line, "--force").code == 0
