@@ -35,7 +35,7 @@ NOTEBOOK = Page(
     ROWS,
     longest=80,
     rest=".to_pandas() has all of it",
-    lazy_rest="in Spark: .to_spark() has all of it, len() counts the rows",
+    lazy_rest=".to_spark() has all of it, len() counts the rows",
 )
 """A notebook's output, or a Python prompt."""
 

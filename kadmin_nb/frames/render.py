@@ -22,11 +22,12 @@ from .stamps import ENGINE
 ROWS_AT_ONCE = 4096
 """Rows that are text at the same time."""
 
-PROSE = frozenset({"danger", "error", "is", "mend", "message", "note", "reason", "says", "validated"})
+PROSE = frozenset({"danger", "description", "documentation", "error", "is", "mend", "message", "note", "reason",
+                   "says", "validated"})  # fmt: skip
 """The columns of sentences, errors and lines to type: nothing of them is ever cut."""
 
 
-DETAILS = frozenset({"bucket_client_id", "bucket_user", "documentation", "is_default", "is_read_only", "is_sensitive",
+DETAILS = frozenset({"bucket_client_id", "bucket_user", "is_default", "is_read_only", "is_sensitive",
                      "synonyms", "type"})  # fmt: skip
 """The columns that a narrow window leaves out."""
 
@@ -220,7 +221,7 @@ def _count(block: pa.Table | Head, page: Page, remarks: Sequence[str]) -> str:
     total = _table(block).num_rows
     is_head = page.rows is not None and total > page.rows
     if is_head and isinstance(block, Head):
-        return f"the first {page.rows} rows shown; {page.lazy_rest}"
+        return f"the first {page.rows} rows shown, in Spark; {page.lazy_rest}"
     count = f"{total:,} rows" if total != 1 else "1 row"
     missing = [*([f"the first {page.rows} shown"] if is_head else []), *remarks]
     return ", ".join([count, *missing]) + (f"; {page.rest}" if missing else "")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
+
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.cluster import engines
+from kadmin_nb.commands.windows import shown
 from kadmin_nb.frames import spark as sparks
 from kadmin_nb.frames.lazy import SparkAnswer
 
@@ -84,6 +87,14 @@ def test_an_answer_in_spark_shows_its_head(cluster, spark):
     assert "the first 60 rows shown, in Spark" in shown
     assert shown.endswith("resolved on Spark, as asked")
     assert "the first 60 rows" in cluster.quotas.resolve(pairs=many, keys=[KEY], engine="spark")._repr_html_()
+
+
+def test_an_answer_in_spark_goes_whole_into_a_pipe(cluster, spark):
+    """`kadmin-nb quota resolve … > all.txt` had sixty of its hundred clients."""
+    many = spark.range(100).selectExpr("concat('u', id) as user", "'app' as client_id")
+    said = list(shown(cluster.quotas.resolve(pairs=many, keys=[KEY], engine="spark"), io.StringIO()))
+    assert sorted(line.split()[0] for line in said[1:101]) == sorted(f"u{number}" for number in range(100))
+    assert said[101].startswith("100 rows")
 
 
 def test_what_spark_cannot_read_is_one_line(cluster, spark):
