@@ -1,4 +1,4 @@
-"""A plan of 10,000 changes staged, planned, journalled, applied and verified, beside the bare calls it must make."""
+"""Plans of 10,000 and 100,000 changes, planned, journalled, applied, verified and rolled back, beside bare calls."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import psutil
 
@@ -29,7 +30,7 @@ BYTES_A_CHANGE = 16_000
 
 def run(full: bool = False) -> list[Row]:
     """Both figures: the plan beside its bare calls, and changes a second beside Kafka's own tool."""
-    with tempfile.TemporaryDirectory() as state, _state(state), start(heap="1g") as kafka, kafka.connect() as cluster:
+    with tempfile.TemporaryDirectory() as state, _state(state), start(heap="2g") as kafka, kafka.connect() as cluster:
         _plan(cluster, 1.0)
         _bare(cluster, 2.0)
         rounds = range(1, (9 if full else 5) + 1)
@@ -37,20 +38,18 @@ def run(full: bool = False) -> list[Row]:
         locked = [_plan(cluster, n * 10.0 + 3, lock=True) for n in rounds]
         again = _again(cluster)
         tool = _tool(kafka.bootstrap)
-        few = statistics.median(_plan(cluster, n * 10.0 + 7) for n in rounds) / CHANGES
-        with _peak() as peak:
-            many = _plan(cluster, 500.0, MANY) / MANY
+        few = [_costs(cluster, n * 10.0 + 7, CHANGES) for n in rounds]
+        many = _costs(cluster, 500.0, MANY)
     mine, bare = statistics.median(ours), statistics.median(reference)
     rate, theirs = CHANGES / mine, CALLS / tool
     note = "describe, validate, preflight, journal, alter, read-back / describe, validate, describe, alter, describe"
-    growth = f"microseconds a change: {MANY:,} in one plan / {CHANGES:,}"
     return [
         row(f"plan of {CHANGES:,} changes / its bare calls", mine, bare, ratio(ours, reference), 1.5, note),
         row(
             "the same with the lease", statistics.median(locked), bare, ratio(locked, reference), 2.0, "taken, renewed"
         ),
-        row(growth, many * 1e6, few * 1e6, many / few, 1.25),
-        row(f"peak memory of {MANY:,} changes, bytes a change", peak[0] / MANY, 0, peak[0] / MANY, BYTES_A_CHANGE),
+        *_growth(few, many),
+        row(f"peak memory of {MANY:,} changes, bytes a change", many.memory, 0, many.memory, BYTES_A_CHANGE),
         row("alters sent by applying it again", again[0], 0, again[0], 0, f"and {again[1]} describe"),
         row(
             "changes a second: kafka-configs.sh / plan",
@@ -60,6 +59,44 @@ def run(full: bool = False) -> list[Row]:
             1.0,
             f"{rate / theirs:,.0f} times as many: {rate:,.0f}/s verified, {theirs:.2f}/s over {CALLS} calls",
         ),
+    ]
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Of one change, microseconds: planned, journalled, applied under the lease, verified; taken back; bare.
+
+    `memory` is the bytes that making and applying it took.
+    """
+
+    there: float
+    back: float
+    bare: float
+    memory: float
+
+
+def _costs(cluster: Cluster, base: float, changes: int) -> Costs:
+    plans: list[Plan] = []
+
+    def there() -> None:
+        plans.append(_planned(cluster, base, changes))
+        plans[0].apply().raise_for_errors()
+
+    with _peak() as peak:
+        spent = [seconds(there)]
+    spent.append(seconds(lambda: cluster.rollback(plans[0]).apply().raise_for_errors()))
+    spent.append(_bare(cluster, base + 2, changes))
+    return Costs(*(each / changes * 1e6 for each in spent), memory=peak[0] / changes)
+
+
+def _growth(few: Sequence[Costs], many: Costs) -> list[Row]:
+    """What a change costs in a large plan beside a small one, and how much of that is the broker's own."""
+    there, back, bare = (statistics.median(getattr(c, name) for c in few) for name in ("there", "back", "bare"))
+    note = f"microseconds, with journal, lease and verification; the bare calls alone: {many.bare / bare:.2f}"
+    sizes = f"a change of {MANY:,} / of {CHANGES:,}"
+    return [
+        row(f"applied: {sizes}", many.there, there, many.there / there, 1.25, note),
+        row(f"rolled back: {sizes}", many.back, back, many.back / back, 1.25, note),
     ]
 
 
@@ -114,14 +151,14 @@ def _peak() -> Iterator[list[int]]:
         watcher.join()
 
 
-def _bare(cluster: Cluster, base: float) -> float:
+def _bare(cluster: Cluster, base: float, changes: int = CHANGES) -> float:
     """The calls that no plan can do without, through the same port, on alterations made beforehand."""
     port = cluster._kafka.quotas
     alterations = [
         QuotaAlteration(Entity.of({"user": f"user-{n}", "client-id": "app"}), {"producer_byte_rate": 1000 * base + n})
-        for n in range(CHANGES)
+        for n in range(changes)
     ]
-    batches = [alterations[start : start + BATCH] for start in range(0, CHANGES, BATCH)]
+    batches = [alterations[start : start + BATCH] for start in range(0, changes, BATCH)]
 
     def calls() -> None:
         for validate_only in (True, False):

@@ -66,6 +66,7 @@ class Changes:
         """A new, empty stage."""
         return Stage(self._plan)
 
+    @collector.at_rest()
     def apply(self, plan: Plan, *, require_approval: bool = False, policy: Any = None, **options: Any) -> Outcomes:
         """Carry out a plan; see `Cluster.apply`."""
         executor.refuse_other_cluster(self._kafka, plan)
@@ -85,15 +86,18 @@ class Changes:
         """A plan without any change."""
         return self._made((), reason, lifetime)
 
+    @collector.at_rest()
     def resume(self, plan: Plan | str, **options: Any) -> Outcomes:
         """Carry on a plan that was begun; see `Cluster.resume`. What approvals it has by now is in the one given."""
-        begun = self._begun(plan).plan
-        return self.apply(begun if isinstance(plan, str) else plan, **options)
+        begun = self._begun(plan)
+        return self.apply(begun.plan if isinstance(plan, str) else plan, **options)
 
+    @collector.at_rest()
     def verify(self, plan: Plan, **options: Any) -> Outcomes:
         """What every broker holds of a plan; see `plans.execution.executor.check`."""
         return Outcomes.of(plan, executor.check(self._kafka, plan, **options))
 
+    @collector.at_rest()
     def rollback(self, plan: Plan | str) -> Plan:
         """The plan that takes another back; see `Cluster.rollback`."""
         kept = self._begun(plan)
@@ -144,7 +148,7 @@ class Changes:
             options["waves"] = self._in_steps(gradual, usage)
         allowed = [allow] if isinstance(allow, str) else allow
         gate = Gate(self._kafka, plan, secret, allowed, told(journal.before).allowed)
-        with collector.at_rest(), heard_between_requests() as stopped:
+        with heard_between_requests() as stopped:
             try:
                 how = executor.Options(**options, stopped=stopped, resolver=secret, gate=gate.pass_)
                 done = executor.apply(self._kafka, plan, journal, how)
@@ -168,17 +172,17 @@ class Changes:
 
         return waves
 
+    @collector.at_rest()
     def _plan(
         self, edits: list[Edit], reason: str | None, allow_unknown: Collection[str], lifetime: timedelta | None
     ) -> Plan:
-        with collector.at_rest():
-            seen = picture.take(self._kafka, [e.target for e in edits], whole=True)
-            try:
-                rows = with_masks(planning.changes(edits, seen, allow_unknown), seen.quotas)
-            except NotFound as exc:
-                exc.hint = " ".join(filter(None, [near.resources(self._kafka, seen.errors), exc.hint]))
-                raise
-            return self._made(validation.validated(self._kafka, rows, secret), reason, lifetime, quotas=seen.quotas)
+        seen = picture.take(self._kafka, [e.target for e in edits], whole=True)
+        try:
+            rows = with_masks(planning.changes(edits, seen, allow_unknown), seen.quotas)
+        except NotFound as exc:
+            exc.hint = " ".join(filter(None, [near.resources(self._kafka, seen.errors), exc.hint]))
+            raise
+        return self._made(validation.validated(self._kafka, rows, secret), reason, lifetime, quotas=seen.quotas)
 
     def _made(
         self,

@@ -24,7 +24,7 @@ from ..model.changes import APPEND, CONFIG, DELETE, QUOTA, SET, SUBTRACT, Change
 from ..model.entity import Entity
 from ..model.resources import Resource
 from ..version import TOOL
-from . import advice, canonical, shape
+from . import advice, canonical, collector, shape
 from .advice import Advice, dangers, warnings
 from .faces import Faces, Subject
 
@@ -76,7 +76,8 @@ class Plan(Faces, Display):
     def body(self) -> str:
         """All that the id stands for, as canonical JSON."""
         head = {name: getattr(self, name) for name in _HEAD}
-        return canonical.text({"format": FORMAT, **head, "changes": self._rows()})
+        with collector.at_rest():
+            return canonical.text({"format": FORMAT, **head, "changes": self._rows()})
 
     @property
     def changes_id(self) -> str:
@@ -236,6 +237,7 @@ class Plan(Faces, Display):
         return cls.read(_text(Path(path)), str(path))
 
     @classmethod
+    @collector.at_rest()
     def read(cls, text: str, where: str) -> Plan:
         """Read what `document` wrote; `where` is named when it is none."""
         try:

@@ -36,6 +36,9 @@ from .verification import verify
 PICTURE_AGE = 10.0
 """Seconds after which a picture, or a validation, is taken anew before something is sent."""
 
+LOOKS_APART = 20
+"""A picture that took long is used for so many times as long: any picture is of all quotas, a request of a few."""
+
 _RETRY_PAUSE, _SLICE = 1.0, 0.2
 
 
@@ -144,6 +147,7 @@ class _Run:
     missing: dict[str, int] = field(default_factory=dict)
     brokers: Sequence[Broker] = ()
     pictured: float = 0.0
+    fresh: float = PICTURE_AGE
     unwritten: PlanRefused | None = None
 
     def carry_out(self) -> Done:
@@ -181,7 +185,9 @@ class _Run:
 
     def _look(self, changes: Sequence[Change]) -> Classed:
         self.pictured = self.kafka.monotonic()
-        return classed(changes, take(self.kafka, [c.target for c in changes]), self.ours, self.story.verified)
+        found = classed(changes, take(self.kafka, [c.target for c in changes]), self.ours, self.story.verified)
+        self.fresh = max(PICTURE_AGE, LOOKS_APART * (self.kafka.monotonic() - self.pictured))
+        return found
 
     def _refuse_moved(self, found: Classed) -> None:
         if found.moved and not self.options.skip_conflicts:
@@ -259,7 +265,7 @@ class _Run:
 
     def _as_seen_now(self, batch: Batch) -> Batch:
         """The batch against a new picture, where the last one is old."""
-        if not batch.groups or self.kafka.monotonic() - self.pictured <= PICTURE_AGE:
+        if not batch.groups or self.kafka.monotonic() - self.pictured <= self.fresh:
             return batch
         try:
             found = self._look(batch.changes)
