@@ -62,11 +62,11 @@ def held(kafka: FakeKafka) -> list[object]:
 
 
 def carried_on(kafka: FakeKafka, plan: Plan, pages: Pages) -> tuple[FakeKafka, Done]:
-    """Carried out, and on until it is quiet."""
+    """Carried out, and on until all of it is done and written down: a journal on a full disk asks for a resume."""
     for _ in range(4):
         try:
             done = executor.apply(kafka, plan, pages.opened(), OPTIONS)
-            if all(outcome.ok for outcome in done.outcomes):
+            if not done.unwritten and all(outcome.ok for outcome in done.outcomes):
                 return kafka, done
         except Conflict:
             raise
