@@ -73,5 +73,5 @@ def test_a_plan_of_another_cluster_is_refused(live, clients, lines, tmp_path):
     assert live("plan", "-f", str(lines), "--save", str(saved)).code == 0
     plan = kn.Plan.load(saved)
     elsewhere = kn.Plan("elsewhere", plan.created, plan.changes)
-    elsewhere.save(saved)
+    elsewhere.save(saved, overwrite=True)
     assert live("plan", "show", str(saved), "--impact", str(clients[1])).code == 5
