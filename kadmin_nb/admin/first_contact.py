@@ -1,6 +1,6 @@
 """Why a cluster cannot be reached: confluent-kafka names the cause at once, address by address.
 
-kafka-python turns a wrong password, a closed port and a TLS mismatch into one late time-out (broker-facts 2.1), so
+kafka-python turns a wrong password, a closed port and a TLS mismatch into one late time-out (kafka-facts 3.3), so
 where it cannot connect every address is tried once more here, side by side.
 """
 

@@ -38,7 +38,7 @@ LARGEST_ANSWER = 1 << 30
 """Bytes in one answer, above which the connection is closed; a million entities are about 120 MB."""
 
 ALTER_TIMEOUT = 90.0
-"""Seconds an alter may take: a broker without a quorum answers truthfully after 60 to 75 (broker-facts 4.3)."""
+"""Seconds an alter may take: a broker without a quorum answers truthfully after 60 to 75 (kafka-facts 3.2)."""
 
 keep_discreet()
 

@@ -1,4 +1,4 @@
-"""The terminal's door: values as aligned text, errors as one line, the exit codes of design.md."""
+"""The terminal's door: values as aligned text, errors as one line, the exit codes of the README."""
 
 from __future__ import annotations
 

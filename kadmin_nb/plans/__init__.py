@@ -1,10 +1,10 @@
 """Every change is a plan before it is an act: stage, plan, apply, verify."""
 
 VERIFY_TIMEOUT = 15.0
-"""Seconds that brokers are given to show a change; big batches take some (broker-facts 4.1)."""
+"""Seconds that brokers are given to show a change; big batches take some (kafka-facts 3.1)."""
 
 QUIET_PERIOD = 90.0
-"""Seconds in which an alter whose answer was lost may still land (broker-facts 0.4)."""
+"""Seconds in which an alter whose answer was lost may still land (kafka-facts 3.2)."""
 
 LAG = 1.0
-"""Seconds within which a broker that serves shows what another does (broker-facts 4.1: 0.65 after a large batch)."""
+"""Seconds within which a broker that serves shows what another does (kafka-facts 3.1: 0.65 after a large batch)."""

@@ -14,7 +14,7 @@ from ..model.secrets import Hidden
 from .secrets import MISSING, Resolver, found, nowhere, scrubbed
 
 LARGEST_BATCH = 5_000
-"""Records in one request (design.md, "A change is a plan")."""
+"""Records in one request: half of what a controller takes at once (kafka-facts 1.4)."""
 
 Answers = dict[Entity | Resource, Refusal | None]
 UNKNOWN_OUTCOME = "REQUEST_TIMED_OUT"

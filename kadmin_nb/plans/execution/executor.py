@@ -1,6 +1,6 @@
 """Carrying out a plan: look again, refuse what moved, write down what is meant, send, and ask every broker.
 
-The algorithm is that of reliability.md, A3: whatever happens at whatever call, a row's state is what somebody saw, and
+Its promises stand in docs/plans.md. Whatever happens at whatever call, a row's state is what somebody saw, and
 the same plan can be carried on from its journal.
 """
 
