@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import time
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -75,7 +76,7 @@ class DeltaFolder:
         TimedOut
             Others were faster every time; nothing was added.
         """
-        from deltalake.exceptions import CommitFailedError, TableNotFoundError
+        from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
         rows = pa.concat_tables([state_rows(list(states)), *contents])
         for wait in range(TRIES):
@@ -83,8 +84,8 @@ class DeltaFolder:
                 return self._write(rows)
             except (CommitFailedError, TableNotFoundError):  # a table that another is about to make is not there yet
                 time.sleep(random.uniform(0, 0.05 * 2 ** min(wait, 6)))
-            except OSError as exc:
-                raise Invalid(f"{self.where} cannot be written: {exc}", hint="Nothing was recorded.") from None
+            except (DeltaError, OSError) as exc:
+                raise Invalid(f"{self.where} cannot be written: {_cause(exc)}", hint="Nothing was recorded.") from None
         raise TimedOut(f"{self.where}: others recorded at the same time, {TRIES} times over", hint="Record it again.")
 
     def _write(self, rows: pa.Table) -> None:
@@ -195,6 +196,15 @@ def _read(table: DeltaTable, chosen: list[tuple[str, str, object]]) -> pa.Table:
             raise
         raise Invalid(f"{table.table_uri} cannot be read: {_line(exc)}") from None
     return read.select(TABLE.names).cast(TABLE)
+
+
+_ARROW = re.compile(r"\x1b\[[0-9;]*m|\s*↳\s*")
+
+
+def _cause(exc: Exception) -> str:
+    """The last line of an error of delta-rs, which has the system's words: above stands what it was doing."""
+    lines = [_ARROW.sub("", line).strip() for line in str(exc).splitlines()]
+    return next((line for line in reversed(lines) if line), type(exc).__name__)
 
 
 def _line(exc: BaseException) -> str:

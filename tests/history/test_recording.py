@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from full_disk import no_more_than, small_disk
 from hostile_names import HOSTILE
 from hours import at, configs_of, failed, limits_of, taken, topic
 
@@ -256,3 +258,20 @@ def test_snapshots_print_what_they_are() -> None:
         schemas.table(schemas.QUOTAS, ()), configs_of(failed("x")), cluster_id="here", taken_at=at(0), snapshot_id="s"
     )
     assert repr(given).endswith("2026-11-01T00:00:00+00:00: 0 quotas, 1 configs, NOT COMPLETE: 1 could not be read>")
+
+
+def _recorded(history, times: int) -> None:
+    for hour in range(times):
+        history.record(taken(hour, {"alice": hour + 1.0}))
+
+
+@pytest.mark.parametrize("kilobytes", [4, 12, 24])
+def test_a_full_disk_is_one_line(kilobytes, tmp_path):
+    """`history record` on a full disk was a stack trace of Rust's."""
+    told = r"history cannot be written: .*(No space left|File too large)"
+    with small_disk(tmp_path / "disk", kilobytes) as is_mounted:
+        limit = nullcontext() if is_mounted else no_more_than(kilobytes * 100)
+        history = kn.history(tmp_path / "disk" / "history")
+        with limit, pytest.raises(kn.Invalid, match=told) as raised:
+            _recorded(history, 100)
+        assert "\n" not in str(raised.value)
