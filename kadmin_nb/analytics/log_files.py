@@ -17,6 +17,9 @@ from .failures import in_one_line, unreadable_file
 COMPRESSED = (".gz", ".bz2", ".deflate", ".lz4", ".snappy", ".zst")
 """How the names of files end that Spark unpacks."""
 
+LONGEST_LINE = 1 << 26
+"""Bytes of a line that is read. A gzip of a megabyte may hold one line of a gigabyte, for which no worker has room."""
+
 _PATH = "_metadata.file_path"
 
 
@@ -24,7 +27,7 @@ class LogFiles:
     """Files and folders, with all that is below them, whose names fit the pattern.
 
     A compressed file that is damaged is read as far as it goes, unless `strict`. Any other file that cannot be read
-    stops the query.
+    stops the query. Lines that are too long to be Kafka's are passed over.
     """
 
     def __init__(self, spark: SparkSession, paths: Sequence[str], names: str | None, strict: bool) -> None:
@@ -69,7 +72,7 @@ class LogFiles:
         if not others:
             return None
         try:
-            self._spark.read.text(others).agg(F.count("value")).collect()
+            self._spark.read.options(**_bounded()).text(others).agg(F.count("value")).collect()
         except Exception as error:  # py4j's in classic mode, pyspark's over Connect
             file = unreadable_file(error)
             if file not in self._compressed or file in known:
@@ -82,10 +85,15 @@ class LogFiles:
         return [file for file in self.paths if file.endswith(COMPRESSED)]
 
     def _text(self, **options: Any) -> DataFrame:
-        reader = self._spark.read.options(recursiveFileLookup="true", **options)
+        reader = self._spark.read.options(recursiveFileLookup="true", **_bounded(), **options)
         if self._names is not None:
             reader = reader.option("pathGlobFilter", self._names)
         return reader.text(self._paths)
+
+
+def _bounded() -> dict[str, str]:
+    """The option of Hadoop's reader of lines."""
+    return {"mapreduce.input.linerecordreader.line.maxlength": str(LONGEST_LINE)}
 
 
 def _lines(text: DataFrame) -> DataFrame:

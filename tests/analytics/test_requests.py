@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.analytics import request_log
+from kadmin_nb.analytics import log_files, request_log
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.spark import frame_of
 
@@ -371,3 +371,15 @@ def test_a_log_that_is_known_to_be_read_once(spark, log):
     assert taken.frame.count() == 2
     twice, once = (kn.analytics.usage(one).collect() for one in (taken, of(spark, folder)))
     assert [row.value for row in twice] == [2 * row.value for row in once]
+
+
+def test_a_line_without_end_takes_no_memory(spark, tmp_path, monkeypatch):
+    """A gzip of 1.5 MB, one line of 1.5 GB, ended the session: no worker had room for it."""
+    monkeypatch.setattr(log_files, "LONGEST_LINE", 100_000)
+    (tmp_path / "broker-1").mkdir()
+    text = f"{FAST}\n{'x' * 100_001}\n{FAST.replace('fast', 'slow')}\n"
+    (tmp_path / "broker-1" / "request.log").write_text(text)
+    (tmp_path / "broker-1" / "request.log.gz").write_bytes(gzip.compress(text.encode()))
+    found = of(spark, tmp_path)
+    assert {row.client_id for row in found.frame.select("client_id").collect()} == {"fast", "slow"}
+    assert (found.counts.lines, found.counts.quarantined, found.counts.damaged) == (4, {}, ())
