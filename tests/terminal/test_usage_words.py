@@ -129,7 +129,7 @@ BAD = {
     "no zone": (["no-zone"], 2, "have no offset"),
     "a zone that is none": (["other.log", "--tz", "Mars"], 2, "Mars is not a time zone"),
     "a path that tells no broker": (["other.log", "--broker", r"node-(\d+)"], 2, "which is to say its broker"),
-    "no regular expression": (["other.log", "--broker", "(("], 2, "is no regular expression"),
+    "no regular expression": (["other.log", "--broker", "(("], 2, "is not a regular expression"),
     "no length": (["whole.gz", "--every", "often"], 2, "often is not the length of a window"),
     "columns that miss": (["--usage", "clients.csv", "--clients"], 2, "have no column client_id"),
     "a text that is no number": (["--usage", "broken.csv"], 1, "value is not double"),
