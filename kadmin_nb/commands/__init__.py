@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -67,6 +68,10 @@ def complete(words: Sequence[str], incomplete: str, door: str = "kadmin-nb") -> 
 
 def main() -> None:
     """The terminal's entry point."""
-    from .terminal import main as terminal
+    try:
+        from .terminal import main as terminal
 
-    terminal()
+        terminal()
+    except KeyboardInterrupt:  # while modules are loaded
+        sys.stderr.write("interrupted\n")
+        sys.exit(130)

@@ -167,7 +167,8 @@ def test_client_metrics_are_set_seen_and_listed(broker, unique):
     metrics = Resource("CLIENT_METRICS", unique("metrics"))
     done(broker, metrics, set_("interval.ms", "10000"))
     eventually(lambda: own(broker, metrics), {"interval.ms": "10000"})
-    eventually(lambda: broker.configs.resources(["CLIENT_METRICS"]), [metrics])
+    eventually(lambda: metrics in broker.configs.resources(["CLIENT_METRICS"]), True)
+    assert {resource.type for resource in broker.configs.resources(["CLIENT_METRICS"])} == {"CLIENT_METRICS"}
     keys = broker.configs.describe([metrics])["key"].to_pylist()
     assert keys == (["interval.ms", "match", "metrics"] if broker.metrics_defaults else ["interval.ms"])
     done(broker, metrics, delete("interval.ms"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -153,7 +154,7 @@ def test_a_value_without_end_is_not_repeated(tmp_path):
 def test_process_substitution():
     """`kadmin-nb plan show <(…)` is how one shows a plan of another machine."""
     program = "from kadmin_nb.commands import main; main()"
-    line = f"{sys.executable} -c '{program}' plan show <(sleep 0.2; echo hello)"
+    line = f"{shlex.quote(sys.executable)} -c '{program}' plan show <(sleep 0.2; echo hello)"
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr.startswith("Invalid: /dev/fd/63 is no plan file")

@@ -57,7 +57,7 @@ def changes(name: str) -> list[Change]:
 
 def shown(name: str) -> list[object]:
     rows = tuple(changes(name))
-    plan = Plan(name, "2026-01-01T00:00:00", rows, name, name, "2026-01-08T00:00:00")
+    plan = Plan(name, "2026-01-01T00:00:00Z", rows, name, name, "2026-01-08T00:00:00Z")
     plan = plan.with_note(name, author=name, at=name, kind=name)
     stage = Stage(lambda *_: plan)
     stage.add(Edit(c.op, c.resource, c.key, c.wanted, name) for c in rows)

@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 
 import pytest
 from hypothesis import given
@@ -197,9 +196,11 @@ def test_ctrl_c_is_130():
         target = f"127.0.0.1:{silent.getsockname()[1]}"
         process = subprocess.Popen([*COMMAND, "quota", "describe", "--cluster", target],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # fmt: skip
-        time.sleep(2.0)
+        silent.settimeout(60)
+        connection, _ = silent.accept()
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=60)
+        connection.close()
     assert (process.returncode, out, err) == (130, "", "interrupted\n")
 
 
