@@ -1,4 +1,7 @@
-"""`kn.analytics.requests` and `usage` over a request log, beside reading and counting its lines.
+"""`kn.analytics.requests` and `usage` over a request log, beside what else one would read it with.
+
+That is SQL of DuckDB's, and a plain `from_json` in Spark. Both take the log's word for it: no request is searched for a
+second line, and none is put in quarantine. All answers are compared row by row.
 
 The log is made of lines that two brokers of Kafka 4.3 wrote (`tests/analytics/recorded`): times, clients, users,
 connections and sizes are drawn anew from a seed, and requests reach several partitions. Some lines are there twice,
@@ -8,17 +11,21 @@ some are cut short, some are none of Kafka's.
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from benchmarks.timing import Row, interleaved, ratio, row
+from kadmin_nb.analytics import request_log
 
 RECORDED = Path(__file__).parents[1] / "tests" / "analytics" / "recorded"
 BROKERS, CLIENTS, USERS, SEED = 4, 2_000, 500, 20260801
@@ -36,8 +43,11 @@ PARTITIONS = {1: 0.5, 3: 0.3, 8: 0.2}
 """How many partitions a request reaches, and how often."""
 
 
-CORES, BOUND = 2, 4.0
-"""Those of the local session; and how many times the reference ours may take."""
+CORES = 2
+"""Those of the local session, and of DuckDB."""
+BY_SQL, BY_FROM_JSON = 2.8, 0.85
+"""How many times the others' time ours may take."""
+ROUNDS = 3
 
 
 def run(full: bool = False) -> list[Row]:
@@ -46,40 +56,192 @@ def run(full: bool = False) -> list[Row]:
 
     with tempfile.TemporaryDirectory(prefix="kadmin-nb-bench-") as folder:
         size = write(Path(folder), 10**9 if full else 2 * 10**8)
-        spark = kn.spark_session()
-        works = _works(spark, folder)
-        times = dict(zip(works, interleaved(list(works.values()), 3), strict=True))
-    return [_figure(name, times, size) for name in works if name != "count"]
+        works = _works(kn.spark_session(), folder)
+        _compare(kn.spark_session(), folder)
+        times = dict(zip(works, interleaved(list(works.values()), ROUNDS), strict=True))
+    speed = ", ".join(f"{name} {size / 1e6 / min(spent) / CORES:.0f}" for name, spent in times.items())
+    return [
+        _figure(
+            f"usage of {size / 1e6:.0f} MB of request log, {ours} / {other}", times[ours], times[other], bound, speed
+        )
+        for ours in (OURS, ONCE)
+        for other, bound in ((SQL, BY_SQL), (FROM_JSON, BY_FROM_JSON))
+    ]
 
 
-def _figure(name: str, times: dict[str, list[float]], size: int) -> Row:
-    ours, count = times[name], times["count"]
-    speed = f"{size / 1e6 / min(ours) / CORES:.0f} MB/s a core, counting {size / 1e6 / min(count) / CORES:.0f}"
-    figure = f"analytics.requests, {size / 1e6:.0f} MB of log, {name}, to counting the lines"
-    return row(figure, min(ours), min(count), ratio(ours, count), BOUND, speed)
+OURS, ONCE, SQL, FROM_JSON, COUNT = "ours", "ours, dedupe=False", "DuckDB's SQL", "from_json", "counting lines"
+
+
+def _figure(figure: str, ours: list[float], other: list[float], bound: float, speed: str) -> Row:
+    return row(figure, min(ours), min(other), ratio(ours, other), bound, f"MB/s a core: {speed}")
 
 
 def _works(spark: Any, folder: str) -> dict[str, Callable[[], object]]:
-    """What is measured. The lines are counted by their values, so that Spark reads and splits them as it does for us.
+    """What is measured; every row and column is made, and none is kept."""
+    from pyspark.sql import functions as F
 
-    To quarantine is to read the log once more: `quarantine` alone is what that adds.
-    """
+    lines = spark.read.option("recursiveFileLookup", "true").text(folder)
+    frames = {OURS: _ours(spark, folder), ONCE: _ours(spark, folder, dedupe=False), FROM_JSON: _from_json(lines)}
+    works = {name: partial(_all_of, frame) for name, frame in frames.items()}
+    return {**works, SQL: partial(by_sql, folder), COUNT: lambda: lines.agg(F.count("value")).collect()}
+
+
+def _all_of(frame: Any) -> None:
+    frame.write.format("noop").mode("overwrite").save()
+
+
+def _ours(spark: Any, folder: str, **how: Any) -> Any:
+    import kadmin_nb as kn
+
+    return kn.analytics.usage(kn.analytics.requests(spark, folder, broker=r"/broker-(\d+)/", tz="UTC", **how))
+
+
+def _compare(spark: Any, folder: str) -> None:
+    """Refuse to measure what is not the same."""
+    lines = spark.read.option("recursiveFileLookup", "true").text(folder)
+    plain = by_sql(folder)
+    _refuse_other(_rows(_ours(spark, folder, dedupe=False).toArrow()), _rows(plain), "ours and DuckDB's")
+    _refuse_other(_rows(_from_json(lines).toArrow()), _rows(plain), "from_json's and DuckDB's")
+    _refuse_other(_rows(_ours(spark, folder).toArrow()), _rows(by_sql(folder, each_once=True)), "ours and the distinct")
+
+
+def _rows(usage: pa.Table) -> dict[tuple[object, ...], tuple[float, float | None]]:
+    """The value and the longest mute by broker, client, key and window."""
+    starts = usage["window_start"].cast(pa.timestamp("us")).cast(pa.int64())
+    names = [usage[name].to_pylist() for name in ("broker", "user", "client_id", "key")]
+    figures = zip(usage["value"].to_pylist(), usage["throttle_ms"].to_pylist(), strict=True)
+    return dict(zip(zip(*names, starts.to_pylist(), strict=True), figures, strict=True))
+
+
+def _refuse_other(ours: dict[Any, Any], theirs: dict[Any, Any], whose: str) -> None:
+    if ours.keys() != theirs.keys():
+        raise AssertionError(f"{whose} rows differ: {sorted(ours.keys() ^ theirs.keys(), key=repr)[:3]}")
+    for key, (value, mute) in ours.items():
+        if not math.isclose(value, theirs[key][0], rel_tol=1e-9, abs_tol=1e-9) or mute != theirs[key][1]:
+            raise AssertionError(f"{whose} values differ: {key} is {(value, mute)} and {theirs[key]}")
+
+
+def by_sql(folder: str, each_once: bool = False) -> pa.Table:
+    """USAGE by DuckDB, as somebody would write it who knows these logs."""
+    import duckdb
+
+    with duckdb.connect() as connection:
+        connection.execute(f"SET threads = {CORES}")
+        connection.execute("SET preserve_insertion_order = false")
+        names = {"folder": folder, "distinct": "DISTINCT" if each_once else "", **_CONDITIONS}
+        return connection.sql(_SQL.format(**names)).to_arrow_table()
+
+
+_CONDITIONS = {
+    "shape": json.dumps(
+        {
+            "isForwarded": "BOOLEAN",
+            "requestHeader": {"correlationId": "INTEGER", "clientId": "VARCHAR", "requestApiKeyName": "VARCHAR"},
+            "request": {
+                "replicaId": "INTEGER",
+                "replicaState": {"replicaId": "INTEGER"},
+                "topicData": [{"partitionData": [{"recordsSizeInBytes": "BIGINT"}]}],
+            },
+            "response": {"responses": [{"partitions": [{"recordsSizeInBytes": "BIGINT"}]}]},
+            "connection": "VARCHAR",
+            "localTimeMs": "DOUBLE",
+            "throttleTimeMs": "DOUBLE",
+            "principal": "VARCHAR",
+            "listener": "VARCHAR",
+        }
+    ),
+    "inter_broker": request_log.INTER_BROKER,
+    "brokers_only": ", ".join(f"'{api}'" for api in (*request_log.BROKERS_ONLY, "ENVELOPE")),
+    "fetcher": r"^broker-\d+-fetcher-\d+$",
+}
+_SQL = """
+WITH lines AS (
+    SELECT line, filename, strpos(line, 'Completed request:') AS mark
+    FROM read_csv('{folder}/*/*', columns = {{'line': 'VARCHAR'}}, header = false, auto_detect = false,
+                  delim = '\x01', quote = '', escape = '', filename = true)
+), documents AS (
+    SELECT filename, replace(line[2:24], ',', '.')::TIMESTAMP AS time,
+           line[mark + 18 : length(line) - length(' (kafka.request.logger)')] AS document
+    FROM lines WHERE mark > 0
+), read AS (
+    SELECT regexp_extract(filename, 'broker-(\\d+)/', 1)::INTEGER AS broker, time,
+           json_transform(document, '{shape}') AS r
+    FROM documents WHERE json_valid(document)
+), requests AS (
+    SELECT {distinct} broker, time, r.connection, r.requestHeader.correlationId AS correlation_id,
+           regexp_replace(r.principal, '^[^:]*:', '') AS "user", coalesce(r.requestHeader.clientId, '') AS client_id,
+           r.requestHeader.requestApiKeyName AS api, r.localTimeMs AS io_ms, r.throttleTimeMs AS throttle_ms,
+           CASE api WHEN 'PRODUCE' THEN list_sum(list_transform(r.request.topicData, lambda t:
+               coalesce(list_sum(list_transform(t.partitionData, lambda p: p.recordsSizeInBytes)), 0))) END AS bytes_in,
+           CASE WHEN api = 'FETCH' AND r.response.responses IS NOT NULL THEN
+               coalesce(list_sum(list_transform(r.response.responses, lambda t:
+                   coalesce(list_sum(list_transform(t.partitions, lambda p: p.recordsSizeInBytes)), 0))), 0)
+           END AS bytes_out
+    FROM read
+    WHERE NOT coalesce(r.isForwarded, false) AND api NOT IN ({brokers_only})
+      AND NOT regexp_matches(r.listener, '{inter_broker}')
+      AND NOT (api = 'FETCH' AND coalesce(coalesce(r.request.replicaState.replicaId, r.request.replicaId) >= 0,
+                                          regexp_matches(client_id, '{fetcher}')))
+), windows AS MATERIALIZED (
+    SELECT broker, "user", client_id, date_trunc('second', time) AS window_start,
+           sum(bytes_in) AS bytes_in, sum(bytes_out) AS bytes_out, sum(io_ms) AS io_ms,
+           max(throttle_ms) FILTER (api = 'PRODUCE') AS produce_ms, max(throttle_ms) FILTER (api = 'FETCH') AS fetch_ms,
+           max(throttle_ms) FILTER (
+               api NOT IN ('PRODUCE', 'FETCH', 'CREATE_TOPICS', 'CREATE_PARTITIONS', 'DELETE_TOPICS')) AS other_ms
+    FROM requests GROUP BY ALL
+), usage AS (
+    SELECT broker, "user", client_id, 'producer_byte_rate' AS key, window_start, bytes_in::DOUBLE AS value,
+           produce_ms AS throttle_ms FROM windows
+    UNION ALL SELECT broker, "user", client_id, 'consumer_byte_rate', window_start, bytes_out, fetch_ms FROM windows
+    UNION ALL SELECT broker, "user", client_id, 'request_percentage', window_start, io_ms / 10, other_ms FROM windows
+)
+SELECT * FROM usage WHERE value IS NOT NULL
+"""
+
+
+def _from_json(lines: Any) -> Any:
+    """USAGE by Spark's own reader of JSON; adding up is ours, as it takes any frame of requests."""
     from pyspark.sql import functions as F
 
     import kadmin_nb as kn
 
-    requests = kn.analytics.requests(spark, folder, broker=r"/broker-(\d+)/", tz="UTC")
-    lines = spark.read.option("recursiveFileLookup", "true").text(folder)
-    return {
-        "count": lambda: lines.agg(F.count("value")).collect(),
-        "deduplicated, in windows of 1 s": lambda: _kept(kn.analytics.usage(requests)),
-        "quarantine": lambda: _kept(requests.quarantine),
-    }
+    text = lines.selectExpr("value", "_metadata.file_path AS path", "locate('Completed request:', value) AS mark")
+    document = F.from_json(F.expr("substring(value, mark + 18)"), _DOCUMENT)
+    read = text.where("mark > 0").select("path", "value", document.alias("r")).selectExpr(*_COLUMNS)
+    of_clients = read.where(
+        f"api IS NOT NULL AND NOT coalesce(forwarded, false) AND api NOT IN ({_CONDITIONS['brokers_only']})"
+        f" AND NOT listener RLIKE '{request_log.INTER_BROKER}'"
+        " AND NOT (api = 'FETCH' AND coalesce(replica >= 0, client_id RLIKE '^broker-[0-9]+-fetcher-[0-9]+$'))"
+    )
+    return kn.analytics.usage(of_clients)
 
 
-def _kept(frame: Any) -> None:
-    """Every row and column is made, and none is kept."""
-    frame.write.format("noop").mode("overwrite").save()
+_SIZES = "ARRAY<STRUCT<recordsSizeInBytes: BIGINT>>"
+_DOCUMENT = (
+    "isForwarded BOOLEAN, requestHeader STRUCT<clientId: STRING, requestApiKeyName: STRING>, "
+    "request STRUCT<replicaId: INT, replicaState: STRUCT<replicaId: INT>, "
+    f"topicData: ARRAY<STRUCT<partitionData: {_SIZES}>>>, "
+    f"response STRUCT<responses: ARRAY<STRUCT<partitions: {_SIZES}>>>, "
+    "localTimeMs DOUBLE, throttleTimeMs DOUBLE, principal STRING, listener STRING"
+)
+_SUM = (
+    "if(r.requestHeader.requestApiKeyName = '{}', aggregate(flatten(transform({}, t -> t.{}.recordsSizeInBytes)), 0L,"
+    " (sum, size) -> sum + coalesce(size, 0L)), NULL)"
+)
+_COLUMNS = (
+    "cast(regexp_extract(path, '/broker-([0-9]+)/', 1) AS INT) AS broker",
+    "cast(replace(substring(value, 2, 23), ',', '.') AS TIMESTAMP) AS time",
+    "regexp_replace(r.principal, '^[^:]*:', '') AS user",
+    "coalesce(r.requestHeader.clientId, '') AS client_id",
+    "r.requestHeader.requestApiKeyName AS api",
+    f"{_SUM.format('PRODUCE', 'r.request.topicData', 'partitionData')} AS bytes_in",
+    f"{_SUM.format('FETCH', 'r.response.responses', 'partitions')} AS bytes_out",
+    "r.localTimeMs AS io_ms",
+    "r.throttleTimeMs AS throttle_ms",
+    "r.isForwarded AS forwarded",
+    "r.listener AS listener",
+    "coalesce(r.request.replicaState.replicaId, r.request.replicaId) AS replica",
+)
 
 
 def write(place: Path, size: int) -> int:

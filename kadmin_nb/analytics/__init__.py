@@ -16,6 +16,7 @@ from .policies import policy
 from .prometheus_api import prometheus
 from .request_log import Requests, requests
 from .resolving import resolve
+from .usage_tables import store_usage
 from .usage_windows import usage
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "prometheus",
     "requests",
     "resolve",
+    "store_usage",
     "usage",
     "usage_from_metrics",
     "utilisation",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -19,7 +20,7 @@ IO_THREADS = "request log: I/O-thread time, an estimate"
 """The quota charges the time of network threads too, which the log does not tell: 1.5 to 1.8 times as much in all was
 measured for small requests (`tests/plans/test_backtest_on_a_broker.py`)."""
 
-_READ = ("time", "broker", "user", "client_id", "api", "bytes_in", "bytes_out", "io_ms", "throttle_ms")
+READ = ("time", "broker", "user", "client_id", "api", "bytes_in", "bytes_out", "io_ms", "throttle_ms")
 _EVERY = re.compile(r"0*[1-9]\d{0,8} (millisecond|second|minute|hour|day|week)s?")
 _MUTATIONS = ("CREATE_TOPICS", "CREATE_PARTITIONS", "DELETE_TOPICS")
 
@@ -48,18 +49,29 @@ def usage(requests: Requests | DataFrame, every: str = "1 second") -> DataFrame:
     UsageError
         A column is missing, or `every` is no length.
     """
-    if not _EVERY.fullmatch(every):
-        raise UsageError(f"{every} is not the length of a window", hint="Such as '1 second', or '5 minutes'.")
-    frame = requests.only(_READ) if isinstance(requests, Requests) else requests
-    missing = [name for name in _READ if name not in frame.columns]
+    check_length(every)
+    frame = requests.only(READ) if isinstance(requests, Requests) else requests
+    missing = [name for name in READ if name not in frame.columns]
     if missing:
         raise UsageError(
             f"the requests have no column {', '.join(missing)}", hint=f"They have {', '.join(frame.columns)}."
         )
-    return _rows(_windows(frame, every))
+    return usage_rows(in_windows(frame, every))
 
 
-def _windows(frame: DataFrame, every: str) -> DataFrame:
+def check_length(every: str) -> None:
+    """Refuse what is no length of a window.
+
+    Raises
+    ------
+    UsageError
+    """
+    if not _EVERY.fullmatch(every):
+        raise UsageError(f"{every} is not the length of a window", hint="Such as '1 second', or '5 minutes'.")
+
+
+def in_windows(frame: DataFrame, every: str, by: Sequence[str] = (), measures: Sequence[Column] = ()) -> DataFrame:
+    """Requests added up: a row a broker, client and `window`, apart by some columns more, with some measures more."""
     names = [name for name in (CLUSTER, "broker", "user", "client_id") if name in frame.columns]
     api = F.col("api")
     others = ~api.isin("PRODUCE", "FETCH", *_MUTATIONS)
@@ -71,10 +83,11 @@ def _windows(frame: DataFrame, every: str) -> DataFrame:
         F.max(F.when(api == "FETCH", F.col("throttle_ms"))).alias("fetch_ms"),
         F.max(F.when(others, F.col("throttle_ms"))).alias("other_ms"),
     )
-    return frame.groupBy(*names, F.window("time", every).alias("window")).agg(*totals)
+    return frame.groupBy(*by, *names, F.window("time", every).alias("window")).agg(*measures, *totals)
 
 
-def _rows(windows: DataFrame) -> DataFrame:
+def usage_rows(windows: DataFrame) -> DataFrame:
+    """USAGE out of what `in_windows` has added up."""
     start, end = F.col("window.start"), F.col("window.end")
     seconds = (F.unix_micros(end) - F.unix_micros(start)) / 1e6
     keys = F.array(

@@ -37,8 +37,18 @@ def test_the_jobs_are_those_that_are_promised() -> None:
     assert MAIN["include"] == ["resources/*.yml"]
     assert {name: str(_notebook(name).relative_to(ROOT)) for name in JOBS} == {
         "quota_audit": "notebooks/runbooks/quota_audit.ipynb",
+        "record_history": "notebooks/runbooks/record_history.ipynb",
         "request_logs": "databricks/request_logs.ipynb",
     }
+
+
+def test_the_history_is_recorded_before_limits_are_read_from_it() -> None:
+    """request_logs took its limits from a history that nothing ever wrote."""
+    given = {name: {one["name"]: one["default"] for one in job["parameters"]} for name, (_, job) in JOBS.items()}
+    assert given["record_history"]["history"] == given["request_logs"]["limits"]
+    when = {name: job["schedule"]["quartz_cron_expression"].split() for name, (_, job) in JOBS.items()}
+    assert int(when["record_history"][2]) < int(when["request_logs"][2])
+    assert JOBS["record_history"][1]["schedule"]["timezone_id"] == JOBS["request_logs"][1]["schedule"]["timezone_id"]
 
 
 @pytest.mark.parametrize("name", JOBS)

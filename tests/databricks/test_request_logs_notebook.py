@@ -1,65 +1,106 @@
-"""The bundle's notebook over request logs, run as Databricks runs it, on a Spark of our own."""
+"""The bundle's notebook over request logs, run as Databricks runs it, on a Spark of our own with Delta."""
 
 from __future__ import annotations
 
-import shutil
+import json
+import os
+import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tasks import TESTS, as_task
 
 import kadmin_nb as kn
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "history"))
+sys.path.insert(0, str(TESTS / "history"))
 from hours import taken
 
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("on_databricks")]
-
 NOTEBOOK = TESTS.parent / "databricks" / "request_logs.ipynb"
-LOGS = str(TESTS / "analytics" / "recorded")
+RECORDED = TESTS / "analytics" / "recorded"
+HOUR = "request.log.2026-11-21-12"
+"""A file that log4j rolled by the hour."""
+KILLED = -9
 
 
-@pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A schema of its own, `lake`, which is dropped afterwards; its folder."""
-    folder = tmp_path_factory.mktemp("lake")
-    spark = kn.spark_session()
-    spark.sql(f"CREATE DATABASE lake LOCATION '{folder}/lake'")
-    yield folder
-    spark.sql("DROP DATABASE lake CASCADE")
-    shutil.rmtree(folder, ignore_errors=True)
+def in_delta(folder: Path, *runs: dict[str, str], kill: bool = False) -> dict[str, Any] | None:
+    """What a process with Delta says of these runs; None where it was killed."""
+    words = [sys.executable, str(Path(__file__).with_name("delta_lake.py")), str(folder), *(["kill"] if kill else [])]
+    done = subprocess.run(
+        words, input=json.dumps(runs), capture_output=True, text=True, start_new_session=True, env=_environment()
+    )
+    if kill and done.returncode == KILLED:
+        return None
+    assert done.returncode == 0, done.stderr[-4000:]
+    said: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return said
 
 
-def test_logs_become_usage_and_the_use_of_limits(lake: Path) -> None:
-    """The job was green, and the tables were empty."""
-    snapshot = taken(1, {"admin": 1000.0})
-    limits = snapshot.save(lake / "limits.parquet")
-    given = {"logs": LOGS, "broker": r"broker-(\d+)/", "tz": "UTC", "every": "1 second", "limits": str(limits)}
-    said = as_task(NOTEBOOK, **given, usage="lake.usage", utilisation="lake.utilisation")
-    assert (said["runbook"], said["ok"], said["parameters"]["append"]) == ("request_logs", True, False)
-    spark = kn.spark_session()
-    used = spark.table("lake.usage")
-    assert {row.broker for row in used.select("broker").distinct().collect()} == {1, 2}
-    rows = spark.table("lake.utilisation").where("bucket_user = 'admin' and limit = 1000").collect()
-    assert [row.key for row in rows] == ["producer_byte_rate"] * len(rows)
-    assert max(row.utilisation for row in rows) > 100
-
-    before = used.count()
-    lines = (Path(LOGS) / "broker-1" / "request.log").read_text().splitlines()
-    spark.createDataFrame([(line,) for line in lines], "line string").write.saveAsTable("lake.lines")
-    given = {"logs": "lake.lines", "broker": "1", "tz": "UTC", "cluster_id": snapshot.cluster_id}
-    as_task(NOTEBOOK, **given, usage="lake.usage", append="true")
-    assert spark.table("lake.usage").count() > before
+def _environment() -> dict[str, str]:
+    path = os.pathsep.join([*sys.path, os.environ.get("PYTHONPATH", "")])
+    return {**os.environ, "PYTHONPATH": path}
 
 
+def log_of(folder: Path, *files: Path) -> str:
+    """A folder with these recorded files, where the brokers are told by the folders."""
+    for file in files:
+        place = folder / file.relative_to(RECORDED)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(file.read_bytes())
+    return str(folder)
+
+
+def windows(rows: Sequence[Sequence[str]]) -> set[tuple[str, ...]]:
+    return {(row[1], row[5]) for row in rows}
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_job_that_was_killed_is_simply_run_again(tmp_path: Path) -> None:
+    """The job was killed, ran again, and yesterday was there twice; or it ran once, and yesterday was gone."""
+    lake, snapshot = tmp_path / "lake", taken(1, {"admin": 1000.0})
+    limits = str(snapshot.save(tmp_path / "limits.parquet"))
+    one, two = RECORDED / "broker-1", RECORDED / "broker-2"
+    first = log_of(tmp_path / "first", one / "request.log", one / HOUR)
+    later = log_of(tmp_path / "later", one / "request.log", two / "request.log", two / HOUR)
+    given = {
+        "broker": r"broker-(\d+)/", "tz": "UTC", "every": "1 second", "limits": limits,
+        "usage": "lake.usage", "utilisation": "lake.utilisation",
+    }  # fmt: skip
+
+    whole = in_delta(tmp_path / "whole", {**given, "logs": str(RECORDED)})
+    begun = in_delta(lake, {**given, "logs": first})
+    assert begun["said"][0]["ok"]
+    assert begun["tables"] == ["usage", "utilisation"]
+    assert 0 < len(windows(begun["usage"])) < len(windows(whole["usage"]))
+
+    assert in_delta(lake, {**given, "logs": later}, kill=True) is None
+    again = in_delta(lake, {**given, "logs": later}, {**given, "logs": later})
+    assert again["usage"] == whole["usage"]
+    assert again["tables"] == ["usage", "utilisation"]
+    key = [(row["broker"], row["key"], row["bucket_user"]) for row in again["utilisation"]]
+    assert len(key) == len(set(key)) > 0
+    assert max(row["utilisation"] for row in again["utilisation"]) > 100
+
+
+@pytest.mark.spark
+def test_without_delta_it_is_one_line(tmp_path: Path) -> None:
+    """[DATA_SOURCE_NOT_FOUND], and sixty lines of the JVM."""
+    log = kn.analytics.requests(kn.spark_session(), RECORDED, broker=r"broker-(\d+)/", tz="UTC")
+    with pytest.raises(kn.Unsupported, match="this Spark session has no Delta"):
+        kn.analytics.store_usage(log, "default.usage")
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("on_databricks")
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"logs": LOGS}, "nobody said which broker wrote the log"),
-        ({"logs": LOGS, "broker": "1", "tz": "Berlin"}, "Berlin is not a time zone"),
-        ({"logs": LOGS, "brokre": "1"}, "brokre"),
+        ({"logs": str(RECORDED)}, "nobody said which broker wrote the log"),
+        ({"logs": str(RECORDED), "broker": "1", "tz": "Berlin"}, "Berlin is not a time zone"),
+        ({"logs": str(RECORDED), "brokre": "1"}, "brokre"),
     ],
     ids=["nobody's", "zone", "misspelt"],
 )
@@ -67,3 +108,15 @@ def test_a_wrong_parameter_fails_the_job(given: dict[str, str], said: str) -> No
     """It ended with success and a stack trace."""
     with pytest.raises(kn.UsageError, match=said):
         as_task(NOTEBOOK, **given)
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("on_databricks")
+def test_lines_of_a_table_without_any_table_to_write_to() -> None:
+    """Our log is in a table, and the job took files only."""
+    spark = kn.spark_session()
+    lines = (RECORDED / "broker-1" / "request.log").read_text().splitlines()
+    spark.createDataFrame([(line,) for line in lines], "line string").createOrReplaceTempView("logged_lines")
+    said = as_task(NOTEBOOK, logs="logged_lines", broker="1", tz="UTC", cluster_id="c")
+    assert (said["runbook"], said["ok"]) == ("request_logs", True)
+    assert "append" not in said["parameters"]

@@ -69,6 +69,7 @@ def runs(home: Path, secure_kafka: LocalKafka) -> dict[str, Run]:
         run("change_configs", changes=["set consumer.session.timeout.ms=50000 group=mia"])
         run("quota_audit", clients=str(home / "clients.parquet"))
         run("offboard_client", user=HOSTILE)
+        run("record_history", history=str(home / "history"))
 
     with kn.connect(str(home / "prod.properties")) as cluster:
         cluster.snapshot().save(home / "before.parquet")
@@ -84,7 +85,9 @@ def test_every_shipped_runbook_runs(runs: dict[str, Run]) -> None:
     states = {name: run.result["state"] for name, run in runs.items()}
     assert states.pop("offboard_client") in ("planned", "nothing to do")
     assert {name for name, state in states.items() if state == "applied"} == {"apply_plan", "rollback_plan"}
-    assert {name for name, state in states.items() if state == "finished"} == {"drift_report", "quota_audit"}
+    assert {name for name, state in states.items() if state == "finished"} == {
+        "drift_report", "quota_audit", "record_history",
+    }  # fmt: skip
     assert set(states.values()) == {"planned", "applied", "finished"}
     assert sorted(runs) == NAMES
 
@@ -152,9 +155,14 @@ def test_a_parameter_that_is_none_is_refused_before_anything_starts(
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_tasks_parameter_that_is_none_is_refused(name: str) -> None:
-    """On Databricks everything is text, and perhaps was true."""
+    """It ran with the default instead, on Databricks too."""
     with pytest.raises(kn.UsageError, match="clutser is no parameter"):
         as_task(name, clutser="prod")
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "record_history"])  # which has no flag
+def test_a_tasks_flag_is_true_or_false(name: str) -> None:
+    """On Databricks everything is text, and perhaps was true."""
     flag = "fail" if name in ("quota_audit", "drift_report") else "apply"
     with pytest.raises(kn.UsageError, match=f"{flag} is declared bool"):
         as_task(name, **{flag: "perhaps"})

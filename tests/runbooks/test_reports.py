@@ -156,6 +156,20 @@ def test_drift_against_a_history(kafka: LocalKafka, cluster: kn.Cluster, folder:
     assert verdicts(said) == {"drift": "ok"}
 
 
+def test_a_history_is_recorded(kafka: LocalKafka, cluster: kn.Cluster, folder: Path) -> None:
+    """The report read its limits from a history, and nothing recorded one."""
+    pytest.importorskip("deltalake")
+    said = as_task("record_history", cluster=kafka.bootstrap, history=str(folder / "recorded"))
+    assert (said["ok"], said["changed"], said["cluster_id"]) == (True, False, cluster.id)
+    as_task("record_history", cluster=kafka.bootstrap, history=str(folder / "recorded"))
+    now = kn.history(folder / "recorded").as_of("now")
+    assert now.quotas.to_arrow().equals(cluster.quotas.describe().to_arrow())
+    with pytest.raises(kn.UsageError, match="history is not set"):
+        as_task("record_history", cluster=kafka.bootstrap)
+    with pytest.raises(kn.WrongCluster, match="meant for cluster another"):
+        as_task("record_history", cluster=kafka.bootstrap, history=str(folder / "recorded"), cluster_id="another")
+
+
 @pytest.mark.parametrize(
     ("against", "kind"), [("", kn.UsageError), ("none.parquet", kn.NotFound), ("history:none@now", kn.NotFound)]
 )

@@ -1,0 +1,54 @@
+"""A process with a Spark of its own that has Delta, and runs the notebook over request logs as the task of a job.
+
+    delta_lake.py FOLDER [kill] < a JSON list of the parameters of each run
+
+The schema `lake` lies in the folder; tables that are there already belong to it. The last line that it prints is JSON:
+what each run said, and the rows of the tables. With `kill` the process and its JVM get SIGKILL as soon as the last
+run has written a file of the usage.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+from tasks import TESTS, as_task
+
+import kadmin_nb as kn
+
+NOTEBOOK = TESTS.parent / "databricks" / "request_logs.ipynb"
+USAGE = ("cluster_id", "broker", "user", "client_id", "key", "window_start", "value")
+
+
+def main(folder: Path, runs: list[dict[str, str]], kill: bool) -> None:
+    spark = kn.spark_session(delta=True)
+    spark.conf.set("spark.databricks.delta.snapshotPartitions", "1")
+    spark.sql(f"CREATE DATABASE lake LOCATION '{folder}'")
+    for place in folder.glob("*/_delta_log"):
+        spark.sql(f"CREATE TABLE lake.{place.parent.name} USING delta LOCATION '{place.parent}'")
+    os.environ["DATABRICKS_RUNTIME_VERSION"] = "17.3"
+    said = []
+    for number, given in enumerate(runs, 1):
+        if kill and number == len(runs):
+            threading.Thread(target=_kill_at_the_next_file, args=(folder / "usage",), daemon=True).start()
+        said.append(as_task(NOTEBOOK, **given))
+    tables = [row.tableName for row in spark.sql("SHOW TABLES IN lake").collect()]
+    rows = [[str(row[name]) for name in USAGE] for row in spark.table("lake.usage").collect()]
+    full = [row.asDict() for row in spark.table("lake.utilisation").where("limit is not null").collect()]
+    print(json.dumps({"said": said, "tables": sorted(tables), "usage": sorted(rows), "utilisation": full}, default=str))
+
+
+def _kill_at_the_next_file(table: Path) -> None:
+    before = set(table.glob("*.parquet"))
+    while set(table.glob("*.parquet")) <= before:
+        time.sleep(0.001)
+    os.killpg(os.getpgid(0), signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), json.load(sys.stdin), "kill" in sys.argv)
