@@ -161,7 +161,7 @@ WITH lines AS (
                   delim = '\x01', quote = '', escape = '', filename = true)
 ), documents AS (
     SELECT filename, replace(line[2:24], ',', '.')::TIMESTAMP AS time,
-           line[mark + 18 : length(line) - length(' (kafka.request.logger)')] AS document
+           rtrim(line[mark + 18 :], ' (kafka.request.logger)') AS document
     FROM lines WHERE mark > 0
 ), read AS (
     SELECT regexp_extract(filename, 'broker-(\\d+)/', 1)::INTEGER AS broker, time,

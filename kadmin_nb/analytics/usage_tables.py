@@ -39,15 +39,20 @@ def store_usage(requests: Requests, table: str, every: str = "1 second") -> Coun
         The table is another one, or of another kind; `every` is no length.
     """
     check_length(every)
-    spark = requests.frame.sparkSession
-    incoming = f"{table}{INCOMING}"
+    spark, incoming = requests.frame.sparkSession, f"{table}{INCOMING}"
+    windows = _windows(requests, every)
     with in_one_line():
-        _made(spark, incoming, _windows(requests, every))
-        windows = spark.table(incoming)
-        counts = requests.counted(windows.groupBy("fault", "reason").agg(*(F.sum(name).alias(name) for name in TALLY)))
-        _replace(spark, table, usage_rows(windows.where("fault IS NULL AND reason IS NULL")))
+        _make(spark, table, _of_clients(windows))
+        windows.writeTo(incoming).using("delta").createOrReplace()
+        read = spark.table(incoming)
+        counts = requests.counted(read.groupBy("fault", "reason").agg(*(F.sum(name).alias(name) for name in TALLY)))
+        _replace(spark, table, _of_clients(read))
         spark.sql(f"DROP TABLE IF EXISTS {incoming}")
     return counts
+
+
+def _of_clients(windows: DataFrame) -> DataFrame:
+    return usage_rows(windows.where("fault IS NULL AND reason IS NULL"))
 
 
 def _windows(requests: Requests, every: str) -> DataFrame:
@@ -56,37 +61,29 @@ def _windows(requests: Requests, every: str) -> DataFrame:
     return in_windows(rows, every, ("fault", "reason"), tally())
 
 
-def _made(spark: SparkSession, table: str, rows: DataFrame) -> None:
-    """The rows as a Delta table, whatever was there."""
-    spark.sql(f"DROP TABLE IF EXISTS {table}")
-    _make(spark, table, rows)
-    rows.write.format("delta").mode("append").saveAsTable(table)
-
-
-def _make(spark: SparkSession, table: str, rows: DataFrame) -> None:
-    """An empty Delta table with the columns of these rows, unless the table is there."""
-    columns = ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in rows.schema)
+def _make(spark: SparkSession, table: str, usage: DataFrame) -> None:
+    """An empty Delta table for this usage, unless the table is there; the columns of one that is there are checked."""
+    columns = ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in usage.schema)
     try:
         spark.sql(f"CREATE TABLE IF NOT EXISTS {table} ({columns}) USING delta")
     except Exception as error:
         if "DATA_SOURCE_NOT_FOUND" not in str(error) and "ClassNotFound" not in str(error):
             raise
         raise Unsupported("this Spark session has no Delta", hint="kn.spark_session(delta=True) starts one.") from None
+    found = spark.table(table).columns
+    if found != usage.columns:
+        raise UsageError(
+            f"{table} has the columns {', '.join(found)}", hint=f"The usage has {', '.join(usage.columns)}."
+        )
 
 
 def _replace(spark: SparkSession, table: str, usage: DataFrame) -> None:
     """In one commit, which rewrites the time between the first and the last of the new windows."""
-    _make(spark, table, usage)
-    stored = spark.table(table)
-    if stored.columns != usage.columns:
-        raise UsageError(
-            f"{table} has the columns {', '.join(stored.columns)}", hint=f"The usage has {', '.join(usage.columns)}."
-        )
     [(first, last)] = usage.agg(*(F.unix_micros(edge("window_start")) for edge in (F.min, F.max))).collect()
     if first is None:
         return
     by = [name for name in (CLUSTER, "broker", "window_start") if name in usage.columns]
-    others = stored.where(_between(first, last)).join(usage.select(*by).distinct(), by, "left_anti")
+    others = spark.table(table).where(_between(first, last)).join(usage.select(*by).distinct(), by, "left_anti")
     usage.unionByName(others).writeTo(table).overwrite(_between(first, last))
 
 

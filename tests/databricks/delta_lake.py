@@ -3,8 +3,8 @@
     delta_lake.py FOLDER [kill] < a JSON list of the parameters of each run
 
 The schema `lake` lies in the folder; tables that are there already belong to it. The last line that it prints is JSON:
-what each run said, and the rows of the tables. With `kill` the process and its JVM get SIGKILL as soon as the last
-run has written a file of the usage.
+the tables, the rows of `usage` before the runs, and those of `usage`, `whole` and `utilisation` after them. With
+`kill` the process and its JVM get SIGKILL as soon as the last run has written a file of the usage.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 from tasks import TESTS, as_task
 
@@ -32,15 +33,21 @@ def main(folder: Path, runs: list[dict[str, str]], kill: bool) -> None:
     for place in folder.glob("*/_delta_log"):
         spark.sql(f"CREATE TABLE lake.{place.parent.name} USING delta LOCATION '{place.parent}'")
     os.environ["DATABRICKS_RUNTIME_VERSION"] = "17.3"
-    said = []
+    before = _usage(spark, "usage")
     for number, given in enumerate(runs, 1):
         if kill and number == len(runs):
             threading.Thread(target=_kill_at_the_next_file, args=(folder / "usage",), daemon=True).start()
-        said.append(as_task(NOTEBOOK, **given))
-    tables = [row.tableName for row in spark.sql("SHOW TABLES IN lake").collect()]
-    rows = [[str(row[name]) for name in USAGE] for row in spark.table("lake.usage").collect()]
+        assert as_task(NOTEBOOK, **given)["ok"]
+    found = {"before": before, "usage": _usage(spark, "usage"), "whole": _usage(spark, "whole")}
+    tables = sorted(row.tableName for row in spark.sql("SHOW TABLES IN lake").collect())
     full = [row.asDict() for row in spark.table("lake.utilisation").where("limit is not null").collect()]
-    print(json.dumps({"said": said, "tables": sorted(tables), "usage": sorted(rows), "utilisation": full}, default=str))
+    print(json.dumps({**found, "tables": tables, "utilisation": full}, default=str))
+
+
+def _usage(spark: Any, table: str) -> list[list[str]]:
+    if not spark.catalog.tableExists(f"lake.{table}"):
+        return []
+    return sorted([str(row[name]) for name in USAGE] for row in spark.table(f"lake.{table}").collect())
 
 
 def _kill_at_the_next_file(table: Path) -> None:

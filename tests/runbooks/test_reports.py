@@ -156,14 +156,15 @@ def test_drift_against_a_history(kafka: LocalKafka, cluster: kn.Cluster, folder:
     assert verdicts(said) == {"drift": "ok"}
 
 
-def test_a_history_is_recorded(kafka: LocalKafka, cluster: kn.Cluster, folder: Path) -> None:
+def test_a_history_is_recorded(kafka: LocalKafka, cluster: kn.Cluster, limited: str, folder: Path) -> None:
     """The report read its limits from a history, and nothing recorded one."""
     pytest.importorskip("deltalake")
     said = as_task("record_history", cluster=kafka.bootstrap, history=str(folder / "recorded"))
     assert (said["ok"], said["changed"], said["cluster_id"]) == (True, False, cluster.id)
     as_task("record_history", cluster=kafka.bootstrap, history=str(folder / "recorded"))
     now = kn.history(folder / "recorded").as_of("now")
-    assert now.quotas.to_arrow().equals(cluster.quotas.describe().to_arrow())
+    stored = cluster.quotas.describe().to_arrow()
+    assert now.quotas.to_arrow().select(stored.column_names).to_pylist() == stored.to_pylist() != []
     with pytest.raises(kn.UsageError, match="history is not set"):
         as_task("record_history", cluster=kafka.bootstrap)
     with pytest.raises(kn.WrongCluster, match="meant for cluster another"):
