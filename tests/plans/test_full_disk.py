@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from double import FakeKafka
+from full_disk import no_more_than
 from plan_rows import rows
 from scenes import RATE, SMALL
 
@@ -34,19 +35,8 @@ Disk = tuple[Path, Callable[[], AbstractContextManager[None]]]
 
 
 @contextmanager
-def files_of_at_most(size: int) -> Iterator[None]:
-    """No file of this process grows larger: a write that crosses it is cut there, as on a full disk."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-
-@contextmanager
 def without_limit() -> Iterator[None]:
-    with files_of_at_most(resource.getrlimit(resource.RLIMIT_FSIZE)[1]):
+    with no_more_than(resource.getrlimit(resource.RLIMIT_FSIZE)[1]):
         yield
 
 
@@ -87,7 +77,7 @@ def small_disk(tmp_path) -> Iterator[Callable[[int], Disk]]:
             if mount(size):
                 stack.callback(subprocess.run, ["umount", str(folder)], check=True)
             else:
-                stack.enter_context(files_of_at_most(size))
+                stack.enter_context(no_more_than(size))
 
             @contextmanager
             def grown() -> Iterator[None]:
@@ -134,7 +124,7 @@ def test_at_every_byte_what_was_sent_is_told_and_the_plan_goes_on(quick_disk, tm
     assert whole > 1000
     for size in range(1, whole):
         place, kafka = tmp_path / f"{size}.jsonl", SCENE.kafka()
-        with files_of_at_most(size):
+        with no_more_than(size):
             ended = carry_out(kafka, place)
         sent.append(check(place, kafka, ended))
         check_again(place, kafka)
@@ -159,7 +149,7 @@ def test_a_first_line_that_was_torn_again_and_again_leaves_the_plan_to_be_applie
     """The disk was full again and again before a line of the journal was whole, and the plan was lost."""
     place, kafka = tmp_path / "plan.jsonl", SCENE.kafka()
     for size in (10, 11, 50, 100, 200, 300):
-        with files_of_at_most(size):
+        with no_more_than(size):
             assert carry_out(kafka, place).code == "JOURNAL"
     assert kafka.alters == []
     assert {outcome.state for outcome in carry_out(kafka, place).outcomes} == {"verified"}
@@ -169,7 +159,7 @@ def test_a_first_line_that_was_torn_again_and_again_leaves_the_plan_to_be_applie
 def test_a_plan_that_nothing_was_sent_of_still_expires(tmp_path):
     """Its journal had a torn line, and a plan of last year was applied."""
     place, kafka = tmp_path / "plan.jsonl", SCENE.kafka()
-    with files_of_at_most(100):
+    with no_more_than(100):
         carry_out(kafka, place)
     with Journal.open(place):
         pass
@@ -227,7 +217,7 @@ def test_rows_that_were_sent_are_shown_with_the_way_to_go_on(plan, apply, cluste
     shown = {}
     for number, end in enumerate([after_plan, after_run, *after]):
         monkeypatch.setenv("KADMIN_STATE", str(tmp_path / f"state-{number}"))
-        code, out, err = apply(plan, files_of_at_most(end - 20))
+        code, out, err = apply(plan, no_more_than(end - 20))
         place = tmp_path / f"state-{number}" / "journal" / cluster.id / f"{plan.id}.jsonl"
         assert f"the journal {place} cannot be written: File too large" in err
         shown[number] = code, out.partition("\n")[0], f"plan resume {plan.id[:12]}" in err
