@@ -42,7 +42,8 @@ def _usable(stream: TextIO | None) -> TextIO:
     if stream is None:
         return open(os.devnull, "a")  # as long as we live
     if isinstance(stream.buffer, io.RawIOBase):
-        stream = io.TextIOWrapper(io.BufferedWriter(stream.buffer), stream.encoding, line_buffering=True)
+        again = os.fdopen(os.dup(stream.fileno()), "wb")  # a copy: closing it does not close the other
+        stream = io.TextIOWrapper(again, stream.encoding, line_buffering=True)
     stream.reconfigure(errors="backslashreplace")  # type: ignore[attr-defined]
     return stream
 

@@ -51,7 +51,7 @@ def applied(kafka, tmp_path_factory) -> Iterator[Applied]:
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
 
         def apply(plan: Plan, at: int = 0, *signals: str, verb: str = "apply", lock: bool = False) -> Ended:
-            plan.save(place)
+            plan.save(place, overwrite=True)
             line = ["plan", verb, str(place), "--cluster", kafka.bootstrap, *["--no-lock"] * (not lock)]
             process.stdin.write(json.dumps([line, at, signals or ["SIGKILL"]]) + "\n")
             process.stdin.flush()
