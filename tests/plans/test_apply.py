@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from second_word import applied
 from waiting import eventually
 
 import kadmin_nb as kn
+from kadmin_nb.plans.outcomes import Outcomes
 
 pytestmark = pytest.mark.broker
 
@@ -358,3 +360,19 @@ def test_it_tells_how_far_it_is(cluster, unique):
     assert str(sent[0]).startswith("sent 3 of 6, batch 1 of 2")
     assert sent[0].left is not None
     assert str(told[-1]) == "verified 6 of 6"
+
+
+def test_ctrl_c_in_the_last_moment_is_heard(cluster, unique, monkeypatch):
+    """My Ctrl-C came as the plan that switches a log on was ending, and it was observed for five minutes."""
+    summarised = Outcomes.of
+
+    def interrupted(*args: object) -> Outcomes:
+        signal.raise_signal(signal.SIGINT)
+        return summarised(*args)
+
+    monkeypatch.setattr(Outcomes, "of", interrupted)
+    stage = cluster.stage()
+    stage.set_quota("producer_byte_rate", 5_000_000, user=unique("user"))
+    with pytest.raises(kn.Interrupted, match="stopped by Ctrl-C") as raised:
+        stage.plan().apply()
+    assert raised.value.outcomes.ok
