@@ -91,8 +91,8 @@ class Record:
 
     @property
     def state(self) -> str:
-        """`started`, `planned`, `applying`, `nothing to do`, `applied` (and verified), `finished` (a report), or
-        `failed`."""
+        """`started`, `planned`, `applying`, `nothing to do`, `applied` (and verified), `failed`, or `finished` of a
+        runbook that plans nothing."""
         if self.error is not None or (self.outcomes is not None and not self.outcomes.ok):
             return FAILED
         if self.outcomes is not None:
@@ -101,7 +101,7 @@ class Record:
             return APPLYING if self._is_applying else PLANNED
         if not self._is_finished:
             return STARTED
-        return FINISHED if self.verdicts else NOTHING
+        return FINISHED if self.verdicts or "apply" not in self.parameters else NOTHING
 
     @property
     def changed(self) -> bool | None:
