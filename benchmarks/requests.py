@@ -161,7 +161,10 @@ WITH lines AS (
                   delim = '\x01', quote = '', escape = '', filename = true)
 ), documents AS (
     SELECT filename, replace(line[2:24], ',', '.')::TIMESTAMP AS time,
-           rtrim(line[mark + 18 :], ' (kafka.request.logger)') AS document
+           CASE WHEN suffix(line, ' (kafka.request.logger)')
+               THEN line[mark + 18 : length(line) - length(' (kafka.request.logger)')]
+               ELSE rtrim(line[mark + 18 :], ' (kafka.request.logger)')  -- cut short; for all it is slow
+           END AS document
     FROM lines WHERE mark > 0
 ), read AS (
     SELECT regexp_extract(filename, 'broker-(\\d+)/', 1)::INTEGER AS broker, time,
@@ -207,7 +210,8 @@ def _from_json(lines: Any) -> Any:
 
     text = lines.selectExpr("value", "_metadata.file_path AS path", "locate('Completed request:', value) AS mark")
     document = F.from_json(F.expr("substring(value, mark + 18)"), _DOCUMENT)
-    read = text.where("mark > 0").select("path", "value", document.alias("r")).selectExpr(*_COLUMNS)
+    once = F.explode(F.array(document)).alias("r")  # a condition on it would be pushed below, and parse each line again
+    read = text.where("mark > 0").select("path", "value", once).selectExpr(*_COLUMNS)
     of_clients = read.where(
         f"api IS NOT NULL AND NOT coalesce(forwarded, false) AND api NOT IN ({_CONDITIONS['brokers_only']})"
         f" AND NOT listener RLIKE '{request_log.INTER_BROKER}'"
