@@ -221,7 +221,9 @@ def test_ctrl_c_stops_between_two_requests(when, scene, applied, tells):
     assert f"plan {plan.id[:12]}: 2 verified, 4 skipped" in stopped.said
     assert "stopped by Ctrl-C before it was sent" in stopped.said
     short = plan.id[:12]
-    assert f"plan {short} was stopped by Ctrl-C, between two requests\nHint: kadmin-nb plan resume {short}" in stopped.said
+    assert (
+        f"plan {short} was stopped by Ctrl-C, between two requests\nHint: kadmin-nb plan resume {short}" in stopped.said
+    )
     story = journals().find(plan.id).story
     assert (len(story.verified), story.in_doubt, story.unsettled) == (2, set(), set())
     resumed = applied(plan, verb="resume")
