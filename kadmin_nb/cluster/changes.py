@@ -157,7 +157,7 @@ class Changes:
             outcomes = Outcomes.of(plan, done, journal, lambda: self.rollback(plan))
         if done.unwritten:
             raise _unwritten(plan, done.unwritten, outcomes)
-        if done.interrupted or stopped():
+        if stopped():
             raise _interrupted(plan, "between two requests", outcomes)
         return outcomes
 

@@ -19,6 +19,7 @@ from .. import LAG, QUIET_PERIOD, VERIFY_TIMEOUT
 from ..author import author
 from ..journal import rows, story
 from ..journal.chain import Journal
+from ..journal.story import Story
 from ..lowering.gradual import Wave
 from ..picture import take
 from ..plan import Plan
@@ -62,14 +63,13 @@ class Options:
 
 @dataclass(frozen=True)
 class Done:
-    """What became of every row, in the plan's order; who was slow; whether somebody stopped it; what the lock said.
+    """What became of every row, in the plan's order; who was slow; what the lock said.
 
     `unwritten` is why the journal does not have all of it.
     """
 
     outcomes: list[Outcome]
     slowest: tuple[int, int] | None = None
-    interrupted: bool = False
     note: str | None = None
     unwritten: PlanRefused | None = None
 
@@ -86,12 +86,13 @@ def apply(kafka: Kafka, plan: Plan, journal: Journal, options: Options | None = 
         The cluster could not be read. Nothing was sent.
     """
     refuse_other_cluster(kafka, plan)
-    if not story.told(journal.before).runs:
+    before = story.told(journal.before)
+    if not before.runs:
         refuse_expired(kafka, plan)
     refuse_invalid(plan.refused, len(plan))
     options = options or Options()
     with closing(Held(kafka, plan, lock=options.lock, steal=options.steal)) as lock:
-        return _Run(kafka, plan, journal, options, lock).carry_out()
+        return _Run(kafka, plan, journal, before, options, lock).carry_out()
 
 
 def refuse_other_cluster(kafka: Kafka, plan: Plan) -> None:
@@ -140,6 +141,7 @@ class _Run:
     kafka: Kafka
     plan: Plan
     journal: Journal
+    story: Story
     options: Options
     lock: Held
     facts: Facts = field(default_factory=Facts)
@@ -151,7 +153,6 @@ class _Run:
     unwritten: PlanRefused | None = None
 
     def carry_out(self) -> Done:
-        self.story = story.told(self.journal.before)
         self.ours: dict[int, set[str | None]] = {row: {*values} for row, values in self.story.values.items()}
         self.ours |= {c.row: {HIDDEN} for c in self.plan.changes if c.is_secret and c.row in self.story.unsettled}
         self.brokers = self.kafka.brokers()
@@ -171,7 +172,7 @@ class _Run:
             self._end(outcomes)
         if self.unwritten and not self.facts.answered:
             raise self.unwritten
-        return Done(outcomes, judging.slowest(self.facts), self.options.stopped(), self.lock.note, self.unwritten)
+        return Done(outcomes, judging.slowest(self.facts), self.lock.note, self.unwritten)
 
     # -- before anything is sent
 
