@@ -14,7 +14,7 @@ from pyspark.sql.types import DataType, IntegralType, NumericType, TimestampType
 
 from ..errors import UsageError
 from ..frames import schemas
-from ..resolution import demand, sampling
+from ..resolution import demand
 from ..resolution.backtesting import READ, TOKENS, USAGE
 from ..resolution.columns import CLUSTER
 from ..resolution.kernel import asked_keys
@@ -68,9 +68,7 @@ def backtest(quotas: Any, usage: DataFrame, *, keys: str | Iterable[str] | None 
     names = [name for name in (CLUSTER, *demand.BUCKET) if name in rows.columns]
     read_there = [name for name in (CLUSTER, *demand.READ) if name in rows.columns]
     together = rows.select(*read_there).repartition(*names)
-    found = together.mapInArrow(
-        shipping.by_value(demand.judged_batches, (names, TOKENS), sampling, demand), _schema(names)
-    )
+    found = together.mapInArrow(shipping.by_value(demand.judged_batches, (names, TOKENS)), _schema(names))
     return found.withColumn("first_throttled", F.timestamp_micros("first_throttled")).select(*_columns(names))
 
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from importlib import import_module
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType, TimestampType
 
-from .. import advice, errors
 from ..advice.config_rules import COLUMNS, findings, schema_of
 from ..errors import UsageError
-from ..frames import schemas
-from ..model import resources, secrets, words
+from ..model import resources
 from . import shipping
 from .columns import of_types
 
@@ -65,8 +62,7 @@ def _type(kind: pa.DataType) -> StringType | TimestampType:
 
 def _on_workers() -> Callable[[pa.Table], pa.Table]:
     """The rules as a function of one cluster's rows, by value: workers may have no kadmin_nb."""
-    here = import_module(__name__)
-    run = shipping.by_value(_work, None, here, advice, errors, schemas, resources, secrets, words)
+    run = shipping.by_value(_work, None)
 
     def found(configs: pa.Table) -> pa.Table:
         import pyarrow

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from importlib import import_module
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import BooleanType, DataType, StringType, StructField, StructType, TimestampType
 
-from .. import advice, errors, model, resolution
-from .. import policy as room
 from ..errors import UsageError
 from ..frames import schemas
 from ..policy import Policy, load
@@ -111,9 +108,8 @@ def _type(kind: pa.DataType) -> DataType:
 
 def _on_workers(rules: Policy, pairs: pa.Table | None, given: tuple[str, ...]) -> Callable[..., pa.Table]:
     """The evaluator as a function of one cluster's frames, by value: workers may have no kadmin_nb."""
-    here = import_module(__name__)
     carried = (rules.rules, rules.lines, pairs, given)
-    run: Any = shipping.by_value(_work, carried, here, room, resolution, advice, model, errors, schemas)
+    run: Any = shipping.by_value(_work, carried)
 
     def judged(*sides: pa.Table) -> pa.Table:
         import pyarrow

@@ -307,7 +307,7 @@ def _said(path: Any) -> str:
 
 def _parsed(text: DataFrame, with_line: bool) -> DataFrame:
     """What the lines say, as `log_lines` has it."""
-    work = shipping.by_value(log_lines.read, with_line, log_lines)
+    work = shipping.by_value(log_lines.read, with_line)
     return text.select("path", "line").mapInArrow(work, log_lines.SCHEMA)
 
 

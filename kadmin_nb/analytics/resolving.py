@@ -18,7 +18,6 @@ from pyspark.sql.types import ArrayType, DataType, DoubleType, IntegerType, Stri
 
 from ..errors import UsageError
 from ..model.levels import LEVELS
-from ..resolution import lookup
 from ..resolution.kernel import PAIRS, Index, Shape, asked_keys
 from . import shipping, worker
 from .columns import names_of
@@ -94,7 +93,7 @@ def _found(rows: DataFrame, index: Index, overridden: bool) -> DataFrame:
     found = [StructField(f"{name} {number}", kind) for number in keys for name, kind in kinds.items()]
     found += [StructField(f"levels {number}", IntegerType()) for number in range(0, len(keys), worker.IN_A_WORD)]
     schema = StructType([*rows.schema, *found])
-    work = shipping.by_value(worker.bound, (index.tables, schema.names), lookup, worker)
+    work = shipping.by_value(worker.bound, (index.tables, schema.names))
     return rows.mapInArrow(work, schema)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
-from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
@@ -19,14 +18,14 @@ _CODEC = "zstd"
 _registering = threading.Lock()
 
 
-def by_value(work: Work, given: Any, *modules: ModuleType) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
+def by_value(work: Work, given: Any) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
     """`work(given, batches)` as a function of the batches alone, for `mapInArrow`.
 
-    It carries `given` and the code of `modules`, which must hold `work` and all of ours that it uses; what they
-    import from elsewhere (numpy, pyarrow) must be on the workers. Everything is packed here and now, and
-    compressed: Spark Connect sends a plan whole, with each question about it, and refuses one of 128 MB.
+    It carries `given` and whatever code of ours `work` uses; what that imports from elsewhere (numpy, pyarrow) must
+    be on the workers. Everything is packed here and now, and compressed: Spark Connect sends a plan whole, with
+    each question about it, and refuses one of 128 MB.
     """
-    packed = _packed((hang_ups.silence, work, given), (hang_ups, *modules))
+    packed = _packed((hang_ups.silence, work, given))
     payload, size = pa.compress(packed, codec=_CODEC, asbytes=True), len(packed)
 
     def run(batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -41,15 +40,13 @@ def by_value(work: Work, given: Any, *modules: ModuleType) -> Callable[[Batches]
     return run
 
 
-def _packed(what: object, modules: Iterable[ModuleType]) -> bytes:
-    """Pickled with the code of the modules. Which modules those are is global in cloudpickle, hence the lock."""
+def _packed(content: object) -> bytes:
+    """Pickled with our code in it. Whose code that is is global in cloudpickle, hence the lock."""
     cloudpickle: Any = import_module("pyspark.cloudpickle")
+    package = import_module(__name__.partition(".")[0])
     with _registering:
-        ours = [module for module in modules if module.__name__ not in cloudpickle.list_registry_pickle_by_value()]
-        for module in ours:
-            cloudpickle.register_pickle_by_value(module)
+        cloudpickle.register_pickle_by_value(package)
         try:
-            return bytes(cloudpickle.dumps(what))
+            return bytes(cloudpickle.dumps(content))
         finally:
-            for module in ours:
-                cloudpickle.unregister_pickle_by_value(module)
+            cloudpickle.unregister_pickle_by_value(package)

@@ -16,6 +16,8 @@ from .names import Selector
 NOT_FOUND = ("UNKNOWN_TOPIC_OR_PARTITION", "BROKER_NOT_AVAILABLE")
 COMPARED = 20_000
 """Names up to which the nearest is looked for: comparing takes longer than asking for them."""
+SLIPS = 2
+"""Letters that may be missing or too many."""
 
 
 def resources(kafka: WireKafka, missing: Iterable[Resource]) -> str | None:
@@ -53,5 +55,7 @@ def entities(kafka: WireKafka, chosen: Mapping[str, Selector]) -> str | None:
 
 def _nearest(name: str, known: list[str]) -> str | None:
     """Names that are chosen freely are often alike, so that only a slip or two counts."""
-    found = get_close_matches(name, known, n=1, cutoff=0.8) if len(known) <= COMPARED else []
-    return next(iter(found), None)
+    if len(known) > COMPARED:
+        return None
+    as_long = [other for other in known if abs(len(other) - len(name)) <= SLIPS]
+    return next(iter(get_close_matches(name, as_long, n=1, cutoff=0.8)), None)

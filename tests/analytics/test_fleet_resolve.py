@@ -18,7 +18,6 @@ import kadmin_nb as kn
 from kadmin_nb.analytics import shipping, stored, worker
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.quota_keys import USER_CLIENT_KEYS
-from kadmin_nb.resolution import lookup
 from kadmin_nb.resolution.kernel import Index
 from kadmin_nb.resolution.rules import explain, stored_of
 
@@ -265,7 +264,7 @@ def test_workers_need_no_kadmin_nb(spark) -> None:
     """On the cluster every task died of `No module named 'kadmin_nb'`; over Connect the workers here have none."""
     index = Index.of(QUOTAS, "producer_byte_rate")
     names = ["user", "client_id", "value", "level"]
-    work = shipping.by_value(worker.bound, (index.tables, names), lookup, worker)
+    work = shipping.by_value(worker.bound, (index.tables, names))
     given = pa.table({"user": ["alice"], "client_id": ["app"]})
     packed = pickle.dumps((cloudpickle.dumps(work), given.to_batches()))
     done = subprocess.run([sys.executable, "-c", ELSEWHERE], input=packed, capture_output=True, check=True)

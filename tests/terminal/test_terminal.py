@@ -73,7 +73,7 @@ def test_a_list_of_words_asks_for_all_that_any_of_it_names(live, cluster, user):
             "Hint: No quota is set on user=near-alcie; did you mean user=near-alice?",
         ),
         ("quota describe user=near-alice client-id=near-ap", 0, "did you mean client-id=near-app?"),
-        ("quota describe user=user-1234567", 0, ""),
+        ("quota describe user=near-alicesprings", 0, ""),
         ("quota describe user~=near-x*", 0, ""),
         ("config describe topic=quite-another", 1, ""),
     ],

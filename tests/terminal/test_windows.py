@@ -156,7 +156,7 @@ def test_details_are_left_out_by_name_where_there_is_no_room():
     table = pa.table({"key": ["retention.ms"], "value": ["1"], "is_default": [True], "synonyms": ["a > b" * 9]})
     assert at(40, table)[:3] == [
         "key           value  is_default",
-        "retention.ms  1      True",
+        "retention.ms  1      true",
         "1 row, without synonyms; --out FILE,",
     ]
 
