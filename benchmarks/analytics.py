@@ -187,13 +187,13 @@ def _resolved(spark: Any, quotas: Path, pairs: Path) -> Any:
 
 def _of_many(limit: int, pairs: str) -> Callable[..., Any]:
     def resolved(spark: Any, place: Path, millions: str) -> Any:
-        from kadmin_nb.analytics import stored
+        from kadmin_nb.analytics import quota_tables
 
-        stored.SENT_BYTES = limit
+        quota_tables.SENT_BYTES = limit
         try:
             return _resolved(spark, place / "quotas-of-many.parquet", place / f"{pairs}.parquet")
         finally:
-            stored.SENT_BYTES = 256 << 20
+            quota_tables.SENT_BYTES = 256 << 20
 
     return resolved
 

@@ -16,7 +16,7 @@ from benchmarks.timing import Row, row, seconds
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.snapshots import Snapshot, snapshot
 from kadmin_nb.model.entity import Entity
-from kadmin_nb.model.words import DEFAULT
+from kadmin_nb.model.grammar import DEFAULT
 
 ROWS, CHANGED, SEED = 100_000, 100, 7
 SNAPSHOTS, AT_FULL_SIZE = 200, 1_000

@@ -10,7 +10,7 @@ from kafka.protocol.admin.client_quotas import DescribeClientQuotasResponse
 
 from benchmarks.fleet import ENTITIES, config_command, fill, recorded
 from benchmarks.timing import Row, interleaved, ratio, row
-from kadmin_nb.admin import quota_answers
+from kadmin_nb.admin import quota_response
 from kadmin_nb.local import start
 
 _COUNT = (
@@ -33,7 +33,7 @@ def run(full: bool = False) -> list[Row]:
 def _decode(frame: bytes, rounds: int) -> Row:
     theirs = DescribeClientQuotasResponse[1]
     ours, reference = interleaved(
-        [lambda: quota_answers.table(quota_answers.decode(frame)), lambda: theirs.decode(frame)], rounds
+        [lambda: quota_response.table(quota_response.decode(frame)), lambda: theirs.decode(frame)], rounds
     )
     note = f"{ENTITIES:,} entities, 2 keys each, {len(frame) / 1e6:.1f} MB, into sorted QUOTAS / into its objects"
     times = ratio(ours, reference)

@@ -34,12 +34,12 @@ from .version import VERSION
 if TYPE_CHECKING:
     from . import analytics, declared, history, local, policy, runbooks
     from .cluster import Cluster, connect
-    from .cluster.comparing import diff
+    from .cluster.diff import diff
     from .frames.answer import Answer
     from .frames.snapshots import Snapshot
     from .frames.spark import spark_session
+    from .model.grammar import ANY, DEFAULT, Pattern
     from .model.levels import LEVELS as levels
-    from .model.words import ANY, DEFAULT, Pattern
     from .plans.impact import backtest, impact
     from .plans.outcomes import Outcomes
     from .plans.plan import Plan
@@ -54,9 +54,9 @@ __version__ = VERSION
 logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 _LAZY = {
-    "ANY": ("model.words", "ANY"),
-    "DEFAULT": ("model.words", "DEFAULT"),
-    "Pattern": ("model.words", "Pattern"),
+    "ANY": ("model.grammar", "ANY"),
+    "DEFAULT": ("model.grammar", "DEFAULT"),
+    "Pattern": ("model.grammar", "Pattern"),
     "levels": ("model.levels", "LEVELS"),
     "Answer": ("frames.answer", "Answer"),
     "Cluster": ("cluster", "Cluster"),
@@ -66,7 +66,7 @@ _LAZY = {
     "Stage": ("plans.stage", "Stage"),
     "backtest": ("plans.impact", "backtest"),
     "connect": ("cluster", "connect"),
-    "diff": ("cluster.comparing", "diff"),
+    "diff": ("cluster.diff", "diff"),
     "impact": ("plans.impact", "impact"),
     "metric_tags": ("resolution.rules", "metric_tags"),
     "resolve": ("resolution.kernel", "resolve"),

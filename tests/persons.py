@@ -10,7 +10,7 @@ from waiting import eventually
 
 import kadmin_nb as kn
 from kadmin_nb.local import LocalKafka
-from kadmin_nb.model.settings import Secret
+from kadmin_nb.model.connection_settings import Secret
 
 
 def let_in(kafka: LocalKafka, user: str) -> Path:

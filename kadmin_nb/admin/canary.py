@@ -25,8 +25,8 @@ from confluent_kafka import (
 )
 
 from ..errors import KadminError, NotFound, TimedOut
-from ..model.settings import Settings
-from . import codes, first_contact
+from ..model.connection_settings import Settings
+from . import error_codes, first_contact
 
 TIMEOUT = 10.0
 _POLL = 0.02
@@ -163,9 +163,9 @@ def _refused(error: KafkaError, doing: str, operation: str, topic: str) -> Kadmi
     said = f"{doing} the topic {topic}"
     if error.code() <= 0:
         return TimedOut(f"{said}: {error.str()}", code="REQUEST_TIMED_OUT")
-    refusal = codes.refusal(error.code(), error.str())
+    refusal = error_codes.refusal(error.code(), error.str())
     assert refusal is not None  # only 0 is success
-    return codes.error(refusal, said, f"{operation} on the topic {topic}")
+    return error_codes.error(refusal, said, f"{operation} on the topic {topic}")
 
 
 def _produce(config: dict[str, Any], watch: _Watch, topic: str, seconds: float) -> None:

@@ -22,7 +22,7 @@ from ..errors import KadminError, TimedOut, Unsupported
 from ..frames import schemas
 from ..model import rights
 from ..model.resources import OPERATIONS, RESOURCE_TYPES, SOURCES, VALUE_TYPES, Resource, unknown
-from . import codes
+from . import error_codes
 from .ports import ConfigOperation, Refusal
 from .wire import Wire, understood
 
@@ -101,7 +101,7 @@ class WireConfigs:
             return dict.fromkeys(batch, Refusal("REQUEST_TIMED_OUT", str(exc)))
         except KadminError as exc:
             return dict.fromkeys(batch, Refusal(exc.code or "UNKNOWN_SERVER_ERROR", str(exc)))
-        return {resource: said.get(resource, codes.UNNAMED) for resource in batch}
+        return {resource: said.get(resource, error_codes.UNNAMED) for resource in batch}
 
     def resources(self, kinds: Iterable[str]) -> list[Resource]:
         """The resources of these types that the cluster knows (KIP-1142, API 74).
@@ -117,7 +117,7 @@ class WireConfigs:
         answer = self._wire.ask(
             lambda: ListConfigResourcesRequest(resource_types=list(wanted.values())), doing="listing config resources"
         )
-        codes.check(answer.error_code, None, "listing config resources", rights.to_describe())
+        error_codes.check(answer.error_code, None, "listing config resources", rights.to_describe())
         if answer.API_VERSION == 0 and set(wanted) != {"CLIENT_METRICS"}:
             raise Unsupported(
                 "this broker can list no config resources but client-metrics",
@@ -175,7 +175,7 @@ def _described(results: Sequence[Any], asked: int) -> list[Row]:
 
 def _of_resource(result: Any) -> list[Row]:
     resource = Resource(unknown(_TYPE_NAMES, result.resource_type), result.resource_name)
-    if refused := codes.refusal(result.error_code, result.error_message):
+    if refused := error_codes.refusal(result.error_code, result.error_message):
         return [_failed(resource, refused)]
     return [_row(resource, entry) for entry in result.configs]
 
@@ -228,7 +228,7 @@ def _alter_request(changes: Mapping[Resource, Sequence[ConfigOperation]], valida
 
 
 def _answers(answer: Any) -> dict[Resource, Refusal | None]:
-    return {_resource(r): codes.refusal(r.error_code, r.error_message) for r in answer.responses}
+    return {_resource(r): error_codes.refusal(r.error_code, r.error_message) for r in answer.responses}
 
 
 def _resource(answer: Any) -> Resource:

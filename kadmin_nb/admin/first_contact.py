@@ -17,7 +17,7 @@ from confluent_kafka.admin import AdminClient
 
 from ..errors import AuthenticationFailed, ConnectionFailed, KadminError, TimedOut
 from ..hints import Hint, Verb, sentence
-from ..model.settings import Settings
+from ..model.connection_settings import Settings
 
 _SILENT = logging.getLogger("kadmin_nb.librdkafka")
 _SILENT.addHandler(logging.NullHandler())

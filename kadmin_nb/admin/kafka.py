@@ -11,9 +11,9 @@ from kafka.protocol.admin.cluster import DescribeClusterRequest
 from kafka.protocol.metadata import MetadataRequest
 
 from ..errors import TimedOut
+from ..model.connection_settings import Settings
 from ..model.resources import Resource
-from ..model.settings import Settings
-from . import codes
+from . import error_codes
 from .configs import WireConfigs
 from .ports import Broker, Lease
 from .quotas import WireQuotas
@@ -109,7 +109,7 @@ class WireKafka:
             doing="describing the cluster",
             patience=PATIENCE,
         )
-        codes.check(answer.error_code, answer.error_message, "describing the cluster")
+        error_codes.check(answer.error_code, answer.error_message, "describing the cluster")
         return answer
 
 

@@ -40,8 +40,8 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from .. import errors
 from ..errors import KadminError, PlanRefused, TimedOut, printable
 from ..hints import Hint, Option, sentence
-from ..model.settings import Settings
-from . import codes, first_contact
+from ..model.connection_settings import Settings
+from . import error_codes, first_contact
 from .lease_log import KEY, LeaseLog, Record
 from .ports import NOT_KEPT_OUT, Lease
 from .wire import Wire
@@ -384,7 +384,7 @@ def _may_pass(exc: Exception) -> bool:
 def _name(exc: KafkaException) -> str:
     """Kafka's name of it; librdkafka's own errors are all about time here."""
     code = exc.args[0].code()
-    return codes.name_of(code) if code > 0 else "REQUEST_TIMED_OUT"
+    return error_codes.name_of(code) if code > 0 else "REQUEST_TIMED_OUT"
 
 
 def _reason(exc: Exception, topic: str) -> str:

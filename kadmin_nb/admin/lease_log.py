@@ -21,7 +21,7 @@ from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
 from kafka.structs import TopicPartition
 
 from ..errors import TimedOut, Unsupported
-from . import codes
+from . import error_codes
 from .wire import Wire
 
 KEY = b"lease"
@@ -82,7 +82,9 @@ class LeaseLog:
             if code == _UNKNOWN_TOPIC:
                 self._create(min(REPLICAS, len(answer.brokers)), until)
             elif code != _NO_LEADER_YET:
-                codes.check(code, None, f"looking for the topic {self.topic}", f"DESCRIBE on the topic {self.topic}")
+                error_codes.check(
+                    code, None, f"looking for the topic {self.topic}", f"DESCRIBE on the topic {self.topic}"
+                )
             time.sleep(_PAUSE)
         self._leader = answer.topics[0].partitions[0].leader_id
 
@@ -114,7 +116,7 @@ class LeaseLog:
         answer = self._wire.tell(self._empty_record, node=self._leader, doing=doing, timeout=_left(until))
         partition = answer.responses[0].partition_responses[0]
         if partition.error_code != _FORBIDDEN:
-            codes.check(partition.error_code, partition.error_message, doing, f"WRITE on the topic {self.topic}")
+            error_codes.check(partition.error_code, partition.error_message, doing, f"WRITE on the topic {self.topic}")
         told: int = partition.log_append_time_ms
         return told if told >= 0 else int(time.time() * 1000)
 
@@ -146,7 +148,7 @@ class LeaseLog:
         return self._next >= end
 
     def _check_reading(self, code: int) -> None:
-        codes.check(code, None, f"reading the topic {self.topic}", f"READ on the topic {self.topic}")
+        error_codes.check(code, None, f"reading the topic {self.topic}", f"READ on the topic {self.topic}")
 
     def _ask(self, request: Any, until: float) -> Any:
         return self._wire.ask(request, node=self._leader, doing=f"reading the topic {self.topic}", timeout=_left(until))
@@ -177,7 +179,7 @@ class LeaseLog:
         )
         made = answer.topics[0]
         code = 0 if made.error_code == _EXISTS else made.error_code
-        codes.check(code, made.error_message, doing, f"CREATE on the topic {self.topic}")
+        error_codes.check(code, made.error_message, doing, f"CREATE on the topic {self.topic}")
 
     def _earliest(self, until: float) -> int:
         topic = ListOffsetsRequest.ListOffsetsTopic

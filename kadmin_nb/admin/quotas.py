@@ -15,7 +15,7 @@ from kafka.protocol.api_header import RequestHeader
 
 from ..model import rights
 from ..model.entity import Entity
-from . import codes, quota_answers
+from . import error_codes, quota_response
 from .ports import Component, QuotaAlteration, Refusal
 from .wire import Wire, understood
 
@@ -80,11 +80,11 @@ class WireQuotas:
         Invalid
             A filter that Kafka refuses, such as ip with user.
         """
-        answer = quota_answers.decode(
+        answer = quota_response.decode(
             self._wire.ask(lambda: _request(components, strict), node=node, doing="describing quotas", timeout=timeout)
         )
-        codes.check(answer.error_code, answer.error_message, "describing quotas", rights.to_describe())
-        return quota_answers.table(answer)
+        error_codes.check(answer.error_code, answer.error_message, "describing quotas", rights.to_describe())
+        return quota_response.table(answer)
 
     def alter(
         self, alterations: Sequence[QuotaAlteration], *, validate_only: bool = False
@@ -102,7 +102,7 @@ class WireQuotas:
         send = self._wire.ask if validate_only else self._wire.tell
         answer = send(lambda: _alter_request(alterations, validate_only), doing=doing)
         said = understood(lambda: _answers(answer), doing, may_have_happened=not validate_only)
-        return {a.entity: said.get(a.entity, codes.UNNAMED) for a in alterations}
+        return {a.entity: said.get(a.entity, error_codes.UNNAMED) for a in alterations}
 
 
 def _request(components: Sequence[Component], strict: bool) -> _RawDescribe:
@@ -123,7 +123,7 @@ def _entry(alteration: QuotaAlteration) -> Any:
 
 
 def _answers(answer: Any) -> dict[Entity, Refusal | None]:
-    return {_entity(entry): codes.refusal(entry.error_code, entry.error_message) for entry in answer.entries}
+    return {_entity(entry): error_codes.refusal(entry.error_code, entry.error_message) for entry in answer.entries}
 
 
 def _entity(entry: Any) -> Entity:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kafka.protocol.admin.topics import ListPartitionReassignmentsRequest
 
-from . import codes
+from . import error_codes
 from .wire import Wire
 
 
@@ -19,5 +19,5 @@ def under_way(wire: Wire) -> list[tuple[str, int]]:
     doing = "listing reassignments"
     milliseconds = int(wire.timeout * 1000)
     answer = wire.ask(lambda: ListPartitionReassignmentsRequest(timeout_ms=milliseconds, topics=None), doing=doing)
-    codes.check(answer.error_code, answer.error_message, doing, "DESCRIBE on the cluster")
+    error_codes.check(answer.error_code, answer.error_message, doing, "DESCRIBE on the cluster")
     return sorted((topic.name, one.partition_index) for topic in answer.topics for one in topic.partitions)

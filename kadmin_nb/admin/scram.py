@@ -12,8 +12,8 @@ from typing import Any
 
 from kafka.protocol.admin.users import AlterUserScramCredentialsRequest
 
-from ..model.settings import Secret
-from . import codes
+from ..model.connection_settings import Secret
+from . import error_codes
 from .wire import Wire
 
 MECHANISMS = {"SCRAM-SHA-256": (1, "sha256"), "SCRAM-SHA-512": (2, "sha512")}
@@ -42,4 +42,4 @@ class WireScram:
         request: Any = AlterUserScramCredentialsRequest(deletions=[], upsertions=[upsertion])
         for result in self._wire.tell(lambda: request, doing="altering SCRAM users").results:
             doing = f"altering the SCRAM user {user}"
-            codes.check(result.error_code, result.error_message, doing, "ALTER on the cluster")
+            error_codes.check(result.error_code, result.error_message, doing, "ALTER on the cluster")

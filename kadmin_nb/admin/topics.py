@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
 
-from ..model.settings import Settings
-from . import codes, first_contact
+from ..model.connection_settings import Settings
+from . import error_codes, first_contact
 
 TIMEOUT = 30.0
 
@@ -32,4 +32,4 @@ def create(settings: Settings, topics: Mapping[str, int]) -> None:
 
 def _refuse(error: KafkaError, name: str) -> None:
     if error.code() != KafkaError.TOPIC_ALREADY_EXISTS:
-        codes.check(error.code(), error.str(), f"creating the topic {name}", f"CREATE on the topic {name}")
+        error_codes.check(error.code(), error.str(), f"creating the topic {name}", f"CREATE on the topic {name}")

@@ -29,9 +29,9 @@ from tenacity import (
 )
 
 from ..errors import ConnectionFailed, KadminError, NotFound, TimedOut, Unsupported
-from ..model.settings import Settings
-from . import codes
-from .logs import keep_discreet
+from ..model.connection_settings import Settings
+from . import error_codes
+from .log_redaction import keep_discreet
 from .parser import AnswerParser
 
 LARGEST_ANSWER = 1 << 30
@@ -219,11 +219,11 @@ class Wire:
         try:
             return retrying(lambda: self._send(request(), node, deadline, doing, patience))
         except NotSent as exc:
-            raise codes.translated(exc.__cause__ or exc, doing) from None
+            raise error_codes.translated(exc.__cause__ or exc, doing) from None
         except NoAnswerYet:
             raise TimedOut(f"no answer in time while {doing}", code="REQUEST_TIMED_OUT") from None
         except kafka.errors.KafkaError as exc:
-            raise codes.translated(exc, doing) from None
+            raise error_codes.translated(exc, doing) from None
 
     def tell(
         self, request: Callable[[], Any], *, node: int | None = None, doing: str, timeout: float | None = None
@@ -246,9 +246,9 @@ class Wire:
         try:
             return retrying(lambda: self._send(request(), whom, deadline, doing))
         except NotSent as exc:
-            raise codes.translated(exc.__cause__ or exc, doing) from None
+            raise error_codes.translated(exc.__cause__ or exc, doing) from None
         except kafka.errors.IncompatibleBrokerVersion as exc:
-            raise codes.translated(exc, doing) from None
+            raise error_codes.translated(exc, doing) from None
         except kafka.errors.KafkaError as exc:
             raise TimedOut(
                 f"the connection gave no answer while {doing} ({exc}): it may have happened", code="REQUEST_TIMED_OUT"
@@ -356,7 +356,7 @@ _PAUSE = 0.05
 def _refuse_another_kind_of_node(exc: BaseException | None) -> None:
     """A controller's port answers, and knows no metadata."""
     if isinstance(exc, kafka.errors.IncompatibleBrokerVersion):
-        raise codes.translated(exc, "connecting") from None
+        raise error_codes.translated(exc, "connecting") from None
 
 
 def _raise_cause(settings: Settings, timeout: float, spent: float, is_reached: Callable[[], bool]) -> None:

@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 from ..errors import Invalid, UsageError
 from ..frames.schemas import FINDINGS as SCHEMA
 from ..frames.schemas import MOMENT, table
+from ..model.grammar import quote, write
 from ..model.resources import OWN_SOURCE, Resource
 from ..model.secrets import is_called_so
-from ..model.words import quote, write
 from . import DEFAULT, DIFFERS, FINDINGS, LEFTOVER, REPEATS, THROTTLE, UNREAD
 
 Row = dict[str, Any]

@@ -8,7 +8,6 @@ if importlib.util.find_spec("pyspark") is None:
     raise Unsupported("pyspark is not installed", hint="pip install 'kadmin_nb[spark]'")
 
 from .backtesting import backtest
-from .bucket_usage import known_clients, utilisation
 from .config_findings import config_findings
 from .impact import impact
 from .metrics import usage_from_metrics
@@ -18,6 +17,7 @@ from .request_log import Requests, requests
 from .resolving import resolve
 from .usage_tables import store_usage
 from .usage_windows import usage
+from .utilisation import known_clients, utilisation
 
 __all__ = [
     "Requests",

@@ -16,12 +16,12 @@ from ..errors import UsageError
 from ..frames import schemas
 from ..resolution import demand
 from ..resolution.backtesting import READ, TOKENS, USAGE
-from ..resolution.columns import CLUSTER
+from ..resolution.input_columns import CLUSTER
 from ..resolution.kernel import asked_keys
-from . import shipping
-from .columns import check_clusters, check_text, given, of_types, shown
+from . import worker_code
+from .input_columns import check_clusters, check_text, given, of_types, shown
+from .quota_tables import has_clusters, read
 from .resolving import bound
-from .stored import has_clusters, read
 
 _TEXTS = (CLUSTER, "user", "client_id", "key")
 _KINDS: dict[str, tuple[type[DataType], str]] = {
@@ -68,7 +68,7 @@ def backtest(quotas: Any, usage: DataFrame, *, keys: str | Iterable[str] | None 
     names = [name for name in (CLUSTER, *demand.BUCKET) if name in rows.columns]
     read_there = [name for name in (CLUSTER, *demand.READ) if name in rows.columns]
     together = rows.select(*read_there).repartition(*names)
-    found = together.mapInArrow(shipping.by_value(demand.judged_batches, (names, TOKENS)), _schema(names))
+    found = together.mapInArrow(worker_code.by_value(demand.judged_batches, (names, TOKENS)), _schema(names))
     return found.withColumn("first_throttled", F.timestamp_micros("first_throttled")).select(*_columns(names))
 
 

@@ -12,8 +12,8 @@ from pyspark.sql.types import StringType, StructField, StructType, TimestampType
 from ..advice.config_rules import COLUMNS, findings, schema_of
 from ..errors import UsageError
 from ..model import resources
-from . import shipping
-from .columns import of_types
+from . import worker_code
+from .input_columns import of_types
 
 _OTHERS = ("is_sensitive", "is_read_only", "type", "synonyms", "error", "message", "taken_at", "snapshot_id")
 
@@ -62,7 +62,7 @@ def _type(kind: pa.DataType) -> StringType | TimestampType:
 
 def _on_workers() -> Callable[[pa.Table], pa.Table]:
     """The rules as a function of one cluster's rows, by value: workers may have no kadmin_nb."""
-    run = shipping.by_value(_work, None)
+    run = worker_code.by_value(_work, None)
 
     def found(configs: pa.Table) -> pa.Table:
         import pyarrow
@@ -72,6 +72,6 @@ def _on_workers() -> Callable[[pa.Table], pa.Table]:
     return found
 
 
-def _work(given: None, batches: shipping.Batches) -> Iterator[pa.RecordBatch]:
+def _work(given: None, batches: worker_code.Batches) -> Iterator[pa.RecordBatch]:
     table = findings(pa.Table.from_batches([*batches]))
     yield from table.to_batches() or [pa.RecordBatch.from_pylist([], schema=table.schema)]

@@ -12,12 +12,12 @@ from pyspark.sql import functions as F
 from ..errors import UsageError
 from ..frames import schemas
 from ..model.levels import LEVELS
-from ..resolution.columns import CLUSTER
 from ..resolution.impact import EFFECTS, SAME, SAME_VALUE, SHARING
+from ..resolution.input_columns import CLUSTER
 from ..resolution.kernel import PAIRS, asked_keys
-from .columns import names_of
+from .input_columns import names_of
+from .quota_tables import has_clusters, read
 from .resolving import bound
-from .stored import has_clusters, read
 
 SIDES = ("before", "after")
 _BOUND = ("value", "level", "bucket_user", "bucket_client_id")

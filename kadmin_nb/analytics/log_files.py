@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ..errors import NotFound
-from .failures import in_one_line, unreadable_file
+from .spark_errors import in_one_line, unreadable_file
 
 COMPRESSED = (".gz", ".bz2", ".deflate", ".lz4", ".snappy", ".zst")
 """How the names of files end that Spark unpacks."""

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from ..errors import UsageError
 from ..frames import schemas
 from ..frames.spark import frame_of
-from ..resolution.columns import CLUSTER
+from ..resolution.input_columns import CLUSTER
 
 WINDOW = 11.0
 """Seconds that a broker's rate looks back: `quota.window.num` x `quota.window.size.seconds`."""

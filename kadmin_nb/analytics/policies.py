@@ -13,10 +13,10 @@ from pyspark.sql.types import BooleanType, DataType, StringType, StructField, St
 from ..errors import UsageError
 from ..frames import schemas
 from ..policy import Policy, load
-from ..policy.checking import of_cluster
-from ..policy.scene import CLUSTER, Scene
-from . import shipping
-from .columns import of_types
+from ..policy.evaluation import of_cluster
+from ..policy.facts import CLUSTER, Scene
+from . import worker_code
+from .input_columns import of_types
 
 _SNAPSHOT, _TAKEN, _COMPLETE = "snapshot_id", "taken_at", "complete"
 _QUOTAS, _CONFIGS = "the quotas", "the configs"
@@ -109,7 +109,7 @@ def _type(kind: pa.DataType) -> DataType:
 def _on_workers(rules: Policy, pairs: pa.Table | None, given: tuple[str, ...]) -> Callable[..., pa.Table]:
     """The evaluator as a function of one cluster's frames, by value: workers may have no kadmin_nb."""
     carried = (rules.rules, rules.lines, pairs, given)
-    run: Any = shipping.by_value(_work, carried)
+    run: Any = worker_code.by_value(_work, carried)
 
     def judged(*sides: pa.Table) -> pa.Table:
         import pyarrow

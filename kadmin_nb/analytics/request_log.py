@@ -23,12 +23,12 @@ from pyspark.sql.types import StringType
 
 from ..errors import Invalid, NotFound, UsageError, printable
 from ..frames import schemas
-from ..resolution import columns
-from ..resolution.columns import CLUSTER
-from . import log_lines, shipping
-from .columns import check_text
-from .failures import TORN, in_one_line
+from ..resolution import input_columns
+from ..resolution.input_columns import CLUSTER
+from . import log_lines, worker_code
+from .input_columns import check_text
 from .log_files import LogFiles
+from .spark_errors import TORN, in_one_line
 
 INTER_BROKER = r"(?i)^(CONTROLLER|CONTROLPLANE|REPLICATION|INTER[-_]?BROKER)"
 """The listeners that are not for clients, unless somebody says which: a regular expression of their names."""
@@ -307,7 +307,7 @@ def _said(path: Any) -> str:
 
 def _parsed(text: DataFrame, with_line: bool) -> DataFrame:
     """What the lines say, as `log_lines` has it."""
-    work = shipping.by_value(log_lines.read, with_line)
+    work = worker_code.by_value(log_lines.read, with_line)
     return text.select("path", "line").mapInArrow(work, log_lines.SCHEMA)
 
 
@@ -345,7 +345,7 @@ _BROKER_HINT = r"Say broker=3, a pattern such as r'broker-(\d+)/', or a frame wi
 
 def _addresses(broker: Any) -> tuple[dict[str, int], bool]:
     """Broker ids by `host`, or by `host:port` where a host has several; and which of the two it is."""
-    table = columns.read(broker, ("id", "host", "port"), "the brokers").select(["id", "host", "port"])
+    table = input_columns.read(broker, ("id", "host", "port"), "the brokers").select(["id", "host", "port"])
     rows = [(row["id"], _address(row["host"]), row["port"]) for row in table.to_pylist()]
     with_port = len({host for _, host, _ in rows}) < len(rows)
     return {f"{host}:{port}" if with_port else host: id_ for id_, host, port in rows}, with_port

@@ -19,9 +19,9 @@ from pyspark.sql.types import ArrayType, DataType, DoubleType, IntegerType, Stri
 from ..errors import UsageError
 from ..model.levels import LEVELS
 from ..resolution.kernel import PAIRS, Index, Shape, asked_keys
-from . import shipping, worker
-from .columns import names_of
-from .stored import Stored, has_clusters, read
+from . import resolve_worker, worker_code
+from .input_columns import names_of
+from .quota_tables import Stored, has_clusters, read
 
 OVERRIDDEN = ArrayType(StructType([StructField("level", StringType()), StructField("value", DoubleType())]))
 
@@ -91,9 +91,11 @@ def _found(rows: DataFrame, index: Index, overridden: bool) -> DataFrame:
     kinds = {"value": DoubleType(), **({"overridden": OVERRIDDEN} if overridden else {})}
     keys = range(len(index.tables.keys))
     found = [StructField(f"{name} {number}", kind) for number in keys for name, kind in kinds.items()]
-    found += [StructField(f"levels {number}", IntegerType()) for number in range(0, len(keys), worker.IN_A_WORD)]
+    found += [
+        StructField(f"levels {number}", IntegerType()) for number in range(0, len(keys), resolve_worker.IN_A_WORD)
+    ]
     schema = StructType([*rows.schema, *found])
-    work = shipping.by_value(worker.bound, (index.tables, schema.names))
+    work = worker_code.by_value(resolve_worker.bound, (index.tables, schema.names))
     return rows.mapInArrow(work, schema)
 
 
@@ -155,9 +157,9 @@ class Bound:
 
     def _level(self, number: int) -> Column:
         """The level number of the i-th key, null for none; `worker` packs several into a word."""
-        place = number % worker.IN_A_WORD
-        bits = F.shiftright(f"levels {number - place}", worker.BITS * place).bitwiseAND(worker.NO_LEVEL)
-        return F.nullif(bits, F.lit(worker.NO_LEVEL))
+        place = number % resolve_worker.IN_A_WORD
+        bits = F.shiftright(f"levels {number - place}", resolve_worker.BITS * place).bitwiseAND(resolve_worker.NO_LEVEL)
+        return F.nullif(bits, F.lit(resolve_worker.NO_LEVEL))
 
     def _lost(self, number: int) -> Column:
         """The overridden quotas; below that of exactly this pair, also what would bind without it."""

@@ -6,9 +6,9 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ..errors import Unsupported, UsageError
-from ..resolution.columns import CLUSTER
-from .failures import in_one_line
+from ..resolution.input_columns import CLUSTER
 from .request_log import TALLY, Counts, Requests, tally
+from .spark_errors import in_one_line
 from .usage_windows import READ, check_length, in_windows, usage_rows
 
 INCOMING = "_incoming"

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from ..errors import UsageError
 from ..frames import schemas
-from ..resolution.columns import CLUSTER
+from ..resolution.input_columns import CLUSTER
 from .request_log import Requests
 
 RECORD_BYTES = "request log: record bytes, less than the quota charges"

@@ -14,8 +14,8 @@ from ..admin.kafka import WireKafka
 from ..errors import KadminError
 from ..frames import schemas
 from ..frames.answer import Answer
-from ..frames.stamps import stamped
-from ..model.settings import Settings
+from ..frames.schema_metadata import stamped
+from ..model.connection_settings import Settings
 from ..plans import QUIET_PERIOD, VERIFY_TIMEOUT
 from ..plans.execution.progress import Progress, silent
 from .configs import Configs
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from ..policy import PolicyAnswer
     from .canary import CanaryAnswer
     from .changes import Changes
-    from .observing import Observed
-    from .policing import Given
+    from .observation import Observed
+    from .policies import Given
 
 __all__ = ["Cluster", "connect"]
 
@@ -137,7 +137,7 @@ class Cluster:
         WrongCluster, PlanRefused, UsageError, Invalid
             As of `Declared.difference`, and of `Stage.plan`.
         """
-        from .declaring import plan_from
+        from .declared_files import plan_from
 
         return plan_from(
             self,
@@ -288,9 +288,9 @@ class Cluster:
         WrongCluster
             The plan was made for another cluster.
         """
-        from . import policing
+        from . import policies
 
-        return policing.check(self._kafka, policing.named(self.settings, policy), plan, pairs)
+        return policies.check(self._kafka, policies.named(self.settings, policy), plan, pairs)
 
     def guard(self, plan: Plan, policy: Given | Iterable[Given] | None = None) -> PolicyAnswer | None:
         """Refuse a plan that breaks a rule of the policies in force, or of these, as `apply` does.
@@ -310,9 +310,9 @@ class Cluster:
         UsageError, NotFound
             A policy is not there, or is none.
         """
-        from . import policing
+        from . import policies
 
-        return policing.guard(self._kafka, policing.in_force(self.settings, policy), plan)
+        return policies.guard(self._kafka, policies.in_force(self.settings, policy), plan)
 
     def log(self, plan: Plan | str | None = None) -> Answer:
         """JOURNAL: what was done for a plan, proven by the chain of hashes; without one PLANS, those begun here.
@@ -392,7 +392,7 @@ class Cluster:
         Interrupted
             By Ctrl-C; all is taken back, `.outcomes` is the answer.
         """
-        from .observing import observe
+        from .observation import observe
 
         return observe(self._kafka, self.settings, self.stage, seconds, progress)
 
@@ -413,7 +413,7 @@ class Cluster:
 
     def diff(self, other: object, *, everything: bool = False, cluster_id: str | None = None) -> Diff:
         """DIFF from this cluster, side `a`, to another, a file, a snapshot or a moment; see `kn.diff`."""
-        from .comparing import diff
+        from .diff import diff
 
         return diff(self, other, everything=everything, cluster_id=cluster_id)
 

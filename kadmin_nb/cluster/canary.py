@@ -15,10 +15,10 @@ from ..errors import KadminError, PartlyFailed, Unsupported, UsageError, printab
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.pages import NOTEBOOK, Page
-from ..frames.stamps import stamped
+from ..frames.schema_metadata import stamped
+from ..model.connection_settings import Settings
+from ..model.grammar import quote
 from ..model.quota_keys import readable
-from ..model.settings import Settings
-from ..model.words import quote
 from . import resolving
 
 if TYPE_CHECKING:

@@ -12,28 +12,28 @@ import pyarrow as pa
 from ..admin.kafka import WireKafka
 from ..errors import Interrupted, NotFound, PartlyFailed, PlanRefused, UsageError
 from ..frames.answer import Answer
-from ..frames.stamps import stamped
+from ..frames.schema_metadata import stamped
 from ..hints import Hint, Verb, sentence
 from ..model.changes import Change, Edit
-from ..model.settings import Secret
-from ..places import journal_dir
-from ..plans import QUIET_PERIOD, collector, picture, planning, validation
+from ..model.connection_settings import Secret
+from ..paths import journal_dir
+from ..plans import QUIET_PERIOD, current_state, garbage_collection, planning, validation
 from ..plans.advice.dangers import Gate
-from ..plans.advice.giving import advice_on
+from ..plans.advice.from_cluster import advice_on
 from ..plans.approval import approval_of, approved
 from ..plans.author import author
 from ..plans.execution import executor, order, rollback
 from ..plans.execution.interrupts import heard_between_requests
 from ..plans.impact import ImpactAnswer, of_plan
-from ..plans.journal.chain import Journal
-from ..plans.journal.shelf import Journals, Kept
-from ..plans.journal.story import told
+from ..plans.journal.hash_chain import Journal
+from ..plans.journal.replay import told
+from ..plans.journal.store import Journals, Kept
 from ..plans.lowering import gradual, stalls
-from ..plans.masking import with_masks
 from ..plans.outcomes import Outcomes
 from ..plans.plan import Plan, bound
+from ..plans.shadowing import with_masks
 from ..plans.stage import Stage
-from . import near
+from . import near_names
 
 LIFETIME = timedelta(days=7)
 """How long a plan may be applied unless it says otherwise."""
@@ -41,7 +41,7 @@ LIFETIME = timedelta(days=7)
 
 def secret(reference: str) -> Secret:
     """What a secret's reference leads to now; `file:` paths count from the current folder."""
-    from ..profiles.references import resolve
+    from ..profiles.secret_references import resolve
 
     return resolve(reference, Path())
 
@@ -66,7 +66,7 @@ class Changes:
         """A new, empty stage."""
         return Stage(self._plan)
 
-    @collector.at_rest()
+    @garbage_collection.at_rest()
     def apply(self, plan: Plan, *, require_approval: bool = False, policy: Any = None, **options: Any) -> Outcomes:
         """Carry out a plan; see `Cluster.apply`."""
         executor.refuse_other_cluster(self._kafka, plan)
@@ -86,18 +86,18 @@ class Changes:
         """A plan without any change."""
         return self._made((), reason, lifetime)
 
-    @collector.at_rest()
+    @garbage_collection.at_rest()
     def resume(self, plan: Plan | str, **options: Any) -> Outcomes:
         """Carry on a plan that was begun; see `Cluster.resume`. What approvals it has by now is in the one given."""
         begun = self._begun(plan)
         return self.apply(begun.plan if isinstance(plan, str) else plan, **options)
 
-    @collector.at_rest()
+    @garbage_collection.at_rest()
     def verify(self, plan: Plan, **options: Any) -> Outcomes:
         """What every broker holds of a plan; see `plans.execution.executor.check`."""
         return Outcomes.of(plan, executor.check(self._kafka, plan, **options))
 
-    @collector.at_rest()
+    @garbage_collection.at_rest()
     def rollback(self, plan: Plan | str) -> Plan:
         """The plan that takes another back; see `Cluster.rollback`."""
         kept = self._begun(plan)
@@ -172,15 +172,15 @@ class Changes:
 
         return waves
 
-    @collector.at_rest()
+    @garbage_collection.at_rest()
     def _plan(
         self, edits: list[Edit], reason: str | None, allow_unknown: Collection[str], lifetime: timedelta | None
     ) -> Plan:
-        seen = picture.take(self._kafka, [e.target for e in edits], whole=True)
+        seen = current_state.take(self._kafka, [e.target for e in edits], whole=True)
         try:
             rows = with_masks(planning.changes(edits, seen, allow_unknown), seen.quotas)
         except NotFound as exc:
-            exc.hint = " ".join(filter(None, [near.resources(self._kafka, seen.errors), exc.hint]))
+            exc.hint = " ".join(filter(None, [near_names.resources(self._kafka, seen.errors), exc.hint]))
             raise
         return self._made(validation.validated(self._kafka, rows, secret), reason, lifetime, quotas=seen.quotas)
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from ..admin.kafka import WireKafka
 from ..errors import KadminError, UsageError
 from ..frames.answer import Answer
-from ..frames.stamps import stamped
+from ..frames.schema_metadata import stamped
+from ..model.grammar import DEFAULT
 from ..model.quota_keys import nearest
 from ..model.resources import WORDS, Resource
-from ..model.words import DEFAULT
-from . import near
-from .names import matcher, selector
+from . import near_names
+from .filters import matcher, selector
 
 if TYPE_CHECKING:
     from ..advice.findings import Findings
@@ -73,14 +73,14 @@ class Configs:
         NotAuthorized
             DESCRIBE_CONFIGS on the cluster is missing.
         """
-        from .advising import advise
+        from .config_advice import advise
 
         return advise(self._kafka)
 
     def near_miss(self, answer: Answer) -> str | None:
         """A hint for what `describe` did not find: the nearest topic, or the brokers that there are."""
-        rows = (row for row in answer.failed.to_arrow().to_pylist() if row["error"] in near.NOT_FOUND)
-        return near.resources(self._kafka, (Resource(row["resource_type"], row["resource_name"]) for row in rows))
+        rows = (row for row in answer.failed.to_arrow().to_pylist() if row["error"] in near_names.NOT_FOUND)
+        return near_names.resources(self._kafka, (Resource(row["resource_type"], row["resource_name"]) for row in rows))
 
     def _refuse_unknown(self, missing: Collection[str], resources: Sequence[Resource]) -> None:
         """Refuse keys that the answer lacks, if none of the resources lists them when it is asked for all."""

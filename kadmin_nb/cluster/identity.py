@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .. import databricks
 from ..frames.spark import active_session
-from ..model.settings import Settings
+from ..model.connection_settings import Settings
 from ..plans.author import BROKER, PLATFORM
 
 

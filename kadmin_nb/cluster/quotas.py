@@ -12,15 +12,15 @@ from ..admin.kafka import WireKafka
 from ..admin.ports import DEFAULT_MATCH, EXACT, SPECIFIED, Component
 from ..errors import UsageError
 from ..frames.answer import Answer
-from ..frames.stamps import ENGINE, stamped
+from ..frames.schema_metadata import ENGINE, stamped
 from ..model.entity import Entity, given
+from ..model.grammar import ANY, DEFAULT
 from ..model.quota_keys import QUOTA_KEYS, find, nearest
-from ..model.words import ANY, DEFAULT
-from . import near
-from .names import Selector, matcher, selector
+from . import near_names
+from .filters import Selector, matcher, selector
 
 if TYPE_CHECKING:
-    from ..frames.lazy import SparkAnswer
+    from ..frames.lazy_answer import SparkAnswer
     from .tree import TreeAnswer
 
 
@@ -117,7 +117,7 @@ class Quotas:
 
     def near_miss(self, **whom: Any) -> str | None:
         """A hint for `describe` that found nothing: the nearest name that has quotas; None without one."""
-        return near.entities(self._kafka, _chosen(whom))
+        return near_names.entities(self._kafka, _chosen(whom))
 
     def _refuse_unknown(self, keys: Sequence[str] | None) -> None:
         """Refuse a key that we do not know, unless a quota of that key is set here: a Kafka to come may have more."""
@@ -132,12 +132,12 @@ class Quotas:
     def _resolve_many(
         self, pairs: object, engine: str | None, keys: Sequence[str] | None, overridden: bool, assume_default: bool
     ) -> Answer:
-        from . import engines, resolving
+        from . import resolve_engines, resolving
 
         marks = resolving.marks(self._kafka, assume_default)
-        clients = engines.chosen(pairs, engine)
+        clients = resolve_engines.chosen(pairs, engine)
         if clients.is_on_spark:
-            return engines.on_spark(self._kafka, clients, keys, overridden, marks)
+            return resolve_engines.on_spark(self._kafka, clients, keys, overridden, marks)
         marks = {**marks, ENGINE: clients.why}
         return resolving.of_clients(self._kafka, clients.pairs, keys, overridden, marks)
 
@@ -158,9 +158,9 @@ class Quotas:
         NotKnowable
             A broker sets `client.quota.callback.class`.
         """
-        from . import engines, resolving
+        from . import resolve_engines, resolving
 
-        return engines.used(self._kafka, usage, keys, resolving.marks(self._kafka, assume_default))
+        return resolve_engines.used(self._kafka, usage, keys, resolving.marks(self._kafka, assume_default))
 
     def tree(self, **whom: Any) -> TreeAnswer:
         """TREE: the hierarchy with what masks what; it shows itself as a tree. Arguments as `describe`."""

@@ -16,15 +16,15 @@ from ..errors import NotFound, NotKnowable, UsageError
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.pages import NOTEBOOK, Page
-from ..frames.stamps import stamped
+from ..frames.schema_metadata import stamped
 from ..hints import Hint, Option, sentence
+from ..model.grammar import DEFAULT, write
 from ..model.quota_keys import USER_CLIENT_KEYS
 from ..model.resources import Resource
-from ..model.words import DEFAULT, write
 from ..resolution import kernel
 from ..resolution.ips import resolve_ip
 from ..resolution.rules import Effective, explain, stored_of
-from .names import Selector, matcher, parts
+from .filters import Selector, matcher, parts
 
 if TYPE_CHECKING:
     from ..frames.render import Block
@@ -132,7 +132,7 @@ def clients_of(kafka: WireKafka, user: object, client_id: object) -> pa.Table:
     NotFound
         A pattern that no name matches on which a quota is set.
     """
-    from .engines import ARROW_PAIRS
+    from .resolve_engines import ARROW_PAIRS
 
     users, client_ids = _names(kafka, "user", user), _names(kafka, "client-id", client_id)
     if len(users) * len(client_ids) > ARROW_PAIRS:

@@ -11,11 +11,11 @@ import pyarrow.compute as pc
 from ..admin.kafka import WireKafka
 from ..frames.answer import Answer
 from ..frames.pages import NOTEBOOK, Page
-from ..frames.stamps import stamped
+from ..frames.schema_metadata import stamped
 from ..model.entity import Entity
-from ..model.words import DEFAULT
+from ..model.grammar import DEFAULT
 from ..resolution.tree import lines, tree
-from .names import Selector, matcher
+from .filters import Selector, matcher
 
 if TYPE_CHECKING:
     from ..frames.render import Block

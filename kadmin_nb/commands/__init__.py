@@ -33,8 +33,8 @@ def run(words: Sequence[str], session: Session, door: str = "kadmin-nb") -> Resu
     """
     import click
 
-    from .corners import HelpAsked, Text, as_ours
-    from .doors import DOORS
+    from .click_glue import HelpAsked, Text, as_ours
+    from .entry_points import DOORS
 
     try:
         with DOORS[door].make_context(door, list(words), obj=session) as context:
@@ -59,7 +59,7 @@ def complete(words: Sequence[str], incomplete: str, door: str = "kadmin-nb") -> 
     """
     from click.shell_completion import ShellComplete
 
-    from .doors import DOORS, LINES
+    from .entry_points import DOORS, LINES
 
     command = LINES[door] if door in LINES else DOORS[door]
     found = ShellComplete(command, {}, door, "").get_completions(list(words), incomplete)

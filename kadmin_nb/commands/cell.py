@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from ..errors import UsageError
-from . import lines, offers, options
-from .corners import Offers, Verb, Verbs, Words
+from . import change_lines, completions, options
+from .click_glue import Offers, Verb, Verbs, Words
 from .session import Session, Wanted
 
 
@@ -28,7 +28,7 @@ def cell(kind: str | None) -> click.Command:
         if words:
             name = words[0].partition("=")[0]
             raise UsageError(f"{name} stands beside the magic", hint="Options go there, changes below.")
-        edits = lines.edits(session.cell or "", session.lookup, kind, wanted.allow_unknown)
+        edits = change_lines.edits(session.cell or "", session.lookup, kind, wanted.allow_unknown)
         if not edits:
             raise UsageError("the cell has no change in it", hint="Such as set producer_byte_rate=5MB/s user=alice")
         return session.change(edits, wanted)
@@ -45,15 +45,15 @@ def _completing(verb: str, offer: Offers) -> click.Command:
     return click.Command(verb, params=[click.Argument(["words"], nargs=-1, type=Words(offer))], add_help_option=False)
 
 
-_QUOTA: dict[str, Offers] = {"set": offers.quota_settings, "remove": offers.quota_removals}
+_QUOTA: dict[str, Offers] = {"set": completions.quota_settings, "remove": completions.quota_removals}
 _CONFIG: dict[str, Offers] = {
-    "set": offers.config_settings,
-    "reset": offers.config_resets,
-    "append": offers.config_settings,
-    "subtract": offers.config_settings,
+    "set": completions.config_settings,
+    "reset": completions.config_resets,
+    "append": completions.config_settings,
+    "subtract": completions.config_settings,
 }
 _OFFERS: dict[str | None, dict[str, Offers]] = {
     "quota": _QUOTA,
     "config": _CONFIG,
-    None: {**_CONFIG, **_QUOTA, "set": offers.settings},
+    None: {**_CONFIG, **_QUOTA, "set": completions.settings},
 }

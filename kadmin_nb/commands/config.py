@@ -9,8 +9,8 @@ import click
 from ..advice import FINDINGS
 from ..errors import UsageError
 from ..model.resources import WORDS
-from . import lines, offers, options, tray
-from .corners import Verbs, words
+from . import change_lines, completions, options, tray
+from .click_glue import Verbs, words
 from .session import Session, Wanted
 
 _TYPES = tuple(WORDS)
@@ -29,9 +29,9 @@ def config() -> None:
 
 @config.command()
 @options.reading
-@words(offers.resources, "TYPE=NAME...")
+@words(completions.resources, "TYPE=NAME...")
 @options.types(*_TYPES)
-@options.keys(offers.config_keys)
+@options.keys(completions.config_keys)
 @click.option("--documentation", is_flag=True, help="Also Kafka's description of each key.")
 def describe(
     session: Session,
@@ -40,7 +40,7 @@ def describe(
     documentation: bool,
 ) -> Any:
     """The configs of topic=…, broker=…, broker=<default>, broker-logger=…, group=…, client-metrics=…"""
-    chosen = lines.selectors(words, _TYPES, session.lookup)
+    chosen = change_lines.selectors(words, _TYPES, session.lookup)
     what = {word.replace("-", "_"): value for word, value in chosen.items()}
     answer = session.cluster.configs.describe(**what, keys=options.keys_of(keys), documentation=documentation)
     if not answer.ok:
@@ -70,7 +70,7 @@ def advise(session: Session, only: tuple[str, ...], stage: bool, wanted: Wanted)
 
 @config.command("set")
 @options.changing
-@words(offers.config_settings, "KEY=VALUE... TYPE=NAME")
+@words(completions.config_settings, "KEY=VALUE... TYPE=NAME")
 @options.types(*_TYPES)
 def set_(session: Session, words: tuple[str, ...], wanted: Wanted) -> Any:
     """Set key=value … on one resource."""
@@ -79,7 +79,7 @@ def set_(session: Session, words: tuple[str, ...], wanted: Wanted) -> Any:
 
 @config.command()
 @options.changing
-@words(offers.config_resets, "KEY... TYPE=NAME")
+@words(completions.config_resets, "KEY... TYPE=NAME")
 @options.types(*_TYPES)
 def reset(session: Session, words: tuple[str, ...], wanted: Wanted) -> Any:
     """Take the override of key … away, so that it falls back to what is below."""
@@ -88,7 +88,7 @@ def reset(session: Session, words: tuple[str, ...], wanted: Wanted) -> Any:
 
 @config.command()
 @options.changing
-@words(offers.config_settings, "KEY=VALUE... TYPE=NAME")
+@words(completions.config_settings, "KEY=VALUE... TYPE=NAME")
 @options.types(*_TYPES)
 def append(session: Session, words: tuple[str, ...], wanted: Wanted) -> Any:
     """Add items to a list: cleanup.policy=compact."""
@@ -97,7 +97,7 @@ def append(session: Session, words: tuple[str, ...], wanted: Wanted) -> Any:
 
 @config.command()
 @options.changing
-@words(offers.config_settings, "KEY=VALUE... TYPE=NAME")
+@words(completions.config_settings, "KEY=VALUE... TYPE=NAME")
 @options.types(*_TYPES)
 def subtract(session: Session, words: tuple[str, ...], wanted: Wanted) -> Any:
     """Take items out of a list."""
@@ -108,4 +108,4 @@ tray.add_to(config)
 
 
 def _change(verb: str, session: Session, given: tuple[str, ...], wanted: Wanted) -> Any:
-    return session.change(lines.config_edits(verb, given, session.lookup, wanted.allow_unknown), wanted)
+    return session.change(change_lines.config_edits(verb, given, session.lookup, wanted.allow_unknown), wanted)

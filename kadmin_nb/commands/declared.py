@@ -12,7 +12,7 @@ from .. import files
 from ..errors import UsageError
 from ..model.resources import WORDS
 from . import options
-from .corners import Listed, Text, Verb
+from .click_glue import Listed, Text, Verb
 from .session import Session, Wanted
 
 if TYPE_CHECKING:
@@ -141,6 +141,6 @@ def _into_variable(session: Session, text: Text, out: str) -> Text:
 
 
 def _standard_input() -> str:
-    from ..declared.reading import LARGEST, WHAT, decoded
+    from ..declared.reader import LARGEST, WHAT, decoded
 
     return decoded(files.read_stdin(WHAT, LARGEST), "standard input")

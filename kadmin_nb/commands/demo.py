@@ -13,7 +13,7 @@ from pathlib import Path
 from .. import local
 from ..local import LocalKafka
 from . import run
-from .corners import Text
+from .click_glue import Text
 from .session import Session
 from .windows import shown
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import Conflict, UsageError, WrongCluster
-from ..model.words import quote
-from . import offers, options
-from .corners import Verb, Words
+from ..model.grammar import quote
+from . import completions, options
+from .click_glue import Verb, Words
 from .session import Session, Wanted
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _SIDE = click.Choice(["a", "b"], case_sensitive=False)
 
 @click.command(cls=Verb)
 @options.changing
-@click.argument("sides", nargs=-1, metavar="[A] [B]", type=Words(lambda before: offers.profiles()))
+@click.argument("sides", nargs=-1, metavar="[A] [B]", type=Words(lambda before: completions.profiles()))
 @click.option("--history", "where", metavar="WHERE", help="Side a is a moment of the history that is kept there,")
 @click.option("--as-of", metavar="TIME", help="this one, such as '2h ago'; the newest unless said.")
 @click.option("--cluster-id", metavar="ID", help="Whose moment, where a history has several clusters.")
@@ -92,7 +92,7 @@ def _given(session: Session, word: str) -> Any:
 
 
 def _compared(given: tuple[Any, Any], everything: bool, cluster_id: str | None) -> Diff:
-    from ..cluster.comparing import diff as compared
+    from ..cluster.diff import diff as compared
 
     return compared(*given, everything=everything, cluster_id=cluster_id)
 

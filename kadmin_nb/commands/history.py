@@ -9,7 +9,7 @@ import click
 
 from ..errors import NotFound, UsageError
 from . import options
-from .corners import Verbs
+from .click_glue import Verbs
 from .session import Session
 
 if TYPE_CHECKING:

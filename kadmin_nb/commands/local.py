@@ -8,7 +8,7 @@ import click
 
 import kadmin_nb as kn  # whose room of the local Kafka opens when it is first used
 
-from .corners import Text, Verbs
+from .click_glue import Text, Verbs
 from .session import Session
 
 _name = click.option("--name", default="default", show_default=True, help="Which local Kafka.")

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from . import options
-from .corners import Verb
+from .click_glue import Verb
 from .session import Session
 
 _LENGTH = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h)?")

@@ -11,10 +11,10 @@ import click
 
 from ..errors import UsageError
 from ..frames import FORMS
-from . import guarding
-from .corners import Listed, Offers, Words
-from .faces import FACES, faced
-from .offers import dangerous, profiles
+from . import policy_option
+from .click_glue import Listed, Offers, Words
+from .completions import dangerous, profiles
+from .print_formats import FACES, faced
 from .session import Session, Wanted
 
 Command = Callable[..., Any]
@@ -52,7 +52,7 @@ def changing(command: Command) -> Command:
 
 def planning(command: Command) -> Command:
     """`--reason`, `--save`, `--force`, `--expires-in`, `--allow-unknown`, `--policy`: for every verb that plans."""
-    for option in (guarding.policy, _allow, _lifetime, _force, _save, _reason):
+    for option in (policy_option.policy, _allow, _lifetime, _force, _save, _reason):
         command = option(command)
     return command
 

@@ -9,14 +9,14 @@ import click
 
 from .. import files
 from ..errors import Invalid, UsageError
-from . import lines, options
-from .applying import How, applying
-from .corners import Text, Verbs
+from . import change_lines, options
+from .apply_options import How, applying
+from .click_glue import Text, Verbs
 from .declared import plan_from
 from .session import Session, Wanted, planned
 
 if TYPE_CHECKING:
-    from ..plans.journal.shelf import Kept
+    from ..plans.journal.store import Kept
     from ..plans.plan import Plan
 
 CANARY_KEYS = ("producer_byte_rate", "consumer_byte_rate")
@@ -53,7 +53,7 @@ def plan(session: Session, file: str | None, schema: bool, impact: str | None, w
     if impact and wanted.apply:
         raise UsageError("--impact is for looking, --apply for doing", hint="One after the other.")
     clients = session.named(impact) if impact else None
-    edits = lines.edits(_text(file), session.lookup, allow_unknown=wanted.allow_unknown)
+    edits = change_lines.edits(_text(file), session.lookup, allow_unknown=wanted.allow_unknown)
     stage = session.cluster.stage()
     stage.add(edits)
     made = planned(stage, wanted)

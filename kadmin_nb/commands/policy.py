@@ -11,7 +11,7 @@ import click
 
 from ..errors import NotFound, UsageError
 from . import options
-from .corners import Text, Verbs
+from .click_glue import Text, Verbs
 from .session import Session
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def _of_snapshot(policy: Policy, snapshot: Snapshot, plan: Plan | None, pairs: A
 
 def _of_history(session: Session, policy: Policy, where: str, time: str, pairs: Any) -> PolicyAnswer:
     from ..history import history
-    from ..policy.verdicts import together
+    from ..policy.policy_answer import together
 
     kept = history(where)
     with session.at_work("looking back"):

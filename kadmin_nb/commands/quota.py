@@ -9,8 +9,8 @@ import click
 
 from ..errors import UsageError
 from ..model.entity import TYPES
-from . import fleet, lines, offers, options, tray
-from .corners import Verbs, words
+from . import change_lines, completions, options, spark_inputs, tray
+from .click_glue import Verbs, words
 from .history import history
 from .session import Session, Wanted
 from .usage import usage
@@ -32,9 +32,9 @@ def quota() -> None:
 
 @quota.command()
 @options.reading
-@words(offers.entities, _TO_READ)
+@words(completions.entities, _TO_READ)
 @options.types(*TYPES)
-@options.keys(offers.quota_keys)
+@options.keys(completions.quota_keys)
 @click.option("--strict", is_flag=True, help="Only entities of exactly the named parts.")
 def describe(
     session: Session,
@@ -52,8 +52,8 @@ def describe(
 
 @quota.command()
 @options.reading
-@words(offers.entities, _TO_READ)
-@options.keys(offers.quota_keys)
+@words(completions.entities, _TO_READ)
+@options.keys(completions.quota_keys)
 @click.option("--pairs", metavar="NAME", help="A frame with user and client_id: a variable, or a Parquet or CSV file.")
 @click.option("--engine", type=click.Choice(ENGINES), help="Who resolves the pairs; by their number unless said.")
 @click.option("--overridden", is_flag=True, help="Also the entries that lost, most specific first.")
@@ -72,16 +72,16 @@ def resolve(
     more: dict[str, Any] = {"keys": options.keys_of(keys), "overridden": overridden, "assume_default": assume_default}
     if pairs is None:
         return session.cluster.quotas.resolve(**whom, engine=engine, **more)
-    clients = fleet.frame_or_file(session, pairs)
+    clients = spark_inputs.frame_or_file(session, pairs)
     if whom:
         raise UsageError(f"{next(iter(whom)).replace('_', '-')}=… and --pairs both say whom", hint="Take one of them.")
-    with fleet.spark_for(session, engine):
-        return fleet.shown(session.cluster.quotas.resolve(pairs=clients, engine=engine, **more), session)
+    with spark_inputs.spark_for(session, engine):
+        return spark_inputs.shown(session.cluster.quotas.resolve(pairs=clients, engine=engine, **more), session)
 
 
 @quota.command()
 @options.reading
-@words(offers.entities, _TO_READ)
+@words(completions.entities, _TO_READ)
 @options.types(*TYPES)
 def tree(
     session: Session,
@@ -93,7 +93,7 @@ def tree(
 
 @quota.command("set")
 @options.changing
-@words(offers.quota_settings, "KEY=VALUE... TYPE=NAME...")
+@words(completions.quota_settings, "KEY=VALUE... TYPE=NAME...")
 @options.types(*TYPES)
 def set_(session: Session, words: tuple[str, ...], wanted: Wanted) -> Any:
     """Set key=value … on user=…, client-id=…, ip=…; units such as 5MB/s and 50%."""
@@ -102,7 +102,7 @@ def set_(session: Session, words: tuple[str, ...], wanted: Wanted) -> Any:
 
 @quota.command()
 @options.changing
-@words(offers.quota_removals, "KEY... TYPE=NAME...")
+@words(completions.quota_removals, "KEY... TYPE=NAME...")
 @options.types(*TYPES)
 def remove(session: Session, words: tuple[str, ...], wanted: Wanted) -> Any:
     """Remove key … from user=…, client-id=…, ip=…"""
@@ -115,9 +115,9 @@ for more in (history, usage):
 
 
 def _change(verb: str, session: Session, given: tuple[str, ...], wanted: Wanted) -> Any:
-    return session.change(lines.quota_edits(verb, given, session.lookup, wanted.allow_unknown), wanted)
+    return session.change(change_lines.quota_edits(verb, given, session.lookup, wanted.allow_unknown), wanted)
 
 
 def _whom(given: Iterable[str], session: Session) -> dict[str, Any]:
-    chosen = lines.selectors(given, TYPES, session.lookup)
+    chosen = change_lines.selectors(given, TYPES, session.lookup)
     return {kind.replace("-", "_"): value for kind, value in chosen.items()}

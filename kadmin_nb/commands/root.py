@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from . import offers, options
+from . import completions, options
+from .click_glue import Text, Verbs, Words
 from .config import config
-from .corners import Text, Verbs, Words
 from .declared import export
 from .diff import diff
 from .history import history
@@ -39,7 +39,7 @@ root.add_command(export)
 
 
 @root.command()
-@click.argument("target", type=Words(lambda before: offers.profiles()))
+@click.argument("target", type=Words(lambda before: completions.profiles()))
 @click.option("--property", multiple=True, metavar="KEY=VALUE", help="A Java client property on top.")
 @click.pass_obj
 def use(session: Session, target: str, property: tuple[str, ...]) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from . import options
-from .corners import Text, Verbs
+from .click_glue import Text, Verbs
 
 
 @click.group(cls=Verbs)

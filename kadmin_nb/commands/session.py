@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import NotFound, UsageError
 from ..model.changes import Edit
-from ..model.words import Lookup, quote
+from ..model.grammar import Lookup, quote
 from ..plans.execution.progress import Progress, silent
-from . import guarding
+from . import policy_option
 
 if TYPE_CHECKING:
     from ..cluster import Cluster
     from ..plans.outcomes import Outcomes
     from ..plans.plan import Plan
     from ..plans.stage import Stage
-    from .applying import How
+    from .apply_options import How
 
 Note = Callable[[str], None]
 
@@ -108,7 +108,7 @@ class Session:
         import shlex
 
         from ..profiles import lasting
-        from .corners import Text
+        from .click_glue import Text
 
         if properties:
             raise UsageError("--property ends with this command", hint="Write it into a profile.")
@@ -145,7 +145,7 @@ class Session:
 
     def policies(self) -> tuple[str, ...]:
         """The policies that `--policy` names."""
-        return guarding.typed()
+        return policy_option.typed()
 
     def plan(self, wanted: Wanted) -> Plan:
         """Plan what the tray holds."""
@@ -293,7 +293,7 @@ class NotebookSession(Session):
 
     def policies(self) -> tuple[str, ...]:
         """Those that were named since the tray was empty."""
-        return tuple(dict.fromkeys((*self.guards, *guarding.typed())))
+        return tuple(dict.fromkeys((*self.guards, *policy_option.typed())))
 
     def plan(self, wanted: Wanted) -> Plan:
         tray = self.cluster.tray

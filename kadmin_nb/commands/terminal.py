@@ -51,7 +51,7 @@ def _usable(stream: TextIO | None) -> TextIO:
 def _complete(instruction: str) -> int:
     from click.shell_completion import shell_complete
 
-    from .doors import DOORS
+    from .entry_points import DOORS
 
     return shell_complete(DOORS["kadmin-nb"], {}, "kadmin-nb", COMPLETION, instruction)
 
@@ -90,7 +90,7 @@ def _refuse_broken_text(words: list[str]) -> None:
 
 def _show(result: Result) -> int:
     """Print a value, or write it where --out says; the exit code that fits it."""
-    from .forms import formed, json_lines
+    from .answer_formats import formed, json_lines
 
     value = result.value
     if value is None:

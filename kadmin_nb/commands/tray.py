@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from . import options
-from .applying import How, applying
-from .corners import Verbs
+from .apply_options import How, applying
+from .click_glue import Verbs
 from .session import Session, Wanted
 
 

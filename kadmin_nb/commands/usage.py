@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import UsageError
-from . import fleet, options
-from .corners import Verb
+from . import options, spark_inputs
+from .click_glue import Verb
 from .session import Session
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Source:
     def _metrics(self) -> Any:
         from .. import analytics
         from ..frames.times import moment
-        from ..profiles.references import resolve
+        from ..profiles.secret_references import resolve
 
         token = resolve(self.token, Path.cwd()) if self.token else None
         first, last = moment(self.since), moment(self.until)
@@ -92,12 +92,12 @@ class Source:
         ).to_spark()
 
     def _named(self, session: Session) -> Any:
-        from ..frames import files, lazy, schemas, spark
+        from ..frames import files, lazy_answer, schemas, spark
 
-        found = fleet.frame_or_file(session, str(self.usage))
+        found = spark_inputs.frame_or_file(session, str(self.usage))
         if isinstance(found, Path):
             found = files.typed(files.read(found), schemas.USAGE)
-        return found.to_spark() if isinstance(found, lazy.SparkAnswer) else spark.taken(found)
+        return found.to_spark() if isinstance(found, lazy_answer.SparkAnswer) else spark.taken(found)
 
 
 def _from(command: Any) -> Any:
@@ -149,11 +149,11 @@ def usage(
         raise UsageError("--utilisation, --clients, --lines and --quarantine are four answers", hint="One at a time.")
     taken = Source(**source)
     taken.check(lines or quarantine)
-    with fleet.spark_for(session, "spark"):
+    with spark_inputs.spark_for(session, "spark"):
         if lines:
             return _counted(taken.requests(session).counts, session)
         if quarantine:
-            return fleet.lazy(taken.requests(session).quarantine, session)
+            return spark_inputs.lazy(taken.requests(session).quarantine, session)
         return _answer(session, taken.frame(session), utilisation, clients, assume_default)
 
 
@@ -182,8 +182,8 @@ def _answer(session: Session, used: Any, utilisation: bool, clients: bool, assum
     from .. import analytics
 
     if utilisation:
-        return fleet.shown(session.cluster.quotas.utilisation(used, assume_default=assume_default), session)
-    return fleet.lazy(analytics.known_clients(used) if clients else used, session)
+        return spark_inputs.shown(session.cluster.quotas.utilisation(used, assume_default=assume_default), session)
+    return spark_inputs.lazy(analytics.known_clients(used) if clients else used, session)
 
 
 def _refuse_what_is_no_path(path: str) -> None:

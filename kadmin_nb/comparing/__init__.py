@@ -6,7 +6,7 @@ It takes contents, not connections; `cluster.comparing` reads the clusters.
 from __future__ import annotations
 
 from .compare import compare
-from .diffs import Diff
+from .diff_answer import Diff
 from .sides import Side
 
 __all__ = ["Diff", "Side", "compare"]

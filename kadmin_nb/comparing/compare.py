@@ -16,8 +16,8 @@ from ..frames.snapshots import SCOPES, Snapshot
 from ..frames.to_pandas import plain
 from ..history import drift
 from ..model.resources import Resource
-from .diffs import APART, NATURE, Diff
-from .roles import EACH, by_role, differs_by_nature
+from .broker_roles import EACH, by_role, differs_by_nature
+from .diff_answer import APART, NATURE, Diff
 from .sides import Side
 from .staging import NO_TOPIC
 

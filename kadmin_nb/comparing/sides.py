@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError
+from ..frames.schema_metadata import CLUSTER_ID
 from ..frames.snapshots import Snapshot
-from ..frames.stamps import CLUSTER_ID
+from ..model.grammar import quote
 from ..model.resources import Resource
-from ..model.words import quote
 
 if TYPE_CHECKING:
     from ..declared import Declared
@@ -176,6 +176,6 @@ def framed(frame: object) -> Side:
     UsageError
         It is neither.
     """
-    from ..history.drifting import table_of
+    from ..history.drift_frames import table_of
 
     return Side("a frame", table_of(frame))

@@ -8,11 +8,11 @@ from typing import Any
 
 from ..errors import KadminError, UsageError
 from ..hints import Hint, Option, sentence
-from ..history.drifting import SECRET
+from ..history.drift_frames import SECRET
 from ..model.changes import DELETE, SET, Edit
 from ..model.entity import Entity
+from ..model.grammar import quote
 from ..model.resources import Resource
-from ..model.words import quote
 
 Row = dict[str, Any]
 

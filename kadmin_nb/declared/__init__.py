@@ -4,8 +4,8 @@ It takes texts and snapshots, not clusters.
 """
 
 from .declaration import Declared, Difference, Entry
-from .reading import load, read
+from .reader import load, read
 from .schema import schema
-from .writing import export
+from .writer import export
 
 __all__ = ["Declared", "Difference", "Entry", "export", "load", "read", "schema"]

@@ -16,9 +16,9 @@ from ..model.entity import TYPES, Entity
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, find, nearest
 from ..model.resources import WORDS, Resource
 from ..model.secrets import SHOWN, is_reference
-from .held import Held, held_by, refuse_other_than_snapshot, tables_of, told, unread
-from .kinds import CONFIGS, KINDS, kind_of
+from .current_values import Held, held_by, refuse_other_than_snapshot, tables_of, told, unread
 from .nodes import Node
+from .resource_kinds import CONFIGS, KINDS, kind_of
 
 QUOTA_KEYS = (*USER_CLIENT_KEYS, *IP_KEYS)
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 from ..errors import printable
 from .aligning import CUT, Chunk, Column, aligned
 from .pages import NOTEBOOK, Page
-from .stamps import ENGINE
+from .schema_metadata import ENGINE
 
 ROWS_AT_ONCE = 4096
 """Rows that are text at the same time."""

@@ -14,8 +14,8 @@ from ..files import check, writing
 from ..model.resources import Resource
 from . import schemas
 from .files import LARGEST, read_parquet
+from .schema_metadata import CLUSTER_ID, TAKEN_AT
 from .snapshots import COMPLETE, ID, SCOPE, Snapshot, snapshot
-from .stamps import CLUSTER_ID, TAKEN_AT
 from .to_pandas import plain
 
 SUFFIX = ".parquet"

@@ -16,7 +16,7 @@ from ..model.resources import Resource
 from ..model.secrets import is_called_so
 from . import schemas
 from .answer import Answer
-from .stamps import stamped
+from .schema_metadata import stamped
 
 QUOTAS = "QUOTAS"
 SCOPES = (QUOTAS, "TOPIC", "BROKER", "CLIENT_METRICS", "GROUP")

@@ -9,9 +9,9 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from .door import history
-from .drifting import Drift, drift
-from .past import History
+from .drift_frames import Drift, drift
+from .factory import history
+from .snapshot_history import History
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

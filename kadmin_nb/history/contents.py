@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .records import COLUMNS, IDENTITY, ORDER, content_schema, identities
+from .stored_rows import COLUMNS, IDENTITY, ORDER, content_schema, identities
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ..errors import Invalid, KadminError, TimedOut, Unsupported, UsageError
-from .records import PARTITIONS, STATES, STATISTICS, TABLE, State, state_rows, states
+from .stored_rows import PARTITIONS, STATES, STATISTICS, TABLE, State, state_rows, states
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from .. import databricks
 from ..errors import Invalid, TimedOut, UsageError
-from .records import PARTITIONS, STATES, TABLE, State, state_rows, states
+from .stored_rows import PARTITIONS, STATES, TABLE, State, state_rows, states
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from kadmin_nb import files
 from kadmin_nb.errors import Unsupported
-from kadmin_nb.places import cache_dir
+from kadmin_nb.paths import cache_dir
 
 __all__ = ["OLDEST", "Java", "find_java", "spark_java_home"]
 

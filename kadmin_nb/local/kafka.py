@@ -20,7 +20,7 @@ from urllib.parse import quote
 from kadmin_nb import files
 from kadmin_nb.errors import NotFound, UsageError
 from kadmin_nb.local import log4j, runs
-from kadmin_nb.local.archive import archive_flags
+from kadmin_nb.local.class_archive import archive_flags
 from kadmin_nb.local.jars import Distribution, Progress, find_jars
 from kadmin_nb.local.java import Java, find_java
 from kadmin_nb.local.node import Node, log_tail, wait_for

@@ -21,7 +21,7 @@ from pathlib import Path
 from kadmin_nb import files
 from kadmin_nb.errors import NotFound, UsageError
 from kadmin_nb.local import process
-from kadmin_nb.places import state_dir
+from kadmin_nb.paths import state_dir
 
 __all__ = ["Run", "all_runs", "claim", "end", "kill_nodes", "known", "load", "remove_nodes", "run_folder"]
 

@@ -83,7 +83,7 @@ def seed(cluster: Cluster, *, progress: Callable[[str], None] | None = None) -> 
     Outcomes
         A row a quota and config, read back from every broker.
     """
-    from ..commands.lines import edits
+    from ..commands.change_lines import edits
 
     say = progress or (lambda text: None)
     say(f"making {len(TOPICS)} topics")

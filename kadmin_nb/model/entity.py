@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..errors import UsageError
+from .grammar import ANY, DEFAULT, Special, as_value, read, split, write
 from .levels import Part, level_of
-from .words import ANY, DEFAULT, Special, as_value, read, split, write
 
 TYPES = ("user", "client-id", "ip")
 """The entity types Kafka 4.3 knows, in the order we print them."""

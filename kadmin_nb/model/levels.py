@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from .words import DEFAULT, Special
+from .grammar import DEFAULT, Special
 
 Part = str | Special
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..errors import UsageError
-from .words import DEFAULT, read, split, write
+from .grammar import DEFAULT, read, split, write
 
 RESOURCE_TYPES = {"TOPIC": 2, "BROKER": 4, "BROKER_LOGGER": 8, "CLIENT_METRICS": 16, "GROUP": 32}
 OPERATIONS = {"set": 0, "delete": 1, "append": 2, "subtract": 3}

@@ -10,12 +10,12 @@ import pyarrow as pa
 from ..errors import KadminError, UsageError
 from ..model.changes import DELETE, SET, Edit
 from ..model.entity import Entity
+from ..model.grammar import DEFAULT
 from ..model.levels import LEVELS, OTHER
 from ..model.quota_keys import parse_value, text_of
 from ..model.resources import RESOURCE_TYPES, WORDS, Resource
 from ..model.secrets import is_called_so
-from ..model.words import DEFAULT
-from ..resolution.columns import arrow_table
+from ..resolution.input_columns import arrow_table
 
 Row = Mapping[str, Any]
 

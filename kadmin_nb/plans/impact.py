@@ -13,10 +13,10 @@ from ..errors import Invalid, printable
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.pages import NOTEBOOK, Page
-from ..frames.stamps import stamped
+from ..frames.schema_metadata import stamped
+from ..model.grammar import quote
 from ..model.quota_keys import readable
-from ..model.words import quote
-from ..resolution import backtesting, columns
+from ..resolution import backtesting, input_columns
 from ..resolution import impact as comparing
 from ..resolution.kernel import PAIRS
 from .lowering import stalls
@@ -201,17 +201,19 @@ def backtest(quotas: Any, usage: Any, *, keys: str | Iterable[str] | None = None
         No USAGE: which column is missing, and what there is; a window that ends before it begins.
     """
     if hasattr(type(quotas), "quotas_after"):
-        usage = of_cluster(columns.read(usage, backtesting.READ, backtesting.USAGE), quotas.cluster_id)
+        usage = of_cluster(input_columns.read(usage, backtesting.READ, backtesting.USAGE), quotas.cluster_id)
         quotas = quotas.quotas_after()
     return BacktestAnswer(backtesting.backtest(quotas, usage, keys=keys))
 
 
 def of_plan(plan: Plan, quotas: Any, clients: Any) -> ImpactAnswer:
     """Whom a plan touches, among PAIRS or a USAGE of its cluster; of a USAGE also whom it throttles and stalls."""
-    before = columns.read(quotas, schemas.QUOTAS.names, columns.QUOTAS)
+    before = input_columns.read(quotas, schemas.QUOTAS.names, input_columns.QUOTAS)
     before, after = (of_cluster(table, plan.cluster_id) for table in (before, plan.quotas_after(before)))
     measured = is_usage(clients)
-    read = columns.read(clients, ("user", "client_id", *(sorted(_MEASURED | {"source"}) if measured else ())), PAIRS)
+    read = input_columns.read(
+        clients, ("user", "client_id", *(sorted(_MEASURED | {"source"}) if measured else ())), PAIRS
+    )
     known = of_cluster(read, plan.cluster_id)
     found = comparing.impact(before, after, _clients(known) if measured else known)
     parts: tuple[Any, ...] = ()
@@ -223,17 +225,17 @@ def of_plan(plan: Plan, quotas: Any, clients: Any) -> ImpactAnswer:
 
 def _clients(usage: pa.Table) -> pa.Table:
     """The rows that name a client: of those that name a bucket only the ones with both names are of one alone."""
-    user, client_id, source = (columns.text(usage, name, "the usage") for name in ("user", "client_id", "source"))
+    user, client_id, source = (input_columns.text(usage, name, "the usage") for name in ("user", "client_id", "source"))
     alone = pc.and_(pc.not_equal(user, ""), pc.not_equal(client_id, ""))
     return usage.filter(pc.or_kleene(pc.not_equal(source, schemas.OF_BUCKETS), alone))
 
 
 def of_cluster(table: pa.Table, cluster_id: str) -> pa.Table:
     """The rows of one cluster, without saying so; all of them where the table does not tell."""
-    if columns.CLUSTER not in table.column_names:
+    if input_columns.CLUSTER not in table.column_names:
         return table
-    own = pc.equal(columns.text(table, columns.CLUSTER, "the frame"), cluster_id)
-    return table.filter(own).drop_columns([columns.CLUSTER])
+    own = pc.equal(input_columns.text(table, input_columns.CLUSTER, "the frame"), cluster_id)
+    return table.filter(own).drop_columns([input_columns.CLUSTER])
 
 
 def is_usage(frame: Any) -> bool:

@@ -16,7 +16,7 @@ from ..errors import PartlyFailed, UsageError, printable
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.pages import NOTEBOOK, Page
-from ..frames.stamps import stamped
+from ..frames.schema_metadata import stamped
 from ..model import rights
 from ..model.changes import FAILED, UNCHANGED, VERIFIED, Outcome
 from .plan import Plan, columns_of
@@ -24,7 +24,7 @@ from .plan import Plan, columns_of
 if TYPE_CHECKING:
     from ..frames.render import Block
     from .execution.executor import Done
-    from .journal.chain import Journal
+    from .journal.hash_chain import Journal
 
 
 class Outcomes(Answer):

@@ -18,15 +18,15 @@ from ..errors import Invalid, KadminError, UsageError, printable
 from ..frames import schemas
 from ..frames.display import Display
 from ..frames.pages import NOTEBOOK, Page
-from ..frames.stamps import stamped
+from ..frames.schema_metadata import stamped
 from ..hints import Door, Hint, Option, sentence
 from ..model.changes import APPEND, CONFIG, DELETE, QUOTA, SET, SUBTRACT, Change
 from ..model.entity import Entity
 from ..model.resources import Resource
 from ..version import TOOL
-from . import advice, canonical, collector, shape
+from . import advice, canonical, garbage_collection, shape
 from .advice import Advice, dangers, warnings
-from .faces import Faces, Subject
+from .formats import Faces, Subject
 
 if TYPE_CHECKING:
     import pandas
@@ -76,7 +76,7 @@ class Plan(Faces, Display):
     def body(self) -> str:
         """All that the id stands for, as canonical JSON."""
         head = {name: getattr(self, name) for name in _HEAD}
-        with collector.at_rest():
+        with garbage_collection.at_rest():
             return canonical.text({"format": FORMAT, **head, "changes": self._rows()})
 
     @property
@@ -122,11 +122,11 @@ class Plan(Faces, Display):
         UsageError
             They are not given, and it is bound to no cluster.
         """
-        from ..resolution import columns
+        from ..resolution import input_columns
         from .impact import of_cluster
         from .lowering.stalls import changed
 
-        held = columns.read(self._before(before), schemas.QUOTAS.names, columns.QUOTAS)
+        held = input_columns.read(self._before(before), schemas.QUOTAS.names, input_columns.QUOTAS)
         return changed(of_cluster(held, self.cluster_id), self.changes)
 
     def impact(self, clients: Any, *, quotas: Any = None) -> ImpactAnswer:
@@ -237,7 +237,7 @@ class Plan(Faces, Display):
         return cls.read(_text(Path(path)), str(path))
 
     @classmethod
-    @collector.at_rest()
+    @garbage_collection.at_rest()
     def read(cls, text: str, where: str) -> Plan:
         """Read what `document` wrote; `where` is named when it is none."""
         try:

@@ -12,10 +12,10 @@ from ..model.entity import Entity
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, find, nearest, readable
 from ..model.resources import Resource
 from ..model.secrets import FORMS, Hidden, is_called_so, is_reference, reference, revealed
-from . import lists
-from .picture import Observed, Picture
+from . import list_values
+from .current_state import Observed, Picture
 from .secrets import SecretAsText
-from .texts import same
+from .value_equality import same
 
 ROOT_LOGGER = "root"
 
@@ -24,9 +24,9 @@ def _after(edit: Edit, picture: Picture) -> str | None:
     """What will be stored on the target itself. A logger has always a level: reset, it has the root's."""
     now = picture.of(edit.target)
     if edit.op == APPEND:
-        return lists.append(_start(now), _wanted(edit) or "")
+        return list_values.append(_start(now), _wanted(edit) or "")
     if edit.op == SUBTRACT:
-        return lists.subtract(_start(now), _wanted(edit) or "")
+        return list_values.subtract(_start(now), _wanted(edit) or "")
     if edit.op == DELETE and isinstance(edit.resource, Resource) and edit.resource.type == "BROKER_LOGGER":
         return picture.of((edit.resource, ROOT_LOGGER)).value
     return _wanted(edit)

@@ -17,8 +17,8 @@ from ..model.entity import Entity, given, named
 from ..model.quota_keys import parse_value, text_of
 from ..model.resources import WORDS, Resource
 from ..model.secrets import Hidden, is_called_so, is_reference
-from . import lists
-from .faces import Faces, Subject
+from . import list_values
+from .formats import Faces, Subject
 from .frame_edits import config_edits, quota_edits, value_text
 from .secrets import SecretAsText
 
@@ -186,7 +186,7 @@ def _merged(earlier: Edit, edit: Edit) -> Edit:
             f"{edit.key} of {edit.resource}: {edit.op} {edit.value} cannot be planned together with {was}",
             hint="Set the whole list, or apply the one before the other.",
         )
-    join = lists.subtract if (earlier.op, edit.op) == (SET, SUBTRACT) else lists.append
+    join = list_values.subtract if (earlier.op, edit.op) == (SET, SUBTRACT) else list_values.append
     items = join(earlier.value, edit.value or "")
     return Edit(earlier.op, edit.resource, edit.key, items, f"joins the earlier {was}")
 

@@ -4,8 +4,8 @@
 policy is ever evaluated as code: a rule chooses rows of a frame and says what must hold of them.
 """
 
-from .checking import Policy
-from .reading import load
-from .verdicts import PolicyAnswer
+from .evaluation import Policy
+from .policy_answer import PolicyAnswer
+from .reader import load
 
 __all__ = ["Policy", "PolicyAnswer", "load"]

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from .. import files
 from ..errors import printable
+from .facts import CLUSTER, Row
 from .rules import BROKEN, KEPT, REFUSE, UNKNOWN
-from .scene import CLUSTER, Row
 
 
 def write(table: pa.Table, place: Path, suite: str) -> None:

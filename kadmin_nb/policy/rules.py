@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..model.grammar import write
 from ..model.quota_keys import readable, text_of
 from ..model.resources import Resource
-from ..model.words import write
 from .conditions import Condition, fitting, not_fitting
-from .scene import CLUSTER, CONFIGS, EFFECTIVE, QUOTAS, Row, Scene, shown, value_of
+from .facts import CLUSTER, CONFIGS, EFFECTIVE, QUOTAS, Row, Scene, shown, value_of
 
 REFUSE, WARN = "refuse", "warn"
 SEVERITIES = (REFUSE, WARN)

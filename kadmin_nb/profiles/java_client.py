@@ -6,8 +6,8 @@ import re
 from collections.abc import Collection
 
 from ..errors import KadminError, Unsupported, UsageError
+from ..model.connection_settings import Settings
 from ..model.quota_keys import nearest
-from ..model.settings import Settings
 from . import jaas, java_keys, pem
 from .entries import Entries, Login
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from .. import files
 from ..errors import KadminError, Unsupported, UsageError
+from ..model.connection_settings import Secret
 from ..model.quota_keys import nearest
-from ..model.settings import Secret
 from .entries import Entries
 
 _LARGEST = 1 << 22

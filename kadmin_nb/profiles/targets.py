@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ..errors import KadminError, NotFound, UsageError
-from ..model.settings import Secret, Settings
-from ..model.words import quote
-from . import java_client, java_keys, java_properties, references, toml
+from ..model.connection_settings import Secret, Settings
+from ..model.grammar import quote
+from . import java_client, java_keys, java_properties, secret_references, toml
 from .entries import Entries
 
 _OVERRIDES = "properties"
@@ -137,4 +137,4 @@ def _overrides(properties: Mapping[str, str], source: str) -> Entries:
 def _override(key: str, value: str) -> str | Secret:
     if key not in java_keys.SECRET:
         return str(value)
-    return references.resolve(value, Path.cwd()) if references.is_reference(value) else Secret(value)
+    return secret_references.resolve(value, Path.cwd()) if secret_references.is_reference(value) else Secret(value)

@@ -11,10 +11,10 @@ from typing import Any
 
 from .. import documents, files
 from ..errors import KadminError, NotFound, UsageError
+from ..model.connection_settings import Secret
+from ..model.grammar import quote
 from ..model.quota_keys import nearest
-from ..model.settings import Secret
-from ..model.words import quote
-from . import java_keys, java_properties, references
+from . import java_keys, java_properties, secret_references
 from .entries import Entries, Login
 
 NAME = "kadmin-nb.toml"
@@ -191,7 +191,7 @@ class _Profile:
     def _secret(self, key: str) -> Secret:
         reference = self._text(key)
         _require_reference(key, reference, self.where)
-        return references.resolve(reference, self.path.parent)
+        return secret_references.resolve(reference, self.path.parent)
 
     def _text(self, key: str) -> str:
         """A value as Java would have it; brokers may be a list."""
@@ -228,6 +228,6 @@ def require_references(properties: Mapping[str, str], where: str) -> None:
 
 
 def _require_reference(key: str, text: str, where: str) -> None:
-    if not references.is_reference(text):
+    if not secret_references.is_reference(text):
         raise UsageError(f"{where}: {key} is a literal secret, which is refused",
-                         hint=f"Write {key} = {references.FORMS}, where the secret is.")  # fmt: skip
+                         hint=f"Write {key} = {secret_references.FORMS}, where the secret is.")  # fmt: skip

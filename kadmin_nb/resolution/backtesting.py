@@ -10,9 +10,9 @@ import pyarrow.compute as pc
 
 from ..errors import Invalid, UsageError
 from ..frames import schemas
-from . import columns, demand
-from .columns import CLUSTER
+from . import demand, input_columns
 from .impact import known_clients, led
+from .input_columns import CLUSTER
 from .kernel import Index
 
 USAGE = "the usage"
@@ -56,8 +56,8 @@ def backtest(quotas: Any, usage: Any, *, keys: str | Iterable[str] | None = None
         As `resolve`; a window that ends before it begins.
     """
     index = Index.of(quotas, keys)
-    asked = columns.read(usage, READ, USAGE)
-    columns.check_clusters(asked, USAGE, index.tables.clusters is not None)
+    asked = input_columns.read(usage, READ, USAGE)
+    input_columns.check_clusters(asked, USAGE, index.tables.clusters is not None)
     wanted = _wanted(asked)
     wanted = wanted.filter(pc.is_in(wanted["key"], pa.array(index.tables.keys, pa.string())))
     names = [CLUSTER] if CLUSTER in wanted.column_names else []
@@ -71,10 +71,10 @@ def backtest(quotas: Any, usage: Any, *, keys: str | Iterable[str] | None = None
 def _wanted(usage: pa.Table) -> pa.Table:
     """What was wanted at all, with times in microseconds; a null name is the empty one."""
     names = [name for name in (CLUSTER, "user", "client_id", "key") if name in usage.column_names]
-    parts: dict[str, Any] = {name: pc.fill_null(columns.text(usage, name, USAGE), "") for name in names}
+    parts: dict[str, Any] = {name: pc.fill_null(input_columns.text(usage, name, USAGE), "") for name in names}
     parts |= {"broker": _number(usage, "broker", pa.int32())}
     parts |= {name: _number(usage, f"window_{name}", _INSTANT) for name in ("start", "end")}
-    parts |= {"value": columns.number(usage, "value", USAGE)}
+    parts |= {"value": input_columns.number(usage, "value", USAGE)}
     table = pa.table(parts)
     backwards = pc.greater_equal(table["start"], table["end"])
     if pc.any(backwards).as_py():
@@ -89,7 +89,7 @@ def _number(usage: pa.Table, name: str, kind: pa.DataType) -> pa.ChunkedArray:
         column = usage[name].cast(kind, safe=False)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise UsageError(f"{name} of {USAGE} is {usage[name].type}, not {kind}") from None
-    return columns.named(column.cast(pa.int64()) if kind == _INSTANT else column, name, USAGE)
+    return input_columns.named(column.cast(pa.int64()) if kind == _INSTANT else column, name, USAGE)
 
 
 def _limited(bound: pa.Table) -> pa.Table:

@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 
 from ..frames import schemas
 from ..model.levels import LEVELS
-from . import columns
-from .columns import CLUSTER, QUOTAS
+from . import input_columns
+from .input_columns import CLUSTER, QUOTAS
 from .kernel import PAIRS, Index, asked_keys
 from .rules import stored_of
 from .shadows import COMES_BEFORE, shadowed_by
@@ -67,12 +67,12 @@ def impact(before: Any, after: Any, pairs: Any, *, keys: str | Iterable[str] | N
         As `resolve`.
     """
     chosen = asked_keys(keys)
-    tables = [columns.read(quotas, _READ, QUOTAS) for quotas in (before, after)]
+    tables = [input_columns.read(quotas, _READ, QUOTAS) for quotas in (before, after)]
     people = _People.of(known_clients(pairs, CLUSTER in tables[0].column_names))
     was, will = (Index.of(table, chosen).resolve(people.table, shape="wide") for table in tables)
     found = [_Compared.of(people, key, was[key], will[key]) for key in sorted(chosen)]
     counts = schemas.table(schemas.IMPACT_COUNTS, (row for one in found for row in one.counts()))
-    rows = _rows(people, found).replace_schema_metadata(columns.stamp(tables[0]))
+    rows = _rows(people, found).replace_schema_metadata(input_columns.stamp(tables[0]))
     return Impact(rows, counts, shadowed(*tables))
 
 
@@ -84,17 +84,17 @@ def known_clients(pairs: Any, by_cluster: bool) -> pa.Table:
     UsageError, Invalid
         A column is missing, or `cluster_id` on one side only; a null user.
     """
-    table = columns.read(pairs, ("user", "client_id"), PAIRS)
-    columns.check_clusters(table, PAIRS, by_cluster)
-    texts = {name: columns.text(table, name, PAIRS) for name in table.column_names}
+    table = input_columns.read(pairs, ("user", "client_id"), PAIRS)
+    input_columns.check_clusters(table, PAIRS, by_cluster)
+    texts = {name: input_columns.text(table, name, PAIRS) for name in table.column_names}
     texts["client_id"] = pc.fill_null(texts["client_id"], "")
-    named = pa.table({name: columns.named(text, name, PAIRS) for name, text in texts.items()})
+    named = pa.table({name: input_columns.named(text, name, PAIRS) for name, text in texts.items()})
     return named.group_by(named.column_names, use_threads=False).aggregate([])
 
 
 def shadowed(before: Any, after: Any) -> pa.Table:
     """SHADOWED: quotas of `after` that can bind nobody, and could in `before`, or were not there."""
-    was, will = (dict(_by_cluster(columns.read(quotas, _READ, QUOTAS))) for quotas in (before, after))
+    was, will = (dict(_by_cluster(input_columns.read(quotas, _READ, QUOTAS))) for quotas in (before, after))
     found = [
         {CLUSTER: cluster, "entity": str(entity), "key": key, "value": value, "shadowed_by": str(winner)}
         for cluster, stored in will.items()
@@ -108,7 +108,7 @@ def shadowed(before: Any, after: Any) -> pa.Table:
 
 def _by_cluster(table: pa.Table) -> Iterator[tuple[str | None, dict[Any, float]]]:
     """The quotas of the levels that shadow, or can be shadowed, cluster by cluster."""
-    rows = table.filter(pc.is_in(columns.text(table, "level", QUOTAS), _SHADOWY)).to_pylist()
+    rows = table.filter(pc.is_in(input_columns.text(table, "level", QUOTAS), _SHADOWY)).to_pylist()
     for cluster in sorted({row.get(CLUSTER) for row in rows}, key=str):
         yield cluster, stored_of(row for row in rows if row.get(CLUSTER) == cluster)
 

@@ -10,11 +10,11 @@ import pyarrow as pa
 
 from ..errors import Invalid
 from ..frames import schemas
+from ..model.grammar import write
 from ..model.levels import DEFAULT_IP, IP
 from ..model.quota_keys import IP_KEYS
-from ..model.words import write
-from . import columns
-from .columns import CLUSTER, QUOTAS
+from . import input_columns
+from .input_columns import CLUSTER, QUOTAS
 from .rules import address, ambiguous
 
 IPS = "the ips"
@@ -49,15 +49,17 @@ def resolve_ip(quotas: Any, ips: Any) -> pa.Table:
     NotKnowable
         An address that is asked for has quotas under two spellings; Kafka keeps whichever came last.
     """
-    stored = columns.read(quotas, ("level", "ip", "key", "value"), QUOTAS)
-    asked = columns.read(pa.table({"ip": pa.array(ips, pa.string())}) if isinstance(ips, list) else ips, ("ip",), IPS)
-    columns.check_clusters(asked, IPS, CLUSTER in stored.column_names)
+    stored = input_columns.read(quotas, ("level", "ip", "key", "value"), QUOTAS)
+    asked = input_columns.read(
+        pa.table({"ip": pa.array(ips, pa.string())}) if isinstance(ips, list) else ips, ("ip",), IPS
+    )
+    input_columns.check_clusters(asked, IPS, CLUSTER in stored.column_names)
     named, default = _read(stored)
     rows = [_bound(cluster, ip, key, named, default) for key in IP_KEYS for cluster, ip in _asked(asked)]
     schema = schemas.EFFECTIVE_IP
     if CLUSTER in asked.column_names:
         schema = schema.insert(0, pa.field(CLUSTER, pa.string(), False))
-    return schemas.table(schema, rows).replace_schema_metadata(columns.stamp(stored))
+    return schemas.table(schema, rows).replace_schema_metadata(input_columns.stamp(stored))
 
 
 def _read(stored: pa.Table) -> tuple[Named, dict[Place, float]]:
@@ -84,9 +86,9 @@ def _text(row: dict[str, Any]) -> str:
 
 
 def _asked(table: pa.Table) -> Iterable[tuple[str | None, str]]:
-    ips = columns.named(columns.text(table, "ip", IPS), "ip", IPS).to_pylist()
+    ips = input_columns.named(input_columns.text(table, "ip", IPS), "ip", IPS).to_pylist()
     has = CLUSTER in table.column_names
-    clusters = columns.text(table, CLUSTER, IPS).to_pylist() if has else [None] * len(ips)
+    clusters = input_columns.text(table, CLUSTER, IPS).to_pylist() if has else [None] * len(ips)
     return list(zip(clusters, ips, strict=True))
 
 

@@ -17,10 +17,10 @@ import pyarrow.compute as pc
 from ..errors import UsageError
 from ..frames import schemas
 from ..model.quota_keys import USER_CLIENT_KEYS
-from . import columns, lookup
+from . import input_columns, lookup
 from .ips import resolve_ip
 from .lookup import Tables
-from .stored import StoredRows, tables_of
+from .quota_tables import StoredRows, tables_of
 
 __all__ = ["Index", "resolve", "resolve_ip"]
 
@@ -59,8 +59,8 @@ class Index:
         Invalid
             An entity and key appear twice, a level is unknown or does not fit its row's names, or a null value.
         """
-        table = columns.read(quotas, _READ, columns.QUOTAS)
-        return cls(tables_of(StoredRows.of(table), asked_keys(keys), overridden), columns.stamp(table))
+        table = input_columns.read(quotas, _READ, input_columns.QUOTAS)
+        return cls(tables_of(StoredRows.of(table), asked_keys(keys), overridden), input_columns.stamp(table))
 
     def resolve(self, pairs: Any, *, shape: Shape = "long", threads: int | None = None) -> pa.Table:
         """What binds each pair, in the order of the pairs; see `resolve`. `threads` is all cores unless said."""
@@ -153,22 +153,26 @@ def asked_keys(keys: str | Iterable[str] | None) -> tuple[str, ...]:
 
 def _pairs(pairs: Any, by_cluster: bool) -> Names:
     """`user`, `client_id` and perhaps `cluster_id` of the pairs, as strings without nulls."""
-    table = columns.read(pairs, ("user", "client_id"), PAIRS)
-    columns.check_clusters(table, PAIRS, by_cluster)
-    texts = {name: columns.text(table, name, PAIRS) for name in reversed(table.column_names)}
+    table = input_columns.read(pairs, ("user", "client_id"), PAIRS)
+    input_columns.check_clusters(table, PAIRS, by_cluster)
+    texts = {name: input_columns.text(table, name, PAIRS) for name in reversed(table.column_names)}
     client_ids = texts["client_id"]
     texts["client_id"] = pc.fill_null(client_ids, "") if client_ids.null_count else client_ids
-    order = ("user", "client_id", columns.CLUSTER)
-    return {name: columns.named(texts[name], name, PAIRS) for name in order if name in texts}
+    order = ("user", "client_id", input_columns.CLUSTER)
+    return {name: input_columns.named(texts[name], name, PAIRS) for name in order if name in texts}
 
 
 def _in_order(own: Names) -> list[pa.ChunkedArray]:
     """The pairs' columns as the result has them: the cluster leads."""
-    return [own[name] for name in (columns.CLUSTER, "user", "client_id") if name in own]
+    return [own[name] for name in (input_columns.CLUSTER, "user", "client_id") if name in own]
 
 
 def _led(schema: pa.Schema, own: Names) -> pa.Schema:
-    return schema.insert(0, pa.field(columns.CLUSTER, pa.string(), False)) if columns.CLUSTER in own else schema
+    return (
+        schema.insert(0, pa.field(input_columns.CLUSTER, pa.string(), False))
+        if input_columns.CLUSTER in own
+        else schema
+    )
 
 
 def _word(dictionary: pa.Array, code: int, count: int) -> pa.Array:

@@ -15,9 +15,9 @@ from urllib.parse import quote_plus
 
 from ..errors import NotKnowable, printable
 from ..model.entity import Entity
+from ..model.grammar import DEFAULT, quote
 from ..model.levels import DEFAULT_IP, IP, LEVELS, Level, Part
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, readable
-from ..model.words import DEFAULT, quote
 
 Stored = Mapping[tuple[Entity, str], float]
 """The quotas of a cluster: (entity, key) to value, in the unit of the key."""

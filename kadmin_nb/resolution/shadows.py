@@ -9,8 +9,8 @@ levels (see `rules`), does not count here.
 from __future__ import annotations
 
 from ..model.entity import Entity
+from ..model.grammar import DEFAULT
 from ..model.levels import LEVELS
-from ..model.words import DEFAULT
 from .rules import Stored, entity_at
 
 LEVEL = {level.name: level for level in LEVELS}

@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from ..errors import UsageError, printable
 from ..frames import schemas
+from ..model.grammar import DEFAULT, write
 from ..model.quota_keys import readable
-from ..model.words import DEFAULT, write
-from . import columns
-from .columns import QUOTAS
+from . import input_columns
+from .input_columns import QUOTAS
 from .rules import entity_at, stored_of
 from .shadows import COMES_BEFORE, LEVEL, shadowed_by
 
@@ -56,7 +56,7 @@ def tree(quotas: Any) -> pa.Table:
     UsageError
         Not a frame, a column is missing, or it is of several clusters.
     """
-    table = columns.read(quotas, READ, QUOTAS)
+    table = input_columns.read(quotas, READ, QUOTAS)
     _check_one_cluster(table)
     rows: list[Row] = table.select(READ).to_pylist()
     stored = stored_of(row for row in rows if row["level"] in _SHADOWY)
@@ -66,11 +66,11 @@ def tree(quotas: Any) -> pa.Table:
             other = shadowed_by(stored, entity_at(LEVEL[row["level"]], "", row["client_id"] or ""), row["key"])
             row["shadowed_by"] = None if other is None else str(other)
     answer = schemas.table(schemas.TREE, sorted([*rows, *_absent_parents(rows)], key=_place))
-    return answer.replace_schema_metadata(columns.stamp(table))
+    return answer.replace_schema_metadata(input_columns.stamp(table))
 
 
 def _check_one_cluster(table: pa.Table) -> None:
-    if columns.CLUSTER in table.column_names and len(table.column(columns.CLUSTER).unique()) > 1:
+    if input_columns.CLUSTER in table.column_names and len(table.column(input_columns.CLUSTER).unique()) > 1:
         raise UsageError("a tree is of one cluster", hint="Filter the quotas by cluster_id first.")
 
 

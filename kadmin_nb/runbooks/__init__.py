@@ -10,36 +10,36 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .auditing import callbacks, shadowed, throttled, unlimited, unlimited_unnamed, utilisation
+    from .audit import callbacks, shadowed, throttled, unlimited, unlimited_unnamed, utilisation
     from .binder import bind
-    from .checks import gate, preflight, reviewed
+    from .catalogue import Runbook, find, show
+    from .catalogue import listed as list
     from .client import LIMITS, Client
     from .configs import configs_now
-    from .inputs import clients, frame
+    from .frame_inputs import clients, frame
     from .launcher import Run, run
-    from .records import Record, record
-    from .shelf import Runbook, find, show
-    from .shelf import listed as list
+    from .preconditions import gate, preflight, reviewed
+    from .run_record import Record, record
     from .skeleton import new
 
 _AUDITS = ("callbacks", "shadowed", "throttled", "unlimited", "unlimited_unnamed", "utilisation")
 _LAZY = {
     "bind": ("binder", "bind"),
-    "preflight": ("checks", "preflight"),
-    "gate": ("checks", "gate"),
-    "reviewed": ("checks", "reviewed"),
-    "frame": ("inputs", "frame"),
-    "clients": ("inputs", "clients"),
+    "preflight": ("preconditions", "preflight"),
+    "gate": ("preconditions", "gate"),
+    "reviewed": ("preconditions", "reviewed"),
+    "frame": ("frame_inputs", "frame"),
+    "clients": ("frame_inputs", "clients"),
     "configs_now": ("configs", "configs_now"),
     "LIMITS": ("client", "LIMITS"),
     "Client": ("client", "Client"),
-    **{name: ("auditing", name) for name in _AUDITS},
-    "Record": ("records", "Record"),
-    "record": ("records", "record"),
-    "Runbook": ("shelf", "Runbook"),
-    "find": ("shelf", "find"),
-    "list": ("shelf", "listed"),
-    "show": ("shelf", "show"),
+    **{name: ("audit", name) for name in _AUDITS},
+    "Record": ("run_record", "Record"),
+    "record": ("run_record", "record"),
+    "Runbook": ("catalogue", "Runbook"),
+    "find": ("catalogue", "find"),
+    "list": ("catalogue", "listed"),
+    "show": ("catalogue", "show"),
     "new": ("skeleton", "new"),
     "Run": ("launcher", "Run"),
     "run": ("launcher", "run"),

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..errors import UsageError, printable
 from . import databricks
-from .declared import Parameter, injected, is_declaring, parameter, parameters, refuse_unknown
+from .parameters_cell import Parameter, injected, is_declaring, parameter, parameters, refuse_unknown
 
 _WIDEST = 200
 

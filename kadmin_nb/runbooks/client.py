@@ -16,7 +16,7 @@ from ..frames import schemas
 from ..frames.answer import Answer
 from ..model.quota_keys import USER_CLIENT_KEYS
 from ..resolution.kernel import resolve
-from .inputs import clients
+from .frame_inputs import clients
 
 LIMITS = USER_CLIENT_KEYS
 """The quotas that a user or client can have."""

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..frames.answer import Answer
+from ..model.grammar import DEFAULT
 from ..model.resources import WORDS, Resource
-from ..model.words import DEFAULT
 
 if TYPE_CHECKING:
     from ..cluster import Cluster

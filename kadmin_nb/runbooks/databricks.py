@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .. import databricks
-from .declared import Parameter, refuse_unknown
+from .parameters_cell import Parameter, refuse_unknown
 
 
 def is_here(namespace: Mapping[str, Any]) -> bool:

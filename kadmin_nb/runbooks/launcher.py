@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from .. import errors, files
 from ..errors import KadminError, PartlyFailed, Unsupported, UsageError
-from . import records
-from .declared import BUILT_IN, refuse_unknown
-from .shelf import Runbook, find
+from . import run_record
+from .catalogue import Runbook, find
+from .parameters_cell import BUILT_IN, refuse_unknown
 
 if TYPE_CHECKING:
     from papermill import PapermillExecutionError
@@ -79,7 +79,7 @@ def run(
         _execute(runbook, document, bound, path)
     finally:
         page = _html(document) if html else None
-    return Run(document, path, page, _result(path, runbook, bound, records.FINISHED))
+    return Run(document, path, page, _result(path, runbook, bound, run_record.FINISHED))
 
 
 def _bound(runbook: Runbook, given: Mapping[str, object]) -> dict[str, object]:
@@ -105,25 +105,25 @@ def _document(runbook: Runbook, output: str | Path | None) -> Path:
 
 
 def _execute(runbook: Runbook, document: Path, bound: dict[str, object], record: Path) -> None:
-    papermill, engine = _papermill()
+    papermill, papermill_engine = _papermill()
     try:
         papermill.execute_notebook(
             _literal(runbook.path),
-            f"{engine.SCHEME}{_literal(document)}",
+            f"{papermill_engine.SCHEME}{_literal(document)}",
             parameters=bound,
-            engine_name=engine.NAME,
+            engine_name=papermill_engine.NAME,
             kernel_name="python3",
             language="python",
             progress_bar=sys.stderr.isatty(),
-            environment={records.PLACE: str(record)},
+            environment={run_record.PLACE: str(record)},
         )
     except papermill.PapermillExecutionError as exc:
         raise _failure(exc, runbook, bound, document, record) from None
     except KeyboardInterrupt as exc:
-        _result(record, runbook, bound, records.FAILED, exc)
+        _result(record, runbook, bound, run_record.FAILED, exc)
         raise
     except _dead_kernel() as exc:
-        _result(record, runbook, bound, records.FAILED, exc)
+        _result(record, runbook, bound, run_record.FAILED, exc)
         raise KadminError(f"{runbook.name}: the kernel died", hint=f"{document} has what ran before.") from None
 
 
@@ -131,10 +131,10 @@ def _papermill() -> Any:
     try:
         import papermill
 
-        from . import engine
+        from . import papermill_engine
     except ImportError:
         raise Unsupported("papermill is not installed", hint="pip install 'kadmin_nb[runbooks]'") from None
-    return papermill, engine
+    return papermill, papermill_engine
 
 
 def _dead_kernel() -> type[Exception]:
@@ -153,7 +153,7 @@ def _failure(
 ) -> KadminError:
     """The notebook's error, as ours when it is one; the record says so too, whoever wrote it."""
     error = {"type": exc.ename, "message": exc.evalue, "code": None, "hint": None}
-    said = _result(record, runbook, bound, records.FAILED, error)
+    said = _result(record, runbook, bound, run_record.FAILED, error)
     error = said.get("error") or error
     kind = _kind(exc.ename, changed=said.get("changed") is not False)
     text = exc.evalue if kind is not KadminError else f"{exc.ename}: {exc.evalue}"
@@ -176,10 +176,10 @@ def _result(path: Path, runbook: Runbook, bound: dict[str, object], state: str, 
     found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     if found and (error is None or found.get("error")):
         return dict(found)
-    told = records.described(error) if isinstance(error, BaseException) else error
-    body = {**found, **records.header(runbook.name, state, found.get("parameters", bound)), "error": told}
-    records.write(path, body)
-    return dict(json.loads(records.as_json(body)))
+    told = run_record.described(error) if isinstance(error, BaseException) else error
+    body = {**found, **run_record.header(runbook.name, state, found.get("parameters", bound)), "error": told}
+    run_record.write(path, body)
+    return dict(json.loads(run_record.as_json(body)))
 
 
 def _html(document: Path) -> Path | None:

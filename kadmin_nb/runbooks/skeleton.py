@@ -30,7 +30,7 @@ def new(name: str, folder: str | os.PathLike[str] | None = None) -> Path:
     NotFound, Invalid
         It cannot be written there.
     """
-    from .shelf import runbooks
+    from .catalogue import runbooks
 
     if not _NAME.fullmatch(name):
         raise UsageError(printable(f"{name} is no name of a runbook"), hint="Letters, digits, _ and -: restart_weekly.")

@@ -7,7 +7,7 @@ import re
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
 
 from kadmin_nb.errors import KadminError
-from kadmin_nb.model.words import open_quote
+from kadmin_nb.model.grammar import open_quote
 
 from .destination import destination
 

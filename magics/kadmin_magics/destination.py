@@ -5,7 +5,7 @@ from __future__ import annotations
 from keyword import iskeyword
 
 from kadmin_nb.errors import UsageError
-from kadmin_nb.model.words import split
+from kadmin_nb.model.grammar import split
 
 
 def destination(line: str) -> tuple[str | None, list[str]]:

@@ -144,7 +144,7 @@ class KAdmin(Magics):
         return None if out is not None else value
 
     def _formed(self, result: Result) -> Any:
-        from kadmin_nb.commands.forms import as_json, formed, is_plain
+        from kadmin_nb.commands.answer_formats import as_json, formed, is_plain
         from kadmin_nb.frames.display import Display
 
         if result.json:

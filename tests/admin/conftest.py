@@ -17,8 +17,8 @@ from kadmin_nb.admin.kafka import WireKafka
 from kadmin_nb.admin.wire import Wire
 from kadmin_nb.errors import AuthenticationFailed
 from kadmin_nb.local import LocalKafka
+from kadmin_nb.model.connection_settings import Secret, Settings
 from kadmin_nb.model.resources import Resource
-from kadmin_nb.model.settings import Secret, Settings
 
 
 @dataclass(frozen=True)

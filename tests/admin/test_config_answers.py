@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from kafka.protocol.admin.configs import DescribeConfigsResponse, ListConfigResourcesResponse
 
-from kadmin_nb.admin import codes
+from kadmin_nb.admin import error_codes
 from kadmin_nb.admin.configs import WireConfigs
 from kadmin_nb.errors import TimedOut
 from kadmin_nb.model.resources import Resource
@@ -82,12 +82,12 @@ def test_an_error_is_read_before_the_entries():
 def test_a_dump_of_the_request_is_not_a_message():
     """The error was five hundred characters of a Java object."""
     assert (
-        codes.refusal(31, "Request Request(processor=2, session=" + "x" * 500).message
+        error_codes.refusal(31, "Request Request(processor=2, session=" + "x" * 500).message
         == "Cluster authorization failed."
     )
-    assert codes.refusal(89, None).message == "The throttling quota has been exceeded."
-    assert codes.refusal(42, "In the broker's own words.").message == "In the broker's own words."
-    assert codes.refusal(0, "") is None
+    assert error_codes.refusal(89, None).message == "The throttling quota has been exceeded."
+    assert error_codes.refusal(42, "In the broker's own words.").message == "In the broker's own words."
+    assert error_codes.refusal(0, "") is None
 
 
 @pytest.mark.parametrize("validate_only", [True, False])

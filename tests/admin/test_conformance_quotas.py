@@ -10,7 +10,7 @@ from waiting import eventually
 from kadmin_nb.admin.ports import DEFAULT_MATCH, EXACT, SPECIFIED, Component, QuotaAlteration, Refusal
 from kadmin_nb.errors import Invalid, Unsupported
 from kadmin_nb.model.entity import Entity
-from kadmin_nb.model.words import DEFAULT
+from kadmin_nb.model.grammar import DEFAULT
 
 RATE, PERCENT = "producer_byte_rate", "request_percentage"
 IP_RATE = "connection_creation_rate"

@@ -19,7 +19,7 @@ import kadmin_nb as kn
 from kadmin_nb.admin import wire
 from kadmin_nb.admin.kafka import WireKafka
 from kadmin_nb.errors import AuthenticationFailed, ConnectionFailed, TimedOut
-from kadmin_nb.model.settings import Secret, Settings
+from kadmin_nb.model.connection_settings import Secret, Settings
 
 SOON = 4.0
 """Seconds; a cause is known within 0.35 where nobody else uses the two cores. Here somebody may."""

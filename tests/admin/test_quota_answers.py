@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from kafka.protocol.admin.client_quotas import DescribeClientQuotasResponse
 
-from kadmin_nb.admin import codes, quota_answers
-from kadmin_nb.admin.quota_answers import decode, table
+from kadmin_nb.admin import error_codes, quota_response
+from kadmin_nb.admin.quota_response import decode, table
 from kadmin_nb.errors import NotAuthorized, Unsupported
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.entity import Entity
@@ -101,16 +101,16 @@ def of_the_usual_layout(draw: random.Random, names: Sequence[str]) -> bytes:
     return answer(*entities)
 
 
-def at_once(frame: bytes) -> tuple[quota_answers.Entries, int] | None:
-    _, at = quota_answers._text(frame, 6)
-    count, at = quota_answers._varint(frame, at)
-    return quota_answers._all_at_once(frame, at, count - 1)
+def at_once(frame: bytes) -> tuple[quota_response.Entries, int] | None:
+    _, at = quota_response._text(frame, 6)
+    count, at = quota_response._varint(frame, at)
+    return quota_response._all_at_once(frame, at, count - 1)
 
 
-def one_by_one(frame: bytes) -> tuple[quota_answers.Entries, int]:
-    _, at = quota_answers._text(frame, 6)
-    count, at = quota_answers._varint(frame, at)
-    return quota_answers._one_by_one(frame, at, count - 1)
+def one_by_one(frame: bytes) -> tuple[quota_response.Entries, int]:
+    _, at = quota_response._text(frame, 6)
+    count, at = quota_response._varint(frame, at)
+    return quota_response._one_by_one(frame, at, count - 1)
 
 
 LENGTHS = [0, 1, 2, 9, 63, 125, 126, 127, 128, 129, 254, 255, 256, 300, 16382]
@@ -178,7 +178,7 @@ def test_an_error_without_words_and_entries_is_the_error():
     read = decode(answer(code=31, null=True))
     assert (read.error_code, read.error_message) == (31, None)
     with pytest.raises(NotAuthorized, match="Cluster authorization failed"):
-        codes.check(read.error_code, read.error_message, "describing quotas")
+        error_codes.check(read.error_code, read.error_message, "describing quotas")
 
 
 def test_no_entries_are_the_same_columns():

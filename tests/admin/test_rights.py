@@ -28,9 +28,9 @@ from kadmin_nb.admin.ports import ConfigOperation, QuotaAlteration, Refusal
 from kadmin_nb.cluster.snapshots import snapshot_of
 from kadmin_nb.errors import NotAuthorized
 from kadmin_nb.model.changes import Change
+from kadmin_nb.model.connection_settings import Secret, Settings
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
-from kadmin_nb.model.settings import Secret, Settings
 
 pytestmark = pytest.mark.secure
 

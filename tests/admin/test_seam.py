@@ -122,7 +122,7 @@ def test_a_connection_reads_with_our_parser():
 def test_settings_keep_their_names():
     """A renamed option is silently ignored by the library: a password or the TLS context would not arrive."""
     from kadmin_nb.admin.wire import _config
-    from kadmin_nb.model.settings import Settings
+    from kadmin_nb.model.connection_settings import Settings
 
     assert set(_config(Settings("h:1"), 1.0)) <= set(KafkaConnectionManager.DEFAULT_CONFIG)
 

@@ -19,7 +19,7 @@ import kadmin_nb as kn
 from kadmin_nb.admin.kafka import WireKafka
 from kadmin_nb.errors import ConnectionFailed, NotFound
 from kadmin_nb.local import LocalKafka, TlsFiles
-from kadmin_nb.model.settings import Secret, Settings
+from kadmin_nb.model.connection_settings import Secret, Settings
 
 pytestmark = pytest.mark.broker
 

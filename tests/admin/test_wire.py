@@ -19,8 +19,8 @@ from kadmin_nb.admin.quotas import WireQuotas
 from kadmin_nb.admin.wire import Wire
 from kadmin_nb.errors import ConnectionFailed, NotFound, TimedOut
 from kadmin_nb.local import LocalKafka, Node
+from kadmin_nb.model.connection_settings import Settings
 from kadmin_nb.model.entity import Entity
-from kadmin_nb.model.settings import Settings
 
 pytestmark = pytest.mark.broker
 

@@ -17,9 +17,9 @@ from kadmin_nb.commands import run
 from kadmin_nb.commands.session import NotebookSession, Session
 from kadmin_nb.frames import schemas
 from kadmin_nb.local import LocalKafka
+from kadmin_nb.model.connection_settings import Secret
+from kadmin_nb.model.grammar import read, split
 from kadmin_nb.model.resources import Resource
-from kadmin_nb.model.settings import Secret
-from kadmin_nb.model.words import read, split
 
 TOPIC, BROKER, OF_ALL, STATIC, BUILT_IN = (
     "DYNAMIC_TOPIC_CONFIG", "DYNAMIC_BROKER_CONFIG", "DYNAMIC_DEFAULT_BROKER_CONFIG", "STATIC_BROKER_CONFIG",

@@ -15,7 +15,7 @@ from pyspark.errors import SparkRuntimeException
 from pyspark.sql import functions as F
 
 import kadmin_nb as kn
-from kadmin_nb.analytics import shipping, stored, worker
+from kadmin_nb.analytics import quota_tables, resolve_worker, worker_code
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.quota_keys import USER_CLIENT_KEYS
 from kadmin_nb.resolution.kernel import Index
@@ -30,8 +30,8 @@ QUOTAS, PAIRS = quotas_of_a_fleet(1), pairs_of_a_fleet(2)
 def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Whether quotas of exact pairs are sent to the workers, or joined to the pairs as if they were too many."""
     if request.param == "joined":
-        monkeypatch.setattr(stored, "SENT_BYTES", -1)
-        monkeypatch.setattr(stored, "JOINED_BYTES", 8_000)
+        monkeypatch.setattr(quota_tables, "SENT_BYTES", -1)
+        monkeypatch.setattr(quota_tables, "JOINED_BYTES", 8_000)
     return request.param
 
 
@@ -133,7 +133,7 @@ def test_no_keys_is_an_empty_frame(spark) -> None:
 
 def test_batches_of_any_size(spark, monkeypatch) -> None:
     """The last rows of a large frame were missing, and quotas of the second batch."""
-    monkeypatch.setattr(worker, "ROWS", 500)
+    monkeypatch.setattr(resolve_worker, "ROWS", 500)
     spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "300")
     try:
         found = kn.analytics.resolve(frame(spark, QUOTAS), frame(spark, PAIRS), shape="wide").toArrow()
@@ -167,8 +167,8 @@ def test_pairs_are_not_shuffled(spark, capsys) -> None:
 
 def test_too_many_exact_pairs_are_met_by_a_hash_of_both_names(spark, monkeypatch, capsys) -> None:
     """Partitioned by user, one user with half of all pairs kept a single core busy."""
-    monkeypatch.setattr(stored, "SENT_BYTES", -1)
-    monkeypatch.setattr(stored, "JOINED_BYTES", 8_000)
+    monkeypatch.setattr(quota_tables, "SENT_BYTES", -1)
+    monkeypatch.setattr(quota_tables, "JOINED_BYTES", 8_000)
     plan = plan_of(kn.analytics.resolve(frame(spark, QUOTAS), frame(spark, PAIRS)), capsys)
     assert "ShuffledHashJoin" in plan
     assert plan.count("hashpartitioning(user") == plan.count("Exchange") == 2
@@ -178,8 +178,8 @@ def test_too_many_exact_pairs_are_met_by_a_hash_of_both_names(spark, monkeypatch
 
 def test_a_hot_user_is_in_all_partitions(spark, monkeypatch) -> None:
     """One user with half of all pairs stalled the job."""
-    monkeypatch.setattr(stored, "SENT_BYTES", -1)
-    monkeypatch.setattr(stored, "JOINED_BYTES", 8_000)
+    monkeypatch.setattr(quota_tables, "SENT_BYTES", -1)
+    monkeypatch.setattr(quota_tables, "JOINED_BYTES", 8_000)
     half = [("hot", f"app-{n}") for n in range(4_000)] + [(f"user-{n}", "app") for n in range(4_000)]
     pairs = frame(spark, pa.table({"user": [u for u, _ in half], "client_id": [c for _, c in half]}))
     found = kn.analytics.resolve(QUOTAS, pairs, shape="wide")
@@ -264,7 +264,7 @@ def test_workers_need_no_kadmin_nb(spark) -> None:
     """On the cluster every task died of `No module named 'kadmin_nb'`; over Connect the workers here have none."""
     index = Index.of(QUOTAS, "producer_byte_rate")
     names = ["user", "client_id", "value", "level"]
-    work = shipping.by_value(worker.bound, (index.tables, names))
+    work = worker_code.by_value(resolve_worker.bound, (index.tables, names))
     given = pa.table({"user": ["alice"], "client_id": ["app"]})
     packed = pickle.dumps((cloudpickle.dumps(work), given.to_batches()))
     done = subprocess.run([sys.executable, "-c", ELSEWHERE], input=packed, capture_output=True, check=True)

@@ -11,7 +11,7 @@ import pytest
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.snapshots import Snapshot, snapshot
-from kadmin_nb.policy.reading import read
+from kadmin_nb.policy.reader import read
 
 pytestmark = pytest.mark.spark
 

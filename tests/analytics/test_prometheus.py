@@ -12,7 +12,7 @@ from prometheus_server import Prometheus, matrix, serving
 
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
-from kadmin_nb.model.settings import Secret
+from kadmin_nb.model.connection_settings import Secret
 
 START = datetime(2026, 11, 21, 12, tzinfo=UTC)
 END = START + timedelta(seconds=30)

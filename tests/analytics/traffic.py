@@ -24,7 +24,7 @@ from waiting import eventually
 
 import kadmin_nb as kn
 from kadmin_nb.local import LocalKafka
-from kadmin_nb.model.settings import Secret
+from kadmin_nb.model.connection_settings import Secret
 
 TOPIC = "usage"
 ALICE, BOB = "usage-alice", "usage-bob"

@@ -58,7 +58,7 @@ ROOMS = {
         "hints",
         "files",
         "databricks",
-        "places",
+        "paths",
         "model",
         "resolution",
         "analytics",

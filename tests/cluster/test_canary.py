@@ -14,8 +14,8 @@ from kadmin_nb.admin.canary import Sighting
 from kadmin_nb.admin.ports import QuotaAlteration
 from kadmin_nb.cluster import canary as room
 from kadmin_nb.cluster.canary import Asked, Prediction
+from kadmin_nb.model.connection_settings import Secret, Settings
 from kadmin_nb.model.entity import Entity
-from kadmin_nb.model.settings import Secret, Settings
 
 pytestmark = pytest.mark.broker
 

@@ -19,21 +19,21 @@ from waiting import eventually
 import kadmin_nb as kn
 from kadmin_nb.admin import first_contact
 from kadmin_nb.admin.ports import ConfigOperation
-from kadmin_nb.cluster import observing, request_logs
-from kadmin_nb.cluster.observe_guard import Guard, folder
+from kadmin_nb.cluster import observation, request_logs
+from kadmin_nb.cluster.observation_guard import Guard, folder
 from kadmin_nb.commands import run
 from kadmin_nb.commands.session import Session
 from kadmin_nb.local import LocalKafka
+from kadmin_nb.model.connection_settings import Secret
 from kadmin_nb.model.resources import Resource
-from kadmin_nb.model.settings import Secret
 
 pytestmark = pytest.mark.broker
 
-LOGGER, SLOW = observing.LOGGER, 60.0
+LOGGER, SLOW = observation.LOGGER, 60.0
 
 
 def level(cluster: kn.Cluster) -> str:
-    (found,) = observing.levels(cluster._kafka, [1])
+    (found,) = observation.levels(cluster._kafka, [1])
     return found.level
 
 
@@ -54,7 +54,7 @@ def quiet(cluster) -> Iterator[kn.Cluster]:
 def running(cluster: kn.Cluster) -> bool:
     """Whether a guard stands by."""
     try:
-        observing.refuse_another(cluster.id)
+        observation.refuse_another(cluster.id)
     except kn.PlanRefused:
         return True
     return False
@@ -96,7 +96,7 @@ def produce(kafka: LocalKafka, client_id: str, requests: int) -> None:
 
 def observe_while_producing(
     cluster: kn.Cluster, kafka: LocalKafka, client_id: str, requests: int
-) -> observing.Observed:
+) -> observation.Observed:
     """An observation in which this client makes all of its requests."""
     pending = [requests]
 
@@ -158,7 +158,9 @@ def test_what_somebody_sets_meanwhile_is_theirs(quiet, monkeypatch):
     answer = quiet.observe(1, progress=lambda advance: set_level(quiet, "ERROR"))
     assert states(answer) == [(1, "moved", "WARN", "ERROR")]
     assert answer.logs == ()
-    assert answer.to_arrow()["message"].to_pylist() == [f"somebody has set another level since; {observing.ELSEWHERE}"]
+    assert answer.to_arrow()["message"].to_pylist() == [
+        f"somebody has set another level since; {observation.ELSEWHERE}"
+    ]
     assert level(quiet) == "ERROR"
 
 
@@ -232,8 +234,8 @@ def test_a_broker_that_does_not_take_it_back_is_said(quiet, monkeypatch):
         tried.append(given)
         return {1: "it is down"}
 
-    monkeypatch.setattr(observing, "WITHIN", 0.5)
-    monkeypatch.setattr(observing, "_tried", failing)
+    monkeypatch.setattr(observation, "WITHIN", 0.5)
+    monkeypatch.setattr(observation, "_tried", failing)
     with pytest.raises(kn.PartlyFailed, match="still at DEBUG, as far as is known: it is down") as failed:
         quiet.observe(1)
     assert len(tried) > 1
@@ -279,7 +281,7 @@ def test_with_a_login_no_secret_is_to_be_seen(secure_kafka, monkeypatch):
                 line = place.read_bytes()
             except OSError:
                 continue
-            if b"observe_guard" in line:
+            if b"observation_guard" in line:
                 seen.append(line + place.with_name("environ").read_bytes())
 
     with secure_kafka.connect() as admin:

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.commands import lines
+from kadmin_nb.commands import change_lines
 
 pytestmark = pytest.mark.broker
 
@@ -93,7 +93,7 @@ def test_ip_quotas_stand_apart(cluster, unique) -> None:
 def test_a_pattern_stands_for_those_that_have_quotas(cluster, quotas, asked) -> None:
     """resolve user~=team-* ended in a stack trace."""
     user, app = quotas
-    chosen = lines.selectors(asked.format(user=user).split(), ["user"], None)["user"]
+    chosen = change_lines.selectors(asked.format(user=user).split(), ["user"], None)["user"]
     assert _clients(cluster.quotas.resolve(chosen, app)) == [(user, app)]
     assert _clients(cluster.quotas.resolve(chosen, [kn.Pattern(f"{app}*"), ""])) == [(user, ""), (user, app)]
     assert (user, app) in _clients(cluster.quotas.resolve(kn.ANY, app))
@@ -113,7 +113,7 @@ def test_a_pattern_that_nothing_matches_is_told(cluster, kind) -> None:
 
 def test_more_clients_than_a_process_holds_are_refused(cluster, monkeypatch) -> None:
     """Every user with every client-id were a hundred million rows."""
-    monkeypatch.setattr("kadmin_nb.cluster.engines.ARROW_PAIRS", 3)
+    monkeypatch.setattr("kadmin_nb.cluster.resolve_engines.ARROW_PAIRS", 3)
     with pytest.raises(kn.UsageError, match="2 users with 2 client-ids are more than 3 clients"):
         cluster.quotas.resolve(["a", "b"], ["c", "d"])
 

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from kadmin_nb.errors import KadminError, Unsupported, UsageError
-from kadmin_nb.model.settings import Secret
+from kadmin_nb.model.connection_settings import Secret
 from kadmin_nb.profiles.jaas import MODULES, parse
 
 PLAIN, SCRAM = MODULES

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from kadmin_nb.errors import NotFound, Unsupported, UsageError
-from kadmin_nb.model.settings import Secret
+from kadmin_nb.model.connection_settings import Secret
 from kadmin_nb.profiles import settings_for
 from kadmin_nb.profiles.java_properties import CONTINUED, LARGEST
 

@@ -8,7 +8,7 @@ import zipfile
 import pytest
 
 from kadmin_nb.errors import Unsupported
-from kadmin_nb.places import cache_dir
+from kadmin_nb.paths import cache_dir
 from kadmin_nb.profiles import settings_for
 from kadmin_nb.profiles.java_keys import IGNORED, REFUSED, SECRET, USED
 

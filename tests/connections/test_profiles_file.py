@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kadmin_nb.errors import NotFound, UsageError
-from kadmin_nb.model.settings import Secret, Settings
+from kadmin_nb.model.connection_settings import Secret, Settings
 from kadmin_nb.profiles import profile_names, settings_for
 
 EXAMPLE = Path(__file__).parents[2] / "kadmin-nb.example.toml"

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from kadmin_nb.profiles import toml
-from kadmin_nb.runbooks.shelf import Runbook
+from kadmin_nb.runbooks.catalogue import Runbook
 
 ROOT = Path(__file__).parents[2]
 BUNDLE = ROOT / "databricks"

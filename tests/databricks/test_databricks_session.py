@@ -12,7 +12,7 @@ import pytest
 from pyspark.errors import AnalysisException
 
 import kadmin_nb as kn
-from kadmin_nb import places
+from kadmin_nb import paths
 from kadmin_nb.frames import spark as sparks
 
 THEIRS = object()
@@ -85,7 +85,7 @@ def test_a_journal_that_will_be_lost_is_said(monkeypatch: pytest.MonkeyPatch, tm
     """The cluster had ended, and with it the journal that told what had been applied."""
     monkeypatch.setenv("KADMIN_STATE", str(tmp_path))
     with pytest.warns(UserWarning, match=r"on the disk of this compute.*KADMIN_STATE'\] = '/Volumes/"):
-        assert places.journal_dir() == tmp_path / "journal"
+        assert paths.journal_dir() == tmp_path / "journal"
 
 
 @pytest.mark.usefixtures("on_databricks")
@@ -105,7 +105,7 @@ def test_elsewhere_nothing_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 def _silent() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        places.journal_dir()
+        paths.journal_dir()
 
 
 THEIR_MAGICS = {

@@ -9,8 +9,8 @@ from typing import Any
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.snapshots import SCOPES, Snapshot, snapshot
 from kadmin_nb.model.entity import Entity
+from kadmin_nb.model.grammar import DEFAULT
 from kadmin_nb.model.resources import Resource
-from kadmin_nb.model.words import DEFAULT
 
 NAMES = {"user": "user", "client_id": "client-id", "ip": "ip"}
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kadmin_nb.admin import codes
+from kadmin_nb.admin import error_codes
 from kadmin_nb.admin.ports import Broker, Component, ConfigOperation, QuotaAlteration, Refusal
 from kadmin_nb.errors import ConnectionFailed, KadminError, NotFound, TimedOut
 from kadmin_nb.frames import schemas
@@ -172,7 +172,7 @@ class _Quotas:
         """An answer is made once for one image: a simulation asks for it again and again."""
         cluster = self._kafka.cluster
         if not cluster.may_read:
-            raise codes.error(Refusal("CLUSTER_AUTHORIZATION_FAILED"), "describing quotas")
+            raise error_codes.error(Refusal("CLUSTER_AUTHORIZATION_FAILED"), "describing quotas")
         image = cluster.values(node)
         asked = cluster.nodes[node].image.records, tuple(components), strict
         if asked not in cluster.answers:

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import pyarrow as pa
 
-from kadmin_nb.admin import codes
+from kadmin_nb.admin import error_codes
 from kadmin_nb.admin.ports import DEFAULT_MATCH, EXACT, SPECIFIED, Component, Refusal
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.entity import TYPES, Entity
-from kadmin_nb.model.words import DEFAULT
+from kadmin_nb.model.grammar import DEFAULT
 
 from .metadata import Value
 
@@ -77,7 +77,7 @@ def _refuse_filter(components: Sequence[Component]) -> None:
 
 
 def _refuse(code: str, message: str) -> None:
-    raise codes.error(Refusal(code, message), "describing quotas")
+    raise error_codes.error(Refusal(code, message), "describing quotas")
 
 
 def complaint(entity: Entity, values: Mapping[str, float | None]) -> str | None:

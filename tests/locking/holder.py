@@ -8,8 +8,8 @@ from kadmin_nb.admin import lease
 from kadmin_nb.admin.kafka import WireKafka
 from kadmin_nb.admin.ports import QuotaAlteration
 from kadmin_nb.errors import PlanRefused
+from kadmin_nb.model.connection_settings import Settings
 from kadmin_nb.model.entity import Entity
-from kadmin_nb.model.settings import Settings
 
 
 def hold(bootstrap: str, topic: str, plan: str, seconds: str) -> None:

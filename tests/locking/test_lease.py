@@ -23,7 +23,7 @@ from kadmin_nb.admin.lease_log import KEY, LeaseLog
 from kadmin_nb.admin.ports import NOT_KEPT_OUT
 from kadmin_nb.admin.wire import ALTER_TIMEOUT
 from kadmin_nb.errors import PlanRefused, TimedOut
-from kadmin_nb.model.settings import Secret, Settings
+from kadmin_nb.model.connection_settings import Secret, Settings
 
 pytestmark = pytest.mark.broker
 

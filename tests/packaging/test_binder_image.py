@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kadmin_nb.places import cache_dir
+from kadmin_nb.paths import cache_dir
 
 ROOT = Path(__file__).parents[2]
 BINDER = ROOT / "binder"

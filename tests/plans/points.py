@@ -27,7 +27,7 @@ from kadmin_nb.admin.wire import Wire
 from kadmin_nb.cluster.changes import Changes  # noqa: F401  # what a forked process need not import again
 from kadmin_nb.commands import terminal
 from kadmin_nb.plans import sending
-from kadmin_nb.plans.journal import records
+from kadmin_nb.plans.journal import storage
 
 
 class Points:
@@ -69,7 +69,7 @@ class Disk:
 
 def run(words: list[str], points: Points) -> int:
     """The exit code of a command line, with points everywhere."""
-    records.os = Disk(points)
+    storage.os = Disk(points)
     sending.Batch.send = points.before("before a request", sending.Batch.send)
     lease._Producer.commit = points.before("before a commit", lease._Producer.commit)
     Wire.tell = when_sent(points, Wire.tell)

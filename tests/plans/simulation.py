@@ -22,11 +22,11 @@ from kadmin_nb.errors import KadminError
 from kadmin_nb.model.changes import DELETE, FAILED, SKIPPED, UNCHANGED, VERIFIED, Change, Outcome
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
-from kadmin_nb.plans import picture, planning, validation
+from kadmin_nb.plans import current_state, planning, validation
 from kadmin_nb.plans.execution import executor, rollback
 from kadmin_nb.plans.execution.executor import Done, Options
-from kadmin_nb.plans.journal import chain, story
-from kadmin_nb.plans.journal.chain import Journal
+from kadmin_nb.plans.journal import hash_chain, replay
+from kadmin_nb.plans.journal.hash_chain import Journal
 from kadmin_nb.plans.plan import Plan
 from kadmin_nb.plans.stage import Stage
 
@@ -85,11 +85,11 @@ class Pages:
     def opened(self) -> Journal:
         """A journal over these lines, its chain checked."""
         self.is_full = False
-        real, chain.opened = chain.opened, lambda place: self
+        real, hash_chain.opened = hash_chain.opened, lambda place: self
         try:
             return Journal.open(self.place)
         finally:
-            chain.opened = real
+            hash_chain.opened = real
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def plan_of(kafka: FakeKafka, stage: Callable[[Stage], None]) -> Plan:
     """What `Cluster.stage().plan()` makes of it."""
 
     def planned(edits, reason, allow_unknown, *_) -> Plan:
-        seen = picture.take(kafka, [edit.target for edit in edits], whole=True)
+        seen = current_state.take(kafka, [edit.target for edit in edits], whole=True)
         rows = validation.validated(kafka, planning.changes(edits, seen, allow_unknown))
         return Plan(kafka.id, kafka.now().isoformat(), tuple(rows), reason)
 
@@ -301,9 +301,9 @@ class Scene:
         What a broker refused and yet did may stay, if nobody could look: nothing tells it from another's change.
         """
         records = played.pages.opened().before
-        done = story.told(records).verified
+        done = replay.told(records).verified
         ours = {change.row for change in self.plan.changes if not change.is_done}
-        doubtful = {int(row) for record in records if record.kind == story.OUTCOME for row in record.says["refused"]}
+        doubtful = {int(row) for record in records if record.kind == replay.OUTCOME for row in record.says["refused"]}
         if not ours - doubtful <= done <= ours:
             played.wrong.append(f"the journal calls rows {done} done by us, not {ours}")
         if not done:

@@ -12,7 +12,7 @@ import kadmin_nb as kn
 from kadmin_nb.cluster import identity
 from kadmin_nb.commands import terminal
 from kadmin_nb.local import LocalKafka
-from kadmin_nb.model.settings import Settings
+from kadmin_nb.model.connection_settings import Settings
 from kadmin_nb.plans.approval import approval_of, approved
 from kadmin_nb.plans.author import author
 

@@ -21,7 +21,7 @@ import kadmin_nb as kn
 from kadmin_nb.cluster.changes import journals
 from kadmin_nb.frames import schemas
 from kadmin_nb.plans.execution.progress import Advance
-from kadmin_nb.plans.journal.records import folder_of
+from kadmin_nb.plans.journal.storage import folder_of
 from kadmin_nb.plans.plan import Plan
 
 pytestmark = pytest.mark.broker

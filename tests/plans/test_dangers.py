@@ -15,13 +15,13 @@ from simulation import Pages, plan_of
 
 import kadmin_nb as kn
 from kadmin_nb.model.changes import DELETE, SET, Change, Edit
+from kadmin_nb.model.connection_settings import Secret
 from kadmin_nb.model.resources import Resource
-from kadmin_nb.model.settings import Secret
 from kadmin_nb.plans.advice import dangers
 from kadmin_nb.plans.advice.dangers import Gate
 from kadmin_nb.plans.execution import executor
 from kadmin_nb.plans.execution.executor import Options
-from kadmin_nb.plans.journal import story
+from kadmin_nb.plans.journal import replay
 from kadmin_nb.plans.secrets import nowhere
 
 TOPIC, BROKER = Resource("TOPIC", "t"), Resource("BROKER", "1")
@@ -269,7 +269,7 @@ def test_a_limit_lifted_from_everyone_is_dangerous(kafka, staged, says):
 def gated(kafka: FakeKafka, plan: kn.Plan, pages: Pages, *allow: str) -> list[str]:
     """The states of the rows, applied as `Cluster.apply` does it."""
     journal = pages.opened()
-    gate = Gate(kafka, plan, nowhere, allow, story.told(journal.before).allowed)
+    gate = Gate(kafka, plan, nowhere, allow, replay.told(journal.before).allowed)
     return [outcome.state for outcome in executor.apply(kafka, plan, journal, Options(gate=gate.pass_)).outcomes]
 
 
@@ -320,7 +320,7 @@ def test_what_was_allowed_is_in_the_journal_and_holds_for_a_resume(kafka):
     """The resume at night wanted a word that the one on duty could not give."""
     plan, pages = dangerous(kafka), Pages()
     assert gated(kafka, plan, pages, MIN_ISR) == ["verified", "verified"]
-    [run] = [record for record in pages.opened().before if record.kind == story.RUN]
+    [run] = [record for record in pages.opened().before if record.kind == replay.RUN]
     assert (run.says["allowed"], run.says["reason"]) == ([MIN_ISR], "less is enough")
     hold(kafka, {}, {("topic=t", MIN_ISR): "3"})
     kafka.cluster.settle()

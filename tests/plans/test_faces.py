@@ -15,12 +15,12 @@ from second_word import applied
 from waiting import eventually
 
 import kadmin_nb as kn
-from kadmin_nb.commands import lines
+from kadmin_nb.commands import change_lines
 from kadmin_nb.errors import printable
 from kadmin_nb.model.changes import Change, Edit
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
-from kadmin_nb.plans.faces import Faces, Subject
+from kadmin_nb.plans.formats import Faces, Subject
 from kadmin_nb.plans.stage import Stage
 
 RATE, OTHER_RATE, IP_RATE = "producer_byte_rate", "consumer_byte_rate", "connection_creation_rate"
@@ -79,7 +79,7 @@ def fill(stage: Stage, name: str) -> None:
 def test_a_cell_and_python_stage_the_same_again(stage, name):
     """I copied what was staged into another notebook, and it changed somebody else."""
     fill(stage, name)
-    assert [meant(e) for e in lines.edits(stage.to_cell())] == wishes(stage)
+    assert [meant(e) for e in change_lines.edits(stage.to_cell())] == wishes(stage)
     again = empty()
     exec(stage.to_python(), {"stage": again})
     assert wishes(again) == wishes(stage)
@@ -94,7 +94,7 @@ def test_any_name_and_value_survive_a_cell_and_python(name, value):
     stage = empty()
     stage.set_quota(RATE, 1, user=name, client_id=value)
     stage.set_config("match", value, client_metrics=name)
-    assert [meant(e) for e in lines.edits(stage.to_cell())] == wishes(stage)
+    assert [meant(e) for e in change_lines.edits(stage.to_cell())] == wishes(stage)
     again = empty()
     exec(stage.to_python(), {"stage": again})
     assert wishes(again) == wishes(stage)
@@ -109,7 +109,7 @@ def test_a_cell_says_where_it_belongs(stage, kind):
         stage.reset_config(RETENTION, topic="t")
     magic = {"quota": "%%kquota", "config": "%%kconfig", None: "%%kadmin"}[kind]
     assert stage.to_cell().splitlines()[0] == f"# below {magic}, or for kadmin-nb plan -f FILE"
-    assert [meant(e) for e in lines.edits(stage.to_cell(), kind=kind)] == wishes(stage)
+    assert [meant(e) for e in change_lines.edits(stage.to_cell(), kind=kind)] == wishes(stage)
 
 
 def test_faces_are_shown_as_they_are(stage):
@@ -142,7 +142,7 @@ def test_what_is_shown_moves_no_terminal(stage, name):
     fill(stage, name)
     for face in (stage.to_cell(), stage.to_python(), stage.to_kafka_configs(), stage.to_markdown()):
         assert all(line.isprintable() for line in repr(face).split("\n"))
-    plain = {meant(edit) for edit in lines.edits(repr(stage.to_cell()))}
+    plain = {meant(edit) for edit in change_lines.edits(repr(stage.to_cell()))}
     assert plain <= set(wishes(stage))
 
 
@@ -162,7 +162,10 @@ def test_what_a_line_cannot_say_is_a_note(stage):
         "set new_rate=5 user=alice",
         "# note: row 5, delete producer_byte_rate team=x: no line names entities of this type",
     ]
-    assert [e.key for e in lines.edits(cell, allow_unknown=["new_rate"])] == ["ssl.keystore.password", "new_rate"]
+    assert [e.key for e in change_lines.edits(cell, allow_unknown=["new_rate"])] == [
+        "ssl.keystore.password",
+        "new_rate",
+    ]
     faces = (cell, stage.to_python(), stage.to_kafka_configs(), stage.to_markdown())
     assert not [face for face in faces if "hunter2" in face]
 

@@ -23,8 +23,8 @@ from kadmin_nb.commands import terminal
 from kadmin_nb.errors import PlanRefused
 from kadmin_nb.plans.execution import executor
 from kadmin_nb.plans.execution.executor import Done
-from kadmin_nb.plans.journal import chain, story
-from kadmin_nb.plans.journal.chain import Journal
+from kadmin_nb.plans.journal import hash_chain, replay
+from kadmin_nb.plans.journal.hash_chain import Journal
 from kadmin_nb.plans.plan import Plan
 
 SCENE = SMALL["quotas and configs"]
@@ -53,8 +53,8 @@ def size_of_a_whole_journal(place: Path) -> int:
     return place.stat().st_size
 
 
-def journalled(place: Path) -> story.Story:
-    return story.told(chain.read(place).records)
+def journalled(place: Path) -> replay.Story:
+    return replay.told(hash_chain.read(place).records)
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.plans.journal import chain
-from kadmin_nb.plans.journal.chain import Journal
-from kadmin_nb.plans.journal.records import folder_of
+from kadmin_nb.plans.journal import hash_chain
+from kadmin_nb.plans.journal.hash_chain import Journal
+from kadmin_nb.plans.journal.storage import folder_of
 
 
 @pytest.fixture
@@ -30,13 +30,13 @@ def written(place: Path) -> bytes:
 
 
 def kinds(place: Path) -> list[str]:
-    return [record.kind for record in chain.read(place).records]
+    return [record.kind for record in hash_chain.read(place).records]
 
 
 def test_what_was_written_is_read(place):
     """The journal said less than had been done."""
     written(place)
-    records = chain.read(place).records
+    records = hash_chain.read(place).records
     assert [(r.line, r.kind) for r in records] == [(1, "intent"), (2, "outcome"), (3, "end")]
     assert records[1].says == {"refused": {"2": "INVALID_CONFIG: naïve \ud800 \n"}}
 
@@ -49,13 +49,13 @@ def test_any_edited_byte_names_its_line(place):
         place.write_bytes(good[:at] + bytes([good[at] ^ 1]) + good[at + 1 :])
         line = good[:at].count(b"\n") + 1
         with pytest.raises(kn.Invalid, match=rf"line {line} of the journal .* was edited"):
-            chain.read(place)
+            hash_chain.read(place)
         with pytest.raises(kn.Invalid, match=rf"line {line} "):
             Journal.open(place)
     for gone in range(2):
         place.write_bytes(b"\n".join([*lines[:gone], *lines[gone + 1 :]]))
         with pytest.raises(kn.Invalid, match=rf"line {gone + 1} "):
-            chain.read(place)
+            hash_chain.read(place)
 
 
 def test_any_byte_that_is_not_utf_8_names_its_line(place):
@@ -64,11 +64,11 @@ def test_any_byte_that_is_not_utf_8_names_its_line(place):
     for at in range(len(good) - 1):
         place.write_bytes(good[:at] + b"\xff" + good[at + 1 :])
         line = good[:at].count(b"\n") + 1
-        for look in (chain.read, Journal.open):
+        for look in (hash_chain.read, Journal.open):
             with pytest.raises(kn.Invalid, match=rf"line {line} of the journal .* was edited"):
                 look(place)
     place.write_bytes(good[:-1] + b"\xff")
-    assert chain.read(place).torn == [3]
+    assert hash_chain.read(place).torn == [3]
 
 
 @pytest.mark.parametrize(
@@ -80,15 +80,15 @@ def test_a_line_under_a_right_hash_that_is_not_a_record_is_named(record, place):
         book.write("intent", rows="1")
         book.write_text(record)
     with pytest.raises(kn.Invalid, match="line 2 of the journal is not a record"):
-        chain.read(place)
+        hash_chain.read(place)
 
 
 def test_lines_cut_off_the_end_are_seen_against_the_head_that_was_kept(place):
     """The last line was gone, and the rest of the chain was whole."""
     good = written(place)
-    head = chain.read(place).head
+    head = hash_chain.read(place).head
     place.write_bytes(b"\n".join(good.split(b"\n")[:2]) + b"\n")
-    assert chain.read(place).head != head
+    assert hash_chain.read(place).head != head
 
 
 def test_a_torn_last_line_is_passed_over_and_told_of(place):
@@ -97,7 +97,7 @@ def test_a_torn_last_line_is_passed_over_and_told_of(place):
     for end in range(len(good)):
         place.write_bytes(good[:end])
         whole = good[: end + 1].count(b"\n") if good[end : end + 1] == b"\n" else good[:end].count(b"\n")
-        assert len(chain.read(place).records) == whole
+        assert len(hash_chain.read(place).records) == whole
         with Journal.open(place) as book:
             assert len(book.before) == whole
             book.write("run", run=2)
@@ -137,13 +137,13 @@ def test_where_nothing_can_be_appended_each_record_is_a_file(place, monkeypatch)
     assert kinds(place) == ["intent", "outcome"]
     (folder_of(place) / "000001.json").write_text("{}\n")
     with pytest.raises(kn.Invalid, match="line 1 "):
-        chain.read(place)
+        hash_chain.read(place)
 
 
 def test_a_second_process_is_refused_while_the_first_writes(place):
     """Two jobs resumed the same plan at the same time."""
     opening = f"Journal.open(Path({str(place)!r}))"
-    program = f"from kadmin_nb.plans.journal.chain import Journal; from pathlib import Path; {opening}"
+    program = f"from kadmin_nb.plans.journal.hash_chain import Journal; from pathlib import Path; {opening}"
     with Journal.open(place) as book:
         book.write("run", run=1)
         ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)

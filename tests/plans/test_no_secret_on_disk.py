@@ -18,8 +18,8 @@ from secret_search import CORE, SECRET, shown, sings, variables
 import kadmin_nb as kn
 from kadmin_nb.admin.ports import Refusal
 from kadmin_nb.commands import terminal
+from kadmin_nb.model.connection_settings import Secret
 from kadmin_nb.model.secrets import revealed
-from kadmin_nb.model.settings import Secret
 
 pytestmark = pytest.mark.broker
 

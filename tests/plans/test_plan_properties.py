@@ -16,7 +16,7 @@ from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans.execution import executor, rollback
 from kadmin_nb.plans.execution.executor import Done, Options
-from kadmin_nb.plans.journal import story
+from kadmin_nb.plans.journal import replay
 from kadmin_nb.plans.plan import Plan
 
 ENTITIES = [
@@ -150,7 +150,7 @@ def test_a_rollback_restores_what_was(held, edits, batch):
     before = copy.deepcopy(state(kafka))
     plan = plan_of(kafka, lambda stage: stage.add(edits))
     applied(kafka, plan, pages, batch)
-    done = story.told(pages.opened().before).verified
+    done = replay.told(pages.opened().before).verified
     assert done == {c.row for c in plan.changes if not c.is_done}
     if not done:
         return

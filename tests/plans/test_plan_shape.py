@@ -17,7 +17,7 @@ from kadmin_nb.model.changes import Change
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans import canonical
-from kadmin_nb.plans.journal import chain, shelf
+from kadmin_nb.plans.journal import hash_chain, store
 from kadmin_nb.plans.plan import Plan
 
 AT = "2026-08-01T12:00:00.000000+00:00"
@@ -169,12 +169,12 @@ def test_a_text_that_means_nothing_or_two_things(name):
 
 def test_a_journal_holds_a_plan_of_the_same_shape(tmp_path):
     """`plan resume ID` read from the journal what `plan apply FILE` refuses."""
-    journals = shelf.Journals(tmp_path)
+    journals = store.Journals(tmp_path)
     for number, (name, document) in enumerate(sorted(MUTATIONS.items())):
         if name in LAWFUL or number % 7:
             continue
         place = tmp_path / "cluster" / f"{number:064}.jsonl"
-        with chain.Journal.open(place) as journal:
+        with hash_chain.Journal.open(place) as journal:
             journal.write("plan", plan=document)
         for look in (lambda j: j.plan, lambda j: j.to_arrow(), lambda j: j.story and j.plan):
             with pytest.raises(kn.KadminError):

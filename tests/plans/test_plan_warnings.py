@@ -15,8 +15,8 @@ from kadmin_nb import hints
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.changes import DELETE, SET, Change
 from kadmin_nb.model.entity import Entity
-from kadmin_nb.model.words import DEFAULT
-from kadmin_nb.plans.advice import Advice, giving, warnings
+from kadmin_nb.model.grammar import DEFAULT
+from kadmin_nb.plans.advice import Advice, from_cluster, warnings
 from kadmin_nb.plans.advice.principals import oddities
 from kadmin_nb.plans.advice.warnings import Scene
 from kadmin_nb.plans.plan import Plan, bound
@@ -193,7 +193,7 @@ def planned(kafka: FakeKafka, held: dict[str, float], wanted: dict[str, float | 
     kafka.cluster.settle()
     made = changes(held, wanted)
     plan = Plan(kafka.id, kafka.now().isoformat(), tuple(made), "a test")
-    return bound(plan, lambda *_, **__: None, told=giving.advice_on(kafka, made, None, nowhere))  # type: ignore[arg-type,return-value]
+    return bound(plan, lambda *_, **__: None, told=from_cluster.advice_on(kafka, made, None, nowhere))  # type: ignore[arg-type,return-value]
 
 
 def test_they_stand_below_the_plan_at_every_face_and_in_its_file(tmp_path):
@@ -218,7 +218,7 @@ def test_a_plan_of_configs_asks_for_none_of_it():
 
     kafka = FakeKafka()
     change = Change(1, SET, Resource("BROKER", "1"), "max.connections", "1", "2", "2")
-    told = giving.advice_on(kafka, [change], None, nowhere)
+    told = from_cluster.advice_on(kafka, [change], None, nowhere)
     assert (told.dangers, told.warnings, kafka.calls) == ((), (), [])
 
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from kadmin_nb.model.changes import Change
 from kadmin_nb.model.entity import Entity
+from kadmin_nb.model.grammar import DEFAULT
 from kadmin_nb.model.resources import Resource
-from kadmin_nb.model.words import DEFAULT
 from kadmin_nb.plans.execution.order import divided, waves
 from kadmin_nb.resolution.rules import resolve, resolve_ip
 

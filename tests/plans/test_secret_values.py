@@ -15,14 +15,14 @@ from kadmin_nb.admin.ports import Refusal
 from kadmin_nb.cluster.changes import secret
 from kadmin_nb.errors import Conflict, KadminError
 from kadmin_nb.model.changes import Change
+from kadmin_nb.model.connection_settings import Secret
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.model.secrets import Hidden, is_called_so
-from kadmin_nb.model.settings import Secret
-from kadmin_nb.plans import picture, planning, secrets, validation
+from kadmin_nb.plans import current_state, planning, secrets, validation
 from kadmin_nb.plans.execution import executor, rollback
 from kadmin_nb.plans.execution.executor import Done, Options
-from kadmin_nb.plans.journal import story
+from kadmin_nb.plans.journal import replay
 from kadmin_nb.plans.plan import Plan
 from kadmin_nb.plans.stage import Stage
 
@@ -43,7 +43,7 @@ def plan_of(kafka: FakeKafka) -> Plan:
     kafka.cluster.settle()
 
     def planned(edits, reason, allow_unknown, *_) -> Plan:
-        seen = picture.take(kafka, [edit.target for edit in edits], whole=True)
+        seen = current_state.take(kafka, [edit.target for edit in edits], whole=True)
         rows = validation.validated(kafka, planning.changes(edits, seen, allow_unknown), OPTIONS.resolver)
         return Plan(kafka.id, kafka.now().isoformat(), tuple(rows), reason)
 
@@ -116,7 +116,7 @@ def test_a_secret_that_was_absent_is_taken_back_and_an_old_one_is_listed():
     kafka, pages = FakeKafka(), Pages()
     plan = plan_of(kafka)
     executor.apply(kafka, plan, pages.opened(), OPTIONS)
-    done = story.told(pages.opened().before).verified
+    done = replay.told(pages.opened().before).verified
     back = Plan(kafka.id, kafka.now().isoformat(), tuple(rollback.changes(plan, done)), undoes=plan.id)
     assert rollback.left_out(plan, done) == [
         "row 3, broker=2 ssl.keystore.password: its old value is sensitive and was never seen"

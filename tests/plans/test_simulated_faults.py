@@ -17,7 +17,7 @@ from double.faults import ErrorBesideChange, Interrupted
 from scenes import SCENES, SMALL
 from simulation import Scene, Schedule
 
-from kadmin_nb.plans.execution import executor, judging, verification
+from kadmin_nb.plans.execution import executor, row_states, verification
 
 ALL = {**SCENES, **SMALL}
 SAMPLE = 250
@@ -92,7 +92,7 @@ def test_many_pairs_of_faults(name, schedules_ran):
 MISTAKES = {
     "a lost answer is a failure": (executor, "is_doubtful", lambda code: False),
     "one broker is enough": (verification.Sighting, "is_complete", property(lambda sighting: bool(sighting.seen))),
-    "any denial counts": (judging, "_is_denied", lambda row, facts, sighting: sighting.denied_at is not None),
+    "any denial counts": (row_states, "_is_denied", lambda row, facts, sighting: sighting.denied_at is not None),
 }
 
 

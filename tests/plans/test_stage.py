@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.commands import lines
+from kadmin_nb.commands import change_lines
 from kadmin_nb.plans.stage import Stage
 
 
@@ -128,7 +128,7 @@ def test_items_of_a_list_add_up(stage, wishes, staged):
 @pytest.mark.parametrize("wishes", [("append", "subtract"), ("subtract", "append")], ids=str)
 def test_append_and_subtract_of_one_key_contradict(stage, wishes):
     """append and subtract of one item: the one that came later won, without a word."""
-    edits = lines.edits("\n".join(f"{verb} cleanup.policy=compact topic=orders" for verb in wishes))
+    edits = change_lines.edits("\n".join(f"{verb} cleanup.policy=compact topic=orders" for verb in wishes))
     stage.set_config("retention.ms", 1, topic="orders")
     with pytest.raises(kn.UsageError, match=f"{wishes[1]} compact cannot be planned together with {wishes[0]} compact"):
         stage.add(edits)

@@ -10,9 +10,9 @@ import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.snapshots import Snapshot, snapshot
 from kadmin_nb.model.entity import Entity
+from kadmin_nb.model.grammar import DEFAULT
 from kadmin_nb.model.resources import Resource
-from kadmin_nb.model.words import DEFAULT
-from kadmin_nb.policy.reading import read
+from kadmin_nb.policy.reader import read
 
 MB = 1e6
 CLUSTER = "fleet-1"

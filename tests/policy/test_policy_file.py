@@ -10,7 +10,7 @@ from scenes_of_policy import held, policy, quotas
 
 import kadmin_nb as kn
 from kadmin_nb.policy import load
-from kadmin_nb.policy.reading import read
+from kadmin_nb.policy.reader import read
 
 GOOD = 'name = "one"\nreason = "why"\nframe = "QUOTAS"\nforbid = true'
 

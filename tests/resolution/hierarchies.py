@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.entity import Entity
+from kadmin_nb.model.grammar import DEFAULT
 from kadmin_nb.model.levels import LEVELS
-from kadmin_nb.model.words import DEFAULT
 from kadmin_nb.resolution.rules import Effective, Stored, entity_at, explain
 
 KEY = "producer_byte_rate"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hierarchies import subset
 
 from kadmin_nb.model.entity import Entity
+from kadmin_nb.model.grammar import DEFAULT
 from kadmin_nb.model.levels import LEVELS
-from kadmin_nb.model.words import DEFAULT
 from kadmin_nb.resolution.rules import SHARED, explain, resolve, resolve_ip, stored_of
 
 STORED = {

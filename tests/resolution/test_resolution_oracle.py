@@ -13,8 +13,8 @@ from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from kadmin_nb.local.jars import find_jars
 from kadmin_nb.local.java import find_java
 from kadmin_nb.model.entity import Entity
+from kadmin_nb.model.grammar import DEFAULT
 from kadmin_nb.model.levels import LEVELS
-from kadmin_nb.model.words import DEFAULT
 from kadmin_nb.resolution.rules import Stored, entity_at, explain, metric_tags, sanitized
 
 pytestmark = pytest.mark.broker

@@ -11,7 +11,7 @@ from databricks_stand_in import Dbutils, Exit
 
 import kadmin_nb as kn
 from kadmin_nb.runbooks import databricks
-from kadmin_nb.runbooks.declared import parameters
+from kadmin_nb.runbooks.parameters_cell import parameters
 
 CELL = """\
 cluster: str = ""  # which cluster

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.runbooks import home, records
+from kadmin_nb.runbooks import home_folder, run_record
 
 pytest.importorskip("papermill")
 
@@ -101,9 +101,9 @@ def test_nothing_in_what_is_left_says_where_home_is(
 def test_a_folder_beside_home_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """/h/me2/x became ~2/x."""
     monkeypatch.setenv("HOME", "/h/me")
-    assert home.without('"/h/me/x /h/me2/x /h/me.d /h/me me@vm"') == '"~/x /h/me2/x /h/me.d ~ me@vm"'
+    assert home_folder.without('"/h/me/x /h/me2/x /h/me.d /h/me me@vm"') == '"~/x /h/me2/x /h/me.d ~ me@vm"'
     monkeypatch.setenv("HOME", "/")
-    assert home.without('"/x"') == '"/x"'
+    assert home_folder.without('"/x"') == '"/x"'
 
 
 @pytest.mark.slow
@@ -211,4 +211,4 @@ def test_an_old_record_is_not_taken_for_this_run(written: Written, folder: Path)
 def test_a_record_that_cannot_be_written_is_named(folder: Path) -> None:
     """The change was applied, and then the disk was full: now the first write comes before anything else."""
     with pytest.raises(kn.NotFound, match=r"x\.json cannot be written: No such file"):
-        records.write(folder / "no such folder" / "x.json", {})
+        run_record.write(folder / "no such folder" / "x.json", {})

@@ -15,7 +15,7 @@ from pyarrow import parquet
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 from kadmin_nb.local import LocalKafka
-from kadmin_nb.runbooks.verdicts import Verdicts
+from kadmin_nb.runbooks.report_checks import Verdicts
 
 pytestmark = [pytest.mark.broker, pytest.mark.filterwarnings("ignore:.*on the disk of this compute")]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.runbooks import shelf
+from kadmin_nb.runbooks import catalogue
 from kadmin_nb.runbooks.skeleton import SKELETON
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
@@ -97,8 +97,8 @@ def test_in_a_wheel_they_lie_in_the_package(tmp_path: Path, monkeypatch: pytest.
     source = NOTEBOOKS / "runbooks" / "change_quotas.ipynb"
     (tmp_path / "shipped").mkdir()
     (tmp_path / "shipped" / "other.ipynb").write_text(source.read_text())
-    monkeypatch.setattr(shelf, "FOLDERS", (tmp_path / "shipped", tmp_path / "nowhere"))
-    assert [r.name for r in shelf.runbooks()] == ["other"]
+    monkeypatch.setattr(catalogue, "FOLDERS", (tmp_path / "shipped", tmp_path / "nowhere"))
+    assert [r.name for r in catalogue.runbooks()] == ["other"]
 
 
 def test_a_new_runbook_is_one(tmp_path: Path) -> None:

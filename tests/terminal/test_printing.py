@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.commands import Result, lines, run
-from kadmin_nb.commands.faces import FACES, faced
+from kadmin_nb.commands import Result, change_lines, run
+from kadmin_nb.commands.print_formats import FACES, faced
 from kadmin_nb.commands.session import Session, Wanted
 from kadmin_nb.model.changes import Edit
 from kadmin_nb.plans.stage import Stage
@@ -23,7 +23,7 @@ class Staging(Session):
         return stage
 
     def plan(self, wanted: Wanted) -> Stage:
-        return self.change(lines.edits("set producer_byte_rate=5 user=alice"), wanted)
+        return self.change(change_lines.edits("set producer_byte_rate=5 user=alice"), wanted)
 
 
 LINES = {

@@ -16,7 +16,7 @@ import pytest
 from prometheus_server import matrix, serving
 
 import kadmin_nb as kn
-from kadmin_nb.cluster import engines
+from kadmin_nb.cluster import resolve_engines
 from kadmin_nb.frames import spark as sparks
 
 RECORDED = Path(__file__).parents[1] / "analytics" / "recorded"
@@ -71,7 +71,7 @@ def test_usage_beside_the_limits(live, used):
 @pytest.mark.broker
 def test_pairs_of_a_file_on_spark(live, used, monkeypatch):
     """It took the list of clients only from a notebook."""
-    monkeypatch.setattr(engines, "ARROW_PAIRS", 2)
+    monkeypatch.setattr(resolve_engines, "ARROW_PAIRS", 2)
     said = live("quota", "resolve", "--pairs", str(used), "--keys", "producer_byte_rate")
     assert said.code == 0, said.err
     assert said.out.splitlines()[-1].startswith("resolved on Spark: ")

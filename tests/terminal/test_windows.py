@@ -21,7 +21,7 @@ from wcwidth import wcswidth
 
 import kadmin_nb as kn
 from kadmin_nb.cluster.tree import TreeAnswer
-from kadmin_nb.commands import forms
+from kadmin_nb.commands import answer_formats
 from kadmin_nb.commands.windows import REST, shown
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.pages import window
@@ -212,7 +212,7 @@ def test_a_long_frame_goes_through_a_pipe_in_pieces(form):
     """A million rows into a file took all the memory of the machine."""
     numbers = pa.array(range(60_000))
     answer = kn.Answer(pa.table({f"c{column}": numbers for column in range(5)}))
-    said = shown(answer, io.StringIO()) if form == "table" else forms.json_lines(answer)
+    said = shown(answer, io.StringIO()) if form == "table" else answer_formats.json_lines(answer)
     tracemalloc.start()
     try:
         size = sum(len(line) for line in said)
@@ -225,6 +225,6 @@ def test_a_long_frame_goes_through_a_pipe_in_pieces(form):
 def test_json_is_the_same_rows_piece_by_piece():
     """Half of the commas were missing."""
     rows = [{"a": number, "b": "é"} for number in range(5000)]
-    said = forms.as_json(kn.Answer(pa.Table.from_pylist(rows)))
+    said = answer_formats.as_json(kn.Answer(pa.Table.from_pylist(rows)))
     assert said == json.dumps(rows, indent=1)
-    assert forms.as_json(kn.Answer(pa.table({"a": pa.array([], pa.int64())}))) == "[]"
+    assert answer_formats.as_json(kn.Answer(pa.table({"a": pa.array([], pa.int64())}))) == "[]"

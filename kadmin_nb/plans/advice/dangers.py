@@ -16,9 +16,9 @@ from ...model.changes import QUOTA as QUOTA_KIND
 from ...model.quota_keys import nearest
 from ...model.resources import Resource
 from ..secrets import Resolver
-from . import REASON, Danger, allowing, everyone
-from .below import Values, values_below
-from .rules import LOGIN, QUOTA, Rule, rule_of
+from . import REASON, Danger, allowing, lifted_quotas
+from .config_dangers import LOGIN, QUOTA, Rule, rule_of
+from .fallback import Values, values_below
 
 if TYPE_CHECKING:
     from ..plan import Plan
@@ -45,7 +45,7 @@ def found(kafka: Kafka, changes: Sequence[Change], resolver: Resolver | None = N
     changes = [change for change in changes if not change.is_refused]
     configs = [change for change in changes if not change.level and change.kind == CONFIG and _rule(change)]
     below = values_below(kafka, (c for c in configs if c.old_known and (c.old is None or c.after is None)))
-    several = [*_of_configs(configs, below, resolver), *everyone.dangers(changes, kafka)]
+    several = [*_of_configs(configs, below, resolver), *lifted_quotas.dangers(changes, kafka)]
     return tuple(sorted(several, key=lambda danger: danger.row))
 
 

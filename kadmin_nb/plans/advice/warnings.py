@@ -14,14 +14,14 @@ from ...frames import schemas
 from ...frames.answer import Answer
 from ...model.changes import Change
 from ...model.entity import Entity
+from ...model.grammar import DEFAULT, write
 from ...model.levels import LEVELS, Level
 from ...model.quota_keys import find, readable
 from ...model.resources import Resource
-from ...model.words import DEFAULT, write
 from ...resolution.rules import SHARED, stored_of
 from ...resolution.shadows import COMES_BEFORE, shadowed_by
 from ..execution import order
-from ..masking import MASKING, newly_masked
+from ..shadowing import MASKING, newly_masked
 from . import Warned
 from .principals import ANONYMOUS, oddities
 

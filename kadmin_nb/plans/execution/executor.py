@@ -17,21 +17,21 @@ from ...errors import Expired, KadminError, PlanRefused, WrongCluster
 from ...model.changes import Change, Outcome
 from .. import LAG, QUIET_PERIOD, VERIFY_TIMEOUT
 from ..author import author
-from ..journal import rows, story
-from ..journal.chain import Journal
-from ..journal.story import Story
+from ..current_state import take
+from ..journal import replay, row_ranges
+from ..journal.hash_chain import Journal
+from ..journal.replay import Story
 from ..lowering.gradual import Wave
-from ..picture import take
 from ..plan import Plan
 from ..secrets import Resolver, nowhere, refuse_missing
 from ..sending import LARGEST_BATCH, Answers, Batch, batches, is_doubtful, is_of_the_whole
 from ..validation import refusals
-from . import judging, order
+from . import order, row_states
 from .interrupts import Stopped, never
-from .judging import Facts
 from .lock import Held
 from .preflight import HIDDEN, Classed, classed, conflict, in_words, shown
 from .progress import Advance, Progress, seconds_left, silent
+from .row_states import Facts
 from .verification import verify
 
 PICTURE_AGE = 10.0
@@ -86,7 +86,7 @@ def apply(kafka: Kafka, plan: Plan, journal: Journal, options: Options | None = 
         The cluster could not be read. Nothing was sent.
     """
     refuse_other_cluster(kafka, plan)
-    before = story.told(journal.before)
+    before = replay.told(journal.before)
     if not before.runs:
         refuse_expired(kafka, plan)
     refuse_invalid(plan.refused, len(plan))
@@ -167,12 +167,12 @@ class _Run:
             self._begin()
             self._send_all(requests)
             self._verify(found)
-        outcomes = [judging.outcome(change, self.facts) for change in self.plan.changes]
+        outcomes = [row_states.outcome(change, self.facts) for change in self.plan.changes]
         if requests or self.story.unsettled:
             self._end(outcomes)
         if self.unwritten and not self.facts.answered:
             raise self.unwritten
-        return Done(outcomes, judging.slowest(self.facts), self.lock.note, self.unwritten)
+        return Done(outcomes, row_states.slowest(self.facts), self.lock.note, self.unwritten)
 
     # -- before anything is sent
 
@@ -219,9 +219,9 @@ class _Run:
 
     def _begin(self) -> None:
         if not self.story.runs:
-            self.journal.write_text(f'{{"kind":"{story.PLAN}","plan":{self.plan.document()}}}')
+            self.journal.write_text(f'{{"kind":"{replay.PLAN}","plan":{self.plan.document()}}}')
         self.run = self.story.runs + 1
-        self._append(story.RUN, author=author(), tool=self.plan.tool, note=self.lock.note, **self.let_through)
+        self._append(replay.RUN, author=author(), tool=self.plan.tool, note=self.lock.note, **self.let_through)
 
     def _send_all(self, requests: Sequence[_Request]) -> None:
         of, sent, began = sum(len(r.batch.changes) for r in requests), 0, self.kafka.monotonic()
@@ -288,16 +288,16 @@ class _Run:
 
     def _send(self, number: int, wave: int, batch: Batch, steps: Sequence[Change]) -> None:
         """Write down what is meant, send it, write down what was answered. `steps` are on the way of their rows."""
-        changes, meant = batch.changes, {"batch": number, "rows": rows.written(c.row for c in batch.changes)}
+        changes, meant = batch.changes, {"batch": number, "rows": row_ranges.written(c.row for c in batch.changes)}
         values = {"values": {str(c.row): c.after for c in steps}} if steps else {}
-        if why := self._write(story.INTENT, **meant, **values):
+        if why := self._write(replay.INTENT, **meant, **values):
             return self._leave(changes, why)
         for change in steps:
             self.ours.setdefault(change.row, set()).add(change.after or "")
         answers = batch.send(self.kafka, resolver=self.options.resolver)
         answers |= self._again(batch, answers)
         refused = self._noted(changes, answers)
-        self._write(story.OUTCOME, **meant, refused={str(row): str(why) for row, why in refused.items()})
+        self._write(replay.OUTCOME, **meant, refused={str(row): str(why) for row, why in refused.items()})
         if refused:
             self._consider([c for c in changes if c.row in refused], wave)
         return None
@@ -339,7 +339,7 @@ class _Run:
         unknown = {c.row for c in doubtful} - landed
         self.facts.landed |= landed
         self.facts.unknown |= unknown
-        self._write(story.SETTLED, landed=rows.written(landed), unknown=rows.written(unknown))
+        self._write(replay.SETTLED, landed=row_ranges.written(landed), unknown=row_ranges.written(unknown))
         if unknown:
             self.halted = Refusal("UNSETTLED", "not sent, as nobody knows what became of rows before it")
 
@@ -390,7 +390,7 @@ class _Run:
         states: dict[str, list[int]] = {}
         for outcome in outcomes:
             states.setdefault(outcome.state, []).append(outcome.change.row)
-        self._write(story.END, states={state: rows.written(found) for state, found in states.items()})
+        self._write(replay.END, states={state: row_ranges.written(found) for state, found in states.items()})
 
     def _write(self, kind: str, **says: object) -> Refusal | None:
         """Append a record, or return why not. After the first failure no record is tried, and no request is sent."""
@@ -421,4 +421,4 @@ def check(kafka: Kafka, plan: Plan, *, verify_timeout: float = VERIFY_TIMEOUT) -
     """
     refuse_other_cluster(kafka, plan)
     sightings = verify(kafka, plan.changes, kafka.brokers(), verify_timeout)
-    return Done([judging.checked(change, sightings[change.row]) for change in plan.changes])
+    return Done([row_states.checked(change, sightings[change.row]) for change in plan.changes])

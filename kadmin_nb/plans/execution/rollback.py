@@ -9,7 +9,7 @@ from ...errors import PlanRefused
 from ...hints import Hint, Verb, sentence
 from ...model.changes import DELETE, SET, Change
 from ...model.resources import Resource
-from ..journal.story import Story
+from ..journal.replay import Story
 from ..plan import Plan
 
 _LOGGER = "BROKER_LOGGER"

@@ -11,8 +11,8 @@ from ...admin.ports import Broker, Kafka
 from ...errors import KadminError
 from ...model.changes import Change
 from ...model.resources import Resource
-from ..picture import Observed, take
-from ..texts import same
+from ..current_state import Observed, take
+from ..value_equality import same
 from .interrupts import Stopped, never
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.005, 0.5

@@ -27,9 +27,9 @@ from ...errors import UsageError
 from ...frames import schemas
 from ...model.changes import Change
 from ...model.entity import Entity
+from ...model.grammar import DEFAULT
 from ...model.levels import LEVELS
-from ...model.words import DEFAULT
-from ...resolution import columns, kernel
+from ...resolution import input_columns, kernel
 from ...resolution.rules import entity_at
 
 BYTE_RATES = ("consumer_byte_rate", "producer_byte_rate")
@@ -107,8 +107,8 @@ def changed(quotas: pa.Table, changes: Sequence[Change]) -> pa.Table:
 
 def busiest(usage: Any, keys: Sequence[str], cluster_id: str | None = None) -> pa.Table:
     """`broker`, `user`, `client_id`, `key` and `rate`: what each client used at most in its recent windows."""
-    table = _of_cluster(columns.read(usage, _READ, _USAGE), cluster_id)
-    named = {name: columns.text(table, name, _USAGE) for name in _CLIENT}
+    table = _of_cluster(input_columns.read(usage, _READ, _USAGE), cluster_id)
+    named = {name: input_columns.text(table, name, _USAGE) for name in _CLIENT}
     read = pa.table(
         {
             "broker": table["broker"].cast(pa.int32()),
@@ -116,7 +116,7 @@ def busiest(usage: Any, keys: Sequence[str], cluster_id: str | None = None) -> p
             "client_id": pc.fill_null(named["client_id"], ""),
             "key": named["key"],
             "end": table["window_end"].cast(_INSTANT, safe=False).cast(pa.int64()),
-            "rate": columns.number(table, "value", _USAGE),
+            "rate": input_columns.number(table, "value", _USAGE),
         }
     )
     read = read.filter(pc.and_(pc.is_in(read["key"], pa.array(keys, pa.string())), pc.is_finite(read["rate"])))
@@ -128,11 +128,11 @@ def busiest(usage: Any, keys: Sequence[str], cluster_id: str | None = None) -> p
 
 
 def _of_cluster(usage: pa.Table, cluster_id: str | None) -> pa.Table:
-    if columns.CLUSTER not in usage.column_names:
+    if input_columns.CLUSTER not in usage.column_names:
         return usage
     if cluster_id is None:
         raise UsageError(f"{_USAGE} have a cluster_id", hint="Say which of them: cluster_id=…")
-    return usage.filter(pc.equal(columns.text(usage, columns.CLUSTER, _USAGE), cluster_id))
+    return usage.filter(pc.equal(input_columns.text(usage, input_columns.CLUSTER, _USAGE), cluster_id))
 
 
 def _is_quota_of(change: Change, key: str) -> bool:

@@ -12,8 +12,8 @@ from kadmin_nb import local
 from kadmin_nb.admin.kafka import WireKafka
 from kadmin_nb.admin.ports import QuotaAlteration
 from kadmin_nb.admin.quotas import _request
+from kadmin_nb.model.connection_settings import Settings
 from kadmin_nb.model.entity import Entity
-from kadmin_nb.model.settings import Settings
 
 
 def alterations() -> list[QuotaAlteration]:

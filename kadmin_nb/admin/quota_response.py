@@ -1,0 +1,448 @@
+"""DescribeClientQuotas' answer (API 48, version 1), read straight into columns.
+
+kafka-python builds one object for every entity, name and value; this notes where each stands in the frame, with numpy
+for all entities at once where they are laid out as Kafka lays them out, and lets Arrow do the rest. Unknown entity
+types, keys and tagged fields survive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..errors import Unsupported
+from ..frames import schemas
+from ..model.entity import Entity
+from ..model.grammar import DEFAULT, Special, write
+from ..model.levels import LEVEL_NAMES, LEVELS
+
+
+class Texts(NamedTuple):
+    """Where texts stand in the frame; a size of -1 is null."""
+
+    starts: np.ndarray
+    sizes: np.ndarray
+
+
+@dataclass
+class Entries:
+    """Where the parts and the values of the entities stand in the frame, in its order.
+
+    `part_of` and `value_of` are the entity's number of each part and value, `doubles` where the values stand.
+    """
+
+    count: int
+    part_of: np.ndarray
+    types: Texts
+    names: Texts
+    value_of: np.ndarray
+    keys: Texts
+    doubles: np.ndarray
+
+
+@dataclass
+class Answer:
+    """The whole answer: an error code and text, and the entries."""
+
+    error_code: int
+    error_message: str | None
+    entries: Entries
+    frame: bytes
+
+
+def decode(frame: bytes) -> Answer:
+    """Read one answer of version 1, header taken off.
+
+    Raises
+    ------
+    Unsupported
+        Bytes that are no such answer: truncated, garbled, or longer than they should be.
+    """
+    try:
+        return _decode(frame)
+    except (IndexError, ValueError, UnicodeDecodeError):
+        raise Unsupported("DescribeClientQuotas: an answer that cannot be read", code="CORRUPT_MESSAGE") from None
+
+
+def _decode(frame: bytes) -> Answer:
+    code = int.from_bytes(frame[4:6], "big", signed=True)
+    message, at = _text(frame, 6)
+    count, at = _varint(frame, at)
+    if count > len(frame):
+        raise ValueError("more entries than bytes")
+    entries, at = _all_at_once(frame, at, count - 1) or _one_by_one(frame, at, count - 1)
+    if _skip_tags(frame, at) != len(frame):
+        raise ValueError("bytes are missing, or left over")
+    return Answer(code, message, entries, frame)
+
+
+# -- all entities at once
+
+
+class _Irregular(Exception):
+    """The frame is not laid out as expected: it is read one by one."""
+
+
+def _all_at_once(frame: bytes, at: int, count: int) -> tuple[Entries, int] | None:
+    """The entries and the place after them; None where a long text, a tag or an unknown type stands in the way.
+
+    Where entities begin is guessed from the types that Kafka knows, and proven: each ends where the next one begins.
+    """
+    octets = np.frombuffer(frame, np.uint8)
+    try:
+        return _in_step(octets, _likely_starts(octets, at, count)) if count > 0 else None
+    except (_Irregular, IndexError):
+        return None
+
+
+def _likely_starts(octets: np.ndarray, at: int, count: int) -> np.ndarray:
+    """The places that look like an entity's first byte: after an empty tag buffer, one to three parts, a known type."""
+    rest = octets[at:]
+    likely = at + 1 + np.flatnonzero((rest[:-1] == 0) & (rest[1:] - np.uint8(2) < len(_KNOWN)))
+    likely = likely[likely + 1 < len(octets)]
+    sizes = octets[likely + 1].astype(np.int64) - 1
+    starts = np.concatenate([[at], likely[_kinds(octets, Texts(likely + 2, sizes)) != _OTHER_TYPE]])
+    if len(starts) != count:
+        raise _Irregular
+    return starts
+
+
+def _in_step(octets: np.ndarray, starts: np.ndarray) -> tuple[Entries, int]:
+    """Walk through all entities together, from field to field."""
+    at = starts.copy()
+    parts = _counts(octets, at)
+    part_of, types, names = [], [], []
+    for turn in range(parts.max()):
+        some = np.flatnonzero(parts > turn)
+        types.append(_texts(octets, at, some))
+        names.append(_texts(octets, at, some, nullable=True))
+        _pass_tags(octets, at, some)
+        part_of.append(some)
+    values = _counts(octets, at)
+    value_of, keys, doubles = [np.empty(0, np.int64)], [_NO_TEXTS], [np.empty(0, np.int64)]
+    for turn in range(values.max()):
+        some = np.flatnonzero(values > turn)
+        keys.append(_texts(octets, at, some))
+        doubles.append(at[some])
+        at[some] += 8
+        _pass_tags(octets, at, some)
+        value_of.append(some)
+    _pass_tags(octets, at, np.arange(len(at)))
+    if not np.array_equal(at[:-1], starts[1:]):
+        raise _Irregular
+    of, order = np.concatenate(part_of), np.argsort(np.concatenate([some.starts for some in names]), kind="stable")
+    whose, by = np.concatenate(value_of), np.argsort(np.concatenate(doubles), kind="stable")
+    read = Entries(
+        len(starts), of[order], _joined(types, order), _joined(names, order),
+        whose[by], _joined(keys, by), np.concatenate(doubles)[by],
+    )  # fmt: skip
+    return read, int(at[-1])
+
+
+_NO_TEXTS = Texts(np.empty(0, np.int64), np.empty(0, np.int64))
+
+
+def _joined(texts: Sequence[Texts], order: np.ndarray) -> Texts:
+    return Texts(*(np.concatenate(column)[order] for column in zip(*texts, strict=True)))
+
+
+def _counts(octets: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """How many parts, or values, each entity has; `at` moves on."""
+    counts: np.ndarray = octets[at].astype(np.int64) - 1
+    if counts.min() < 0 or counts.max() > 126:
+        raise _Irregular
+    at += 1
+    return counts
+
+
+def _texts(octets: np.ndarray, at: np.ndarray, some: np.ndarray, *, nullable: bool = False) -> Texts:
+    """The texts at which some entities stand; `at` moves on behind them."""
+    here = at[some]
+    sizes = octets[here].astype(np.int64)
+    here += 1
+    if (long := sizes > 127).any():
+        more = octets[here].astype(np.int64)
+        if (more[long] > 127).any():
+            raise _Irregular
+        sizes = np.where(long, sizes & 127 | more << 7, sizes)
+        here += long
+    sizes -= 1
+    if not nullable and sizes.min() < 0:
+        raise _Irregular
+    at[some] = here + np.maximum(sizes, 0)
+    return Texts(here, sizes)
+
+
+def _pass_tags(octets: np.ndarray, at: np.ndarray, some: np.ndarray) -> None:
+    if octets[at[some]].any():
+        raise _Irregular
+    at[some] += 1
+
+
+# -- one by one
+
+
+def _one_by_one(frame: bytes, at: int, count: int) -> tuple[Entries, int]:
+    """The same of any layout. A compact size counts one more than its bytes; null is 0."""
+    parts: list[tuple[int, int, int, int, int]] = []
+    values: list[tuple[int, int, int, int]] = []
+    for entity in range(count):
+        some, at = _few(frame, at)
+        for _ in range(some):
+            kind, kind_size, at = _place(frame, at)
+            name, name_size, at = _place(frame, at, nullable=True)
+            at = _skip_tags(frame, at)
+            parts.append((entity, kind, kind_size, name, name_size))
+        some, at = _few(frame, at)
+        for _ in range(some):
+            key, key_size, at = _place(frame, at)
+            values.append((entity, key, key_size, at))
+            at = _skip_tags(frame, at + 8)
+        at = _skip_tags(frame, at)
+    part = np.array(parts, np.int64).reshape(-1, 5).T
+    value = np.array(values, np.int64).reshape(-1, 4).T
+    names, keys = Texts(part[3], part[4]), Texts(value[1], value[2])
+    return Entries(max(0, count), part[0], Texts(part[1], part[2]), names, value[0], keys, value[3]), at
+
+
+def _few(frame: bytes, at: int) -> tuple[int, int]:
+    """A number of parts, or values, and the place after it."""
+    if not 0 < frame[at] < 128:
+        raise ValueError("an entity of no, or too many, parts or values")
+    return frame[at] - 1, at + 1
+
+
+def _place(frame: bytes, at: int, *, nullable: bool = False) -> tuple[int, int, int]:
+    """Where a text begins, its size, and the place after it."""
+    size, at = _varint(frame, at)
+    if not size and not nullable:
+        raise ValueError("a null where a text must stand")
+    return at, size - 1, at + max(0, size - 1)
+
+
+def _varint(frame: bytes, at: int) -> tuple[int, int]:
+    """An unsigned varint and the place after it."""
+    value = shift = 0
+    while True:
+        byte = frame[at]
+        at += 1
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            return value, at
+        if shift > 28:
+            raise ValueError("a varint that never ends")
+
+
+def _text(frame: bytes, at: int) -> tuple[str | None, int]:
+    size, at = _varint(frame, at)
+    return (frame[at : at + size - 1].decode(), at + size - 1) if size else (None, at)
+
+
+def _skip_tags(frame: bytes, at: int) -> int:
+    """The place after a tag buffer; fields of versions to come are passed over."""
+    count, at = _varint(frame, at)
+    for _ in range(count):
+        _, at = _varint(frame, at)
+        size, at = _varint(frame, at)
+        at += size
+    return at
+
+
+def table(answer: Answer) -> pa.Table:
+    """QUOTAS from an answer, sorted by entity and key."""
+    try:
+        return _table(answer.entries, answer.frame)
+    except (pa.ArrowInvalid, UnicodeDecodeError):
+        raise Unsupported("DescribeClientQuotas: a name that is no UTF-8", code="CORRUPT_MESSAGE") from None
+
+
+def _table(entries: Entries, frame: bytes) -> pa.Table:
+    octets = np.frombuffer(frame, np.uint8)
+    entities = _entities(entries, octets)
+    keys = _strings(octets, entries.keys).dictionary_encode()
+    order = _order(entities["entity"], keys, entries.value_of)
+    whose = _column(entries.value_of[order])
+    columns = {name: column.take(whose) for name, column in entities.items()}
+    columns["key"] = keys.take(_column(order)).cast(schemas.WORD)
+    columns["value"] = _column(_doubles(octets, entries.doubles[order]))
+    return pa.table([columns[name] for name in schemas.QUOTAS.names], schema=schemas.QUOTAS)
+
+
+def _doubles(octets: np.ndarray, places: np.ndarray) -> np.ndarray:
+    if not len(places):
+        return np.empty(0)
+    return np.asarray(_windows(octets, 8)[places].view(">f8").ravel(), float)
+
+
+def _windows(octets: np.ndarray, size: int) -> np.ndarray:
+    """The bytes from every place on."""
+    return np.lib.stride_tricks.sliding_window_view(octets, size)
+
+
+def _order(entity: pa.Array, keys: pa.DictionaryArray, rows: np.ndarray) -> np.ndarray:
+    """The rows by entity, then by key: two small sorts of names and one of integers."""
+    by_entity = _ranks(entity)[rows] * max(1, len(keys.dictionary))
+    by_key = _ranks(keys.dictionary)[_numbers(keys.indices)] if len(keys) else 0
+    return np.argsort(by_entity + by_key, kind="stable")
+
+
+def _ranks(texts: pa.Array) -> np.ndarray:
+    ranks = np.empty(len(texts), np.int64)
+    ranks[_numbers(pc.sort_indices(texts))] = np.arange(len(texts))
+    return ranks
+
+
+_KNOWN = {b"user": 0, b"client-id": 1, b"ip": 2}
+_OTHER_TYPE = len(_KNOWN)
+_ABSENT, _NAMED, _DEFAULT = 0, 1, 2
+_KINDS = {None: _ABSENT, "name": _NAMED, "default": _DEFAULT}
+_LEVEL_OF = np.full(27, len(LEVELS) + 2, np.int32)
+for _i, _level in enumerate(LEVELS):
+    _LEVEL_OF[_KINDS[_level.user] * 9 + _KINDS[_level.client_id] * 3] = _i
+_LEVEL_OF[_NAMED], _LEVEL_OF[_DEFAULT] = len(LEVELS), len(LEVELS) + 1
+
+
+def _kinds(octets: np.ndarray, types: Texts) -> np.ndarray:
+    """Which of the known types each of these texts is."""
+    kinds = np.full(len(types.starts), _OTHER_TYPE, np.int8)
+    for word, kind in _KNOWN.items():
+        some = np.flatnonzero((types.sizes == len(word)) & (types.starts + len(word) <= len(octets)))
+        if len(some):
+            same = _windows(octets, len(word))[types.starts[some]] == np.frombuffer(word, np.uint8)
+            kinds[some[same.all(axis=1)]] = kind
+    return kinds
+
+
+def _strings(octets: np.ndarray, texts: Texts, which: pa.Array | None = None) -> pa.StringArray:
+    """Texts of the frame, checked to be UTF-8: all of them, or those of these numbers.
+
+    The frame itself is the column's data; every second text is the gap behind one that is meant.
+    """
+    edges = np.empty(2 * len(texts.starts) + 1, np.int32)
+    edges[:-1:2] = texts.starts
+    edges[1::2] = texts.starts + np.maximum(texts.sizes, 0)
+    edges[-1] = edges[-2] if len(edges) > 1 else 0
+    buffers = [None, pa.py_buffer(edges), pa.py_buffer(octets)]
+    all_and_gaps = pa.Array.from_buffers(pa.binary(), len(edges) - 1, buffers)
+    chosen = _column(np.arange(0, len(edges) - 1, 2)) if which is None else pc.multiply(which, 2)
+    return all_and_gaps.take(chosen).cast(pa.string())
+
+
+def _words(texts: Iterable[str]) -> pa.StringArray:
+    """A column of a few texts of ours; `pa.array` would load pandas."""
+    words = [text.encode() for text in texts]
+    ends = np.cumsum([0, *map(len, words)], dtype=np.int32)
+    return pa.StringArray.from_buffers(len(words), pa.py_buffer(ends), pa.py_buffer(b"".join(words)))
+
+
+def _column(values: np.ndarray, valid: np.ndarray | None = None) -> pa.Array:
+    """A column over these very bytes. `pa.array` would load pandas, which takes longer than the decode."""
+    kind = pa.from_numpy_dtype(values.dtype)
+    data = _bits(values) if values.dtype == bool else pa.py_buffer(np.ascontiguousarray(values))
+    return pa.Array.from_buffers(kind, len(values), [None if valid is None else _bits(valid), data])
+
+
+def _bits(flags: np.ndarray) -> pa.Buffer:
+    return pa.py_buffer(np.packbits(flags, bitorder="little"))
+
+
+def _numbers(column: pa.Array) -> np.ndarray:
+    """The same the other way, for a whole column without nulls."""
+    return np.frombuffer(column.buffers()[1], column.type.to_pandas_dtype(), len(column))
+
+
+def _word(text: str) -> pa.StringScalar:
+    return _words([text])[0]
+
+
+_LEVEL_NAMES = _words(LEVEL_NAMES)
+_SPECIAL = _words(special.value for special in Special)
+_SPACE, _SIGN = _word(" "), _word("=")
+
+
+def _entities(entries: Entries, octets: np.ndarray) -> dict[str, pa.Array]:
+    """The columns of QUOTAS that belong to an entity, one value an entity."""
+    types = _kinds(octets, entries.types)
+    columns, kinds = [], np.zeros(entries.count, np.int64)
+    for code, weight in enumerate(_WEIGHTS):
+        column, kind = _names(entries, octets, types == code)
+        columns.append(column)
+        kinds += weight * kind
+    strange = np.zeros(entries.count, bool)
+    strange[entries.part_of[types == _OTHER_TYPE]] = True
+    level = np.where(strange, len(LEVELS) + 2, _LEVEL_OF[kinds])
+    text = _written(columns, kinds)
+    if strange.any():
+        text = _with_strangers(text, strange, entries, octets)
+    level_column = pa.DictionaryArray.from_arrays(_column(level.astype(np.int32)), _LEVEL_NAMES)
+    return dict(zip(("entity", "level", "user", "client_id", "ip"), (text, level_column, *columns), strict=True))
+
+
+_WEIGHTS = (9, 3, 1)
+"""Of the three types in a number that says of which kind each is."""
+
+
+def _names(entries: Entries, octets: np.ndarray, some: np.ndarray) -> tuple[pa.StringArray, np.ndarray]:
+    """The names of one type, an entity each, null where it has none; and whether it is absent, named or default."""
+    parts = np.flatnonzero(some)
+    kind, place = np.full(entries.count, _ABSENT), np.zeros(entries.count, np.int64)
+    kind[entries.part_of[parts]] = np.where(entries.names.sizes[parts] < 0, _DEFAULT, _NAMED)
+    if not (kind == _NAMED).any():
+        return pa.nulls(entries.count, pa.string()), kind
+    place[entries.part_of[parts]] = parts
+    return _strings(octets, entries.names, _column(place, kind == _NAMED)), kind
+
+
+def _written(columns: list[pa.Array], kinds: np.ndarray) -> pa.Array:
+    """Each entity in the grammar's words."""
+    words = []
+    for name, column, weight in zip(("user", "client-id", "ip"), columns, _WEIGHTS, strict=True):
+        kind = kinds // weight % 3
+        if kind.any():
+            named = _named(name, column)
+            default = _column(kind == _DEFAULT)
+            words.append(pc.if_else(default, _word(write(name, DEFAULT)), named) if (kind == _DEFAULT).any() else named)
+    nameless = kinds == _ABSENT
+    if nameless.any():  # Arrow's join leaves out a row whose words are all null (seen with 26.0)
+        words = words or [pa.nulls(len(kinds), pa.string())]
+        words[0] = pc.if_else(_column(nameless), _word(""), words[0])
+    return pc.binary_join_element_wise(*words, _SPACE, null_handling="skip") if words else _words([])
+
+
+_PLAIN = r"^[!#$%&()*+,./0-9:<>?@A-Z\[\\\]^_`a-z|}~-]+$"
+"""Names that stand as they are: no space, quote, `;`, `=`, `{`, nothing outside ASCII."""
+
+
+def _named(kind: str, column: pa.Array) -> pa.Array:
+    """`kind=name` for a column of names; the few that need quotes are written one by one."""
+    words = pc.binary_join_element_wise(_word(kind), column, _SIGN)
+    plain = pc.and_not(pc.match_substring_regex(column, _PLAIN), pc.is_in(column, _SPECIAL))
+    misread = pc.and_kleene(column.is_valid(), pc.invert(plain))
+    if not pc.any(misread).as_py():
+        return words
+    written = [write(kind, name) for name in column.filter(misread).to_pylist()]
+    return pc.replace_with_mask(words, misread, pa.array(written, pa.string()))
+
+
+def _with_strangers(text: pa.Array, strange: np.ndarray, entries: Entries, octets: np.ndarray) -> pa.Array:
+    """Entities with a type that this version does not know, written one by one: shown, never dropped."""
+    written = _words(str(_entity(entries, octets, int(number))) for number in np.flatnonzero(strange))
+    return pc.replace_with_mask(text, _column(strange), written)
+
+
+def _entity(entries: Entries, octets: np.ndarray, number: int) -> Entity:
+    first, last = np.searchsorted(entries.part_of, [number, number + 1])
+    return Entity.from_wire(
+        (_one(octets, entries.types, part) or "", _one(octets, entries.names, part)) for part in range(first, last)
+    )
+
+
+def _one(octets: np.ndarray, texts: Texts, number: int) -> str | None:
+    start, size = int(texts.starts[number]), int(texts.sizes[number])
+    return None if size < 0 else octets[start : start + size].tobytes().decode()

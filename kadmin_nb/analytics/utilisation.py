@@ -1,0 +1,300 @@
+"""What each bucket used of its limit, on each broker: USAGE beside the quotas.
+
+The usage is shuffled once, to add up the clients that share a bucket window by window; what comes out, a row a bucket
+and window however many clients share it, once more, to bring the windows of a bucket together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from operator import and_
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, IntegralType, NullType, NumericType, StringType, TimestampType
+
+from ..errors import UsageError
+from ..frames import schemas
+from ..resolution.input_columns import CLUSTER
+from ..resolution.kernel import asked_keys
+from .input_columns import check_clusters, given, names_of, of_types, shown
+from .quota_tables import has_clusters, read
+from .resolving import bound
+
+USAGE = "the usage's rows"
+
+_TEXT, _NUMBER, _TIME = (StringType, NullType), (NumericType, NullType), (TimestampType,)
+_TYPES: dict[str, tuple[tuple[type[DataType], ...], str]] = {
+    CLUSTER: (_TEXT, "text"),
+    "broker": ((IntegralType,), "a whole number"),
+    "user": (_TEXT, "text"),
+    "client_id": (_TEXT, "text"),
+    "key": (_TEXT, "text"),
+    "window_start": (_TIME, "a timestamp"),
+    "window_end": (_TIME, "a timestamp"),
+    "value": (_NUMBER, "a number"),
+    "throttle_ms": (_NUMBER, "a number"),
+    "source": (_TEXT, "text"),
+}
+_READ = tuple(name for name in _TYPES if name != CLUSTER)
+_GIVEN = (CLUSTER, "broker", "user", "window_start", "window_end")
+"""What may not be null."""
+
+_BUCKET = ("key", "bucket_user", "bucket_client_id", "user", "client_id", "level")
+
+
+def known_clients(usage: DataFrame) -> DataFrame:
+    """PAIRS: each user and client-id of the usage once, with `cluster_id` where the usage has one.
+
+    Of what `usage_from_metrics` gives, a row that names both a user and a client-id is of one client. The others are
+    of buckets that many clients share; they name none of them and are left out.
+
+    Raises
+    ------
+    UsageError
+        No Spark DataFrame, or a column is missing or of another type.
+    """
+    _check_types(usage, ("user", "client_id", "source"))
+    names_both = (F.col("user") != "") & (F.col("client_id") != "")
+    clients = usage.where(~_is_bucket() | names_both)
+    return names_of(clients, USAGE, CLUSTER in usage.columns).distinct()
+
+
+UNWATCHED_AFTER = 60.0
+"""A consumer that waits for records asks twice a second, so a minute without any request is one that nobody logged."""
+
+
+def utilisation(
+    usage: DataFrame, quotas: Any, *, keys: str | Iterable[str] | None = None, unwatched_after: float = UNWATCHED_AFTER
+) -> DataFrame:
+    """UTILISATION: what was used of each limit, a row a broker, bucket and key, in the unit of the key.
+
+    Parameters
+    ----------
+    usage
+        USAGE, of clients or of buckets, with windows of one length on each broker. A row whose value is null, NaN,
+        infinite or negative measures nothing and is passed over.
+    quotas
+        QUOTAS, as anything that `resolve` takes; a cluster's `quotas.describe()` too.
+    keys
+        The keys to look at, any name; the four of users and clients unless said.
+    unwatched_after
+        Seconds. Where no client of a broker has a row for longer, nobody watched, as between two observations: that
+        time is not idle time, and none of it counts. Infinity takes all of it for idle.
+
+    Returns
+    -------
+    DataFrame
+        `level`, `limit`, `bucket_user` and `bucket_client_id` say what binds, as in EFFECTIVE; the use of all clients
+        that share the bucket is added up, window by window. A client that nothing binds has a row of its own: its
+        names are in `user` and `client_id`, which are null otherwise; its limit and all that needs one are null.
+        `limit_x_brokers`: limits hold on each broker; `brokers` are those that the usage (of the cluster) has.
+        `clients`: how many shared the bucket; null where the broker measured the bucket itself (the usage is from
+        metrics). Such a row is not added to those of clients. It is matched with the quota by which a client of these
+        names would draw from this very bucket, and has no limit where there is none.
+        `windows`: all from the first to the last that the broker has in the usage, idle ones too, but not those that
+        nobody watched; of metrics all times that it has a sample of. `windows_seen` are those with a row of this
+        bucket; in the others it used nothing.
+        `peak`: the most in a window; `p95`: what 95 % of the windows do not exceed; `mean`: of all windows.
+        `utilisation` is the peak in percent of the limit, `headroom` the limit less the peak. `share_above_80`,
+        `share_above_100` and `share_throttled` are fractions of `windows`. `longest_above_100_s`: seconds of the
+        longest run of windows above the limit that follow each other without a gap. `throttle_ms`: the longest mute
+        that was told, null where nothing tells. A broker judges the average of 11 s: a second above 100 % need not be
+        throttled.
+
+    Raises
+    ------
+    UsageError
+        No Spark DataFrame, a column is missing or of another type, `cluster_id` on one side only.
+    Invalid
+        As `resolve`.
+    pyspark.errors.SparkRuntimeException
+        When the result is read: a null in a row's names or times, with the row; windows of several lengths, or of
+        none, on one broker.
+
+    Examples
+    --------
+    >>> utilisation(usage, cluster.quotas.describe()).where("utilisation > 80")  # doctest: +SKIP
+    """
+    chosen, stored = asked_keys(keys), read(quotas)
+    rows = _rows(usage, chosen, has_clusters(stored))
+    windows = _windows(_in_buckets(bound(rows, stored, chosen).of_key()))
+    by = _broker(windows)
+    return _judged(windows.where("key is not null").join(F.broadcast(_spans(windows, unwatched_after)), by), by)
+
+
+def _check_types(usage: Any, names: Sequence[str]) -> None:
+    if not isinstance(usage, DataFrame):
+        raise UsageError(f"the usage is a {type(usage).__name__}, not a Spark DataFrame", hint="frame.to_spark(spark)")
+    for name, kind in of_types(usage, names, USAGE).items():
+        fitting, said = _TYPES[name]
+        if not isinstance(kind, fitting):
+            raise UsageError(f"{name} of {USAGE} is {kind.simpleString()}, not {said}")
+
+
+def _is_bucket() -> Column:
+    return F.col("source").eqNullSafe(schemas.OF_BUCKETS)
+
+
+def _rows(usage: DataFrame, keys: Sequence[str], by_cluster: bool) -> DataFrame:
+    """The rows that measure something. `key` is null of other keys: they only tell which windows a broker has.
+
+    `measured`: by the broker, of a bucket.
+    """
+    _check_types(usage, _READ)
+    check_clusters(usage.columns, USAGE, by_cluster)
+    names = [name for name in (CLUSTER, *_READ) if name in usage.columns]
+    row, value, throttle_ms = shown(names), F.col("value").cast("double"), F.col("throttle_ms").cast("double")
+    present = {name: given(F.col(name), name, row, USAGE) for name in _GIVEN if name in names}
+    return usage.where((value >= 0) & (value < float("inf"))).select(
+        *([present[CLUSTER].cast("string").alias(CLUSTER)] if by_cluster else []),
+        present["broker"].cast("int").alias("broker"),
+        present["user"].cast("string").alias("user"),
+        F.coalesce(F.col("client_id").cast("string"), F.lit("")).alias("client_id"),
+        F.when(F.col("key").isin(*keys), F.col("key").cast("string")).alias("key"),
+        present["window_start"].alias("start"),
+        present["window_end"].alias("end"),
+        value.alias("value"),
+        F.nanvl(throttle_ms, F.lit(None).cast("double")).alias("throttle_ms"),
+        _is_bucket().alias("measured"),
+    )
+
+
+def _in_buckets(rows: DataFrame) -> DataFrame:
+    """With the names of the client only where nothing binds it, and `client`, of buckets that several may share."""
+    its_own = F.col("bucket_user").eqNullSafe(F.col("user")) & F.col("bucket_client_id").eqNullSafe(F.col("client_id"))
+    binds = F.col("level").isNotNull() & (~F.col("measured") | its_own)
+    kept = {name: F.when(binds, F.col(name)) for name in ("bucket_user", "bucket_client_id", "level", "limit")}
+    named = {name: F.when(~binds & F.col("key").isNotNull(), F.col(name)) for name in ("user", "client_id")}
+    client = F.when(~F.col("measured") & _is_shared(), F.xxhash64("user", "client_id"))
+    whole = reduce(and_, (F.col(name).isNotNull() for name in _broker(rows)))  # else the join asks it, of one side only
+    return rows.where(whole).withColumn("client", client).withColumns({**kept, **named})
+
+
+def _is_shared() -> Column:
+    return (F.col("bucket_user") == "") | (F.col("bucket_client_id") == "")
+
+
+def _broker(frame: DataFrame) -> list[str]:
+    """Whose windows are compared: what a broker measured itself is apart from what its clients add up to."""
+    return [name for name in (CLUSTER, "broker", "measured") if name in frame.columns]
+
+
+def _windows(rows: DataFrame) -> DataFrame:
+    """What each bucket used in each window: `start`, `end`, `limit`, `used`, `throttle_ms`.
+
+    For each client of a bucket that several share there is one row more, without a window, so that both are counted
+    in one go. The rows go through a generator, which neither pruning nor a filter of `key` passes: both readers want
+    the very same shuffle then, and the usage is read once.
+    """
+    names = [*_broker(rows), *_BUCKET]
+    windows = (
+        rows.select(*names, F.inline(_with_client()))
+        .groupBy(*names, "start", "end", "client")
+        .agg(*(of(name).alias(to) for of, name, to in _ADDED_UP))
+    )
+    each = F.struct("key", "start", "end", *(to for _, _, to in _ADDED_UP))
+    return windows.select(*(name for name in names if name != "key"), F.inline(F.array(each)))
+
+
+_ADDED_UP = ((F.max, "limit", "limit"), (F.sum, "value", "used"), (F.max, "throttle_ms", "throttle_ms"))
+
+
+def _with_client() -> Column:
+    """The row of a window, and that of a client."""
+    measures = ("start", "end", "limit", "value", "throttle_ms")
+    kinds = ("timestamp", "timestamp", "double", "double", "double")
+    window = F.struct(*measures, F.lit(None).cast("bigint").alias("client"))
+    nothing = (F.lit(None).cast(kind).alias(name) for name, kind in zip(measures, kinds, strict=True))
+    client = F.struct(*nothing, "client")
+    return F.when(F.col("client").isNull(), F.array(window)).otherwise(F.array(window, client))
+
+
+def _spans(windows: DataFrame, unwatched_after: float) -> DataFrame:
+    """How many `windows` each broker has, and how many `brokers` there are."""
+    by, start, end = _broker(windows), F.unix_micros("start"), F.unix_micros("end")
+    lengths = (F.min(end - start).alias("shortest"), F.max(end - start).alias("longest"))
+    span = (F.max(end) - F.min(start) - F.sum("unwatched")).alias("span")
+    gap = start - F.lag(end).over(Window.partitionBy(*by).orderBy("start"))
+    unwatched = F.when(gap > unwatched_after * 1e6, gap).otherwise(0)
+    each = windows.select(*by, "start", "end").distinct().withColumn("unwatched", unwatched)
+    spans = each.groupBy(*by).agg(*lengths, span, F.count("start").alias("times"))
+    number = F.when(F.col("measured"), F.col("times")).otherwise(F.ceil(F.col("span") / F.col("longest")))
+    is_regular = (F.col("shortest") == F.col("longest")) & (F.col("shortest") > 0)
+    cluster = Window.partitionBy(F.col(CLUSTER) if CLUSTER in by else F.lit(0))
+    return spans.select(
+        *by,
+        F.when(is_regular, number).otherwise(F.raise_error(_irregular())).alias("windows"),
+        F.size(F.collect_set("broker").over(cluster)).alias("brokers"),
+    )
+
+
+def _irregular() -> Column:
+    lengths = (F.col(name) / 1e6 for name in ("shortest", "longest"))
+    return F.format_string("broker %s has windows of %s s and of %s s: they must have one length", "broker", *lengths)
+
+
+def _judged(windows: DataFrame, by: Sequence[str]) -> DataFrame:
+    """UTILISATION out of the windows of each bucket."""
+    names, used, limit = [*by, *_BUCKET], F.col("used"), F.col("limit")
+    found = (
+        _in_runs(windows, names)
+        .groupBy(*names)
+        .agg(
+            F.max("limit").alias("limit"),
+            F.max("brokers").alias("brokers"),
+            F.max("windows").alias("windows"),
+            F.count("start").alias("windows_seen"),
+            F.count_if(F.col("start").isNull()).alias("sharing"),
+            F.max("used").alias("peak"),
+            F.sum("used").alias("sum"),
+            F.max(F.when(F.col("place") == F.floor(F.col("windows") / 20) + 1, used)).alias("p95"),
+            F.count_if(used > 0.8 * limit).alias("above_80"),
+            F.count_if(used > limit).alias("above_100"),
+            F.max("run_s").alias("longest"),
+            F.max("throttle_ms").alias("throttle_ms"),
+            F.count_if(F.col("throttle_ms") > 0).alias("throttled"),
+        )
+    )
+    said = _said()
+    columns = [said[name].alias(name) if name in said else name for name in schemas.UTILISATION.names]
+    return found.select(*([CLUSTER] if CLUSTER in by else []), *columns)
+
+
+def _in_runs(windows: DataFrame, names: Sequence[str]) -> DataFrame:
+    """With `run_s`, for how long the bucket has been above its limit at the end of the window, and `place`, by use."""
+    by_use = Window.partitionBy(*names).orderBy(F.desc_nulls_last("used"))
+    so_far = Window.partitionBy(*names).orderBy("start")
+    is_above = F.col("used") > F.col("limit")
+    goes_on = F.lag(is_above).over(so_far) & (F.col("start") <= F.lag("end").over(so_far))
+    begins = F.when(is_above & ~F.coalesce(goes_on, F.lit(False)), F.col("start"))
+    began = F.last("begins", ignorenulls=True).over(so_far.rowsBetween(Window.unboundedPreceding, Window.currentRow))
+    seconds = (F.unix_micros("end") - F.unix_micros(began)) / 1e6
+    runs = windows.withColumn("begins", begins).withColumn("run_s", F.when(is_above, seconds))
+    return runs.withColumn("place", F.row_number().over(by_use))
+
+
+def _said() -> dict[str, Column]:
+    """The columns that are worked out from a bucket's sums."""
+    limit, peak, windows = F.col("limit"), F.col("peak"), F.col("windows")
+    percent = _known(F.try_divide(100 * peak, limit))
+    return {
+        "limit_x_brokers": limit * F.col("brokers"),
+        "clients": F.when(~F.col("measured"), F.when(_is_shared(), F.col("sharing")).otherwise(1)),
+        "p95": F.coalesce("p95", F.lit(0.0)),
+        "mean": F.col("sum") / windows,
+        "utilisation": percent,
+        "headroom": _known(limit - peak),
+        "headroom_percent": 100 - percent,
+        "share_above_80": F.when(limit.isNotNull(), F.col("above_80") / windows),
+        "share_above_100": F.when(limit.isNotNull(), F.col("above_100") / windows),
+        "longest_above_100_s": F.when(limit.isNotNull(), F.coalesce("longest", F.lit(0.0))),
+        "share_throttled": F.when(F.col("throttle_ms").isNotNull(), F.col("throttled") / windows),
+    }
+
+
+def _known(number: Column) -> Column:
+    """Null for NaN, which brokers take for a limit and which binds nobody."""
+    return F.nanvl(number, F.lit(None).cast("double"))

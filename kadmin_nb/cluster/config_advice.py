@@ -1,0 +1,43 @@
+"""`cluster.configs.advise()`: what to read for the rules of `advice`, and whether a reassignment is running."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from ..admin import reassignments
+from ..admin.configs import RESOURCES_A_CALL, chunks
+from ..admin.kafka import WireKafka
+from ..advice.config_rules import findings, relevant
+from ..advice.findings import Findings
+from ..errors import NotAuthorized, Unsupported
+from ..frames import schemas
+from ..frames.schema_metadata import stamped
+from ..model.resources import Resource
+
+
+def advise(kafka: WireKafka) -> Findings:
+    """FINDINGS of the cluster as it is now; see `Configs.advise`."""
+    configs = [relevant(kafka.configs.describe(part)) for part in chunks(_resources(kafka), RESOURCES_A_CALL)]
+    whole = pa.concat_tables([schemas.table(schemas.CONFIGS, ()), *configs])
+    return Findings(stamped(findings(whole, is_reassigning(kafka)), kafka.id))
+
+
+def is_reassigning(kafka: WireKafka) -> bool | None:
+    """Whether partitions are being moved; None where we may not know."""
+    try:
+        return bool(reassignments.under_way(kafka.wire))
+    except (NotAuthorized, Unsupported):
+        return None
+
+
+def _resources(kafka: WireKafka) -> Iterator[Resource]:
+    """All that can be listed: groups only from Kafka 4.1 on."""
+    yield Resource("BROKER", "")
+    yield from (Resource("BROKER", str(broker.id)) for broker in kafka.brokers())
+    yield from kafka.configs.resources(["CLIENT_METRICS"])
+    try:
+        yield from kafka.configs.resources(["TOPIC", "GROUP"])
+    except Unsupported:
+        yield from (Resource("TOPIC", name) for name in kafka.topics())

@@ -1,0 +1,61 @@
+"""The nearest name to one that was not found, as a hint. Where the names may not be listed there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+
+import pyarrow.compute as pc
+
+from ..admin.kafka import WireKafka
+from ..errors import KadminError
+from ..model.grammar import write
+from ..model.resources import Resource
+from .filters import Selector
+
+NOT_FOUND = ("UNKNOWN_TOPIC_OR_PARTITION", "BROKER_NOT_AVAILABLE")
+COMPARED = 20_000
+"""Names up to which the nearest is looked for: comparing takes longer than asking for them."""
+SLIPS = 2
+"""Letters that may be missing or too many."""
+
+
+def resources(kafka: WireKafka, missing: Iterable[Resource]) -> str | None:
+    """`Did you mean topic=orders?` for the first of these that has a near one, or which brokers there are."""
+    try:
+        return next(filter(None, (_resource(kafka, resource) for resource in missing)), None)
+    except KadminError:
+        return None
+
+
+def _resource(kafka: WireKafka, missing: Resource) -> str | None:
+    if missing.type == "TOPIC":
+        near = _nearest(missing.name, kafka.topics())
+        return f"Did you mean {Resource('TOPIC', near)}?" if near else None
+    if missing.broker is None:
+        return None
+    ids = [str(broker.id) for broker in kafka.brokers()]
+    return f"The cluster has {'broker' if len(ids) == 1 else 'brokers'} {', '.join(ids)}."
+
+
+def entities(kafka: WireKafka, chosen: Mapping[str, Selector]) -> str | None:
+    """`No quota is set on user=alcie; did you mean user=alice?` for the first name that no quota has."""
+    try:
+        quotas = kafka.quotas.describe()
+    except KadminError:
+        return None
+    for kind, names in chosen.items():
+        column = kind.replace("-", "_")
+        stored = pc.unique(quotas[column]).drop_null().to_pylist() if column in quotas.column_names else []
+        for name in (name for name in names if isinstance(name, str) and name not in stored):
+            if near := _nearest(name, stored):
+                return f"No quota is set on {write(kind, name)}; did you mean {write(kind, near)}?"
+    return None
+
+
+def _nearest(name: str, known: list[str]) -> str | None:
+    """Names that are chosen freely are often alike, so that only a slip or two counts."""
+    if len(known) > COMPARED:
+        return None
+    as_long = [other for other in known if abs(len(other) - len(name)) <= SLIPS]
+    return next(iter(get_close_matches(name, as_long, n=1, cutoff=0.8)), None)

@@ -1,0 +1,372 @@
+"""`cluster.observe()`: the request log of every broker on for a bounded time, and off again whatever happens.
+
+The levels of a broker's loggers live in its memory. They are set through a plan, and taken back to what they were when
+the time is over. A guard, a process of its own (`observation_guard`), does it when this one cannot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..admin.kafka import WireKafka
+from ..errors import Interrupted, Invalid, KadminError, PartlyFailed, PlanRefused, UsageError, kind_of
+from ..frames import schemas
+from ..frames.answer import Answer
+from ..frames.pages import NOTEBOOK, Page
+from ..frames.schema_metadata import stamped
+from ..model.changes import Change
+from ..model.connection_settings import Settings
+from ..model.resources import Resource
+from ..plans.execution.executor import refuse_invalid
+from ..plans.execution.progress import Advance, Progress
+from ..plans.plan import Plan
+from ..plans.stage import Stage
+from .observation_guard import Guard, refuse_another
+from .request_logs import RequestLog, first_time, request_logs
+
+if TYPE_CHECKING:
+    from ..frames.render import Block
+
+LOGGER, LEVEL = "kafka.request.logger", "DEBUG"
+AT_LEAST = ("DEBUG", "TRACE")
+"""The levels at which a broker writes its request log."""
+
+LONGEST = 3600.0
+"""Seconds that an observation may take: each request is a line of a kilobyte on the broker's disk."""
+
+PATIENCE = 10.0
+"""Seconds that one broker is given to tell a level."""
+
+WITHIN = 30.0
+"""Seconds for which this process tries to take the levels back; the guard tries longer."""
+
+ELSEWHERE = "its log is where its log4j configuration says, often kafka-request.log; Kafka does not tell"
+
+LOST, LOST_ALL = "log4j deleted rolled files: lost is all before", "the log was deleted meanwhile"
+
+_SECONDS = "seconds observed"
+KEPT, RESTORED, MOVED, LEFT, SKIPPED = "kept", "restored", "moved", "left", "skipped"
+_PAUSE, _BEAT = 0.2, 0.5
+
+
+class Observed(Answer):
+    """OBSERVED. A row fails where the logger is still on, or could not be switched on."""
+
+    is_about_changes = True
+
+    @property
+    def logs(self) -> tuple[str, ...]:
+        """The files that the requests are in, those of a broker oldest first, where they are known."""
+        return tuple(file for files in self._table["logs"].to_pylist() for file in files or ())
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """A line for each broker whose log lacks a part of the observation."""
+        rows = (row for row in self._table.to_pylist() if row["complete"] is False)
+        return tuple(f"WARNING: broker {row['broker']}: {row['message']}" for row in rows)
+
+    def _failing(self) -> pa.Array:
+        return pc.is_in(self._table["state"], pa.array([LEFT, SKIPPED]))
+
+    @property
+    def anything_changed(self) -> bool:
+        """Whether a logger may still be on."""
+        return LEFT in self._table["state"].to_pylist()
+
+    @property
+    def lines(self) -> str:
+        """What takes back the levels that are left, a line a broker."""
+        rows = (row for row in self._table.to_pylist() if row["state"] == LEFT)
+        return "\n".join(mend(row["broker"], row["level_before"]) for row in rows)
+
+    def raise_for_errors(self) -> Observed:
+        """Itself where every broker was observed, and its logger is back where it was.
+
+        Raises
+        ------
+        PartlyFailed
+            A logger is still on, or was never on; the hint has the lines that take it back.
+        """
+        if not self.ok:
+            rows = self.failed.to_arrow().to_pylist()
+            said = "; ".join(f"broker {row['broker']}: {row['message']}" for row in rows)
+            raise PartlyFailed(said, outcomes=self, hint=self.lines or None)
+        return self
+
+    def blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        from ..frames.render import Listing
+
+        below = [*self.lines.splitlines(), *self.warnings, *(f"request log: {log}" for log in self.logs)]
+        return [*super().blocks(page), *([Listing(below, len(below), "lines", types=True)] if below else [])]
+
+
+@dataclass(frozen=True)
+class Level:
+    """What one broker's logger is at, or why nobody knows."""
+
+    broker: int
+    level: str | None
+    error: str | None = None
+    message: str | None = None
+
+
+def observe(
+    kafka: WireKafka, settings: Settings, stage: Callable[[], Stage], seconds: float, progress: Progress
+) -> Observed:
+    """Switch on, wait, take back; see `Cluster.observe`."""
+    if not 1 <= seconds <= LONGEST:
+        raise UsageError(f"an observation of {seconds:g} s is none", hint=f"From 1 s to {LONGEST:g} s.")
+    refuse_another(kafka.id)
+    before = levels(kafka, [broker.id for broker in kafka.brokers()])
+    _refuse_blind(before)
+    plan = _plan(stage, before, seconds)
+    watch = _Watch(kafka, stage, plan, seconds, progress)
+    with request_logs(kafka.id) as logs:
+        left = _watched(watch, settings)
+        answer = watch.answer(before, left, logs)
+    if watch.stopped is not None:
+        how = "; a guard goes on taking the levels back" if left else ", and all levels are what they were"
+        said = f"the observation was stopped by Ctrl-C after {watch.lasted:.0f} s{how}"
+        raise Interrupted(said, outcomes=answer, hint=answer.lines or None)
+    return answer.raise_for_errors() if left else answer
+
+
+def _watched(watch: _Watch, settings: Settings) -> dict[int, str]:
+    """The brokers whose level is not back afterwards, and why."""
+    if watch.plan is None:
+        watch.wait(lambda: True)
+        return {}
+    with Guard.on(settings, watch.kafka.id, watch.plan, watch.seconds) as guard:
+        return watch.carry_out(guard)
+
+
+class _Watch:
+    """One observation: from the plan to what became of it."""
+
+    def __init__(
+        self, kafka: WireKafka, stage: Callable[[], Stage], plan: Plan | None, seconds: float, progress: Progress
+    ) -> None:
+        self.kafka, self.stage, self.plan, self.seconds, self.progress = kafka, stage, plan, seconds, progress
+        self.since = self.until = kafka.now()
+        self.stopped: KeyboardInterrupt | None = None
+
+    @property
+    def lasted(self) -> float:
+        return (self.until - self.since).total_seconds()
+
+    def carry_out(self, guard: Guard) -> dict[int, str]:
+        """The brokers whose level is not back, and why; the guard is let go where there are none."""
+        assert self.plan is not None
+        try:
+            _refuse_unguarded(guard.is_alive)
+            self.plan.apply(lock=False).raise_for_errors()  # levels are no editor's: a killed one's lease would stay
+            self.since = self.kafka.now()
+            self.wait(guard.is_alive)
+        except KeyboardInterrupt as exc:
+            self.stopped = exc
+        except PlanRefused:
+            guard.release()  # nothing was sent
+            raise
+        finally:
+            self.until = self.kafka.now()
+            self.progress(Advance(_SECONDS, round(self.lasted), round(self.lasted)))
+            left = self._taken_back(guard)
+        return left
+
+    def _taken_back(self, guard: Guard) -> dict[int, str]:
+        if guard.is_released:
+            return {}
+        assert self.plan is not None
+        try:
+            left = take_back(self.kafka, self.stage, self.plan.changes, WITHIN)
+        except KeyboardInterrupt as exc:
+            self.stopped = exc
+            return {change_broker(change): "not taken back by this process" for change in self.plan.changes}
+        if not left:
+            guard.release()
+        return left
+
+    def wait(self, may_go_on: Callable[[], bool]) -> None:
+        """Until the time is over.
+
+        Raises
+        ------
+        PartlyFailed
+            Somebody ended the guard: without it nothing is certain.
+        """
+        end = self.kafka.monotonic() + self.seconds
+        while (left := end - self.kafka.monotonic()) > 0:
+            _refuse_unguarded(may_go_on)
+            self.progress(Advance(_SECONDS, int(self.seconds - left), round(self.seconds), left=left))
+            self.kafka.sleep(min(_BEAT, left))
+        self.until = self.kafka.now()
+
+    def answer(self, before: Sequence[Level], left: Mapping[int, str], logs: Mapping[int, RequestLog]) -> Observed:
+        """OBSERVED, a row a broker."""
+        after = {one.broker: one for one in levels(self.kafka, [one.broker for one in before if one.level])}
+        rows = (_row(one, after.get(one.broker), left, self.since, self.until) for one in before)
+        located = (_located(row, logs.get(row["broker"])) for row in rows)
+        return Observed(stamped(schemas.table(schemas.OBSERVED, located), self.kafka.id))
+
+
+def _refuse_unguarded(is_guarded: Callable[[], bool]) -> None:
+    if not is_guarded():
+        raise PartlyFailed("the guard of this observation was ended, so it was stopped at once")
+
+
+def _row(
+    before: Level, after: Level | None, left: Mapping[int, str], since: datetime, until: datetime
+) -> dict[str, Any]:
+    state, message = _became(before, after, left)
+    return {
+        "broker": before.broker,
+        "state": state,
+        "level_before": before.level,
+        "level_after": after.level if after else None,
+        "since": None if state == SKIPPED else since,
+        "until": None if state == SKIPPED else until,
+        "message": message,
+    }
+
+
+def _located(row: dict[str, Any], log: RequestLog | None) -> dict[str, Any]:
+    """With the files of its log, or why they are not named."""
+    if row["state"] == SKIPPED:
+        return row
+    files, complete, further = (None, None, ELSEWHERE) if log is None else _files(log)
+    message = "; ".join(filter(None, [row["message"], further])) or None
+    return {**row, "logs": files, "complete": complete, "message": message}
+
+
+def _files(log: RequestLog) -> tuple[list[str], bool, str | None]:
+    """The files, whether they are all, and a sentence where they are not."""
+    files, complete = log.files()
+    lost = None if complete else f"{LOST} {first_time(files[0])}" if files else LOST_ALL
+    return [str(file) for file in files], complete, lost
+
+
+def _became(before: Level, after: Level | None, left: Mapping[int, str]) -> tuple[str, str | None]:
+    if before.level is None:
+        return SKIPPED, f"not observed: {before.message or before.error}"
+    if before.broker in left:
+        return LEFT, f"{LOGGER} is still at {LEVEL}, as far as is known: {left[before.broker]}; a guard goes on trying"
+    same = after is None or after.level in (None, before.level)
+    if before.level in AT_LEAST:
+        return KEPT, f"was at {before.level} before" + ("" if same else ", and somebody has switched it off since")
+    return (RESTORED, None) if same else (MOVED, "somebody has set another level since")
+
+
+def levels(kafka: WireKafka, brokers: Iterable[int]) -> list[Level]:
+    """What the request logger of each of these brokers is at."""
+    return [_level(kafka, broker) for broker in brokers]
+
+
+def _level(kafka: WireKafka, broker: int) -> Level:
+    asked = [Resource("BROKER_LOGGER", str(broker))]
+    rows = kafka.configs.describe(asked, [LOGGER], synonyms=False, timeout=PATIENCE).to_pylist()
+    for row in rows:
+        if row["error"] is not None:
+            return Level(broker, None, row["error"], row["message"])
+        if row["key"] == LOGGER:
+            return Level(broker, row["value"])
+    return Level(broker, None, "INVALID_CONFIG", f"it has no {LOGGER}")
+
+
+def _refuse_blind(before: Sequence[Level]) -> None:
+    """Refuse where no broker tells its level."""
+    if all(one.level is None for one in before):
+        first = before[0]
+        raise kind_of(first.error)(
+            f"{first.error} while reading the loggers of broker {first.broker}: {first.message}",
+            code=first.error,
+            hint="It needs DESCRIBE_CONFIGS and ALTER_CONFIGS on the cluster."
+            if first.error == "CLUSTER_AUTHORIZATION_FAILED"
+            else None,
+        )
+
+
+def _plan(stage: Callable[[], Stage], before: Sequence[Level], seconds: float) -> Plan | None:
+    """The plan that switches it on where it is off; None where it is on everywhere.
+
+    Raises
+    ------
+    PlanRefused
+        The brokers would not take it. Nothing was sent.
+    """
+    wishes = stage()
+    for one in before:
+        if one.level is not None and one.level not in AT_LEAST:
+            wishes.set_config(LOGGER, LEVEL, broker_logger=one.broker)
+    if not len(wishes):
+        return None
+    plan = wishes.plan(f"observe for {seconds:g} s")
+    refuse_invalid(plan.refused, len(plan))
+    return plan
+
+
+def take_back(
+    kafka: WireKafka,
+    stage: Callable[[], Stage],
+    changes: Sequence[Change],
+    seconds: float,
+    may_go_on: Callable[[], bool] = lambda: True,
+) -> dict[int, str]:
+    """Set what the changes have switched on back to what it was; the brokers where that failed, and why.
+
+    It tries for so many seconds. A level that is no longer ours is left alone: a restart has lost it, or somebody has
+    set another.
+    """
+    end, pause = kafka.monotonic() + seconds, _PAUSE
+    pending = {change_broker(change): change for change in changes}
+    left = _tried(kafka, stage, pending)
+    while left and kafka.monotonic() < end and may_go_on():
+        kafka.sleep(pause)
+        pause = min(2 * pause, 5.0)
+        left = _tried(kafka, stage, {broker: pending[broker] for broker in left})
+    return left
+
+
+def _tried(kafka: WireKafka, stage: Callable[[], Stage], pending: Mapping[int, Change]) -> dict[int, str]:
+    """One attempt."""
+    try:
+        now = levels(kafka, pending)
+        silent = {one.broker: one.message or str(one.error) for one in now if one.level is None}
+        ours = [one.broker for one in now if one.level == pending[one.broker].wanted]
+        return silent | _set_back(stage, {broker: pending[broker] for broker in ours})
+    except (KadminError, OSError) as exc:
+        return dict.fromkeys(pending, str(exc))
+
+
+def _set_back(stage: Callable[[], Stage], changes: Mapping[int, Change]) -> dict[int, str]:
+    """By an ordinary plan, a journal and all."""
+    if not changes:
+        return {}
+    wishes = stage()
+    for broker, change in changes.items():
+        if change.old is None:
+            wishes.reset_config(LOGGER, broker_logger=broker)
+        else:
+            wishes.set_config(LOGGER, change.old, broker_logger=broker)
+    plan = wishes.plan("the observation is over")
+    failed = plan.apply(lock=False, verify_timeout=PATIENCE, quiet_period=PATIENCE).failed.to_arrow().to_pylist()
+    said = {row["resource"]: row["message"] or row["error"] or row["state"] for row in failed}
+    return {broker: said[str(c.resource)] for broker, c in changes.items() if str(c.resource) in said}
+
+
+def change_broker(change: Change) -> int:
+    """Whose logger it is."""
+    if not isinstance(change.resource, Resource) or change.resource.broker is None:
+        raise Invalid(f"{change.resource} is no logger of a broker")
+    return change.resource.broker
+
+
+def mend(broker: int, level: str | None) -> str:
+    """The line that takes a level back."""
+    what = f"config set {LOGGER}={level}" if level else f"config reset {LOGGER}"
+    return f"kadmin-nb {what} broker-logger={broker} --apply"

@@ -1,0 +1,263 @@
+"""The guard of an observation: a process of its own that takes logger levels back when the observer cannot.
+
+It acts when the observer is gone, however that happened, when the observer asks it to, and when the time is long over.
+What it must know, secrets among it, comes through its standard input, and is never on a command line or a disk.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import fcntl
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self
+from urllib.parse import quote
+
+from kadmin_nb import errors, files
+from kadmin_nb.errors import KadminError, PlanRefused
+from kadmin_nb.model.connection_settings import Secret, Settings
+from kadmin_nb.paths import state_dir
+from kadmin_nb.plans.plan import Plan
+
+TRIES_FOR = 600.0
+"""Seconds for which a guard tries to take levels back."""
+
+LATE = 60.0
+"""Seconds beyond its time after which a guard ends an observation whose process hangs."""
+
+_READY_WITHIN = 60.0
+_SETTLES = 2.0
+"""Seconds after which it looks once more: what a killed process had sent may land a moment later."""
+
+DONE = b"done\n"
+
+_acting: list[subprocess.Popen[bytes]] = []
+"""Those that were left to act: an object that goes while its process runs is complained about."""
+
+
+class Guard:
+    """The observer's end of it. A context manager: left without `release`, the guard acts at once."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+        self.is_released = False
+
+    @classmethod
+    def on(cls, settings: Settings, cluster_id: str, plan: Plan, seconds: float) -> Self:
+        """A guard that has connected and stands by.
+
+        Raises
+        ------
+        PlanRefused
+            LOCKED: this cluster is being observed from this machine.
+        KadminError
+            The guard could not connect.
+        """
+        root = str(Path(__file__).parents[2])
+        path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
+        process = subprocess.Popen(
+            [sys.executable, "-m", "kadmin_nb.cluster.observation_guard"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=_loud(),
+            env={**os.environ, "PYTHONPATH": path}, start_new_session=True,
+        )  # fmt: skip
+        guard = cls(process)
+        try:
+            guard._told({"settings": _words(settings), "cluster_id": cluster_id, "plan": plan.document(),
+                         "seconds": seconds, "observer": os.getpid()})  # fmt: skip
+        except BaseException:
+            guard.__exit__(None, None, None)
+            raise
+        return guard
+
+    def _told(self, order: dict[str, Any]) -> None:
+        assert self._process.stdin
+        assert self._process.stdout
+        with suppress(BrokenPipeError):
+            self._process.stdin.write(json.dumps(order).encode() + b"\n")
+            self._process.stdin.flush()
+        heard, _, _ = select.select([self._process.stdout], [], [], _READY_WITHIN)
+        line = self._process.stdout.readline() if heard else b""
+        answer = json.loads(line or '{"kind": "TimedOut", "said": "the guard of the observation did not come up"}')
+        if answer:
+            kind = getattr(errors, answer["kind"], KadminError)
+            raise kind(answer["said"], code=answer.get("code"), hint=answer.get("hint"))
+
+    def is_alive(self) -> bool:
+        """Whether it still stands by."""
+        return self._process.poll() is None
+
+    def release(self) -> None:
+        """Nothing is left for it to do."""
+        self.is_released = True
+        assert self._process.stdin
+        with suppress(BrokenPipeError):
+            self._process.stdin.write(DONE)
+            self._process.stdin.flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Its standard input ends here: without `release` that is the sign to act, and it is not waited for."""
+        assert self._process.stdin
+        assert self._process.stdout
+        with suppress(BrokenPipeError):
+            self._process.stdin.close()
+        self._process.stdout.close()
+        if self.is_released:
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(timeout=10)
+        else:
+            _acting.append(self._process)
+
+
+def _loud() -> int | None:
+    """Its complaints go to the terminal, where there is one; into a pipe they would keep the reader waiting."""
+    return None if os.isatty(2) else subprocess.DEVNULL
+
+
+def _words(settings: Settings) -> dict[str, Any]:
+    """Settings as JSON takes them, for the pipe alone."""
+    fields = ((field.name, getattr(settings, field.name)) for field in dataclasses.fields(settings))
+    return {name: {"secret": value.reveal()} if isinstance(value, Secret) else value for name, value in fields}
+
+
+def _settings(words: dict[str, Any]) -> Settings:
+    read: dict[str, Any]
+    read = {name: Secret(value["secret"]) if isinstance(value, dict) else value for name, value in words.items()}
+    return Settings(**{**read, "ignored": tuple(read["ignored"])})
+
+
+# -- the guard's own process
+
+
+def main() -> None:
+    """Stand by, and take the levels back if nobody else has."""
+    order = json.loads(sys.stdin.buffer.readline())
+    try:
+        with _sole(order["cluster_id"], order["seconds"]) as log:
+            _guard(order, log)
+    except KadminError as exc:
+        _answer({"kind": type(exc).__name__, "said": str(exc), "code": exc.code, "hint": exc.hint})
+
+
+def _guard(order: dict[str, Any], log: IO[str]) -> None:
+    from kadmin_nb.admin.kafka import WireKafka
+    from kadmin_nb.cluster import Cluster
+
+    settings = _settings(order["settings"])
+    with Cluster(WireKafka(settings), settings) as cluster:
+        changes = Plan.read(order["plan"], "the observer's plan").changes
+        _answer({})
+        if not _stood_by(order["observer"], order["seconds"] + LATE):
+            _act(cluster, changes, log)
+
+
+def _act(cluster: Any, changes: Any, log: IO[str]) -> None:
+    from kadmin_nb.cluster.observation import mend, take_back
+
+    left = take_back(cluster._kafka, cluster.stage, changes, TRIES_FOR)
+    time.sleep(_SETTLES)
+    left |= take_back(cluster._kafka, cluster.stage, [c for c in changes if c.resource.broker not in left], TRIES_FOR)
+    for change in changes:
+        broker = change.resource.broker
+        line = mend(broker, change.old)
+        _say(log, f"broker {broker} is NOT restored: {left[broker]}. This mends it: {line}" if broker in left
+             else f"broker {broker} is taken back by the guard", loud=broker in left)  # fmt: skip
+
+
+def _stood_by(observer: int, seconds: float) -> bool:
+    """Whether the observer said that all is done; False when it is gone, or long over its time."""
+    end = time.monotonic() + seconds
+    while os.getppid() == observer and time.monotonic() < end:
+        if select.select([0], [], [], 0.5)[0]:
+            return os.read(0, len(DONE)) == DONE
+    return False
+
+
+def _answer(words: dict[str, Any]) -> None:
+    with suppress(BrokenPipeError):
+        sys.stdout.write(json.dumps(words) + "\n")
+        sys.stdout.flush()
+
+
+def _say(log: IO[str], text: str, *, loud: bool) -> None:
+    log.write(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%SZ} {text}\n")
+    log.flush()
+    if loud:
+        with suppress(OSError):
+            print(f"\nkadmin-nb: {text}", file=sys.stderr, flush=True)
+
+
+def folder() -> Path:
+    """Where guards say what they did, a file a cluster: `$KADMIN_STATE/observe`."""
+    return state_dir() / "observe"
+
+
+def refuse_another(cluster_id: str) -> None:
+    """Refuse while a guard of this cluster stands by on this machine.
+
+    Raises
+    ------
+    PlanRefused
+        LOCKED.
+    """
+    with _held(_place(cluster_id)):
+        pass
+
+
+def _place(cluster_id: str) -> Path:
+    return folder() / f"{quote(cluster_id, safe='')}.lock"
+
+
+@contextmanager
+def _held(place: Path) -> Iterator[IO[str]]:
+    files.make_folder(place.parent, mode=0o700)
+    with files.locking(place) as held:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise PlanRefused(
+                f"this cluster is being observed from here already, {_who(place)}",
+                code="LOCKED",
+                hint="Nothing was sent. Wait for its end; its request log has everything meanwhile.",
+            ) from None
+        yield held
+
+
+@contextmanager
+def _sole(cluster_id: str, seconds: float) -> Iterator[IO[str]]:
+    """The guards' log of this cluster, and the sole right to observe it from this machine.
+
+    Raises
+    ------
+    PlanRefused
+        LOCKED.
+    """
+    place = _place(cluster_id)
+    with _held(place) as held:
+        until = datetime.now(UTC) + timedelta(seconds=seconds)
+        held.truncate(0)
+        held.write(f"until about {until:%H:%M:%SZ}, guarded by process {os.getpid()}\n")
+        held.flush()
+        with place.with_suffix(".log").open("a") as log:
+            yield log
+
+
+def _who(place: Path) -> str:
+    return place.read_text().strip() or "by a guard that has just begun"
+
+
+if __name__ == "__main__":
+    main()

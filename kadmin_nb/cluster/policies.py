@@ -1,0 +1,112 @@
+"""Policies beside a live cluster: what has to be read to judge it, and which policies are in force."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from .. import files
+from ..admin.kafka import WireKafka
+from ..errors import NotKnowable, UsageError
+from ..frames.schema_metadata import stamped
+from ..frames.snapshots import QUOTAS
+from ..model.changes import QUOTA, Change
+from ..model.connection_settings import Settings
+from ..policy import Policy, PolicyAnswer, load
+from ..policy.after_plan import is_kept
+from ..policy.evaluation import scene_of
+from ..policy.facts import EFFECTIVE, FINDINGS, OF_CONFIGS, OF_QUOTAS, Scene
+from .config_advice import is_reassigning
+from .resolving import marks
+from .snapshots import snapshot_of
+
+if TYPE_CHECKING:
+    from ..plans.plan import Plan
+
+VARIABLE = "KADMIN_POLICY"
+Given = str | os.PathLike[str] | Policy
+
+
+def check(kafka: WireKafka, policies: Iterable[Policy], plan: Plan | None = None, pairs: object = None) -> PolicyAnswer:
+    """POLICY of these policies, one after the other: of the cluster as it is, or as a plan would leave it."""
+    found = []
+    for policy in policies:
+        scene = _scene(kafka, policy)
+        found.append(policy.judged(scene, pairs) if plan is None else policy.judged_with(plan, scene, pairs))
+    tables = pa.concat_tables([answer.to_arrow().replace_schema_metadata() for answer in found])
+    return PolicyAnswer(stamped(tables, kafka.id), plan is not None)
+
+
+def guard(kafka: WireKafka, policies: Iterable[Policy], plan: Plan) -> PolicyAnswer | None:
+    """Refuse a plan that breaks a rule. Only rules about what it touches are judged, and read for; None without any.
+
+    Raises
+    ------
+    PlanRefused
+        The rule, and its reason.
+    """
+    touched = {frame for change in plan.changes for frame in _touched(change)}
+    asked = [part for policy in policies if len(part := policy.of_frames(touched))]
+    return check(kafka, asked, plan).refuse(plan) if asked else None
+
+
+def _touched(change: Change) -> tuple[str, ...]:
+    """The frames in which it shows."""
+    if change.kind == QUOTA:
+        return OF_QUOTAS
+    return OF_CONFIGS if is_kept(change.resource) else ()
+
+
+def in_force(settings: Settings, given: Given | Iterable[Given] | None = None) -> list[Policy]:
+    """The policy of the profile, that of `$KADMIN_POLICY`, and those given: a given one adds to them.
+
+    Raises
+    ------
+    NotFound, UsageError
+        One of them is not there, or is none: then nothing is allowed.
+    """
+    several = [given] if isinstance(given, str | os.PathLike | Policy) else given or ()
+    named: dict[object, Given] = {_place(one): one for one in (*_standing(settings), *several)}
+    return [one if isinstance(one, Policy) else load(one) for one in named.values()]
+
+
+def named(settings: Settings, given: Given | None) -> list[Policy]:
+    """The one that is given, else those in force.
+
+    Raises
+    ------
+    UsageError
+        There is none.
+    """
+    found = in_force(settings) if given is None else [given if isinstance(given, Policy) else load(given)]
+    if not found:
+        raise UsageError("no policy is in force", hint=f"Name one: a file, ${VARIABLE}, or policy = … in the profile.")
+    return found
+
+
+def _standing(settings: Settings) -> Iterator[str]:
+    yield from (one for one in (settings.policy, os.environ.get(VARIABLE)) if one)
+
+
+def _place(given: Given) -> object:
+    return given if isinstance(given, Policy) else files.expanded(given).resolve()
+
+
+def _scene(kafka: WireKafka, policy: Policy) -> Scene:
+    """What its rules are about, and no more; of quotas alone, whether a broker decides by a class of its own."""
+    frames = {rule.frame for rule in policy.rules}
+    if policy.needs_configs:
+        return scene_of(snapshot_of(kafka), is_reassigning(kafka) if FINDINGS in frames else None)
+    quotas = kafka.quotas.describe() if policy.needs_quotas else None
+    return Scene(kafka.id, quotas, None, scopes=(QUOTAS,), by_callback=EFFECTIVE in frames and _by_callback(kafka))
+
+
+def _by_callback(kafka: WireKafka) -> bool:
+    try:
+        marks(kafka, assume_default=False)
+    except NotKnowable:
+        return True
+    return False

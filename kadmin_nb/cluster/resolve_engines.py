@@ -1,0 +1,149 @@
+"""Where many clients are resolved: by the Arrow kernel in this process, or by the same kernel on Spark's workers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyarrow import dataset
+
+from ..admin.kafka import WireKafka
+from ..errors import Invalid, NotFound, UsageError
+from ..frames import files
+from ..frames import spark as sparks
+from ..frames.lazy_answer import SparkAnswer
+from ..frames.schema_metadata import CLUSTER_ID, ENGINE, TAKEN_AT, now
+from . import resolving
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+ARROW, SPARK = "arrow", "spark"
+ENGINES = (ARROW, SPARK)
+
+ARROW_PAIRS = 2_000_000
+"""Pairs that the Arrow kernel takes in this process, in about two seconds and half a GB; Spark's are more."""
+
+_COLUMNS = ("user", "client_id")
+_WAY = "kn.spark_session() first, or --engine spark, shares them out"
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The pairs where their engine wants them: an Arrow table, or a Spark DataFrame; and why it is that one."""
+
+    pairs: pa.Table | DataFrame
+    why: str
+
+    @property
+    def is_on_spark(self) -> bool:
+        return sparks.is_spark(self.pairs)
+
+
+def chosen(pairs: object, engine: str | None) -> Chosen:
+    """The engine for these pairs: the one that is asked for, else by their number.
+
+    A Spark DataFrame is asked for one row more than Arrow would take. No session is started unless Spark is asked for.
+
+    Raises
+    ------
+    UsageError
+        There is no such engine, the pairs are none, or a column of them is missing.
+    """
+    if engine not in (None, *ENGINES):
+        raise UsageError(f"engine={engine!r} is not known", hint=f"It is one of {', '.join(ENGINES)}.")
+    if isinstance(pairs, SparkAnswer):
+        pairs = pairs.to_spark()
+    if sparks.is_spark(pairs):
+        return _of_spark(pairs, engine)
+    if isinstance(pairs, str | os.PathLike):
+        return _of_file(Path(pairs), engine)
+    return _of_table(resolving.pairs_of(pairs), engine)
+
+
+def on_spark(
+    kafka: WireKafka, clients: Chosen, keys: Sequence[str] | None, overridden: bool, marks: dict[str, str]
+) -> SparkAnswer:
+    """EFFECTIVE of clients that are in Spark."""
+    from ..analytics import resolve
+
+    quotas = kafka.quotas.describe()
+    found = resolve(quotas, clients.pairs, keys=keys, overridden=overridden)
+    return SparkAnswer(found, {CLUSTER_ID: kafka.id, TAKEN_AT: now(), **marks, ENGINE: clients.why})
+
+
+def used(kafka: WireKafka, usage: object, keys: Sequence[str] | None, marks: dict[str, str]) -> SparkAnswer:
+    """UTILISATION of USAGE, beside the quotas that are stored now."""
+    from ..analytics import utilisation
+
+    frame = usage.to_spark() if isinstance(usage, SparkAnswer) else sparks.taken(usage)
+    if "cluster_id" in frame.columns:
+        frame = frame.where(frame["cluster_id"] == kafka.id).drop("cluster_id")
+    quotas = kafka.quotas.describe()
+    found = utilisation(frame, quotas, keys=keys)
+    return SparkAnswer(found, {CLUSTER_ID: kafka.id, TAKEN_AT: now(), **marks})
+
+
+def _of_spark(frame: Any, engine: str | None) -> Chosen:
+    names = _named(frame.columns)
+    pairs = frame.select(*names)
+    if engine == SPARK:
+        return Chosen(pairs, "resolved on Spark, as asked")
+    with sparks.at_work("Spark reads the pairs"):
+        table = (pairs if engine == ARROW else pairs.limit(ARROW_PAIRS + 1)).toArrow()
+    if engine == ARROW or len(table) <= ARROW_PAIRS:
+        return Chosen(table, _here(len(table), engine))
+    return Chosen(pairs, f"resolved on Spark: more than {ARROW_PAIRS:,} pairs")
+
+
+def _of_table(table: pa.Table, engine: str | None) -> Chosen:
+    _named(table.column_names)
+    if engine == ARROW or (engine is None and len(table) <= ARROW_PAIRS):
+        return Chosen(table, _here(len(table), engine))
+    session = sparks.spark_session() if engine == SPARK else sparks.active_session()
+    if session is None:
+        return Chosen(table, f"resolved on Arrow, in this process: {len(table):,} pairs, and no Spark session; {_WAY}")
+    with sparks.at_work("Spark takes the pairs"):
+        return Chosen(sparks.frame_of(table.select(_named(table.column_names)), session), _there(len(table), engine))
+
+
+def _of_file(place: Path, engine: str | None) -> Chosen:
+    """A large Parquet file goes to Spark unread, where Spark can see it."""
+    if not place.exists():
+        raise NotFound(f"there is no file {place}")
+    if place.suffix != ".parquet":
+        return _of_table(files.read(place), engine)
+    source = _opened(place)
+    rows, session = source.count_rows(), None
+    if engine == SPARK or (engine is None and rows > ARROW_PAIRS):
+        session = sparks.spark_session() if engine == SPARK else sparks.active_session()
+    if session is None or (frame := sparks.rows_of(place, session)) is None:
+        return _of_table(source.to_table(_named(source.schema.names)), engine)
+    return Chosen(frame.select(*_named(frame.columns)), _there(rows, engine))
+
+
+def _opened(place: Path) -> dataset.Dataset:
+    try:
+        return dataset.dataset(place, format="parquet")
+    except (pa.ArrowInvalid, OSError) as exc:
+        raise Invalid(f"{place} cannot be read: {exc}") from None
+
+
+def _named(columns: Sequence[str]) -> list[str]:
+    """The columns of pairs that are read."""
+    if missing := [name for name in _COLUMNS if name not in columns]:
+        raise UsageError(f"the pairs have no column {', '.join(missing)}", hint=f"They have {', '.join(columns)}.")
+    return [name for name in ("cluster_id", *_COLUMNS) if name in columns]
+
+
+def _here(rows: int, engine: str | None) -> str:
+    why = "as asked" if engine == ARROW else f"Spark takes over from {ARROW_PAIRS:,}"
+    return f"resolved on Arrow, in this process: {rows:,} pairs; {why}"
+
+
+def _there(rows: int, engine: str | None) -> str:
+    return f"resolved on Spark: {rows:,} pairs{', as asked' if engine == SPARK else ''}"

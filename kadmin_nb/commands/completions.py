@@ -1,0 +1,92 @@
+"""What completion offers left of the `=`: entity types, resource types and keys, from what is known offline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ..errors import KadminError
+from ..model.entity import TYPES
+from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS
+from ..model.resources import WORDS
+from .config_keys import KEYS
+
+QUOTA_KEYS = (*USER_CLIENT_KEYS, *IP_KEYS)
+
+
+def entities(before: Sequence[str]) -> list[str]:
+    """The entity types that may still be named: ip stands alone, and each but names in a list once."""
+    named = _names(before)
+    if "ip" in named:
+        return []
+    return [f"{kind}=" for kind in TYPES if kind not in named and not (named & {"user", "client-id"} and kind == "ip")]
+
+
+def quota_settings(before: Sequence[str]) -> list[str]:
+    """`key=` and then whom."""
+    return [*(f"{key}=" for key in quota_keys(before)), *entities(before)]
+
+
+def quota_removals(before: Sequence[str]) -> list[str]:
+    """`key` and then whom."""
+    return [*quota_keys(before), *entities(before)]
+
+
+def quota_keys(before: Sequence[str] = ()) -> list[str]:
+    """The quota keys that fit the entity, as far as one is named."""
+    named = _names(before)
+    keys = IP_KEYS if "ip" in named else USER_CLIENT_KEYS if named & {"user", "client-id"} else QUOTA_KEYS
+    return [key for key in keys if key not in named]
+
+
+def resources(before: Sequence[str]) -> list[str]:
+    """The resource types."""
+    return [f"{word}=" for word in WORDS]
+
+
+def config_settings(before: Sequence[str]) -> list[str]:
+    """`key=` and then on what."""
+    return [*_resource_once(before), *(f"{key}=" for key in config_keys(before))]
+
+
+def config_resets(before: Sequence[str]) -> list[str]:
+    """`key` and then on what."""
+    return [*_resource_once(before), *config_keys(before)]
+
+
+def config_keys(before: Sequence[str] = ()) -> list[str]:
+    """The config keys of the resources that are named, of all when none is."""
+    named = _names(before)
+    kinds = [word for word in KEYS if word in named] or list(KEYS)
+    return sorted({key for kind in kinds for key in KEYS[kind]} - named)
+
+
+def dangerous(before: Sequence[str] = ()) -> list[str]:
+    """The keys whose changes may need a second word."""
+    from ..plans.advice.config_dangers import rule_of
+
+    return sorted({key for keys in KEYS.values() for key in keys if rule_of(key)} | {*QUOTA_KEYS})
+
+
+def settings(before: Sequence[str]) -> list[str]:
+    """`key=` and then whom or what, of either kind until one is named."""
+    named = _names(before)
+    quotas = [] if named & set(WORDS) else quota_settings(before)
+    return quotas + ([] if named & set(TYPES) else config_settings(before))
+
+
+def profiles() -> Sequence[str]:
+    """The profiles of `kadmin-nb.toml`."""
+    from ..profiles import profile_names
+
+    try:
+        return profile_names()
+    except KadminError:
+        return ()
+
+
+def _resource_once(before: Sequence[str]) -> list[str]:
+    return [] if _names(before) & set(WORDS) else resources(before)
+
+
+def _names(words: Iterable[str]) -> set[str]:
+    return {word.split("=", 1)[0].rstrip("~") for word in words}

@@ -1,0 +1,24 @@
+"""A stage or a plan in the form that `--print` asks for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import UsageError
+
+FACES = ("cell", "python", "kafka-configs", "markdown")
+
+
+def faced(value: Any, face: str) -> Any:
+    """The value as that text.
+
+    Raises
+    ------
+    UsageError
+        It is neither a stage nor a plan.
+    """
+    from ..plans.formats import Faces
+
+    if not isinstance(value, Faces):
+        raise UsageError(f"--print {face} is for stages and plans, and this is none")
+    return getattr(value, f"to_{face.replace('-', '_')}")()

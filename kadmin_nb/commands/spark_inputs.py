@@ -1,0 +1,57 @@
+"""What the verbs over whole fleets share: frames or files, a Spark session where it was asked for, answers in Spark."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .session import Session
+
+_FILES = (".parquet", ".csv")
+
+
+def frame_or_file(session: Session, name: str) -> Any:
+    """The path of a Parquet or CSV file that is there; else the frame of that name."""
+    place = Path(name)
+    return place if place.suffix in _FILES and place.exists() else session.named(name)
+
+
+@contextmanager
+def spark_for(session: Session, engine: str | None = None) -> Iterator[None]:
+    """Around a verb that may go to Spark; whoever says `--as spark` or `--engine spark` has asked for a session."""
+    from ..frames.spark import spark_session
+
+    if "spark" in (engine, click.get_current_context().meta.get("form")):
+        with session.at_work("Spark starts"):
+            spark_session()
+    with session.at_work("Spark is at work"):
+        yield
+
+
+def lazy(frame: Any, session: Session) -> Any:
+    """A Spark DataFrame as an answer."""
+    from ..frames.lazy_answer import SparkAnswer
+
+    return shown(SparkAnswer(frame), session)
+
+
+def shown(answer: Any, session: Session) -> Any:
+    """The answer; one that is lazy tells this door how far Spark is when it is looked at."""
+    from ..frames.lazy_answer import SparkAnswer
+
+    if isinstance(answer, SparkAnswer):
+        answer.around = functools.partial(_read, session)
+    return answer
+
+
+@contextmanager
+def _read(session: Session, what: str) -> Iterator[None]:
+    from ..analytics.spark_errors import in_one_line
+
+    with session.at_work(what), in_one_line():
+        yield

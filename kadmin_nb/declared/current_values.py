@@ -1,0 +1,146 @@
+"""What a snapshot says is set: each target with the text that was sent for it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from ..errors import UsageError
+from ..frames import schemas
+from ..frames.snapshots import Snapshot
+from ..model.changes import Target
+from ..model.entity import Entity
+from ..model.grammar import Special
+from ..model.quota_keys import text_of
+from ..model.resources import OWN_SOURCE, Resource
+from ..model.secrets import SHOWN
+
+_Named = tuple[str, str]
+"""The words of an entity or a resource, and a key."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """Quotas and configs that are set; a config without a value is a secret."""
+
+    quotas: Mapping[_Named, str]
+    configs: Mapping[tuple[Resource, str], str | None]
+
+    def has(self, target: Target, value: str) -> bool:
+        """Whether just this is set."""
+        return self._all(target).get(_key(target)) == value
+
+    def is_set(self, target: Target) -> bool:
+        """Whether anything is set."""
+        return _key(target) in self._all(target)
+
+    def is_secret(self, target: Target) -> bool:
+        """Whether something is set that nobody is told."""
+        return self.is_set(target) and self._all(target)[_key(target)] is None
+
+    def targets(self, but: Collection[_Named]) -> Iterator[Target]:
+        """What is set, but for these."""
+        yield from ((Entity.parse(words), key) for words, key in self.quotas if (words, key) not in but)
+        yield from (target for target in self.configs if (str(target[0]), target[1]) not in but)
+
+    def _all(self, target: Target) -> Mapping[Any, str | None]:
+        return self.quotas if isinstance(target[0], Entity) else self.configs
+
+
+def held_by(snapshot: Snapshot) -> Held:
+    """What is set on the cluster: no defaults, and nothing that a broker has from its file."""
+    quotas = snapshot.quotas.to_arrow()
+    columns = (quotas[name].to_pylist() for name in ("entity", "key", "value"))
+    configs = snapshot.configs.to_arrow().select(["resource_type", "resource_name", *_READ]).to_pylist()
+    return Held(
+        {(entity, key): text_of(value) for entity, key, value in zip(*columns, strict=True)},
+        {(resource, row["key"]): _stored(row) for row in configs if (resource := _set_on(row)) is not None},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A resource that could not be read, and why."""
+
+    resource: Resource
+    error: str
+
+
+def refuse_other_than_snapshot(given: object) -> None:
+    """Raise UsageError for what is no snapshot; a cluster has one."""
+    if not isinstance(given, Snapshot):
+        raise UsageError(f"a {type(given).__name__} is no snapshot", hint="Pass cluster.snapshot().")
+
+
+def unread(snapshot: Snapshot) -> list[Unread]:
+    """The resources of a snapshot that could not be read."""
+    rows = snapshot.failed.to_arrow().select(["resource_type", "resource_name", "error"]).to_pylist()
+    return [Unread(Resource(row["resource_type"], row["resource_name"]), row["error"]) for row in rows]
+
+
+def told(failed: Sequence[Unread]) -> str:
+    """The first of them, and how many more."""
+    more = f", and {len(failed) - 1:,} more" if len(failed) > 1 else ""
+    return f"{failed[0].resource} cannot be read: {failed[0].error}{more}"
+
+
+_READ = ("key", "value", "source", "is_sensitive", "synonyms")
+
+
+def _key(target: Target) -> tuple[Any, str]:
+    resource, key = target
+    return (str(resource), key) if isinstance(resource, Entity) else (resource, key)
+
+
+def _set_on(row: Mapping[str, Any]) -> Resource | None:
+    """The resource that the value was set on by an alter; None where it came from elsewhere, or could not be read."""
+    if row["key"] is None or row["resource_type"] not in OWN_SOURCE:
+        return None
+    resource = Resource(row["resource_type"], row["resource_name"])
+    return resource if row["source"] == resource.source else None
+
+
+def _stored(row: Mapping[str, Any]) -> str | None:
+    """The text that was sent: a broker's row shows what it made of it, and its synonym the text."""
+    if row["is_sensitive"]:
+        return None
+    kept = (s["value"] for s in row["synonyms"] or () if (s["source"], s["key"]) == (row["source"], row["key"]))
+    stored: str | None = next((text for text in kept if text is not None), row["value"])
+    return stored
+
+
+def tables_of(entries: Iterable[tuple[Entity | Resource, str, str]]) -> tuple[pa.Table, pa.Table]:
+    """QUOTAS and CONFIGS of targets and their texts, each sorted as a cluster's."""
+    quotas, configs = [], []
+    for resource, key, value in entries:
+        if isinstance(resource, Entity):
+            quotas.append(_quota_row(resource, key, value))
+        else:
+            configs.append(_config_row(resource, key, value))
+    quotas.sort(key=lambda row: (row["entity"], row["key"]))
+    configs.sort(key=lambda row: (row["resource_type"], row["resource_name"], row["key"]))
+    return schemas.table(schemas.QUOTAS, quotas), schemas.table(schemas.CONFIGS, configs)
+
+
+def _quota_row(entity: Entity, key: str, value: str) -> dict[str, Any]:
+    parts = {"user": "user", "client_id": "client-id", "ip": "ip"}
+    names = {column: entity.get(kind) for column, kind in parts.items()}
+    plain = {column: None if isinstance(name, Special) else name for column, name in names.items()}
+    return {"entity": str(entity), "level": entity.level, **plain, "key": key, "value": float(value)}
+
+
+def _config_row(resource: Resource, key: str, value: str) -> dict[str, Any]:
+    is_secret = value == SHOWN
+    return {
+        "resource_type": resource.type,
+        "resource_name": resource.name,
+        "key": key,
+        "value": None if is_secret else value,
+        "source": resource.source,
+        "is_sensitive": is_secret,
+        "is_read_only": False,
+        "is_default": False,
+    }

@@ -1,0 +1,253 @@
+"""From a file to what it declares; an error names the file, the line, the column, and the word that was meant."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+from .. import files
+from ..errors import Invalid, KadminError, UsageError
+from ..model.entity import Entity
+from ..model.quota_keys import nearest, parse_value, text_of
+from ..model.resources import Resource
+from ..model.secrets import SHOWN, Hidden, is_called_so, is_reference
+from . import json_tokens, yaml_tokens
+from .declaration import Declared, Entry
+from .nodes import List, Node, Text, Token, compose, expect
+from .nodes import Mapping as Map
+from .resource_kinds import CONFIGS, QUOTAS, kind_of, kinds
+
+FORMAT = "1"
+LARGEST = 64 * 2**20
+"""Bytes of the largest file that is read: some 500,000 quotas."""
+
+WHAT = "a file of quotas and configs"
+
+_S = TypeVar("_S")
+_T = TypeVar("_T")
+_R = TypeVar("_R", Entity, Resource)
+
+
+def load(path: str | os.PathLike[str]) -> Declared:
+    """What a file declares; it is JSON where its name or its first character says so, else YAML.
+
+    Raises
+    ------
+    NotFound
+        No such file.
+    Invalid
+        It is not UTF-8; a value that no quota can have.
+    UsageError
+        It cannot be read, or is larger than 64 MiB; something in it is wrong: the line is named.
+    TimedOut
+        It is a pipe that nobody closes.
+    Unsupported
+        It is YAML, and PyYAML is not installed.
+    """
+    where = os.fspath(path)
+    return read(text_of_file(Path(where)), where)
+
+
+def read(text: str, where: str = "the file") -> Declared:
+    """What a text declares; `where` names it in errors."""
+    try:
+        return _declared(compose(_tokens(text, where)), where)
+    except KadminError as exc:
+        raise type(exc)(f"{where}: {exc}", code=exc.code, hint=exc.hint) from None
+
+
+def text_of_file(place: Path) -> str:
+    """The text of a file of a size that can be one of ours."""
+    return decoded(files.read(place, WHAT, LARGEST, pipe=True, missing=f"there is no file {place}"), str(place))
+
+
+def decoded(raw: bytes, where: str) -> str:
+    """Bytes as text."""
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as exc:
+        line = raw.count(b"\n", 0, exc.start) + 1
+        raise Invalid(f"{where}: line {line}: it is not UTF-8") from None
+
+
+def _tokens(text: str, where: str) -> Iterator[Token]:
+    is_yaml = where.endswith((".yaml", ".yml"))
+    is_json = where.endswith(".json") or (not is_yaml and text.lstrip()[:1] == "{")
+    return json_tokens.tokens(text) if is_json else yaml_tokens.tokens(text)
+
+
+def _declared(root: Node, where: str) -> Declared:
+    head = expect(root, Map, "a file of quotas and configs", _BEGIN).items
+    _refuse_other_format(root, head)
+    for name, (key, _) in head.items():
+        if name not in _HEAD and name not in (QUOTAS, CONFIGS):
+            _refuse_word(key, name, [*_HEAD, QUOTAS, CONFIGS])
+    said: dict[str, Any] = {name: reader(head[name][1]) for name, reader in _HEAD.items() if name in head}
+    entries = [*_section(head, QUOTAS, Entity.parse, _quotas), *_section(head, CONFIGS, _resource, _configs)]
+    spoken_of = {kind_of(entry.resource) for entry in entries} | ({QUOTAS} & set(head))
+    if "kinds" in said:
+        _refuse_half_a_file(head, said["kinds"])
+        _refuse_outside(entries, said["kinds"])
+    return Declared(
+        tuple(entries),
+        said.get("kinds", kinds(spoken_of)),
+        cluster_id=said.get("cluster_id"),
+        taken_at=said.get("taken_at"),
+        complete=said.get("complete", True),
+        where=where,
+    )
+
+
+def _refuse_other_format(root: Node, head: Mapping[str, tuple[Text, Node]]) -> None:
+    if "kadmin" not in head:
+        root.refuse("it does not say kadmin: 1, so it is no file of quotas and configs", _BEGIN)
+    said = expect(head["kadmin"][1], Text, "kadmin")
+    if said.text != FORMAT:
+        said.refuse(f"format {said.text} is not known to this version", _BEGIN)
+
+
+_BEGIN = "It begins with kadmin: 1."
+
+
+def _refuse_word(key: Text, name: str, known: list[str]) -> NoReturn:
+    near = nearest(name, known)
+    key.refuse(f"{name} is no word of such a file", f"Did you mean {near}?" if near else f"One of {', '.join(known)}.")
+
+
+def _placed(node: Node, reader: Callable[[_S], _T], given: _S) -> _T:
+    """What the reader makes of what is given; its error with the place of the node before it."""
+    try:
+        return reader(given)
+    except KadminError as exc:
+        raise type(exc)(node.at(str(exc)), code=exc.code, hint=exc.hint) from None
+
+
+def _kinds(node: Node) -> tuple[str, ...]:
+    words = [expect(word, Text, "a kind") for word in expect(node, List, "kinds").items]
+    for word in words:
+        _placed(word, kinds, [word.text])
+    return kinds(word.text for word in words)
+
+
+def _moment(node: Node) -> datetime:
+    said = expect(node, Text, "taken_at")
+    try:
+        moment = datetime.fromisoformat(said.text)
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        said.refuse(f"{said.text} is no time with a zone", "Such as 2026-11-21T12:00:00Z.")
+    return moment.astimezone(UTC)
+
+
+def _flag(node: Node) -> bool:
+    said = expect(node, Text, "complete")
+    if said.text not in ("true", "false"):
+        said.refuse(f"complete is true or false, and not {said.text}")
+    return said.text == "true"
+
+
+def _words(node: Node) -> str:
+    return expect(node, Text, "this").text
+
+
+_HEAD: dict[str, Callable[[Node], object]] = {
+    "kadmin": _words,
+    "cluster_id": _words,
+    "taken_at": _moment,
+    "tool": _words,
+    "kinds": _kinds,
+    "complete": _flag,
+}
+"""What may stand above the sections, and how it is read."""
+
+
+def _section(
+    head: Mapping[str, tuple[Text, Node]],
+    section: str,
+    named: Callable[[str], _R],
+    entries: Callable[[_R, Map], Iterator[Entry]],
+) -> Iterator[Entry]:
+    """The entries of `quotas` or `configs`; an entity or a resource that is there twice, in any words, is refused."""
+    if section not in head:
+        return
+    first: dict[_R, Text] = {}
+    for key, node in expect(head[section][1], Map, section, f"Write {section}: {{}} for none.").items.values():
+        resource = _placed(key, named, key.text)
+        if (earlier := first.setdefault(resource, key)) is not key:
+            key.refuse(f"{key.text} is the same as {earlier.text} in line {earlier.line}")
+        yield from entries(resource, expect(node, Map, str(resource), "Write {} for no keys."))
+
+
+def _resource(words: str) -> Resource:
+    """The resource of these words, a broker's name read as the number that it is."""
+    resource = Resource.parse(words)
+    return resource if resource.broker is None else Resource(resource.type, str(resource.broker))
+
+
+def _quotas(entity: Entity, keys: Map) -> Iterator[Entry]:
+    for key, node in keys.items.values():
+        value, doubt = _quota(
+            _key(key), expect(node, Text, key.text, "To lift a quota, take the line out and --prune.")
+        )
+        yield Entry(entity, key.text, value, key, doubt)
+
+
+def _configs(resource: Resource, keys: Map) -> Iterator[Entry]:
+    for key, node in keys.items.values():
+        value = expect(node, Text, key.text, 'Write "" for an empty text, "null" for that text.').text
+        yield Entry(resource, _key(key), _covered(resource, key.text, value), key)
+
+
+def _key(key: Text) -> str:
+    if not key.text:
+        key.refuse("a key without a name")
+    return key.text
+
+
+def _quota(key: str, node: Text) -> tuple[str, KadminError | None]:
+    """The value as text, and why no quota can have it where a broker may hold it all the same (kafka-facts 1.4)."""
+    try:
+        return text_of(parse_value(key, node.text)), None
+    except Invalid as exc:
+        number = _bare_number(node.text)
+        if not (math.isnan(number) or number > 0):
+            raise Invalid(node.at(str(exc)), hint=exc.hint) from None
+        return text_of(number), exc
+    except UsageError as exc:
+        raise UsageError(node.at(str(exc)), hint=exc.hint) from None
+
+
+def _bare_number(text: str) -> float:
+    """The number, 0 of what has a unit."""
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0
+
+
+def _covered(resource: Resource, key: str, value: str) -> str:
+    """A secret that was written out is not shown to anybody on its way to being refused."""
+    is_secret = resource.type != "BROKER_LOGGER" and is_called_so(key)
+    return Hidden(value) if is_secret and value != SHOWN and not is_reference(value) else value
+
+
+def _refuse_half_a_file(head: Mapping[str, tuple[Text, Node]], named: Collection[str]) -> None:
+    """A section that somebody cut out does not mean that nothing is to be there: `--prune` would remove all of it."""
+    for kind in named:
+        section = QUOTAS if kind == QUOTAS else CONFIGS
+        if section not in head:
+            head["kinds"][0].refuse(
+                f"kinds names {kind}, and there is no {section}:",
+                f"Take {kind} out of kinds, or write {section}: {{}} for none.",
+            )
+
+
+def _refuse_outside(entries: Iterable[Entry], named: Collection[str]) -> None:
+    for entry in entries:
+        if kind_of(entry.resource) not in named:
+            entry.node.refuse(f"{entry.resource} is none of the kinds that the file names: {', '.join(named)}")

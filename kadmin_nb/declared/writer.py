@@ -1,0 +1,182 @@
+"""From a snapshot to a file: in one order, for people to read, and read back as exactly the same."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+from ..errors import KadminError, UsageError, kind_of
+from ..frames.snapshots import Snapshot
+from ..hints import Hint, Option, sentence
+from ..model.secrets import SHOWN
+from ..version import TOOL
+from . import resource_kinds as of_kinds
+from .current_values import held_by, refuse_other_than_snapshot, told, unread
+from .reader import FORMAT
+from .resource_kinds import CONFIGS, QUOTAS
+from .resource_kinds import kind_of as kind_of_resource
+
+FORMATS = ("yaml", "json")
+
+Sections = Mapping[str, Mapping[str, Mapping[str, str]]]
+"""`quotas` and `configs`, each by the words of whom or what, then by key."""
+
+
+def export(
+    snapshot: Snapshot,
+    *,
+    format: str = "yaml",
+    kinds: Collection[str] | str | None = None,
+    allow_incomplete: bool = False,
+) -> str:
+    """A snapshot as a declarative file: quotas of all shapes, and the configs that an alter has set.
+
+    Defaults, and what a broker has from its own file, are not in it. A secret is `[secure]`, which changes nothing.
+
+    Parameters
+    ----------
+    format
+        `yaml` or `json`.
+    kinds
+        Of what: `quotas`, `configs`, or `topic`, `broker`, `client-metrics`, `group`; all that was read unless said.
+    allow_incomplete
+        Write what could be read. Such a file says so, and prunes nothing.
+
+    Raises
+    ------
+    UsageError
+        Another format; a kind that is none, or was not read.
+    NotAuthorized, KadminError
+        Something could not be read.
+    """
+    if format not in FORMATS:
+        raise UsageError(f"{format} is no format of a file", hint=f"It is {' or '.join(FORMATS)}.")
+    refuse_other_than_snapshot(snapshot)
+    chosen = _chosen(snapshot, [kinds] if isinstance(kinds, str) else kinds)
+    unread = _unread(snapshot, chosen)
+    if unread is not None and not allow_incomplete:
+        raise unread
+    head = {"cluster_id": snapshot.cluster_id, "taken_at": snapshot.taken_at.isoformat().replace("+00:00", "Z")}
+    sections = _sections(snapshot, chosen)
+    writer = _yaml if format == "yaml" else _json
+    return writer({**head, "tool": TOOL}, chosen, unread is None, sections)
+
+
+def _chosen(snapshot: Snapshot, kinds: Collection[str] | None) -> tuple[str, ...]:
+    """The kinds to write."""
+    read = of_kinds.read_by(snapshot.scopes)
+    if kinds is None:
+        return read
+    named = of_kinds.kinds(kinds)
+    if missing := [kind for kind in named if kind not in read and kind in kinds]:
+        raise UsageError(f"{missing[0]} was not read", hint=f"The snapshot has {', '.join(read) or 'nothing'}.")
+    return tuple(kind for kind in named if kind in read)
+
+
+def _unread(snapshot: Snapshot, chosen: Collection[str]) -> KadminError | None:
+    """What to say where something of these kinds could not be read."""
+    failed = [one for one in unread(snapshot) if kind_of_resource(one.resource) in chosen]
+    if not failed:
+        return None
+    return kind_of(failed[0].error)(
+        f"{told(failed)}; nothing was written",
+        code=failed[0].error,
+        hint=Hint(
+            sentence("{} writes the rest.", Option("allow_incomplete")),
+            sentence("{} leaves out what cannot be read.", Option("kinds", ["KIND"])),
+        ),
+    )
+
+
+def _sections(snapshot: Snapshot, chosen: Collection[str]) -> Sections:
+    held = held_by(snapshot)
+    quotas = ((words, key, value) for (words, key), value in held.quotas.items())
+    configs = (
+        (str(resource), key, SHOWN if value is None else value)
+        for (resource, key), value in held.configs.items()
+        if kind_of_resource(resource) in chosen
+    )
+    sections = {QUOTAS: _grouped(quotas)} if QUOTAS in chosen else {}
+    return sections | ({CONFIGS: _grouped(configs)} if set(chosen) - {QUOTAS} else {})
+
+
+def _grouped(rows: Iterable[tuple[str, str, str]]) -> Mapping[str, Mapping[str, str]]:
+    grouped: dict[str, dict[str, str]] = {}
+    for words, key, value in sorted(rows):
+        grouped.setdefault(words, {})[key] = value
+    return grouped
+
+
+def _json(head: Mapping[str, str], chosen: Collection[str], complete: bool, sections: Sections) -> str:
+    """JSON in ASCII; the numbers of quotas as numbers, all configs as texts."""
+    half = {} if complete else {"complete": False}
+    document = {"kadmin": int(FORMAT), **head, "kinds": [*chosen], **half, **sections}
+    if QUOTAS in sections:
+        numbers = sections[QUOTAS].items()
+        document[QUOTAS] = {whom: {key: _number(text) for key, text in keys.items()} for whom, keys in numbers}
+    return json.dumps(document, indent=2)
+
+
+def _number(text: str) -> object:
+    """A number that JSON has, else the text."""
+    return json.loads(text) if _NUMBER.fullmatch(text) else text
+
+
+def _yaml(head: Mapping[str, str], chosen: Collection[str], complete: bool, sections: Sections) -> str:
+    """YAML that reads the same by the rules of 1.1 and of 1.2."""
+    lines = [*_ABOVE, f"kadmin: {FORMAT}", *(f"{name}: {_scalar(text)}" for name, text in head.items())]
+    lines += [f"kinds: [{', '.join(chosen)}]", *([] if complete else ["complete: false"])]
+    for name, section in sections.items():
+        lines += ["", f"{name}:{'' if section else ' {}'}"]
+        for words, keys in section.items():
+            lines += _entry(words, keys)
+    return "\n".join(lines)
+
+
+_ABOVE = (
+    "# Quotas and configs of a Kafka cluster. What is not written here stays as it is there.",
+    "# kadmin-nb plan from FILE shows what this file would change; nothing is changed without --apply.",
+)
+
+
+def _entry(words: str, keys: Mapping[str, str]) -> Iterator[str]:
+    yield _key(words, "  ")
+    for key, value in keys.items():
+        yield f"{_key(key, '    ')} {_scalar(value)}"
+
+
+def _key(text: str, indent: str) -> str:
+    """A key with its colon; a long one needs YAML's other form."""
+    written = _scalar(text)
+    return f"{indent}{written}:" if len(written) < _LONG else f"{indent}? {written}\n{indent}:"
+
+
+_LONG = 1000
+"""A key that stands before its colon may have 1024 characters."""
+
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:e[+-][0-9]+)?")
+_PLAIN = re.compile(
+    r"[A-Za-z][\w.,=<>/+-]*(?: [a-z-]+=[\w.,=<>/+-]+)*"  # a word, or the words of an entity
+    r"|0|-?[1-9][0-9]{0,17}|(?:0|[1-9][0-9]{0,5})\.[0-9]{0,3}[1-9]",  # a number that every reader writes back so
+    re.ASCII,
+)
+_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "null", "true", "false"})
+"""What YAML 1.1 or 1.2 takes for something else than a text."""
+
+
+def _scalar(text: str) -> str:
+    """A text as it stands where every reader takes it for the same text, or number; else in double quotes."""
+    if _PLAIN.fullmatch(text) and (text.lower() not in _WORDS or text in ("true", "false")):
+        return text
+    return f'"{"".join(map(_escaped, text))}"'
+
+
+def _escaped(character: str) -> str:
+    """What no terminal obeys and no reader folds."""
+    if character in '"\\':
+        return f"\\{character}"
+    if character.isprintable():
+        return character
+    number = ord(character)
+    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"

@@ -1,0 +1,317 @@
+"""History: snapshots kept in a table, and what they say of the time between them."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..errors import NotFound, UsageError
+from ..frames import schemas
+from ..frames.answer import Answer
+from ..frames.snapshots import Snapshot, snapshot
+from ..frames.times import moment
+from . import drift_frames
+from .contents import change, changed, difference, fingerprint
+from .snapshot_reader import taken_of
+from .storage import Place
+from .stored_rows import CONFIGS, QUOTAS, State, content_of, content_rows, content_schema, frame_of, identities
+
+Row = dict[str, Any]
+
+
+class History:
+    """Snapshots of one cluster or of many, in one table. Get one by `kn.history(where)`."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+
+    def record(self, snapshot: object, plan_id: object = None) -> Answer:
+        """Keep a snapshot; an unchanged one adds one small row a kind, a changed one what differs.
+
+        That nothing was there is recorded too. Several may record at once.
+
+        Parameters
+        ----------
+        snapshot
+            `cluster.snapshot()`, or a SNAPSHOT frame.
+        plan_id
+            The plan, or its id, that was applied since the last one.
+
+        Returns
+        -------
+        Answer
+            SNAPSHOTS: the rows that were added.
+
+        Raises
+        ------
+        Invalid
+            It is not complete, or holds something twice; nothing was recorded.
+        UsageError
+            It is no snapshot.
+        """
+        taken = taken_of(snapshot)
+        plan, author = _plan(plan_id)
+        last = {state.frame: state for state in self._place.newest(taken.cluster_id, None)}
+        kept = [self._kept(taken, kind, last.get(kind), plan, author) for kind in _kinds(taken)]
+        self._place.append([state for state, _ in kept], [rows for _, rows in kept if rows is not None])
+        return _listed([state for state, _ in kept], last.values())
+
+    def snapshots(self, cluster_id: str | None = None) -> Answer:
+        """SNAPSHOTS: what is kept here, oldest first."""
+        found = self._place.states(cluster_id)
+        return _listed(found, ())
+
+    @property
+    def clusters(self) -> tuple[str, ...]:
+        """The ids of the clusters that snapshots are kept of."""
+        return tuple(sorted(self._place.clusters()))
+
+    def as_of(self, time: object, cluster_id: str | None = None) -> Snapshot:
+        """What the cluster held at a time: the newest snapshot that was taken then or before.
+
+        Parameters
+        ----------
+        time
+            A datetime with a zone, or text such as `2026-11-21T12:00:00Z`, or `2h ago`.
+        cluster_id
+            Whose; needed where snapshots of several clusters are kept.
+
+        Raises
+        ------
+        NotFound
+            No snapshot is that old.
+        """
+        until = moment(time)
+        whose = self._whose(cluster_id)
+        newest = {state.frame: state for state in self._place.newest(whose, until)}
+        if not newest:
+            raise NotFound(f"no snapshot of {whose} was taken at or before {until:%Y-%m-%d %H:%M:%SZ}")
+        contents = _Contents(self._place, newest.values())
+        return _snapshot(newest, contents)
+
+    def changes(self, between: Sequence[object], cluster_id: str | None = None) -> Answer:
+        """HISTORY_CHANGES that were first seen by a snapshot between two times, oldest first.
+
+        The last snapshot at or before the first time is what the next is compared with.
+
+        Parameters
+        ----------
+        between
+            Two times, as of `as_of`; None is the beginning, or now.
+        """
+        since, until = _window(between)
+        found = self._place.states(self._whose(cluster_id), until)
+        return self._changes(found, lambda state: since is None or state.taken_at > since)
+
+    def who(self, plan_id: object) -> Answer:
+        """HISTORY_CHANGES seen by the snapshots that were recorded with this plan, or with (the beginning of) its id.
+
+        What others changed since the snapshot before is among them: record one before, and one after a plan.
+
+        Raises
+        ------
+        NotFound
+            No snapshot was recorded with it.
+        """
+        named, _ = _plan(plan_id)
+        found = self._place.states()
+        theirs = {state.plan_id for state in found if state.plan_id and named and state.plan_id.startswith(named)}
+        if not theirs:
+            raise NotFound(f"no snapshot was recorded with the plan {named}")
+        if len(theirs) > 1:
+            raise UsageError(f"{named} begins the ids of {len(theirs)} plans", hint=f"{', '.join(sorted(theirs))}")
+        return self._changes(found, lambda state: state.plan_id in theirs)
+
+    def drift(self, a: object, b: object) -> drift_frames.Drift:
+        """DRIFT from `a` to `b`: times, snapshots, or frames; see `kn.history.drift`."""
+        return drift_frames.drift(*(self.as_of(one) if isinstance(one, str | datetime) else one for one in (a, b)))
+
+    def _kept(
+        self, taken: Snapshot, kind: str, last: State | None, plan: str | None, author: str | None
+    ) -> tuple[State, pa.Table | None]:
+        """How a content is kept: as the last one, as a change of its base, or whole."""
+        content = content_of(getattr(taken, kind).to_arrow(), kind)
+        same, part = fingerprint(content, kind), uuid.uuid4().hex
+        rows, (base, base_rows, delta, spent) = self._stored(content, same, last, kind, part)
+        state = State(
+            cluster_id=taken.cluster_id,
+            taken_at=taken.taken_at,
+            snapshot_id=taken.id,
+            plan_id=plan,
+            author=author,
+            frame=kind,
+            content=same,
+            base=base,
+            delta=delta,
+            rows=len(content),
+            base_rows=base_rows,
+            spent=spent,
+            scopes=" ".join(_scopes(taken, kind)),
+        )
+        return state, None if rows is None else content_rows(rows, state, part)
+
+    def _stored(
+        self, content: pa.Table, same: str, last: State | None, kind: str, part: str
+    ) -> tuple[pa.Table | None, tuple[str, int, str | None, int]]:
+        """The rows to add under `part`, if any, and where the content is then: base, its rows, delta, spent."""
+        if last is not None and last.content == same:
+            return None, (last.base, last.base_rows, last.delta, last.spent)
+        if last is not None:
+            found = change(self._place.rows(kind, [last.base]), content, kind)
+            spent = last.spent + len(found)
+            if len(found) < len(content) and spent <= last.base_rows:
+                return found, (last.base, last.base_rows, part, spent)
+        return content, (part, len(content), None, 0)
+
+    def _whose(self, cluster_id: str | None) -> str:
+        if cluster_id is not None:
+            return cluster_id
+        known = self.clusters
+        if not known:
+            raise NotFound("nothing has been recorded here yet", hint="record(cluster.snapshot()) does.")
+        if len(known) > 1:
+            raise UsageError(
+                "snapshots of several clusters are kept here", hint=f"Say cluster_id=: {', '.join(known)}."
+            )
+        return known[0]
+
+    def _changes(self, found: Iterable[State], wanted: Any) -> Answer:
+        lines: dict[tuple[str, str], list[State]] = {}
+        for state in found:
+            lines.setdefault((state.cluster_id, state.frame), []).append(state)
+        pairs = [pair for line in lines.values() for pair in pairwise(line) if wanted(pair[1])]
+        moved = [(a, b) for a, b in pairs if a.content != b.content]
+        contents = _Contents(self._place, (state for pair in moved for state in pair))
+        rows = [row for a, b in moved for row in _changed(a, b, contents)]
+        rows.sort(key=lambda r: (r["taken_at"], r["cluster_id"], r["kind"], r["resource"], r["key"]))
+        return Answer(schemas.table(schemas.HISTORY_CHANGES, rows))
+
+
+class _Contents:
+    """The contents of some states; each stored row is read once."""
+
+    def __init__(self, place: Place, states: Iterable[State]) -> None:
+        wanted: dict[str, set[str]] = {}
+        for state in states:
+            wanted.setdefault(state.frame, set()).update(state.parts)
+        self._parts = {kind: _by_part(place.rows(kind, sorted(parts))) for kind, parts in wanted.items()}
+        self._named: dict[str, pa.Array] = {}
+
+    def of(self, state: State) -> pa.Table:
+        """All rows of a state."""
+        return changed(self._base(state), self._delta(state), state.frame)
+
+    def both(self, a: State, b: State) -> tuple[pa.Table, pa.Table]:
+        """The rows in which two states may differ: upon one base, those that a delta of theirs has."""
+        if a.base != b.base:
+            return self.of(a), self.of(b)
+        base, deltas = self._base(a), [self._delta(state) for state in (a, b)]
+        touched = [identities(delta, a.frame) for delta in deltas if delta is not None]
+        if a.base not in self._named:
+            self._named[a.base] = identities(base, a.frame)
+        named = pa.concat_arrays(touched) if touched else pa.array([], pa.string())
+        kept = base.filter(pc.is_in(self._named[a.base], value_set=named))
+        ours, theirs = (changed(kept, delta, a.frame) for delta in deltas)
+        return ours, theirs
+
+    def _base(self, state: State) -> pa.Table:
+        found = self._parts[state.frame].get(state.base)
+        return content_schema(state.frame).empty_table() if found is None else found
+
+    def _delta(self, state: State) -> pa.Table | None:
+        return self._parts[state.frame].get(state.delta) if state.delta else None
+
+
+def _by_part(rows: pa.Table) -> dict[str, pa.Table]:
+    if not len(rows):
+        return {}
+    rows = rows.sort_by("part").combine_chunks()
+    lengths = pc.run_end_encode(rows["part"].combine_chunks())
+    ends, names = lengths.run_ends.to_pylist(), lengths.values.to_pylist()
+    starts = [0, *ends[:-1]]
+    return {name: rows.slice(start, end - start) for name, start, end in zip(names, starts, ends, strict=True)}
+
+
+def _kinds(taken: Snapshot) -> list[str]:
+    return [kind for kind in (QUOTAS, CONFIGS) if _scopes(taken, kind)]
+
+
+def _scopes(taken: Snapshot, kind: str) -> list[str]:
+    return [scope for scope in taken.scopes if (scope == "QUOTAS") == (kind == QUOTAS)]
+
+
+def _plan(given: object) -> tuple[str | None, str | None]:
+    """A plan's id and author; of an id alone the author is not known."""
+    if given is None or isinstance(given, str):
+        return given, None
+    return str(getattr(given, "id", given)), getattr(given, "author", None) or None
+
+
+def _listed(found: Sequence[State], before: Iterable[State]) -> Answer:
+    last = {(state.cluster_id, state.frame): state.content for state in before}
+    rows = []
+    for state in found:
+        whose = (state.cluster_id, state.frame)
+        rows.append({**vars(state), "kind": state.frame, "unchanged": last.get(whose) == state.content})
+        last[whose] = state.content
+    return Answer(schemas.table(schemas.SNAPSHOTS, rows))
+
+
+def _snapshot(newest: dict[str, State], contents: _Contents) -> Snapshot:
+    latest = max(newest.values(), key=lambda state: state.taken_at)
+    frames = {
+        kind: frame_of(contents.of(newest[kind]), kind) if kind in newest else schemas.table(schema, ())
+        for kind, schema in ((QUOTAS, schemas.QUOTAS), (CONFIGS, schemas.CONFIGS))
+    }
+    return snapshot(
+        *frames.values(),
+        cluster_id=latest.cluster_id,
+        taken_at=latest.taken_at,
+        snapshot_id=latest.snapshot_id,
+        scopes=[scope for state in newest.values() for scope in state.scopes.split()],
+    )
+
+
+def _window(between: Sequence[object]) -> tuple[datetime | None, datetime]:
+    if isinstance(between, str) or not isinstance(between, Sequence) or len(between) != 2:
+        raise UsageError(f"between={between!r} is not two times", hint='Such as ("2026-11-21T00:00:00Z", None).')
+    first, last = between
+    return None if first is None else moment(first), datetime.now(UTC) if last is None else moment(last)
+
+
+def _changed(a: State, b: State, contents: _Contents) -> Iterator[Row]:
+    kind = b.frame
+    read_by_both = set(a.scopes.split()) & set(b.scopes.split())
+    ours, theirs = (drift_frames.within(rows, kind, read_by_both) for rows in contents.both(a, b))
+    found = difference(ours, theirs, kind, ("quota",) if kind == QUOTAS else ("value", "source"))
+    head = {
+        **{name: getattr(b, name) for name in ("cluster_id", "taken_at", "snapshot_id", "plan_id", "author")},
+        "since": a.taken_at,
+        "kind": drift_frames.WORDS[kind],
+    }
+    for state, olds, news in _sides(found):
+        for old, new in zip(olds, news, strict=True):
+            yield {**head, "state": state, **_told(old, new, kind)}
+
+
+def _sides(found: Any) -> Iterator[tuple[str, list[Row | None], list[Row | None]]]:
+    yield "removed", found.removed.to_pylist(), [None] * len(found.removed)
+    yield "added", [None] * len(found.added), found.added.to_pylist()
+    yield "changed", found.before.to_pylist(), found.after.to_pylist()
+
+
+def _told(old: Row | None, new: Row | None, kind: str) -> Row:
+    row = new or old or {}
+    return {
+        "resource": drift_frames.resource(row, kind),
+        "key": row["key"],
+        "old": drift_frames.text(old, kind) if old else None,
+        "new": drift_frames.text(new, kind) if new else None,
+        "source": row.get("source"),
+    }

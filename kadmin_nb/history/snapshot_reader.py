@@ -1,0 +1,86 @@
+"""What is given to be recorded: a snapshot, or a SNAPSHOT frame that says of itself what it is."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from ..errors import Invalid, UsageError
+from ..frames import schemas
+from ..frames.schema_metadata import CLUSTER_ID, TAKEN_AT
+from ..frames.snapshots import COMPLETE, ID, SCOPE, SCOPES, Snapshot, snapshot
+from ..frames.times import moment
+from .drift_frames import table_of
+from .stored_rows import QUOTAS, SCHEMAS, kind_of
+
+_MARKS = {"cluster_id": CLUSTER_ID, "taken_at": TAKEN_AT, "snapshot_id": ID, "complete": COMPLETE}
+
+
+def taken_of(given: object) -> Snapshot:
+    """The snapshot that was given, itself or as a frame.
+
+    Raises
+    ------
+    UsageError
+        No snapshot, or a frame that does not say whose it is, when it was taken and whether it is complete.
+    Invalid
+        It is not complete.
+    """
+    taken = given if isinstance(given, Snapshot) else _of_frame(table_of(given))
+    if not taken.complete:
+        raise Invalid(
+            f"the snapshot of {taken.taken_at:%Y-%m-%d %H:%M:%SZ} is not complete{_why(taken)}; nothing was recorded",
+            hint="What could not be read would look as if it had been deleted. Take another.",
+        )
+    return taken
+
+
+def _why(taken: Snapshot) -> str:
+    failed = taken.failed.to_arrow().slice(0, 1).to_pylist()
+    if not failed:
+        return ""
+    first, more = failed[0], len(taken.failed) - 1
+    return f": {first['error']} for {first['resource_type']} {first['resource_name']}" + (
+        f" and {more} more" * (more > 0)
+    )
+
+
+def _of_frame(table: pa.Table) -> Snapshot:
+    kind = kind_of(table)
+    said = {name: _said(table, name, mark) for name, mark in _MARKS.items()}
+    scopes = (table.schema.metadata or {}).get(SCOPE.encode(), b"").decode().split()
+    frames = {one: schemas.table(schema, ()) for one, schema in SCHEMAS.items()} | {kind: _filled(table, kind)}
+    return snapshot(
+        *frames.values(),
+        cluster_id=str(said["cluster_id"]),
+        taken_at=moment(said["taken_at"]),
+        snapshot_id=str(said["snapshot_id"]),
+        complete=str(said["complete"]).lower() == "true",
+        scopes=[s for s in scopes or SCOPES if (s == "QUOTAS") == (kind == QUOTAS)],
+    )
+
+
+def _said(table: pa.Table, name: str, mark: str) -> object:
+    """What all rows of a column say; of a frame without rows, what its metadata says."""
+    if name in table.column_names and len(table):
+        values = table[name].unique().to_pylist()
+        if len(values) == 1 and values[0] is not None:
+            return values[0]
+        raise UsageError(
+            f"{name} is not one and the same in all rows", hint="Record one snapshot of one cluster a time."
+        )
+    if said := (table.schema.metadata or {}).get(mark.encode()):
+        return said.decode()
+    if len(table):
+        raise UsageError(f"no SNAPSHOT frame: no column {name}", hint=f"Found: {', '.join(table.column_names)}.")
+    raise UsageError(
+        f"a frame without rows, and nothing in it says {name}",
+        hint="Nothing there, or not read? Record cluster.snapshot(), which knows.",
+    )
+
+
+def _filled(table: pa.Table, kind: str) -> pa.Table:
+    """All columns of QUOTAS or CONFIGS: those that are not there are null."""
+    for field in SCHEMAS[kind]:
+        if field.name not in table.column_names:
+            table = table.append_column(field, pa.nulls(len(table), field.type))
+    return table.select(SCHEMAS[kind].names).cast(pa.schema([f.with_nullable(True) for f in SCHEMAS[kind]]))

@@ -1,0 +1,115 @@
+"""Quotas that are lifted from everyone: the one that holds for all goes, or so much up that it is none."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ...admin.ports import Kafka
+from ...model.changes import Change, Target
+from ...model.entity import Entity
+from ...model.grammar import DEFAULT
+from ...model.levels import DEFAULT_IP
+from ...model.quota_keys import readable
+from ..current_state import take
+from . import Danger
+from .config_dangers import QUOTA as DANGER
+
+MANIFOLD = 100.0
+"""Times that a limit for everyone may be raised before it counts as lifted."""
+
+SEVERAL = 2
+"""Quotas of a level that may go before the level counts as emptied: one alone is somebody's."""
+
+_CLIENTS = (
+    Entity.of({"user": DEFAULT, "client-id": DEFAULT}),
+    Entity.of({"user": DEFAULT}),
+    Entity.of({"client-id": DEFAULT}),
+)
+_ADDRESSES = (Entity.of({"ip": DEFAULT}),)
+EVERYONE = {**dict.fromkeys((e.level for e in _CLIENTS), _CLIENTS), DEFAULT_IP: _ADDRESSES}
+"""The entities that hold for all, most specific first, by level."""
+
+
+def dangers(changes: Sequence[Change], kafka: Kafka) -> Iterator[Danger]:
+    """The rows that lift a limit from everyone, or take away all quotas of a level with no such limit behind them."""
+    asked = (c for c in changes if c.level and (c.after is None or c.level in EVERYONE))  # most plans have none of it
+    quotas = [change for change in asked if not change.is_done]
+    removed = [change for change in quotas if change.after is None]
+    emptying = {group for group, count in Counter(map(_group, removed)).items() if count >= SEVERAL}
+    emptying = {(level, key) for level, key in emptying if level not in EVERYONE}
+    if not emptying and not any(change.level in EVERYONE for change in quotas):
+        return
+    held = _held(kafka, {change.key for change in quotas})
+    before, after = ({**held, **{c.target: getattr(c, side) for c in quotas}} for side in ("old", "after"))
+    yield from _lifted([c for c in quotas if c.level in EVERYONE], before, after)
+    if emptying:
+        yield from _emptied([c for c in removed if _group(c) in emptying], after, kafka.quotas.describe())
+
+
+def _group(change: Change) -> tuple[str, str]:
+    return change.level or "", change.key
+
+
+def _held(kafka: Kafka, keys: Iterable[str]) -> dict[Target, str | None]:
+    """What is stored for everyone now."""
+    targets: list[Target] = [(entity, key) for key in keys for entity in (*_CLIENTS, *_ADDRESSES)]
+    picture = take(kafka, targets)
+    return {target: picture.of(target).value for target in targets}
+
+
+Held = Mapping[Target, str | None]
+
+
+def _limit(held: Held, level: str, key: str) -> float | None:
+    """What binds everyone: the most specific that is set."""
+    texts = (held.get((entity, key)) for entity in EVERYONE[level])
+    return next((float(text) for text in texts if text is not None), None)
+
+
+def _lifted(changes: Iterable[Change], before: Held, after: Held) -> Iterator[Danger]:
+    for change in changes:
+        level, key = change.level or "", change.key
+        was, will = _limit(before, level, key), _limit(after, level, key)
+        if was is not None and (said := _said(key, was, will)) and _takes_part(change):
+            yield _danger(change, said)
+
+
+def _takes_part(change: Change) -> bool:
+    """Whether it removes or raises a limit, rather than sets a lower one beside."""
+    return change.after is None or change.old is None or float(change.after) > float(change.old)
+
+
+def _said(key: str, was: float, will: float | None) -> str | None:
+    if will is None:
+        return f"{readable(key, was)} for everyone is taken away, and nothing is behind it: all others are unlimited"
+    if will >= MANIFOLD * was:
+        return f"{readable(key, was)} for everyone becomes {readable(key, will)}, {will / was:,.0f} times as much"
+    return None
+
+
+def _emptied(removed: Sequence[Change], after: Held, stored: pa.Table) -> Iterator[Danger]:
+    """Rows that leave none of a level, where everyone is unlimited then."""
+    for group in dict.fromkeys(map(_group, removed)):
+        rows = [change for change in removed if _group(change) == group]
+        level, key = group
+        everyones = DEFAULT_IP if level == "IP" else _CLIENTS[0].level
+        if _limit(after, everyones, key) is None and not _left(stored, rows, level, key):
+            yield _danger(
+                rows[0], f"all {len(rows):,} quotas of the level {level} are taken away, and none is for everyone"
+            )
+
+
+def _left(stored: pa.Table, removed: Sequence[Change], level: str, key: str) -> set[str]:
+    """The entities of the level that keep theirs."""
+    is_it = pc.and_(
+        *(pc.equal(stored[name].cast(pa.string()), text) for name, text in (("level", level), ("key", key)))
+    )
+    return {*stored.filter(is_it)["entity"].to_pylist()} - {str(change.resource) for change in removed}
+
+
+def _danger(change: Change, message: str) -> Danger:
+    return Danger(change.row, str(change.resource), change.key, DANGER, message)

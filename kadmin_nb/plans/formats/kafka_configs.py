@@ -1,0 +1,175 @@
+"""Lines of `kafka-configs.sh` (`kafka.admin.ConfigCommand`, 4.3) that do the same, in the safe order.
+
+What the tool cannot say becomes a comment: it splits `--add-config` at commas outside of brackets, drops every
+bracket and the space around a value, takes letters, digits, `.`, `_` and `-` in a key, knows no APPEND and no SUBTRACT,
+and fails when a key to delete is not set.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+
+from ...model.changes import APPEND, DELETE, QUOTA, SUBTRACT, Change
+from ...model.entity import Entity
+from ...model.grammar import DEFAULT
+from ...model.quota_keys import find
+from ...model.resources import Resource
+from ..execution.order import waves
+from ..sending import grouped
+from .subject import Subject, is_bare_secret, is_reference, is_secret, what
+from .text import Face, comment, lines, note
+
+ENTITY_TYPES = {"user": "users", "client-id": "clients", "ip": "ips"}
+RESOURCE_TYPES = {
+    "TOPIC": "topics",
+    "BROKER": "brokers",
+    "BROKER_LOGGER": "broker-loggers",
+    "CLIENT_METRICS": "client-metrics",
+    "GROUP": "groups",
+}
+_KEY = re.compile(r"[a-zA-Z0-9._-]+")
+
+
+def face(subject: Subject, bootstrap: str | None, command_config: str | None) -> Face:
+    """Its changes in the safe order, those of one entity in one wave together."""
+    start = " ".join(_start(bootstrap, command_config))
+    said = [
+        line
+        for wave in waves(subject.changes)
+        for group in grouped(wave).values()
+        for line in _lines(start, group, subject.is_seen)
+    ]
+    return Face(lines([*map(comment, (*subject.title, *_warnings(subject, said, bootstrap))), *said]))
+
+
+def _start(bootstrap: str | None, command_config: str | None) -> Iterator[str]:
+    yield f"kafka-configs.sh --bootstrap-server {shell(bootstrap) if bootstrap else _BOOTSTRAP}"
+    if command_config:
+        yield f"--command-config {shell(command_config)}"
+    yield "--alter"
+
+
+_BOOTSTRAP = '"$BOOTSTRAP"'
+
+
+def _warnings(subject: Subject, said: Sequence[str], bootstrap: str | None) -> Iterator[str]:
+    if not bootstrap:
+        yield "BOOTSTRAP=host:port"
+    if any(not line.isascii() or "$'" in line for line in said):
+        yield "note: in bash, under a UTF-8 locale, or Java reads other names than are written here"
+    if not subject.is_seen:
+        yield "note: from wishes alone, without what is set now; a plan's lines raise before they lower"
+        if any(change.op == DELETE for change in subject.changes):
+            yield "note: the tool fails where a key to delete is not set"
+
+
+def _lines(start: str, group: Sequence[Change], is_seen: bool) -> Iterator[str]:
+    """The line of one entity or resource, after what must be said of its changes.
+
+    Of wishes alone the deletions stand by themselves: one that fails takes nothing else with it.
+    """
+    sayable = []
+    for change in group:
+        problem = _problem(change, is_seen)
+        yield from (note(f"{what(change)}: {text}") for text in ([problem] if problem else _remarks(change)))
+        if problem is None:
+            sayable.append(change)
+    whom = " ".join(_whom(group[0].resource))
+    for options in _options(sayable, is_seen):
+        yield f"{start} {whom} {options}"
+
+
+def _options(changes: Sequence[Change], is_seen: bool) -> Iterator[str]:
+    added = [_pair(change) for change in changes if change.op != DELETE]
+    deleted = [change.key for change in changes if change.op == DELETE]
+    both = [f"--add-config {shell(','.join(added))}"] * bool(added)
+    both += [f"--delete-config {shell(','.join(deleted))}"] * bool(deleted)
+    if is_seen and both:
+        yield " ".join(both)
+    elif not is_seen:
+        yield from both
+
+
+def _pair(change: Change) -> str:
+    value = change.after or ""
+    return f"{change.key}=[{value}]" if re.search("[,=]", value) else f"{change.key}={value}"
+
+
+def _whom(resource: Entity | Resource) -> Iterable[str]:
+    if isinstance(resource, Resource):
+        name = DEFAULT if resource.is_default_broker else resource.name
+        return [f"--entity-type {RESOURCE_TYPES.get(resource.type, '')} {_name(name)}"]
+    return [f"--entity-type {ENTITY_TYPES.get(kind, '')} {_name(name)}" for kind, name in resource.parts]
+
+
+def _name(name: object) -> str:
+    return "--entity-default" if name is DEFAULT else f"--entity-name {shell(str(name))}"
+
+
+def shell(text: str) -> str:
+    """One word of a shell, on one line: what does not print is spelled in octal, `$'\\033'`, as bash reads it."""
+    if text.isprintable():
+        return shlex.quote(text)
+    return f"$'{''.join(_PLAIN.get(c) or (c if c.isprintable() else _octal(c)) for c in text)}'"
+
+
+_PLAIN = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\t": "\\t"}
+
+
+def _octal(character: str) -> str:
+    return "".join(f"\\{byte:03o}" for byte in character.encode("utf-8", "surrogatepass"))
+
+
+def _problem(change: Change, is_seen: bool) -> str | None:
+    """Why the tool cannot do it."""
+    if _names_nobody(change.resource):
+        return "the tool cannot name it"
+    if not _KEY.fullmatch(change.key) or (change.kind == QUOTA and not _is_quota_of(change.key, change.resource)):
+        return "the tool does not take this key"
+    if change.op == DELETE:
+        return "it is not set, and the tool would fail" if is_seen and _is_absent(change) else None
+    if is_bare_secret(change):
+        return "a secret is not written down"
+    if is_secret(change) and is_reference(change.wanted):
+        return "the tool knows no references: put the secret itself here, or into an --add-config-file"
+    if change.op in (APPEND, SUBTRACT) and not is_seen:
+        return "the tool only sets whole lists; a plan knows the list"
+    return _unsayable(change.after or "")
+
+
+def _names_nobody(resource: Entity | Resource) -> bool:
+    if isinstance(resource, Resource):
+        return resource.type not in RESOURCE_TYPES or "\0" in resource.name
+    return any(kind not in ENTITY_TYPES or (name is not DEFAULT and "\0" in str(name)) for kind, name in resource.parts)
+
+
+def _is_quota_of(key: str, entity: Entity | Resource) -> bool:
+    known = find(key)
+    return known is not None and isinstance(entity, Entity) and entity.parts[0][0] in known.entities
+
+
+def _is_absent(change: Change) -> bool:
+    """A logger has always a level, whether it was set or not."""
+    is_logger = isinstance(change.resource, Resource) and change.resource.type == "BROKER_LOGGER"
+    return change.old_known and change.old is None and not is_logger
+
+
+def _unsayable(value: str) -> str | None:
+    """Java's `trim` takes all controls for space; a null character ends a shell's word."""
+    if "[" in value or "]" in value:
+        return "the tool drops the brackets of a value"
+    if value != value.strip(_TRIMMED):
+        return "the tool drops the space around a value"
+    return "no shell can pass a null character" if "\0" in value else None
+
+
+_TRIMMED = "".join(map(chr, range(33)))
+
+
+def _remarks(change: Change) -> Iterator[str]:
+    if change.op in (APPEND, SUBTRACT) and change.after != change.wanted:
+        yield "the tool only sets whole lists: this is the one that it comes to"
+    if change.is_refused:
+        yield f"the broker refuses it: {change.validated}"

@@ -1,0 +1,100 @@
+"""What a journal tells of a plan: what we sent, what is in doubt, what was verified as done by us."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from ...model.changes import FAILED, UNVERIFIED, VERIFIED
+from ..sending import is_doubtful
+from . import row_ranges
+from .hash_chain import Record, malformed
+
+PLAN, RUN, INTENT, OUTCOME, SETTLED, END = "plan", "run", "intent", "outcome", "settled", "end"
+
+
+@dataclass
+class Story:
+    """The rows of a plan, by number, as its journal has them.
+
+    `in_doubt` were sent and nobody knows what came of it; `unsettled` were sent and not seen on every broker since;
+    `verified` were seen there, after we had sent them. `values` are texts that we sent for a row on its way. `allowed`
+    are the dangerous keys that somebody let through.
+    """
+
+    runs: int = 0
+    in_doubt: set[int] = field(default_factory=set)
+    unsettled: set[int] = field(default_factory=set)
+    verified: set[int] = field(default_factory=set)
+    values: dict[int, set[str]] = field(default_factory=dict)
+    last_sent: datetime | None = None
+    allowed: set[str] = field(default_factory=set)
+
+    def tell(self, record: Record) -> None:
+        """Go on with the next record.
+
+        Raises
+        ------
+        Invalid
+            It is not one that we write, though its hash is right.
+        """
+        said = _TELLERS.get(record.kind)
+        try:
+            if said is not None:
+                said(self, record.says)
+        except (LookupError, TypeError, ValueError, AttributeError):
+            raise malformed(record.line) from None
+
+    def quiet_until(self, now: datetime, period: float) -> float:
+        """Seconds until what is in doubt has landed or never will."""
+        if not self.in_doubt or self.last_sent is None:
+            return 0.0
+        return min(period, max(0.0, period - (now - self.last_sent).total_seconds()))
+
+    def _run(self, says: dict[str, Any]) -> None:
+        self.runs = says["run"]
+        self.allowed.update(says.get("allowed", ()))
+
+    def _intent(self, says: dict[str, Any]) -> None:
+        sent = row_ranges.read(says["rows"])
+        self.in_doubt.update(sent)
+        self.unsettled.update(sent)
+        self.last_sent = datetime.fromisoformat(says["at"])
+        for row, value in says.get("values", {}).items():
+            self.values.setdefault(int(row), set()).add(value)
+
+    def _outcome(self, says: dict[str, Any]) -> None:
+        refused = {int(row): code.split(":")[0] for row, code in says["refused"].items()}
+        answered = [row for row in row_ranges.read(says["rows"]) if not is_doubtful(refused.get(row))]
+        self.in_doubt.difference_update(answered)
+        self.unsettled.difference_update(row for row in answered if row in refused)
+
+    def _settled(self, says: dict[str, Any]) -> None:
+        self.in_doubt.difference_update(row_ranges.read(says["landed"]))
+
+    def _end(self, says: dict[str, Any]) -> None:
+        states = {state: row_ranges.read(text) for state, text in says["states"].items()}
+        done, failed = states.get(VERIFIED, []), states.get(FAILED, [])
+        self.verified.update(done)
+        self.unsettled.difference_update(done, failed)
+        self.unsettled.update(states.get(UNVERIFIED, []))
+        self.in_doubt.difference_update(done, failed, states.get(UNVERIFIED, []))
+
+
+_TELLERS = {
+    RUN: Story._run,
+    INTENT: Story._intent,
+    OUTCOME: Story._outcome,
+    SETTLED: Story._settled,
+    END: Story._end,
+}
+
+
+def told(records: Iterable[Record]) -> Story:
+    """The story that these records tell."""
+    one = Story()
+    for record in records:
+        one.tell(record)
+    return one

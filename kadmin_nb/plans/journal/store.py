@@ -1,0 +1,200 @@
+"""The journals of this machine: one a plan, in a folder for each cluster."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from urllib.parse import quote, unquote
+
+import pyarrow as pa
+
+from ...errors import Invalid, KadminError, NotFound, UsageError
+from ...frames import schemas
+from ...frames.schema_metadata import stamped
+from ...hints import Hint, Verb, sentence
+from .. import canonical
+from ..plan import Plan
+from . import hash_chain, replay
+from .hash_chain import Chain, Journal, Record
+from .storage import FOLDER
+
+_SUFFIX = ".jsonl"
+_SHORTEST = 6
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A journal that is there, proven by its chain."""
+
+    place: Path
+    chain: Chain
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The plan that it is about.
+
+        Raises
+        ------
+        Invalid
+            Its first record holds none.
+        """
+        first = next((r for r in self.chain.records if r.kind == replay.PLAN and "plan" in r.says), None)
+        if first is None:
+            raise Invalid(
+                f"the journal {self.place} holds no plan: it ended before anything was sent",
+                code="JOURNAL",
+                hint=Hint(sentence("{} begins it.", Verb("plan apply FILE", "cluster.apply(plan)"))),
+            )
+        try:
+            text = canonical.text(first.says["plan"])
+        except (ValueError, RecursionError):
+            raise hash_chain.malformed(first.line) from None
+        return Plan.read(text, str(self.place))
+
+    @cached_property
+    def story(self) -> replay.Story:
+        """What it tells of the rows."""
+        return replay.told(self.chain.records)
+
+    def to_arrow(self) -> pa.Table:
+        """JOURNAL; the chain's head and the torn lines are in the metadata."""
+        cluster_id = self.plan.cluster_id  # first: the shape of its record is checked
+        table = schemas.table(schemas.JOURNAL, (_row(record) for record in self.chain.records))
+        marks = {"kadmin.chain_head": self.chain.head, "kadmin.torn_lines": json.dumps(self.chain.torn)}
+        return stamped(table, cluster_id, marks)
+
+
+class Journals:
+    """The folder with all of them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def open(self, plan: Plan) -> Journal:
+        """The journal of this plan, open for writing."""
+        return Journal.open(self._place(plan.cluster_id, plan.id))
+
+    def of(self, plan: Plan) -> Kept | None:
+        """The journal of this plan, where there is one."""
+        try:
+            return self._kept(self._place(plan.cluster_id, plan.id))
+        except NotFound:
+            return None
+
+    def find(self, plan_id: str) -> Kept:
+        """The journal of the plan whose id begins like this.
+
+        Raises
+        ------
+        UsageError, NotFound
+            Fewer than six characters, or several plans that begin so; none.
+        """
+        if len(plan_id) < _SHORTEST:
+            raise UsageError(f"{plan_id} is too short for a plan's id", hint=f"At least {_SHORTEST} characters.")
+        found = [place for place in self._places() if place.name.startswith(plan_id)]
+        if len(found) > 1:
+            raise UsageError(f"several plans begin with {plan_id}", hint="Write more of the id.")
+        if not found:
+            raise NotFound(
+                f"no journal of a plan {plan_id} in {self.folder}",
+                hint=Hint(sentence("{} lists them.", Verb("plan log", "cluster.log()"))),
+            )
+        return self._kept(found[0])
+
+    def to_arrow(self, cluster_id: str | None = None) -> pa.Table:
+        """PLANS, the oldest first, of this cluster or of all; a broken journal is a row with the error."""
+        folders = [folder for folder in self._folders() if cluster_id in (None, _cluster_id(folder))]
+        rows = [row for folder in folders for row in self._summaries(folder)]
+        return schemas.table(schemas.PLANS, sorted(rows, key=lambda row: str(row["created"])))
+
+    def _summaries(self, folder: Path) -> list[dict[str, object]]:
+        try:
+            return [self._summary(place) for place in _places(folder)]
+        except KadminError as exc:
+            return [_broken("", folder, exc)]
+
+    def _summary(self, place: Path) -> dict[str, object]:
+        try:
+            return _summary(self._kept(place))
+        except KadminError as exc:
+            return _broken(_text(place.name.removesuffix(_SUFFIX)), place.parent, exc)
+
+    def _kept(self, place: Path) -> Kept:
+        return Kept(place, hash_chain.read(place))
+
+    def _place(self, cluster_id: str, plan_id: str) -> Path:
+        return self.folder / quote(cluster_id, safe="") / f"{plan_id}{_SUFFIX}"
+
+    def _folders(self) -> list[Path]:
+        """The folder of each cluster."""
+        return [folder for folder in _entries(self.folder) if folder.is_dir()]
+
+    def _places(self) -> Iterator[Path]:
+        """Every journal in a folder that can be listed."""
+        for folder in self._folders():
+            with contextlib.suppress(Invalid):
+                yield from _places(folder)
+
+
+def _places(folder: Path) -> list[Path]:
+    """Every journal of a cluster by the name of its file, whether it is one or the folder that stands for it."""
+    files = {place.with_name(place.name.removesuffix(FOLDER)) for place in _entries(folder)}
+    return sorted(place for place in files if place.name.endswith(_SUFFIX))
+
+
+def _entries(folder: Path) -> list[Path]:
+    """The paths in a folder, none where there is no such folder.
+
+    Raises
+    ------
+    Invalid
+        It cannot be listed.
+    """
+    try:
+        return sorted(folder.iterdir())
+    except FileNotFoundError:
+        return []
+    except OSError as exc:
+        raise Invalid(f"the folder of journals {folder} cannot be listed: {exc.strerror}", code="JOURNAL") from None
+
+
+def _cluster_id(folder: Path) -> str:
+    """The cluster whose journals are in this folder."""
+    return unquote(_text(folder.name))
+
+
+def _text(name: str) -> str:
+    """The name of a file; bytes of it that are not UTF-8 as escapes."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
+
+
+def _broken(plan_id: str, folder: Path, exc: KadminError) -> dict[str, object]:
+    error = {"error": exc.code or "JOURNAL", "message": str(exc), "created": None}
+    return {"plan_id": plan_id, "cluster_id": _cluster_id(folder), **error}
+
+
+def _row(record: Record) -> dict[str, object]:
+    says = dict(record.says)
+    columns = {name: says.pop(name, None) for name in ("at", "run", "batch", "rows")}
+    shown = {"id": says["plan"].get("id")} if "plan" in says else says
+    return {"line": record.line, "kind": record.kind, **columns, "says": canonical.text(shown) if shown else None}
+
+
+def _summary(kept: Kept) -> dict[str, object]:
+    plan, told = kept.plan, kept.story
+    return {
+        "plan_id": plan.id,
+        "cluster_id": plan.cluster_id,
+        "created": plan.created,
+        "author": plan.author,
+        "changes": len(plan),
+        "runs": told.runs,
+        "verified": len(told.verified),
+        "in_doubt": len(told.in_doubt),
+        "reason": plan.reason,
+    }

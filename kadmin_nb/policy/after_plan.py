@@ -1,0 +1,113 @@
+"""A scene as a plan leaves it, and what the plan is to answer for: what it breaks, or makes worse."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+import pyarrow as pa
+
+from ..errors import WrongCluster
+from ..frames import schemas
+from ..model.resources import Resource
+from .facts import Row, Scene
+from .possible_clients import Possible
+from .rules import AS_BEFORE, BROKEN, KEPT, UNKNOWN
+
+if TYPE_CHECKING:
+    from ..model.changes import Change
+    from ..plans.plan import Plan
+
+_STATIC = "STATIC_BROKER_CONFIG"
+
+
+def after(scene: Scene, plan: Plan) -> Scene:
+    """The scene as if the plan were applied.
+
+    Raises
+    ------
+    WrongCluster
+        The plan was made for another cluster.
+    """
+    if plan.cluster_id != scene.cluster_id:
+        raise WrongCluster(f"plan {plan.id[:12]} was made for cluster {plan.cluster_id}, not for {scene.cluster_id}")
+    quotas = None if scene.quotas is None else plan.quotas_after(scene.quotas.select(schemas.QUOTAS.names))
+    return scene.with_(quotas=quotas, configs=_configs(scene.configs, plan.changes))
+
+
+def within(now: Scene, then: Scene) -> Possible:
+    """The possible clients of both times: else a client that a plan first names looks like a new breach."""
+    empty = schemas.QUOTAS.empty_table()
+    parts = [(s.quotas or empty).select(["user", "client_id"]).cast(_NAMES) for s in (now, then)]
+    return Possible.of(pa.concat_tables(part.replace_schema_metadata() for part in parts))
+
+
+_NAMES = pa.schema([schemas.QUOTAS.field("user"), schemas.QUOTAS.field("client_id")])
+
+
+def is_kept(resource: object) -> TypeGuard[Resource]:
+    """Whether it is a resource whose configs snapshots have: the levels of a broker's loggers are in none."""
+    return isinstance(resource, Resource) and resource.type != "BROKER_LOGGER"
+
+
+def _configs(configs: pa.Table | None, changes: Sequence[Change]) -> pa.Table | None:
+    """CONFIGS of what is set, as these changes leave them."""
+    wanted = {(c.resource.type, c.resource.name, c.key): c for c in changes if is_kept(c.resource)}
+    if configs is None or not wanted:
+        return configs
+    kept = []
+    for row in configs.to_pylist():
+        change = wanted.get((row["resource_type"], row["resource_name"], row["key"]))
+        if change is None:
+            kept.append(row)
+        elif change.after is None:
+            kept += _uncovered(row)
+    kept += [_set(change) for change in wanted.values() if change.after is not None]
+    return schemas.table(schemas.CONFIGS, kept)
+
+
+def _uncovered(row: Row) -> list[Row]:
+    """What holds on a broker when its dynamic value goes: the one in its file."""
+    if row["source"] == _STATIC:
+        return [row]
+    below = (s for s in row.get("synonyms") or () if s["source"] == _STATIC)
+    return [{**row, "value": s["value"], "source": _STATIC, "synonyms": [s]} for s in below][:1]
+
+
+def _set(change: Change) -> Row:
+    resource: Any = change.resource
+    return {
+        "resource_type": resource.type,
+        "resource_name": resource.name,
+        "key": change.key,
+        "value": None if change.is_secret else change.after,
+        "source": resource.source,
+        "is_sensitive": change.is_secret,
+        "is_default": False,
+    }
+
+
+def compared(before: Sequence[Row], then: Sequence[Row]) -> list[Row]:
+    """The rows of `then`; one that was there before and is no worse is `as before`."""
+    known = {_what(row): row for row in before if row["state"] != KEPT}
+    return [_beside(row, known) for row in then]
+
+
+def _what(row: Row) -> tuple[object, ...]:
+    return row["rule"], row["resource"], row["key"]
+
+
+def _beside(row: Row, known: Mapping[Any, Row]) -> Row:
+    was = known.get(_what(row))
+    if was is None or row["state"] == KEPT or _is_worse(was, row):
+        return row
+    return {**row, "state": AS_BEFORE, "message": f"{row['message']}, as without the plan"}
+
+
+def _is_worse(was: Row, now: Row) -> bool:
+    """Further beyond its bound; where there is no bound, another value that is wrong too."""
+    if was["state"] != now["state"]:
+        return bool(was["state"] == UNKNOWN and now["state"] == BROKEN)
+    if was["excess"] is None or now["excess"] is None:
+        return bool(was["value"] != now["value"])
+    return not now["excess"] <= was["excess"]

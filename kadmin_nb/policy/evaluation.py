@@ -1,0 +1,161 @@
+"""Policy: its rules, and the one evaluator that judges them, on whatever there is to judge."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..errors import NotFound, UsageError
+from ..frames import schemas
+from ..frames.schema_metadata import stamped
+from ..frames.snapshots import Snapshot
+from ..resolution import input_columns
+from ..resolution.kernel import PAIRS
+from .after_plan import after, compared, within
+from .facts import CLUSTER, EFFECTIVE, OF_CONFIGS, OF_QUOTAS, Row, Scene
+from .policy_answer import PolicyAnswer
+from .rules import Lines, Rule
+
+if TYPE_CHECKING:
+    from ..plans.plan import Plan
+
+
+@dataclass(frozen=True)
+class Policy:
+    """The rules of one file. `source` is what errors call it, `clients` the file of PAIRS that it names."""
+
+    rules: tuple[Rule, ...]
+    lines: Lines
+    source: str
+    clients: Path | None = None
+
+    def check(self, target: Any, *, pairs: Any = None, on: Any = None) -> PolicyAnswer:
+        """POLICY: how each rule is kept.
+
+        Parameters
+        ----------
+        target
+            A cluster, a snapshot, or a plan: as if it were applied, beside what is broken without it. A fleet of
+            snapshots in Spark is for `kn.analytics.policy`.
+        pairs
+            The known clients: PAIRS or USAGE, for rules about EFFECTIVE; those of the policy unless said. Without any
+            the clients are all that quotas can tell apart.
+        on
+            What a plan is applied to: a cluster or a snapshot.
+
+        Raises
+        ------
+        UsageError
+            Something else; a plan, and nothing said what it is applied to.
+        WrongCluster
+            The plan was made for another cluster.
+        """
+        if hasattr(type(target), "changes_id"):
+            return self._of_plan(target, pairs, on)
+        if isinstance(target, Snapshot):
+            return self.judged(scene_of(target), pairs)
+        if hasattr(type(target), "check"):
+            checked: PolicyAnswer = target.check(self, pairs=pairs)
+            return checked
+        raise UsageError(
+            f"a {type(target).__name__} is nothing that a policy judges",
+            hint="A cluster, a snapshot, a plan; a fleet in Spark: kn.analytics.policy(policy, …).",
+        )
+
+    def _of_plan(self, plan: Plan, pairs: Any, on: Any) -> PolicyAnswer:
+        if isinstance(on, Snapshot):
+            return self.judged_with(plan, scene_of(on), pairs)
+        if on is None:
+            raise UsageError("as if it were applied to what?", hint="policy.check(plan, on=cluster), or a snapshot.")
+        checked: PolicyAnswer = on.check(self, plan, pairs=pairs)
+        return checked
+
+    def judged(self, scene: Scene, pairs: Any = None) -> PolicyAnswer:
+        """POLICY of one scene."""
+        return self._answer(scene, self.rows(self._with_clients(scene, pairs)))
+
+    def judged_with(self, plan: Plan, scene: Scene, pairs: Any = None) -> PolicyAnswer:
+        """POLICY of a scene as if a plan were applied to it; what was broken before and is no worse says so."""
+        now = self._with_clients(scene, pairs)
+        then = after(now, plan)
+        both = within(now, then)
+        rows = compared(*(self.rows(one.with_(named=both)) for one in (now, then)))
+        return self._answer(scene, rows, about_plan=True)
+
+    def rows(self, scene: Scene) -> list[Row]:
+        """POLICY rows of one scene, in the order of the rules."""
+        return [row for rule in self.rules for row in rule.judged(scene, self.lines)]
+
+    def of_frames(self, frames: Collection[str]) -> Policy:
+        """The same with only the rules about these frames."""
+        return Policy(tuple(r for r in self.rules if r.frame in frames), self.lines, self.source, self.clients)
+
+    @property
+    def needs_quotas(self) -> bool:
+        """Whether a rule is about quotas."""
+        return any(rule.frame in OF_QUOTAS for rule in self.rules)
+
+    @property
+    def needs_configs(self) -> bool:
+        """Whether a rule is about configs."""
+        return any(rule.frame in OF_CONFIGS for rule in self.rules)
+
+    def known_clients(self, pairs: Any = None) -> pa.Table | None:
+        """PAIRS, each once, perhaps with a `cluster_id`: these, else those that the policy names; None without."""
+        if not any(rule.frame == EFFECTIVE for rule in self.rules):
+            return None
+        if pairs is None and self.clients is not None:
+            pairs = _in_file(self.clients)
+        if pairs is None:
+            return None
+        table = input_columns.read(pairs, schemas.PAIRS.names, PAIRS)
+        names = {name: input_columns.text(table, name, PAIRS) for name in table.column_names}
+        names["client_id"] = pc.fill_null(names["client_id"], "")
+        return pa.table(names).group_by(table.column_names, use_threads=False).aggregate([])
+
+    def _with_clients(self, scene: Scene, pairs: Any) -> Scene:
+        return scene.with_(pairs=of_cluster(self.known_clients(pairs), scene.cluster_id))
+
+    def _answer(self, scene: Scene, rows: list[Row], about_plan: bool = False) -> PolicyAnswer:
+        return PolicyAnswer(stamped(schemas.table(schemas.POLICY, rows), scene.cluster_id), about_plan)
+
+    def __len__(self) -> int:
+        return len(self.rules)
+
+    def __repr__(self) -> str:
+        rules = [f"  {rule.severity:6} {rule.name}: {rule.reason}" for rule in self.rules]
+        return "\n".join([f"<Policy {self.source}, {len(self)} rule{'s' * (len(self) != 1)}>", *rules])
+
+
+def scene_of(snapshot: Snapshot, reassigning: bool | None = None) -> Scene:
+    """What a snapshot holds, to be judged."""
+    quotas, configs = snapshot.quotas.to_arrow(), snapshot.configs.to_arrow()
+    return Scene(
+        snapshot.cluster_id,
+        quotas,
+        configs,
+        reassigning=reassigning,
+        scopes=snapshot.scopes,
+        complete=snapshot.complete,
+        resources=snapshot.resources,
+    )
+
+
+def of_cluster(pairs: pa.Table | None, cluster_id: str) -> pa.Table | None:
+    """The clients of one cluster; all of them where they do not tell."""
+    if pairs is None or CLUSTER not in pairs.column_names:
+        return pairs
+    return pairs.filter(pc.equal(pairs[CLUSTER], cluster_id)).drop_columns([CLUSTER])
+
+
+def _in_file(place: Path) -> pa.Table:
+    from ..frames.files import read
+
+    if not place.exists():
+        raise NotFound(f"there is no file {place}, which the policy names for its pairs")
+    return read(place)

@@ -1,0 +1,342 @@
+"""From a policy's TOML to rules: every word checked, each complaint one line with the file, the line and the rule."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .. import documents, files
+from ..advice import FINDINGS as FINDING
+from ..errors import KadminError, UsageError
+from ..model.levels import LEVEL_NAMES
+from ..model.quota_keys import QUOTA_KEYS, nearest
+from ..model.resources import RESOURCE_TYPES, SOURCES
+from . import units
+from .conditions import BOUNDS, OPERATORS, Condition, Wanted, said
+from .evaluation import Policy
+from .facts import COLUMNS, CONFIGS, EFFECTIVE, NUMBERS, OF_CONFIGS, QUOTAS, TREE, null_of
+from .rules import REFUSE, SEVERITIES, Assertion, Bound, Forbid, Lines, Must, Required, Rule, Sum
+
+_LARGEST = 1 << 20
+_TOP = ("line", "pairs", "rule")
+ASSERTIONS = ("forbid", "must", "required", "sum")
+_RULE = ("name", "reason", "severity", "frame", "where", "unless", "while", *ASSERTIONS)
+_WORDS: Mapping[str, Collection[str]] = {
+    "level": LEVEL_NAMES,
+    "finding": tuple(FINDING),
+    "resource_type": tuple(RESOURCE_TYPES),
+    "source": tuple(SOURCES.values()),
+}
+"""The columns that hold words of a known set."""
+
+_QUOTA_KEYS = tuple(key.name for key in QUOTA_KEYS)
+_BYTE_RATES = tuple(key.name for key in QUOTA_KEYS if key.unit == "bytes/s")
+_SHARE = re.compile(r"(?P<percent>[0-9]+(?:\.[0-9]+)?)\s*% of line")
+
+
+def load(path: str | os.PathLike[str]) -> Policy:
+    """The policy in a TOML file; `docs/policy.md` says what may stand there.
+
+    Raises
+    ------
+    NotFound
+        No such file.
+    UsageError
+        It is no TOML, or a word, column, operator or unit in it is not known: the line, the rule, the nearest word.
+    """
+    place = Path(path)
+    return read(_text(place), str(path), place.parent)
+
+
+def read(text: str, source: str, folder: Path | None = None) -> Policy:
+    """The policy in a text; `source` is how errors name it, `folder` where its `pairs` are looked for."""
+    try:
+        document = documents.from_toml(text)
+    except ValueError as exc:
+        raise UsageError(f"{source} is not TOML: {str(exc).splitlines()[0]}") from None
+    return _Reader(source, _Places(text), folder or Path()).policy(document)
+
+
+def _text(place: Path) -> str:
+    content = files.read(place, "a policy", _LARGEST, missing=f"there is no policy {place}")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UsageError(f"the policy {place} is not UTF-8") from None
+
+
+class _Places:
+    """Where things stand in the text, as far as that can be told: tomllib does not say."""
+
+    def __init__(self, text: str) -> None:
+        self._lines = text.splitlines()
+        self._rules = [n for n, line in enumerate(self._lines) if re.match(r"\s*\[\[\s*rule\s*\]\]", line)]
+
+    def line(self, rule: int | None, word: str) -> int | None:
+        """The line, from 1, in which a word stands in the rule of that number; else where the rule begins."""
+        if rule is None:
+            return self._first(word, 0, len(self._lines))
+        if rule >= len(self._rules):
+            return None
+        begins = self._rules[rule]
+        ends = self._rules[rule + 1] if rule + 1 < len(self._rules) else len(self._lines)
+        return self._first(word, begins, ends) or begins + 1
+
+    def _first(self, word: str, begins: int, ends: int) -> int | None:
+        """Where it stands as a word of its own; a comment does not count."""
+        pattern = re.compile(rf"(?<![\w.-]){re.escape(word)}(?![\w.-])")
+        return next((n + 1 for n in range(begins, ends) if pattern.search(self._lines[n].partition("#")[0])), None)
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Reads a document; `rule` and `name` are of the one that is being read."""
+
+    source: str
+    places: _Places
+    folder: Path
+    rule: int | None = None
+    name: str = ""
+
+    def policy(self, document: Mapping[str, Any]) -> Policy:
+        self._known(document, _TOP, "is nothing that a policy has")
+        tables = document.get("rule", [])
+        if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+            raise self.wrong("rule", "rules are tables, [[rule]]")
+        lines = self._lines(document.get("line", {}))
+        rules = tuple(self._numbered(number, table)._rule(table, lines) for number, table in enumerate(tables))
+        self._refuse_twice([rule.name for rule in rules])
+        return Policy(rules, lines, self.source, self._pairs(document.get("pairs")))
+
+    def _numbered(self, number: int, table: Mapping[str, Any]) -> _Reader:
+        name = table.get("name")
+        reader = _Reader(self.source, self.places, self.folder, number, name if isinstance(name, str) else "")
+        if not isinstance(name, str) or not name.strip():
+            raise reader.wrong("name", f"rule {number + 1} has no name", "It is how a refusal calls it.")
+        return reader
+
+    def _refuse_twice(self, names: Sequence[str]) -> None:
+        for number, name in enumerate(names):
+            if name in names[:number]:
+                raise self._numbered(number, {"name": name}).wrong("name", "there is another rule of that name")
+
+    def _pairs(self, given: object) -> Path | None:
+        if given is not None and not isinstance(given, str):
+            raise self.wrong("pairs", "pairs is the name of a Parquet or CSV file")
+        return None if given is None else self.folder / files.expanded(given)
+
+    # -- lines
+
+    def _lines(self, given: object) -> Lines:
+        if not isinstance(given, dict):
+            raise self.wrong("line", "line is a table, [line]", 'every = "1.25GB/s"')
+        clusters = {name: table for name, table in given.items() if isinstance(table, dict)}
+        own = {name: line for name, line in given.items() if name not in clusters}
+        return Lines(self._speeds(own), {name: self._speeds(table) for name, table in clusters.items()})
+
+    def _speeds(self, table: Mapping[str, Any]) -> dict[str, float]:
+        for name in table:
+            if name != "every" and not (name.isascii() and name.isdigit()):
+                raise self.wrong(
+                    name, f"{name} is no broker", "A broker's id, or every; a cluster's own stand in a table."
+                )
+        return {"" if name == "every" else name: self._speed(name, text) for name, text in table.items()}
+
+    def _speed(self, name: str, text: object) -> float:
+        if not isinstance(text, str):
+            raise self.wrong(name, f"the line of {name} is a text with a unit", 'Such as "1.25GB/s".')
+        return self._number(name, lambda: units.of_quota(text, _BYTE_RATES))
+
+    # -- rules
+
+    def _rule(self, table: Mapping[str, Any], lines: Lines) -> Rule:
+        self._known(table, _RULE, "is nothing that a rule has")
+        frame = self._one_of("frame", table.get("frame"), tuple(COLUMNS))
+        severity = self._one_of("severity", table.get("severity", REFUSE), SEVERITIES)
+        named = _keys_in(table.get("where"))
+        again = [self._conditions("unless", frame, one, named) for one in _listed(table.get("unless", []))]
+        return Rule(
+            self.name,
+            self._sentence("reason", table.get("reason")),
+            severity,
+            frame,
+            self._assertion(table, frame, named, lines),
+            self._conditions("where", frame, table.get("where", {}), named),
+            tuple(one for one in again if one),
+            self._conditions("while", frame, table.get("while", {}), named),
+        )
+
+    def _assertion(self, table: Mapping[str, Any], frame: str, keys: Sequence[str], lines: Lines) -> Assertion:
+        given = [word for word in ASSERTIONS if word in table]
+        if len(given) != 1:
+            said = "says nothing that must hold" if not given else f"says {' and '.join(given)}"
+            raise self.wrong(given[-1] if given else "name", said, f"One of {', '.join(ASSERTIONS)}.")
+        made = {"forbid": self._forbid, "must": self._must, "required": self._required, "sum": self._sum}
+        return made[given[0]](table[given[0]], frame, keys, lines)
+
+    def _forbid(self, given: object, frame: str, keys: Sequence[str], lines: Lines) -> Assertion:
+        if given is not True:
+            raise self.wrong("forbid", "forbid is true, or left out")
+        return Forbid()
+
+    def _must(self, given: object, frame: str, keys: Sequence[str], lines: Lines) -> Assertion:
+        conditions = self._conditions("must", frame, given, keys)
+        if not conditions:
+            raise self.wrong("must", "must says of no column what must hold")
+        return Must(conditions)
+
+    def _required(self, given: object, frame: str, keys: Sequence[str], lines: Lines) -> Assertion:
+        if frame not in (CONFIGS, QUOTAS, EFFECTIVE):
+            raise self.wrong("required", f"required is for {CONFIGS}, {QUOTAS} and {EFFECTIVE}, not for {frame}")
+        if keys:
+            raise self.wrong("required", "required names the keys, so where names none")
+        if not isinstance(given, list) or not given or not all(isinstance(key, str) for key in given):
+            raise self.wrong("required", "required is a list of keys")
+        for key in given if frame != CONFIGS else ():
+            self._one_of("required", key, _QUOTA_KEYS)
+        return Required(tuple(dict.fromkeys(given)))
+
+    def _sum(self, given: object, frame: str, keys: Sequence[str], lines: Lines) -> Assertion:
+        if frame not in (QUOTAS, EFFECTIVE, TREE):
+            raise self.wrong("sum", f"sum adds up quotas, so it is for {QUOTAS}, {EFFECTIVE} and {TREE}")
+        if not isinstance(given, dict) or set(given) != {"at_most"}:
+            raise self.wrong("sum", "sum wants one bound", 'Such as sum = { at_most = "80% of line" }.')
+        if not keys:
+            raise self.wrong("sum", "values of different keys do not add up", "where names the key.")
+        return Sum(self._bound(given["at_most"], keys, lines))
+
+    def _bound(self, given: object, keys: Sequence[str], lines: Lines) -> Bound:
+        match = _SHARE.fullmatch(given.strip()) if isinstance(given, str) else None
+        if match is None:
+            text = str(given)
+            return Bound(self._amount("at_most", given, lambda: units.of_quota(text, keys)), text)
+        if strange := [key for key in keys if key not in _BYTE_RATES]:
+            raise self.wrong("sum", f"{strange[0]} is no part of a line, which takes bytes/s")
+        if not lines.every and not lines.of_cluster:
+            raise self.wrong("sum", "the policy tells no line", '[line] every = "1.25GB/s" tells it.')
+        return Bound(float(match["percent"]) / 100, str(given), is_share=True)
+
+    # -- conditions
+
+    def _conditions(self, word: str, frame: str, given: object, keys: Sequence[str]) -> tuple[Condition, ...]:
+        """`{ column = … }`; `keys` say in which unit a value is counted."""
+        if not isinstance(given, dict):
+            raise self.wrong(word, f"{word} is a table of columns", 'Such as { key = "retention.ms" }.')
+        self._known(given, COLUMNS[frame], f"is no column of {frame}")
+        return tuple(one for column, spec in given.items() for one in self._column(frame, column, spec, keys))
+
+    def _column(self, frame: str, column: str, spec: object, keys: Sequence[str]) -> list[Condition]:
+        if isinstance(spec, list):
+            spec = {"one_of": spec}
+        if not isinstance(spec, dict):
+            spec = {"is": spec}
+        self._known(spec, OPERATORS, f"is no comparison of {column}")
+        if not spec:
+            raise self.wrong(column, f"{column} is compared with nothing", f"With {', '.join(OPERATORS)}.")
+        return [self._condition(frame, column, operator, raw, keys) for operator, raw in spec.items()]
+
+    def _condition(self, frame: str, column: str, operator: str, raw: object, keys: Sequence[str]) -> Condition:
+        wanted = self._wanted(frame, column, operator, raw, keys)
+        return Condition(column, operator, wanted, _spelled(operator, raw), null_of(frame, column))
+
+    def _wanted(self, frame: str, column: str, operator: str, raw: object, keys: Sequence[str]) -> tuple[Wanted, ...]:
+        if operator == "set":
+            if not isinstance(raw, bool):
+                raise self.wrong(column, "set is true or false")
+            return (raw,)
+        if operator in BOUNDS:
+            return (self._number_of(frame, column, operator, raw, keys),)
+        items = raw if isinstance(raw, list) and operator in ("one_of", "like") else [raw]
+        return tuple(self._text(frame, column, operator, item, keys) for item in items)
+
+    def _number_of(self, frame: str, column: str, operator: str, raw: object, keys: Sequence[str]) -> float:
+        if column not in NUMBERS[frame]:
+            raise self.wrong(operator, f"{column} of {frame} is text, and {operator} compares numbers")
+        parse = units.of_config if frame in OF_CONFIGS else units.of_quota
+        return self._amount(operator, raw, lambda: parse(str(raw), keys))
+
+    def _amount(self, word: str, raw: object, parse: Any) -> float:
+        if isinstance(raw, bool) or not isinstance(raw, int | float | str):
+            raise self.wrong(word, f"{word} is a number, or a text with a unit")
+        number = self._number(word, parse) if isinstance(raw, str) else float(raw)
+        if number != number:
+            raise self.wrong(word, "nan is beyond no bound")
+        return number
+
+    def _text(self, frame: str, column: str, operator: str, raw: object, keys: Sequence[str]) -> Wanted:
+        if not isinstance(raw, str | int | float | bool):
+            raise self.wrong(column, f"{column} is compared with a text, a number, true or false")
+        if column in NUMBERS[frame] and frame not in OF_CONFIGS and operator != "like":
+            return self._amount(column, raw, lambda: units.of_quota(str(raw), keys))
+        if operator != "like":
+            self._of_known_set(frame, column, raw)
+        return raw if isinstance(raw, str | bool) else float(raw)
+
+    def _of_known_set(self, frame: str, column: str, raw: object) -> None:
+        """A misspelt level or key would fit nothing, for ever, and nobody would know."""
+        known = _QUOTA_KEYS if column == "key" and frame not in OF_CONFIGS else _WORDS.get(column)
+        if known is not None:
+            self._one_of(column, raw, tuple(known))
+
+    # -- complaints
+
+    def _known(self, given: Iterable[str], known: Sequence[str], otherwise: str) -> None:
+        for word in given:
+            if word not in known:
+                close = nearest(word, tuple(known))
+                hint = f"Did you mean {close}?" if close else f"It is one of {', '.join(known)}."
+                raise self.wrong(word, f"{word} {otherwise}", hint)
+
+    def _one_of(self, what: str, given: object, known: Sequence[str]) -> str:
+        if isinstance(given, str) and given in known:
+            return given
+        close = nearest(str(given), tuple(known)) or nearest(str(given).upper(), tuple(known))
+        said = "is missing" if given is None else f"cannot be {given}"
+        hint = f"Did you mean {close}?" if close else f"It is one of {', '.join(known)}."
+        raise self.wrong(what if given is None else str(given), f"{what} {said}", hint)
+
+    def _sentence(self, word: str, given: object) -> str:
+        if not isinstance(given, str) or not given.strip():
+            raise self.wrong(word, f"there is no {word}", "It is what people read when the rule is broken.")
+        return given.strip()
+
+    def _number(self, word: str, parse: Any) -> float:
+        try:
+            return float(parse())
+        except KadminError as exc:
+            raise self.wrong(word, str(exc), exc.hint) from None
+
+    def wrong(self, word: str, message: str, hint: str | None = None) -> UsageError:
+        """One line: the file, the line where that can be told, the rule, and what is wrong."""
+        line = self.places.line(self.rule, word)
+        where = f"{self.source}:{line}" if line else self.source
+        return UsageError(f"{where}: {f'rule {self.name}: ' if self.name else ''}{message}", hint=hint)
+
+
+def _keys_in(where: object) -> tuple[str, ...]:
+    """The keys that `where` names, as it stands there: they say in which unit values are."""
+    named = where.get("key") if isinstance(where, dict) else None
+    if isinstance(named, dict):
+        named = named.get("is", named.get("one_of"))
+    return tuple(key for key in _listed(named) if isinstance(key, str))
+
+
+def _listed(given: Any) -> list[Any]:
+    return given if isinstance(given, list) else [given]
+
+
+def _spelled(operator: str, raw: object) -> str:
+    """As the policy has it, for people."""
+    text = ", ".join(map(said, raw)) if isinstance(raw, list) else said(raw)
+    return {
+        "is": text,
+        "one_of": f"one of {text}",
+        "like": f"like {text}",
+        "at_least": f"at least {text}",
+        "at_most": f"at most {text}",
+        "set": "set" if raw else "not set",
+    }[operator]

@@ -1,0 +1,114 @@
+"""Secrets by reference: `env:NAME`, `file:PATH`, `keyring:NAME`, `databricks:SCOPE/KEY`.
+
+What goes wrong is said with the reference, never with what it leads to.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from .. import databricks, files
+from ..errors import NotFound, Unsupported, UsageError
+from ..model.connection_settings import Secret
+from ..model.secrets import FORMS, is_reference, reference
+
+__all__ = ["FORMS", "is_reference", "resolve"]
+
+KEYRING_SERVICE = "kadmin-nb"
+_LARGEST = 1 << 16
+
+
+def resolve(text: str, folder: Path) -> Secret:
+    """The secret that the reference leads to; a `file:` path is relative to `folder`.
+
+    Raises
+    ------
+    NotFound
+        No such variable, file or entry.
+    Unsupported
+        No keyring here, or not on Databricks.
+    UsageError
+        Found, but empty or not text.
+    """
+    found = reference(text)
+    if not found:
+        raise UsageError("a secret is given only by reference", hint=f"Write {FORMS}.")
+    scheme, name = found
+    secret = Secret(_SCHEMES[scheme](name, folder))
+    if not secret.reveal():
+        raise UsageError(f"{text} is empty")
+    return secret
+
+
+def _env(name: str, _folder: Path) -> str:
+    if name not in os.environ:
+        raise NotFound(f"env:{name}: the environment variable is not set")
+    return os.environ[name]
+
+
+def _file(name: str, folder: Path) -> str:
+    """The file's text without its last line end, which editors add."""
+    text = _text_of(folder / files.expanded(name), f"the secret of file:{name}")
+    if text is None:
+        raise UsageError(f"file:{name} is not UTF-8 text")
+    return text.removesuffix("\n").removesuffix("\r")
+
+
+def _text_of(place: Path, what: str) -> str | None:
+    """The bytes stay here: an error is raised where nobody has them."""
+    try:
+        return files.read(place, what, _LARGEST).decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _keyring(name: str, _folder: Path) -> str:
+    keyring = _imported("keyring", f"keyring:{name}", "pip install keyring, or use another kind of reference")
+    text = _asked(f"keyring:{name}", lambda: keyring.get_password(KEYRING_SERVICE, name))
+    if text is None:
+        raise NotFound(
+            f"keyring:{name}: the keyring has no such entry", hint=f"keyring set {KEYRING_SERVICE} {name} stores it."
+        )
+    return text
+
+
+def _databricks(name: str, _folder: Path) -> str:
+    reference = f"databricks:{name}"
+    scope, slash, key = name.partition("/")
+    if not (scope and slash and key):
+        raise UsageError(f"{reference} is not databricks:SCOPE/KEY")
+    if not databricks.is_here():
+        raise Unsupported(f"{reference}: this is not Databricks", hint="Use another kind of reference here.")
+    dbutils = _dbutils(reference)
+    return _asked(reference, lambda: dbutils.secrets.get(scope=scope, key=key)) or ""
+
+
+def _dbutils(reference: str) -> Any:
+    """The notebook's own `dbutils`, else the SDK's, which also serves a plain script on the cluster."""
+    own = getattr(sys.modules["__main__"], "dbutils", None)
+    return own or _imported("databricks.sdk.runtime", reference, "pip install databricks-sdk").dbutils
+
+
+_SCHEMES: dict[str, Callable[[str, Path], str]] = {
+    "env": _env, "file": _file, "keyring": _keyring, "databricks": _databricks,
+}  # fmt: skip
+
+
+def _imported(module: str, reference: str, hint: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise Unsupported(f"{reference}: {module} is not installed", hint=hint) from None
+
+
+def _asked(reference: str, ask: Callable[[], str | None]) -> str | None:
+    """What the foreign store says. Its errors are named by class only: their text is not ours to vouch for."""
+    try:
+        return ask()
+    except Exception as error:
+        raise NotFound(f"{reference}: the store answers with {type(error).__name__}") from None

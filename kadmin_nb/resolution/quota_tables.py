@@ -1,0 +1,290 @@
+"""The quotas of a frame, read, checked, and laid out as the tables that `lookup` reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..errors import Invalid, Unsupported
+from ..model.entity import Entity
+from ..model.levels import LEVEL_NAMES, LEVELS, Level
+from . import input_columns
+from .input_columns import CLUSTER, QUOTAS
+from .lookup import CLIENT_BIT, NUMBER_SHIFT, USER_BIT, Ints, Longs, Probe, Side, Tables
+
+_MOST_ENTITIES = 2 ** (31 - NUMBER_SHIFT) - 1
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Coded:
+    """A column of names as codes into its distinct names; -1 is null."""
+
+    names: pa.Array
+    codes: Longs
+
+    @classmethod
+    def of(cls, column: pa.ChunkedArray) -> Coded:
+        encoded = pa.chunked_array(column.chunks or [pa.array([], pa.string())]).combine_chunks().dictionary_encode()
+        return cls(encoded.dictionary, np.asarray(pc.fill_null(encoded.indices, -1), np.int64))
+
+    def name(self, code: int) -> str | None:
+        return None if code < 0 else str(self.names[code].as_py())
+
+
+@dataclass(frozen=True)
+class StoredRows:
+    """QUOTAS rows of the eight user and client levels, one an entity and key.
+
+    `entity` numbers the entities from 0, the less specific first; `first` is a row of each.
+    """
+
+    level: Longs
+    cluster: Coded | None
+    user: Coded
+    client: Coded
+    key: Coded
+    values: npt.NDArray[np.float64]
+    entity: Longs
+    first: Longs
+
+    @classmethod
+    def of(cls, table: pa.Table) -> StoredRows:
+        """Read and check the rows.
+
+        Raises
+        ------
+        Invalid
+            See `Index.of`.
+        """
+        values = np.asarray(input_columns.number(table, "value", QUOTAS), np.float64)
+        names = {n: input_columns.text(table, n, QUOTAS) for n in ("level", "user", "client_id", "key")}
+        level = _levels(names["level"])
+        user, client = Coded.of(names["user"]), Coded.of(names["client_id"])
+        _check_names(level, user, client)
+        key = Coded.of(input_columns.named(names["key"], "key", QUOTAS))
+        cluster = _clusters(table)
+        entity, first = _entities(level, cluster, user, client)
+        rows = cls(level, cluster, user, client, key, values, entity, first)
+        rows._check_twice()
+        return rows
+
+    @property
+    def clusters(self) -> Longs:
+        """The cluster of each row, 0 where there is only one."""
+        return np.zeros(len(self.level), np.int64) if self.cluster is None else self.cluster.codes
+
+    def _check_twice(self) -> None:
+        """Refuse an entity and key that is there twice: which of them the cluster has, nobody can say."""
+        held = self.entity * len(self.key.names) + self.key.codes
+        order = np.sort(held[self.entity >= 0])
+        twice = order[1:][order[1:] == order[:-1]]
+        if len(twice):
+            one, other = np.flatnonzero(held == twice[0])[:2]
+            raise Invalid(
+                f"{self.key.name(self.key.codes[one])} of {self._text(one)} is twice in {QUOTAS}, "
+                f"in rows {one} and {other}",
+                hint="One row an entity and key. Several clusters need a cluster_id.",
+            )
+
+    def _text(self, row: int) -> str:
+        """The entity of a row, as the grammar writes it."""
+        level = LEVELS[self.level[row]]
+        parts = [("user", level.user, self.user), ("client-id", level.client_id, self.client)]
+        entity = Entity.from_wire(
+            (kind, None if said == "default" else names.name(names.codes[row])) for kind, said, names in parts if said
+        )
+        return (
+            f"{entity}" if self.cluster is None else f"{entity} in cluster {self.cluster.name(self.cluster.codes[row])}"
+        )
+
+
+def _levels(column: pa.ChunkedArray) -> Longs:
+    """The number of each row's level; 8 and up are passed over."""
+    known = pc.index_in(column, value_set=pa.array(LEVEL_NAMES))
+    if known.null_count:
+        row = pc.index(pc.is_null(known), True).as_py()
+        raise Invalid(
+            f"level {column[row].as_py()} in row {row} of {QUOTAS} is not known",
+            hint=f"They are {', '.join(LEVEL_NAMES)}.",
+        )
+    return np.asarray(known, np.int64)
+
+
+def _check_names(level: Longs, user: Coded, client: Coded) -> None:
+    """A level that says "name" has one, any other has none; a name is never empty."""
+    numbers = np.minimum(level, len(LEVELS))
+    for column, coded in (("user", user), ("client_id", client)):
+        needed = np.array([getattr(a_level, column) == "name" for a_level in LEVELS] + [False])[numbers]
+        blank = coded.codes == np.asarray(pc.fill_null(pc.index_in(pa.array([""]), value_set=coded.names), -2))
+        wrong = ((needed != (coded.codes >= 0)) | blank) & (numbers < len(LEVELS))
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            name = coded.name(coded.codes[row])
+            raise Invalid(f"level {LEVELS[level[row]]} does not fit {column}={name!r} in row {row} of {QUOTAS}")
+
+
+def _clusters(table: pa.Table) -> Coded | None:
+    if CLUSTER not in table.column_names:
+        return None
+    return Coded.of(input_columns.named(input_columns.text(table, CLUSTER, QUOTAS), CLUSTER, QUOTAS))
+
+
+def _entities(level: Longs, cluster: Coded | None, user: Coded, client: Coded) -> tuple[Longs, Longs]:
+    """The number of each row's entity, and a row of each entity; -1 where the level is passed over."""
+    rows = np.flatnonzero(level < len(LEVELS))
+    identity = len(LEVELS) - 1 - level[rows]
+    if cluster is not None:
+        identity = identity * (len(cluster.names) + 1) + cluster.codes[rows]
+    for coded in (user, client):
+        identity = identity * (len(coded.names) + 1) + coded.codes[rows] + 1
+    encoded = pc.dictionary_encode(pa.array(identity))
+    distinct, codes = np.asarray(encoded.dictionary), np.asarray(encoded.indices)
+    if len(distinct) > _MOST_ENTITIES:
+        raise Unsupported(f"{len(distinct)} entities are more than one table takes ({_MOST_ENTITIES})")
+    place, first, entity = np.empty_like(distinct), np.empty_like(distinct), np.full(len(level), -1, np.int64)
+    place[np.argsort(distinct)] = np.arange(len(distinct))
+    entity[rows] = place[codes]
+    first[entity[rows]] = rows
+    return entity, first
+
+
+@dataclass(frozen=True)
+class _Entities:
+    """The entities themselves, with their tags, a column a key (0 where that key is not set)."""
+
+    level: Longs
+    cluster: Longs
+    clusters: int
+    tags: Ints
+    user_row: Longs
+    client_row: Longs
+    row_cluster: Longs
+
+    def at(self, level: Level) -> Flags:
+        return np.asarray(self.level == level.number)
+
+
+def tables_of(rows: StoredRows, keys: tuple[str, ...], overridden: bool) -> Tables:
+    """The kernel's tables for these keys; with the chains that list overridden quotas, if asked."""
+    values, tags = _values_and_tags(rows, keys)
+    clusters = 1 if rows.cluster is None else len(rows.cluster.names)
+    each = np.arange(clusters + 1)
+    users, user_row, user_cluster = _side(rows, rows.user, 0 * each, 0 * each, 1)
+    clients, client_row, row_cluster = _side(rows, rows.client, 2 * each, 2 * each + 1, 2 * (clusters + 1))
+    row_cluster[: 2 * (clusters + 1)] = each.repeat(2)
+    own = _Entities(
+        rows.level[rows.first], rows.clusters[rows.first], clusters, tags, user_row, client_row, row_cluster
+    )
+    pairs, by_pair = _pair_table(own)
+    of_user = _user_tables(own, len(user_cluster))
+    of_client = _client_tables(own)
+    return Tables(
+        keys,
+        tuple(level.name for level in LEVELS),
+        None if rows.cluster is None else rows.cluster.names,
+        users,
+        clients,
+        pairs,
+        by_pair,
+        np.maximum.reduce(of_user),
+        np.maximum.reduce(of_client),
+        values,
+        (of_user, of_client) if overridden else None,
+    )
+
+
+def _values_and_tags(rows: StoredRows, keys: tuple[str, ...]) -> tuple[npt.NDArray[np.float64], Ints]:
+    """Values, a row a key, by the entities' numbers; and tags, a row an entity, 0 where the key is not set."""
+    values = np.zeros((len(keys), len(rows.first) + 1))
+    tags = np.zeros((len(rows.first), len(keys)), np.int32)
+    speaks = np.array([(bool(a.user) << USER_BIT) | (bool(a.client_id) << CLIENT_BIT) | a.number for a in LEVELS])
+    tag = ((np.arange(len(rows.first)) + 1) << NUMBER_SHIFT) | speaks[rows.level[rows.first]]
+    for column, code in enumerate(pc.index_in(pa.array(keys, pa.string()), value_set=rows.key.names).to_pylist()):
+        at = (
+            np.flatnonzero((rows.key.codes == code) & (rows.entity >= 0)) if code is not None else np.empty(0, np.int64)
+        )
+        entity = rows.entity[at]
+        values[column, entity + 1] = rows.values[at]
+        tags[entity, column] = tag[entity]
+    return values, tags
+
+
+def _side(rows: StoredRows, coded: Coded, unknown: Longs, blank: Longs, first_row: int) -> tuple[Side, Longs, Longs]:
+    """One side's look-up, the table row of each entity's name (-1: it has none), and each row's cluster."""
+    code, cluster = coded.codes[rows.first], rows.clusters[rows.first]
+    named = code >= 0
+    if rows.cluster is None:
+        row = np.where(named, code + first_row, -1)
+        row_cluster = np.zeros(first_row + len(coded.names), np.int64)
+        table = np.append(np.arange(len(coded.names)) + first_row, unknown[0])
+        return Side(coded.names, table, unknown, blank, None), row, row_cluster
+    identity, inverse = np.unique(cluster[named] * len(coded.names) + code[named], return_inverse=True)
+    row = np.full(len(code), -1)
+    row[named] = inverse + first_row
+    row_cluster = np.concatenate([np.zeros(first_row, np.int64), identity // max(len(coded.names), 1)])
+    probe = Probe.of(identity, np.arange(len(identity)) + first_row)
+    return (
+        Side(coded.names, np.zeros(len(coded.names) + 1, np.int64), unknown, blank, probe),
+        row,
+        row_cluster,
+    )
+
+
+def _pair_table(own: _Entities) -> tuple[Probe, Ints]:
+    """The look-up of exact (user, client-id) pairs, and their tags."""
+    both = np.flatnonzero(own.at(LEVELS[0]))
+    keys = own.user_row[both] * len(own.row_cluster) + own.client_row[both]
+    none = np.zeros((1, own.tags.shape[1]), np.int32)
+    return Probe.of(keys, np.arange(len(both)) + 1), np.concatenate([none, own.tags[both]])
+
+
+def _user_tables(own: _Entities, count: int) -> tuple[Ints, ...]:
+    """For each level that names the user alone: tags by the user's row; below, those for a blank client-id."""
+    return tuple(
+        np.concatenate([table, table * (level.client_id is None)])
+        for level in LEVELS
+        if level.user == "name" and level.client_id != "name"
+        for table in [_placed(own, level, own.user_row, count)]
+    )
+
+
+def _client_tables(own: _Entities) -> tuple[Ints, ...]:
+    """For each level that does not name the user: tags by the client-id's row; below, those for an empty user.
+
+    A blank client-id takes nothing from a level that speaks of client-ids, an empty user nothing from one that
+    speaks of users; and where a default user quota alone fits, Kafka finds nothing for an empty user (`rules`).
+    """
+    count, blank = len(own.row_cluster), np.arange(len(own.row_cluster)) < 2 * (own.clusters + 1)
+    blank &= np.arange(count) % 2 == 1
+    fits = {}
+    for level in LEVELS:
+        if level.user != "name":
+            named = level.client_id == "name"
+            fits[level.name] = _placed(own, level, own.client_row, count) if named else _spread(own, level)
+            fits[level.name][blank] *= level.client_id is None
+    kept = (fits["CLIENT_OF_DEFAULT_USER"] != 0) | (fits["DEFAULT_CLIENT_OF_DEFAULT_USER"] != 0)
+    heard = kept | (fits["DEFAULT_USER"] == 0)
+    return tuple(
+        np.concatenate([table, table * heard * (level.user is None)])
+        for level in LEVELS
+        if (table := fits.get(level.name)) is not None
+    )
+
+
+def _placed(own: _Entities, level: Level, row: Longs, count: int) -> Ints:
+    """The level's tags at the rows of their names."""
+    table = np.zeros((count, own.tags.shape[1]), np.int32)
+    table[row[own.at(level)]] = own.tags[own.at(level)]
+    return table
+
+
+def _spread(own: _Entities, level: Level) -> Ints:
+    """The tags of a level without names, the same for all rows of a cluster."""
+    of_cluster = np.zeros((own.clusters + 1, own.tags.shape[1]), np.int32)
+    of_cluster[own.cluster[own.at(level)]] = own.tags[own.at(level)]
+    return of_cluster[own.row_cluster]

@@ -1,0 +1,122 @@
+"""Which runbooks there are, and what each says of itself."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .. import documents, files
+from ..errors import Invalid, NotFound
+from .parameters_cell import Parameter, parameters
+
+if TYPE_CHECKING:
+    from ..frames.answer import Answer
+
+_ROOM = Path(__file__).resolve().parent
+FOLDERS = (_ROOM / "shipped", _ROOM.parents[1] / "notebooks" / "runbooks")
+"""In the installed wheel, and in the checkout."""
+
+_LARGEST = 1 << 28
+
+
+@dataclass(frozen=True)
+class Runbook:
+    """A runbook as it lies on the shelf. `description` is the first paragraph under its heading."""
+
+    name: str
+    path: Path
+    title: str
+    description: str
+    parameters: tuple[Parameter, ...]
+
+    @classmethod
+    def read(cls, path: Path) -> Runbook:
+        """The runbook in this file.
+
+        Raises
+        ------
+        Invalid
+            No notebook, or one without a cell tagged `parameters`.
+        UsageError
+            Its parameters cell declares something that no parameter can be.
+        """
+        cells = _cells(path)
+        title, description = _words(cells)
+        try:
+            declared = parameters(_declaring(path, cells))
+        except SyntaxError as exc:
+            raise Invalid(f"the parameters cell of {path} is not Python: {exc.msg}") from None
+        return cls(path.stem, path, title or path.stem, description, tuple(declared))
+
+
+def find(name_or_path: str | Path) -> Runbook:
+    """A runbook by its name, or by the path of its notebook.
+
+    Raises
+    ------
+    NotFound
+        Neither; the hint has the nearest name.
+    """
+    path, shipped = Path(name_or_path), _shipped()
+    if path.is_file():
+        return Runbook.read(path)
+    if str(name_or_path) in shipped:
+        return Runbook.read(shipped[str(name_or_path)])
+    near = difflib.get_close_matches(path.stem, shipped, n=1, cutoff=0.5)
+    raise NotFound(
+        f"there is no runbook {name_or_path}, and no such file",
+        hint=f"Did you mean {near[0]}?" if near else f"There are {', '.join(shipped) or 'none'}.",
+    )
+
+
+def runbooks() -> list[Runbook]:
+    """Those that come with kadmin_nb, by name."""
+    return [Runbook.read(path) for path in _shipped().values()]
+
+
+def listed() -> Answer:
+    """Those that come with kadmin_nb: `name`, `description`."""
+    import pyarrow as pa
+
+    from ..frames.answer import Answer
+
+    schema = pa.schema([pa.field(name, pa.string(), nullable=False) for name in ("name", "description")])
+    return Answer(pa.Table.from_pylist([{"name": r.name, "description": r.description} for r in runbooks()], schema))
+
+
+def show(name_or_path: str | Path) -> str:
+    """What a runbook does and takes, as text: each parameter with type, default and help."""
+    runbook = find(name_or_path)
+    width = max((len(str(p)) for p in runbook.parameters), default=0)
+    lines = (f"  {p!s:<{width}}  {p.help}".rstrip() for p in runbook.parameters)
+    return "\n".join([f"{runbook.name}: {runbook.title}", "", runbook.description, "", *lines])
+
+
+def _shipped() -> dict[str, Path]:
+    folder = next((folder for folder in FOLDERS if folder.is_dir()), None)
+    return {path.stem: path for path in sorted(folder.glob("*.ipynb"))} if folder else {}
+
+
+def _cells(path: Path) -> list[dict[str, Any]]:
+    try:
+        cells = documents.from_json(files.read(path, "a notebook", _LARGEST).decode())["cells"]
+        return [{**cell, "source": "".join(cell["source"])} for cell in cells]
+    except (ValueError, KeyError, TypeError):
+        raise Invalid(f"{path} is no notebook") from None
+
+
+def _declaring(path: Path, cells: list[dict[str, Any]]) -> str:
+    for cell in cells:
+        if "parameters" in cell.get("metadata", {}).get("tags", []):
+            return str(cell["source"])
+    raise Invalid(f"{path} has no cell tagged parameters", hint="Its first code cell declares them and has that tag.")
+
+
+def _words(cells: list[dict[str, Any]]) -> tuple[str, str]:
+    """The heading and the first paragraph of the first prose."""
+    prose = next((cell["source"] for cell in cells if cell.get("cell_type") == "markdown"), "")
+    blocks = [" ".join(block.split()) for block in prose.split("\n\n") if block.strip()]
+    title = blocks.pop(0).lstrip("# ") if blocks and blocks[0].startswith("#") else ""
+    return title, blocks[0] if blocks else ""

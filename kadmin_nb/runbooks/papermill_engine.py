@@ -1,0 +1,78 @@
+"""How papermill runs our documents: this very Python, no widget state, no home folder in what is written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import zmq
+from ipykernel.kernelspec import get_kernel_dict
+from jupyter_client.kernelspec import KernelSpec
+from jupyter_client.manager import AsyncKernelManager
+from papermill.engines import NBClientEngine, papermill_engines
+from papermill.iorw import LocalHandler, papermill_io
+from traitlets.config import Config
+
+from .. import files
+from . import home_folder
+
+NAME = "kadmin_nb"
+SCHEME = "kadmin-nb:"
+"""What a document's path begins with, for papermill to save it through `Documents`."""
+
+
+class Engine(NBClientEngine):  # type: ignore[misc]
+    """papermill's own engine with the kernel of this interpreter, registered or not, and clean metadata."""
+
+    @classmethod
+    def execute_notebook(cls, nb: Any, kernel_name: str, output_path: str | None = None, **options: Any) -> Any:
+        """Clean the document before its first save: a killed run leaves it as it is then."""
+        clean(nb)
+        return super().execute_notebook(nb, kernel_name, output_path, **options)
+
+    @classmethod
+    def execute_managed_notebook(
+        cls, nb_man: Any, kernel_name: str, *, environment: dict[str, str], **options: Any
+    ) -> Any:
+        """Run the cells in a kernel with this environment on top."""
+        return super().execute_managed_notebook(
+            nb_man,
+            kernel_name,
+            kernel_manager_class=_own_kernel(environment),
+            config=_encrypted(),
+            store_widget_state=False,
+            **options,
+        )
+
+
+papermill_engines.register(NAME, Engine)
+
+
+def _own_kernel(environment: dict[str, str]) -> type[AsyncKernelManager]:
+    """A kernel of `sys.executable`, whatever kernels are registered, or none."""
+    fixed = {name: value.replace("$", "$$") for name, value in environment.items()}
+    spec = KernelSpec(**{**get_kernel_dict(), "env": fixed})
+    return type("OwnKernel", (AsyncKernelManager,), {"kernel_spec": property(lambda self: spec)})
+
+
+def _encrypted() -> Config:
+    """Between us and the kernel nothing goes in the clear, where zmq can: other users share the loopback."""
+    return Config({"KernelManager": {"transport_encryption": "auto"}} if zmq.has("curve") else {})
+
+
+def clean(document: Any) -> None:
+    """Leave file names instead of papermill's paths in a document's metadata."""
+    mill = document.metadata.get("papermill", {})
+    for name in ("input_path", "output_path"):
+        if mill.get(name):
+            mill[name] = Path(mill[name]).name
+
+
+class Documents(LocalHandler):  # type: ignore[misc]
+    """Files in which `~` stands for the home folder, at every save: parameters, outputs, tracebacks, metadata."""
+
+    def write(self, buf: str, path: str) -> None:
+        files.write(Path(path.removeprefix(SCHEME)), home_folder.without(buf))
+
+
+papermill_io.register(SCHEME, Documents())

@@ -1,0 +1,279 @@
+"""The record of a run: one JSON file beside the document, true at every moment of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import platform
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from .. import files
+from ..errors import Hinted, Interrupted, KadminError, PartlyFailed, PlanRefused, UsageError
+from ..frames import schemas
+from ..frames.answer import Answer
+from ..frames.schema_metadata import now
+from ..hints import Runbook
+from . import databricks, home_folder
+from .report_checks import Verdicts
+
+if TYPE_CHECKING:
+    from ..cluster import Cluster
+    from ..plans.outcomes import Outcomes
+    from ..plans.plan import Plan
+
+FORMAT = 1
+PLACE = "KADMIN_RUNBOOK_RECORD"
+"""Where the launcher tells the kernel that the record goes."""
+
+STARTED, PLANNED, APPLYING = "started", "planned", "applying"
+NOTHING, APPLIED, FAILED = "nothing to do", "applied", "failed"
+FINISHED = "finished"
+"""What the launcher writes for a notebook that keeps no record itself."""
+
+_PACKAGES = ("kadmin_nb", "kafka-python", "confluent-kafka", "pyarrow", "papermill")
+
+
+def record(runbook: str, parameters: Any, namespace: Mapping[str, Any] | None = None) -> Record:
+    """A record of this run, for a runbook's cells to fill.
+
+    Parameters
+    ----------
+    runbook
+        Its name.
+    parameters
+        What `bind` returned.
+    namespace
+        The notebook's `globals()`; the caller's unless given.
+    """
+    space = sys._getframe(1).f_globals if namespace is None else namespace
+    return Record(runbook, dataclasses.asdict(parameters), space)
+
+
+class Record:
+    """What one run did. `with record:` around a cell keeps it true, also when the cell fails.
+
+    The file is beside the document where that is known (the launcher, or papermill with `--inject-output-path`),
+    else in the working folder; on Databricks there is none, `finish` hands the text to the job.
+    """
+
+    def __init__(self, runbook: str, parameters: dict[str, Any], namespace: Mapping[str, Any]) -> None:
+        self.runbook, self.parameters, self._namespace = runbook, parameters, namespace
+        self.started = now()
+        self.cluster: Cluster | None = None
+        self._plan: Plan | None = None
+        self.outcomes: Outcomes | None = None
+        self.error: BaseException | None = None
+        self.verdicts = Verdicts()
+        self._is_finished = self._is_applying = False
+        self.path = _place(runbook, namespace)
+
+    @property
+    def door(self) -> Runbook:
+        """How what could be tried next is said in this runbook."""
+        return Runbook(tuple(self.parameters))
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan of the run; set it where it is made."""
+        return self._plan
+
+    @plan.setter
+    def plan(self, plan: Plan | None) -> None:
+        self._plan = None if plan is None else plan.at(self.door)
+
+    @property
+    def state(self) -> str:
+        """`started`, `planned`, `applying`, `nothing to do`, `applied` (and verified), `failed`, or `finished` of a
+        runbook that plans nothing."""
+        if self.error is not None or (self.outcomes is not None and not self.outcomes.ok):
+            return FAILED
+        if self.outcomes is not None:
+            return APPLIED if self.outcomes.anything_changed else NOTHING
+        if self.plan is not None:
+            return APPLYING if self._is_applying else PLANNED
+        if not self._is_finished:
+            return STARTED
+        return FINISHED if self.verdicts or "apply" not in self.parameters else NOTHING
+
+    @property
+    def changed(self) -> bool | None:
+        """Whether the cluster may differ from before; None while that is not known."""
+        if self.outcomes is not None:
+            return self.outcomes.anything_changed
+        return None if self._is_applying and not isinstance(self.error, PlanRefused | UsageError) else False
+
+    def apply(self, **options: Any) -> Outcomes:
+        """Carry out its plan on its cluster; a run that is killed meanwhile has said so.
+
+        Options as of `Cluster.apply`.
+
+        Raises
+        ------
+        WrongCluster, Conflict, PlanRefused
+            Nothing was sent.
+        PartlyFailed, Interrupted
+            It was stopped on its way: by a journal that cannot be written any more, by Ctrl-C.
+        """
+        if self.cluster is None or self.plan is None:
+            raise UsageError("the record has no plan to apply", hint="Set record.cluster and record.plan before.")
+        self._is_applying = True
+        self._write()
+        try:
+            self.outcomes = self.cluster.apply(self.plan, **options)
+        except (PartlyFailed, Interrupted) as exc:
+            self.outcomes = exc.outcomes  # type: ignore[assignment]  # those of a plan that was stopped
+            raise
+        return self.outcomes
+
+    def to_dict(self) -> dict[str, Any]:
+        """All it says: ids, PLAN and OUTCOMES rows, the error if there is one, versions."""
+        plan, outcomes = self.plan, self.outcomes
+        return {
+            **header(self.runbook, self.state, self.parameters),
+            "changed": self.changed,
+            "started": self.started,
+            "cluster_id": self.cluster.id if self.cluster else None,
+            "plan_id": plan.id if plan else None,
+            "changes_id": plan.changes_id if plan else None,
+            "reason": plan.reason if plan else None,
+            "plan": plan.to_arrow().to_pylist() if plan else [],
+            "outcomes": outcomes.to_arrow().to_pylist() if outcomes is not None else [],
+            "journal": outcomes.journal if outcomes is not None else None,
+            "chain_head": outcomes.chain_head if outcomes is not None else None,
+            "verdicts": self.verdicts.to_arrow().to_pylist(),
+            "error": described(self.error) if self.error else None,
+        }
+
+    def summary(self) -> Summary:
+        """SUMMARY: what the run did, now that it is over: state, plan, journal, the head of its chain."""
+        self._is_finished = True
+        said = json.loads(self.to_json())
+        counted = Counter(row["state"] for row in said["outcomes"])
+        facts = {
+            **{name: said[name] for name in ("runbook", "state", "cluster_id", "plan_id", "changes_id", "reason")},
+            "approved by": self._approver(),
+            "changes": ", ".join(f"{count} {state}" for state, count in counted.items()) or len(said["plan"]) or None,
+            **{name: said[name] for name in ("journal", "chain_head")},
+            "record": self.path.name if self.path else "handed to the job",
+        }
+        told = {name.replace("_", " "): str(value) for name, value in facts.items() if value}
+        return Summary(schemas.from_columns(schemas.SUMMARY, {"of": [*told], "is": [*told.values()]}))
+
+    def _approver(self) -> str | None:
+        notes = self.plan.notes if self.plan else ()
+        return ", ".join(str(note.get("author")) for note in notes if note.get("kind") == "approval") or None
+
+    def to_json(self) -> str:
+        """The same as text."""
+        return as_json(self.to_dict())
+
+    def finish(self, show: Callable[[str], object] = print, *, fail: bool = False) -> None:
+        """End the runbook: show what the record says, raise for what failed; on Databricks, hand it to the job.
+
+        Parameters
+        ----------
+        fail
+            A report that says `look` is a failure.
+
+        Raises
+        ------
+        PartlyFailed
+            Some changes failed, or could not be verified on every broker.
+        """
+        self._is_finished = True
+        show(repr(self))
+        with self:
+            if self.outcomes is not None:
+                self.outcomes.raise_for_errors()
+            if fail:
+                self.verdicts.raise_for_looks()
+        databricks.hand_back(self._namespace, self.to_json())
+
+    def __enter__(self) -> Self:
+        self._write()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.error = exc
+        if isinstance(exc, Hinted):
+            exc.door = self.door
+        self._write()
+
+    def _write(self) -> None:
+        if self.path:
+            write(self.path, self.to_dict())
+
+    def __repr__(self) -> str:
+        plan = f"plan {self.plan.id[:12]}, changes {self.plan.changes_id[:12]}, " if self.plan else ""
+        return f"{self.runbook}: {self.state}; {plan}record {self.path.name if self.path else 'handed to the job'}"
+
+
+class Summary(Answer):
+    """SUMMARY."""
+
+
+def header(runbook: str, state: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """What every record begins with."""
+    return {
+        "format": FORMAT,
+        "runbook": runbook,
+        "state": state,
+        "ok": state != FAILED,
+        "written": now(),
+        "parameters": dict(parameters),
+        "versions": {"python": platform.python_version(), **_versions()},
+    }
+
+
+def described(exc: BaseException) -> dict[str, str | None]:
+    """An error as a part of a record."""
+    code, hint = (exc.code, exc.hint) if isinstance(exc, KadminError) else (None, None)
+    return {"type": type(exc).__name__, "message": str(exc), "code": code, "hint": hint}
+
+
+def as_json(body: Mapping[str, Any]) -> str:
+    """A record as JSON."""
+    return home_folder.without(json.dumps(body, ensure_ascii=True, allow_nan=False, indent=1, default=str))
+
+
+def write(path: Path, body: Mapping[str, Any]) -> None:
+    """Put a record in its place, whole.
+
+    Raises
+    ------
+    NotFound, Invalid
+        It cannot be written there.
+    """
+    files.write(path, as_json(body) + "\n")
+
+
+def _versions() -> dict[str, str | None]:
+    return {package: _version(package) for package in _PACKAGES}
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _place(runbook: str, namespace: Mapping[str, Any]) -> Path | None:
+    if told := os.environ.get(PLACE):
+        return Path(told)
+    document = namespace.get("PAPERMILL_OUTPUT_PATH")
+    if isinstance(document, str) and document and "://" not in document:
+        return Path(document).with_suffix(".json")
+    if databricks.is_here(namespace):
+        return None
+    return Path.cwd() / f"{runbook}-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}.json"

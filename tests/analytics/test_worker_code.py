@@ -1,0 +1,60 @@
+"""What travels to Spark's workers by value, and what a worker says that Spark has left."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+LIMITED = """
+import time
+import pyarrow as pa
+import kadmin_nb as kn
+from kadmin_nb.analytics import worker_code
+
+def work(seconds, batches):
+    for batch in batches:
+        yield from [pa.RecordBatch.from_pydict({"text": ["x" * 1000] * 1000})] * (1 if seconds else 50)
+    time.sleep(seconds)
+
+spark = kn.spark_session()
+for seconds in (0.3, 0, 0.05) * 4:
+    rows = spark.range(1, numPartitions=1).mapInArrow(worker_code.by_value(work, seconds), "text string")
+    assert len(rows.limit(1).collect()) == 1
+spark.stop()  # its workers are gone
+"""
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_workers_that_spark_has_left_say_nothing() -> None:
+    """BrokenPipeError, above every table: once more of a worker that had just finished."""
+    done = subprocess.run([sys.executable, "-c", LIMITED], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert [line for line in done.stderr.splitlines() if "incubator" not in line] == []
+
+
+DAEMON = """
+import sys
+import pyspark.daemon
+from kadmin_nb.analytics import hang_ups
+
+sys.modules["__main__"] = daemon = pyspark.daemon
+hang_ups.silence()
+try:
+    raise {error}("of a worker")
+except BaseException:
+    exec("print('failed to flush', file=sys.stderr); traceback.print_exc()", vars(daemon))
+"""
+
+
+@pytest.mark.parametrize(
+    ("error", "lines"), [("BrokenPipeError", 0), ("ConnectionResetError", 0), ("EOFError", 0), ("ValueError", 4)]
+)
+def test_other_failures_are_told(error: str, lines: int) -> None:
+    """A worker fell silent, and nobody knew why."""
+    words = [sys.executable, "-c", DAEMON.replace("{error}", error)]
+    said = subprocess.run(words, capture_output=True, text=True).stderr
+    assert len(said.splitlines()) == lines, said
+    assert ("ValueError: of a worker" in said) == bool(lines)
