@@ -190,7 +190,7 @@ class TimedOut(KadminError):
     """No answer within the bound; after an alter the outcome is unknown."""
 
 
-_KINDS = {
+_CLASS_OF_CODE = {
     "TOPIC_AUTHORIZATION_FAILED": NotAuthorized,
     "GROUP_AUTHORIZATION_FAILED": NotAuthorized,
     "CLUSTER_AUTHORIZATION_FAILED": NotAuthorized,
@@ -210,7 +210,7 @@ _KINDS = {
 
 def kind_of(code: str | None) -> type[KadminError]:
     """The class that says what Kafka's name of an error says; `Invalid` where none fits better."""
-    return _KINDS.get(code or "", Invalid)
+    return _CLASS_OF_CODE.get(code or "", Invalid)
 
 
 class Interrupted(Hinted, KeyboardInterrupt):

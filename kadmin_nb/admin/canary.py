@@ -133,14 +133,14 @@ def canary(
     leaders = _leaders(settings, topic)
     run: Callable[[dict[str, Any], _Watch, str, float], None] = _produce if produce else _fetch
     watch = _Watch(leaders, max(1, min(enough, most // len(leaders))))
-    config = {"client.id": client_id, "throttle_cb": watch.throttled, "logger": _SILENT}
+    config = {"client.id": client_id, "throttle_cb": watch.throttled, "logger": _QUIET_LOGGER}
     run(first_contact.config(settings) | config, watch, topic, seconds)
     if watch.error:
-        raise _refused(watch.error, *(("producing to", "WRITE") if produce else ("fetching from", "READ")), topic)
+        raise _topic_error(watch.error, *(("producing to", "WRITE") if produce else ("fetching from", "READ")), topic)
     return watch.sightings()
 
 
-_SILENT = logging.getLogger("kadmin_nb.librdkafka")
+_QUIET_LOGGER = logging.getLogger("kadmin_nb.librdkafka")
 """Given a handler that writes nothing by `first_contact`."""
 
 
@@ -150,7 +150,7 @@ def _leaders(settings: Settings, topic: str) -> dict[int, int]:
     try:
         described = admin.describe_topics(TopicCollection([topic]), request_timeout=TIMEOUT)[topic].result(TIMEOUT)
     except KafkaException as exc:
-        raise _refused(exc.args[0], "looking for", "DESCRIBE", topic) from None
+        raise _topic_error(exc.args[0], "looking for", "DESCRIBE", topic) from None
     except TimeoutError:
         raise TimedOut(f"no answer to where the topic {topic} is within {TIMEOUT:g} s") from None
     led = {p.leader.id: p.id for p in reversed(described.partitions) if p.leader is not None and p.leader.id >= 0}
@@ -159,7 +159,7 @@ def _leaders(settings: Settings, topic: str) -> dict[int, int]:
     return led
 
 
-def _refused(error: KafkaError, doing: str, operation: str, topic: str) -> KadminError:
+def _topic_error(error: KafkaError, doing: str, operation: str, topic: str) -> KadminError:
     said = f"{doing} the topic {topic}"
     if error.code() <= 0:
         return TimedOut(f"{said}: {error.str()}", code="REQUEST_TIMED_OUT")

@@ -67,7 +67,7 @@ class WireConfigs:
         self, batch: Sequence[Resource], request: Callable[[], Any], node: int | None, deadline: float | None
     ) -> list[Row]:
         left = None if deadline is None else max(0.05, deadline - time.monotonic())
-        doing = f"describing configs of {_named(batch)}"
+        doing = f"describing configs of {_batch_text(batch)}"
         try:
             answer = self._wire.ask(request, node=node, doing=doing, timeout=left)
             return understood(lambda: _described(answer.results, len(batch)), doing)
@@ -92,7 +92,7 @@ class WireConfigs:
     def _altered(
         self, batch: Sequence[Resource], request: Callable[[], Any], node: int | None, validate_only: bool
     ) -> dict[Resource, Refusal | None]:
-        doing = f"{'validating' if validate_only else 'altering'} configs of {_named(batch)}"
+        doing = f"{'validating' if validate_only else 'altering'} configs of {_batch_text(batch)}"
         send = self._wire.ask if validate_only else self._wire.tell
         try:
             answer = send(request, node=node, doing=doing)
@@ -144,7 +144,7 @@ def chunks(items: Iterable[T], size: int) -> Iterable[list[T]]:
         yield part
 
 
-def _named(batch: Sequence[Resource]) -> str:
+def _batch_text(batch: Sequence[Resource]) -> str:
     return str(batch[0]) + (f" and {len(batch) - 1} more" if len(batch) > 1 else "")
 
 
@@ -177,7 +177,7 @@ def _of_resource(result: Any) -> list[Row]:
     resource = Resource(unknown(_TYPE_NAMES, result.resource_type), result.resource_name)
     if refused := error_codes.refusal(result.error_code, result.error_message):
         return [_failed(resource, refused)]
-    return [_row(resource, entry) for entry in result.configs]
+    return [_config_row(resource, entry) for entry in result.configs]
 
 
 def _failed(resource: Resource, refused: Refusal) -> Row:
@@ -189,7 +189,7 @@ def _failed(resource: Resource, refused: Refusal) -> Row:
     }
 
 
-def _row(resource: Resource, entry: Any) -> Row:
+def _config_row(resource: Resource, entry: Any) -> Row:
     source = unknown(SOURCES, entry.config_source)
     return {
         "resource_type": resource.type,

@@ -19,9 +19,9 @@ from ..errors import AuthenticationFailed, ConnectionFailed, KadminError, TimedO
 from ..hints import Hint, Verb, sentence
 from ..model.connection_settings import Settings
 
-_SILENT = logging.getLogger("kadmin_nb.librdkafka")
-_SILENT.addHandler(logging.NullHandler())
-_SILENT.propagate = False
+_QUIET_LOGGER = logging.getLogger("kadmin_nb.librdkafka")
+_QUIET_LOGGER.addHandler(logging.NullHandler())
+_QUIET_LOGGER.propagate = False
 _POLL = 0.005
 _GRACE = 0.4
 """Seconds for the cause to follow a bare "all brokers down" (it is often the second call)."""
@@ -52,7 +52,7 @@ def config(settings: Settings) -> dict[str, Any]:
 def client(settings: Settings, errors: list[KafkaError] | None = None) -> AdminClient:
     """An AdminClient that writes nothing to stderr; what it reports is appended to `errors`."""
     noted = errors if errors is not None else []
-    return AdminClient(config(settings) | {"error_cb": noted.append}, logger=_SILENT)
+    return AdminClient(config(settings) | {"error_cb": noted.append}, logger=_QUIET_LOGGER)
 
 
 _NEVER_BY_ITSELF = {"api.version.request.timeout.ms": 300_000, "socket.connection.setup.timeout.ms": 300_000}
@@ -73,7 +73,7 @@ class _Probe:
 
     def __post_init__(self) -> None:
         self._admin = AdminClient(
-            config(self.settings) | _NEVER_BY_ITSELF | {"error_cb": self.errors.append}, logger=_SILENT
+            config(self.settings) | _NEVER_BY_ITSELF | {"error_cb": self.errors.append}, logger=_QUIET_LOGGER
         )
         self._asked = self._admin.describe_cluster(request_timeout=300)
 
@@ -132,7 +132,7 @@ def cause(
     try:
         probes = [_Probe(replace(settings, bootstrap=one)) for one in settings.bootstrap.split(",")[:_MOST_ADDRESSES]]
     except KafkaException as exc:
-        return ConnectionFailed(f"{settings.source}: {_text(exc.args[0])}", code="INVALID_CONFIG")
+        return ConnectionFailed(f"{settings.source}: {_error_text(exc.args[0])}", code="INVALID_CONFIG")
     while True:
         answers = [probe.is_answered() for probe in probes]
         if any(answers) or is_reached():
@@ -156,7 +156,7 @@ def _together(causes: Sequence[KadminError]) -> KadminError:
 
 
 def _failure(cause: KafkaError, settings: Settings) -> KadminError:
-    address, text = settings.bootstrap, _text(cause)
+    address, text = settings.bootstrap, _error_text(cause)
     if cause.code() == KafkaError._AUTHENTICATION:
         hint = _credentials_hint(text, settings)
         return AuthenticationFailed(f"{address}: {text}", code="SASL_AUTHENTICATION_FAILED", hint=hint)
@@ -223,7 +223,7 @@ def _hint(cause: KafkaError) -> str | Hint | None:
     return None
 
 
-def _text(cause: KafkaError) -> str:
+def _error_text(cause: KafkaError) -> str:
     """librdkafka's words without its thread name and timings."""
     said = cause.str()
     said = said.split(" (after ", 1)[0]

@@ -63,7 +63,7 @@ TAKING, RENEWING, RELEASING = 10.0, 30.0, 3.0
 _LONGEST_TEXT = 100
 _GONE = "the lease is gone, taken by another who gave it back, or by whoever emptied the topic"
 
-_SILENT = logging.getLogger("kadmin_nb.librdkafka")
+_QUIET_LOGGER = logging.getLogger("kadmin_nb.librdkafka")
 
 _SLICE = 0.1
 """Seconds in librdkafka, where Ctrl-C is not heard."""
@@ -121,7 +121,7 @@ def take(
     except PlanRefused:
         raise
     except (KadminError, KafkaException) as exc:
-        return NoLease(f"{NOT_KEPT_OUT}; no lock: {_reason(exc, topic)}")
+        return NoLease(f"{NOT_KEPT_OUT}; no lock: {_lease_error_text(exc, topic)}")
     except BaseException:
         lease.release()
         raise
@@ -174,7 +174,7 @@ class Claim:
 
     @classmethod
     def _read(cls, said: dict[str, Any], appended: int) -> Claim:
-        texts = {name: _shown(said.get(name)) for name in ("holder", "host", "plan", "taken", "nonce", "machine")}
+        texts = {name: _safe_text(said.get(name)) for name in ("holder", "host", "plan", "taken", "nonce", "machine")}
         pid = said.get("pid")
         given = said.get("seconds")
         seconds = min(given, _LONGEST) if isinstance(given, int | float) and given > 0 else 0.0
@@ -235,8 +235,8 @@ class HeldLease:
         try:
             self._freshly(lambda: self._write(self._claim.json(), RENEWING))
         except KafkaException as exc:
-            raise errors.kind_of(_name(exc))(
-                f"the lease is not renewed: {_reason(exc, self._log.topic)}", code=_name(exc)
+            raise errors.kind_of(_error_name(exc))(
+                f"the lease is not renewed: {_lease_error_text(exc, self._log.topic)}", code=_error_name(exc)
             ) from None
 
     def release(self) -> None:
@@ -329,7 +329,7 @@ class _Producer:
     def __init__(self, settings: Settings, topic: str) -> None:
         own = {"transactional.id": topic, "error_cb": lambda error: None}
         self._topic = topic
-        self._producer = Producer(first_contact.config(settings) | _CONFIG | own, logger=_SILENT)
+        self._producer = Producer(first_contact.config(settings) | _CONFIG | own, logger=_QUIET_LOGGER)
 
     def fence(self, until: float) -> None:
         """End what others have open, and shut them out."""
@@ -381,23 +381,23 @@ def _may_pass(exc: Exception) -> bool:
     return isinstance(exc, KadminError) and exc.code in _PASSING
 
 
-def _name(exc: KafkaException) -> str:
+def _error_name(exc: KafkaException) -> str:
     """Kafka's name of it; librdkafka's own errors are all about time here."""
     code = exc.args[0].code()
     return error_codes.name_of(code) if code > 0 else "REQUEST_TIMED_OUT"
 
 
-def _reason(exc: Exception, topic: str) -> str:
+def _lease_error_text(exc: Exception, topic: str) -> str:
     if not isinstance(exc, KafkaException):
         return str(exc)
     if exc.args[0].code() == KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
-        return f"{_name(exc)}: it needs WRITE on the transactional id {topic}"
+        return f"{_error_name(exc)}: it needs WRITE on the transactional id {topic}"
     if exc.args[0].code() == KafkaError._TIMED_OUT:
-        return f"{_name(exc)}: no transaction in time"
-    return printable(f"{_name(exc)}: {exc.args[0].str()}")
+        return f"{_error_name(exc)}: no transaction in time"
+    return printable(f"{_error_name(exc)}: {exc.args[0].str()}")
 
 
-def _shown(text: object) -> str:
+def _safe_text(text: object) -> str:
     """A text from a record: whoever may write the topic chose it."""
     return printable(text[:_LONGEST_TEXT]) if isinstance(text, str) else "?"
 

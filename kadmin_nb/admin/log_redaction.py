@@ -13,11 +13,11 @@ _CONFIDENTIAL = ("Sasl", "IncrementalAlterConfigs", "AlterUserScramCredentials")
 class _Discreet(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         if isinstance(record.args, tuple):
-            record.args = tuple(map(_told, record.args))
+            record.args = tuple(map(_redacted, record.args))
         return True
 
 
-def _told(said: Any) -> Any:
+def _redacted(said: Any) -> Any:
     if isinstance(said, bytes | bytearray | memoryview):
         return f"[{len(said)} bytes]"
     name = type(said).__name__

@@ -71,7 +71,7 @@ def decode(frame: bytes) -> Answer:
 
 def _decode(frame: bytes) -> Answer:
     code = int.from_bytes(frame[4:6], "big", signed=True)
-    message, at = _text(frame, 6)
+    message, at = _string_at(frame, 6)
     count, at = _varint(frame, at)
     if count > len(frame):
         raise ValueError("more entries than bytes")
@@ -239,7 +239,7 @@ def _varint(frame: bytes, at: int) -> tuple[int, int]:
             raise ValueError("a varint that never ends")
 
 
-def _text(frame: bytes, at: int) -> tuple[str | None, int]:
+def _string_at(frame: bytes, at: int) -> tuple[str | None, int]:
     size, at = _varint(frame, at)
     return (frame[at : at + size - 1].decode(), at + size - 1) if size else (None, at)
 
@@ -301,10 +301,10 @@ def _ranks(texts: pa.Array) -> np.ndarray:
 _KNOWN = {b"user": 0, b"client-id": 1, b"ip": 2}
 _OTHER_TYPE = len(_KNOWN)
 _ABSENT, _NAMED, _DEFAULT = 0, 1, 2
-_KINDS = {None: _ABSENT, "name": _NAMED, "default": _DEFAULT}
+_PART_SIGNS = {None: _ABSENT, "name": _NAMED, "default": _DEFAULT}
 _LEVEL_OF = np.full(27, len(LEVELS) + 2, np.int32)
 for _i, _level in enumerate(LEVELS):
-    _LEVEL_OF[_KINDS[_level.user] * 9 + _KINDS[_level.client_id] * 3] = _i
+    _LEVEL_OF[_PART_SIGNS[_level.user] * 9 + _PART_SIGNS[_level.client_id] * 3] = _i
 _LEVEL_OF[_NAMED], _LEVEL_OF[_DEFAULT] = len(LEVELS), len(LEVELS) + 1
 
 
@@ -334,7 +334,7 @@ def _strings(octets: np.ndarray, texts: Texts, which: pa.Array | None = None) ->
     return all_and_gaps.take(chosen).cast(pa.string())
 
 
-def _words(texts: Iterable[str]) -> pa.StringArray:
+def _dictionary_column(texts: Iterable[str]) -> pa.StringArray:
     """A column of a few texts of ours; `pa.array` would load pandas."""
     words = [text.encode() for text in texts]
     ends = np.cumsum([0, *map(len, words)], dtype=np.int32)
@@ -358,11 +358,11 @@ def _numbers(column: pa.Array) -> np.ndarray:
 
 
 def _word(text: str) -> pa.StringScalar:
-    return _words([text])[0]
+    return _dictionary_column([text])[0]
 
 
-_LEVEL_NAMES = _words(LEVEL_NAMES)
-_SPECIAL = _words(special.value for special in Special)
+_LEVEL_NAMES = _dictionary_column(LEVEL_NAMES)
+_SPECIAL = _dictionary_column(special.value for special in Special)
 _SPACE, _SIGN = _word(" "), _word("=")
 
 
@@ -405,24 +405,24 @@ def _written(columns: list[pa.Array], kinds: np.ndarray) -> pa.Array:
     for name, column, weight in zip(("user", "client-id", "ip"), columns, _WEIGHTS, strict=True):
         kind = kinds // weight % 3
         if kind.any():
-            named = _named(name, column)
+            named = _entity_words(name, column)
             default = _column(kind == _DEFAULT)
             words.append(pc.if_else(default, _word(write(name, DEFAULT)), named) if (kind == _DEFAULT).any() else named)
     nameless = kinds == _ABSENT
     if nameless.any():  # Arrow's join leaves out a row whose words are all null (seen with 26.0)
         words = words or [pa.nulls(len(kinds), pa.string())]
         words[0] = pc.if_else(_column(nameless), _word(""), words[0])
-    return pc.binary_join_element_wise(*words, _SPACE, null_handling="skip") if words else _words([])
+    return pc.binary_join_element_wise(*words, _SPACE, null_handling="skip") if words else _dictionary_column([])
 
 
-_PLAIN = r"^[!#$%&()*+,./0-9:<>?@A-Z\[\\\]^_`a-z|}~-]+$"
+_UNQUOTED = r"^[!#$%&()*+,./0-9:<>?@A-Z\[\\\]^_`a-z|}~-]+$"
 """Names that stand as they are: no space, quote, `;`, `=`, `{`, nothing outside ASCII."""
 
 
-def _named(kind: str, column: pa.Array) -> pa.Array:
+def _entity_words(kind: str, column: pa.Array) -> pa.Array:
     """`kind=name` for a column of names; the few that need quotes are written one by one."""
     words = pc.binary_join_element_wise(_word(kind), column, _SIGN)
-    plain = pc.and_not(pc.match_substring_regex(column, _PLAIN), pc.is_in(column, _SPECIAL))
+    plain = pc.and_not(pc.match_substring_regex(column, _UNQUOTED), pc.is_in(column, _SPECIAL))
     misread = pc.and_kleene(column.is_valid(), pc.invert(plain))
     if not pc.any(misread).as_py():
         return words
@@ -432,7 +432,7 @@ def _named(kind: str, column: pa.Array) -> pa.Array:
 
 def _with_strangers(text: pa.Array, strange: np.ndarray, entries: Entries, octets: np.ndarray) -> pa.Array:
     """Entities with a type that this version does not know, written one by one: shown, never dropped."""
-    written = _words(str(_entity(entries, octets, int(number))) for number in np.flatnonzero(strange))
+    written = _dictionary_column(str(_entity(entries, octets, int(number))) for number in np.flatnonzero(strange))
     return pc.replace_with_mask(text, _column(strange), written)
 
 

@@ -27,9 +27,9 @@ def create(settings: Settings, topics: Mapping[str, int]) -> None:
         try:
             made.result(TIMEOUT)
         except KafkaException as exc:
-            _refuse(exc.args[0], name)
+            _raise_unless_exists(exc.args[0], name)
 
 
-def _refuse(error: KafkaError, name: str) -> None:
+def _raise_unless_exists(error: KafkaError, name: str) -> None:
     if error.code() != KafkaError.TOPIC_ALREADY_EXISTS:
         error_codes.check(error.code(), error.str(), f"creating the topic {name}", f"CREATE on the topic {name}")

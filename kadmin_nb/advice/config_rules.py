@@ -66,7 +66,7 @@ KEPT_BY_KAFKA = ("min.insync.replicas",)
 (KIP-966)."""
 
 COLUMNS = ("resource_type", "resource_name", "key", "value", "source")
-_READ = (*COLUMNS, "is_sensitive", "is_read_only", "type", "synonyms", "error", "message")
+_CONFIG_COLUMNS = (*COLUMNS, "is_sensitive", "is_read_only", "type", "synonyms", "error", "message")
 _OF = ("cluster_id", "snapshot_id")
 
 
@@ -124,7 +124,7 @@ def _scenes(configs: pa.Table) -> Iterator[tuple[Row, _Seen]]:
     by = [name for name in _OF if name in configs.column_names]
     named = [*by, *(["taken_at"] if "taken_at" in configs.column_names else [])]
     groups: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
-    read = configs.select([name for name in (*named, *_READ) if name in configs.column_names])
+    read = configs.select([name for name in (*named, *_CONFIG_COLUMNS) if name in configs.column_names])
     for row in read.to_pylist():
         groups[tuple(row[name] for name in by)].append(row)
     for _, rows in sorted(groups.items(), key=str):
@@ -169,14 +169,14 @@ class _Seen:
     def _throttles(self, reassigning: bool | None) -> Iterator[Row]:
         for row in self.own:
             if row["key"] == BETWEEN_DISKS and row["source"] != _STATIC:
-                yield _found(
+                yield _finding(
                     THROTTLE,
                     row,
-                    f"{_named(row)} throttles; whether disks are being moved to is not known",
+                    f"{_key_and_resource(row)} throttles; whether disks are being moved to is not known",
                     mend=_reset(row),
                 )
             elif _is_throttle(row) and not reassigning:
-                yield _found(*_said_of_throttle(row, reassigning), mend=_reset(row))
+                yield _finding(*_said_of_throttle(row, reassigning), mend=_reset(row))
 
     # -- brokers beside their peers
 
@@ -269,7 +269,7 @@ class _Seen:
             if row["error"] not in _GONE:
                 words = f": {row['message']}" if row.get("message") else ""
                 message = f"{_resource(row)} could not be read, {row['error']}{words}"
-                yield _found(UNREAD, {**row, "key": None, "value": None, "source": None}, message)
+                yield _finding(UNREAD, {**row, "key": None, "value": None, "source": None}, message)
 
 
 def _refuse_twice(rows: Iterable[Row]) -> None:
@@ -278,7 +278,7 @@ def _refuse_twice(rows: Iterable[Row]) -> None:
         place = (row["resource_type"], row["resource_name"], row["key"])
         if place in seen:
             raise Invalid(
-                f"{_named(row)} is there twice",
+                f"{_key_and_resource(row)} is there twice",
                 hint="Of several clusters a cluster_id tells which, of several snapshots a snapshot_id.",
             )
         seen.add(place)
@@ -308,8 +308,8 @@ def _is_kafkas(row: Row) -> bool:
 
 def _said_of_throttle(row: Row, reassigning: bool | None) -> tuple[str, Row, str]:
     if reassigning is None:
-        return THROTTLE, row, f"{_named(row)} throttles; whether a reassignment is running is not known"
-    return LEFTOVER, row, f"{_named(row)} throttles, and no reassignment is running"
+        return THROTTLE, row, f"{_key_and_resource(row)} throttles; whether a reassignment is running is not known"
+    return LEFTOVER, row, f"{_key_and_resource(row)} throttles, and no reassignment is running"
 
 
 def _differs_by_nature(key: str) -> bool:
@@ -339,11 +339,11 @@ def _same(row: Row, below: Row) -> bool:
     """Whether two values say the same, each in the unit of its key."""
     if str(row["value"]) == below["value"] and _unit(row["key"]) == _unit(below["key"]):
         return True
-    one, other = _number(row, row), _number(below, row)
+    one, other = _numeric_value(row, row), _numeric_value(below, row)
     return one is not None and one == other
 
 
-def _number(entry: Row, typed: Row) -> float | None:
+def _numeric_value(entry: Row, typed: Row) -> float | None:
     if typed.get("type") not in _NUMBERS:
         return None
     try:
@@ -363,10 +363,10 @@ def _needless(row: Row, below: Row) -> Row:
     else:
         word, says = REPEATS, f"as {_where(below)} says already"
     unit = "" if below["key"] == row["key"] else f" ({below['key']}={below['value']})"
-    message = f"{_named(row)} is {row['value']}, {says}{unit}"
+    message = f"{_key_and_resource(row)} is {row['value']}, {says}{unit}"
     if row["source"] == _STATIC:
         message += "; it stands in its server.properties"
-    return _found(word, row, message, row["value"], below["source"], _reset(row))
+    return _finding(word, row, message, row["value"], below["source"], _reset(row))
 
 
 def _where(below: Row) -> str:
@@ -374,7 +374,7 @@ def _where(below: Row) -> str:
     return places.get(below["source"], "the broker")
 
 
-def _found(
+def _finding(
     word: str, row: Row, message: str, expected: str | None = None, source: str | None = None, mend: str | None = None
 ) -> Row:
     same = {name: row.get(name) for name in COLUMNS}
@@ -388,19 +388,19 @@ def _reset(row: Row) -> str | None:
 
 def _tied(row: Row, values: Mapping[str, str | None]) -> Row:
     """A broker beside peers of which none is the usual one."""
-    others = ((_shown(value), name) for name, value in values.items() if name != row["resource_name"])
+    others = ((_value_text(value), name) for name, value in values.items() if name != row["resource_name"])
     peers = ", ".join(f"{value} with broker {name}" for value, name in others)
-    return _found(DIFFERS, row, f"{_named(row)} is {_shown(row['value'])}, but {peers}")
+    return _finding(DIFFERS, row, f"{_key_and_resource(row)} is {_value_text(row['value'])}, but {peers}")
 
 
 def _odd(row: Row, usual: Row, count: int) -> Row:
     """A broker beside its peers, of which so many are alike."""
     peers = f"broker {usual['resource_name']}" if count == 1 else f"{count} others"
-    message = f"{_named(row)} is {_shown(row['value'])}, but {_shown(usual['value'])} with {peers}"
-    return _found(DIFFERS, row, message, usual["value"], usual["source"], _alike(row, usual["value"]))
+    message = f"{_key_and_resource(row)} is {_value_text(row['value'])}, but {_value_text(usual['value'])} with {peers}"
+    return _finding(DIFFERS, row, message, usual["value"], usual["source"], _alike(row, usual["value"]))
 
 
-def _shown(value: str | None) -> str:
+def _value_text(value: str | None) -> str:
     return "not set" if value is None else value or "empty"
 
 
@@ -417,5 +417,5 @@ def _resource(row: Row) -> str:
     return str(Resource(row["resource_type"], row["resource_name"]))
 
 
-def _named(row: Row) -> str:
+def _key_and_resource(row: Row) -> str:
     return f"{row['key']} of {_resource(row)}"

@@ -24,13 +24,13 @@ from .quota_tables import has_clusters, read
 from .resolving import bound
 
 _TEXTS = (CLUSTER, "user", "client_id", "key")
-_KINDS: dict[str, tuple[type[DataType], str]] = {
+_INPUT_TYPES: dict[str, tuple[type[DataType], str]] = {
     "broker": (IntegralType, "a whole number"),
     "window_start": (TimestampType, "a timestamp"),
     "window_end": (TimestampType, "a timestamp"),
     "value": (NumericType, "a number"),
 }
-_TYPES = {
+_OUTPUT_TYPES = {
     "broker": "int",
     **dict.fromkeys(("clients", "windows", "throttled_windows", "first_throttled"), "bigint"),
     **dict.fromkeys(("limit", "throttled_share", "throttled_s", "longest_s", "delay_s"), "double"),
@@ -64,7 +64,7 @@ def backtest(quotas: Any, usage: DataFrame, *, keys: str | Iterable[str] | None 
     if hasattr(type(quotas), "quotas_after"):
         quotas = quotas.quotas_after()
     chosen, stored = asked_keys(keys), read(quotas)
-    rows = bound(_wanted(usage, chosen, has_clusters(stored)), stored, chosen).of_key().where("limit is not null")
+    rows = bound(_demand_rows(usage, chosen, has_clusters(stored)), stored, chosen).of_key().where("limit is not null")
     names = [name for name in (CLUSTER, *demand.BUCKET) if name in rows.columns]
     read_there = [name for name in (CLUSTER, *demand.READ) if name in rows.columns]
     together = rows.select(*read_there).repartition(*names)
@@ -79,10 +79,10 @@ def _columns(names: Sequence[str]) -> list[str]:
 def _schema(names: Sequence[str]) -> str:
     """What `demand.judged` gives, as Spark writes types."""
     fields = [*names, *(name for name in schemas.BACKTEST.names if name not in names)]
-    return ", ".join(f"{name} {_TYPES.get(name, 'string')}" for name in fields)
+    return ", ".join(f"{name} {_OUTPUT_TYPES.get(name, 'string')}" for name in fields)
 
 
-def _wanted(usage: Any, keys: Sequence[str], by_cluster: bool) -> DataFrame:
+def _demand_rows(usage: Any, keys: Sequence[str], by_cluster: bool) -> DataFrame:
     """What was wanted at all of these keys, with times in microseconds; a null name is the empty one."""
     if not isinstance(usage, DataFrame):
         raise UsageError(
@@ -111,5 +111,5 @@ def _check_types(types: dict[str, DataType]) -> None:
     for name, kind in types.items():
         if name in _TEXTS:
             check_text(name, kind, USAGE)
-        elif not isinstance(kind, _KINDS[name][0]):
-            raise UsageError(f"{name} of {USAGE} is {kind.simpleString()}, not {_KINDS[name][1]}")
+        elif not isinstance(kind, _INPUT_TYPES[name][0]):
+            raise UsageError(f"{name} of {USAGE} is {kind.simpleString()}, not {_INPUT_TYPES[name][1]}")

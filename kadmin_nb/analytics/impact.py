@@ -66,7 +66,7 @@ def impact(before: Any, after: Any, pairs: DataFrame, *, keys: str | Iterable[st
     rows = _long(found, clients.columns, chosen)
     for side in SIDES:
         rows = _with_clients(rows, clients.columns, side)
-    return _judged(rows, clients.columns)
+    return _touched_rows(rows, clients.columns)
 
 
 def before_and_after(before: Any, after: Any) -> tuple[Any, Any]:
@@ -100,7 +100,7 @@ def _with_clients(rows: DataFrame, names: Sequence[str], side: str) -> DataFrame
     return rows.withColumn(f"clients_{side}", F.when(~free, F.count("*").over(sharing)))
 
 
-def _judged(rows: DataFrame, names: Sequence[str]) -> DataFrame:
+def _touched_rows(rows: DataFrame, names: Sequence[str]) -> DataFrame:
     """IMPACT out of both sides, without whom it does not touch."""
     effect, sharing = _effect(), _sharing()
     told = rows.withColumns({"effect": effect, "sharing": sharing})
@@ -113,23 +113,23 @@ def _effect() -> Column:
     was, will = F.col("value_before"), F.col("value_after")
     free, is_free = F.isnull("level_before"), F.isnull("level_after")
     ordered = ~F.isnan(was) & ~F.isnan(will)
-    return _first([free & ~is_free, ordered & (will < was), ordered & (will > was), is_free & ~free], EFFECTS)
+    return _first_case([free & ~is_free, ordered & (will < was), ordered & (will > was), is_free & ~free], EFFECTS)
 
 
 def _sharing() -> Column:
     """As `resolution.impact` has it: 3 goes by both names, 1 by the user's, 2 by the client-id's."""
-    was, will = (_kind(F.col(f"level_{side}")) for side in SIDES)
+    was, will = (_bucket_kind(F.col(f"level_{side}")) for side in SIDES)
     more, fewer = F.col("clients_after") > F.col("clients_before"), F.col("clients_after") < F.col("clients_before")
     is_other = (was != will) & (was != 3) & (will != 3)
     cases = [(was == 3) & (will != 3), (was == will) & more, is_other, (was != 3) & (will == 3), (was == will) & fewer]
-    return F.when(was.isNotNull() & will.isNotNull(), _first(cases, SHARING))
+    return F.when(was.isNotNull() & will.isNotNull(), _first_case(cases, SHARING))
 
 
-def _kind(level: Column) -> Column:
+def _bucket_kind(level: Column) -> Column:
     return F.when(level.isin(*_BY_USER), 1).when(level.isin(*_BY_CLIENT), 2).when(level.isNotNull(), 3)
 
 
-def _first(cases: Sequence[Column], words: Sequence[str]) -> Column:
+def _first_case(cases: Sequence[Column], words: Sequence[str]) -> Column:
     """The word of the first case that holds; the last word where none does."""
     ranked = list(zip(cases, words, strict=False))
     return reduce(lambda rest, one: F.when(one[0], one[1]).otherwise(rest), reversed(ranked), F.lit(words[-1]))

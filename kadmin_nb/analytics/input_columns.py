@@ -12,7 +12,7 @@ from pyspark.sql.types import DataType, NullType, StringType
 from ..errors import UsageError
 from ..resolution.input_columns import CLUSTER
 
-_HINT = "Give it to both, or drop it."
+_CLUSTER_HINT = "Give it to both, or drop it."
 
 
 def of_types(frame: DataFrame, names: Sequence[str], what: str) -> dict[str, DataType]:
@@ -48,10 +48,10 @@ def names_of(pairs: Any, what: str, by_cluster: bool) -> DataFrame:
         check_text(name, kind, what)
     row = shown(types)
     texts = {name: F.col(name).cast("string") for name in types}
-    return pairs.select(*(_name(name, text, row, what).alias(name) for name, text in texts.items()))
+    return pairs.select(*(_name_column(name, text, row, what).alias(name) for name, text in texts.items()))
 
 
-def _name(name: str, text: Column, row: Column, what: str) -> Column:
+def _name_column(name: str, text: Column, row: Column, what: str) -> Column:
     return F.coalesce(text, F.lit("")) if name == "client_id" else given(text, name, row, what)
 
 
@@ -71,7 +71,7 @@ def check_clusters(names: Container[str], what: str, by_cluster: bool) -> None:
     """
     if by_cluster != (CLUSTER in names):
         one, other = ("the quotas", what) if by_cluster else (what, "the quotas")
-        raise UsageError(f"{one} have a cluster_id and {other} have none", hint=_HINT)
+        raise UsageError(f"{one} have a cluster_id and {other} have none", hint=_CLUSTER_HINT)
 
 
 def shown(names: Sequence[str] | dict[str, DataType]) -> Column:

@@ -97,13 +97,13 @@ def read(with_line: bool, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Reco
     `written` is the time in front of the mark, "" for none. The `line` itself is handed out again only if asked for.
     """
     for batch in batches:
-        lines = Lines(_text(batch.column("line")))
+        lines = Lines(_readable_strings(batch.column("line")))
         kept = lines.line if with_line else pa.nulls(batch.num_rows, pa.string())
         own = {"path": batch.column("path"), "line": kept, "written": lines.written(), "is_old": lines.is_old()}
         yield pa.RecordBatch.from_pydict(own | lines.columns())
 
 
-def _text(column: pa.Array) -> pa.Array:
+def _readable_strings(column: pa.Array) -> pa.Array:
     """With a sign instead of bytes that are no UTF-8, which a file may have and no string; "" for null."""
     try:
         return column.cast(pa.binary()).cast(pa.string()).fill_null("")
@@ -173,7 +173,7 @@ class Lines:
         count = int(self.is_usual[first:last].sum())
         if not count:
             return
-        found = _read(text[self.starts[first] : self.stops[last - 1]])
+        found = _parse_documents(text[self.starts[first] : self.stops[last - 1]])
         if found is not None and found.num_rows == count:
             yield found
         elif count <= FEW:
@@ -185,10 +185,10 @@ class Lines:
 
     def _one_by_one(self, rows: Any) -> pa.Table:
         texts = (self.bytes[self.begins[row] : self.stops[row]].decode() for row in rows)
-        return pa.Table.from_pylist([_first(text) for text in texts], _DOCUMENT)
+        return pa.Table.from_pylist([_leading_document(text) for text in texts], _DOCUMENT)
 
 
-def _read(text: memoryview) -> pa.Table | None:
+def _parse_documents(text: memoryview) -> pa.Table | None:
     """The documents, a line each; None where Arrow cannot read them all."""
     how = arrow_json.ReadOptions(use_threads=False, block_size=len(text))
     what = arrow_json.ParseOptions(explicit_schema=_DOCUMENT, unexpected_field_behavior="ignore")
@@ -198,7 +198,7 @@ def _read(text: memoryview) -> pa.Table | None:
         return None
 
 
-def _first(text: str) -> dict[str, Any]:
+def _leading_document(text: str) -> dict[str, Any]:
     """The document that a text begins with, as far as it is one of Kafka's; what follows is passed over."""
     try:
         document, _ = json.JSONDecoder().raw_decode(text)

@@ -23,7 +23,7 @@ RATES = {
 }
 """The key that each metric is the use of, by its `type` and `name`."""
 
-_READ = ("time", "broker", "type", "name", "value")
+_METRIC_COLUMNS = ("time", "broker", "type", "name", "value")
 _BY = ("broker", "time", "type", "user", "client_id")
 
 
@@ -49,7 +49,7 @@ def usage_from_metrics(metrics: Any, *, window: float = WINDOW) -> DataFrame:
     UsageError
         A column is missing, or it is no frame.
     """
-    named = _named(_spark_frame(metrics))
+    named = _with_one_spelling(_spark_frame(metrics))
     ours = [name for name in (CLUSTER, *_BY) if name in named.columns]
     value, is_throttle = F.col("value"), F.col("name") == "throttle-time"
     samples = named.groupBy(*ours).agg(
@@ -76,14 +76,14 @@ def _spark_frame(metrics: Any) -> DataFrame:
         metrics = frame_of(pa.table(metrics), session)
     if not isinstance(metrics, DataFrame):
         raise UsageError(f"the metrics are a {type(metrics).__name__}, not a frame")
-    missing = [name for name in _READ if name not in metrics.columns]
+    missing = [name for name in _METRIC_COLUMNS if name not in metrics.columns]
     if missing:
         has = ", ".join(metrics.columns)
         raise UsageError(f"the metrics have no column {', '.join(missing)}", hint=f"They have {has}.")
     return metrics
 
 
-def _named(metrics: DataFrame) -> DataFrame:
+def _with_one_spelling(metrics: DataFrame) -> DataFrame:
     """One spelling of all; other metrics than those of quotas are dropped."""
     client_id = next((name for name in ("client_id", "client-id") if name in metrics.columns), None)
     user = "user" if "user" in metrics.columns else None

@@ -68,8 +68,8 @@ def policy(
     """
     rules = policy if isinstance(policy, Policy) else load(policy)
     sides = {
-        _QUOTAS: _read(quotas, schemas.QUOTAS.names, (), _QUOTAS),
-        _CONFIGS: _read(configs, _CONFIG, _OTHERS, _CONFIGS),
+        _QUOTAS: _required_columns(quotas, schemas.QUOTAS.names, (), _QUOTAS),
+        _CONFIGS: _required_columns(configs, _CONFIG, _OTHERS, _CONFIGS),
     }
     given = [side for side in sides.values() if side is not None]
     if not given:
@@ -83,7 +83,7 @@ def policy(
     return one.cogroup(other).applyInArrow(lambda one, other: judge(one, other), kinds)
 
 
-def _read(frame: Any, names: Sequence[str], others: Sequence[str], what: str) -> DataFrame | None:
+def _required_columns(frame: Any, names: Sequence[str], others: Sequence[str], what: str) -> DataFrame | None:
     if frame is None:
         return None
     if not isinstance(frame, DataFrame):

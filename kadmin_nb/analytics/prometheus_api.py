@@ -43,7 +43,7 @@ _NAME = re.compile(r"(?i)(?:^|_)(?:(produce|fetch|request)_)?(byte_rate|request_
 _TAGGED = re.compile(r"^(?P<type>\w+)(?:,\s*user=(?P<user>.*))?$", re.S)
 _CLIENT = ("client_id", "clientId", "client-id", "client", "clientid")
 _TYPE = ("type", "resource")
-_KINDS = ("Produce", "Fetch", "Request")
+_QUOTA_TYPES = ("Produce", "Fetch", "Request")
 
 
 def prometheus(
@@ -101,7 +101,7 @@ def prometheus(
     client = _Client(url, token, time.monotonic() + timeout, most_bytes)
     series = [one for part in _parts(first, last, step) for one in client.range(query, *part, step)]
     try:
-        rows = [row for one in series for row in _rows(one, broker, brokers or {})]
+        rows = [row for one in series for row in _sample_rows(one, broker, brokers or {})]
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         raise client.strange() from None
     if not rows:
@@ -235,33 +235,33 @@ def _authorization(parts: urllib.parse.SplitResult, token: Secret | str | None) 
     return {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
 
 
-def _rows(series: dict[str, Any], label: str, brokers: Mapping[str, int]) -> Iterator[dict[str, object]]:
+def _sample_rows(series: dict[str, Any], label: str, brokers: Mapping[str, int]) -> Iterator[dict[str, object]]:
     """A row a sample of a series; none where it is another metric."""
     labels = series["metric"]
     found = _NAME.search(labels.get("__name__", ""))
-    kind, user = _kind(labels, found[1] if found else None)
+    kind, user = _quota_type_and_user(labels, found[1] if found else None)
     if found is None or kind is None:
         return
     same = {
         "broker": _broker(labels, label, brokers),
         "type": kind,
         "user": user,
-        "client_id": _first(labels, _CLIENT),
+        "client_id": _first_label(labels, _CLIENT),
         "name": found[2].lower().replace("_", "-"),
     }
     for at, value in series["values"]:
         yield {**same, "time": datetime.fromtimestamp(float(at), UTC), "value": float(value)}
 
 
-def _kind(labels: Mapping[str, str], named: str | None) -> tuple[str | None, str | None]:
+def _quota_type_and_user(labels: Mapping[str, str], named: str | None) -> tuple[str | None, str | None]:
     """Produce, Fetch or Request, and the user; a common rule of jmx_exporter's leaves the user in the type."""
-    told = _TAGGED.match(named or _first(labels, _TYPE) or "")
-    if told is None or told["type"].title() not in _KINDS:
+    told = _TAGGED.match(named or _first_label(labels, _TYPE) or "")
+    if told is None or told["type"].title() not in _QUOTA_TYPES:
         return None, None
     return told["type"].title(), labels.get("user", told["user"])
 
 
-def _first(labels: Mapping[str, str], names: Sequence[str]) -> str | None:
+def _first_label(labels: Mapping[str, str], names: Sequence[str]) -> str | None:
     return next((labels[name] for name in names if name in labels), None)
 
 

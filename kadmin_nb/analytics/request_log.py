@@ -245,12 +245,14 @@ def requests(
     placed = _placing(spark, _paths(spark, files, text), broker)
 
     def read(text: DataFrame, with_line: bool) -> DataFrame:
-        return _judged(_named(placed(_parsed(text, with_line)), tz, _listeners(inter_broker)), tz)
+        return _with_fault(
+            _with_request_columns(placed(_parse_lines(text, with_line)), tz, _listeners(inter_broker)), tz
+        )
 
     def of_cluster(lines: DataFrame) -> DataFrame:
         return lines if cluster_id is None else lines.select(F.lit(cluster_id).alias(CLUSTER), "*")
 
-    _look(text, read(_first(text), with_line=False), path, files)
+    _look(text, read(_first_requests(text), with_line=False), path, files)
     rejected = read(text, with_line=True).where(_BAD).select("path", "line", F.col("fault").alias("reason"))
     lines = of_cluster(read(text, with_line=False))
     ours = [name for name in (CLUSTER, *schemas.REQUESTS.names) if name in lines.columns]
@@ -296,16 +298,16 @@ def _of_frame(lines: Any) -> Any:
     for name in ("path", "line"):
         check_text(name, types.get(name, StringType()), "the lines")
     path = F.col("path") if "path" in types else F.lit(None)
-    return lines.select(F.coalesce(path.cast("string"), F.lit(_said(lines))).alias("path"), "line")
+    return lines.select(F.coalesce(path.cast("string"), F.lit(_source_text(lines))).alias("path"), "line")
 
 
-def _said(path: Any) -> str:
+def _source_text(path: Any) -> str:
     if isinstance(path, DataFrame):
         return "the lines"
     return str(path) if isinstance(path, str | PathLike) else ", ".join(map(str, path))
 
 
-def _parsed(text: DataFrame, with_line: bool) -> DataFrame:
+def _parse_lines(text: DataFrame, with_line: bool) -> DataFrame:
     """What the lines say, as `log_lines` has it."""
     work = worker_code.by_value(log_lines.read, with_line)
     return text.select("path", "line").mapInArrow(work, log_lines.SCHEMA)
@@ -370,7 +372,7 @@ def _by_address(spark: SparkSession, parsed: DataFrame, known: dict[str, int], w
     return parsed.withColumn("address", address).join(brokers, "address", "left").drop("address")
 
 
-def _named(placed: DataFrame, tz: str | None, inter_broker: str) -> DataFrame:
+def _with_request_columns(placed: DataFrame, tz: str | None, inter_broker: str) -> DataFrame:
     """The columns of REQUESTS, and `reason`: why it is none of a client's, null where it is one."""
     client_id = F.coalesce("client_id", F.lit(""))
     return placed.select(
@@ -393,11 +395,11 @@ def _named(placed: DataFrame, tz: str | None, inter_broker: str) -> DataFrame:
         "software_version",
         "connection",
         "correlation_id",
-        _reason(client_id, inter_broker).alias("reason"),
+        _exclusion_reason(client_id, inter_broker).alias("reason"),
     )
 
 
-def _reason(client_id: Column, inter_broker: str) -> Column:
+def _exclusion_reason(client_id: Column, inter_broker: str) -> Column:
     api = F.col("api")
     fetcher = F.coalesce(F.coalesce("replica", "old_replica") >= 0, client_id.rlike(_FETCHER))
     return (
@@ -422,7 +424,7 @@ def _time(tz: str | None) -> Column:
     return F.when(_has_offset(written), written.try_cast("timestamp")).otherwise(here)
 
 
-def _judged(named: DataFrame, tz: str | None) -> DataFrame:
+def _with_fault(named: DataFrame, tz: str | None) -> DataFrame:
     """With `fault`: why a line is no request that can be used, null where it is one; is it `ambiguous`, `unsized`?"""
     is_broken = F.col("api").isNull() | F.col("user").isNull() | F.col("connection").isNull()
     fault = (
@@ -461,7 +463,7 @@ def _is_ambiguous(tz: str | None) -> Column:
     return ~_has_offset(F.col("written")) & (again[0] | again[1])
 
 
-def _first(text: DataFrame) -> DataFrame:
+def _first_requests(text: DataFrame) -> DataFrame:
     """The lines of the first requests, so that the workers read no more than these."""
     return text.where(F.contains("line", F.lit(log_lines.MARK.decode()))).limit(_SAMPLE)
 
@@ -488,7 +490,7 @@ def _look(text: DataFrame, sample: DataFrame, path: Any, files: LogFiles | None)
 
 def _no_request(first: Sequence[Row], path: Any) -> Exception:
     if not first:
-        return NotFound(f"no line in {_said(path)}", hint="kafka.request.logger writes at DEBUG or TRACE only.")
+        return NotFound(f"no line in {_source_text(path)}", hint="kafka.request.logger writes at DEBUG or TRACE only.")
     shown = printable(first[0].line[:80])
     return Invalid(f"{first[0].path} is no request log of Kafka's: {shown}", hint="kafka.request.logger writes it.")
 

@@ -40,7 +40,7 @@ def bound(given: tuple[Tables, list[str]], batches: Iterable[pa.RecordBatch]) ->
 def _answers(tables: Tables, names: list[str], held: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The batches put together, looked up at once, and taken apart again."""
     table = pa.Table.from_batches(held)
-    texts = [_text(table.column(name)) for name in ("user", "client_id", "cluster_id") if name in names]
+    texts = [_as_strings(table.column(name)) for name in ("user", "client_id", "cluster_id") if name in names]
     answers, levels = [], []
     for value, level, _, _, *overridden in resolve(tables, *texts):
         answers += [value, *overridden]
@@ -60,6 +60,6 @@ def _packed(levels: list[pa.Array]) -> list[pa.Array]:
     return [pa.array(sum((n << (BITS * place) for place, n in enumerate(word)), start=np.int32(0))) for word in words]
 
 
-def _text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _as_strings(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """The names as one array of the strings that the look-ups take."""
     return pa.chunked_array([column.cast(pa.string()).combine_chunks()], pa.string())

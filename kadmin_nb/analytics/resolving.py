@@ -82,11 +82,11 @@ def bound(rows: DataFrame, quotas: DataFrame | pa.Table, keys: Sequence[str], ov
     """What binds the client of each row, whatever else is in it; `quotas` as `read` gives them."""
     stored = Stored.of(quotas, rows.sparkSession, len(keys))
     asked = rows if stored.joined is None else stored.join_to(rows, keys)
-    found = _found(asked, Index.of(stored.sent, keys, overridden=overridden), overridden)
+    found = _with_results(asked, Index.of(stored.sent, keys, overridden=overridden), overridden)
     return Bound(found, rows.columns, keys, stored.joined is not None, overridden)
 
 
-def _found(rows: DataFrame, index: Index, overridden: bool) -> DataFrame:
+def _with_results(rows: DataFrame, index: Index, overridden: bool) -> DataFrame:
     """The rows with `value i` and perhaps `overridden i` for the i-th key, and `levels i` for it and those after it."""
     kinds = {"value": DoubleType(), **({"overridden": OVERRIDDEN} if overridden else {})}
     keys = range(len(index.tables.keys))
@@ -112,7 +112,7 @@ class Bound:
     def wide(self) -> DataFrame:
         """EFFECTIVE, a struct a key."""
         structs = [
-            F.struct(value.alias("value"), *_said(level)).alias(key)
+            F.struct(value.alias("value"), *_level_and_bucket(level)).alias(key)
             for key, (value, level) in zip(self.keys, self._answers(), strict=True)
         ]
         return self.found.select(*self.names, *structs)
@@ -124,14 +124,14 @@ class Bound:
             is_it = F.col("key") == key
             limit, level = F.when(is_it, its_value).otherwise(limit), F.when(is_it, its_level).otherwise(level)
         rows = self.found.select(*self.names, limit.alias("limit"), level.alias("level"))
-        return rows.select(*self.names, "limit", *_said(F.col("level")))
+        return rows.select(*self.names, "limit", *_level_and_bucket(F.col("level")))
 
     def long(self) -> DataFrame:
         """EFFECTIVE, a row a key: the answers of a row, one below the other."""
         items = F.array(*(self._row(number) for number in range(len(self.keys))))
         rows = self.found.select(*self.names, F.inline(items if self.keys else items.cast(self._no_rows())))
         rest = ["overridden"] if self.overridden else []
-        return rows.select(*self.names, "key", "value", *_said(F.col("level")), *rest)
+        return rows.select(*self.names, "key", "value", *_level_and_bucket(F.col("level")), *rest)
 
     def _row(self, number: int) -> Column:
         value, level = self._answer(number)
@@ -167,23 +167,23 @@ class Bound:
         if not self.joined:
             return lost
         value, level = F.col(f"value {number}"), self._level(number)
-        first = F.array(F.struct(_name(level).alias("level"), value.alias("value")))
+        first = F.array(F.struct(_level_name(level).alias("level"), value.alias("value")))
         exact = F.col(f"exact {number}").isNotNull()
         return F.when(exact & level.isNotNull(), F.concat(first, lost)).otherwise(lost)
 
 
-def _said(level: Column) -> list[Column]:
+def _level_and_bucket(level: Column) -> list[Column]:
     """The level's name, and who shares the allowance: the names of the client that the level speaks of."""
     users = [a_level.number for a_level in LEVELS if a_level.user]
     clients = [a_level.number for a_level in LEVELS if a_level.client_id]
     return [
-        _name(level).alias("level"),
+        _level_name(level).alias("level"),
         _shared("user", level, users).alias("bucket_user"),
         _shared("client_id", level, clients).alias("bucket_client_id"),
     ]
 
 
-def _name(level: Column) -> Column:
+def _level_name(level: Column) -> Column:
     return F.get(F.array(*(F.lit(a_level.name) for a_level in LEVELS)), level)
 
 

@@ -91,9 +91,9 @@ def usage_rows(windows: DataFrame) -> DataFrame:
     start, end = F.col("window.start"), F.col("window.end")
     seconds = (F.unix_micros(end) - F.unix_micros(start)) / 1e6
     keys = F.array(
-        _key("producer_byte_rate", F.col("bytes_in") / seconds, "produce_ms", RECORD_BYTES),
-        _key("consumer_byte_rate", F.col("bytes_out") / seconds, "fetch_ms", RECORD_BYTES),
-        _key("request_percentage", F.col("io_ms") / seconds / 10, "other_ms", IO_THREADS),
+        _key_struct("producer_byte_rate", F.col("bytes_in") / seconds, "produce_ms", RECORD_BYTES),
+        _key_struct("consumer_byte_rate", F.col("bytes_out") / seconds, "fetch_ms", RECORD_BYTES),
+        _key_struct("request_percentage", F.col("io_ms") / seconds / 10, "other_ms", IO_THREADS),
     )
     ours = [name for name in (CLUSTER, *schemas.USAGE.names) if name != CLUSTER or CLUSTER in windows.columns]
     found = F.filter(keys, lambda row: row["value"].isNotNull())
@@ -101,7 +101,7 @@ def usage_rows(windows: DataFrame) -> DataFrame:
     return spread.select(*ours)
 
 
-def _key(key: str, value: Column, throttle_ms: str, source: str) -> Column:
+def _key_struct(key: str, value: Column, throttle_ms: str, source: str) -> Column:
     return F.struct(
         F.lit(key).alias("key"),
         value.cast("double").alias("value"),

@@ -26,7 +26,7 @@ from .resolving import bound
 USAGE = "the usage's rows"
 
 _TEXT, _NUMBER, _TIME = (StringType, NullType), (NumericType, NullType), (TimestampType,)
-_TYPES: dict[str, tuple[tuple[type[DataType], ...], str]] = {
+_COLUMN_TYPES: dict[str, tuple[tuple[type[DataType], ...], str]] = {
     CLUSTER: (_TEXT, "text"),
     "broker": ((IntegralType,), "a whole number"),
     "user": (_TEXT, "text"),
@@ -38,7 +38,7 @@ _TYPES: dict[str, tuple[tuple[type[DataType], ...], str]] = {
     "throttle_ms": (_NUMBER, "a number"),
     "source": (_TEXT, "text"),
 }
-_READ = tuple(name for name in _TYPES if name != CLUSTER)
+_USAGE_COLUMNS = tuple(name for name in _COLUMN_TYPES if name != CLUSTER)
 _GIVEN = (CLUSTER, "broker", "user", "window_start", "window_end")
 """What may not be null."""
 
@@ -119,17 +119,17 @@ def utilisation(
     >>> utilisation(usage, cluster.quotas.describe()).where("utilisation > 80")  # doctest: +SKIP
     """
     chosen, stored = asked_keys(keys), read(quotas)
-    rows = _rows(usage, chosen, has_clusters(stored))
+    rows = _measured_rows(usage, chosen, has_clusters(stored))
     windows = _windows(_in_buckets(bound(rows, stored, chosen).of_key()))
     by = _broker(windows)
-    return _judged(windows.where("key is not null").join(F.broadcast(_spans(windows, unwatched_after)), by), by)
+    return _utilisation_of(windows.where("key is not null").join(F.broadcast(_spans(windows, unwatched_after)), by), by)
 
 
 def _check_types(usage: Any, names: Sequence[str]) -> None:
     if not isinstance(usage, DataFrame):
         raise UsageError(f"the usage is a {type(usage).__name__}, not a Spark DataFrame", hint="frame.to_spark(spark)")
     for name, kind in of_types(usage, names, USAGE).items():
-        fitting, said = _TYPES[name]
+        fitting, said = _COLUMN_TYPES[name]
         if not isinstance(kind, fitting):
             raise UsageError(f"{name} of {USAGE} is {kind.simpleString()}, not {said}")
 
@@ -138,14 +138,14 @@ def _is_bucket() -> Column:
     return F.col("source").eqNullSafe(schemas.OF_BUCKETS)
 
 
-def _rows(usage: DataFrame, keys: Sequence[str], by_cluster: bool) -> DataFrame:
+def _measured_rows(usage: DataFrame, keys: Sequence[str], by_cluster: bool) -> DataFrame:
     """The rows that measure something. `key` is null of other keys: they only tell which windows a broker has.
 
     `measured`: by the broker, of a bucket.
     """
-    _check_types(usage, _READ)
+    _check_types(usage, _USAGE_COLUMNS)
     check_clusters(usage.columns, USAGE, by_cluster)
-    names = [name for name in (CLUSTER, *_READ) if name in usage.columns]
+    names = [name for name in (CLUSTER, *_USAGE_COLUMNS) if name in usage.columns]
     row, value, throttle_ms = shown(names), F.col("value").cast("double"), F.col("throttle_ms").cast("double")
     present = {name: given(F.col(name), name, row, USAGE) for name in _GIVEN if name in names}
     return usage.where((value >= 0) & (value < float("inf"))).select(
@@ -236,7 +236,7 @@ def _irregular() -> Column:
     return F.format_string("broker %s has windows of %s s and of %s s: they must have one length", "broker", *lengths)
 
 
-def _judged(windows: DataFrame, by: Sequence[str]) -> DataFrame:
+def _utilisation_of(windows: DataFrame, by: Sequence[str]) -> DataFrame:
     """UTILISATION out of the windows of each bucket."""
     names, used, limit = [*by, *_BUCKET], F.col("used"), F.col("limit")
     found = (
@@ -258,7 +258,7 @@ def _judged(windows: DataFrame, by: Sequence[str]) -> DataFrame:
             F.count_if(F.col("throttle_ms") > 0).alias("throttled"),
         )
     )
-    said = _said()
+    said = _derived_columns()
     columns = [said[name].alias(name) if name in said else name for name in schemas.UTILISATION.names]
     return found.select(*([CLUSTER] if CLUSTER in by else []), *columns)
 
@@ -276,7 +276,7 @@ def _in_runs(windows: DataFrame, names: Sequence[str]) -> DataFrame:
     return runs.withColumn("place", F.row_number().over(by_use))
 
 
-def _said() -> dict[str, Column]:
+def _derived_columns() -> dict[str, Column]:
     """The columns that are worked out from a bucket's sums."""
     limit, peak, windows = F.col("limit"), F.col("peak"), F.col("windows")
     percent = _known(F.try_divide(100 * peak, limit))

@@ -141,7 +141,7 @@ def user_of(settings: Settings) -> str | None:
 
 def compared(cluster_id: str, expected: Prediction, seen: Sequence[Sighting], asked: Asked) -> CanaryAnswer:
     """What was seen beside what was expected."""
-    rows = (_row(expected, one, asked) for one in sorted(seen, key=lambda one: one.broker))
+    rows = (_canary_row(expected, one, asked) for one in sorted(seen, key=lambda one: one.broker))
     return CanaryAnswer(stamped(schemas.table(schemas.CANARY, rows), cluster_id))
 
 
@@ -154,7 +154,7 @@ def predicted(kafka: WireKafka, user: str | None, client_id: str, key: str) -> P
     return Prediction(user, own["value"], own["level"], other["value"] is not None)
 
 
-def _row(expected: Prediction, seen: Sighting, asked: Asked) -> dict[str, object]:
+def _canary_row(expected: Prediction, seen: Sighting, asked: Asked) -> dict[str, object]:
     was_tried = seen.partition is not None
     agrees, note = (
         _verdict(expected, seen, asked.key) if was_tried else (None, "leads no partition of the topic: not tried")

@@ -125,7 +125,7 @@ def observe(
     refuse_another(kafka.id)
     before = levels(kafka, [broker.id for broker in kafka.brokers()])
     _refuse_blind(before)
-    plan = _plan(stage, before, seconds)
+    plan = _switch_on_plan(stage, before, seconds)
     watch = _Watch(kafka, stage, plan, seconds, progress)
     with request_logs(kafka.id) as logs:
         left = _watched(watch, settings)
@@ -210,7 +210,7 @@ class _Watch:
     def answer(self, before: Sequence[Level], left: Mapping[int, str], logs: Mapping[int, RequestLog]) -> Observed:
         """OBSERVED, a row a broker."""
         after = {one.broker: one for one in levels(self.kafka, [one.broker for one in before if one.level])}
-        rows = (_row(one, after.get(one.broker), left, self.since, self.until) for one in before)
+        rows = (_level_row(one, after.get(one.broker), left, self.since, self.until) for one in before)
         located = (_located(row, logs.get(row["broker"])) for row in rows)
         return Observed(stamped(schemas.table(schemas.OBSERVED, located), self.kafka.id))
 
@@ -220,7 +220,7 @@ def _refuse_unguarded(is_guarded: Callable[[], bool]) -> None:
         raise PartlyFailed("the guard of this observation was ended, so it was stopped at once")
 
 
-def _row(
+def _level_row(
     before: Level, after: Level | None, left: Mapping[int, str], since: datetime, until: datetime
 ) -> dict[str, Any]:
     state, message = _became(before, after, left)
@@ -291,7 +291,7 @@ def _refuse_blind(before: Sequence[Level]) -> None:
         )
 
 
-def _plan(stage: Callable[[], Stage], before: Sequence[Level], seconds: float) -> Plan | None:
+def _switch_on_plan(stage: Callable[[], Stage], before: Sequence[Level], seconds: float) -> Plan | None:
     """The plan that switches it on where it is off; None where it is on everywhere.
 
     Raises

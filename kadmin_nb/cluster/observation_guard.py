@@ -71,7 +71,7 @@ class Guard:
         )  # fmt: skip
         guard = cls(process)
         try:
-            guard._told({"settings": _words(settings), "cluster_id": cluster_id, "plan": plan.document(),
+            guard._told({"settings": _settings_as_json(settings), "cluster_id": cluster_id, "plan": plan.document(),
                          "seconds": seconds, "observer": os.getpid()})  # fmt: skip
         except BaseException:
             guard.__exit__(None, None, None)
@@ -127,7 +127,7 @@ def _loud() -> int | None:
     return None if os.isatty(2) else subprocess.DEVNULL
 
 
-def _words(settings: Settings) -> dict[str, Any]:
+def _settings_as_json(settings: Settings) -> dict[str, Any]:
     """Settings as JSON takes them, for the pipe alone."""
     fields = ((field.name, getattr(settings, field.name)) for field in dataclasses.fields(settings))
     return {name: {"secret": value.reveal()} if isinstance(value, Secret) else value for name, value in fields}
@@ -213,16 +213,16 @@ def refuse_another(cluster_id: str) -> None:
     PlanRefused
         LOCKED.
     """
-    with _held(_place(cluster_id)):
+    with _locked(_lock_path(cluster_id)):
         pass
 
 
-def _place(cluster_id: str) -> Path:
+def _lock_path(cluster_id: str) -> Path:
     return folder() / f"{quote(cluster_id, safe='')}.lock"
 
 
 @contextmanager
-def _held(place: Path) -> Iterator[IO[str]]:
+def _locked(place: Path) -> Iterator[IO[str]]:
     files.make_folder(place.parent, mode=0o700)
     with files.locking(place) as held:
         try:
@@ -245,8 +245,8 @@ def _sole(cluster_id: str, seconds: float) -> Iterator[IO[str]]:
     PlanRefused
         LOCKED.
     """
-    place = _place(cluster_id)
-    with _held(place) as held:
+    place = _lock_path(cluster_id)
+    with _locked(place) as held:
         until = datetime.now(UTC) + timedelta(seconds=seconds)
         held.truncate(0)
         held.write(f"until about {until:%H:%M:%SZ}, guarded by process {os.getpid()}\n")

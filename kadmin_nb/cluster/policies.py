@@ -69,7 +69,7 @@ def in_force(settings: Settings, given: Given | Iterable[Given] | None = None) -
         One of them is not there, or is none: then nothing is allowed.
     """
     several = [given] if isinstance(given, str | os.PathLike | Policy) else given or ()
-    named: dict[object, Given] = {_place(one): one for one in (*_standing(settings), *several)}
+    named: dict[object, Given] = {_policy_key(one): one for one in (*_standing(settings), *several)}
     return [one if isinstance(one, Policy) else load(one) for one in named.values()]
 
 
@@ -91,7 +91,7 @@ def _standing(settings: Settings) -> Iterator[str]:
     yield from (one for one in (settings.policy, os.environ.get(VARIABLE)) if one)
 
 
-def _place(given: Given) -> object:
+def _policy_key(given: Given) -> object:
     return given if isinstance(given, Policy) else files.expanded(given).resolve()
 
 

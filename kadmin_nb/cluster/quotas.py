@@ -170,7 +170,7 @@ class Quotas:
 
 
 _ONE_OF = f"One of {', '.join(key.name for key in QUOTA_KEYS)}."
-_COLUMNS = {"user": "user", "client-id": "client_id", "ip": "ip"}
+_PART_COLUMNS = {"user": "user", "client-id": "client_id", "ip": "ip"}
 
 
 def _chosen(whom: Mapping[str, Any]) -> dict[str, Selector]:
@@ -189,13 +189,13 @@ def _filtered(table: pa.Table, kind: str, chosen: Selector) -> pa.Table:
     """What the broker's filter cannot say: lists and patterns."""
     if _component(kind, chosen).match != SPECIFIED or ANY in chosen:
         return table
-    if kind in _COLUMNS:
-        names = table[_COLUMNS[kind]].to_pylist()
+    if kind in _PART_COLUMNS:
+        names = table[_PART_COLUMNS[kind]].to_pylist()
     else:
-        names = [_name(text, kind) for text in table["entity"].to_pylist()]
+        names = [_exact_name(text, kind) for text in table["entity"].to_pylist()]
     return table.filter(pa.array(map(matcher(chosen), names), pa.bool_()))
 
 
-def _name(text: str, kind: str) -> str | None:
+def _exact_name(text: str, kind: str) -> str | None:
     part = Entity.parse(text).get(kind)
     return None if part is DEFAULT else str(part)

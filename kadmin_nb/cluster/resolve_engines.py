@@ -28,7 +28,7 @@ ENGINES = (ARROW, SPARK)
 ARROW_PAIRS = 2_000_000
 """Pairs that the Arrow kernel takes in this process, in about two seconds and half a GB; Spark's are more."""
 
-_COLUMNS = ("user", "client_id")
+_PAIR_COLUMNS = ("user", "client_id")
 _WAY = "kn.spark_session() first, or --engine spark, shares them out"
 
 
@@ -89,7 +89,7 @@ def used(kafka: WireKafka, usage: object, keys: Sequence[str] | None, marks: dic
 
 
 def _of_spark(frame: Any, engine: str | None) -> Chosen:
-    names = _named(frame.columns)
+    names = _pair_columns(frame.columns)
     pairs = frame.select(*names)
     if engine == SPARK:
         return Chosen(pairs, "resolved on Spark, as asked")
@@ -101,14 +101,16 @@ def _of_spark(frame: Any, engine: str | None) -> Chosen:
 
 
 def _of_table(table: pa.Table, engine: str | None) -> Chosen:
-    _named(table.column_names)
+    _pair_columns(table.column_names)
     if engine == ARROW or (engine is None and len(table) <= ARROW_PAIRS):
         return Chosen(table, _here(len(table), engine))
     session = sparks.spark_session() if engine == SPARK else sparks.active_session()
     if session is None:
         return Chosen(table, f"resolved on Arrow, in this process: {len(table):,} pairs, and no Spark session; {_WAY}")
     with sparks.at_work("Spark takes the pairs"):
-        return Chosen(sparks.frame_of(table.select(_named(table.column_names)), session), _there(len(table), engine))
+        return Chosen(
+            sparks.frame_of(table.select(_pair_columns(table.column_names)), session), _there(len(table), engine)
+        )
 
 
 def _of_file(place: Path, engine: str | None) -> Chosen:
@@ -122,8 +124,8 @@ def _of_file(place: Path, engine: str | None) -> Chosen:
     if engine == SPARK or (engine is None and rows > ARROW_PAIRS):
         session = sparks.spark_session() if engine == SPARK else sparks.active_session()
     if session is None or (frame := sparks.rows_of(place, session)) is None:
-        return _of_table(source.to_table(_named(source.schema.names)), engine)
-    return Chosen(frame.select(*_named(frame.columns)), _there(rows, engine))
+        return _of_table(source.to_table(_pair_columns(source.schema.names)), engine)
+    return Chosen(frame.select(*_pair_columns(frame.columns)), _there(rows, engine))
 
 
 def _opened(place: Path) -> dataset.Dataset:
@@ -133,11 +135,11 @@ def _opened(place: Path) -> dataset.Dataset:
         raise Invalid(f"{place} cannot be read: {exc}") from None
 
 
-def _named(columns: Sequence[str]) -> list[str]:
+def _pair_columns(columns: Sequence[str]) -> list[str]:
     """The columns of pairs that are read."""
-    if missing := [name for name in _COLUMNS if name not in columns]:
+    if missing := [name for name in _PAIR_COLUMNS if name not in columns]:
         raise UsageError(f"the pairs have no column {', '.join(missing)}", hint=f"They have {', '.join(columns)}.")
-    return [name for name in ("cluster_id", *_COLUMNS) if name in columns]
+    return [name for name in ("cluster_id", *_PAIR_COLUMNS) if name in columns]
 
 
 def _here(rows: int, engine: str | None) -> str:

@@ -34,7 +34,7 @@ def edits(
         A line that is wrong; its number leads the message.
     """
     found: list[Edit] = []
-    for number, words in _lines(text):
+    for number, words in _split_lines(text):
         try:
             found += line(words, lookup, kind, allow_unknown)
         except KadminError as exc:
@@ -47,18 +47,18 @@ def line(
 ) -> list[Edit]:
     """The edits of one line, `set producer_byte_rate=5MB/s user=alice`."""
     verb, rest = words[0], words[1:]
-    if (kind or _kind(verb, rest)) == "config":
+    if (kind or _change_kind(verb, rest)) == "config":
         return config_edits(verb, rest, lookup)
     return quota_edits(verb, rest, lookup, allow_unknown)
 
 
-def _kind(verb: str, words: Iterable[str]) -> str:
+def _change_kind(verb: str, words: Iterable[str]) -> str:
     if verb in CONFIG_VERBS and verb not in QUOTA_VERBS:
         return "config"
     return "config" if any(word.split("=", 1)[0] in WORDS for word in words) else "quota"
 
 
-def _lines(text: str) -> Iterator[tuple[int, list[str]]]:
+def _split_lines(text: str) -> Iterator[tuple[int, list[str]]]:
     """The words of each line that has any; a quoted name may go on over line ends."""
     pending, start = "", 0
     for number, physical in enumerate(text.split("\n"), 1):

@@ -15,7 +15,7 @@ QUOTA_KEYS = (*USER_CLIENT_KEYS, *IP_KEYS)
 
 def entities(before: Sequence[str]) -> list[str]:
     """The entity types that may still be named: ip stands alone, and each but names in a list once."""
-    named = _names(before)
+    named = _typed_names(before)
     if "ip" in named:
         return []
     return [f"{kind}=" for kind in TYPES if kind not in named and not (named & {"user", "client-id"} and kind == "ip")]
@@ -33,7 +33,7 @@ def quota_removals(before: Sequence[str]) -> list[str]:
 
 def quota_keys(before: Sequence[str] = ()) -> list[str]:
     """The quota keys that fit the entity, as far as one is named."""
-    named = _names(before)
+    named = _typed_names(before)
     keys = IP_KEYS if "ip" in named else USER_CLIENT_KEYS if named & {"user", "client-id"} else QUOTA_KEYS
     return [key for key in keys if key not in named]
 
@@ -55,7 +55,7 @@ def config_resets(before: Sequence[str]) -> list[str]:
 
 def config_keys(before: Sequence[str] = ()) -> list[str]:
     """The config keys of the resources that are named, of all when none is."""
-    named = _names(before)
+    named = _typed_names(before)
     kinds = [word for word in KEYS if word in named] or list(KEYS)
     return sorted({key for kind in kinds for key in KEYS[kind]} - named)
 
@@ -69,7 +69,7 @@ def dangerous(before: Sequence[str] = ()) -> list[str]:
 
 def settings(before: Sequence[str]) -> list[str]:
     """`key=` and then whom or what, of either kind until one is named."""
-    named = _names(before)
+    named = _typed_names(before)
     quotas = [] if named & set(WORDS) else quota_settings(before)
     return quotas + ([] if named & set(TYPES) else config_settings(before))
 
@@ -85,8 +85,8 @@ def profiles() -> Sequence[str]:
 
 
 def _resource_once(before: Sequence[str]) -> list[str]:
-    return [] if _names(before) & set(WORDS) else resources(before)
+    return [] if _typed_names(before) & set(WORDS) else resources(before)
 
 
-def _names(words: Iterable[str]) -> set[str]:
+def _typed_names(words: Iterable[str]) -> set[str]:
     return {word.split("=", 1)[0].rstrip("~") for word in words}

@@ -13,7 +13,7 @@ from . import change_lines, completions, options, tray
 from .click_glue import Verbs, words
 from .session import Session, Wanted
 
-_TYPES = tuple(WORDS)
+_RESOURCE_TYPES = tuple(WORDS)
 
 
 @click.group(cls=Verbs)
@@ -30,7 +30,7 @@ def config() -> None:
 @config.command()
 @options.reading
 @words(completions.resources, "TYPE=NAME...")
-@options.types(*_TYPES)
+@options.types(*_RESOURCE_TYPES)
 @options.keys(completions.config_keys)
 @click.option("--documentation", is_flag=True, help="Also Kafka's description of each key.")
 def describe(
@@ -40,7 +40,7 @@ def describe(
     documentation: bool,
 ) -> Any:
     """The configs of topic=…, broker=…, broker=<default>, broker-logger=…, group=…, client-metrics=…"""
-    chosen = change_lines.selectors(words, _TYPES, session.lookup)
+    chosen = change_lines.selectors(words, _RESOURCE_TYPES, session.lookup)
     what = {word.replace("-", "_"): value for word, value in chosen.items()}
     answer = session.cluster.configs.describe(**what, keys=options.keys_of(keys), documentation=documentation)
     if not answer.ok:
@@ -71,41 +71,41 @@ def advise(session: Session, only: tuple[str, ...], stage: bool, wanted: Wanted)
 @config.command("set")
 @options.changing
 @words(completions.config_settings, "KEY=VALUE... TYPE=NAME")
-@options.types(*_TYPES)
+@options.types(*_RESOURCE_TYPES)
 def set_(session: Session, words: tuple[str, ...], wanted: Wanted) -> Any:
     """Set key=value … on one resource."""
-    return _change("set", session, words, wanted)
+    return _change_configs("set", session, words, wanted)
 
 
 @config.command()
 @options.changing
 @words(completions.config_resets, "KEY... TYPE=NAME")
-@options.types(*_TYPES)
+@options.types(*_RESOURCE_TYPES)
 def reset(session: Session, words: tuple[str, ...], wanted: Wanted) -> Any:
     """Take the override of key … away, so that it falls back to what is below."""
-    return _change("reset", session, words, wanted)
+    return _change_configs("reset", session, words, wanted)
 
 
 @config.command()
 @options.changing
 @words(completions.config_settings, "KEY=VALUE... TYPE=NAME")
-@options.types(*_TYPES)
+@options.types(*_RESOURCE_TYPES)
 def append(session: Session, words: tuple[str, ...], wanted: Wanted) -> Any:
     """Add items to a list: cleanup.policy=compact."""
-    return _change("append", session, words, wanted)
+    return _change_configs("append", session, words, wanted)
 
 
 @config.command()
 @options.changing
 @words(completions.config_settings, "KEY=VALUE... TYPE=NAME")
-@options.types(*_TYPES)
+@options.types(*_RESOURCE_TYPES)
 def subtract(session: Session, words: tuple[str, ...], wanted: Wanted) -> Any:
     """Take items out of a list."""
-    return _change("subtract", session, words, wanted)
+    return _change_configs("subtract", session, words, wanted)
 
 
 tray.add_to(config)
 
 
-def _change(verb: str, session: Session, given: tuple[str, ...], wanted: Wanted) -> Any:
+def _change_configs(verb: str, session: Session, given: tuple[str, ...], wanted: Wanted) -> Any:
     return session.change(change_lines.config_edits(verb, given, session.lookup, wanted.allow_unknown), wanted)

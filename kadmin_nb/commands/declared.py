@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..frames.snapshots import Snapshot
 
 FORMATS = ("yaml", "json")
-_KINDS = Listed(lambda before: ("quotas", "configs", *WORDS))
+_KINDS_OPTION = Listed(lambda before: ("quotas", "configs", *WORDS))
 _FILES = {".yaml": "yaml", ".yml": "yaml", ".json": "json"}
 
 
@@ -28,7 +28,7 @@ _FILES = {".yaml": "yaml", ".yml": "yaml", ".json": "json"}
 @click.option("--out", metavar="NAME", help="Write it to this .yaml or .json file; in a notebook also a variable.")
 @click.option("--format", "form", type=click.Choice(FORMATS), help="YAML unless --out names a .json file.")
 @click.option(
-    "--kinds", multiple=True, type=_KINDS, metavar="KIND[,KIND]", help="quotas, configs, topic, broker, group, …"
+    "--kinds", multiple=True, type=_KINDS_OPTION, metavar="KIND[,KIND]", help="quotas, configs, topic, broker, group, …"
 )
 @click.option("--snapshot", "saved", metavar="FILE", help="What a saved snapshot holds, instead of a live cluster.")
 @click.option("--history", "where", metavar="WHERE", help="What a history kept there holds, instead of a live cluster.")
@@ -52,7 +52,7 @@ def export(
     if schema:
         return _given(session, Text(declared.schema().rstrip()), out)
     form = _form(form, out)
-    held = _held(session, saved, where, time, cluster_id)
+    held = _snapshot_to_write(session, saved, where, time, cluster_id)
     text = declared.export(held, format=form, kinds=options.keys_of(kinds), allow_incomplete=allow_incomplete)
     return _given(session, Text(text), out)
 
@@ -97,7 +97,9 @@ def _form(said: str | None, out: str | None) -> str:
     return said or named or "yaml"
 
 
-def _held(session: Session, saved: str | None, where: str | None, time: str | None, cluster_id: str | None) -> Snapshot:
+def _snapshot_to_write(
+    session: Session, saved: str | None, where: str | None, time: str | None, cluster_id: str | None
+) -> Snapshot:
     """What is to be written: of a live cluster, a file, or a history."""
     if where is None and (time or cluster_id):
         raise UsageError("--as-of and --cluster-id are of a --history WHERE")

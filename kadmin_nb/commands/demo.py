@@ -32,7 +32,7 @@ class Step:
 def demo(keep: bool = False) -> Text:
     """Walk the whole thread on a local Kafka; `keep` leaves it running as `demo`."""
     start = local.launch if keep else local.start
-    kafka = start(name="demo", progress=_note)
+    kafka = start(name="demo", progress=_print_note)
     try:
         _walk(kafka)
     finally:
@@ -44,11 +44,11 @@ def demo(keep: bool = False) -> Text:
 def _walk(kafka: LocalKafka) -> None:
     print(f"== A real Kafka {kafka.version}, one node, at {kafka.bootstrap}, with quotas and configs")
     with kafka.connect() as cluster:
-        local.seed(cluster, progress=_note)
+        local.seed(cluster, progress=_print_note)
     session = Session(target=kafka.bootstrap)
     try:
         for step in steps(kafka):
-            _show(step, session)
+            _run_step(step, session)
     finally:
         session.close()
 
@@ -75,12 +75,12 @@ def steps(kafka: LocalKafka) -> Iterator[Step]:
 _KEYS = "retention.ms,cleanup.policy,min.insync.replicas"
 
 
-def _show(step: Step, session: Session) -> None:
+def _run_step(step: Step, session: Session) -> None:
     print(f"\n== {step.heading}\n$ kadmin-nb {shlex.join(step.words)}", flush=True)
     print(*shown(run(step.words, session).value, sys.stdout), sep="\n", flush=True)
 
 
-def _note(text: str) -> None:
+def _print_note(text: str) -> None:
     print(f"   {text}", file=sys.stderr, flush=True)
 
 

@@ -45,7 +45,7 @@ _detailed = click.option("--detailed-exitcode", is_flag=True, help="Exit 3 when 
 @click.option("--plan", metavar="PLAN", help="The plan, by file or id, that was applied since the last snapshot.")
 def record(session: Session, where: str, plan: str | None) -> Any:
     """Keep what the current cluster holds now: its quotas and all configs that are set. No change costs nothing."""
-    applied = _plan(plan) if plan else None
+    applied = _plan_of(plan) if plan else None
     with session.at_work("recording"):
         return _at(where).record(session.cluster.snapshot(), applied)
 
@@ -155,7 +155,7 @@ def _at(where: str) -> History:
     return kept_at(where)
 
 
-def _plan(which: str) -> Any:
+def _plan_of(which: str) -> Any:
     """The plan in this file, or that was begun here under this id; of one that was begun elsewhere, the id."""
     from ..cluster.changes import journals
     from ..plans.plan import Plan

@@ -11,7 +11,7 @@ import kadmin_nb as kn  # whose room of the local Kafka opens when it is first u
 from .click_glue import Text, Verbs
 from .session import Session
 
-_name = click.option("--name", default="default", show_default=True, help="Which local Kafka.")
+_name_option = click.option("--name", default="default", show_default=True, help="Which local Kafka.")
 
 
 @click.group(cls=Verbs)
@@ -25,7 +25,7 @@ def local() -> None:
 )
 @click.option("--secure", is_flag=True, help="SASL/SCRAM and the standard authorizer.")
 @click.option("--version", help="Kafka's version (4.3.1).")
-@_name
+@_name_option
 @click.pass_obj
 def start(session: Session, nodes: str, secure: bool, version: str | None, name: str) -> Any:
     """Start it, and say how to connect."""
@@ -35,7 +35,7 @@ def start(session: Session, nodes: str, secure: bool, version: str | None, name:
 
 
 @local.command()
-@_name
+@_name_option
 def stop(name: str) -> Any:
     """Stop it and remove its data."""
     kn.local.stop(name)
@@ -55,14 +55,14 @@ def status() -> Any:
 @local.command()
 @click.option("--node", default=1, show_default=True, help="Whose log.")
 @click.option("--lines", "-n", default=50, show_default=True, help="How many lines of its end.")
-@_name
+@_name_option
 def logs(node: int, lines: int, name: str) -> Any:
     """The last lines of a node's log."""
     return Text(kn.local.logs(name, node, lines))
 
 
 @local.command()
-@_name
+@_name_option
 @click.pass_obj
 def seed(session: Session, name: str) -> Any:
     """Fill it with a believable hierarchy: all eight levels, ip quotas, topics, configs, hostile names."""

@@ -52,7 +52,7 @@ def changing(command: Command) -> Command:
 
 def planning(command: Command) -> Command:
     """`--reason`, `--save`, `--force`, `--expires-in`, `--allow-unknown`, `--policy`: for every verb that plans."""
-    for option in (policy_option.policy, _allow, _lifetime, _force, _save, _reason):
+    for option in (policy_option.policy, _allow, _lifetime, _force, _save, _reason_option):
         command = option(command)
     return command
 
@@ -159,7 +159,7 @@ _form = click.option("--as", "form", type=click.Choice(FORMS), help="The frame t
 _out = click.option("--out", metavar="NAME", help="Put the answer into this variable, or file (.parquet, .csv, .json).")
 _raw = click.option("--raw", is_flag=True, help="CSV as it is: a name may start a formula in a spreadsheet.")
 _json = click.option("--json", is_flag=True, help="The rows as JSON.")
-_reason = click.option("--reason", help="Why; it is part of the plan.")
+_reason_option = click.option("--reason", help="Why; it is part of the plan.")
 _save = click.option("--save", metavar="FILE", help="Write the plan to a file.")
 _force = click.option("--force", is_flag=True, help="Let --save overwrite another plan.")
 _lifetime = click.option(

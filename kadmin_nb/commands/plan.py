@@ -53,7 +53,7 @@ def plan(session: Session, file: str | None, schema: bool, impact: str | None, w
     if impact and wanted.apply:
         raise UsageError("--impact is for looking, --apply for doing", hint="One after the other.")
     clients = session.named(impact) if impact else None
-    edits = change_lines.edits(_text(file), session.lookup, allow_unknown=wanted.allow_unknown)
+    edits = change_lines.edits(_change_lines_in(file), session.lookup, allow_unknown=wanted.allow_unknown)
     stage = session.cluster.stage()
     stage.add(edits)
     made = planned(stage, wanted)
@@ -80,12 +80,12 @@ def show(session: Session, which: str, usage: str | None, impact: str | None, to
     if told and (usage or impact):
         raise UsageError(f"--{told} stands alone", hint="One after the other.")
     if told:
-        return getattr(_found(which), told)()
+        return getattr(_load_plan(which), told)()
     if usage and impact:
         raise UsageError("--impact says what --usage does, of the same frame", hint="One of them.")
     if impact:
-        return session.cluster.impact(_found(which), session.named(impact))
-    return _found(which) if usage is None else session.cluster.stalls(_found(which), session.named(usage))
+        return session.cluster.impact(_load_plan(which), session.named(impact))
+    return _load_plan(which) if usage is None else session.cluster.stalls(_load_plan(which), session.named(usage))
 
 
 @plan.command()
@@ -107,7 +107,7 @@ def approve(session: Session, file: str, note: str) -> Any:
 @_which
 def apply(session: Session, which: str, how: How) -> Any:
     """Apply a plan to its cluster and read every change back from every broker."""
-    return session.carry(_found(which), Wanted(apply=True), how)
+    return session.carry(_load_plan(which), Wanted(apply=True), how)
 
 
 @plan.command()
@@ -116,7 +116,9 @@ def apply(session: Session, which: str, how: How) -> Any:
 @_which
 def resume(session: Session, which: str, how: How) -> Any:
     """Carry on a plan that was begun from here: what is there is verified, what is not is sent."""
-    return session.cluster.resume(_found(which), **how.options, policy=session.policies(), progress=session.progress)
+    return session.cluster.resume(
+        _load_plan(which), **how.options, policy=session.policies(), progress=session.progress
+    )
 
 
 @plan.command()
@@ -124,7 +126,7 @@ def resume(session: Session, which: str, how: How) -> Any:
 @_which
 def rollback(session: Session, which: str, wanted: Wanted) -> Any:
     """The plan that takes back what was verified as done by another; --apply goes on."""
-    return session.carry(session.cluster.rollback(_found(which)), wanted)
+    return session.carry(session.cluster.rollback(_load_plan(which)), wanted)
 
 
 @plan.command()
@@ -153,10 +155,10 @@ def verify(
 ) -> Any:  # fmt: skip
     """Ask every broker whether it holds what a plan wanted; nothing is sent. --canary also tries a real client."""
     if canary is None:
-        return session.cluster.verify(_found(which), verify_timeout=wait)
+        return session.cluster.verify(_load_plan(which), verify_timeout=wait)
     if topic is None:
         raise UsageError("--canary needs a --topic that it may use")
-    session.cluster.verify(_found(which), verify_timeout=wait).raise_for_errors()
+    session.cluster.verify(_load_plan(which), verify_timeout=wait).raise_for_errors()
     return session.cluster.canary(client_id=canary, topic=topic, key=key, seconds=seconds, profile=as_user)
 
 
@@ -171,7 +173,7 @@ def _refuse_options_of_another_verb(verb: str, file: str | None, wanted: Wanted)
         raise UsageError(f"these options belong to plan -f FILE, not to plan {verb}")
 
 
-def _found(which: str) -> Plan:
+def _load_plan(which: str) -> Plan:
     """The plan of this file, or of this id."""
     from ..plans.plan import Plan
 
@@ -190,7 +192,7 @@ def _is_id(which: str) -> bool:
     return set(which) <= _HEX and not Path(which).exists()
 
 
-def _text(file: str) -> str:
+def _change_lines_in(file: str) -> str:
     place, bounds, is_stdin = Path(file), ("a file of lines", _LARGEST), file == "-"
     missing = f"{file} cannot be read: No such file or directory"
     raw = files.read_stdin(*bounds) if is_stdin else files.read(place, *bounds, pipe=True, missing=missing)

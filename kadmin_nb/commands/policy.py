@@ -61,7 +61,7 @@ def check(
     click.get_current_context().meta["detailed"] = detailed_exitcode
     _refuse_what_does_not_go_together(snapshot, which, where, as_of)
     known = session.named(pairs) if pairs else None
-    plan = _plan(which) if which else None
+    plan = _plan_of(which) if which else None
     if where is not None:
         found = _of_history(session, _policy(file), where, as_of or NOW, known)
     elif snapshot is not None:
@@ -137,7 +137,7 @@ def _each(kept: Any, time: str) -> Iterator[Snapshot]:
             continue
 
 
-def _plan(which: str) -> Plan:
+def _plan_of(which: str) -> Plan:
     """The plan in this file, or that was begun here under this id."""
     from ..cluster.changes import journals
     from ..plans.plan import Plan

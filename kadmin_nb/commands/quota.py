@@ -97,7 +97,7 @@ def tree(
 @options.types(*TYPES)
 def set_(session: Session, words: tuple[str, ...], wanted: Wanted) -> Any:
     """Set key=value … on user=…, client-id=…, ip=…; units such as 5MB/s and 50%."""
-    return _change("set", session, words, wanted)
+    return _change_quotas("set", session, words, wanted)
 
 
 @quota.command()
@@ -106,7 +106,7 @@ def set_(session: Session, words: tuple[str, ...], wanted: Wanted) -> Any:
 @options.types(*TYPES)
 def remove(session: Session, words: tuple[str, ...], wanted: Wanted) -> Any:
     """Remove key … from user=…, client-id=…, ip=…"""
-    return _change("remove", session, words, wanted)
+    return _change_quotas("remove", session, words, wanted)
 
 
 tray.add_to(quota)
@@ -114,7 +114,7 @@ for more in (history, usage):
     quota.add_command(more)
 
 
-def _change(verb: str, session: Session, given: tuple[str, ...], wanted: Wanted) -> Any:
+def _change_quotas(verb: str, session: Session, given: tuple[str, ...], wanted: Wanted) -> Any:
     return session.change(change_lines.quota_edits(verb, given, session.lookup, wanted.allow_unknown), wanted)
 
 

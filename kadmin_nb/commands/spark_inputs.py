@@ -45,12 +45,12 @@ def shown(answer: Any, session: Session) -> Any:
     from ..frames.lazy_answer import SparkAnswer
 
     if isinstance(answer, SparkAnswer):
-        answer.around = functools.partial(_read, session)
+        answer.around = functools.partial(_reporting_progress, session)
     return answer
 
 
 @contextmanager
-def _read(session: Session, what: str) -> Iterator[None]:
+def _reporting_progress(session: Session, what: str) -> Iterator[None]:
     from ..analytics.spark_errors import in_one_line
 
     with session.at_work(what), in_one_line():

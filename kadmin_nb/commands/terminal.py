@@ -58,16 +58,16 @@ def _complete(instruction: str) -> int:
 
 def _run(words: list[str]) -> int:
     tty = sys.stderr.isatty()
-    session = Session(frames=frame_of, progress=_progress if tty else silent, note=_note, watch=_watch)
+    session = Session(frames=frame_of, progress=_progress if tty else silent, note=_print_note, watch=_watch)
     try:
         _refuse_broken_text(words)
         with _warnings_as_notes():
-            return _show(run(words or ["--help"], session))
+            return _print_result(run(words or ["--help"], session))
     except Interrupted as exc:
         _complain(exc)
         return INTERRUPTED
     except KeyboardInterrupt:
-        _note("interrupted")
+        _print_note("interrupted")
         return INTERRUPTED
     except KadminError as exc:
         _complain(exc)
@@ -88,7 +88,7 @@ def _refuse_broken_text(words: list[str]) -> None:
             raise UsageError(f"word {number} of the line is not UTF-8")
 
 
-def _show(result: Result) -> int:
+def _print_result(result: Result) -> int:
     """Print a value, or write it where --out says; the exit code that fits it."""
     from .answer_formats import formed, json_lines
 
@@ -105,7 +105,7 @@ def _show(result: Result) -> int:
         return DONE
     _complain_of_rows(value)
     if getattr(value, "hint", None) and getattr(value, "ok", False):
-        _note(f"Hint: {printable(value.hint)}")
+        _print_note(f"Hint: {printable(value.hint)}")
     return _code(value, result.detailed)
 
 
@@ -113,7 +113,7 @@ def _show(result: Result) -> int:
 def _warnings_as_notes() -> Iterator[None]:
     """Each warning as one line on standard error, without the line of code that it came from."""
     with warnings.catch_warnings():
-        warnings.showwarning = lambda message, *_, **__: _note(f"Note: {printable(str(message))}")
+        warnings.showwarning = lambda message, *_, **__: _print_note(f"Note: {printable(str(message))}")
         yield
 
 
@@ -209,7 +209,7 @@ def _progress(advance: Advance) -> None:
     print(f"\r\x1b[K{advance}", end="\n" if advance.is_over else "", file=sys.stderr, flush=True)
 
 
-def _note(text: str) -> None:
+def _print_note(text: str) -> None:
     _write_lines(sys.stderr, [text])
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..frames.answer import Answer
 
 EVERY = "1 second"
-_HINT = (
+_BROKER_HINT = (
     r"--broker 3, --broker 'broker-(\d+)/' on each file's path, or --broker cluster: the current cluster's addresses."
 )
 
@@ -57,7 +57,7 @@ class Source:
         for path in self.paths:
             _refuse_what_is_no_path(path)
         if self.paths and self.broker is None:
-            raise UsageError("who wrote the log?", hint=_HINT)
+            raise UsageError("who wrote the log?", hint=_BROKER_HINT)
 
     def frame(self, session: Session) -> Any:
         """USAGE, in Spark."""

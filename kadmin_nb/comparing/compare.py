@@ -49,7 +49,7 @@ def compare(a: Side, b: Side, *, everything: bool = False) -> Diff:
     if others := None not in (a.cluster_id, b.cluster_id) and a.cluster_id != b.cluster_id:
         contents = [by_role(content) for content in contents]
     rows = [row for row in drift(*contents).to_arrow().to_pylist() if not _is_out_of_reach(row, a, b)]
-    rows = [_told(row, a, b, others) if row["kind"] == "config" else row for row in rows]
+    rows = [_combined_row(row, a, b, others) if row["kind"] == "config" else row for row in rows]
     return Diff(
         _numbered(rows), everything, a, b, _passed_over(a, b), len(_secrets(contents[0]) & _secrets(contents[1]))
     )
@@ -81,10 +81,10 @@ def _is_out_of_reach(row: Row, a: Side, b: Side) -> bool:
     return one_sided and row[f"source_{told}"] == "STATIC_BROKER_CONFIG"
 
 
-def _told(row: Row, a: Side, b: Side, others: bool) -> Row:
+def _combined_row(row: Row, a: Side, b: Side, others: bool) -> Row:
     """A row of configs, with what only the two sides together can say of it."""
     each = row["resource"] == _EACH
-    resource = Resource("BROKER", EACH) if each else _parsed(row["resource"])
+    resource = Resource("BROKER", EACH) if each else _resource_of(row["resource"])
     if resource is None or row["state"] == "unknown":
         return {**row, "resource": _ANY if each else row["resource"]}
     missing = row["note"] is None and next((name for name, side in (("a", a), ("b", b)) if side.lacks(resource)), None)
@@ -96,7 +96,7 @@ def _told(row: Row, a: Side, b: Side, others: bool) -> Row:
     }
 
 
-def _parsed(text: str) -> Resource | None:
+def _resource_of(text: str) -> Resource | None:
     """The resource of a row; None of a type that this version does not know."""
     try:
         return Resource.parse(text)

@@ -19,7 +19,7 @@ Row = dict[str, Any]
 ALL = "all"
 NO_TOPIC = "has no such topic"
 """How the note ends of a row that is about a topic which one side, a or b, does not have."""
-_HINT = "Such as 1-3,7, or all."
+_ROWS_HINT = "Such as 1-3,7, or all."
 _WHY = {
     "unknown": "it could not be read",
     "default": "it differs only by default",
@@ -44,7 +44,7 @@ def chosen(rows: object, told: Sequence[Row], like: str) -> list[int]:
             raise UsageError(f"there is no row {strange[0]}", hint=f"There are {len(told):,}, from 1.")
         numbers.update(found)
     if not numbers:
-        raise UsageError("which rows?", hint=_HINT)
+        raise UsageError("which rows?", hint=_ROWS_HINT)
     return sorted(numbers)
 
 
@@ -55,16 +55,16 @@ def _ranges(rows: object) -> Iterator[range]:
     try:
         numbers = [index(n) for n in (rows if isinstance(rows, Iterable) else [rows])]  # type: ignore[arg-type]
     except TypeError:
-        raise UsageError(f"{rows!r} are no numbers of rows", hint=_HINT) from None
+        raise UsageError(f"{rows!r} are no numbers of rows", hint=_ROWS_HINT) from None
     yield from (range(n, n + 1) for n in numbers)
 
 
 def _range(part: str) -> range:
     first, dash, last = part.partition("-")
     if not all(one.isascii() and one.isdigit() and len(one) < 10 for one in (first, last if dash else first)):
-        raise UsageError(f"{quote(part)} is not the number of a row", hint=_HINT)
+        raise UsageError(f"{quote(part)} is not the number of a row", hint=_ROWS_HINT)
     if dash and int(last) < int(first):
-        raise UsageError(f"{part} ends before it begins", hint=_HINT)
+        raise UsageError(f"{part} ends before it begins", hint=_ROWS_HINT)
     return range(int(first), int(last or first) + 1)
 
 

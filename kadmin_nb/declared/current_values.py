@@ -31,15 +31,15 @@ class Held:
 
     def has(self, target: Target, value: str) -> bool:
         """Whether just this is set."""
-        return self._all(target).get(_key(target)) == value
+        return self._all(target).get(_sort_key(target)) == value
 
     def is_set(self, target: Target) -> bool:
         """Whether anything is set."""
-        return _key(target) in self._all(target)
+        return _sort_key(target) in self._all(target)
 
     def is_secret(self, target: Target) -> bool:
         """Whether something is set that nobody is told."""
-        return self.is_set(target) and self._all(target)[_key(target)] is None
+        return self.is_set(target) and self._all(target)[_sort_key(target)] is None
 
     def targets(self, but: Collection[_Named]) -> Iterator[Target]:
         """What is set, but for these."""
@@ -54,7 +54,7 @@ def held_by(snapshot: Snapshot) -> Held:
     """What is set on the cluster: no defaults, and nothing that a broker has from its file."""
     quotas = snapshot.quotas.to_arrow()
     columns = (quotas[name].to_pylist() for name in ("entity", "key", "value"))
-    configs = snapshot.configs.to_arrow().select(["resource_type", "resource_name", *_READ]).to_pylist()
+    configs = snapshot.configs.to_arrow().select(["resource_type", "resource_name", *_CONFIG_COLUMNS]).to_pylist()
     return Held(
         {(entity, key): text_of(value) for entity, key, value in zip(*columns, strict=True)},
         {(resource, row["key"]): _stored(row) for row in configs if (resource := _set_on(row)) is not None},
@@ -87,10 +87,10 @@ def told(failed: Sequence[Unread]) -> str:
     return f"{failed[0].resource} cannot be read: {failed[0].error}{more}"
 
 
-_READ = ("key", "value", "source", "is_sensitive", "synonyms")
+_CONFIG_COLUMNS = ("key", "value", "source", "is_sensitive", "synonyms")
 
 
-def _key(target: Target) -> tuple[Any, str]:
+def _sort_key(target: Target) -> tuple[Any, str]:
     resource, key = target
     return (str(resource), key) if isinstance(resource, Entity) else (resource, key)
 

@@ -199,7 +199,7 @@ class Declared:
         self, held: Held, against: Snapshot, allow_unknown: Collection[str]
     ) -> tuple[Iterable[Edit], Mapping[Target, str]]:
         """The removals, and what is not removed, with the reason."""
-        mentioned = {_words(entry.target) for entry in self.entries}
+        mentioned = {_sort_words(entry.target) for entry in self.entries}
         read = {kind for kind in self.kinds if KINDS[kind] in against.scopes}
         rest = [target for target in held.targets(mentioned) if kind_of(target[0]) in read]
         kept = {target: why for target in rest if (why := _why_kept(target, held, allow_unknown)) is not None}
@@ -207,7 +207,7 @@ class Declared:
         return [Edit(DELETE, *target, note=note) for target in rest if target not in kept], kept
 
 
-def _words(target: Target) -> tuple[str, str]:
+def _sort_words(target: Target) -> tuple[str, str]:
     return str(target[0]), target[1]
 
 

@@ -151,15 +151,15 @@ def _flag(node: Node) -> bool:
     return said.text == "true"
 
 
-def _words(node: Node) -> str:
+def _word_of(node: Node) -> str:
     return expect(node, Text, "this").text
 
 
 _HEAD: dict[str, Callable[[Node], object]] = {
-    "kadmin": _words,
-    "cluster_id": _words,
+    "kadmin": _word_of,
+    "cluster_id": _word_of,
     "taken_at": _moment,
-    "tool": _words,
+    "tool": _word_of,
     "kinds": _kinds,
     "complete": _flag,
 }
@@ -192,7 +192,7 @@ def _resource(words: str) -> Resource:
 def _quotas(entity: Entity, keys: Map) -> Iterator[Entry]:
     for key, node in keys.items.values():
         value, doubt = _quota(
-            _key(key), expect(node, Text, key.text, "To lift a quota, take the line out and --prune.")
+            _key_text(key), expect(node, Text, key.text, "To lift a quota, take the line out and --prune.")
         )
         yield Entry(entity, key.text, value, key, doubt)
 
@@ -200,10 +200,10 @@ def _quotas(entity: Entity, keys: Map) -> Iterator[Entry]:
 def _configs(resource: Resource, keys: Map) -> Iterator[Entry]:
     for key, node in keys.items.values():
         value = expect(node, Text, key.text, 'Write "" for an empty text, "null" for that text.').text
-        yield Entry(resource, _key(key), _covered(resource, key.text, value), key)
+        yield Entry(resource, _key_text(key), _covered(resource, key.text, value), key)
 
 
-def _key(key: Text) -> str:
+def _key_text(key: Text) -> str:
     if not key.text:
         key.refuse("a key without a name")
     return key.text

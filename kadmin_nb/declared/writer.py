@@ -114,11 +114,11 @@ def _json(head: Mapping[str, str], chosen: Collection[str], complete: bool, sect
     document = {"kadmin": int(FORMAT), **head, "kinds": [*chosen], **half, **sections}
     if QUOTAS in sections:
         numbers = sections[QUOTAS].items()
-        document[QUOTAS] = {whom: {key: _number(text) for key, text in keys.items()} for whom, keys in numbers}
+        document[QUOTAS] = {whom: {key: _json_number(text) for key, text in keys.items()} for whom, keys in numbers}
     return json.dumps(document, indent=2)
 
 
-def _number(text: str) -> object:
+def _json_number(text: str) -> object:
     """A number that JSON has, else the text."""
     return json.loads(text) if _NUMBER.fullmatch(text) else text
 
@@ -141,12 +141,12 @@ _ABOVE = (
 
 
 def _entry(words: str, keys: Mapping[str, str]) -> Iterator[str]:
-    yield _key(words, "  ")
+    yield _yaml_key(words, "  ")
     for key, value in keys.items():
-        yield f"{_key(key, '    ')} {_scalar(value)}"
+        yield f"{_yaml_key(key, '    ')} {_scalar(value)}"
 
 
-def _key(text: str, indent: str) -> str:
+def _yaml_key(text: str, indent: str) -> str:
     """A key with its colon; a long one needs YAML's other form."""
     written = _scalar(text)
     return f"{indent}{written}:" if len(written) < _LONG else f"{indent}? {written}\n{indent}:"
@@ -156,18 +156,18 @@ _LONG = 1000
 """A key that stands before its colon may have 1024 characters."""
 
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:e[+-][0-9]+)?")
-_PLAIN = re.compile(
+_UNQUOTED = re.compile(
     r"[A-Za-z][\w.,=<>/+-]*(?: [a-z-]+=[\w.,=<>/+-]+)*"  # a word, or the words of an entity
     r"|0|-?[1-9][0-9]{0,17}|(?:0|[1-9][0-9]{0,5})\.[0-9]{0,3}[1-9]",  # a number that every reader writes back so
     re.ASCII,
 )
-_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "null", "true", "false"})
+_YAML_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "null", "true", "false"})
 """What YAML 1.1 or 1.2 takes for something else than a text."""
 
 
 def _scalar(text: str) -> str:
     """A text as it stands where every reader takes it for the same text, or number; else in double quotes."""
-    if _PLAIN.fullmatch(text) and (text.lower() not in _WORDS or text in ("true", "false")):
+    if _UNQUOTED.fullmatch(text) and (text.lower() not in _YAML_WORDS or text in ("true", "false")):
         return text
     return f'"{"".join(map(_escaped, text))}"'
 

@@ -66,14 +66,14 @@ def _token(event: Any) -> Iterator[Token]:
 
 def _refuse_what_is_not_needed(event: Any, documents: int) -> None:
     if type(event).__name__ == "AliasEvent" or getattr(event, "anchor", None):
-        _refuse(event, "anchors and aliases (&name, *name) are not read", "Write out what it stands for.")
+        _raise_at(event, "anchors and aliases (&name, *name) are not read", "Write out what it stands for.")
     if tag := getattr(event, "tag", None):
-        _refuse(event, f"the tag {tag} is not read", "Write the text alone: every value is a text here.")
+        _raise_at(event, f"the tag {tag} is not read", "Write the text alone: every value is a text here.")
     if documents > 1:
-        _refuse(event, "a second document begins", "One file is one document.")
+        _raise_at(event, "a second document begins", "One file is one document.")
 
 
-def _refuse(event: Any, message: str, hint: str) -> None:
+def _raise_at(event: Any, message: str, hint: str) -> None:
     raise UsageError(
         f"line {event.start_mark.line + 1}, column {event.start_mark.column + 1}: {message}", hint=hint
     ) from None

@@ -66,13 +66,13 @@ def load(place: Path) -> Snapshot:
         raise NotFound(f"there is no file {place}", hint=_NO_SNAPSHOT)
     check(place, "a snapshot", LARGEST)
     try:
-        return _read(read_parquet(place))
+        return _snapshot_of(read_parquet(place))
     except (pa.ArrowException, OSError, ValueError, KeyError) as exc:
         why = str(exc).partition("\n")[0]
         raise Invalid(f"{place} cannot be read as a snapshot: {why}", hint=_NO_SNAPSHOT) from None
 
 
-def _read(whole: pa.Table) -> Snapshot:
+def _snapshot_of(whole: pa.Table) -> Snapshot:
     said = {key.decode(): value.decode() for key, value in (whole.schema.metadata or {}).items()}
     if ID not in said or whole.column_names != list(_FRAMES) or len(whole) != 1:
         raise ValueError("it holds something else")

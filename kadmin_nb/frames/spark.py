@@ -153,12 +153,12 @@ def at_work(what: str, tell: Tell | None = None) -> Iterator[None]:
     Invalid
         What Spark could not do, in its own words.
     """
-    with _told(what, tell), _in_one_line():
+    with _progress_told_to(what, tell), _in_one_line():
         yield
 
 
 @contextmanager
-def _told(what: str, tell: Tell | None) -> Iterator[None]:
+def _progress_told_to(what: str, tell: Tell | None) -> Iterator[None]:
     if tell is None:
         yield
         return
@@ -222,14 +222,16 @@ def _in_one_line() -> Iterator[None]:
 
 def _of_versions(error: BaseException) -> str | None:
     """Of what a server does not know there may be two Sparks."""
-    if not re.search(r"UNIMPLEMENTED|Method not found|not supported by the server|UNSUPPORTED_\w*PLAN", _words(error)):
+    if not re.search(
+        r"UNIMPLEMENTED|Method not found|not supported by the server|UNSUPPORTED_\w*PLAN", _error_text(error)
+    ):
         return None
     import pyspark
 
     return f"This is PySpark {pyspark.__version__}; is the server another Spark?"
 
 
-def _words(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     """A gRPC error has its words apart."""
     if callable(details := getattr(error, "details", None)) and callable(code := getattr(error, "code", None)):
         return f"{getattr(code(), 'name', code())}: {details()}"
@@ -238,7 +240,7 @@ def _words(error: BaseException) -> str:
 
 def said_by(error: BaseException) -> str:
     """What an error of Spark's says first, without the stack of the JVM."""
-    lines = [line.strip() for line in _words(error).splitlines() if line.strip()]
+    lines = [line.strip() for line in _error_text(error).splitlines() if line.strip()]
     told = [line for line in lines if line.startswith("[") or "Exception: [" in line] or lines or [type(error).__name__]
     return _SAID.sub("", re.sub(r"^\S+Exception: (?=\[)", "", told[0]))[:_LONGEST].strip()
 

@@ -8,7 +8,7 @@ import pandas as pd
 
 from ..errors import UsageError
 
-_HINT = "Such as 2026-11-21T12:00:00Z, '2h ago', '90 min ago', or a datetime with a zone."
+_TIME_HINT = "Such as 2026-11-21T12:00:00Z, '2h ago', '90 min ago', or a datetime with a zone."
 
 
 def moment(time: object) -> datetime:
@@ -19,15 +19,15 @@ def moment(time: object) -> datetime:
     UsageError
         It is none, or has no zone.
     """
-    read = _read(time) if isinstance(time, str) else time
+    read = _parse_time(time) if isinstance(time, str) else time
     if not isinstance(read, datetime):
-        raise UsageError(f"{time} is not a time", hint=_HINT)
+        raise UsageError(f"{time} is not a time", hint=_TIME_HINT)
     if read.tzinfo is None:
         raise UsageError(f"{time} has no time zone", hint="Write 2026-11-21T12:00:00Z, or datetime(…, tzinfo=UTC).")
     return read.astimezone(UTC)
 
 
-def _read(text: str) -> datetime | None:
+def _parse_time(text: str) -> datetime | None:
     if text.strip() == "now":
         return datetime.now(UTC)
     length, ago, rest = text.strip().rpartition("ago")

@@ -18,15 +18,15 @@ def frame_of(table: pa.Table) -> pd.DataFrame:
 
 def plain(table: pa.Table) -> pa.Table:
     """`table` with dictionary-encoded strings, also inside structs, as plain strings."""
-    schema = pa.schema([field.with_type(_plain(field.type)) for field in table.schema], table.schema.metadata)
+    schema = pa.schema([field.with_type(_plain_type(field.type)) for field in table.schema], table.schema.metadata)
     return table if schema.equals(table.schema) else table.cast(schema)
 
 
-def _plain(kind: pa.DataType) -> pa.DataType:
+def _plain_type(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_dictionary(kind):
         return kind.value_type
     if pa.types.is_struct(kind):
-        return pa.struct([field.with_type(_plain(field.type)) for field in kind])
+        return pa.struct([field.with_type(_plain_type(field.type)) for field in kind])
     if pa.types.is_list(kind):
-        return pa.list_(kind.value_field.with_type(_plain(kind.value_type)))
+        return pa.list_(kind.value_field.with_type(_plain_type(kind.value_type)))
     return kind

@@ -66,7 +66,7 @@ class DeltaFolder:
         table = self._table()
         if table is None or not parts:
             return TABLE.empty_table()
-        return _read(table, [("kind", "=", kind), ("part", "in", list(parts))])
+        return _read_rows(table, [("kind", "=", kind), ("part", "in", list(parts))])
 
     def append(self, states: Sequence[State], contents: Sequence[pa.Table]) -> None:
         """Add rows, in one commit.
@@ -125,7 +125,7 @@ class DeltaFolder:
         except TableNotFoundError:
             return None
         except (DeltaError, OSError, ValueError) as exc:
-            raise Invalid(f"{self.where} cannot be read as a Delta table: {_line(exc)}") from None
+            raise Invalid(f"{self.where} cannot be read as a Delta table: {_one_line(exc)}") from None
         found = [field.name for field in table.schema().fields]
         if missing := [name for name in TABLE.names if name not in found]:
             raise UsageError(
@@ -182,19 +182,19 @@ def _states(
         chosen.append(("taken_at", ">=", since - _STEP))
     if until is not None:
         chosen.append(("taken_at", "<=", until))
-    found = states(_read(table, chosen))
+    found = states(_read_rows(table, chosen))
     return [state for state in found if cluster_id in (None, state.cluster_id)]
 
 
-def _read(table: DeltaTable, chosen: list[tuple[str, str, object]]) -> pa.Table:
+def _read_rows(table: DeltaTable, chosen: list[tuple[str, str, object]]) -> pa.Table:
     try:
         read = table.to_pyarrow_table(filters=chosen)
     except (OSError, ValueError) as exc:
-        raise Invalid(f"{table.table_uri} cannot be read: {_line(exc)}") from None
+        raise Invalid(f"{table.table_uri} cannot be read: {_one_line(exc)}") from None
     except Exception as exc:  # delta-rs has no common ancestor of what it raises
         if isinstance(exc, KadminError):
             raise
-        raise Invalid(f"{table.table_uri} cannot be read: {_line(exc)}") from None
+        raise Invalid(f"{table.table_uri} cannot be read: {_one_line(exc)}") from None
     return read.select(TABLE.names).cast(TABLE)
 
 
@@ -207,5 +207,5 @@ def _cause(exc: Exception) -> str:
     return next((line for line in reversed(lines) if line), type(exc).__name__)
 
 
-def _line(exc: BaseException) -> str:
+def _one_line(exc: BaseException) -> str:
     return " ".join(str(exc).split())

@@ -43,7 +43,7 @@ class Beneath:
         for key in keys:
             said = self._said(row, key)
             if said != {None}:
-                return _plain(said.pop(), key, row) if len(said) == 1 else None
+                return _in_unit_of_key(said.pop(), key, row) if len(said) == 1 else None
         return built_in
 
     def _said(self, row: Row, key: str) -> set[str | None]:
@@ -67,13 +67,13 @@ def _keys(row: Row, chain: Sequence[Row]) -> tuple[Sequence[str], str | None]:
     built_in: str | None
     if row["resource_type"] == "TOPIC" and row["key"] in BROKERS_UNITS:
         keys, built_in = BROKERS_UNITS[row["key"]]
-        return keys, _plain(built_in, keys[-1], row)
+        return keys, _in_unit_of_key(built_in, keys[-1], row)
     named = dict.fromkeys(synonym["key"] for synonym in chain)
     built_in = next((s["value"] for s in chain if s["source"] == _BUILT_IN), None)
     return list(named), built_in
 
 
-def _plain(value: str | None, key: str, row: Row) -> str | None:
+def _in_unit_of_key(value: str | None, key: str, row: Row) -> str | None:
     """A broker's value in the unit of the row's key."""
     unit = _MILLISECONDS.get(key.rpartition(".")[2]) if key != row["key"] else None
     if unit is None or value is None:

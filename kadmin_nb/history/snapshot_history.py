@@ -56,7 +56,7 @@ class History:
             It is no snapshot.
         """
         taken = taken_of(snapshot)
-        plan, author = _plan(plan_id)
+        plan, author = _plan_and_author(plan_id)
         last = {state.frame: state for state in self._place.newest(taken.cluster_id, None)}
         kept = [self._kept(taken, kind, last.get(kind), plan, author) for kind in _kinds(taken)]
         self._place.append([state for state, _ in kept], [rows for _, rows in kept if rows is not None])
@@ -119,7 +119,7 @@ class History:
         NotFound
             No snapshot was recorded with it.
         """
-        named, _ = _plan(plan_id)
+        named, _ = _plan_and_author(plan_id)
         found = self._place.states()
         theirs = {state.plan_id for state in found if state.plan_id and named and state.plan_id.startswith(named)}
         if not theirs:
@@ -246,7 +246,7 @@ def _scopes(taken: Snapshot, kind: str) -> list[str]:
     return [scope for scope in taken.scopes if (scope == "QUOTAS") == (kind == QUOTAS)]
 
 
-def _plan(given: object) -> tuple[str | None, str | None]:
+def _plan_and_author(given: object) -> tuple[str | None, str | None]:
     """A plan's id and author; of an id alone the author is not known."""
     if given is None or isinstance(given, str):
         return given, None
@@ -297,7 +297,7 @@ def _changed(a: State, b: State, contents: _Contents) -> Iterator[Row]:
     }
     for state, olds, news in _sides(found):
         for old, new in zip(olds, news, strict=True):
-            yield {**head, "state": state, **_told(old, new, kind)}
+            yield {**head, "state": state, **_change_row(old, new, kind)}
 
 
 def _sides(found: Any) -> Iterator[tuple[str, list[Row | None], list[Row | None]]]:
@@ -306,7 +306,7 @@ def _sides(found: Any) -> Iterator[tuple[str, list[Row | None], list[Row | None]
     yield "changed", found.before.to_pylist(), found.after.to_pylist()
 
 
-def _told(old: Row | None, new: Row | None, kind: str) -> Row:
+def _change_row(old: Row | None, new: Row | None, kind: str) -> Row:
     row = new or old or {}
     return {
         "resource": drift_frames.resource(row, kind),

@@ -46,7 +46,7 @@ def _why(taken: Snapshot) -> str:
 
 def _of_frame(table: pa.Table) -> Snapshot:
     kind = kind_of(table)
-    said = {name: _said(table, name, mark) for name, mark in _MARKS.items()}
+    said = {name: _common_value(table, name, mark) for name, mark in _MARKS.items()}
     scopes = (table.schema.metadata or {}).get(SCOPE.encode(), b"").decode().split()
     frames = {one: schemas.table(schema, ()) for one, schema in SCHEMAS.items()} | {kind: _filled(table, kind)}
     return snapshot(
@@ -59,7 +59,7 @@ def _of_frame(table: pa.Table) -> Snapshot:
     )
 
 
-def _said(table: pa.Table, name: str, mark: str) -> object:
+def _common_value(table: pa.Table, name: str, mark: str) -> object:
     """What all rows of a column say; of a frame without rows, what its metadata says."""
     if name in table.column_names and len(table):
         values = table[name].unique().to_pylist()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 TRIES = 5
 
-_TYPES = {
+_SQL_TYPES = {
     pa.string(): "STRING",
     pa.bool_(): "BOOLEAN",
     pa.int64(): "BIGINT",
@@ -90,7 +90,7 @@ class SparkTable:
             try:
                 return self._insert(rows, location)
             except Exception as exc:  # what Spark raises differs between classic and Connect
-                said = f": {_line(exc)}"
+                said = f": {_first_line(exc)}"
             time.sleep(random.uniform(0, 0.2 * 2**wait))
             if location is None and self._holds(rows):
                 return None
@@ -146,7 +146,7 @@ class SparkTable:
 
     def _make(self) -> None:
         """A Delta table where the session can make one, else Parquet; another may be making it as well."""
-        columns = ", ".join(f"`{field.name}` {_TYPES[field.type]}" for field in TABLE)
+        columns = ", ".join(f"`{field.name}` {_SQL_TYPES[field.type]}" for field in TABLE)
         said = ""
         for provider in ("delta", "parquet"):
             try:
@@ -156,7 +156,7 @@ class SparkTable:
                 )
                 return
             except Exception as exc:  # without Delta: DATA_SOURCE_NOT_FOUND, or a class that is not there
-                said = _line(exc)
+                said = _first_line(exc)
         raise Invalid(f"{self.where} cannot be made: {said}", hint="Does the schema exist?")
 
     def _told(self) -> dict[str, str]:
@@ -177,5 +177,5 @@ def _arrow(frame: DataFrame) -> pa.Table:
     return frame.select(*TABLE.names).toArrow().cast(TABLE)
 
 
-def _line(exc: BaseException) -> str:
+def _first_line(exc: BaseException) -> str:
     return " ".join(str(exc).split("\n")[0].split())

@@ -213,10 +213,10 @@ def identities(rows: pa.Table, kind: str) -> pa.Array:
 def frame_of(content: pa.Table, kind: str) -> pa.Table:
     """A content as QUOTAS or CONFIGS again."""
     schema = SCHEMAS[kind]
-    return pa.table([_shown(content, field) for field in schema], schema=schema)
+    return pa.table([_restored_column(content, field) for field in schema], schema=schema)
 
 
-def _shown(content: pa.Table, field: pa.Field) -> Any:
+def _restored_column(content: pa.Table, field: pa.Field) -> Any:
     name = "quota" if field.name == "value" and "quota" in content.column_names else field.name
     if name not in content.column_names:
         return pa.nulls(len(content), field.type)

@@ -14,7 +14,7 @@ def main(words: list[str]) -> int:
         return 2
     try:
         for version in words[1:] or [DEFAULT_VERSION]:
-            find_jars(version, progress=_show)
+            find_jars(version, progress=_print_status)
     except KadminError as error:
         print(
             f"{type(error).__name__}: {error}" + (f"\nHint: {error.hint}" if error.hint else ""),
@@ -22,19 +22,19 @@ def main(words: list[str]) -> int:
         )
         return 1
     finally:
-        if _shown:
+        if _open_line:
             print(file=sys.stderr)
     return 0
 
 
-_shown: list[str] = []
+_open_line: list[str] = []
 
 
-def _show(text: str) -> None:
+def _print_status(text: str) -> None:
     """One line that rewrites itself on a terminal, a line a message elsewhere."""
     print(f"\r\x1b[K{text}" if sys.stderr.isatty() else text, end="" if sys.stderr.isatty() else "\n",
           file=sys.stderr, flush=True)  # fmt: skip
-    _shown[:] = [text] if sys.stderr.isatty() else []
+    _open_line[:] = [text] if sys.stderr.isatty() else []
 
 
 if __name__ == "__main__":

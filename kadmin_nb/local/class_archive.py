@@ -58,10 +58,10 @@ def _make(file: Path, java: Java, train: Train, progress: Progress) -> None:
         return
     except (KadminError, OSError) as error:
         half.unlink(missing_ok=True)
-        _note(_failed(file), error)
+        _record_failure(_failed(file), error)
 
 
-def _note(file: Path, error: Exception) -> None:
+def _record_failure(file: Path, error: Exception) -> None:
     with suppress(KadminError):
         files.write(file, f"{error}\n")
 

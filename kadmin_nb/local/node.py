@@ -102,7 +102,7 @@ class Node:
         process may have been quicker to take one.
         """
         ports = (port for listener, port in self.ports.items() if listener != CONTROLLER)
-        return all(map(_accepts, ports)) and "Kafka Server started" in _text(self.log_path, since)
+        return all(map(_accepts, ports)) and "Kafka Server started" in _text_since(self.log_path, since)
 
     def stop(self, timeout: float = 60.0) -> None:
         """End the node politely (SIGTERM) and wait: 0.5 s, or 5 s where the quorum is lost."""
@@ -181,16 +181,16 @@ def wait_for(spawned: Mapping[Node, int], timeout: float) -> None:
 
 def log_tail(folder: Path, lines: int) -> list[str]:
     """The last lines of a node's log, then of what its JVM said outside the log."""
-    said = [*_lines(folder / "server.log"), *_lines(folder / "console.log")]
+    said = [*_last_lines(folder / "server.log"), *_last_lines(folder / "console.log")]
     return said[-lines:] if lines > 0 else []
 
 
-def _lines(file: Path) -> list[str]:
+def _last_lines(file: Path) -> list[str]:
     """The last megabyte's lines; a log may be ten."""
-    return _text(file, max(0, file.stat().st_size - 1_000_000) if file.exists() else 0).splitlines()
+    return _text_since(file, max(0, file.stat().st_size - 1_000_000) if file.exists() else 0).splitlines()
 
 
-def _text(file: Path, since: int) -> str:
+def _text_since(file: Path, since: int) -> str:
     """What a file holds after a byte, or all of it where it has become shorter."""
     try:
         with file.open("rb") as log:

@@ -186,10 +186,10 @@ def _quoted(text: str) -> str:
 
 def dump(properties: Mapping[str, str]) -> str:
     """The text of a Java properties file."""
-    return "".join(f"{_key(key)}={_escaped(value)}\n" for key, value in properties.items())
+    return "".join(f"{_escaped_key(key)}={_escaped(value)}\n" for key, value in properties.items())
 
 
-def _key(text: str) -> str:
+def _escaped_key(text: str) -> str:
     return re.sub(r"[=:#! ]", r"\\\g<0>", _escaped(text))
 
 

@@ -77,7 +77,7 @@ class Change(_About):
 
     def with_(self, **changes: Any) -> Change:
         """This row with some columns changed."""
-        return Change(**{name: changes.get(name, getattr(self, name)) for name in _COLUMNS})
+        return Change(**{name: changes.get(name, getattr(self, name)) for name in _CHANGE_FIELDS})
 
     @property
     def is_done(self) -> bool:
@@ -95,7 +95,7 @@ class Change(_About):
         return rights.hint(self.validated.split(":")[0], rights.to_alter(self.resource))
 
 
-_COLUMNS = tuple(column.name for column in fields(Change))
+_CHANGE_FIELDS = tuple(column.name for column in fields(Change))
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,9 +134,9 @@ def _check(kind: str, name: object) -> None:
 def _in_order(parts: Iterable[tuple[str, Part]]) -> tuple[tuple[str, Part], ...]:
     several = tuple(parts)
     is_in_order = len(several) == 1 or (len(several) == 2 and several[0][0] == TYPES[0])
-    return several if is_in_order else tuple(sorted(several, key=_place))
+    return several if is_in_order else tuple(sorted(several, key=_sort_key))
 
 
-def _place(part: tuple[str, Part]) -> tuple[int, str]:
+def _sort_key(part: tuple[str, Part]) -> tuple[int, str]:
     kind = part[0]
     return (TYPES.index(kind) if kind in TYPES else len(TYPES), kind)

@@ -117,7 +117,7 @@ def _value(sign: str, rest: str, lookup: Lookup | None) -> Value:
     if sign == "~=":
         return Pattern(_substitute(rest, lookup))
     if lookup is not None and (whole := _SUBSTITUTED.fullmatch(rest)):
-        return as_value(_found(whole["expr"], lookup))
+        return as_value(_looked_up(whole["expr"], lookup))
     if lookup is not None and _SUBSTITUTED.search(rest):
         return _substitute(rest, lookup)
     return special(rest) or rest
@@ -132,12 +132,12 @@ def as_value(found: object) -> Value:
         Bytes, half a surrogate pair, or nothing at all: None, NaN and pandas' NA, also in a list.
     """
     if type(found) is str:
-        return _text(found)
+        return _literal_text(found)
     if isinstance(found, Special | Pattern):
         return found
     if isinstance(found, Iterable) and not isinstance(found, str | bytes):
-        return tuple(item if isinstance(item, Special | Pattern) else _text(item) for item in found)
-    return _text(found)
+        return tuple(item if isinstance(item, Special | Pattern) else _literal_text(item) for item in found)
+    return _literal_text(found)
 
 
 _NOTHING = {"float": ("nan",), "float64": ("nan",), "NAType": ("<NA>",), "NaTType": ("NaT",)}
@@ -147,7 +147,7 @@ _NOTHING = {"float": ("nan",), "float64": ("nan",), "NAType": ("<NA>",), "NaTTyp
 _KINDS_OF_NOTHING = {"NoneType": "nothing", "bytes": "a sequence of bytes"}
 
 
-def _text(found: object) -> str:
+def _literal_text(found: object) -> str:
     text = str(found)
     if isinstance(found, bytes) or found is None or text in _NOTHING.get(type(found).__name__, ()):
         raise UsageError(
@@ -162,10 +162,10 @@ def _text(found: object) -> str:
 def _substitute(text: str, lookup: Lookup | None) -> str:
     if lookup is None:
         return text
-    return _SUBSTITUTED.sub(lambda expression: _text(_found(expression["expr"], lookup)), text)
+    return _SUBSTITUTED.sub(lambda expression: _literal_text(_looked_up(expression["expr"], lookup)), text)
 
 
-def _found(expression: str, lookup: Lookup) -> object:
+def _looked_up(expression: str, lookup: Lookup) -> object:
     found = lookup(expression.strip())
     if found is None or (isinstance(found, str) and not found):
         raise UsageError(
@@ -200,12 +200,12 @@ def _misread(name: str) -> bool:
     return name.startswith("=") or "{" in name or special(name) is not None
 
 
-_PLAIN = re.compile(r"[^\s'\";]+")
+_UNQUOTED = re.compile(r"[^\s'\";]+")
 
 
 def quote(text: str) -> str:
     """`text` as a part of one word: quoted only where a space, a quote or a `;` would be misread."""
-    if _PLAIN.fullmatch(text):
+    if _UNQUOTED.fullmatch(text):
         return text
     if "'" not in text:
         return f"'{text}'"

@@ -51,10 +51,10 @@ def level_of(parts: Mapping[str, Part]) -> str:
         return DEFAULT_IP if parts["ip"] is DEFAULT else IP
     if not parts or not set(parts) <= {"user", "client-id"}:
         return OTHER
-    return _BY_PARTS[_kind(parts.get("user")), _kind(parts.get("client-id"))]
+    return _BY_PARTS[_part_kind(parts.get("user")), _part_kind(parts.get("client-id"))]
 
 
-def _kind(part: Part | None) -> str | None:
+def _part_kind(part: Part | None) -> str | None:
     if part is None:
         return None
     return "default" if part is DEFAULT else "name"

@@ -39,7 +39,7 @@ _MULTIPLES = {"kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20,
 _VALUE = re.compile(
     r"(?P<number>[+-]?[0-9._]+(?:[eE][+-]?[0-9]+)?|nan|[+-]?inf(?:inity)?)\s*(?P<unit>[A-Za-z]*|%)(?P<rate>/s)?", re.I
 )
-_LARGEST = {"LONG": 2.0**63, "INT": 2.0**31 - 1}
+_MAX_VALUES = {"LONG": 2.0**63, "INT": 2.0**31 - 1}
 
 
 def find(name: str) -> QuotaKey | None:
@@ -63,7 +63,7 @@ def parse_value(key: str, value: object) -> float:
         NaN, an infinity, zero, a negative, a fraction where Kafka wants an integer, or too large.
         Brokers let NaN and Infinity pass (kafka-facts 1.4); we do not.
     """
-    number = _number(key, value)
+    number = _parse_number(key, value)
     spec = find(key)
     if not math.isfinite(number):
         raise Invalid(f"{key} cannot be {_shown(key, value)}: not a finite number")
@@ -73,7 +73,7 @@ def parse_value(key: str, value: object) -> float:
         )
     if spec and spec.kind != "DOUBLE" and not number.is_integer():
         raise Invalid(f"{key} cannot be {_shown(key, value)}: Kafka wants whole {spec.unit}")
-    if spec and number > _LARGEST.get(spec.kind, math.inf):
+    if spec and number > _MAX_VALUES.get(spec.kind, math.inf):
         raise Invalid(f"{key} cannot be {_shown(key, value)}: too large for a {spec.kind}")
     return number
 
@@ -83,7 +83,7 @@ def _shown(key: str, value: object) -> object:
     return value if find(key) else "…"
 
 
-def _number(key: str, value: object) -> float:
+def _parse_number(key: str, value: object) -> float:
     if isinstance(value, bool) or value is None:
         raise UsageError(f"the value of {key} is not a number")
     if not isinstance(value, str):

@@ -26,7 +26,7 @@ def approved(plan: Plan, author: str, at: str, text: str = "") -> Plan:
         They cannot approve it (`APPROVAL`).
     """
     if why := _why_not(plan, author):
-        raise _refused(f"you cannot approve plan {plan.id[:12]}: {why}")
+        raise _approval_refused(f"you cannot approve plan {plan.id[:12]}: {why}")
     return plan.with_note(text, author=author, at=at, kind=APPROVAL)
 
 
@@ -43,7 +43,7 @@ def approval_of(plan: Plan) -> Mapping[str, str]:
     if "" in reasons:
         return given[reasons.index("")]
     why = reasons[0] if reasons else "nobody has"
-    raise _refused(f"plan {plan.id[:12]} is not approved: {why}")
+    raise _approval_refused(f"plan {plan.id[:12]} is not approved: {why}")
 
 
 def _why_not(plan: Plan, author: str) -> str:
@@ -62,7 +62,7 @@ def _source(name: str) -> str:
     return name.partition(":")[0]
 
 
-def _refused(text: str) -> PlanRefused:
+def _approval_refused(text: str) -> PlanRefused:
     return PlanRefused(
         printable(text),
         code="APPROVAL",

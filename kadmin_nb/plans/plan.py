@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from .outcomes import Outcomes
 
 FORMAT = 2
-_COLUMNS = ("row", "op", "key", "old", "wanted", "after", "old_known", "level", "validated", "note")
+_CHANGE_COLUMNS = ("row", "op", "key", "old", "wanted", "after", "old_known", "level", "validated", "note")
 _CHANGED = ("kind", "op", "resource", "key", "wanted")
-_values = attrgetter(*_COLUMNS)
+_values = attrgetter(*_CHANGE_COLUMNS)
 _OPS = {QUOTA: (SET, DELETE), CONFIG: (SET, DELETE, APPEND, SUBTRACT)}
 _HEAD = ("tool", "cluster_id", "author", "created", "expires", "reason", "undoes")
 
@@ -234,7 +234,7 @@ class Plan(Faces, Display):
         NotFound, Invalid
             No such file; a file that is no plan, or one in which a byte was changed.
         """
-        return cls.read(_text(Path(path)), str(path))
+        return cls.read(_file_text(Path(path)), str(path))
 
     @classmethod
     @garbage_collection.at_rest()
@@ -251,7 +251,7 @@ class Plan(Faces, Display):
         try:
             for time in filter(None, (body["created"], body["expires"])):
                 datetime.fromisoformat(time)
-            changes = tuple(_change(row) for row in body["changes"])
+            changes = tuple(_change_from_row(row) for row in body["changes"])
             notes, told = _parted(document["notes"])
         except (KeyError, ValueError) as exc:
             raise Invalid(f"{where} is no plan file of format {FORMAT}: {exc!r}") from None
@@ -316,25 +316,25 @@ class Plan(Faces, Display):
 
 def columns_of(changes: Sequence[Change]) -> dict[str, list[Any]]:
     """Changes as the columns of PLAN."""
-    columns: dict[str, list[Any]] = {name: list(map(attrgetter(name), changes)) for name in (*_COLUMNS, "kind")}
+    columns: dict[str, list[Any]] = {name: list(map(attrgetter(name), changes)) for name in (*_CHANGE_COLUMNS, "kind")}
     return columns | {"resource": [str(change.resource) for change in changes]}
 
 
 def row_of(change: Change) -> dict[str, Any]:
     """A change as a row of PLAN."""
-    row = dict(zip(_COLUMNS, _values(change), strict=True))
+    row = dict(zip(_CHANGE_COLUMNS, _values(change), strict=True))
     secret = {"is_secret": True} if change.is_secret else {}
     return {**row, "kind": change.kind, "resource": str(change.resource), **secret}
 
 
-def _change(row: dict[str, Any]) -> Change:
+def _change_from_row(row: dict[str, Any]) -> Change:
     parse: dict[str, Callable[[str], Entity | Resource]] = {QUOTA: Entity.parse, CONFIG: Resource.parse}
     if row["op"] not in _OPS[row["kind"]]:
         raise Invalid(f"row {row['row']}: {row['op']} is nothing that can be done to a {row['kind']}")
     if row["kind"] == QUOTA and row["after"] is not None:
         float(row["after"])
     resource, is_secret = parse[row["kind"]](row["resource"]), row.get("is_secret", False)
-    return Change(resource=resource, is_secret=is_secret, **{name: row[name] for name in _COLUMNS})
+    return Change(resource=resource, is_secret=is_secret, **{name: row[name] for name in _CHANGE_COLUMNS})
 
 
 def _would_be_lost(place: Path, why: str) -> UsageError:
@@ -350,7 +350,7 @@ _LARGEST = 1 << 29
 """Bytes of a plan file: more than a million changes."""
 
 
-def _text(place: Path) -> str:
+def _file_text(place: Path) -> str:
     raw = files.read(place, "a plan file", _LARGEST, pipe=True, missing=f"there is no plan file {place}")
     try:
         return raw.decode()

@@ -24,15 +24,15 @@ def _after(edit: Edit, picture: Picture) -> str | None:
     """What will be stored on the target itself. A logger has always a level: reset, it has the root's."""
     now = picture.of(edit.target)
     if edit.op == APPEND:
-        return list_values.append(_start(now), _wanted(edit) or "")
+        return list_values.append(_start(now), _wanted_text(edit) or "")
     if edit.op == SUBTRACT:
-        return list_values.subtract(_start(now), _wanted(edit) or "")
+        return list_values.subtract(_start(now), _wanted_text(edit) or "")
     if edit.op == DELETE and isinstance(edit.resource, Resource) and edit.resource.type == "BROKER_LOGGER":
         return picture.of((edit.resource, ROOT_LOGGER)).value
-    return _wanted(edit)
+    return _wanted_text(edit)
 
 
-def _wanted(edit: Edit) -> str | None:
+def _wanted_text(edit: Edit) -> str | None:
     return revealed(edit.value) if isinstance(edit.value, Hidden) else edit.value
 
 
@@ -60,10 +60,10 @@ def changes(edits: Sequence[Edit], picture: Picture, allow_unknown: Collection[s
     secret = [isinstance(edit.resource, Resource) and _is_secret(edit, edit.resource, picture) for edit in edits]
     _refuse_bare([edit for edit in compress(edits, secret) if not is_reference(edit.value or "")])
     rows = enumerate(zip(edits, secret, strict=True), 1)
-    return [_change(n, edit, picture, allow_unknown, is_secret) for n, (edit, is_secret) in rows]
+    return [_plan_row(n, edit, picture, allow_unknown, is_secret) for n, (edit, is_secret) in rows]
 
 
-def _change(row: int, edit: Edit, picture: Picture, allow_unknown: Collection[str], is_secret: bool) -> Change:
+def _plan_row(row: int, edit: Edit, picture: Picture, allow_unknown: Collection[str], is_secret: bool) -> Change:
     now, after = picture.of(edit.target), _after(edit, picture)
     notes = [*_notes(edit, now, after, allow_unknown, picture)]
     if is_secret:
@@ -74,7 +74,7 @@ def _change(row: int, edit: Edit, picture: Picture, allow_unknown: Collection[st
         resource=edit.resource,
         key=edit.key,
         old=now.value,
-        wanted=_wanted(edit),
+        wanted=_wanted_text(edit),
         after=after,
         old_known=now.is_known,
         level=edit.resource.level if isinstance(edit.resource, Entity) else None,
@@ -152,11 +152,11 @@ def _refuse_unknown(edit: Edit, picture: Picture) -> None:
         return
     if isinstance(edit.resource, Entity):
         if edit.op == DELETE and find(edit.key) is None:
-            _refuse(edit, [*USER_CLIENT_KEYS, *IP_KEYS])
+            _refuse_unknown_key(edit, [*USER_CLIENT_KEYS, *IP_KEYS])
     elif edit.resource.type == "BROKER" or edit.op == DELETE:
         known = picture.listed.get(edit.resource, set())
         if not _is_listed(edit, known):
-            _refuse(edit, sorted(known))
+            _refuse_unknown_key(edit, sorted(known))
 
 
 def _is_listed(edit: Edit, known: Collection[str]) -> bool:
@@ -173,7 +173,7 @@ def _behind_listener(edit: Edit) -> list[str]:
     return [".".join(rest), ".".join(rest[1:])]
 
 
-def _refuse(edit: Edit, known: list[str]) -> None:
+def _refuse_unknown_key(edit: Edit, known: list[str]) -> None:
     near = nearest(edit.key, known)
     hint = f"Did you mean {near}?" if near else ""
     raise Invalid(

@@ -152,7 +152,7 @@ class Stage(Faces, Display):
 
     def to_arrow(self) -> pa.Table:
         """The same as Arrow."""
-        return schemas.table(schemas.PLAN, (_row(n, edit) for n, edit in enumerate(self._edits.values(), 1)))
+        return schemas.table(schemas.PLAN, (_edit_row(n, edit) for n, edit in enumerate(self._edits.values(), 1)))
 
     def _subject(self) -> Subject:
         return Subject.of_edits(self._edits.values())
@@ -236,7 +236,7 @@ def resource_of(**what: object) -> Resource:
     return value if isinstance(value, Resource) else Resource.of(name.replace("_", "-"), value)
 
 
-def _row(number: int, edit: Edit) -> dict[str, object]:
+def _edit_row(number: int, edit: Edit) -> dict[str, object]:
     return {
         "row": number,
         "kind": edit.kind,

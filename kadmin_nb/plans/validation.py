@@ -42,10 +42,10 @@ _COMBINATION = "the broker takes it alone, and refuses it together with the othe
 
 def _judged(change: Change, answers: Answers, alone: Mapping[int, Refusal | None], together: Answers) -> Change:
     if change.row not in alone:
-        return _with_verdict(change, answers.get(change.resource, _SILENT))
+        return _with_verdict(change, answers.get(change.resource, _NO_ANSWER))
     if (refused := alone[change.row]) is not None:
         return _with_verdict(change, refused)
-    judged = _with_verdict(change, together.get(change.resource, _SILENT))
+    judged = _with_verdict(change, together.get(change.resource, _NO_ANSWER))
     return _noted(judged, _COMBINATION.format(change.resource)) if judged.is_refused else judged
 
 
@@ -58,7 +58,7 @@ def _noted(change: Change, note: str) -> Change:
     return change.with_(note=f"{change.note}; {note}" if change.note else note)
 
 
-_SILENT = Refusal("UNKNOWN_SERVER_ERROR", "the broker did not answer for it")
+_NO_ANSWER = Refusal("UNKNOWN_SERVER_ERROR", "the broker did not answer for it")
 
 
 def _ask(kafka: Kafka, changes: Sequence[Change], resolver: Resolver) -> Answers:
@@ -75,7 +75,7 @@ def _ask_singly(kafka: Kafka, changes: Sequence[Change], resolver: Resolver) -> 
     for turn in range(max(map(len, rounds), default=0)):
         asked = [group[turn] for group in rounds if turn < len(group)]
         said = _ask(kafka, asked, resolver)
-        answers |= {c.row: said.get(c.resource, _SILENT) for c in asked}
+        answers |= {c.row: said.get(c.resource, _NO_ANSWER) for c in asked}
     return answers
 
 

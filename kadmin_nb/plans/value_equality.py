@@ -18,7 +18,7 @@ def same(one: str | None, other: str | None, kind: str | None) -> bool:
     return read(one) == read(other)
 
 
-def _number(text: str) -> object:
+def _as_decimal(text: str) -> object:
     try:
         return Decimal(text)
     except InvalidOperation:
@@ -30,7 +30,7 @@ def _items(text: str) -> list[str]:
 
 
 _READERS: dict[str, Callable[[str], object]] = {
-    **dict.fromkeys(("INT", "SHORT", "LONG", "DOUBLE"), _number),
+    **dict.fromkeys(("INT", "SHORT", "LONG", "DOUBLE"), _as_decimal),
     "LIST": _items,
     "BOOLEAN": lambda text: text.strip().lower(),
     **dict.fromkeys(("STRING", "CLASS"), str.strip),

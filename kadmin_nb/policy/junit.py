@@ -42,13 +42,13 @@ def _case(rows: Sequence[Row]) -> xml.Element:
     refusing = [row for row in rows if row["severity"] == REFUSE]
     for kind, states in (("failure", {BROKEN}), ("error", {UNKNOWN})):
         if told := [row for row in refusing if row["state"] in states]:
-            xml.SubElement(case, kind, message=printable(first["reason"])).text = _lines(told)
+            xml.SubElement(case, kind, message=printable(first["reason"])).text = _message_lines(told)
             break
     else:
         if told := [row for row in rows if row["state"] != KEPT]:
-            xml.SubElement(case, "system-out").text = _lines(told)
+            xml.SubElement(case, "system-out").text = _message_lines(told)
     return case
 
 
-def _lines(rows: Iterable[Row]) -> str:
+def _message_lines(rows: Iterable[Row]) -> str:
     return "\n".join(printable(f"{row['message']} (wanted {row['wanted']})") for row in rows)

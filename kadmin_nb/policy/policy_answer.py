@@ -96,12 +96,12 @@ class PolicyAnswer(Answer):
     def remarks(self) -> list[str]:
         """A line for each rule that is not kept and does not make it fail: it warns, or was broken before."""
         rest = self.broken._table.filter(pc.invert(pc.is_in(self.broken._table["rule"], self.failed._table["rule"])))
-        return [f"policy: {_told(rest.filter(pc.equal(rest['rule'], rule)))}" for rule in _rules(rest)]
+        return [f"policy: {_breach_text(rest.filter(pc.equal(rest['rule'], rule)))}" for rule in _rules(rest)]
 
     def _complaint(self) -> str:
         failed = self.failed._table
         rules = _rules(failed)
-        told = [_told(failed.filter(pc.equal(failed["rule"], rule))) for rule in rules[:RULES_TOLD]]
+        told = [_breach_text(failed.filter(pc.equal(failed["rule"], rule))) for rule in rules[:RULES_TOLD]]
         more = len(rules) - len(told)
         return " | ".join([*told, *([f"and {more:,} more rule{'s' * (more > 1)}"] if more else [])])
 
@@ -134,7 +134,7 @@ def _rules(table: pa.Table) -> list[str]:
     return list(pc.unique(table["rule"]).to_pylist())
 
 
-def _told(breaches: pa.Table) -> str:
+def _breach_text(breaches: pa.Table) -> str:
     """A rule's first breach, how many more there are, and its reason."""
     first, more = breaches.slice(0, 1).to_pylist()[0], len(breaches) - 1
     also = f", and {more:,} more" if more else ""

@@ -28,7 +28,7 @@ class Possible:
     @classmethod
     def of(cls, quotas: pa.Table) -> Possible:
         """The clients that these quotas tell apart."""
-        users, clients = (_names(quotas, name) for name in ("user", "client_id"))
+        users, clients = (_distinct_names(quotas, name) for name in ("user", "client_id"))
         other = _unused({*users, *clients})
         both = quotas.filter(pc.and_(pc.is_valid(quotas["user"]), pc.is_valid(quotas["client_id"])))
         pairs = {*zip(both["user"].to_pylist(), both["client_id"].to_pylist(), strict=True)}
@@ -38,7 +38,7 @@ class Possible:
         return cls(pa.table([pa.array([r[i] for r in rows], pa.string()) for i in (0, 1)], schema=schemas.PAIRS), other)
 
 
-def _names(quotas: pa.Table, column: str) -> list[str]:
+def _distinct_names(quotas: pa.Table, column: str) -> list[str]:
     return [str(name) for name in pc.unique(quotas[column]).to_pylist() if name is not None]
 
 

@@ -21,11 +21,11 @@ from .evaluation import Policy
 from .facts import COLUMNS, CONFIGS, EFFECTIVE, NUMBERS, OF_CONFIGS, QUOTAS, TREE, null_of
 from .rules import REFUSE, SEVERITIES, Assertion, Bound, Forbid, Lines, Must, Required, Rule, Sum
 
-_LARGEST = 1 << 20
+_MAX_BYTES = 1 << 20
 _TOP = ("line", "pairs", "rule")
 ASSERTIONS = ("forbid", "must", "required", "sum")
 _RULE = ("name", "reason", "severity", "frame", "where", "unless", "while", *ASSERTIONS)
-_WORDS: Mapping[str, Collection[str]] = {
+_ALLOWED_WORDS: Mapping[str, Collection[str]] = {
     "level": LEVEL_NAMES,
     "finding": tuple(FINDING),
     "resource_type": tuple(RESOURCE_TYPES),
@@ -49,7 +49,7 @@ def load(path: str | os.PathLike[str]) -> Policy:
         It is no TOML, or a word, column, operator or unit in it is not known: the line, the rule, the nearest word.
     """
     place = Path(path)
-    return read(_text(place), str(path), place.parent)
+    return read(_policy_text(place), str(path), place.parent)
 
 
 def read(text: str, source: str, folder: Path | None = None) -> Policy:
@@ -61,8 +61,8 @@ def read(text: str, source: str, folder: Path | None = None) -> Policy:
     return _Reader(source, _Places(text), folder or Path()).policy(document)
 
 
-def _text(place: Path) -> str:
-    content = files.read(place, "a policy", _LARGEST, missing=f"there is no policy {place}")
+def _policy_text(place: Path) -> str:
+    content = files.read(place, "a policy", _MAX_BYTES, missing=f"there is no policy {place}")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -278,7 +278,7 @@ class _Reader:
 
     def _of_known_set(self, frame: str, column: str, raw: object) -> None:
         """A misspelt level or key would fit nothing, for ever, and nobody would know."""
-        known = _QUOTA_KEYS if column == "key" and frame not in OF_CONFIGS else _WORDS.get(column)
+        known = _QUOTA_KEYS if column == "key" and frame not in OF_CONFIGS else _ALLOWED_WORDS.get(column)
         if known is not None:
             self._one_of(column, raw, tuple(known))
 

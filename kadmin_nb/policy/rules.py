@@ -66,13 +66,19 @@ class Must:
             holds = condition.fits(rows)
             for row in rows.filter(pc.invert(pc.fill_null(holds, True))).to_pylist():
                 yield rule.said(
-                    scene, row, _is(rule, row, condition), _wanted(condition), excess=condition.excess(row["value"])
+                    scene,
+                    row,
+                    _is(rule, row, condition),
+                    _condition_text(condition),
+                    excess=condition.excess(row["value"]),
                 )
             for row in rows.filter(pc.is_null(holds)).to_pylist():
-                yield rule.said(scene, row, f"{row['key']} is a secret, or not known", _wanted(condition), UNKNOWN)
+                yield rule.said(
+                    scene, row, f"{row['key']} is a secret, or not known", _condition_text(condition), UNKNOWN
+                )
 
 
-def _wanted(condition: Condition) -> str:
+def _condition_text(condition: Condition) -> str:
     return condition.text if condition.column == "value" else f"{condition.column} {condition.text}"
 
 

@@ -40,7 +40,7 @@ def parse(text: str, where: str) -> Login:
     """
     at = f"{where}: sasl.jaas.config"
     tokens = _tokens(trimmed(text), at)
-    kind = _kind(next(tokens, _END), at)
+    kind = _module_kind(next(tokens, _END), at)
     flag = next(tokens, _END)
     if flag[0] != "word" or flag[1].lower() != "required":
         raise _malformed(at, "the word after the login module is not 'required'")
@@ -81,16 +81,16 @@ def _unescaped(found: re.Match[str]) -> str:
     return chr(int(escape, 8)) if escape[0] in "01234567" else _NAMED.get(escape, escape)
 
 
-def _kind(module: Token, at: str) -> str:
+def _module_kind(module: Token, at: str) -> str:
     name = module[1]
     if name in MODULES:
         return MODULES[name]
     if not _CLASS_NAME.fullmatch(name):
         raise _malformed(at, "it does not begin with the class name of a login module")
-    raise _refused(name, at)
+    raise _refused_module(name, at)
 
 
-def _refused(name: str, at: str) -> KadminError:
+def _refused_module(name: str, at: str) -> KadminError:
     return Unsupported(
         f"{at} names {name}, which is refused", hint=f"Only {' and '.join(MODULES)} are read; no class is loaded."
     )

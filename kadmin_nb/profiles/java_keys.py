@@ -105,13 +105,13 @@ def check(key: str, where: str, also: Iterable[str] = ()) -> None:
     UsageError
         No key of a Java client; the nearest word is given.
     """
-    if reason := _reason(key):
+    if reason := _refusal_reason(key):
         raise Unsupported(f"{where}: {key} is refused: {reason}", hint=f"Take {key} out, or use another file.")
     if key not in USED and key not in IGNORED and key not in also:
         raise _unknown(key, where, also)
 
 
-def _reason(key: str) -> str | None:
+def _refusal_reason(key: str) -> str | None:
     return next((why for name, why in REFUSED.items() if key == name or key.startswith(f"{name}.")), None)
 
 

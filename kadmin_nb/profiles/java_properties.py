@@ -41,7 +41,7 @@ def _pairs(path: Path) -> Iterator[tuple[int, str, str]]:
     import javaproperties  # with it comes an XML parser, which a connection to host:port need not wait for
 
     line = 1
-    elements = javaproperties.parse(_text(path))
+    elements = javaproperties.parse(_properties_text(path))
     while True:
         try:
             element = next(elements, None)
@@ -57,7 +57,7 @@ def _pairs(path: Path) -> Iterator[tuple[int, str, str]]:
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
 
-def _text(path: Path) -> str:
+def _properties_text(path: Path) -> str:
     content = files.read(path, _WHAT, LARGEST).removeprefix(_BOM)
     if b"\0" in content:
         raise UsageError(f"{path} is not text, so it cannot be {_WHAT}", hint="UTF-16 is not read: save it as UTF-8.")

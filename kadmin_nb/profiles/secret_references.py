@@ -20,7 +20,7 @@ from ..model.secrets import FORMS, is_reference, reference
 __all__ = ["FORMS", "is_reference", "resolve"]
 
 KEYRING_SERVICE = "kadmin-nb"
-_LARGEST = 1 << 16
+_MAX_BYTES = 1 << 16
 
 
 def resolve(text: str, folder: Path) -> Secret:
@@ -62,7 +62,7 @@ def _file(name: str, folder: Path) -> str:
 def _text_of(place: Path, what: str) -> str | None:
     """The bytes stay here: an error is raised where nobody has them."""
     try:
-        return files.read(place, what, _LARGEST).decode()
+        return files.read(place, what, _MAX_BYTES).decode()
     except UnicodeDecodeError:
         return None
 

@@ -48,7 +48,7 @@ def settings_for(target: str | os.PathLike[str] | None = None, properties: Mappi
 
 
 def _settings(target: str | None, properties: Mapping[str, str]) -> Settings:
-    given = _found(target)
+    given = _entries_of(target)
     return java_client.settings(given.under(_overrides(properties, given.source)))
 
 
@@ -82,7 +82,7 @@ def lasting(target: str) -> str:
     raise _nothing_fits(target, profiles)
 
 
-def _found(target: str | None) -> Entries:
+def _entries_of(target: str | None) -> Entries:
     if target is None:
         return _default()
     if os.path.isfile(target):
@@ -98,7 +98,7 @@ def _found(target: str | None) -> Entries:
 def _default() -> Entries:
     name = os.environ.get("KADMIN_PROFILE")
     if name and not toml.is_name(name):
-        return _found(name)
+        return _entries_of(name)
     profiles = toml.load()
     return toml.profile(name or _only(profiles), profiles)
 

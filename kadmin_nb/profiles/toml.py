@@ -18,7 +18,7 @@ from . import java_keys, java_properties, secret_references
 from .entries import Entries, Login
 
 NAME = "kadmin-nb.toml"
-_LARGEST = 1 << 20
+_MAX_BYTES = 1 << 20
 _OURS = ("bootstrap", "password", "policy", "properties", "username")
 _PATHS = ("ssl.keystore.location", "ssl.truststore.location")
 
@@ -85,7 +85,7 @@ def load() -> Profiles:
     path = find()
     if path is None:
         return Profiles()
-    document = _parsed(path)
+    document = _parse_file(path)
     for word in document.keys() - {"profiles"}:
         raise UsageError(f"{path}: {word} is not known", hint="Connections stand under [profiles.NAME].")
     tables = document.get("profiles", {})
@@ -95,10 +95,10 @@ def load() -> Profiles:
     return Profiles(path, tables)
 
 
-def _parsed(path: Path) -> dict[str, Any]:
+def _parse_file(path: Path) -> dict[str, Any]:
     """The document. Where it is malformed only the place is told: tomllib's own words may quote it."""
     try:
-        return documents.from_toml(files.read(path, f"the {NAME} in use", _LARGEST).decode("utf-8-sig"))
+        return documents.from_toml(files.read(path, f"the {NAME} in use", _MAX_BYTES).decode("utf-8-sig"))
     except ValueError as error:
         place = re.search(r"at line \d+, column \d+", str(error))
         raise UsageError(f"{path} is not TOML{f', {place[0]}' if place else ''}") from None

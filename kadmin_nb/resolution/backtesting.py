@@ -58,7 +58,7 @@ def backtest(quotas: Any, usage: Any, *, keys: str | Iterable[str] | None = None
     index = Index.of(quotas, keys)
     asked = input_columns.read(usage, READ, USAGE)
     input_columns.check_clusters(asked, USAGE, index.tables.clusters is not None)
-    wanted = _wanted(asked)
+    wanted = _demand_rows(asked)
     wanted = wanted.filter(pc.is_in(wanted["key"], pa.array(index.tables.keys, pa.string())))
     names = [CLUSTER] if CLUSTER in wanted.column_names else []
     bound = index.resolve(known_clients(wanted, bool(names)))
@@ -68,12 +68,12 @@ def backtest(quotas: Any, usage: Any, *, keys: str | Iterable[str] | None = None
     return framed(found).replace_schema_metadata(index.stamp)
 
 
-def _wanted(usage: pa.Table) -> pa.Table:
+def _demand_rows(usage: pa.Table) -> pa.Table:
     """What was wanted at all, with times in microseconds; a null name is the empty one."""
     names = [name for name in (CLUSTER, "user", "client_id", "key") if name in usage.column_names]
     parts: dict[str, Any] = {name: pc.fill_null(input_columns.text(usage, name, USAGE), "") for name in names}
-    parts |= {"broker": _number(usage, "broker", pa.int32())}
-    parts |= {name: _number(usage, f"window_{name}", _INSTANT) for name in ("start", "end")}
+    parts |= {"broker": _number_column(usage, "broker", pa.int32())}
+    parts |= {name: _number_column(usage, f"window_{name}", _INSTANT) for name in ("start", "end")}
     parts |= {"value": input_columns.number(usage, "value", USAGE)}
     table = pa.table(parts)
     backwards = pc.greater_equal(table["start"], table["end"])
@@ -83,7 +83,7 @@ def _wanted(usage: pa.Table) -> pa.Table:
     return table.filter(pc.and_(pc.is_finite(table["value"]), pc.greater(table["value"], 0)))
 
 
-def _number(usage: pa.Table, name: str, kind: pa.DataType) -> pa.ChunkedArray:
+def _number_column(usage: pa.Table, name: str, kind: pa.DataType) -> pa.ChunkedArray:
     """A column of brokers, or of times as microseconds since 1970; without nulls."""
     try:
         column = usage[name].cast(kind, safe=False)

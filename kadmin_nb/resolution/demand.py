@@ -54,7 +54,7 @@ def judged(demand: pa.Table, names: Sequence[str], tokens: str) -> pa.Table:
         wanted, idle = (_matrix([getattr(one, name) for one in series]) for name in ("wanted", "idle"))
         part = replay(wanted, limit[some], by_tokens[some], idle)
         part.first[:] = [one.time(place) for one, place in zip(series, part.first, strict=True)]
-        _place(found, some, part)
+        _insert(found, some, part)
     return _frame(buckets, names, clients, found)
 
 
@@ -87,7 +87,7 @@ def _numbered(table: pa.Table, names: Sequence[str]) -> tuple[Longs, Longs]:
     """The number of each row among the distinct ones, by these columns, and a row of each."""
     number = np.zeros(len(table), np.int64)
     for name in names:
-        codes = pc.dictionary_encode(_whole(table[name].cast(_plain(table[name].type))))
+        codes = pc.dictionary_encode(_whole(table[name].cast(_value_type(table[name].type))))
         joint = number * len(codes.dictionary) + np.asarray(codes.indices, np.int64)
         number = np.asarray(pc.dictionary_encode(pa.array(joint)).indices, np.int64)
     first = np.empty(int(number.max(initial=-1)) + 1, np.int64)
@@ -99,7 +99,7 @@ def _whole(column: pa.ChunkedArray) -> pa.Array:
     return pa.chunked_array(column.chunks or [pa.array([], column.type)]).combine_chunks()
 
 
-def _plain(kind: pa.DataType) -> pa.DataType:
+def _value_type(kind: pa.DataType) -> pa.DataType:
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
@@ -210,7 +210,7 @@ def _by_second(begin: Longs, stop: Longs, value: Doubles) -> Doubles:
     return np.where(whole[:-1] > _NOISE * value.max(), whole[:-1], 0.0)
 
 
-def _place(found: Replay, some: Longs, part: Replay) -> None:
+def _insert(found: Replay, some: Longs, part: Replay) -> None:
     for name in _COUNTED:
         getattr(found, name)[some] = getattr(part, name)
 

@@ -31,7 +31,7 @@ BY_USER, BY_CLIENT = 1, 2
 KIND = np.array([BY_USER * bool(level.user) + BY_CLIENT * bool(level.client_id) for level in LEVELS] + [0])
 """What each level's bucket goes by, the last (-1) for no level: 0 is no bucket, 3 one user and client-id alone."""
 
-_READ = ("level", "user", "client_id", "key", "value")
+_QUOTA_COLUMNS = ("level", "user", "client_id", "key", "value")
 _WIDTH = len(SHARING) + 1
 _SIDE = ("value", "level", "kind", "clients")
 _SHADOWY = pa.array(sorted({*COMES_BEFORE, *(level for levels in COMES_BEFORE.values() for level in levels)}))
@@ -67,12 +67,12 @@ def impact(before: Any, after: Any, pairs: Any, *, keys: str | Iterable[str] | N
         As `resolve`.
     """
     chosen = asked_keys(keys)
-    tables = [input_columns.read(quotas, _READ, QUOTAS) for quotas in (before, after)]
+    tables = [input_columns.read(quotas, _QUOTA_COLUMNS, QUOTAS) for quotas in (before, after)]
     people = _People.of(known_clients(pairs, CLUSTER in tables[0].column_names))
     was, will = (Index.of(table, chosen).resolve(people.table, shape="wide") for table in tables)
     found = [_Compared.of(people, key, was[key], will[key]) for key in sorted(chosen)]
     counts = schemas.table(schemas.IMPACT_COUNTS, (row for one in found for row in one.counts()))
-    rows = _rows(people, found).replace_schema_metadata(input_columns.stamp(tables[0]))
+    rows = _impact_rows(people, found).replace_schema_metadata(input_columns.stamp(tables[0]))
     return Impact(rows, counts, shadowed(*tables))
 
 
@@ -94,7 +94,7 @@ def known_clients(pairs: Any, by_cluster: bool) -> pa.Table:
 
 def shadowed(before: Any, after: Any) -> pa.Table:
     """SHADOWED: quotas of `after` that can bind nobody, and could in `before`, or were not there."""
-    was, will = (dict(_by_cluster(input_columns.read(quotas, _READ, QUOTAS))) for quotas in (before, after))
+    was, will = (dict(_by_cluster(input_columns.read(quotas, _QUOTA_COLUMNS, QUOTAS))) for quotas in (before, after))
     found = [
         {CLUSTER: cluster, "entity": str(entity), "key": key, "value": value, "shadowed_by": str(winner)}
         for cluster, stored in will.items()
@@ -220,27 +220,30 @@ def _sharing(before: _Side, after: _Side) -> Longs:
     return np.select(cases, range(-1, len(cases) - 1), SHARING.index(SAME))
 
 
-def _rows(people: _People, found: Sequence[_Compared]) -> pa.Table:
+def _impact_rows(people: _People, found: Sequence[_Compared]) -> pa.Table:
     """IMPACT: the worst effect first, then by key and client."""
     rows, effect, sharing = (_joined([getattr(one, name) for one in found]) for name in ("rows", "effect", "sharing"))
     key = np.repeat(np.arange(len(found)), [len(one.rows) for one in found])
     order = np.argsort(((effect * _WIDTH + sharing + 1) * max(len(found), 1) + key).astype(np.int32), kind="stable")
     chosen = people.table.take(pa.array(rows[order]))
     parts = {name: chosen[name] for name in chosen.column_names}
-    parts |= {"key": _words(key[order], [one.key for one in found])}
-    parts |= {"effect": _words(effect[order], EFFECTS), "sharing": _words(sharing[order], SHARING)}
+    parts |= {"key": _dictionary_column(key[order], [one.key for one in found])}
+    parts |= {
+        "effect": _dictionary_column(effect[order], EFFECTS),
+        "sharing": _dictionary_column(sharing[order], SHARING),
+    }
     for name in ("before", "after"):
-        parts |= _said(chosen, name, [getattr(one, name) for one in found], order)
+        parts |= _side_columns(chosen, name, [getattr(one, name) for one in found], order)
     schema = led(schemas.IMPACT) if CLUSTER in chosen.column_names else schemas.IMPACT
     return pa.table([parts[name] for name in schema.names], schema=schema)
 
 
-def _said(chosen: pa.Table, name: str, sides: Sequence[_Side], order: Longs) -> dict[str, pa.Array]:
+def _side_columns(chosen: pa.Table, name: str, sides: Sequence[_Side], order: Longs) -> dict[str, pa.Array]:
     """The columns of one side."""
     value, level, kind, clients = (_joined([getattr(s, n) for s in sides])[order] for n in _SIDE)
     return {
         f"value_{name}": pa.array(value.astype(np.float64), mask=kind == 0, from_pandas=False),
-        f"level_{name}": _words(level, [one.name for one in LEVELS]),
+        f"level_{name}": _dictionary_column(level, [one.name for one in LEVELS]),
         f"bucket_user_{name}": _part(chosen["user"], kind, BY_USER),
         f"bucket_client_id_{name}": _part(chosen["client_id"], kind, BY_CLIENT),
         f"clients_{name}": pa.array(clients, mask=kind == 0),
@@ -251,7 +254,7 @@ def _joined(parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     return np.concatenate([np.empty(0, np.int64), *parts])
 
 
-def _words(codes: Longs, words: Sequence[str]) -> pa.DictionaryArray:
+def _dictionary_column(codes: Longs, words: Sequence[str]) -> pa.DictionaryArray:
     """The words of these numbers, null for -1."""
     indices = pa.array(codes.astype(np.int32), mask=codes < 0)
     return pa.DictionaryArray.from_arrays(indices, pa.array(list(words), pa.string()))

@@ -14,7 +14,7 @@ CLUSTER = "cluster_id"
 QUOTAS = "the quotas"
 STAMPS = (b"kadmin.cluster_id", b"kadmin.taken_at")
 _TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_null)
-_LARGEST = 2**31 - 1
+_MAX_ROWS = 2**31 - 1
 
 
 def read(frame: Any, names: Sequence[str], what: str) -> pa.Table:
@@ -81,7 +81,7 @@ def text(table: pa.Table, name: str, what: str) -> pa.ChunkedArray:
 
 def _parts(chunk: pa.Array) -> list[pa.Array]:
     """The array in parts that fit Arrow's 32-bit strings (2 GiB each)."""
-    if chunk.get_total_buffer_size() <= _LARGEST or len(chunk) < 2:
+    if chunk.get_total_buffer_size() <= _MAX_ROWS or len(chunk) < 2:
         return [pa.concat_arrays([chunk])] if chunk.offset else [chunk]
     half = len(chunk) // 2
     return [part for s in (chunk.slice(0, half), chunk.slice(half)) for part in _parts(pa.concat_arrays([s]))]

@@ -54,7 +54,7 @@ def resolve_ip(quotas: Any, ips: Any) -> pa.Table:
         pa.table({"ip": pa.array(ips, pa.string())}) if isinstance(ips, list) else ips, ("ip",), IPS
     )
     input_columns.check_clusters(asked, IPS, CLUSTER in stored.column_names)
-    named, default = _read(stored)
+    named, default = _index_quotas(stored)
     rows = [_bound(cluster, ip, key, named, default) for key in IP_KEYS for cluster, ip in _asked(asked)]
     schema = schemas.EFFECTIVE_IP
     if CLUSTER in asked.column_names:
@@ -62,7 +62,7 @@ def resolve_ip(quotas: Any, ips: Any) -> pa.Table:
     return schemas.table(schema, rows).replace_schema_metadata(input_columns.stamp(stored))
 
 
-def _read(stored: pa.Table) -> tuple[Named, dict[Place, float]]:
+def _index_quotas(stored: pa.Table) -> tuple[Named, dict[Place, float]]:
     """Quotas by address, each with its spelling, and the default ip's."""
     named: Named = defaultdict(list)
     default: dict[Place, float] = {}
@@ -72,7 +72,7 @@ def _read(stored: pa.Table) -> tuple[Named, dict[Place, float]]:
         if row["level"] not in (IP, DEFAULT_IP):
             continue
         if (place, row["level"], row["ip"]) in seen:
-            raise Invalid(f"{row['key']} of {_text(row)} is twice in {QUOTAS}")
+            raise Invalid(f"{row['key']} of {_entity_text(row)} is twice in {QUOTAS}")
         seen.add((place, row["level"], row["ip"]))
         if row["level"] == IP:
             named[place, address(row["ip"])].append((row["ip"], row["value"]))
@@ -81,7 +81,7 @@ def _read(stored: pa.Table) -> tuple[Named, dict[Place, float]]:
     return named, default
 
 
-def _text(row: dict[str, Any]) -> str:
+def _entity_text(row: dict[str, Any]) -> str:
     return write("ip", row["ip"]) if row["level"] == IP else "ip=<default>"
 
 

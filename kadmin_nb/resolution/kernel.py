@@ -29,7 +29,7 @@ Shape = Literal["long", "wide"]
 PAIRS = "the pairs"
 Names = dict[str, pa.ChunkedArray]
 Found = list[tuple[pa.Array, ...]]
-_READ = ("level", "user", "client_id", "key", "value")
+_QUOTA_COLUMNS = ("level", "user", "client_id", "key", "value")
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Index:
         Invalid
             An entity and key appear twice, a level is unknown or does not fit its row's names, or a null value.
         """
-        table = input_columns.read(quotas, _READ, input_columns.QUOTAS)
+        table = input_columns.read(quotas, _QUOTA_COLUMNS, input_columns.QUOTAS)
         return cls(tables_of(StoredRows.of(table), asked_keys(keys), overridden), input_columns.stamp(table))
 
     def resolve(self, pairs: Any, *, shape: Shape = "long", threads: int | None = None) -> pa.Table:

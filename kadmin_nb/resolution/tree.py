@@ -65,7 +65,7 @@ def tree(quotas: Any) -> pa.Table:
         if row["level"] in COMES_BEFORE:
             other = shadowed_by(stored, entity_at(LEVEL[row["level"]], "", row["client_id"] or ""), row["key"])
             row["shadowed_by"] = None if other is None else str(other)
-    answer = schemas.table(schemas.TREE, sorted([*rows, *_absent_parents(rows)], key=_place))
+    answer = schemas.table(schemas.TREE, sorted([*rows, *_absent_parents(rows)], key=_sort_key))
     return answer.replace_schema_metadata(input_columns.stamp(table))
 
 
@@ -91,7 +91,7 @@ def _absent_parents(rows: Iterable[Row]) -> Iterator[Row]:
         yield {"entity": entity, "user": user, "level": "DEFAULT_USER" if user is None else "USER"}
 
 
-def _place(row: Row) -> tuple[object, ...]:
+def _sort_key(row: Row) -> tuple[object, ...]:
     """Roots by kind and name, their children below, named ones first, then keys."""
     group, depth = ORDER.get(row["level"], ORDER["OTHER"])
     root = row["user"] if group == 0 else row["entity"] if group > 1 else ""
@@ -110,17 +110,17 @@ def lines(tree: pa.Table) -> list[str]:
     """
     entities = [list(rows) for _, rows in groupby(tree.to_pylist(), key=lambda row: row["entity"])]
     there = {rows[0]["entity"] for rows in entities}
-    return [_line(rows, rows[0]["parent"] in there) for rows in entities]
+    return [_entity_line(rows, rows[0]["parent"] in there) for rows in entities]
 
 
-def _line(rows: list[Row], is_child: bool) -> str:
+def _entity_line(rows: list[Row], is_child: bool) -> str:
     """One entity; below its parent only what it adds to the parent's name."""
     entity, parent = rows[0]["entity"], rows[0]["parent"]
     indent, own = ("  ", entity.removeprefix(f"{parent} ")) if is_child else ("", entity)
-    said = ", ".join(_said(row) for row in rows if row["key"] is not None)
+    said = ", ".join(_quota_text(row) for row in rows if row["key"] is not None)
     return indent + printable(f"{own}  {said}".rstrip())
 
 
-def _said(row: Row) -> str:
+def _quota_text(row: Row) -> str:
     never = f" (never: {row['shadowed_by']} wins)" if row["shadowed_by"] else ""
     return f"{row['key']} {readable(row['key'], row['value'])}{never}"

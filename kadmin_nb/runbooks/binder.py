@@ -87,11 +87,11 @@ def _record(bound: dict[str, object]) -> Any:
 
 def _table(declared: Sequence[Parameter], bound: dict[str, object]) -> str:
     width = max((len(p.name) for p in declared), default=0)
-    lines = (f"{p.name:<{width}}  {_shown(bound[p.name])}{_default(p, bound)}" for p in declared)
+    lines = (f"{p.name:<{width}}  {_value_text(bound[p.name])}{_default(p, bound)}" for p in declared)
     return "\n".join(lines)
 
 
-def _shown(value: object) -> str:
+def _value_text(value: object) -> str:
     text = printable(repr(value))
     return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"
 

@@ -43,7 +43,7 @@ class Runbook:
             Its parameters cell declares something that no parameter can be.
         """
         cells = _cells(path)
-        title, description = _words(cells)
+        title, description = _title_and_description(cells)
         try:
             declared = parameters(_declaring(path, cells))
         except SyntaxError as exc:
@@ -114,7 +114,7 @@ def _declaring(path: Path, cells: list[dict[str, Any]]) -> str:
     raise Invalid(f"{path} has no cell tagged parameters", hint="Its first code cell declares them and has that tag.")
 
 
-def _words(cells: list[dict[str, Any]]) -> tuple[str, str]:
+def _title_and_description(cells: list[dict[str, Any]]) -> tuple[str, str]:
     """The heading and the first paragraph of the first prose."""
     prose = next((cell["source"] for cell in cells if cell.get("cell_type") == "markdown"), "")
     blocks = [" ".join(block.split()) for block in prose.split("\n\n") if block.strip()]

@@ -47,8 +47,10 @@ def clients(given: Any) -> pa.Table:
     """
     if given is None:
         given = schemas.table(schemas.PAIRS, ())
-    if missing := [name for name in _CLIENT if name not in _names(given)]:
-        raise UsageError(f"the clients have no column {missing[0]}", hint=f"They have {', '.join(_names(given))}.")
+    if missing := [name for name in _CLIENT if name not in _column_names(given)]:
+        raise UsageError(
+            f"the clients have no column {missing[0]}", hint=f"They have {', '.join(_column_names(given))}."
+        )
     if sparks.is_spark(given):
         with sparks.at_work("Spark reads the clients"):
             given = given.select(*_CLIENT).distinct().toArrow()
@@ -56,5 +58,5 @@ def clients(given: Any) -> pa.Table:
     return named.group_by(_CLIENT, use_threads=False).aggregate([]).sort_by([(name, "ascending") for name in _CLIENT])
 
 
-def _names(given: Any) -> list[str]:
+def _column_names(given: Any) -> list[str]:
     return list(given.columns if sparks.is_spark(given) else pa.table(given).column_names)

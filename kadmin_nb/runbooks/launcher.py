@@ -155,7 +155,7 @@ def _failure(
     error = {"type": exc.ename, "message": exc.evalue, "code": None, "hint": None}
     said = _result(record, runbook, bound, run_record.FAILED, error)
     error = said.get("error") or error
-    kind = _kind(exc.ename, changed=said.get("changed") is not False)
+    kind = _error_class(exc.ename, changed=said.get("changed") is not False)
     text = exc.evalue if kind is not KadminError else f"{exc.ename}: {exc.evalue}"
     hint = " ".join(filter(None, (error.get("hint"), f"The document {document} has it at In [{exc.exec_count}].")))
     failure = kind(text, code=error.get("code"), hint=hint)
@@ -163,7 +163,7 @@ def _failure(
     return failure
 
 
-def _kind(name: str, changed: bool) -> type[KadminError]:
+def _error_class(name: str, changed: bool) -> type[KadminError]:
     """Our class of that name; what failed in part and changed nothing is no `PartlyFailed`."""
     kind = getattr(errors, name, None)
     if not (isinstance(kind, type) and issubclass(kind, KadminError)):

@@ -34,7 +34,7 @@ class Kind:
             Any other type.
         """
         try:
-            return _kind(ast.parse(annotation, mode="eval").body)
+            return _type_of(ast.parse(annotation, mode="eval").body)
         except (SyntaxError, _Unknown):
             raise UsageError(
                 f"{annotation} is no type of a parameter", hint="bool, int, float, str, list[…] of one, … | None."
@@ -61,13 +61,13 @@ class _Unknown(Exception):
     """An annotation that is no kind."""
 
 
-def _kind(node: ast.expr) -> Kind:
+def _type_of(node: ast.expr) -> Kind:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return _kind(ast.parse(node.value, mode="eval").body)
+        return _type_of(ast.parse(node.value, mode="eval").body)
     if isinstance(node, ast.Name) and node.id in _SCALARS:
         return Kind(node.id)
     if isinstance(node, ast.Subscript):
-        return _wrapped(_last_name(node.value), _kind(node.slice))
+        return _wrapped(_last_name(node.value), _type_of(node.slice))
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
         return _or_none(node.left, node.right)
     raise _Unknown
@@ -85,7 +85,7 @@ def _or_none(left: ast.expr, right: ast.expr) -> Kind:
     kept = [side for side in (left, right) if not (isinstance(side, ast.Constant) and side.value is None)]
     if len(kept) != 1:
         raise _Unknown
-    return replace(_kind(kept[0]), optional=True)
+    return replace(_type_of(kept[0]), optional=True)
 
 
 def _last_name(node: ast.expr) -> str:
@@ -97,7 +97,7 @@ def _bool(name: str, value: object) -> bool:
         return value
     if isinstance(value, str) and value.lower() in ("true", "false"):
         return value.lower() == "true"
-    raise _refused(name, value, "bool", "It is true or false, nothing else.")
+    raise _type_error(name, value, "bool", "It is true or false, nothing else.")
 
 
 def _int(name: str, value: object) -> int:
@@ -105,7 +105,7 @@ def _int(name: str, value: object) -> int:
         return value
     if isinstance(value, str) and re.fullmatch(r"[+-]?[0-9]+", value):
         return int(value)
-    raise _refused(name, value, "int", "A whole number, written with digits alone.")
+    raise _type_error(name, value, "int", "A whole number, written with digits alone.")
 
 
 def _float(name: str, value: object) -> float:
@@ -113,13 +113,13 @@ def _float(name: str, value: object) -> float:
         value = float(value)
     if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
         return float(value)
-    raise _refused(name, value, "float", "A finite number.")
+    raise _type_error(name, value, "float", "A finite number.")
 
 
 def _str(name: str, value: object) -> str:
     if isinstance(value, str):
         return value
-    raise _refused(name, value, "str", _RAW.format(name=name))
+    raise _type_error(name, value, "str", _RAW.format(name=name))
 
 
 _SCALARS: dict[str, Callable[[str, object], Any]] = {"bool": _bool, "int": _int, "float": _float, "str": _str}
@@ -128,7 +128,7 @@ _SCALARS: dict[str, Callable[[str, object], Any]] = {"bool": _bool, "int": _int,
 def _list(name: str, value: object, scalar: str) -> list[object]:
     items = _from_json(name, value, scalar) if isinstance(value, str) else value
     if not isinstance(items, list | tuple):
-        raise _refused(name, value, f"list[{scalar}]", _as_json(name, scalar))
+        raise _type_error(name, value, f"list[{scalar}]", _as_json(name, scalar))
     return [_SCALARS[scalar](f"{name}[{n}]", item) for n, item in enumerate(items)]
 
 
@@ -136,7 +136,7 @@ def _from_json(name: str, text: str, scalar: str) -> object:
     try:
         return documents.from_json(text)
     except ValueError:
-        raise _refused(name, text, f"list[{scalar}]", _as_json(name, scalar)) from None
+        raise _type_error(name, text, f"list[{scalar}]", _as_json(name, scalar)) from None
 
 
 def _as_json(name: str, scalar: str) -> str:
@@ -144,7 +144,7 @@ def _as_json(name: str, scalar: str) -> str:
     return f"As text a list is JSON: {name}={example}"
 
 
-def _refused(name: str, value: object, declared: str, hint: str) -> UsageError:
+def _type_error(name: str, value: object, declared: str, hint: str) -> UsageError:
     return UsageError(f"{name} is declared {declared} and got {_in_words(value)}", hint=hint)
 
 

@@ -74,7 +74,7 @@ def is_declaring(cell: str) -> bool:
 def injected(cell: str) -> list[str] | None:
     """The names that a cell of plain `name = literal` lines sets; None when it is another sort of cell."""
     try:
-        names = [_plain(statement) for statement in _statements(cell)]
+        names = [_assigned_name(statement) for statement in _statements(cell)]
     except (SyntaxError, ValueError):
         return None
     return names or None
@@ -123,7 +123,7 @@ def _literal(name: str, value: ast.expr | None) -> object:
         ) from None
 
 
-def _plain(statement: ast.stmt) -> str:
+def _assigned_name(statement: ast.stmt) -> str:
     """The name in `name = literal`, where papermill's `float('nan')` counts as a literal."""
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         raise ValueError

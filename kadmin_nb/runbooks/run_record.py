@@ -73,7 +73,7 @@ class Record:
         self.error: BaseException | None = None
         self.verdicts = Verdicts()
         self._is_finished = self._is_applying = False
-        self.path = _place(runbook, namespace)
+        self.path = _record_path(runbook, namespace)
 
     @property
     def door(self) -> Runbook:
@@ -268,7 +268,7 @@ def _version(package: str) -> str | None:
         return None
 
 
-def _place(runbook: str, namespace: Mapping[str, Any]) -> Path | None:
+def _record_path(runbook: str, namespace: Mapping[str, Any]) -> Path | None:
     if told := os.environ.get(PLACE):
         return Path(told)
     document = namespace.get("PAPERMILL_OUTPUT_PATH")

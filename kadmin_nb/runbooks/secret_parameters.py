@@ -7,7 +7,7 @@ import re
 from ..errors import UsageError
 from ..model.secrets import redacted
 
-_WORDS = (
+_SECRET_WORDS = (
     "password", "passwd", "passphrase", "pwd", "secret", "token", "jaas", "credential",
     "apikey", "accesskey", "privatekey", "keypass",
 )  # fmt: skip
@@ -18,7 +18,7 @@ _VALUES = (
 )
 """JAAS text and `user:password@` in an address, beside what no message repeats."""
 
-_HINT = (
+_SECRET_HINT = (
     "Parameters are written into the document in clear. Name a profile, or a .properties file; "
     "in it the secret is a reference such as env:NAME, file:PATH or databricks:SCOPE/KEY."
 )
@@ -27,8 +27,8 @@ _HINT = (
 def refuse_name(name: str) -> None:
     """Refuse a parameter that is called like a secret."""
     bare = re.sub(r"[^a-z0-9]", "", name.lower())
-    if word := next((word for word in _WORDS if word in bare), None):
-        raise UsageError(f"{name} cannot be a parameter: its name says that it is a secret ({word})", hint=_HINT)
+    if word := next((word for word in _SECRET_WORDS if word in bare), None):
+        raise UsageError(f"{name} cannot be a parameter: its name says that it is a secret ({word})", hint=_SECRET_HINT)
 
 
 def refuse_value(name: str, value: object) -> None:
@@ -39,7 +39,7 @@ def refuse_value(name: str, value: object) -> None:
     elif isinstance(value, dict):
         refuse_value(name, [*value, *value.values()])
     elif isinstance(value, str) and _looks_like_one(value):
-        raise UsageError(f"the value of {name} looks like a secret", hint=_HINT)
+        raise UsageError(f"the value of {name} looks like a secret", hint=_SECRET_HINT)
 
 
 def _looks_like_one(text: str) -> bool:

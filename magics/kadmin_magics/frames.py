@@ -28,7 +28,7 @@ class Frames:
     def __init__(self, shell: InteractiveShell) -> None:
         formatters = shell.display_formatter.formatters  # type: ignore[union-attr]
         self._with: list[tuple[BaseFormatter, Callable[..., Any]]] = [
-            (formatters["text/plain"], _plain),
+            (formatters["text/plain"], _print_plain),
             (formatters["text/html"], _html),
         ]
 
@@ -51,7 +51,7 @@ def _offer(formatter: Any, home: str, ours: Callable[..., Any]) -> None:
         formatter.for_type_by_name(home, "DataFrame", ours)
 
 
-def _plain(frame: Any, printer: Any, cycle: bool) -> None:
+def _print_plain(frame: Any, printer: Any, cycle: bool) -> None:
     """As IPython prints any repr, line by line."""
     for number, line in enumerate(_safe(frame, repr(frame) + _below(frame, "\n{}")).split("\n")):
         if number:

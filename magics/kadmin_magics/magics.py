@@ -126,7 +126,7 @@ class KAdmin(Magics):
                 return self._handed(run(words, self.session, door), name)
             except (KadminError, Interrupted) as exc:
                 exc.door = hints.magic
-                _show(exc)
+                _display_outcomes(exc)
                 raise
 
     def _handed(self, result: Result, name: str | None) -> Any:
@@ -159,7 +159,7 @@ class KAdmin(Magics):
             self.session.close()
 
 
-def _show(failed: KadminError | Interrupted) -> None:
+def _display_outcomes(failed: KadminError | Interrupted) -> None:
     """The rows, before the error that counts them."""
     from IPython.display import display
 

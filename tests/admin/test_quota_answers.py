@@ -102,13 +102,13 @@ def of_the_usual_layout(draw: random.Random, names: Sequence[str]) -> bytes:
 
 
 def at_once(frame: bytes) -> tuple[quota_response.Entries, int] | None:
-    _, at = quota_response._text(frame, 6)
+    _, at = quota_response._string_at(frame, 6)
     count, at = quota_response._varint(frame, at)
     return quota_response._all_at_once(frame, at, count - 1)
 
 
 def one_by_one(frame: bytes) -> tuple[quota_response.Entries, int]:
-    _, at = quota_response._text(frame, 6)
+    _, at = quota_response._string_at(frame, 6)
     count, at = quota_response._varint(frame, at)
     return quota_response._one_by_one(frame, at, count - 1)
 

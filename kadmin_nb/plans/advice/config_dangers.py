@@ -25,13 +25,13 @@ UNLIMITED = -1.0
 
 def lowered(old: str | None, new: str | None) -> bool:
     """A smaller number; what is no number is not trusted."""
-    was, will = _number(old), _number(new)
+    was, will = _as_number(old), _as_number(new)
     return (old != new) if was is None or will is None else will < was
 
 
 def cut(old: str | None, new: str | None) -> bool:
     """A smaller number, where -1 is without an end."""
-    was, will = _number(old), _number(new)
+    was, will = _as_number(old), _as_number(new)
     if was is None or will is None:
         return old != new
     return _end(will) < _end(was)
@@ -41,7 +41,7 @@ def _end(number: float) -> float:
     return float("inf") if number == UNLIMITED else number
 
 
-def _number(text: str | None) -> float | None:
+def _as_number(text: str | None) -> float | None:
     try:
         return UNLIMITED if text == "all" else float(text or "")
     except ValueError:

@@ -63,13 +63,13 @@ def _rule(change: Change) -> Rule | None:
 def _of_configs(changes: Iterable[Change], below: Values, resolver: Resolver | None) -> Iterable[Danger]:
     for change in changes:
         rule = _rule(change)
-        message = _judged(change, rule, below.get(change.target, ())) if rule else None
+        message = _weakening(change, rule, below.get(change.target, ())) if rule else None
         if rule and message:
             said = f"{message}: {rule.why}{_modules(change, rule, resolver)}"
             yield Danger(change.row, str(change.resource), change.key, rule.danger, said)
 
 
-def _judged(change: Change, rule: Rule, below: Collection[str | None]) -> str | None:
+def _weakening(change: Change, rule: Rule, below: Collection[str | None]) -> str | None:
     """From what to what, where that is weaker or cannot be seen; nothing where it is not weaker."""
     if change.is_done:
         return None
@@ -77,13 +77,13 @@ def _judged(change: Change, rule: Rule, below: Collection[str | None]) -> str | 
         return f"a value that is not shown {'is taken away' if change.after is None else 'is set or replaced'}"
     old, new = ([value] if value is not None else [*below] for value in (change.old, change.after))
     if not old or not new:
-        return f"{_said(old)} becomes {_said(new)}"
+        return f"{_value_text(old)} becomes {_value_text(new)}"
     pairs = ((was, will) for was in old for will in new)
     worst = next(((was, will) for was, will in pairs if rule.weakens(was, will)), None)
     return f"{_value(worst[0])} becomes {_value(worst[1])}" if worst else None
 
 
-def _said(values: Sequence[str | None]) -> str:
+def _value_text(values: Sequence[str | None]) -> str:
     return _value(values[0]) if values else "a value that cannot be seen"
 
 
@@ -129,7 +129,7 @@ class Gate:
         dangers = found(self.kafka, self.plan.changes, self.resolver)
         _refuse_strange(self.allow, self.plan.changes, dangers)
         ahead = [*_ahead(dangers, pending)]
-        _refuse([danger for danger in ahead if danger.key not in {*self.allow, *self.before}], self.plan)
+        _refuse_dangers([danger for danger in ahead if danger.key not in {*self.allow, *self.before}], self.plan)
         if ahead and not self.plan.reason:
             raise UsageError(
                 "a dangerous plan needs a reason, which its journal keeps",
@@ -144,7 +144,7 @@ def _ahead(dangers: Iterable[Danger], pending: Sequence[Change]) -> Iterable[Dan
     return (d for d in dangers if d.row in rows or (d.danger == QUOTA and d.key in keys))
 
 
-def _refuse(dangers: Sequence[Danger], plan: Plan) -> None:
+def _refuse_dangers(dangers: Sequence[Danger], plan: Plan) -> None:
     if not dangers:
         return
     more = f"; and {len(dangers) - 1:,} more" if len(dangers) > 1 else ""

@@ -38,18 +38,18 @@ def _from_brokers(kafka: Kafka, topics: Sequence[tuple[Resource, str]]) -> Value
 
 
 def _below_each(kafka: Kafka, targets: Sequence[tuple[Resource, str]]) -> dict[Target, Collection[str | None]]:
-    rows = _rows(kafka, {resource for resource, _ in targets}, [key for _, key in targets])
+    rows = _config_rows(kafka, {resource for resource, _ in targets}, [key for _, key in targets])
     return {(r, key): {*_below(rows.get(r, {}), key, (r.source,))} for r, key in targets}
 
 
 def _below_all(kafka: Kafka, keys: Sequence[str], own: Sequence[str]) -> dict[Target, Collection[str | None]]:
     """What brokers go by without what these sources say, on the default for all of them."""
     brokers = [Resource("BROKER", str(b.id)) for b in kafka.brokers() if not b.is_fenced] if keys else []
-    rows = _rows(kafka, brokers, keys)
+    rows = _config_rows(kafka, brokers, keys)
     return {(_EVERYONE, key): {value for of in rows.values() for value in _below(of, key, own)} for key in keys}
 
 
-def _rows(kafka: Kafka, resources: Collection[Resource], keys: Sequence[str]) -> dict[Resource, dict[str, Any]]:
+def _config_rows(kafka: Kafka, resources: Collection[Resource], keys: Sequence[str]) -> dict[Resource, dict[str, Any]]:
     """The rows of CONFIGS by resource and key; what cannot be read is not among them."""
     asked = sorted({one for key in keys for one in (key, *_instead(key))})
     found: dict[Resource, dict[str, Any]] = {}

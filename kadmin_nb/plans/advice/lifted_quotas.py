@@ -43,7 +43,7 @@ def dangers(changes: Sequence[Change], kafka: Kafka) -> Iterator[Danger]:
     emptying = {(level, key) for level, key in emptying if level not in EVERYONE}
     if not emptying and not any(change.level in EVERYONE for change in quotas):
         return
-    held = _held(kafka, {change.key for change in quotas})
+    held = _default_quotas(kafka, {change.key for change in quotas})
     before, after = ({**held, **{c.target: getattr(c, side) for c in quotas}} for side in ("old", "after"))
     yield from _lifted([c for c in quotas if c.level in EVERYONE], before, after)
     if emptying:
@@ -54,7 +54,7 @@ def _group(change: Change) -> tuple[str, str]:
     return change.level or "", change.key
 
 
-def _held(kafka: Kafka, keys: Iterable[str]) -> dict[Target, str | None]:
+def _default_quotas(kafka: Kafka, keys: Iterable[str]) -> dict[Target, str | None]:
     """What is stored for everyone now."""
     targets: list[Target] = [(entity, key) for key in keys for entity in (*_CLIENTS, *_ADDRESSES)]
     picture = take(kafka, targets)
@@ -74,7 +74,7 @@ def _lifted(changes: Iterable[Change], before: Held, after: Held) -> Iterator[Da
     for change in changes:
         level, key = change.level or "", change.key
         was, will = _limit(before, level, key), _limit(after, level, key)
-        if was is not None and (said := _said(key, was, will)) and _takes_part(change):
+        if was is not None and (said := _lift_message(key, was, will)) and _takes_part(change):
             yield _danger(change, said)
 
 
@@ -83,7 +83,7 @@ def _takes_part(change: Change) -> bool:
     return change.after is None or change.old is None or float(change.after) > float(change.old)
 
 
-def _said(key: str, was: float, will: float | None) -> str | None:
+def _lift_message(key: str, was: float, will: float | None) -> str | None:
     if will is None:
         return f"{readable(key, was)} for everyone is taken away, and nothing is behind it: all others are unlimited"
     if will >= MANIFOLD * was:

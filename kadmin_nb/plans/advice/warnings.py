@@ -130,7 +130,7 @@ def _never_winning(given: Sequence[Change], changes: Sequence[Change], quotas: p
     rows = [change for change in given if change.level in COMES_BEFORE]
     if not rows:
         return
-    held = _held(quotas, changes, MASKING)
+    held = _quotas_after(quotas, changes, MASKING)
     silent: dict[tuple[Entity, str], list[Change]] = defaultdict(list)
     for change in rows:
         if isinstance(change.resource, Entity) and (winner := shadowed_by(held, change.resource, change.key)):
@@ -140,7 +140,7 @@ def _never_winning(given: Sequence[Change], changes: Sequence[Change], quotas: p
         yield _about(NEVER_WINS, silenced[0], said)
 
 
-def _held(quotas: pa.Table, changes: Iterable[Change], levels: Collection[str]) -> Held:
+def _quotas_after(quotas: pa.Table, changes: Iterable[Change], levels: Collection[str]) -> Held:
     """The quotas of these levels when the plan is done."""
     rows = quotas.filter(pc.is_in(quotas["level"].cast(pa.string()), pa.array([*levels])))
     held = dict(stored_of(rows.to_pylist()))
@@ -183,11 +183,13 @@ class _Levels:
         rows = self.stored.filter(pc.and_(pc.equal(level_of, level), pc.equal(key_of, key)))
         names = {*rows["client_id" if kind == "client-id" else kind].to_pylist()}
         if after:
-            names |= {_name(c, kind) for c in self.changes if (c.level, c.key) == (level, key) and c.after is not None}
+            names |= {
+                _part_name(c, kind) for c in self.changes if (c.level, c.key) == (level, key) and c.after is not None
+            }
         return names
 
 
-def _name(change: Change, kind: str) -> str:
+def _part_name(change: Change, kind: str) -> str:
     return str(change.resource.get(kind)) if isinstance(change.resource, Entity) else ""
 
 
@@ -202,7 +204,7 @@ def _escaping(given: Sequence[Change], levels: _Levels) -> Iterator[Warned]:
             groups[change.level, change.key].append(change)
     for (level, key), changes in groups.items():
         bound = levels.names("USER", key, "user", after=True) if level == _FOR_ANY_CLIENT[0] else set()
-        free = [change for change in changes if _name(change, "user") not in bound]
+        free = [change for change in changes if _part_name(change, "user") not in bound]
         if free:
             whose = f"{_several([change.resource for change in free])} {key}"
             beside = "the user" if level == _FOR_ANY_CLIENT[0] else "user=<default>"
@@ -238,21 +240,21 @@ def _taken_from(level: Level, key: str, changes: Sequence[Change], levels: _Leve
     """The closest broader level that bound some of the same clients from buckets of another kind."""
     for broader in LEVELS[level.number + 1 :]:
         if levels.before[broader.name, key] > 0 and _meet(broader, key, changes, levels):
-            if _kind(broader) != _kind(level):
+            if _part_presence(broader) != _part_presence(level):
                 return broader
             if broader.name in _COVERS_ALL:
                 return None
     return None
 
 
-def _kind(level: Level) -> tuple[bool, bool]:
+def _part_presence(level: Level) -> tuple[bool, bool]:
     return bool(level.user), bool(level.client_id)
 
 
 def _meet(broader: Level, key: str, changes: Sequence[Change], levels: _Levels) -> bool:
     """Whether some client fits both: where both name a user, or a client-id, it is the same."""
     for kind, named in (("user", broader.user), ("client-id", broader.client_id)):
-        mine = {_name(c, kind) for c in changes if isinstance(c.resource, Entity) and _is_name(c.resource, kind)}
+        mine = {_part_name(c, kind) for c in changes if isinstance(c.resource, Entity) and _is_name(c.resource, kind)}
         if named == "name" and mine and not mine & levels.names(broader.name, key, kind, after=False):
             return False
     return True
@@ -266,7 +268,7 @@ def _is_name(entity: Entity, kind: str) -> bool:
 
 
 def _unmatched(given: Sequence[Change], protocols: Collection[str]) -> Iterator[Warned]:
-    named = _first(given)
+    named = _first_rows_by_name(given)
     spaced = sorted((row, name) for name, row in named["client-id"].items() if name != name.strip())
     odd: dict[str, list[tuple[str, int]]] = defaultdict(list)
     for name, row, says in oddities(named["user"], protocols):
@@ -281,7 +283,7 @@ def _unmatched(given: Sequence[Change], protocols: Collection[str]) -> Iterator[
         yield _about(PRINCIPAL, by_row[spaced[0][0]], said)
 
 
-def _first(changes: Sequence[Change]) -> dict[str, dict[str, int]]:
+def _first_rows_by_name(changes: Sequence[Change]) -> dict[str, dict[str, int]]:
     """The names of each kind, each with its first row."""
     found: dict[str, dict[str, int]] = defaultdict(dict)
     for change in reversed(changes):

@@ -326,7 +326,7 @@ class _Run:
         now, refused = self.kafka.monotonic(), {}
         for change in changes:
             self.facts.answered[change.row] = now
-            if why := answers.get(change.resource, _SILENT):
+            if why := answers.get(change.resource, _NO_ANSWER):
                 refused[change.row] = why
         self.facts.refused |= refused
         return refused
@@ -408,7 +408,7 @@ class _Run:
         self.journal.write(kind, run=self.run, at=self.kafka.now().isoformat(), **says)
 
 
-_SILENT = Refusal("UNKNOWN_SERVER_ERROR", "the broker's answer left it out")
+_NO_ANSWER = Refusal("UNKNOWN_SERVER_ERROR", "the broker's answer left it out")
 
 
 def check(kafka: Kafka, plan: Plan, *, verify_timeout: float = VERIFY_TIMEOUT) -> Done:

@@ -66,7 +66,7 @@ def _seen(change: Change, facts: Facts, sighting: Sighting) -> Outcome:
         change,
         state,
         error=None if refused is None or is_settled else refused.code,
-        message="; ".join(_said(change.row, facts, sighting, state)) or None,
+        message="; ".join(_messages(change.row, facts, sighting, state)) or None,
         brokers_agreeing=len(sighting.seen & sighting.expected),
         brokers=len(sighting.expected),
         lag_ms=_lag(facts.answered.get(change.row), sighting),
@@ -90,7 +90,7 @@ def _is_denied(row: int, facts: Facts, sighting: Sighting) -> bool:
     return asked_late or is_of_the_whole(facts.refused[row].code)
 
 
-def _said(row: int, facts: Facts, sighting: Sighting, state: str) -> list[str]:
+def _messages(row: int, facts: Facts, sighting: Sighting, state: str) -> list[str]:
     refused, said = facts.refused.get(row), []
     if refused is not None and row in facts.landed:
         said.append(f"its answer was lost ({refused.code}), and it was made")

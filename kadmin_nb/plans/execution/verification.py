@@ -145,11 +145,11 @@ def _look(
     if not changes:
         return None
     if broker.is_fenced:
-        return _note(changes, sightings, broker.id, "is fenced")
+        return _mark_unreachable(changes, sightings, broker.id, "is fenced")
     try:
         picture = take(kafka, [c.target for c in changes], node=broker.id, within=within)
     except KadminError as exc:
-        return _note(changes, sightings, broker.id, f"cannot be asked: {exc}")
+        return _mark_unreachable(changes, sightings, broker.id, f"cannot be asked: {exc}")
     now = kafka.monotonic()
     for change in changes:
         sighting = sightings[change.row]
@@ -163,7 +163,7 @@ def _look(
     return None
 
 
-def _note(changes: Sequence[Change], sightings: Mapping[int, Sighting], broker: int, why: str) -> None:
+def _mark_unreachable(changes: Sequence[Change], sightings: Mapping[int, Sighting], broker: int, why: str) -> None:
     for change in changes:
         sightings[change.row].could_not(broker, why)
 

@@ -27,8 +27,8 @@ def face(subject: Subject) -> Face:
     what is copied from a screen must not name somebody else.
     """
     head = [comment(line) for line in (*subject.title, _where(subject.changes))]
-    said = [_line(change) for change in subject.changes]
-    return Face(lines([*head, *said]), lines([*head, *map(_shown, said)]))
+    said = [_cell_line(change) for change in subject.changes]
+    return Face(lines([*head, *said]), lines([*head, *map(_printable_line, said)]))
 
 
 def _where(changes: Sequence[Change]) -> str:
@@ -38,7 +38,7 @@ def _where(changes: Sequence[Change]) -> str:
     return f"below {magic}{options}, or for kadmin-nb plan -f FILE{options}"
 
 
-def _line(change: Change) -> str:
+def _cell_line(change: Change) -> str:
     problem = _problem(change)
     if problem:
         return note(f"{what(change)}: {problem}")
@@ -59,5 +59,5 @@ def _problem(change: Change) -> str | None:
     return None
 
 
-def _shown(line: str) -> str:
+def _printable_line(line: str) -> str:
     return line if line.isprintable() else comment(f"take this one from str() or a file: {printable(line)}")

@@ -39,7 +39,7 @@ def face(subject: Subject, bootstrap: str | None, command_config: str | None) ->
         line
         for wave in waves(subject.changes)
         for group in grouped(wave).values()
-        for line in _lines(start, group, subject.is_seen)
+        for line in _entity_lines(start, group, subject.is_seen)
     ]
     return Face(lines([*map(comment, (*subject.title, *_warnings(subject, said, bootstrap))), *said]))
 
@@ -65,7 +65,7 @@ def _warnings(subject: Subject, said: Sequence[str], bootstrap: str | None) -> I
             yield "note: the tool fails where a key to delete is not set"
 
 
-def _lines(start: str, group: Sequence[Change], is_seen: bool) -> Iterator[str]:
+def _entity_lines(start: str, group: Sequence[Change], is_seen: bool) -> Iterator[str]:
     """The line of one entity or resource, after what must be said of its changes.
 
     Of wishes alone the deletions stand by themselves: one that fails takes nothing else with it.
@@ -100,11 +100,11 @@ def _pair(change: Change) -> str:
 def _whom(resource: Entity | Resource) -> Iterable[str]:
     if isinstance(resource, Resource):
         name = DEFAULT if resource.is_default_broker else resource.name
-        return [f"--entity-type {RESOURCE_TYPES.get(resource.type, '')} {_name(name)}"]
-    return [f"--entity-type {ENTITY_TYPES.get(kind, '')} {_name(name)}" for kind, name in resource.parts]
+        return [f"--entity-type {RESOURCE_TYPES.get(resource.type, '')} {_name_option(name)}"]
+    return [f"--entity-type {ENTITY_TYPES.get(kind, '')} {_name_option(name)}" for kind, name in resource.parts]
 
 
-def _name(name: object) -> str:
+def _name_option(name: object) -> str:
     return "--entity-default" if name is DEFAULT else f"--entity-name {shell(str(name))}"
 
 
@@ -112,10 +112,10 @@ def shell(text: str) -> str:
     """One word of a shell, on one line: what does not print is spelled in octal, `$'\\033'`, as bash reads it."""
     if text.isprintable():
         return shlex.quote(text)
-    return f"$'{''.join(_PLAIN.get(c) or (c if c.isprintable() else _octal(c)) for c in text)}'"
+    return f"$'{''.join(_ESCAPES.get(c) or (c if c.isprintable() else _octal(c)) for c in text)}'"
 
 
-_PLAIN = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\t": "\\t"}
+_ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\t": "\\t"}
 
 
 def _octal(character: str) -> str:

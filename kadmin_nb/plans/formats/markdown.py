@@ -17,14 +17,14 @@ from .text import Face, lines
 _SEEN = ("row", "op", "resource", "key", "old", "after", "level", "validated", "note")
 _WISHED = ("row", "op", "resource", "key", "wanted", "note")
 _SPECIAL = re.compile(r"[`|\\$]")
-_WORDS = re.compile(r"[A-Za-z0-9 ,;%'()-]*")
+_PLAIN_TEXT = re.compile(r"[A-Za-z0-9 ,;%'()-]*")
 
 
 def face(subject: Subject) -> Face:
     """Its changes as a table; of a plan, what was there before and what will be."""
     columns = _SEEN if subject.is_seen else _WISHED
     head = [f"{name}: {said(value)}  " for name, value in subject.head.items()]
-    rows = [_row([_CELLS[column](change) for column in columns]) for change in subject.changes]
+    rows = [_table_row([_CELLS[column](change) for column in columns]) for change in subject.changes]
     told = [f"- {said(line)}" for line in subject.told]
     below = [*[""] * bool(told), *told]
     return Face(lines([f"**{_title(subject)}**", "", *head, *[""] * bool(head), *_top(columns), *rows, *below]))
@@ -36,10 +36,10 @@ def _title(subject: Subject) -> str:
 
 
 def _top(columns: tuple[str, ...]) -> list[str]:
-    return [_row(columns), _row(["---"] * len(columns))]
+    return [_table_row(columns), _table_row(["---"] * len(columns))]
 
 
-def _row(cells: tuple[str, ...] | list[str]) -> str:
+def _table_row(cells: tuple[str, ...] | list[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
@@ -53,7 +53,7 @@ def code(text: str) -> str:
 
 def said(text: str) -> str:
     """Prose; as code when anything in it could be more than words."""
-    return text if _WORDS.fullmatch(text) else code(text)
+    return text if _PLAIN_TEXT.fullmatch(text) else code(text)
 
 
 def _old(change: Change) -> str:

@@ -30,10 +30,10 @@ _RESOURCES = {kind: word.replace("-", "_") for word, kind in WORDS.items()}
 def face(subject: Subject) -> Face:
     """Its changes, one a line, in their order."""
     head = [comment(line) for line in (*subject.title, "stage = cluster.stage()")]
-    return Face(lines(["import kadmin_nb as kn", "", *head, *map(_line, subject.changes)]))
+    return Face(lines(["import kadmin_nb as kn", "", *head, *map(_stage_line, subject.changes)]))
 
 
-def _line(change: Change) -> str:
+def _stage_line(change: Change) -> str:
     if is_bare_secret(change):
         return note(f"{what(change)}: a secret is not written down")
     value = [] if change.op == DELETE else [_value(change)]

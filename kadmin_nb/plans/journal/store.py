@@ -64,7 +64,7 @@ class Kept:
     def to_arrow(self) -> pa.Table:
         """JOURNAL; the chain's head and the torn lines are in the metadata."""
         cluster_id = self.plan.cluster_id  # first: the shape of its record is checked
-        table = schemas.table(schemas.JOURNAL, (_row(record) for record in self.chain.records))
+        table = schemas.table(schemas.JOURNAL, (_record_row(record) for record in self.chain.records))
         marks = {"kadmin.chain_head": self.chain.head, "kadmin.torn_lines": json.dumps(self.chain.torn)}
         return stamped(table, cluster_id, marks)
 
@@ -178,7 +178,7 @@ def _broken(plan_id: str, folder: Path, exc: KadminError) -> dict[str, object]:
     return {"plan_id": plan_id, "cluster_id": _cluster_id(folder), **error}
 
 
-def _row(record: Record) -> dict[str, object]:
+def _record_row(record: Record) -> dict[str, object]:
     says = dict(record.says)
     columns = {name: says.pop(name, None) for name in ("at", "run", "batch", "rows")}
     shown = {"id": says["plan"].get("id")} if "plan" in says else says

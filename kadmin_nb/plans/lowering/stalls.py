@@ -42,7 +42,7 @@ RECENT = 300.0
 """Seconds before a broker's newest window in which the busiest one of a client counts."""
 
 _USAGE = "the usage"
-_READ = ("broker", "user", "client_id", "key", "window_end", "value")
+_USAGE_COLUMNS = ("broker", "user", "client_id", "key", "window_end", "value")
 _CLIENT = ["user", "client_id", "key"]
 _SEEN = ["broker", *_CLIENT]
 _BOUND = ("value", "level", "bucket_user", "bucket_client_id")
@@ -100,14 +100,14 @@ def changed(quotas: pa.Table, changes: Sequence[Change]) -> pa.Table:
     rows = [change for change in changes if isinstance(change.resource, Entity)]
     named = pc.binary_join_element_wise(quotas["entity"], quotas["key"].cast(pa.string()), "\n")
     gone = pc.is_in(named, pa.array([f"{change.resource}\n{change.key}" for change in rows], pa.string()))
-    new = schemas.table(schemas.QUOTAS, (_row(change) for change in rows if change.after is not None))
+    new = schemas.table(schemas.QUOTAS, (_quota_row(change) for change in rows if change.after is not None))
     kept = quotas.filter(pc.invert(gone)).select(schemas.QUOTAS.names).cast(schemas.QUOTAS)
     return pa.concat_tables([kept.replace_schema_metadata(), new]).unify_dictionaries()
 
 
 def busiest(usage: Any, keys: Sequence[str], cluster_id: str | None = None) -> pa.Table:
     """`broker`, `user`, `client_id`, `key` and `rate`: what each client used at most in its recent windows."""
-    table = _of_cluster(input_columns.read(usage, _READ, _USAGE), cluster_id)
+    table = _of_cluster(input_columns.read(usage, _USAGE_COLUMNS, _USAGE), cluster_id)
     named = {name: input_columns.text(table, name, _USAGE) for name in _CLIENT}
     read = pa.table(
         {
@@ -139,7 +139,7 @@ def _is_quota_of(change: Change, key: str) -> bool:
     return isinstance(change.resource, Entity) and change.key == key
 
 
-def _row(change: Change) -> dict[str, object]:
+def _quota_row(change: Change) -> dict[str, object]:
     """A change's quota as a row of QUOTAS."""
     entity: Entity = change.resource  # type: ignore[assignment]  # only asked of quotas
     names = {kind: None if (part := entity.get(kind)) is DEFAULT else part for kind in ("user", "client-id", "ip")}
