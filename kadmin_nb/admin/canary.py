@@ -160,12 +160,12 @@ def _leaders(settings: Settings, topic: str) -> dict[int, int]:
 
 
 def _topic_error(error: KafkaError, doing: str, operation: str, topic: str) -> KadminError:
-    said = f"{doing} the topic {topic}"
+    action = f"{doing} the topic {topic}"
     if error.code() <= 0:
-        return TimedOut(f"{said}: {error.str()}", code="REQUEST_TIMED_OUT")
+        return TimedOut(f"{action}: {error.str()}", code="REQUEST_TIMED_OUT")
     refusal = error_codes.refusal(error.code(), error.str())
     assert refusal is not None  # only 0 is success
-    return error_codes.error(refusal, said, f"{operation} on the topic {topic}")
+    return error_codes.error(refusal, action, f"{operation} on the topic {topic}")
 
 
 def _produce(config: dict[str, Any], watch: _Watch, topic: str, seconds: float) -> None:
@@ -190,8 +190,8 @@ def _produce(config: dict[str, Any], watch: _Watch, topic: str, seconds: float) 
 def _fetch(config: dict[str, Any], watch: _Watch, topic: str, seconds: float) -> None:
     """Read from the beginning, and again from there at the end, as long as there is something to read."""
     small = {"max.partition.fetch.bytes": REQUEST, "queued.max.messages.kbytes": 1_000, "fetch.wait.max.ms": 50}
-    own = {"group.id": "kadmin-nb-canary", "enable.auto.commit": False, "enable.partition.eof": True}
-    consumer = Consumer(config | small | own)
+    overrides = {"group.id": "kadmin-nb-canary", "enable.auto.commit": False, "enable.partition.eof": True}
+    consumer = Consumer(config | small | overrides)
     try:
         consumer.assign([TopicPartition(topic, p, OFFSET_BEGINNING) for p in watch.leaders.values()])
         while watch.open and not watch.error and watch.elapsed < seconds:

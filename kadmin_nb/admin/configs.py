@@ -66,10 +66,10 @@ class WireConfigs:
     def _rows(
         self, batch: Sequence[Resource], request: Callable[[], Any], node: int | None, deadline: float | None
     ) -> list[Row]:
-        left = None if deadline is None else max(0.05, deadline - time.monotonic())
+        seconds_left = None if deadline is None else max(0.05, deadline - time.monotonic())
         doing = f"describing configs of {_batch_text(batch)}"
         try:
-            answer = self._wire.ask(request, node=node, doing=doing, timeout=left)
+            answer = self._wire.ask(request, node=node, doing=doing, timeout=seconds_left)
             return understood(lambda: _described(answer.results, len(batch)), doing)
         except KadminError as exc:
             if node is None:
@@ -96,12 +96,12 @@ class WireConfigs:
         send = self._wire.ask if validate_only else self._wire.tell
         try:
             answer = send(request, node=node, doing=doing)
-            said = understood(lambda: _answers(answer), doing, may_have_happened=not validate_only)
+            refusals = understood(lambda: _answers(answer), doing, may_have_happened=not validate_only)
         except TimedOut as exc:
             return dict.fromkeys(batch, Refusal("REQUEST_TIMED_OUT", str(exc)))
         except KadminError as exc:
             return dict.fromkeys(batch, Refusal(exc.code or "UNKNOWN_SERVER_ERROR", str(exc)))
-        return {resource: said.get(resource, error_codes.UNNAMED) for resource in batch}
+        return {resource: refusals.get(resource, error_codes.UNNAMED) for resource in batch}
 
     def resources(self, kinds: Iterable[str]) -> list[Resource]:
         """The resources of these types that the cluster knows (KIP-1142, API 74).
@@ -113,12 +113,13 @@ class WireConfigs:
         Unsupported
             Another type than CLIENT_METRICS on Kafka before 4.1, which ignores the types it is asked for.
         """
-        wanted = {kind: RESOURCE_TYPES[kind] for kind in kinds}
+        type_codes = {kind: RESOURCE_TYPES[kind] for kind in kinds}
         answer = self._wire.ask(
-            lambda: ListConfigResourcesRequest(resource_types=list(wanted.values())), doing="listing config resources"
+            lambda: ListConfigResourcesRequest(resource_types=list(type_codes.values())),
+            doing="listing config resources",
         )
         error_codes.check(answer.error_code, None, "listing config resources", rights.to_describe())
-        if answer.API_VERSION == 0 and set(wanted) != {"CLIENT_METRICS"}:
+        if answer.API_VERSION == 0 and set(type_codes) != {"CLIENT_METRICS"}:
             raise Unsupported(
                 "this broker can list no config resources but client-metrics",
                 code="UNSUPPORTED_VERSION",
@@ -139,8 +140,8 @@ def _batches(resources: Iterable[Resource], node: int | None) -> Iterable[tuple[
 
 def chunks(items: Iterable[T], size: int) -> Iterable[list[T]]:
     """The items in lists of at most `size`."""
-    rest = iter(items)
-    while part := list(islice(rest, size)):
+    remaining = iter(items)
+    while part := list(islice(remaining, size)):
         yield part
 
 
@@ -156,20 +157,20 @@ def _describe_request(
     batch: Sequence[Resource], keys: Sequence[str] | None, synonyms: bool, documentation: bool
 ) -> Callable[[], Any]:
     kind = DescribeConfigsRequest.DescribeConfigsResource
-    wanted = None if keys is None else list(keys) or _NO_KEY
+    names = None if keys is None else list(keys) or _NO_KEY
     return lambda: DescribeConfigsRequest(
         resources=[
-            kind(resource_type=RESOURCE_TYPES[r.type], resource_name=r.name, configuration_keys=wanted) for r in batch
+            kind(resource_type=RESOURCE_TYPES[r.type], resource_name=r.name, configuration_keys=names) for r in batch
         ],
         include_synonyms=synonyms,
         include_documentation=documentation,
     )
 
 
-def _described(results: Sequence[Any], asked: int) -> list[Row]:
+def _described(results: Sequence[Any], expected: int) -> list[Row]:
     """A broker answers for every resource: one that it passes over must not look like one without settings."""
-    if len(results) != asked:
-        raise ValueError(f"{len(results)} answers to {asked} questions")
+    if len(results) != expected:
+        raise ValueError(f"{len(results)} answers to {expected} questions")
     return [row for result in results for row in _of_resource(result)]
 
 

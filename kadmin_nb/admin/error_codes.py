@@ -24,8 +24,8 @@ def name_of(code: int) -> str:
     """Kafka's name of an error code: `CLUSTER_AUTHORIZATION_FAILED` for 31, `UNKNOWN_<n>` if we do not know it."""
     if code == -1:
         return "UNKNOWN_SERVER_ERROR"
-    known = kafka.errors.kafka_errors.get(code)
-    return getattr(known, "message", None) or f"UNKNOWN_{code}"
+    error_class = kafka.errors.kafka_errors.get(code)
+    return getattr(error_class, "message", None) or f"UNKNOWN_{code}"
 
 
 def refusal(code: int, message: str | None) -> Refusal | None:

@@ -225,7 +225,7 @@ def _hint(cause: KafkaError) -> str | Hint | None:
 
 def _error_text(cause: KafkaError) -> str:
     """librdkafka's words without its thread name and timings."""
-    said = cause.str()
-    said = said.split(" (after ", 1)[0]
-    head, found, tail = said.partition("/bootstrap: ")
-    return (tail if found else head).strip()
+    message = cause.str()
+    message = message.split(" (after ", 1)[0]
+    head, separator, tail = message.partition("/bootstrap: ")
+    return (tail if separator else head).strip()

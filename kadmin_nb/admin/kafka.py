@@ -50,7 +50,7 @@ class WireKafka:
         answer = self.wire.ask(lambda: MetadataRequest(topics=None), doing="listing topics")
         return sorted(topic.name for topic in answer.topics if topic.error_code == 0)
 
-    def create_topics(self, wanted: Mapping[str, int]) -> None:
+    def create_topics(self, partitions: Mapping[str, int]) -> None:
         """Make these topics, a number of partitions each, and wait until every broker knows them.
 
         Raises
@@ -62,17 +62,17 @@ class WireKafka:
         """
         from . import topics  # librdkafka is loaded where it is needed
 
-        topics.create(self.wire.settings, wanted)
+        topics.create(self.wire.settings, partitions)
         deadline = time.monotonic() + self.wire.timeout
         for broker in self.brokers():
-            while not broker.is_fenced and not self._knows(broker, wanted):
+            while not broker.is_fenced and not self._knows(broker, partitions):
                 if time.monotonic() > deadline:
                     raise TimedOut(f"broker {broker.id} does not know the new topics yet", code="REQUEST_TIMED_OUT")
                 time.sleep(_PAUSE)
 
     def _knows(self, broker: Broker, names: Iterable[str]) -> bool:
-        asked = [Resource("TOPIC", name) for name in names]
-        table = self.configs.describe(asked, ["retention.ms"], synonyms=False, node=broker.id)
+        topics = [Resource("TOPIC", name) for name in names]
+        table = self.configs.describe(topics, ["retention.ms"], synonyms=False, node=broker.id)
         return "UNKNOWN_TOPIC_OR_PARTITION" not in table["error"].to_pylist()
 
     def lease(self, plan_id: str, holder: str, *, steal: bool = False) -> Lease:
@@ -113,5 +113,5 @@ class WireKafka:
         return answer
 
 
-def _broker(found: Any) -> Broker:
-    return Broker(found.broker_id, found.host, found.port, found.rack, bool(getattr(found, "is_fenced", False)))
+def _broker(node: Any) -> Broker:
+    return Broker(node.broker_id, node.host, node.port, node.rack, bool(getattr(node, "is_fenced", False)))

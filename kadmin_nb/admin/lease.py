@@ -167,31 +167,31 @@ class Claim:
         if record is None or record.value is None:
             return None
         try:
-            said = json.loads(record.value)
+            fields = json.loads(record.value)
         except (ValueError, RecursionError):
             return None
-        return cls._read(said, record.appended) if isinstance(said, dict) else None
+        return cls._read(fields, record.appended) if isinstance(fields, dict) else None
 
     @classmethod
-    def _read(cls, said: dict[str, Any], appended: int) -> Claim:
-        texts = {name: _safe_text(said.get(name)) for name in ("holder", "host", "plan", "taken", "nonce", "machine")}
-        pid = said.get("pid")
-        given = said.get("seconds")
+    def _read(cls, fields: dict[str, Any], appended: int) -> Claim:
+        texts = {name: _safe_text(fields.get(name)) for name in ("holder", "host", "plan", "taken", "nonce", "machine")}
+        pid = fields.get("pid")
+        given = fields.get("seconds")
         seconds = min(given, _LONGEST) if isinstance(given, int | float) and given > 0 else 0.0
         return cls(**texts, pid=pid if isinstance(pid, int) else 0, seconds=seconds, until=appended + seconds * 1000)
 
     def json(self) -> bytes:
         """A record's value. What counts is `seconds`, from the time of the append; `expires` is for readers."""
-        said = asdict(self) | {"expires": _utc(time.time() + self.seconds)}
-        del said["until"]
-        return json.dumps(said).encode()
+        fields = asdict(self) | {"expires": _utc(time.time() + self.seconds)}
+        del fields["until"]
+        return json.dumps(fields).encode()
 
-    def resumes(self, seen: Claim) -> bool:
-        """Whether `seen` is what a crash has left of this very plan.
+    def resumes(self, previous: Claim) -> bool:
+        """Whether `previous` is what a crash has left of this very plan.
 
         Only of this plan: an alter of the dead may still land, late, and it must not land on another's work.
         """
-        return self.plan == seen.plan and self.machine == seen.machine != "" and _is_gone(seen.pid)
+        return self.plan == previous.plan and self.machine == previous.machine != "" and _is_gone(previous.pid)
 
     def __str__(self) -> str:
         return self.holder if self.holder.endswith(f"@{self.host}") else f"{self.holder} on {self.host}"
@@ -293,22 +293,28 @@ class HeldLease:
             raise
         self._producer = producer
 
-    def _unless_it_lives(self, seen: Claim | None, now: Callable[[], int]) -> None:
-        if seen is None or seen.nonce == self._claim.nonce or self._claim.resumes(seen) or seen.until <= (at := now()):
+    def _unless_it_lives(self, claim: Claim | None, now: Callable[[], int]) -> None:
+        if (
+            claim is None
+            or claim.nonce == self._claim.nonce
+            or self._claim.resumes(claim)
+            or claim.until <= (at := now())
+        ):
             return
-        left, until = (seen.until - at) / 1000, _utc(seen.until / 1000)
+        seconds_left, until = (claim.until - at) / 1000, _utc(claim.until / 1000)
         raise PlanRefused(
-            f"{seen} holds the lease for plan {seen.plan[:12]} since {seen.taken}, alive until {until} ({left:.0f} s)",
+            f"{claim} holds the lease for plan {claim.plan[:12]} since {claim.taken}, "
+            f"alive until {until} ({seconds_left:.0f} s)",
             code="LOCKED",
             hint=Hint("Wait for its end.", sentence("{} takes it: they stop before their next batch.", STEAL)),
         )
 
-    def _while_ours(self, seen: Claim | None, now: Callable[[], int]) -> None:
-        if seen and seen.nonce == self._claim.nonce:
+    def _while_ours(self, claim: Claim | None, now: Callable[[], int]) -> None:
+        if claim and claim.nonce == self._claim.nonce:
             return
-        what = f"{seen} took the lease for plan {seen.plan[:12]} at {seen.taken}" if seen else _GONE
+        event = f"{claim} took the lease for plan {claim.plan[:12]} at {claim.taken}" if claim else _GONE
         raise PlanRefused(
-            f"{what}: plan {self._claim.plan[:12]} stops here", code="FENCED", hint="Resume it when they are done."
+            f"{event}: plan {self._claim.plan[:12]} stops here", code="FENCED", hint="Resume it when they are done."
         )
 
     def _close(self) -> None:
@@ -319,7 +325,7 @@ _Judge = Callable[[Claim | None, Callable[[], int]], None]
 """Raises where we may not write after this claim, at that time of the broker's clock."""
 
 
-def _anything(seen: Claim | None, now: Callable[[], int]) -> None:
+def _anything(claim: Claim | None, now: Callable[[], int]) -> None:
     """Who steals writes after any claim."""
 
 
@@ -327,9 +333,9 @@ class _Producer:
     """A transactional producer of one record at a time, that writes nothing to stderr."""
 
     def __init__(self, settings: Settings, topic: str) -> None:
-        own = {"transactional.id": topic, "error_cb": lambda error: None}
+        overrides = {"transactional.id": topic, "error_cb": lambda error: None}
         self._topic = topic
-        self._producer = Producer(first_contact.config(settings) | _CONFIG | own, logger=_QUIET_LOGGER)
+        self._producer = Producer(first_contact.config(settings) | _CONFIG | overrides, logger=_QUIET_LOGGER)
 
     def fence(self, until: float) -> None:
         """End what others have open, and shut them out."""

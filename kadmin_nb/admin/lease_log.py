@@ -117,8 +117,8 @@ class LeaseLog:
         partition = answer.responses[0].partition_responses[0]
         if partition.error_code != _FORBIDDEN:
             error_codes.check(partition.error_code, partition.error_message, doing, f"WRITE on the topic {self.topic}")
-        told: int = partition.log_append_time_ms
-        return told if told >= 0 else int(time.time() * 1000)
+        append_time: int = partition.log_append_time_ms
+        return append_time if append_time >= 0 else int(time.time() * 1000)
 
     def _read(self, until: float, end: int | None) -> bool:
         """Read on; whether the end was reached."""
@@ -164,18 +164,18 @@ class LeaseLog:
     def _create(self, replicas: int, until: float) -> None:
         topic = CreateTopicsRequest.CreatableTopic
         configs = _CONFIGS | {"min.insync.replicas": str(max(1, replicas - 1))}
-        wanted = topic(
+        new_topic = topic(
             name=self.topic,
             num_partitions=1,
             replication_factor=replicas,
             assignments=[],
             configs=[topic.CreatableTopicConfig(name=key, value=value) for key, value in configs.items()],
         )
-        doing, left = f"creating the topic {self.topic}", _left(until, 30.0)
+        doing, seconds_left = f"creating the topic {self.topic}", _left(until, 30.0)
         answer = self._wire.tell(
-            lambda: CreateTopicsRequest(topics=[wanted], timeout_ms=int(left * 1000), validate_only=False),
+            lambda: CreateTopicsRequest(topics=[new_topic], timeout_ms=int(seconds_left * 1000), validate_only=False),
             doing=doing,
-            timeout=left,
+            timeout=seconds_left,
         )
         made = answer.topics[0]
         code = 0 if made.error_code == _EXISTS else made.error_code
@@ -193,13 +193,13 @@ class LeaseLog:
 
     def _fetch(self) -> Any:
         topic = FetchRequest.FetchTopic
-        wanted = topic.FetchPartition(partition=0, fetch_offset=self._next, partition_max_bytes=_LARGEST_FETCH)
+        partition = topic.FetchPartition(partition=0, fetch_offset=self._next, partition_max_bytes=_LARGEST_FETCH)
         return FetchRequest(
             max_wait_ms=0,
             min_bytes=0,
             max_bytes=_LARGEST_FETCH,
             isolation_level=_READ_COMMITTED,
-            topics=[topic(topic=self.topic, partitions=[wanted])],
+            topics=[topic(topic=self.topic, partitions=[partition])],
             forgotten_topics_data=[],
             min_version=4,  # the first with transactions
             max_version=11,  # the last with the topic's name
@@ -210,8 +210,12 @@ class LeaseLog:
         builder.append(int(time.time() * 1000), _CLOCK, None)
         builder.close()
         topic = ProduceRequest.TopicProduceData
-        wanted = topic(name=self.topic, partition_data=[topic.PartitionProduceData(index=0, records=builder.buffer())])
-        return ProduceRequest(acks=_ALL_REPLICAS, timeout_ms=5000, topic_data=[wanted], min_version=3, max_version=9)
+        topic_data = topic(
+            name=self.topic, partition_data=[topic.PartitionProduceData(index=0, records=builder.buffer())]
+        )
+        return ProduceRequest(
+            acks=_ALL_REPLICAS, timeout_ms=5000, topic_data=[topic_data], min_version=3, max_version=9
+        )
 
 
 def _left(until: float, most: float = _ONE_ANSWER) -> float:

@@ -17,11 +17,11 @@ class _Discreet(logging.Filter):
         return True
 
 
-def _redacted(said: Any) -> Any:
-    if isinstance(said, bytes | bytearray | memoryview):
-        return f"[{len(said)} bytes]"
-    name = type(said).__name__
-    return f"{name}([secure])" if name.startswith(_CONFIDENTIAL) else said
+def _redacted(argument: Any) -> Any:
+    if isinstance(argument, bytes | bytearray | memoryview):
+        return f"[{len(argument)} bytes]"
+    name = type(argument).__name__
+    return f"{name}([secure])" if name.startswith(_CONFIDENTIAL) else argument
 
 
 def keep_discreet() -> None:

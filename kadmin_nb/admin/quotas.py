@@ -101,8 +101,8 @@ class WireQuotas:
         doing = "validating quotas" if validate_only else "altering quotas"
         send = self._wire.ask if validate_only else self._wire.tell
         answer = send(lambda: _alter_request(alterations, validate_only), doing=doing)
-        said = understood(lambda: _answers(answer), doing, may_have_happened=not validate_only)
-        return {a.entity: said.get(a.entity, error_codes.UNNAMED) for a in alterations}
+        refusals = understood(lambda: _answers(answer), doing, may_have_happened=not validate_only)
+        return {a.entity: refusals.get(a.entity, error_codes.UNNAMED) for a in alterations}
 
 
 def _request(components: Sequence[Component], strict: bool) -> _RawDescribe:

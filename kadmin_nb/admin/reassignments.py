@@ -20,4 +20,4 @@ def under_way(wire: Wire) -> list[tuple[str, int]]:
     milliseconds = int(wire.timeout * 1000)
     answer = wire.ask(lambda: ListPartitionReassignmentsRequest(timeout_ms=milliseconds, topics=None), doing=doing)
     error_codes.check(answer.error_code, answer.error_message, doing, "DESCRIBE on the cluster")
-    return sorted((topic.name, one.partition_index) for topic in answer.topics for one in topic.partitions)
+    return sorted((topic.name, partition.partition_index) for topic in answer.topics for partition in topic.partitions)

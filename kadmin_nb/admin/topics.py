@@ -22,8 +22,8 @@ def create(settings: Settings, topics: Mapping[str, int]) -> None:
         The first that the broker refuses.
     """
     admin = first_contact.client(settings)
-    wanted = [NewTopic(name, num_partitions=partitions) for name, partitions in topics.items()]
-    for name, made in admin.create_topics(wanted, operation_timeout=TIMEOUT, request_timeout=TIMEOUT).items():
+    new_topics = [NewTopic(name, num_partitions=partitions) for name, partitions in topics.items()]
+    for name, made in admin.create_topics(new_topics, operation_timeout=TIMEOUT, request_timeout=TIMEOUT).items():
         try:
             made.result(TIMEOUT)
         except KafkaException as exc:

@@ -289,10 +289,10 @@ class Wire:
                 return
 
     def _send(self, request: Any, node: int | None, deadline: float, doing: str, patience: float | None = None) -> Any:
-        left = max(0.05, deadline - time.monotonic())
+        seconds_left = max(0.05, deadline - time.monotonic())
         others = node is None and len(self._manager.cluster.brokers()) > 1
-        hurry = patience if others and patience and patience < left else None
-        return self._wait(lambda: self._exchange(request, node, left, hurry), left + 1.0, doing)
+        hurry = patience if others and patience and patience < seconds_left else None
+        return self._wait(lambda: self._exchange(request, node, seconds_left, hurry), seconds_left + 1.0, doing)
 
     async def _exchange(self, request: Any, node: int | None, timeout: float, hurry: float | None) -> Any:
         """Connect, and only then send: what fails before is known not to have been sent."""

@@ -93,7 +93,7 @@ def findings(configs: pa.Table, reassigning: bool | None = None) -> pa.Table:
         raise UsageError(
             f"the configs have no column {', '.join(missing)}", hint=f"They have {', '.join(configs.column_names)}."
         )
-    rows = [{**row, **place} for place, seen in _scenes(relevant(configs)) for row in seen.findings(reassigning)]
+    rows = [{**row, **place} for place, scene in _scenes(relevant(configs)) for row in scene.findings(reassigning)]
     return table(schema_of(configs.column_names), rows)
 
 
@@ -109,11 +109,13 @@ def schema_of(names: Iterable[str]) -> pa.Schema:
 def relevant(configs: pa.Table) -> pa.Table:
     """The rows that a finding can come of: what is set on a resource, all of brokers, and what could not be read."""
     kind, source = (configs[name].cast(pa.string()) for name in ("resource_type", "source"))
-    own = pc.is_in(source, pa.array([one for name, one in OWN_SOURCE.items() if name not in _PASSED_OVER]))
-    kept = pc.or_kleene(pc.equal(kind, "BROKER"), own)
+    is_set_there = pc.is_in(
+        source, pa.array([source_name for name, source_name in OWN_SOURCE.items() if name not in _PASSED_OVER])
+    )
+    is_relevant = pc.or_kleene(pc.equal(kind, "BROKER"), is_set_there)
     if "error" in configs.column_names:
-        kept = pc.or_kleene(kept, pc.is_valid(configs["error"]))
-    return configs.filter(kept)
+        is_relevant = pc.or_kleene(is_relevant, pc.is_valid(configs["error"]))
+    return configs.filter(is_relevant)
 
 
 _PASSED_OVER = ("BROKER", "BROKER_LOGGER")
@@ -122,13 +124,13 @@ _PASSED_OVER = ("BROKER", "BROKER_LOGGER")
 def _scenes(configs: pa.Table) -> Iterator[tuple[Row, _Seen]]:
     """Each cluster at each time, with the columns that say which."""
     by = [name for name in _OF if name in configs.column_names]
-    named = [*by, *(["taken_at"] if "taken_at" in configs.column_names else [])]
+    group_columns = [*by, *(["taken_at"] if "taken_at" in configs.column_names else [])]
     groups: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
-    read = configs.select([name for name in (*named, *_CONFIG_COLUMNS) if name in configs.column_names])
+    read = configs.select([name for name in (*group_columns, *_CONFIG_COLUMNS) if name in configs.column_names])
     for row in read.to_pylist():
         groups[tuple(row[name] for name in by)].append(row)
     for _, rows in sorted(groups.items(), key=str):
-        yield {name: rows[0][name] for name in named}, _Seen.of(rows)
+        yield {name: rows[0][name] for name in group_columns}, _Seen.of(rows)
 
 
 @dataclass(frozen=True)
@@ -155,14 +157,16 @@ class _Seen:
             if row["resource_type"] == "BROKER":
                 brokers[row["resource_name"]][row["key"]] = row
         everywhere = brokers.pop("", {})
-        own = [row for row in good if _is_set_there(row) and row["value"] is not None and not _is_secret(row)]
-        return cls(brokers, everywhere, own, unread, "snapshot_id" in rows[0])
+        set_rows = [row for row in good if _is_set_there(row) and row["value"] is not None and not _is_secret(row)]
+        return cls(brokers, everywhere, set_rows, unread, "snapshot_id" in rows[0])
 
     def findings(self, reassigning: bool | None) -> list[Row]:
-        found = [*self._throttles(reassigning), *self._differing(), *self._needless(), *self._unread()]
+        all_findings = [*self._throttles(reassigning), *self._differing(), *self._needless(), *self._unread()]
         order = {word: number for number, word in enumerate(FINDINGS)}
         by = ("resource_type", "resource_name", "key")
-        return sorted(found, key=lambda r: (order[r["finding"]], r["mend"] is None, *(str(r[name]) for name in by)))
+        return sorted(
+            all_findings, key=lambda r: (order[r["finding"]], r["mend"] is None, *(str(r[name]) for name in by))
+        )
 
     # -- throttles
 
@@ -243,23 +247,23 @@ class _Seen:
         """What is below the default for all brokers, where all of them say the same."""
         if key in KEPT_BY_KAFKA:
             return None
-        found = [_after(_synonyms(rows[key]), _OF_ALL) if key in rows else None for rows in self.brokers.values()]
-        first = found[0] if found else None
-        return first if first and all(one and one["value"] == first["value"] for one in found) else None
+        defaults = [_after(_synonyms(rows[key]), _OF_ALL) if key in rows else None for rows in self.brokers.values()]
+        first = defaults[0] if defaults else None
+        return first if first and all(default and default["value"] == first["value"] for default in defaults) else None
 
     def _from_brokers(self, key: str) -> Row | None:
         """A topic's default out of what the brokers keep in another unit, where all of them say the same."""
         if key not in BROKERS_UNITS:
             return None
-        found = [self._from_broker(key, rows) for rows in self.brokers.values()]
-        first = found[0] if found else None
-        return first if first and all(one and _same(first, one) for one in found) else None
+        entries = [self._from_broker(key, rows) for rows in self.brokers.values()]
+        first = entries[0] if entries else None
+        return first if first and all(entry and _same(first, entry) for entry in entries) else None
 
     def _from_broker(self, key: str, rows: Mapping[str, Row]) -> Row | None:
         keys, built_in = BROKERS_UNITS[key]
-        said = (rows.get(one) or self.everywhere.get(one) for one in keys)
-        if known := next((row for row in said if row and row["value"] is not None), None):
-            return known
+        candidates = (rows.get(name) or self.everywhere.get(name) for name in keys)
+        if entry := next((row for row in candidates if row and row["value"] is not None), None):
+            return entry
         return {"key": keys[-1], "value": built_in, "source": _BUILT_IN, "type": "INT"} if self.only_set else None
 
     # -- what nobody could see
@@ -273,15 +277,15 @@ class _Seen:
 
 
 def _refuse_twice(rows: Iterable[Row]) -> None:
-    seen = set()
+    identities = set()
     for row in rows:
         place = (row["resource_type"], row["resource_name"], row["key"])
-        if place in seen:
+        if place in identities:
             raise Invalid(
                 f"{_key_and_resource(row)} is there twice",
                 hint="Of several clusters a cluster_id tells which, of several snapshots a snapshot_id.",
             )
-        seen.add(place)
+        identities.add(place)
 
 
 def _is_set_there(row: Row) -> bool:
@@ -331,16 +335,16 @@ def _after(synonyms: Sequence[Row], source: str) -> Row | None:
     sources = [synonym["source"] for synonym in synonyms]
     if source not in sources:
         return None
-    rest = synonyms[sources.index(source) + 1 :]
-    return next((synonym for synonym in rest if synonym["value"] is not None), None)
+    lower = synonyms[sources.index(source) + 1 :]
+    return next((synonym for synonym in lower if synonym["value"] is not None), None)
 
 
 def _same(row: Row, below: Row) -> bool:
     """Whether two values say the same, each in the unit of its key."""
     if str(row["value"]) == below["value"] and _unit(row["key"]) == _unit(below["key"]):
         return True
-    one, other = _numeric_value(row, row), _numeric_value(below, row)
-    return one is not None and one == other
+    value, value_below = _numeric_value(row, row), _numeric_value(below, row)
+    return value is not None and value == value_below
 
 
 def _numeric_value(entry: Row, typed: Row) -> float | None:
@@ -406,7 +410,11 @@ def _value_text(value: str | None) -> str:
 
 def _alike(row: Row, usual: str | None) -> str | None:
     """The line that makes a broker like its peers, where a line can."""
-    below = (one["value"] for one in _synonyms(row) if one["key"] == row["key"] and one["source"] != row["source"])
+    below = (
+        synonym["value"]
+        for synonym in _synonyms(row)
+        if synonym["key"] == row["key"] and synonym["source"] != row["source"]
+    )
     if row["source"] == "DYNAMIC_BROKER_CONFIG" and next(below, None) == usual:
         return _reset(row)
     can_be_set = row.get("is_read_only") is False and usual

@@ -68,8 +68,8 @@ def backtest(quotas: Any, usage: DataFrame, *, keys: str | Iterable[str] | None 
     names = [name for name in (CLUSTER, *demand.BUCKET) if name in rows.columns]
     read_there = [name for name in (CLUSTER, *demand.READ) if name in rows.columns]
     together = rows.select(*read_there).repartition(*names)
-    found = together.mapInArrow(worker_code.by_value(demand.judged_batches, (names, TOKENS)), _schema(names))
-    return found.withColumn("first_throttled", F.timestamp_micros("first_throttled")).select(*_columns(names))
+    replayed = together.mapInArrow(worker_code.by_value(demand.judged_batches, (names, TOKENS)), _schema(names))
+    return replayed.withColumn("first_throttled", F.timestamp_micros("first_throttled")).select(*_columns(names))
 
 
 def _columns(names: Sequence[str]) -> list[str]:

@@ -47,11 +47,13 @@ def config_findings(configs: DataFrame) -> DataFrame:
     of_types(configs, COLUMNS, "the configs")
     names = [name for name in ("cluster_id", *COLUMNS, *_OTHERS) if name in configs.columns]
     by = [name for name in ("cluster_id", "snapshot_id") if name in names]
-    own = [source for kind, source in resources.OWN_SOURCE.items() if kind in ("TOPIC", "GROUP", "CLIENT_METRICS")]
-    kept = (F.col("resource_type") == "BROKER") | F.col("source").isin(own)
+    own_sources = [
+        source for kind, source in resources.OWN_SOURCE.items() if kind in ("TOPIC", "GROUP", "CLIENT_METRICS")
+    ]
+    is_relevant = (F.col("resource_type") == "BROKER") | F.col("source").isin(own_sources)
     if "error" in names:
-        kept |= F.col("error").isNotNull()
-    rows = configs.select(*names).where(kept)
+        is_relevant |= F.col("error").isNotNull()
+    rows = configs.select(*names).where(is_relevant)
     ours = [StructField(f.name, _type(f.type), f.nullable) for f in schema_of(names)]
     return rows.groupBy(*by).applyInArrow(_on_workers(), StructType(ours))
 
@@ -72,6 +74,6 @@ def _on_workers() -> Callable[[pa.Table], pa.Table]:
     return found
 
 
-def _work(given: None, batches: worker_code.Batches) -> Iterator[pa.RecordBatch]:
+def _work(_nothing: None, batches: worker_code.Batches) -> Iterator[pa.RecordBatch]:
     table = findings(pa.Table.from_batches([*batches]))
     yield from table.to_batches() or [pa.RecordBatch.from_pylist([], schema=table.schema)]

@@ -57,13 +57,13 @@ def impact(before: Any, after: Any, pairs: DataFrame, *, keys: str | Iterable[st
     chosen, sides = asked_keys(keys), [read(quotas) for quotas in before_and_after(before, after)]
     by_cluster = [has_clusters(quotas) for quotas in sides]
     if by_cluster[0] != by_cluster[1]:
-        one, other = SIDES if by_cluster[0] else reversed(SIDES)
-        raise UsageError(f"the quotas {one} have a cluster_id and those {other} have none", hint="Give it to both.")
+        first, second = SIDES if by_cluster[0] else reversed(SIDES)
+        raise UsageError(f"the quotas {first} have a cluster_id and those {second} have none", hint="Give it to both.")
     clients = names_of(pairs, PAIRS, by_cluster[0]).distinct()
-    found = clients
+    both_sides = clients
     for side, quotas in zip(SIDES, sides, strict=True):
-        found = bound(found, quotas, chosen).wide().toDF(*found.columns, *_places(side, chosen))
-    rows = _long(found, clients.columns, chosen)
+        both_sides = bound(both_sides, quotas, chosen).wide().toDF(*both_sides.columns, *_places(side, chosen))
+    rows = _long(both_sides, clients.columns, chosen)
     for side in SIDES:
         rows = _with_clients(rows, clients.columns, side)
     return _touched_rows(rows, clients.columns)
@@ -73,23 +73,23 @@ def before_and_after(before: Any, after: Any) -> tuple[Any, Any]:
     """Both QUOTAS; of a plan those that it leaves behind, and of `before` then its cluster's."""
     if not hasattr(type(after), "quotas_after"):  # of a frame over Connect any name is a column
         return before, after
-    held = before.toArrow() if isinstance(before, DataFrame) else before
-    return held, after.quotas_after(held)
+    table = before.toArrow() if isinstance(before, DataFrame) else before
+    return table, after.quotas_after(table)
 
 
 def _places(side: str, keys: Sequence[str]) -> list[str]:
     return [f"{side} {number}" for number in range(len(keys))]
 
 
-def _long(found: DataFrame, names: Sequence[str], keys: Sequence[str]) -> DataFrame:
+def _long(wide: DataFrame, names: Sequence[str], keys: Sequence[str]) -> DataFrame:
     """A row a client and key: `value_before`, …, `bucket_client_id_after`."""
     both = [
         F.struct(F.lit(key).alias("key"), *(F.col(f"{side} {number}").alias(side) for side in SIDES))
         for number, key in enumerate(keys)
     ]
-    rows = found.select(*names, F.inline(F.array(*both)))
-    said = [F.col(f"{side}.{name}").alias(f"{name}_{side}") for side in SIDES for name in _BOUND]
-    return rows.select(*names, "key", *said)
+    rows = wide.select(*names, F.inline(F.array(*both)))
+    side_columns = [F.col(f"{side}.{name}").alias(f"{name}_{side}") for side in SIDES for name in _BOUND]
+    return rows.select(*names, "key", *side_columns)
 
 
 def _with_clients(rows: DataFrame, names: Sequence[str], side: str) -> DataFrame:
@@ -103,9 +103,9 @@ def _with_clients(rows: DataFrame, names: Sequence[str], side: str) -> DataFrame
 def _touched_rows(rows: DataFrame, names: Sequence[str]) -> DataFrame:
     """IMPACT out of both sides, without whom it does not touch."""
     effect, sharing = _effect(), _sharing()
-    told = rows.withColumns({"effect": effect, "sharing": sharing})
+    judged = rows.withColumns({"effect": effect, "sharing": sharing})
     is_same = (F.col("effect") == SAME_VALUE) & (F.coalesce("sharing", F.lit(SAME)) == SAME)
-    touched = told.where(~(is_same & F.col("level_before").eqNullSafe(F.col("level_after"))))
+    touched = judged.where(~(is_same & F.col("level_before").eqNullSafe(F.col("level_after"))))
     return touched.select(*([CLUSTER] if CLUSTER in names else []), *schemas.IMPACT.names)
 
 
@@ -132,4 +132,6 @@ def _bucket_kind(level: Column) -> Column:
 def _first_case(cases: Sequence[Column], words: Sequence[str]) -> Column:
     """The word of the first case that holds; the last word where none does."""
     ranked = list(zip(cases, words, strict=False))
-    return reduce(lambda rest, one: F.when(one[0], one[1]).otherwise(rest), reversed(ranked), F.lit(words[-1]))
+    return reduce(
+        lambda otherwise, case: F.when(case[0], case[1]).otherwise(otherwise), reversed(ranked), F.lit(words[-1])
+    )

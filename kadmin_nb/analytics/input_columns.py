@@ -15,7 +15,7 @@ from ..resolution.input_columns import CLUSTER
 _CLUSTER_HINT = "Give it to both, or drop it."
 
 
-def of_types(frame: DataFrame, names: Sequence[str], what: str) -> dict[str, DataType]:
+def of_types(frame: DataFrame, names: Sequence[str], frame_name: str) -> dict[str, DataType]:
     """The types of these columns, and of `cluster_id` where the frame has it.
 
     Raises
@@ -26,11 +26,11 @@ def of_types(frame: DataFrame, names: Sequence[str], what: str) -> dict[str, Dat
     types = {field.name: field.dataType for field in frame.schema}
     missing = [name for name in names if name not in types]
     if missing:
-        raise UsageError(f"{what} have no column {', '.join(missing)}", hint=f"They have {', '.join(types)}.")
+        raise UsageError(f"{frame_name} have no column {', '.join(missing)}", hint=f"They have {', '.join(types)}.")
     return {name: types[name] for name in (CLUSTER, *names) if name in types}
 
 
-def names_of(pairs: Any, what: str, by_cluster: bool) -> DataFrame:
+def names_of(pairs: Any, frame_name: str, by_cluster: bool) -> DataFrame:
     """`user`, `client_id` and perhaps `cluster_id` of the pairs, as strings; a null client-id is the empty one.
 
     A null user stops the query that reads it; the message has the row.
@@ -41,27 +41,29 @@ def names_of(pairs: Any, what: str, by_cluster: bool) -> DataFrame:
         Not a Spark DataFrame, a column is missing or is not text, `cluster_id` on one side only.
     """
     if not isinstance(pairs, DataFrame):
-        raise UsageError(f"{what} are a {type(pairs).__name__}, not a Spark DataFrame", hint="kn.resolve takes others.")
-    types = of_types(pairs, ("user", "client_id"), what)
-    check_clusters(types, what, by_cluster)
+        raise UsageError(
+            f"{frame_name} are a {type(pairs).__name__}, not a Spark DataFrame", hint="kn.resolve takes others."
+        )
+    types = of_types(pairs, ("user", "client_id"), frame_name)
+    check_clusters(types, frame_name, by_cluster)
     for name, kind in types.items():
-        check_text(name, kind, what)
+        check_text(name, kind, frame_name)
     row = shown(types)
     texts = {name: F.col(name).cast("string") for name in types}
-    return pairs.select(*(_name_column(name, text, row, what).alias(name) for name, text in texts.items()))
+    return pairs.select(*(_name_column(name, text, row, frame_name).alias(name) for name, text in texts.items()))
 
 
-def _name_column(name: str, text: Column, row: Column, what: str) -> Column:
-    return F.coalesce(text, F.lit("")) if name == "client_id" else given(text, name, row, what)
+def _name_column(name: str, text: Column, row: Column, frame_name: str) -> Column:
+    return F.coalesce(text, F.lit("")) if name == "client_id" else given(text, name, row, frame_name)
 
 
-def given(column: Column, name: str, row: Column, what: str) -> Column:
+def given(column: Column, name: str, row: Column, frame_name: str) -> Column:
     """`column`; a null stops the query that reads it, and the message has the `row`."""
-    null = F.raise_error(F.concat(F.lit(f"{name} is null in a row of {what}: "), row))
+    null = F.raise_error(F.concat(F.lit(f"{name} is null in a row of {frame_name}: "), row))
     return F.when(column.isNotNull(), column).otherwise(null)
 
 
-def check_clusters(names: Container[str], what: str, by_cluster: bool) -> None:
+def check_clusters(names: Container[str], frame_name: str, by_cluster: bool) -> None:
     """`cluster_id` is part of the match: on both sides, or on none.
 
     Raises
@@ -70,8 +72,8 @@ def check_clusters(names: Container[str], what: str, by_cluster: bool) -> None:
         It is on one side only; the message names the side.
     """
     if by_cluster != (CLUSTER in names):
-        one, other = ("the quotas", what) if by_cluster else (what, "the quotas")
-        raise UsageError(f"{one} have a cluster_id and {other} have none", hint=_CLUSTER_HINT)
+        with_it, without_it = ("the quotas", frame_name) if by_cluster else (frame_name, "the quotas")
+        raise UsageError(f"{with_it} have a cluster_id and {without_it} have none", hint=_CLUSTER_HINT)
 
 
 def shown(names: Sequence[str] | dict[str, DataType]) -> Column:
@@ -80,6 +82,6 @@ def shown(names: Sequence[str] | dict[str, DataType]) -> Column:
     return F.regexp_replace(row, r"\p{C}", "\ufffd")
 
 
-def check_text(name: str, kind: DataType, what: str) -> None:
+def check_text(name: str, kind: DataType, frame_name: str) -> None:
     if not isinstance(kind, StringType | NullType):
-        raise UsageError(f"{name} of {what} is {kind.simpleString()}, not text")
+        raise UsageError(f"{name} of {frame_name} is {kind.simpleString()}, not text")

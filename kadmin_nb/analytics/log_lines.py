@@ -98,9 +98,14 @@ def read(with_line: bool, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Reco
     """
     for batch in batches:
         lines = Lines(_readable_strings(batch.column("line")))
-        kept = lines.line if with_line else pa.nulls(batch.num_rows, pa.string())
-        own = {"path": batch.column("path"), "line": kept, "written": lines.written(), "is_old": lines.is_old()}
-        yield pa.RecordBatch.from_pydict(own | lines.columns())
+        line_column = lines.line if with_line else pa.nulls(batch.num_rows, pa.string())
+        line_columns = {
+            "path": batch.column("path"),
+            "line": line_column,
+            "written": lines.written(),
+            "is_old": lines.is_old(),
+        }
+        yield pa.RecordBatch.from_pydict(line_columns | lines.columns())
 
 
 def _readable_strings(column: pa.Array) -> pa.Array:
@@ -137,9 +142,9 @@ class Lines:
     def written(self) -> pa.Array:
         """The time in front of each mark, "" where there is none."""
         spans = zip(self.starts.tolist(), self.marks.tolist(), strict=True)
-        told = pa.array([self.bytes[start:mark] if mark >= 0 else None for start, mark in spans], pa.string())
-        found = pc.replace_substring(pc.struct_field(pc.extract_regex(told, _DATE), "written"), ",", ".")
-        return pc.if_else(told.is_valid(), found.fill_null(""), None)
+        texts = pa.array([self.bytes[start:mark] if mark >= 0 else None for start, mark in spans], pa.string())
+        instants = pc.replace_substring(pc.struct_field(pc.extract_regex(texts, _DATE), "written"), ",", ".")
+        return pc.if_else(texts.is_valid(), instants.fill_null(""), None)
 
     def is_old(self) -> pa.Array:
         """Whether an old Kafka wrote it, which knew no JSON."""
@@ -173,9 +178,9 @@ class Lines:
         count = int(self.is_usual[first:last].sum())
         if not count:
             return
-        found = _parse_documents(text[self.starts[first] : self.stops[last - 1]])
-        if found is not None and found.num_rows == count:
-            yield found
+        documents = _parse_documents(text[self.starts[first] : self.stops[last - 1]])
+        if documents is not None and documents.num_rows == count:
+            yield documents
         elif count <= FEW:
             yield self._one_by_one(first + np.flatnonzero(self.is_usual[first:last]))
         else:
@@ -191,9 +196,9 @@ class Lines:
 def _parse_documents(text: memoryview) -> pa.Table | None:
     """The documents, a line each; None where Arrow cannot read them all."""
     how = arrow_json.ReadOptions(use_threads=False, block_size=len(text))
-    what = arrow_json.ParseOptions(explicit_schema=_DOCUMENT, unexpected_field_behavior="ignore")
+    parse_options = arrow_json.ParseOptions(explicit_schema=_DOCUMENT, unexpected_field_behavior="ignore")
     try:
-        return arrow_json.read_json(pa.BufferReader(text), how, what)
+        return arrow_json.read_json(pa.BufferReader(text), how, parse_options)
     except pa.ArrowInvalid:
         return None
 
@@ -212,7 +217,7 @@ def _fit(value: Any, kind: pa.DataType) -> Any:
     if pa.types.is_struct(kind):
         return {part.name: _fit(value.get(part.name), part.type) for part in kind} if isinstance(value, dict) else None
     if pa.types.is_list(kind):
-        return [_fit(one, kind.value_type) for one in value] if isinstance(value, list) else None
+        return [_fit(item, kind.value_type) for item in value] if isinstance(value, list) else None
     if type(value) not in _TAKEN[kind]:
         return None
     try:
@@ -243,5 +248,5 @@ def _spread(columns: dict[str, pa.Array], rows: Any, count: int) -> dict[str, pa
     """The found ones at these rows, out of so many; null elsewhere."""
     places, mask = np.zeros(count, np.int64), np.ones(count, bool)
     places[rows], mask[rows] = np.arange(len(rows)), False
-    taken = pa.array(places, mask=mask)
-    return {name: column.take(taken) for name, column in columns.items()}
+    positions = pa.array(places, mask=mask)
+    return {name: column.take(positions) for name, column in columns.items()}

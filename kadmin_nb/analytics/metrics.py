@@ -49,10 +49,10 @@ def usage_from_metrics(metrics: Any, *, window: float = WINDOW) -> DataFrame:
     UsageError
         A column is missing, or it is no frame.
     """
-    named = _with_one_spelling(_spark_frame(metrics))
-    ours = [name for name in (CLUSTER, *_BY) if name in named.columns]
+    normalised = _with_one_spelling(_spark_frame(metrics))
+    ours = [name for name in (CLUSTER, *_BY) if name in normalised.columns]
     value, is_throttle = F.col("value"), F.col("name") == "throttle-time"
-    samples = named.groupBy(*ours).agg(
+    samples = normalised.groupBy(*ours).agg(
         F.max(F.when(~is_throttle, F.struct("key", "value"))).alias("rate"),
         F.max(F.when(is_throttle & ~F.isnan(value), value)).alias("throttle_ms"),
     )
@@ -89,8 +89,8 @@ def _with_one_spelling(metrics: DataFrame) -> DataFrame:
     user = "user" if "user" in metrics.columns else None
     kind, name = F.lower("type"), F.lower(F.replace(F.col("name"), F.lit("_"), F.lit("-")))
     key = F.lit(None).cast("string")
-    for (of, called), one in RATES.items():
-        key = F.when((kind == of) & (name == called), one).otherwise(key)
+    for (of, called), quota_key in RATES.items():
+        key = F.when((kind == of) & (name == called), quota_key).otherwise(key)
     lead = [CLUSTER] if CLUSTER in metrics.columns else []
     return metrics.select(
         *lead,

@@ -71,24 +71,24 @@ def policy(
         _QUOTAS: _required_columns(quotas, schemas.QUOTAS.names, (), _QUOTAS),
         _CONFIGS: _required_columns(configs, _CONFIG, _OTHERS, _CONFIGS),
     }
-    given = [side for side in sides.values() if side is not None]
-    if not given:
+    frames = [side for side in sides.values() if side is not None]
+    if not frames:
         raise UsageError("a policy of what?", hint="quotas= or configs=, or both: the SNAPSHOT frames of a fleet.")
-    by = [CLUSTER, *([_SNAPSHOT] if all(_SNAPSHOT in side.columns for side in given) else [])]
+    by = [CLUSTER, *([_SNAPSHOT] if all(_SNAPSHOT in side.columns for side in frames) else [])]
     judge = _on_workers(rules, _clients(rules, pairs), tuple(name for name, side in sides.items() if side is not None))
     kinds = StructType([StructField(f.name, _type(f.type), f.nullable) for f in SCHEMA])
-    if len(given) == 1:
-        return given[0].groupBy(*by).applyInArrow(lambda one: judge(one), kinds)
-    one, other = (side.groupBy(*by) for side in given)
-    return one.cogroup(other).applyInArrow(lambda one, other: judge(one, other), kinds)
+    if len(frames) == 1:
+        return frames[0].groupBy(*by).applyInArrow(lambda group: judge(group), kinds)
+    group, other = (side.groupBy(*by) for side in frames)
+    return group.cogroup(other).applyInArrow(lambda group, other: judge(group, other), kinds)
 
 
-def _required_columns(frame: Any, names: Sequence[str], others: Sequence[str], what: str) -> DataFrame | None:
+def _required_columns(frame: Any, names: Sequence[str], others: Sequence[str], frame_name: str) -> DataFrame | None:
     if frame is None:
         return None
     if not isinstance(frame, DataFrame):
-        raise UsageError(f"{what} are a {type(frame).__name__}, not a Spark DataFrame")
-    of_types(frame, (CLUSTER, *names), what)
+        raise UsageError(f"{frame_name} are a {type(frame).__name__}, not a Spark DataFrame")
+    of_types(frame, (CLUSTER, *names), frame_name)
     more = [name for name in (*others, _SNAPSHOT, _TAKEN, _COMPLETE) if name in frame.columns]
     return frame.select(CLUSTER, *names, *more)
 
@@ -106,9 +106,9 @@ def _type(kind: pa.DataType) -> DataType:
     return TimestampType() if pa.types.is_timestamp(kind) else StringType()
 
 
-def _on_workers(rules: Policy, pairs: pa.Table | None, given: tuple[str, ...]) -> Callable[..., pa.Table]:
+def _on_workers(rules: Policy, pairs: pa.Table | None, names: tuple[str, ...]) -> Callable[..., pa.Table]:
     """The evaluator as a function of one cluster's frames, by value: workers may have no kadmin_nb."""
-    carried = (rules.rules, rules.lines, pairs, given)
+    carried = (rules.rules, rules.lines, pairs, names)
     run: Any = worker_code.by_value(_work, carried)
 
     def judged(*sides: pa.Table) -> pa.Table:
@@ -120,13 +120,13 @@ def _on_workers(rules: Policy, pairs: pa.Table | None, given: tuple[str, ...]) -
 
 
 def _work(carried: Any, sides: Any) -> Iterator[pa.RecordBatch]:
-    rules, lines, pairs, given = carried
-    held = dict(zip(given, sides, strict=True))
+    rules, lines, pairs, names = carried
+    tables = dict(zip(names, sides, strict=True))
     cluster_id, snapshot_id, taken_at, complete = (
         _one(name, sides) for name in (CLUSTER, _SNAPSHOT, _TAKEN, _COMPLETE)
     )
-    own = of_cluster(pairs, cluster_id)
-    scene = Scene(cluster_id, held.get(_QUOTAS), held.get(_CONFIGS), own, complete=complete is not False)
+    cluster_pairs = of_cluster(pairs, cluster_id)
+    scene = Scene(cluster_id, tables.get(_QUOTAS), tables.get(_CONFIGS), cluster_pairs, complete=complete is not False)
     place = {CLUSTER: cluster_id, _SNAPSHOT: snapshot_id, _TAKEN: taken_at}
     rows = [{**row, **place} for rule in rules for row in rule.judged(scene, lines)]
     table = schemas.table(SCHEMA, rows)

@@ -99,9 +99,9 @@ def prometheus(
     if not (first <= last and step > 0):
         raise UsageError("end is before start, or step is not more than 0")
     client = _Client(url, token, time.monotonic() + timeout, most_bytes)
-    series = [one for part in _parts(first, last, step) for one in client.range(query, *part, step)]
+    series = [series_part for part in _parts(first, last, step) for series_part in client.range(query, *part, step)]
     try:
-        rows = [row for one in series for row in _sample_rows(one, broker, brokers or {})]
+        rows = [row for series_part in series for row in _sample_rows(series_part, broker, brokers or {})]
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         raise client.strange() from None
     if not rows:
@@ -148,8 +148,8 @@ class _Client:
 
     def range(self, query: str, first: float, last: float, step: float) -> list[dict[str, Any]]:
         """The series of one query_range."""
-        asked = {"query": query, "start": f"{first:.3f}", "end": f"{last:.3f}", "step": f"{step:g}"}
-        answer = self._read(f"{self.shown}/api/v1/query_range?{urllib.parse.urlencode(asked)}")
+        parameters = {"query": query, "start": f"{first:.3f}", "end": f"{last:.3f}", "step": f"{step:g}"}
+        answer = self._read(f"{self.shown}/api/v1/query_range?{urllib.parse.urlencode(parameters)}")
         try:
             data = documents.from_json(answer.decode())["data"]
             kind, series = data["resultType"], list(data["result"])
@@ -165,24 +165,24 @@ class _Client:
 
     def _read(self, url: str) -> bytes:
         """All of an answer, in time: a thread waits for it, as a server may send a byte now and then for ever."""
-        found: queue.SimpleQueue[bytes | BaseException] = queue.SimpleQueue()
-        threading.Thread(target=self._fetch, args=(url, found), daemon=True).start()
+        results: queue.SimpleQueue[bytes | BaseException] = queue.SimpleQueue()
+        threading.Thread(target=self._fetch, args=(url, results), daemon=True).start()
         try:
-            answer = found.get(timeout=max(0.0, self._until - time.monotonic()))
+            answer = results.get(timeout=max(0.0, self._until - time.monotonic()))
         except queue.Empty:
             raise self._too_late() from None
         if isinstance(answer, bytes):
             return answer
         raise self._failed(answer) from None
 
-    def _fetch(self, url: str, found: queue.SimpleQueue[bytes | BaseException]) -> None:
+    def _fetch(self, url: str, results: queue.SimpleQueue[bytes | BaseException]) -> None:
         remaining = max(0.1, self._until - time.monotonic())
         try:
             request = urllib.request.Request(url, headers=self._headers)
             with self._opener.open(request, timeout=remaining) as response:
-                found.put(self._all_of(response))
+                results.put(self._all_of(response))
         except BaseException as error:
-            found.put(error)
+            results.put(error)
 
     def _all_of(self, response: IO[bytes]) -> bytes:
         answer = response.read(self._left + 1)
@@ -207,10 +207,10 @@ class _Client:
         if 300 <= error.code < 400:
             return Invalid(f"{self.shown} sends elsewhere: HTTP {error.code}", hint="Does it want a login?")
         try:
-            said = documents.from_json(error.read(_LONGEST).decode())["error"]
+            reason = documents.from_json(error.read(_LONGEST).decode())["error"]
         except (ValueError, KeyError, TypeError, OSError):
-            said = error.reason
-        return Invalid(f"{self.shown} refuses: HTTP {error.code} {said}")
+            reason = error.reason
+        return Invalid(f"{self.shown} refuses: HTTP {error.code} {reason}")
 
     def _too_late(self) -> TimedOut:
         return TimedOut(f"no answer of {self.shown} in time", hint="Give it more timeout, or ask for less.")
@@ -238,27 +238,27 @@ def _authorization(parts: urllib.parse.SplitResult, token: Secret | str | None) 
 def _sample_rows(series: dict[str, Any], label: str, brokers: Mapping[str, int]) -> Iterator[dict[str, object]]:
     """A row a sample of a series; none where it is another metric."""
     labels = series["metric"]
-    found = _NAME.search(labels.get("__name__", ""))
-    kind, user = _quota_type_and_user(labels, found[1] if found else None)
-    if found is None or kind is None:
+    match = _NAME.search(labels.get("__name__", ""))
+    kind, user = _quota_type_and_user(labels, match[1] if match else None)
+    if match is None or kind is None:
         return
     same = {
         "broker": _broker(labels, label, brokers),
         "type": kind,
         "user": user,
         "client_id": _first_label(labels, _CLIENT),
-        "name": found[2].lower().replace("_", "-"),
+        "name": match[2].lower().replace("_", "-"),
     }
     for at, value in series["values"]:
         yield {**same, "time": datetime.fromtimestamp(float(at), UTC), "value": float(value)}
 
 
-def _quota_type_and_user(labels: Mapping[str, str], named: str | None) -> tuple[str | None, str | None]:
+def _quota_type_and_user(labels: Mapping[str, str], metric_type: str | None) -> tuple[str | None, str | None]:
     """Produce, Fetch or Request, and the user; a common rule of jmx_exporter's leaves the user in the type."""
-    told = _TAGGED.match(named or _first_label(labels, _TYPE) or "")
-    if told is None or told["type"].title() not in _QUOTA_TYPES:
+    match = _TAGGED.match(metric_type or _first_label(labels, _TYPE) or "")
+    if match is None or match["type"].title() not in _QUOTA_TYPES:
         return None, None
-    return told["type"].title(), labels.get("user", told["user"])
+    return match["type"].title(), labels.get("user", match["user"])
 
 
 def _first_label(labels: Mapping[str, str], names: Sequence[str]) -> str | None:
@@ -266,13 +266,13 @@ def _first_label(labels: Mapping[str, str], names: Sequence[str]) -> str | None:
 
 
 def _broker(labels: Mapping[str, str], label: str, brokers: Mapping[str, int]) -> int:
-    told = labels.get(label)
-    if told is not None and told in brokers:
-        return brokers[told]
-    number = re.fullmatch(r"(?:[^:]*-)?(\d+)", told or "")
+    address = labels.get(label)
+    if address is not None and address in brokers:
+        return brokers[address]
+    number = re.fullmatch(r"(?:[^:]*-)?(\d+)", address or "")
     if number is None:
         raise UsageError(
-            f"the label {label} of {labels.get('__name__')} tells no broker: {told!r}",
+            f"the label {label} of {labels.get('__name__')} tells no broker: {address!r}",
             hint=f"Say broker=…, one of {', '.join(sorted(labels))}, and brokers={{value: id}}.",
         )
     return int(number[1])

@@ -76,8 +76,8 @@ class Stored:
         assert self.joined is not None
         parts = max(math.ceil(self.bytes / JOINED_BYTES), _partitions(pairs.sparkSession))
         names = names_in(pairs)
-        asked = self.joined.where(F.col("key").isin(*keys)).repartition(parts, *names)
-        exact = asked.groupBy(*names).agg(*(_only_value(names, key, number) for number, key in enumerate(keys)))
+        entities = self.joined.where(F.col("key").isin(*keys)).repartition(parts, *names)
+        exact = entities.groupBy(*names).agg(*(_only_value(names, key, number) for number, key in enumerate(keys)))
         return pairs.repartition(parts, *names).join(exact.hint("shuffle_hash"), names, "left")
 
 
@@ -114,7 +114,7 @@ def _fetched(frame: DataFrame) -> pa.Table:
     packed = frame.mapInArrow(pack, "packed binary").toArrow()["packed"]
     if not len(packed):
         return frame.limit(0).toArrow()
-    return pa.concat_tables(pa.ipc.open_stream(one.as_buffer()).read_all() for one in packed)
+    return pa.concat_tables(pa.ipc.open_stream(packed_table.as_buffer()).read_all() for packed_table in packed)
 
 
 def _at_most(frame: DataFrame, keys: int) -> float:
@@ -152,5 +152,5 @@ def _only_value(names: Sequence[str], key: str, number: int) -> Column:
 
 def _partitions(spark: SparkSession) -> int:
     """The session's own number of partitions after a shuffle; Databricks may say "auto"."""
-    said = str(spark.conf.get("spark.sql.shuffle.partitions"))
-    return int(said) if said.isdigit() else 1
+    setting = str(spark.conf.get("spark.sql.shuffle.partitions"))
+    return int(setting) if setting.isdigit() else 1

@@ -88,7 +88,7 @@ class Counts:
     def warnings(self) -> tuple[str, ...]:
         """What a reader must know before he trusts the figures."""
         quarantined = sum(self.quarantined.values())
-        said = (
+        texts = (
             (quarantined, f"{quarantined:,} of {self.lines:,} lines are no requests: see `.quarantine`"),
             (
                 self.ambiguous,
@@ -96,7 +96,7 @@ class Counts:
             ),
             (self.unsized, f"{self.unsized:,} PRODUCE or FETCH do not tell their bytes, which are not counted"),
         )
-        return (*_warnings_of(self.damaged), *(f"WARNING: {text}" for count, text in said if count))
+        return (*_warnings_of(self.damaged), *(f"WARNING: {text}" for count, text in texts if count))
 
 
 def _warnings_of(damaged: Iterable[str]) -> tuple[str, ...]:
@@ -320,8 +320,8 @@ def _placing(spark: SparkSession, paths: DataFrame, broker: Any) -> Callable[[Da
     if isinstance(broker, str):
         _check_paths(paths, broker)
         return lambda lines: lines.withColumn("broker", _id_in("path", broker))
-    known, with_port = _addresses(broker)
-    return lambda lines: _by_address(spark, lines, known, with_port)
+    addresses, with_port = _addresses(broker)
+    return lambda lines: _by_address(spark, lines, addresses, with_port)
 
 
 def _id_in(column: str, pattern: str) -> Column:
@@ -364,8 +364,8 @@ def _address(host: str) -> str:
     return ":".join(f"{int(part, 16):x}" for part in ip.exploded.split(":"))
 
 
-def _by_address(spark: SparkSession, parsed: DataFrame, known: dict[str, int], with_port: bool) -> DataFrame:
-    table = pa.table({"address": pa.array(known, pa.string()), "broker": pa.array(known.values(), pa.int32())})
+def _by_address(spark: SparkSession, parsed: DataFrame, addresses: dict[str, int], with_port: bool) -> DataFrame:
+    table = pa.table({"address": pa.array(addresses, pa.string()), "broker": pa.array(addresses.values(), pa.int32())})
     host, port = (F.regexp_extract("connection", _LOCAL, group) for group in (1, 2))
     address = F.concat(host, F.lit(":"), port) if with_port else host
     brokers = F.broadcast(spark.createDataFrame(table))
@@ -424,7 +424,7 @@ def _time(tz: str | None) -> Column:
     return F.when(_has_offset(written), written.try_cast("timestamp")).otherwise(here)
 
 
-def _with_fault(named: DataFrame, tz: str | None) -> DataFrame:
+def _with_fault(requests: DataFrame, tz: str | None) -> DataFrame:
     """With `fault`: why a line is no request that can be used, null where it is one; is it `ambiguous`, `unsized`?"""
     is_broken = F.col("api").isNull() | F.col("user").isNull() | F.col("connection").isNull()
     fault = (
@@ -436,7 +436,7 @@ def _with_fault(named: DataFrame, tz: str | None) -> DataFrame:
         .when(F.col("broker").isNull() & F.col("reason").isNull(), NO_BROKER)  # a controller has ports of its own
     )
     is_unsized = F.col("bytes_in").isNull() & F.col("bytes_out").isNull() & F.col("api").isin("PRODUCE", "FETCH")
-    return named.withColumns({"fault": fault, "ambiguous": _is_ambiguous(tz), "unsized": is_unsized})
+    return requests.withColumns({"fault": fault, "ambiguous": _is_ambiguous(tz), "unsized": is_unsized})
 
 
 def _untimed(tz: str | None) -> Column:
@@ -471,13 +471,13 @@ def _first_requests(text: DataFrame) -> DataFrame:
 def _look(text: DataFrame, sample: DataFrame, path: Any, files: LogFiles | None) -> None:
     """Read the first requests; complain where there are none, or none can be read."""
     with in_one_line():
-        found = sample.select("path", "connection", "fault").collect()
-        first = None if found else text.where(F.trim("line") != "").limit(1).collect()
+        sampled = sample.select("path", "connection", "fault").collect()
+        first = None if sampled else text.where(F.trim("line") != "").limit(1).collect()
     if first is not None:
         if not first and files and files.damaged:
             raise Invalid(f"{files.damaged[0]} cannot be read", hint=TORN)
         raise _no_request(first, path)
-    faults = {row.fault: row for row in reversed(found)}
+    faults = {row.fault: row for row in reversed(sampled)}
     if NO_ZONE in faults:
         raise UsageError(
             f"the times in {faults[NO_ZONE].path} have no offset", hint="Say tz='Europe/Berlin', or tz='UTC'."
@@ -485,14 +485,14 @@ def _look(text: DataFrame, sample: DataFrame, path: Any, files: LogFiles | None)
     if NO_BROKER in faults:
         raise _no_broker(faults[NO_BROKER])
     if None not in faults:
-        raise Invalid(f"no request in {found[0].path} can be read: {found[0].fault}")
+        raise Invalid(f"no request in {sampled[0].path} can be read: {sampled[0].fault}")
 
 
 def _no_request(first: Sequence[Row], path: Any) -> Exception:
     if not first:
         return NotFound(f"no line in {_source_text(path)}", hint="kafka.request.logger writes at DEBUG or TRACE only.")
-    shown = printable(first[0].line[:80])
-    return Invalid(f"{first[0].path} is no request log of Kafka's: {shown}", hint="kafka.request.logger writes it.")
+    line_text = printable(first[0].line[:80])
+    return Invalid(f"{first[0].path} is no request log of Kafka's: {line_text}", hint="kafka.request.logger writes it.")
 
 
 def _no_broker(row: Row) -> UsageError:

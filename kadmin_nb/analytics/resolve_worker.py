@@ -16,30 +16,30 @@ ROWS = 1 << 18
 """Pairs worked on at once: Spark's batches are of 10,000, and each call hashes the names of all quotas anew."""
 
 
-def bound(given: tuple[Tables, list[str]], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def bound(carried: tuple[Tables, list[str]], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The batches with what binds each row: each key's value, and the overridden quotas if asked; then all levels.
 
-    `given` are the tables, and the names of all columns that come out. For each batch that is read about one is
+    `carried` are the tables, and the names of all columns that come out. For each batch that is read about one is
     handed out: a worker that only wrote for a while, its input piling up, was seen to wedge a TCP connection.
     """
-    tables, names = given
+    tables, names = carried
     ready: deque[pa.RecordBatch] = deque()
-    held: list[pa.RecordBatch] = []
+    batch_list: list[pa.RecordBatch] = []
     for batch in batches:
-        held.append(batch)
-        if sum(batch.num_rows for batch in held) >= ROWS:
-            ready.extend(_answers(tables, names, held))
-            held = []
+        batch_list.append(batch)
+        if sum(batch.num_rows for batch in batch_list) >= ROWS:
+            ready.extend(_answers(tables, names, batch_list))
+            batch_list = []
         if ready:
             yield ready.popleft()
     yield from ready
-    if held:
-        yield from _answers(tables, names, held)
+    if batch_list:
+        yield from _answers(tables, names, batch_list)
 
 
-def _answers(tables: Tables, names: list[str], held: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _answers(tables: Tables, names: list[str], batch_list: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The batches put together, looked up at once, and taken apart again."""
-    table = pa.Table.from_batches(held)
+    table = pa.Table.from_batches(batch_list)
     texts = [_as_strings(table.column(name)) for name in ("user", "client_id", "cluster_id") if name in names]
     answers, levels = [], []
     for value, level, _, _, *overridden in resolve(tables, *texts):
@@ -47,7 +47,7 @@ def _answers(tables: Tables, names: list[str], held: list[pa.RecordBatch]) -> It
         levels.append(level.indices)
     answers += _packed(levels)
     start = 0
-    for batch in held:
+    for batch in batch_list:
         columns = [*batch.columns, *(answer.slice(start, batch.num_rows) for answer in answers)]
         yield pa.RecordBatch.from_arrays(columns, names=names)
         start += batch.num_rows

@@ -73,28 +73,28 @@ def resolve(
         raise UsageError(f"shape={shape!r} is not known", hint='It is "long" or "wide".')
     if shape == "wide" and overridden:
         raise UsageError("overridden quotas come in the long form only", hint='Leave shape="wide" out.')
-    chosen, given = asked_keys(keys), read(quotas)
-    found = bound(names_of(pairs, PAIRS, has_clusters(given)), given, chosen, overridden)
-    return found.wide() if shape == "wide" else found.long()
+    chosen, quotas_read = asked_keys(keys), read(quotas)
+    bound_pairs = bound(names_of(pairs, PAIRS, has_clusters(quotas_read)), quotas_read, chosen, overridden)
+    return bound_pairs.wide() if shape == "wide" else bound_pairs.long()
 
 
 def bound(rows: DataFrame, quotas: DataFrame | pa.Table, keys: Sequence[str], overridden: bool = False) -> Bound:
     """What binds the client of each row, whatever else is in it; `quotas` as `read` gives them."""
     stored = Stored.of(quotas, rows.sparkSession, len(keys))
-    asked = rows if stored.joined is None else stored.join_to(rows, keys)
-    found = _with_results(asked, Index.of(stored.sent, keys, overridden=overridden), overridden)
-    return Bound(found, rows.columns, keys, stored.joined is not None, overridden)
+    joined_rows = rows if stored.joined is None else stored.join_to(rows, keys)
+    resolved = _with_results(joined_rows, Index.of(stored.sent, keys, overridden=overridden), overridden)
+    return Bound(resolved, rows.columns, keys, stored.joined is not None, overridden)
 
 
 def _with_results(rows: DataFrame, index: Index, overridden: bool) -> DataFrame:
     """The rows with `value i` and perhaps `overridden i` for the i-th key, and `levels i` for it and those after it."""
     kinds = {"value": DoubleType(), **({"overridden": OVERRIDDEN} if overridden else {})}
     keys = range(len(index.tables.keys))
-    found = [StructField(f"{name} {number}", kind) for number in keys for name, kind in kinds.items()]
-    found += [
+    result_fields = [StructField(f"{name} {number}", kind) for number in keys for name, kind in kinds.items()]
+    result_fields += [
         StructField(f"levels {number}", IntegerType()) for number in range(0, len(keys), resolve_worker.IN_A_WORD)
     ]
-    schema = StructType([*rows.schema, *found])
+    schema = StructType([*rows.schema, *result_fields])
     work = worker_code.by_value(resolve_worker.bound, (index.tables, schema.names))
     return rows.mapInArrow(work, schema)
 
@@ -130,8 +130,8 @@ class Bound:
         """EFFECTIVE, a row a key: the answers of a row, one below the other."""
         items = F.array(*(self._row(number) for number in range(len(self.keys))))
         rows = self.found.select(*self.names, F.inline(items if self.keys else items.cast(self._no_rows())))
-        rest = ["overridden"] if self.overridden else []
-        return rows.select(*self.names, "key", "value", *_level_and_bucket(F.col("level")), *rest)
+        extra_columns = ["overridden"] if self.overridden else []
+        return rows.select(*self.names, "key", "value", *_level_and_bucket(F.col("level")), *extra_columns)
 
     def _row(self, number: int) -> Column:
         value, level = self._answer(number)

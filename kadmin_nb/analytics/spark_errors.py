@@ -27,10 +27,10 @@ def in_one_line() -> Iterator[None]:
     try:
         yield
     except Exception as error:  # py4j's in classic mode, pyspark's over Connect
-        found = _translated(str(error))
-        if found is None:
+        translated = _translated(str(error))
+        if translated is None:
             raise
-        raise found from None
+        raise translated from None
 
 
 def unreadable_file(error: Exception) -> str | None:

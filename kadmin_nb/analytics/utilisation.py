@@ -129,9 +129,9 @@ def _check_types(usage: Any, names: Sequence[str]) -> None:
     if not isinstance(usage, DataFrame):
         raise UsageError(f"the usage is a {type(usage).__name__}, not a Spark DataFrame", hint="frame.to_spark(spark)")
     for name, kind in of_types(usage, names, USAGE).items():
-        fitting, said = _COLUMN_TYPES[name]
+        fitting, description = _COLUMN_TYPES[name]
         if not isinstance(kind, fitting):
-            raise UsageError(f"{name} of {USAGE} is {kind.simpleString()}, not {said}")
+            raise UsageError(f"{name} of {USAGE} is {kind.simpleString()}, not {description}")
 
 
 def _is_bucket() -> Column:
@@ -166,11 +166,13 @@ def _in_buckets(rows: DataFrame) -> DataFrame:
     """With the names of the client only where nothing binds it, and `client`, of buckets that several may share."""
     its_own = F.col("bucket_user").eqNullSafe(F.col("user")) & F.col("bucket_client_id").eqNullSafe(F.col("client_id"))
     binds = F.col("level").isNotNull() & (~F.col("measured") | its_own)
-    kept = {name: F.when(binds, F.col(name)) for name in ("bucket_user", "bucket_client_id", "level", "limit")}
-    named = {name: F.when(~binds & F.col("key").isNotNull(), F.col(name)) for name in ("user", "client_id")}
+    bucket_columns = {
+        name: F.when(binds, F.col(name)) for name in ("bucket_user", "bucket_client_id", "level", "limit")
+    }
+    client_columns = {name: F.when(~binds & F.col("key").isNotNull(), F.col(name)) for name in ("user", "client_id")}
     client = F.when(~F.col("measured") & _is_shared(), F.xxhash64("user", "client_id"))
     whole = reduce(and_, (F.col(name).isNotNull() for name in _broker(rows)))  # else the join asks it, of one side only
-    return rows.where(whole).withColumn("client", client).withColumns({**kept, **named})
+    return rows.where(whole).withColumn("client", client).withColumns({**bucket_columns, **client_columns})
 
 
 def _is_shared() -> Column:
@@ -239,7 +241,7 @@ def _irregular() -> Column:
 def _utilisation_of(windows: DataFrame, by: Sequence[str]) -> DataFrame:
     """UTILISATION out of the windows of each bucket."""
     names, used, limit = [*by, *_BUCKET], F.col("used"), F.col("limit")
-    found = (
+    totals = (
         _in_runs(windows, names)
         .groupBy(*names)
         .agg(
@@ -258,9 +260,9 @@ def _utilisation_of(windows: DataFrame, by: Sequence[str]) -> DataFrame:
             F.count_if(F.col("throttle_ms") > 0).alias("throttled"),
         )
     )
-    said = _derived_columns()
-    columns = [said[name].alias(name) if name in said else name for name in schemas.UTILISATION.names]
-    return found.select(*([CLUSTER] if CLUSTER in by else []), *columns)
+    derived = _derived_columns()
+    columns = [derived[name].alias(name) if name in derived else name for name in schemas.UTILISATION.names]
+    return totals.select(*([CLUSTER] if CLUSTER in by else []), *columns)
 
 
 def _in_runs(windows: DataFrame, names: Sequence[str]) -> DataFrame:

@@ -18,14 +18,14 @@ _CODEC = "zstd"
 _registering = threading.Lock()
 
 
-def by_value(work: Work, given: Any) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
+def by_value(work: Work, argument: Any) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
     """`work(given, batches)` as a function of the batches alone, for `mapInArrow`.
 
-    It carries `given` and whatever code of ours `work` uses; what that imports from elsewhere (numpy, pyarrow) must
+    It carries `argument` and whatever code of ours `work` uses; what that imports from elsewhere (numpy, pyarrow) must
     be on the workers. Everything is packed here and now, and compressed: Spark Connect sends a plan whole, with
     each question about it, and refuses one of 128 MB.
     """
-    packed = _packed((hang_ups.silence, work, given))
+    packed = _packed((hang_ups.silence, work, argument))
     payload, size = pa.compress(packed, codec=_CODEC, asbytes=True), len(packed)
 
     def run(batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -33,9 +33,9 @@ def by_value(work: Work, given: Any) -> Callable[[Batches], Iterator[pa.RecordBa
 
         import pyarrow
 
-        silence, work, given = pickle.loads(pyarrow.decompress(payload, decompressed_size=size, codec=_CODEC))
+        silence, work, argument = pickle.loads(pyarrow.decompress(payload, decompressed_size=size, codec=_CODEC))
         silence()
-        yield from work(given, batches)
+        yield from work(argument, batches)
 
     return run
 

@@ -365,8 +365,8 @@ class Cluster:
         from .canary import Asked, look
 
         settings = settings_for(profile) if profile else self.settings
-        asked = Asked(client_id, topic, key, seconds, max_bytes, user)
-        return look(self._kafka, settings, asked)
+        request = Asked(client_id, topic, key, seconds, max_bytes, user)
+        return look(self._kafka, settings, request)
 
     def observe(self, seconds: float = 60.0, *, progress: Progress = silent) -> Observed:
         """OBSERVED: every broker writes its request log for so long, and then no more.

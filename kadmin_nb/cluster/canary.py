@@ -110,25 +110,25 @@ class Asked:
             raise UsageError(f"a canary of {self.max_bytes} bytes is none")
 
 
-def look(kafka: WireKafka, settings: Settings, asked: Asked) -> CanaryAnswer:
+def look(kafka: WireKafka, settings: Settings, request: Asked) -> CanaryAnswer:
     """Predict, try, compare; see `Cluster.canary`."""
-    expected = predicted(kafka, asked.user or user_of(settings), asked.client_id, asked.key)
-    seen = tried(settings, asked, expected)
-    known = {sighting.broker for sighting in seen}
-    seen += [Sighting(broker.id, None) for broker in kafka.brokers() if broker.id not in known]
-    return compared(kafka.id, expected, seen, asked)
+    expected = predicted(kafka, request.user or user_of(settings), request.client_id, request.key)
+    sightings = tried(settings, request, expected)
+    brokers_seen = {sighting.broker for sighting in sightings}
+    sightings += [Sighting(broker.id, None) for broker in kafka.brokers() if broker.id not in brokers_seen]
+    return compared(kafka.id, expected, sightings, request)
 
 
-def tried(settings: Settings, asked: Asked, expected: Prediction) -> list[Sighting]:
+def tried(settings: Settings, request: Asked, expected: Prediction) -> list[Sighting]:
     """What the brokers do to a client that crosses the limit expected."""
     return canary(
         settings,
-        client_id=asked.client_id,
-        topic=asked.topic,
-        produce=PRODUCES[asked.key],
+        client_id=request.client_id,
+        topic=request.topic,
+        produce=PRODUCES[request.key],
         enough=_FREE_BYTES if expected.limit is None else int(_SENT * expected.limit),
-        most=asked.max_bytes,
-        seconds=asked.seconds,
+        most=request.max_bytes,
+        seconds=request.seconds,
     )
 
 
@@ -139,9 +139,11 @@ def user_of(settings: Settings) -> str | None:
     return None if settings.uses_tls and settings.certificate_file else "ANONYMOUS"
 
 
-def compared(cluster_id: str, expected: Prediction, seen: Sequence[Sighting], asked: Asked) -> CanaryAnswer:
+def compared(cluster_id: str, expected: Prediction, sightings: Sequence[Sighting], request: Asked) -> CanaryAnswer:
     """What was seen beside what was expected."""
-    rows = (_canary_row(expected, one, asked) for one in sorted(seen, key=lambda one: one.broker))
+    rows = (
+        _canary_row(expected, sighting, request) for sighting in sorted(sightings, key=lambda sighting: sighting.broker)
+    )
     return CanaryAnswer(stamped(schemas.table(schemas.CANARY, rows), cluster_id))
 
 
@@ -150,61 +152,61 @@ def predicted(kafka: WireKafka, user: str | None, client_id: str, key: str) -> P
     if user is None:
         return Prediction(None)
     clients = resolving.pairs_of([(user, client_id)])
-    own, other = resolving.of_clients(kafka, clients, [key, "request_percentage"], False, {}).to_arrow().to_pylist()
-    return Prediction(user, own["value"], own["level"], other["value"] is not None)
+    of_key, other = resolving.of_clients(kafka, clients, [key, "request_percentage"], False, {}).to_arrow().to_pylist()
+    return Prediction(user, of_key["value"], of_key["level"], other["value"] is not None)
 
 
-def _canary_row(expected: Prediction, seen: Sighting, asked: Asked) -> dict[str, object]:
-    was_tried = seen.partition is not None
+def _canary_row(expected: Prediction, sighting: Sighting, request: Asked) -> dict[str, object]:
+    was_tried = sighting.partition is not None
     agrees, note = (
-        _verdict(expected, seen, asked.key) if was_tried else (None, "leads no partition of the topic: not tried")
+        _verdict(expected, sighting, request.key) if was_tried else (None, "leads no partition of the topic: not tried")
     )
     return {
-        "broker": seen.broker,
+        "broker": sighting.broker,
         "user": expected.user,
-        "client_id": asked.client_id,
-        "key": asked.key,
+        "client_id": request.client_id,
+        "key": request.key,
         "limit": expected.limit,
         "level": expected.level,
-        "bytes": float(seen.bytes),
-        "rate": float(round(seen.bytes / seen.seconds)) if was_tried and seen.seconds > 0 else None,
+        "bytes": float(sighting.bytes),
+        "rate": float(round(sighting.bytes / sighting.seconds)) if was_tried and sighting.seconds > 0 else None,
         "expected": None if expected.user is None else expected.limit is not None,
-        "throttled": seen.throttle_ms > 0 if was_tried else None,
-        "throttle_ms": seen.throttle_ms if was_tried else None,
+        "throttled": sighting.throttle_ms > 0 if was_tried else None,
+        "throttle_ms": sighting.throttle_ms if was_tried else None,
         "agrees": agrees,
         "note": note,
     }
 
 
-def _verdict(expected: Prediction, seen: Sighting, key: str) -> tuple[bool | None, str | None]:
+def _verdict(expected: Prediction, sighting: Sighting, key: str) -> tuple[bool | None, str | None]:
     """Whether this is what was expected, None where one cannot tell, and why."""
     if expected.user is None:
         return None, "what the broker calls this client is not known here: say user=…"
     if expected.limit is None:
-        return _without_limit(expected, seen)
-    return _with_limit(expected.limit, seen, key)
+        return _without_limit(expected, sighting)
+    return _with_limit(expected.limit, sighting, key)
 
 
-def _without_limit(expected: Prediction, seen: Sighting) -> tuple[bool | None, str | None]:
-    if not seen.bytes and not seen.throttle_ms:
+def _without_limit(expected: Prediction, sighting: Sighting) -> tuple[bool | None, str | None]:
+    if not sighting.bytes and not sighting.throttle_ms:
         return None, "not conclusive: nothing went through"
-    if not seen.throttle_ms:
+    if not sighting.throttle_ms:
         return True, None
     if expected.others:
         return None, "not conclusive: request_percentage binds this client too, and may be what mutes it"
-    return False, f"muted for {seen.throttle_ms:g} ms, and no limit is stored that binds it"
+    return False, f"muted for {sighting.throttle_ms:g} ms, and no limit is stored that binds it"
 
 
-def _with_limit(limit: float, seen: Sighting, key: str) -> tuple[bool | None, str | None]:
-    allowed, passed = readable(key, limit), _size(seen.bytes)
-    if seen.throttle_ms and seen.bytes + REQUEST < _EARLY * _ALLOWED * limit:
+def _with_limit(limit: float, sighting: Sighting, key: str) -> tuple[bool | None, str | None]:
+    allowed, passed = readable(key, limit), _size(sighting.bytes)
+    if sighting.throttle_ms and sighting.bytes + REQUEST < _EARLY * _ALLOWED * limit:
         return None, (
             f"muted after {passed}, where {allowed} lets {_size(_ALLOWED * limit)} through at first: "
             "others use the same allowance, or a tighter limit is in force"
         )
-    if seen.throttle_ms:
+    if sighting.throttle_ms:
         return True, None
-    if seen.bytes >= _CERTAIN * limit:
+    if sighting.bytes >= _CERTAIN * limit:
         return False, f"{passed} went through at once: {allowed} is stored and not in force"
     return None, f"not conclusive: {passed} went through, and {allowed} lets up to {_size(_CERTAIN * limit)} through"
 

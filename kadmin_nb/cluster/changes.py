@@ -100,18 +100,20 @@ class Changes:
     @garbage_collection.at_rest()
     def rollback(self, plan: Plan | str) -> Plan:
         """The plan that takes another back; see `Cluster.rollback`."""
-        kept = self._begun(plan)
-        executor.refuse_other_cluster(self._kafka, kept.plan)
-        rollback.refuse_unsettled(kept.story, kept.story.quiet_until(self._kafka.now(), QUIET_PERIOD))
-        rows = rollback.changes(kept.plan, kept.story.verified)
-        reason = "; ".join([f"roll back {kept.plan.id[:12]}", *rollback.left_out(kept.plan, kept.story.verified)])
-        return self._made(validation.validated(self._kafka, rows), reason, undoes=kept.plan.id)
+        journal = self._begun(plan)
+        executor.refuse_other_cluster(self._kafka, journal.plan)
+        rollback.refuse_unsettled(journal.story, journal.story.quiet_until(self._kafka.now(), QUIET_PERIOD))
+        rows = rollback.changes(journal.plan, journal.story.verified)
+        reason = "; ".join(
+            [f"roll back {journal.plan.id[:12]}", *rollback.left_out(journal.plan, journal.story.verified)]
+        )
+        return self._made(validation.validated(self._kafka, rows), reason, undoes=journal.plan.id)
 
     def stalls(self, plan: Plan, usage: object) -> Answer:
         """STALLS; see `Cluster.stalls`."""
         executor.refuse_other_cluster(self._kafka, plan)
-        found = stalls.stalls(plan.changes, self._kafka.quotas.describe(), usage, cluster_id=self._kafka.id)
-        return Answer(stamped(found, self._kafka.id))
+        predicted = stalls.stalls(plan.changes, self._kafka.quotas.describe(), usage, cluster_id=self._kafka.id)
+        return Answer(stamped(predicted, self._kafka.id))
 
     def impact(self, plan: Plan, clients: object) -> ImpactAnswer:
         """IMPACT; see `Cluster.impact`."""
@@ -123,8 +125,8 @@ class Changes:
         return Answer(journals().to_arrow(self._kafka.id) if plan is None else self._begun(plan).to_arrow())
 
     def _begun(self, plan: Plan | str) -> Kept:
-        kept = journals().find(plan) if isinstance(plan, str) else journals().of(plan)
-        if kept is None:
+        journal = journals().find(plan) if isinstance(plan, str) else journals().of(plan)
+        if journal is None:
             raise NotFound(
                 f"plan {plan.id[:12]} was never applied from here: it has no journal",  # type: ignore[union-attr]
                 hint=Hint(
@@ -132,7 +134,7 @@ class Changes:
                     "KADMIN_STATE says where journals are.",
                 ),
             )
-        return kept
+        return journal
 
     def _carry_out(
         self,
@@ -176,13 +178,13 @@ class Changes:
     def _plan(
         self, edits: list[Edit], reason: str | None, allow_unknown: Collection[str], lifetime: timedelta | None
     ) -> Plan:
-        seen = current_state.take(self._kafka, [e.target for e in edits], whole=True)
+        picture = current_state.take(self._kafka, [e.target for e in edits], whole=True)
         try:
-            rows = with_masks(planning.changes(edits, seen, allow_unknown), seen.quotas)
+            rows = with_masks(planning.changes(edits, picture, allow_unknown), picture.quotas)
         except NotFound as exc:
-            exc.hint = " ".join(filter(None, [near_names.resources(self._kafka, seen.errors), exc.hint]))
+            exc.hint = " ".join(filter(None, [near_names.resources(self._kafka, picture.errors), exc.hint]))
             raise
-        return self._made(validation.validated(self._kafka, rows, secret), reason, lifetime, quotas=seen.quotas)
+        return self._made(validation.validated(self._kafka, rows, secret), reason, lifetime, quotas=picture.quotas)
 
     def _made(
         self,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def plan_from(
     cluster: Cluster,
-    given: Declared | str | os.PathLike[str],
+    source: Declared | str | os.PathLike[str],
     *,
     prune: bool = False,
     any_cluster: bool = False,
@@ -25,14 +25,16 @@ def plan_from(
     lifetime: timedelta | None = None,
 ) -> Plan:
     """The plan that makes the cluster what is declared, its counts in a note; see `Cluster.plan_from`."""
-    declared = given if isinstance(given, Declared) else load(given)
+    declared = source if isinstance(source, Declared) else load(source)
     declared.refuse_other_cluster(cluster.id, any_cluster=any_cluster)
-    found = declared.difference(cluster.snapshot(), prune=prune, any_cluster=any_cluster, allow_unknown=allow_unknown)
+    difference = declared.difference(
+        cluster.snapshot(), prune=prune, any_cluster=any_cluster, allow_unknown=allow_unknown
+    )
     stage = cluster.stage()
-    stage.add(found)
-    if not found:
+    stage.add(difference)
+    if not difference:
         plan = cluster._changes.nothing(reason, lifetime)
     else:
-        with found.placed():
+        with difference.placed():
             plan = stage.plan(reason, allow_unknown=allow_unknown, lifetime=lifetime)
-    return plan.with_note(str(found), author=plan.author, at=plan.created, kind="declared")
+    return plan.with_note(str(difference), author=plan.author, at=plan.created, kind="declared")

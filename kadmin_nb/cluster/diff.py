@@ -58,13 +58,13 @@ def diff(a: object, b: object, *, everything: bool = False, cluster_id: str | No
     NotFound, Invalid, ConnectionFailed, NotAuthorized
         A side that is not there, or cannot be read.
     """
-    given = [_source(one) for one in (a, b)]
-    _refuse_the_same(given)
+    sources = [_source(one) for one in (a, b)]
+    _refuse_the_same(sources)
     with ExitStack() as connections:
         sides: dict[int, Side] = {}
         clusters: dict[int, Cluster] = {}
-        for place in sorted((0, 1), key=lambda place: _when(given[place])):
-            if isinstance(one := given[place], Live | Cluster):
+        for place in sorted((0, 1), key=lambda place: _when(sources[place])):
+            if isinstance(one := sources[place], Live | Cluster):
                 clusters[place] = _reached(one, connections)
                 sides[place] = _live(one, clusters[place])
             else:
@@ -75,17 +75,17 @@ def diff(a: object, b: object, *, everything: bool = False, cluster_id: str | No
     return compare(sides[0], sides[1], everything=everything)
 
 
-def _source(given: object) -> object:
-    return source_of(os.fspath(given)) if isinstance(given, str | os.PathLike) else given
+def _source(side: object) -> object:
+    return source_of(os.fspath(side)) if isinstance(side, str | os.PathLike) else side
 
 
-def _when(given: object) -> int:
+def _when(source: object) -> int:
     """Files first: a wrong name is said at once. Histories last: whose moment it is, the other side may tell."""
-    return 2 if isinstance(given, Past) else 1 if isinstance(given, Live | Cluster) else 0
+    return 2 if isinstance(source, Past) else 1 if isinstance(source, Live | Cluster) else 0
 
 
-def _refuse_the_same(given: Sequence[object]) -> None:
-    a, b = given
+def _refuse_the_same(sources: Sequence[object]) -> None:
+    a, b = sources
     if a is b or (isinstance(a, Source) and a == b):
         raise UsageError("both sides are the same", hint="Name two: clusters, files, or moments of a history.")
 
@@ -98,50 +98,50 @@ def _refuse_one_cluster(a: Side, b: Side) -> None:
         )
 
 
-def _reached(given: Live | Cluster, connections: ExitStack) -> Cluster:
-    if isinstance(given, Cluster):
-        return given
+def _reached(source: Live | Cluster, connections: ExitStack) -> Cluster:
+    if isinstance(source, Cluster):
+        return source
     try:
-        return connections.enter_context(connect(given.target))
+        return connections.enter_context(connect(source.target))
     except UsageError as exc:
-        if os.path.isfile(given.target) and not given.target.endswith(".properties"):
+        if os.path.isfile(source.target) and not source.target.endswith(".properties"):
             exc.hint = f"A declarative file ends in {', '.join(DECLARED)}, a snapshot in {', '.join(SAVED)}."
         raise
 
 
-def _live(given: Live | Cluster, cluster: Cluster) -> Side:
+def _live(source: Live | Cluster, cluster: Cluster) -> Side:
     """A cluster as it is now; one that was handed in can be staged on."""
-    handed_in = isinstance(given, Cluster)
-    says = cluster.settings.bootstrap if isinstance(given, Cluster) else given.target
+    handed_in = isinstance(source, Cluster)
+    says = cluster.settings.bootstrap if isinstance(source, Cluster) else source.target
     try:
-        held, topics = cluster.snapshot(), frozenset(cluster._kafka.topics())
+        snapshot, topics = cluster.snapshot(), frozenset(cluster._kafka.topics())
     except KadminError as exc:
         raise type(exc)(f"{says}: {exc}", code=exc.code, hint=exc.hint) from None
-    return Side(says, held, is_live=True, topics=topics, cluster=cluster if handed_in else None)
+    return Side(says, snapshot, is_live=True, topics=topics, cluster=cluster if handed_in else None)
 
 
-def _kept(given: Any, cluster_id: str | None, others: Sequence[str | None]) -> Side:
+def _kept(source: Any, cluster_id: str | None, others: Sequence[str | None]) -> Side:
     """A file, a moment of a history, a snapshot or a frame."""
-    match given:
+    match source:
         case Saved():
-            return saved(given)
+            return saved(source)
         case Written():
-            return written(given)
+            return written(source)
         case Declared():
-            return declared(given)
+            return declared(source)
         case Past():
-            return past(given, cluster_id, others)
+            return past(source, cluster_id, others)
         case Snapshot():
-            return Side("a snapshot", given)
-    return framed(given)
+            return Side("a snapshot", source)
+    return framed(source)
 
 
 def _with_what_is_beneath(file: Side, cluster: Cluster, live: Side) -> Side:
     """A declarative file's configs with what the cluster goes by where it sets nothing: a file cannot say it."""
     if not file.is_declared:
         return file
-    configs, held = file.content.configs.to_arrow(), live.content.configs.to_arrow()
-    missing = set(_places(configs)) - set(_places(held))
+    configs, live_configs = file.content.configs.to_arrow(), live.content.configs.to_arrow()
+    missing = set(_places(configs)) - set(_places(live_configs))
     chains = _chains(cluster, [place for place in missing if place[0] in _ANYWHERE])
     synonyms = pa.array([chains.get(place) for place in _places(configs)], configs.schema.field("synonyms").type)
     with_them = configs.set_column(configs.schema.get_field_index("synonyms"), "synonyms", synonyms)
@@ -162,8 +162,8 @@ def _chains(cluster: Cluster, places: Sequence[_Place]) -> dict[_Place, Any]:
     """The synonyms of these keys there; none of what is not there, or may not be seen."""
     resources = sorted({(kind, name) for kind, name, _ in places})
     keys = sorted({key for _, _, key in places if key is not None})
-    found: dict[_Place, Any] = {}
-    for part in chunks([Resource(*one) for one in resources], RESOURCES_A_CALL):
+    chains: dict[_Place, Any] = {}
+    for part in chunks([Resource(*place) for place in resources], RESOURCES_A_CALL):
         table = cluster._kafka.configs.describe(part, keys)
-        found |= dict(zip(_places(table), table["synonyms"].to_pylist(), strict=True))
-    return found
+        chains |= dict(zip(_places(table), table["synonyms"].to_pylist(), strict=True))
+    return chains

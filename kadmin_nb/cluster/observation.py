@@ -95,8 +95,8 @@ class Observed(Answer):
         """
         if not self.ok:
             rows = self.failed.to_arrow().to_pylist()
-            said = "; ".join(f"broker {row['broker']}: {row['message']}" for row in rows)
-            raise PartlyFailed(said, outcomes=self, hint=self.lines or None)
+            failures = "; ".join(f"broker {row['broker']}: {row['message']}" for row in rows)
+            raise PartlyFailed(failures, outcomes=self, hint=self.lines or None)
         return self
 
     def blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
@@ -128,13 +128,13 @@ def observe(
     plan = _switch_on_plan(stage, before, seconds)
     watch = _Watch(kafka, stage, plan, seconds, progress)
     with request_logs(kafka.id) as logs:
-        left = _watched(watch, settings)
-        answer = watch.answer(before, left, logs)
+        not_restored = _watched(watch, settings)
+        answer = watch.answer(before, not_restored, logs)
     if watch.stopped is not None:
-        how = "; a guard goes on taking the levels back" if left else ", and all levels are what they were"
-        said = f"the observation was stopped by Ctrl-C after {watch.lasted:.0f} s{how}"
-        raise Interrupted(said, outcomes=answer, hint=answer.lines or None)
-    return answer.raise_for_errors() if left else answer
+        how = "; a guard goes on taking the levels back" if not_restored else ", and all levels are what they were"
+        reason = f"the observation was stopped by Ctrl-C after {watch.lasted:.0f} s{how}"
+        raise Interrupted(reason, outcomes=answer, hint=answer.lines or None)
+    return answer.raise_for_errors() if not_restored else answer
 
 
 def _watched(watch: _Watch, settings: Settings) -> dict[int, str]:
@@ -176,21 +176,21 @@ class _Watch:
         finally:
             self.until = self.kafka.now()
             self.progress(Advance(_SECONDS, round(self.lasted), round(self.lasted)))
-            left = self._taken_back(guard)
-        return left
+            not_restored = self._taken_back(guard)
+        return not_restored
 
     def _taken_back(self, guard: Guard) -> dict[int, str]:
         if guard.is_released:
             return {}
         assert self.plan is not None
         try:
-            left = take_back(self.kafka, self.stage, self.plan.changes, WITHIN)
+            not_restored = take_back(self.kafka, self.stage, self.plan.changes, WITHIN)
         except KeyboardInterrupt as exc:
             self.stopped = exc
             return {change_broker(change): "not taken back by this process" for change in self.plan.changes}
-        if not left:
+        if not not_restored:
             guard.release()
-        return left
+        return not_restored
 
     def wait(self, may_go_on: Callable[[], bool]) -> None:
         """Until the time is over.
@@ -201,16 +201,18 @@ class _Watch:
             Somebody ended the guard: without it nothing is certain.
         """
         end = self.kafka.monotonic() + self.seconds
-        while (left := end - self.kafka.monotonic()) > 0:
+        while (seconds_left := end - self.kafka.monotonic()) > 0:
             _refuse_unguarded(may_go_on)
-            self.progress(Advance(_SECONDS, int(self.seconds - left), round(self.seconds), left=left))
-            self.kafka.sleep(min(_BEAT, left))
+            self.progress(Advance(_SECONDS, int(self.seconds - seconds_left), round(self.seconds), left=seconds_left))
+            self.kafka.sleep(min(_BEAT, seconds_left))
         self.until = self.kafka.now()
 
-    def answer(self, before: Sequence[Level], left: Mapping[int, str], logs: Mapping[int, RequestLog]) -> Observed:
+    def answer(
+        self, before: Sequence[Level], not_restored: Mapping[int, str], logs: Mapping[int, RequestLog]
+    ) -> Observed:
         """OBSERVED, a row a broker."""
-        after = {one.broker: one for one in levels(self.kafka, [one.broker for one in before if one.level])}
-        rows = (_level_row(one, after.get(one.broker), left, self.since, self.until) for one in before)
+        after = {level.broker: level for level in levels(self.kafka, [level.broker for level in before if level.level])}
+        rows = (_level_row(level, after.get(level.broker), not_restored, self.since, self.until) for level in before)
         located = (_located(row, logs.get(row["broker"])) for row in rows)
         return Observed(stamped(schemas.table(schemas.OBSERVED, located), self.kafka.id))
 
@@ -221,9 +223,9 @@ def _refuse_unguarded(is_guarded: Callable[[], bool]) -> None:
 
 
 def _level_row(
-    before: Level, after: Level | None, left: Mapping[int, str], since: datetime, until: datetime
+    before: Level, after: Level | None, not_restored: Mapping[int, str], since: datetime, until: datetime
 ) -> dict[str, Any]:
-    state, message = _became(before, after, left)
+    state, message = _became(before, after, not_restored)
     return {
         "broker": before.broker,
         "state": state,
@@ -251,11 +253,14 @@ def _files(log: RequestLog) -> tuple[list[str], bool, str | None]:
     return [str(file) for file in files], complete, lost
 
 
-def _became(before: Level, after: Level | None, left: Mapping[int, str]) -> tuple[str, str | None]:
+def _became(before: Level, after: Level | None, not_restored: Mapping[int, str]) -> tuple[str, str | None]:
     if before.level is None:
         return SKIPPED, f"not observed: {before.message or before.error}"
-    if before.broker in left:
-        return LEFT, f"{LOGGER} is still at {LEVEL}, as far as is known: {left[before.broker]}; a guard goes on trying"
+    if before.broker in not_restored:
+        return (
+            LEFT,
+            f"{LOGGER} is still at {LEVEL}, as far as is known: {not_restored[before.broker]}; a guard goes on trying",
+        )
     same = after is None or after.level in (None, before.level)
     if before.level in AT_LEAST:
         return KEPT, f"was at {before.level} before" + ("" if same else ", and somebody has switched it off since")
@@ -268,8 +273,8 @@ def levels(kafka: WireKafka, brokers: Iterable[int]) -> list[Level]:
 
 
 def _level(kafka: WireKafka, broker: int) -> Level:
-    asked = [Resource("BROKER_LOGGER", str(broker))]
-    rows = kafka.configs.describe(asked, [LOGGER], synonyms=False, timeout=PATIENCE).to_pylist()
+    loggers = [Resource("BROKER_LOGGER", str(broker))]
+    rows = kafka.configs.describe(loggers, [LOGGER], synonyms=False, timeout=PATIENCE).to_pylist()
     for row in rows:
         if row["error"] is not None:
             return Level(broker, None, row["error"], row["message"])
@@ -280,7 +285,7 @@ def _level(kafka: WireKafka, broker: int) -> Level:
 
 def _refuse_blind(before: Sequence[Level]) -> None:
     """Refuse where no broker tells its level."""
-    if all(one.level is None for one in before):
+    if all(level.level is None for level in before):
         first = before[0]
         raise kind_of(first.error)(
             f"{first.error} while reading the loggers of broker {first.broker}: {first.message}",
@@ -300,9 +305,9 @@ def _switch_on_plan(stage: Callable[[], Stage], before: Sequence[Level], seconds
         The brokers would not take it. Nothing was sent.
     """
     wishes = stage()
-    for one in before:
-        if one.level is not None and one.level not in AT_LEAST:
-            wishes.set_config(LOGGER, LEVEL, broker_logger=one.broker)
+    for level in before:
+        if level.level is not None and level.level not in AT_LEAST:
+            wishes.set_config(LOGGER, LEVEL, broker_logger=level.broker)
     if not len(wishes):
         return None
     plan = wishes.plan(f"observe for {seconds:g} s")
@@ -324,20 +329,20 @@ def take_back(
     """
     end, pause = kafka.monotonic() + seconds, _PAUSE
     pending = {change_broker(change): change for change in changes}
-    left = _tried(kafka, stage, pending)
-    while left and kafka.monotonic() < end and may_go_on():
+    not_restored = _tried(kafka, stage, pending)
+    while not_restored and kafka.monotonic() < end and may_go_on():
         kafka.sleep(pause)
         pause = min(2 * pause, 5.0)
-        left = _tried(kafka, stage, {broker: pending[broker] for broker in left})
-    return left
+        not_restored = _tried(kafka, stage, {broker: pending[broker] for broker in not_restored})
+    return not_restored
 
 
 def _tried(kafka: WireKafka, stage: Callable[[], Stage], pending: Mapping[int, Change]) -> dict[int, str]:
     """One attempt."""
     try:
         now = levels(kafka, pending)
-        silent = {one.broker: one.message or str(one.error) for one in now if one.level is None}
-        ours = [one.broker for one in now if one.level == pending[one.broker].wanted]
+        silent = {level.broker: level.message or str(level.error) for level in now if level.level is None}
+        ours = [level.broker for level in now if level.level == pending[level.broker].wanted]
         return silent | _set_back(stage, {broker: pending[broker] for broker in ours})
     except (KadminError, OSError) as exc:
         return dict.fromkeys(pending, str(exc))
@@ -355,8 +360,8 @@ def _set_back(stage: Callable[[], Stage], changes: Mapping[int, Change]) -> dict
             wishes.set_config(LOGGER, change.old, broker_logger=broker)
     plan = wishes.plan("the observation is over")
     failed = plan.apply(lock=False, verify_timeout=PATIENCE, quiet_period=PATIENCE).failed.to_arrow().to_pylist()
-    said = {row["resource"]: row["message"] or row["error"] or row["state"] for row in failed}
-    return {broker: said[str(c.resource)] for broker, c in changes.items() if str(c.resource) in said}
+    failures = {row["resource"]: row["message"] or row["error"] or row["state"] for row in failed}
+    return {broker: failures[str(c.resource)] for broker, c in changes.items() if str(c.resource) in failures}
 
 
 def change_broker(change: Change) -> int:
@@ -368,5 +373,5 @@ def change_broker(change: Change) -> int:
 
 def mend(broker: int, level: str | None) -> str:
     """The line that takes a level back."""
-    what = f"config set {LOGGER}={level}" if level else f"config reset {LOGGER}"
-    return f"kadmin-nb {what} broker-logger={broker} --apply"
+    command = f"config set {LOGGER}={level}" if level else f"config reset {LOGGER}"
+    return f"kadmin-nb {command} broker-logger={broker} --apply"

@@ -167,14 +167,18 @@ def _guard(order: dict[str, Any], log: IO[str]) -> None:
 def _act(cluster: Any, changes: Any, log: IO[str]) -> None:
     from kadmin_nb.cluster.observation import mend, take_back
 
-    left = take_back(cluster._kafka, cluster.stage, changes, TRIES_FOR)
+    not_restored = take_back(cluster._kafka, cluster.stage, changes, TRIES_FOR)
     time.sleep(_SETTLES)
-    left |= take_back(cluster._kafka, cluster.stage, [c for c in changes if c.resource.broker not in left], TRIES_FOR)
+    not_restored |= take_back(
+        cluster._kafka, cluster.stage, [c for c in changes if c.resource.broker not in not_restored], TRIES_FOR
+    )
     for change in changes:
         broker = change.resource.broker
-        line = mend(broker, change.old)
-        _say(log, f"broker {broker} is NOT restored: {left[broker]}. This mends it: {line}" if broker in left
-             else f"broker {broker} is taken back by the guard", loud=broker in left)  # fmt: skip
+        if broker in not_restored:
+            line = mend(broker, change.old)
+            _say(log, f"broker {broker} is NOT restored: {not_restored[broker]}. This mends it: {line}", loud=True)
+        else:
+            _say(log, f"broker {broker} is taken back by the guard", loud=False)
 
 
 def _stood_by(observer: int, seconds: float) -> bool:
@@ -224,16 +228,16 @@ def _lock_path(cluster_id: str) -> Path:
 @contextmanager
 def _locked(place: Path) -> Iterator[IO[str]]:
     files.make_folder(place.parent, mode=0o700)
-    with files.locking(place) as held:
+    with files.locking(place) as lock_file:
         try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise PlanRefused(
                 f"this cluster is being observed from here already, {_who(place)}",
                 code="LOCKED",
                 hint="Nothing was sent. Wait for its end; its request log has everything meanwhile.",
             ) from None
-        yield held
+        yield lock_file
 
 
 @contextmanager
@@ -246,11 +250,11 @@ def _sole(cluster_id: str, seconds: float) -> Iterator[IO[str]]:
         LOCKED.
     """
     place = _lock_path(cluster_id)
-    with _locked(place) as held:
+    with _locked(place) as lock_file:
         until = datetime.now(UTC) + timedelta(seconds=seconds)
-        held.truncate(0)
-        held.write(f"until about {until:%H:%M:%SZ}, guarded by process {os.getpid()}\n")
-        held.flush()
+        lock_file.truncate(0)
+        lock_file.write(f"until about {until:%H:%M:%SZ}, guarded by process {os.getpid()}\n")
+        lock_file.flush()
         with place.with_suffix(".log").open("a") as log:
             yield log
 

@@ -32,11 +32,11 @@ Given = str | os.PathLike[str] | Policy
 
 def check(kafka: WireKafka, policies: Iterable[Policy], plan: Plan | None = None, pairs: object = None) -> PolicyAnswer:
     """POLICY of these policies, one after the other: of the cluster as it is, or as a plan would leave it."""
-    found = []
+    answers = []
     for policy in policies:
         scene = _scene(kafka, policy)
-        found.append(policy.judged(scene, pairs) if plan is None else policy.judged_with(plan, scene, pairs))
-    tables = pa.concat_tables([answer.to_arrow().replace_schema_metadata() for answer in found])
+        answers.append(policy.judged(scene, pairs) if plan is None else policy.judged_with(plan, scene, pairs))
+    tables = pa.concat_tables([answer.to_arrow().replace_schema_metadata() for answer in answers])
     return PolicyAnswer(stamped(tables, kafka.id), plan is not None)
 
 
@@ -49,8 +49,8 @@ def guard(kafka: WireKafka, policies: Iterable[Policy], plan: Plan) -> PolicyAns
         The rule, and its reason.
     """
     touched = {frame for change in plan.changes for frame in _touched(change)}
-    asked = [part for policy in policies if len(part := policy.of_frames(touched))]
-    return check(kafka, asked, plan).refuse(plan) if asked else None
+    parts = [part for policy in policies if len(part := policy.of_frames(touched))]
+    return check(kafka, parts, plan).refuse(plan) if parts else None
 
 
 def _touched(change: Change) -> tuple[str, ...]:
@@ -60,7 +60,7 @@ def _touched(change: Change) -> tuple[str, ...]:
     return OF_CONFIGS if is_kept(change.resource) else ()
 
 
-def in_force(settings: Settings, given: Given | Iterable[Given] | None = None) -> list[Policy]:
+def in_force(settings: Settings, chosen: Given | Iterable[Given] | None = None) -> list[Policy]:
     """The policy of the profile, that of `$KADMIN_POLICY`, and those given: a given one adds to them.
 
     Raises
@@ -68,12 +68,12 @@ def in_force(settings: Settings, given: Given | Iterable[Given] | None = None) -
     NotFound, UsageError
         One of them is not there, or is none: then nothing is allowed.
     """
-    several = [given] if isinstance(given, str | os.PathLike | Policy) else given or ()
-    named: dict[object, Given] = {_policy_key(one): one for one in (*_standing(settings), *several)}
-    return [one if isinstance(one, Policy) else load(one) for one in named.values()]
+    several = [chosen] if isinstance(chosen, str | os.PathLike | Policy) else chosen or ()
+    by_key: dict[object, Given] = {_policy_key(source): source for source in (*_standing(settings), *several)}
+    return [source if isinstance(source, Policy) else load(source) for source in by_key.values()]
 
 
-def named(settings: Settings, given: Given | None) -> list[Policy]:
+def named(settings: Settings, chosen: Given | None) -> list[Policy]:
     """The one that is given, else those in force.
 
     Raises
@@ -81,18 +81,18 @@ def named(settings: Settings, given: Given | None) -> list[Policy]:
     UsageError
         There is none.
     """
-    found = in_force(settings) if given is None else [given if isinstance(given, Policy) else load(given)]
-    if not found:
+    policies = in_force(settings) if chosen is None else [chosen if isinstance(chosen, Policy) else load(chosen)]
+    if not policies:
         raise UsageError("no policy is in force", hint=f"Name one: a file, ${VARIABLE}, or policy = … in the profile.")
-    return found
+    return policies
 
 
 def _standing(settings: Settings) -> Iterator[str]:
-    yield from (one for one in (settings.policy, os.environ.get(VARIABLE)) if one)
+    yield from (source for source in (settings.policy, os.environ.get(VARIABLE)) if source)
 
 
-def _policy_key(given: Given) -> object:
-    return given if isinstance(given, Policy) else files.expanded(given).resolve()
+def _policy_key(source: Given) -> object:
+    return source if isinstance(source, Policy) else files.expanded(source).resolve()
 
 
 def _scene(kafka: WireKafka, policy: Policy) -> Scene:

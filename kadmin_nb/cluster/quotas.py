@@ -54,9 +54,9 @@ class Quotas:
         """
         self._refuse_unknown(keys)
         chosen = _chosen(whom)
-        table = self._kafka.quotas.describe([_component(kind, one) for kind, one in chosen.items()], strict=strict)
-        for kind, one in chosen.items():
-            table = _filtered(table, kind, one)
+        table = self._kafka.quotas.describe([_component(kind, part) for kind, part in chosen.items()], strict=strict)
+        for kind, part in chosen.items():
+            table = _filtered(table, kind, part)
         if keys is not None:
             table = table.filter(pc.is_in(table["key"].cast(pa.string()), pa.array(list(keys), pa.string())))
         return Answer(stamped(table, self._kafka.id))

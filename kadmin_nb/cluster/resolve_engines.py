@@ -72,8 +72,8 @@ def on_spark(
     from ..analytics import resolve
 
     quotas = kafka.quotas.describe()
-    found = resolve(quotas, clients.pairs, keys=keys, overridden=overridden)
-    return SparkAnswer(found, {CLUSTER_ID: kafka.id, TAKEN_AT: now(), **marks, ENGINE: clients.why})
+    resolved = resolve(quotas, clients.pairs, keys=keys, overridden=overridden)
+    return SparkAnswer(resolved, {CLUSTER_ID: kafka.id, TAKEN_AT: now(), **marks, ENGINE: clients.why})
 
 
 def used(kafka: WireKafka, usage: object, keys: Sequence[str] | None, marks: dict[str, str]) -> SparkAnswer:
@@ -84,8 +84,8 @@ def used(kafka: WireKafka, usage: object, keys: Sequence[str] | None, marks: dic
     if "cluster_id" in frame.columns:
         frame = frame.where(frame["cluster_id"] == kafka.id).drop("cluster_id")
     quotas = kafka.quotas.describe()
-    found = utilisation(frame, quotas, keys=keys)
-    return SparkAnswer(found, {CLUSTER_ID: kafka.id, TAKEN_AT: now(), **marks})
+    utilised = utilisation(frame, quotas, keys=keys)
+    return SparkAnswer(utilised, {CLUSTER_ID: kafka.id, TAKEN_AT: now(), **marks})
 
 
 def _of_spark(frame: Any, engine: str | None) -> Chosen:

@@ -49,8 +49,8 @@ class EffectiveAnswer(Answer):
 def reasons(quotas: pa.Table, clients: pa.Table, keys: list[str]) -> tuple[Effective, ...]:
     """Why each client is bound as it is, key by key."""
     stored = stored_of(quotas.to_pylist())
-    named = ((row["user"], row["client_id"] or "") for row in clients.to_pylist())
-    return tuple(reason for user, client_id in named for reason in explain(stored, user, client_id, keys))
+    names = ((row["user"], row["client_id"] or "") for row in clients.to_pylist())
+    return tuple(reason for user, client_id in names for reason in explain(stored, user, client_id, keys))
 
 
 def of_clients(
@@ -67,18 +67,18 @@ def of_ips(kafka: WireKafka, ip: object, user: object, pairs: object, assume_def
     """EFFECTIVE_IP for an address or a list of them."""
     if user is not None or pairs is not None:
         raise UsageError("ip quotas stand apart from user and client-id", hint="Ask for ip= alone.")
-    said = marks(kafka, assume_default)
+    mark = marks(kafka, assume_default)
     ips = _names(kafka, "ip", ip)
     quotas = kafka.quotas.describe([Component("ip", SPECIFIED)])
-    return Answer(stamped(resolve_ip(quotas, pa.table({"ip": pa.array(ips, pa.string())})), kafka.id, said))
+    return Answer(stamped(resolve_ip(quotas, pa.table({"ip": pa.array(ips, pa.string())})), kafka.id, mark))
 
 
 def _quotas_of(kafka: WireKafka, clients: pa.Table) -> pa.Table:
     """QUOTAS that could bind these few clients, asked for with filters; no entity comes twice."""
-    found = [kafka.quotas.describe(parts, strict=strict) for parts, strict in filters(clients)]
-    quotas = pa.concat_tables(found).unify_dictionaries()
-    asked = pc.is_in(quotas["client_id"], pc.unique(clients["client_id"]))
-    return quotas.filter(pc.or_(asked, pc.is_null(quotas["client_id"])))
+    tables = [kafka.quotas.describe(parts, strict=strict) for parts, strict in filters(clients)]
+    quotas = pa.concat_tables(tables).unify_dictionaries()
+    is_asked = pc.is_in(quotas["client_id"], pc.unique(clients["client_id"]))
+    return quotas.filter(pc.or_(is_asked, pc.is_null(quotas["client_id"])))
 
 
 def marks(kafka: WireKafka, assume_default: bool) -> dict[str, str]:
@@ -97,16 +97,16 @@ def marks(kafka: WireKafka, assume_default: bool) -> dict[str, str]:
         )
     if custom:
         return {"kadmin.assumed": "Kafka's own rules, although a custom callback decides"}
-    said = f"no custom callback on broker {', '.join(unread)}, which could not be asked"
-    return {"kadmin.assumed": said} if unread else {}
+    mark = f"no custom callback on broker {', '.join(unread)}, which could not be asked"
+    return {"kadmin.assumed": mark} if unread else {}
 
 
 def _asked_for_callback(kafka: WireKafka, broker: Resource) -> list[dict[str, Any]]:
     """One broker's answer; a frozen one must not hold up the others'."""
-    found: list[dict[str, Any]] = kafka.configs.describe(
+    rows: list[dict[str, Any]] = kafka.configs.describe(
         [broker], [CALLBACK], synonyms=False, timeout=PATIENCE
     ).to_pylist()
-    return found
+    return rows
 
 
 def filters(clients: pa.Table) -> Iterator[tuple[list[Component], bool]]:

@@ -28,16 +28,16 @@ def snapshot_of(kafka: WireKafka) -> Snapshot:
     """
     began = kafka.now()
     quotas = kafka.quotas.describe()
-    named = _resources(kafka)
-    configs = [_own(kafka.configs.describe(part)) for part in chunks(_all(named), RESOURCES_A_CALL)]
+    resources = _resources(kafka)
+    configs = [_own(kafka.configs.describe(part)) for part in chunks(_all(resources), RESOURCES_A_CALL)]
     whole = pa.concat_tables([schemas.table(schemas.CONFIGS, ()), *configs])
     return snapshot(
         quotas,
         _sorted(whole),
         cluster_id=kafka.id,
         taken_at=began,
-        scopes=[QUOTAS, *named],
-        resources=_all(named),
+        scopes=[QUOTAS, *resources],
+        resources=_all(resources),
     )
 
 

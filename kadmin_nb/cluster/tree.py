@@ -43,8 +43,8 @@ def _branches(tree: pa.Table, chosen: Mapping[str, Selector]) -> pa.Table:
     """The rows of a tree whose entities are among the chosen, with the parents that they hang on."""
     rows = zip(tree["entity"].to_pylist(), tree["parent"].to_pylist(), strict=True)
     matchers = {kind: matcher(names) for kind, names in chosen.items()}
-    kept = {name for row in rows if _is_chosen(Entity.parse(row[0]), matchers) for name in row}
-    return tree.filter(pc.is_in(tree["entity"], pa.array(list(kept), pa.string())))
+    branch_names = {name for row in rows if _is_chosen(Entity.parse(row[0]), matchers) for name in row}
+    return tree.filter(pc.is_in(tree["entity"], pa.array(list(branch_names), pa.string())))
 
 
 def _is_chosen(entity: Entity, matchers: Mapping[str, Callable[[str | None], bool]]) -> bool:

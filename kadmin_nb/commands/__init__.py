@@ -62,8 +62,8 @@ def complete(words: Sequence[str], incomplete: str, door: str = "kadmin-nb") -> 
     from .entry_points import DOORS, LINES
 
     command = LINES[door] if door in LINES else DOORS[door]
-    found = ShellComplete(command, {}, door, "").get_completions(list(words), incomplete)
-    return [item.value for item in found if item.type == "plain"]
+    items = ShellComplete(command, {}, door, "").get_completions(list(words), incomplete)
+    return [item.value for item in items if item.type == "plain"]
 
 
 def main() -> None:

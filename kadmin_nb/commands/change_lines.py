@@ -33,23 +33,23 @@ def edits(
     KadminError
         A line that is wrong; its number leads the message.
     """
-    found: list[Edit] = []
+    parsed: list[Edit] = []
     for number, words in _split_lines(text):
         try:
-            found += line(words, lookup, kind, allow_unknown)
+            parsed += line(words, lookup, kind, allow_unknown)
         except KadminError as exc:
             raise type(exc)(f"line {number}: {exc}", code=exc.code, hint=exc.hint) from None
-    return found
+    return parsed
 
 
 def line(
     words: Sequence[str], lookup: Lookup | None = None, kind: str | None = None, allow_unknown: Collection[str] = ()
 ) -> list[Edit]:
     """The edits of one line, `set producer_byte_rate=5MB/s user=alice`."""
-    verb, rest = words[0], words[1:]
-    if (kind or _change_kind(verb, rest)) == "config":
-        return config_edits(verb, rest, lookup)
-    return quota_edits(verb, rest, lookup, allow_unknown)
+    verb, arguments = words[0], words[1:]
+    if (kind or _change_kind(verb, arguments)) == "config":
+        return config_edits(verb, arguments, lookup)
+    return quota_edits(verb, arguments, lookup, allow_unknown)
 
 
 def _change_kind(verb: str, words: Iterable[str]) -> str:
@@ -105,11 +105,11 @@ def config_edits(
 ) -> list[Edit]:
     """The edits of `set|append|subtract key=value … topic=…` or `reset key … topic=…`."""
     op = _op(verb, CONFIG_VERBS, "config")
-    keys, what = _apart(words, tuple(WORDS), lookup, bare_keys=op == DELETE)
+    keys, resources = _apart(words, tuple(WORDS), lookup, bare_keys=op == DELETE)
     _refuse_credentials(keys)
-    if len(what) != 1:
+    if len(resources) != 1:
         raise UsageError("a config change names one resource", hint=_which_resource([word.name for word in keys]))
-    resource = Resource.of(what[0].name, what[0].value)
+    resource = Resource.of(resources[0].name, resources[0].value)
     return [Edit(op, resource, w.name, None if op == DELETE else _single(w)) for w in _some(keys, op, "retention.ms")]
 
 

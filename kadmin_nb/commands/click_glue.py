@@ -221,8 +221,8 @@ class Listed(Words):
     """Names with commas between; completion goes on after the last comma."""
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        done, comma, rest = incomplete.rpartition(",")
-        return [CompletionItem(f"{done}{comma}{item.value}") for item in super().shell_complete(ctx, param, rest)]
+        done, comma, last_item = incomplete.rpartition(",")
+        return [CompletionItem(f"{done}{comma}{item.value}") for item in super().shell_complete(ctx, param, last_item)]
 
 
 def words(offers: Offers, shown: str) -> Callable[..., Any]:

@@ -15,10 +15,10 @@ QUOTA_KEYS = (*USER_CLIENT_KEYS, *IP_KEYS)
 
 def entities(before: Sequence[str]) -> list[str]:
     """The entity types that may still be named: ip stands alone, and each but names in a list once."""
-    named = _typed_names(before)
-    if "ip" in named:
+    typed = _typed_names(before)
+    if "ip" in typed:
         return []
-    return [f"{kind}=" for kind in TYPES if kind not in named and not (named & {"user", "client-id"} and kind == "ip")]
+    return [f"{kind}=" for kind in TYPES if kind not in typed and not (typed & {"user", "client-id"} and kind == "ip")]
 
 
 def quota_settings(before: Sequence[str]) -> list[str]:
@@ -33,9 +33,9 @@ def quota_removals(before: Sequence[str]) -> list[str]:
 
 def quota_keys(before: Sequence[str] = ()) -> list[str]:
     """The quota keys that fit the entity, as far as one is named."""
-    named = _typed_names(before)
-    keys = IP_KEYS if "ip" in named else USER_CLIENT_KEYS if named & {"user", "client-id"} else QUOTA_KEYS
-    return [key for key in keys if key not in named]
+    typed = _typed_names(before)
+    keys = IP_KEYS if "ip" in typed else USER_CLIENT_KEYS if typed & {"user", "client-id"} else QUOTA_KEYS
+    return [key for key in keys if key not in typed]
 
 
 def resources(before: Sequence[str]) -> list[str]:
@@ -55,9 +55,9 @@ def config_resets(before: Sequence[str]) -> list[str]:
 
 def config_keys(before: Sequence[str] = ()) -> list[str]:
     """The config keys of the resources that are named, of all when none is."""
-    named = _typed_names(before)
-    kinds = [word for word in KEYS if word in named] or list(KEYS)
-    return sorted({key for kind in kinds for key in KEYS[kind]} - named)
+    typed = _typed_names(before)
+    kinds = [word for word in KEYS if word in typed] or list(KEYS)
+    return sorted({key for kind in kinds for key in KEYS[kind]} - typed)
 
 
 def dangerous(before: Sequence[str] = ()) -> list[str]:
@@ -69,9 +69,9 @@ def dangerous(before: Sequence[str] = ()) -> list[str]:
 
 def settings(before: Sequence[str]) -> list[str]:
     """`key=` and then whom or what, of either kind until one is named."""
-    named = _typed_names(before)
-    quotas = [] if named & set(WORDS) else quota_settings(before)
-    return quotas + ([] if named & set(TYPES) else config_settings(before))
+    typed = _typed_names(before)
+    quotas = [] if typed & set(WORDS) else quota_settings(before)
+    return quotas + ([] if typed & set(TYPES) else config_settings(before))
 
 
 def profiles() -> Sequence[str]:

@@ -41,8 +41,8 @@ def describe(
 ) -> Any:
     """The configs of topic=…, broker=…, broker=<default>, broker-logger=…, group=…, client-metrics=…"""
     chosen = change_lines.selectors(words, _RESOURCE_TYPES, session.lookup)
-    what = {word.replace("-", "_"): value for word, value in chosen.items()}
-    answer = session.cluster.configs.describe(**what, keys=options.keys_of(keys), documentation=documentation)
+    filters = {word.replace("-", "_"): value for word, value in chosen.items()}
+    answer = session.cluster.configs.describe(**filters, keys=options.keys_of(keys), documentation=documentation)
     if not answer.ok:
         answer.hint = session.cluster.configs.near_miss(answer)
     return answer.raise_for_errors() if len(answer.failed) == len(answer) else answer
@@ -63,9 +63,9 @@ def advise(session: Session, only: tuple[str, ...], stage: bool, wanted: Wanted)
     is_changing = stage or wanted.apply or wanted.save is not None
     if wanted != Wanted() and not is_changing:
         raise UsageError("an option of a change, and none is asked for", hint="--stage, --save FILE or --apply asks.")
-    found = session.cluster.configs.advise().only(*only)
-    edits = found.edits() if is_changing else []
-    return session.change(edits, wanted) if edits else found
+    findings = session.cluster.configs.advise().only(*only)
+    edits = findings.edits() if is_changing else []
+    return session.change(edits, wanted) if edits else findings
 
 
 @config.command("set")
@@ -107,5 +107,5 @@ def subtract(session: Session, words: tuple[str, ...], wanted: Wanted) -> Any:
 tray.add_to(config)
 
 
-def _change_configs(verb: str, session: Session, given: tuple[str, ...], wanted: Wanted) -> Any:
-    return session.change(change_lines.config_edits(verb, given, session.lookup, wanted.allow_unknown), wanted)
+def _change_configs(verb: str, session: Session, words: tuple[str, ...], wanted: Wanted) -> Any:
+    return session.change(change_lines.config_edits(verb, words, session.lookup, wanted.allow_unknown), wanted)

@@ -52,8 +52,8 @@ def export(
     if schema:
         return _given(session, Text(declared.schema().rstrip()), out)
     form = _form(form, out)
-    held = _snapshot_to_write(session, saved, where, time, cluster_id)
-    text = declared.export(held, format=form, kinds=options.keys_of(kinds), allow_incomplete=allow_incomplete)
+    snapshot = _snapshot_to_write(session, saved, where, time, cluster_id)
+    text = declared.export(snapshot, format=form, kinds=options.keys_of(kinds), allow_incomplete=allow_incomplete)
     return _given(session, Text(text), out)
 
 
@@ -89,12 +89,12 @@ def plan_from(session: Session, file: str, prune: bool, any_cluster: bool, impac
     return done if clients is None else session.cluster.impact(plan, clients)
 
 
-def _form(said: str | None, out: str | None) -> str:
+def _form(form: str | None, out: str | None) -> str:
     """The format: a file is read back by its name."""
-    named = _FILES.get(Path(out or "").suffix)
-    if said and named and said != named:
-        raise UsageError(f"--format {said} and --out {out} do not fit", hint="The name of the file says its format.")
-    return said or named or "yaml"
+    form_of_file = _FILES.get(Path(out or "").suffix)
+    if form and form_of_file and form != form_of_file:
+        raise UsageError(f"--format {form} and --out {out} do not fit", hint="The name of the file says its format.")
+    return form or form_of_file or "yaml"
 
 
 def _snapshot_to_write(

@@ -45,12 +45,12 @@ def diff(
     {here} staging prod --stage-on b --rows 1-3,7 --of 3f9a27c41b2e --apply
     """
     _refuse_half_a_wish(onto, rows, which, wanted)
-    given = _two(session, sides, where, as_of)
-    found = _compared(given, everything, cluster_id)
+    sources = _two(session, sides, where, as_of)
+    answer = _compared(sources, everything, cluster_id)
     if onto is None:
-        return found
-    _refuse_another(found, which)
-    return _staged(session, found, onto.lower(), str(rows), given, wanted)
+        return answer
+    _refuse_another(answer, which)
+    return _staged(session, answer, onto.lower(), str(rows), sources, wanted)
 
 
 def _refuse_half_a_wish(onto: str | None, rows: str | None, which: str | None, wanted: Wanted) -> None:
@@ -72,16 +72,18 @@ def _two(session: Session, sides: Sequence[str], where: str | None, as_of: str |
         raise UsageError("--as-of of which history?", hint="--history WHERE, or history:WHERE@TIME.")
     from ..comparing.sides import NOW, Past
 
-    named = [*([Past(where, as_of or NOW)] if where is not None else []), *(_given(session, one) for one in sides)]
-    if not named:
+    sources = [*([Past(where, as_of or NOW)] if where is not None else []), *(_given(session, side) for side in sides)]
+    if not sources:
         raise UsageError("diff of what?", hint="diff A B, or diff FILE: against the current cluster.")
-    if len(named) > 2:
-        raise UsageError(f"{len(named)} sides are too many: two are compared", hint="A TIME of two words wants quotes.")
-    if len(named) == 2 and (strange := {"cluster", "property"} & set(click.get_current_context().meta)):
+    if len(sources) > 2:
+        raise UsageError(
+            f"{len(sources)} sides are too many: two are compared", hint="A TIME of two words wants quotes."
+        )
+    if len(sources) == 2 and (strange := {"cluster", "property"} & set(click.get_current_context().meta)):
         raise UsageError(
             f"--{min(strange)} is of the current cluster, and two others are named", hint="diff A --cluster B"
         )
-    return (named[0], named[1] if len(named) == 2 else session.cluster)
+    return (sources[0], sources[1] if len(sources) == 2 else session.cluster)
 
 
 def _given(session: Session, word: str) -> Any:
@@ -91,24 +93,24 @@ def _given(session: Session, word: str) -> Any:
     return word
 
 
-def _compared(given: tuple[Any, Any], everything: bool, cluster_id: str | None) -> Diff:
+def _compared(sources: tuple[Any, Any], everything: bool, cluster_id: str | None) -> Diff:
     from ..cluster.diff import diff as compared
 
-    return compared(*given, everything=everything, cluster_id=cluster_id)
+    return compared(*sources, everything=everything, cluster_id=cluster_id)
 
 
-def _refuse_another(found: Diff, which: str | None) -> None:
+def _refuse_another(answer: Diff, which: str | None) -> None:
     """Refuse rows that were chosen out of another answer."""
-    if which is not None and (len(which) < 6 or not found.id.startswith(which)):
-        raise Conflict(f"this is diff {found.id}, not {which}: what differs has moved since", hint="Look at it again.")
+    if which is not None and (len(which) < 6 or not answer.id.startswith(which)):
+        raise Conflict(f"this is diff {answer.id}, not {which}: what differs has moved since", hint="Look at it again.")
 
 
-def _staged(session: Session, found: Diff, onto: str, rows: str, given: tuple[Any, Any], wanted: Wanted) -> Any:
+def _staged(session: Session, answer: Diff, onto: str, rows: str, sources: tuple[Any, Any], wanted: Wanted) -> Any:
     """The chosen rows where that side's door stages them: in the tray, or as a plan of their own."""
-    target = given[onto == "b"]
-    edits = found.edits(rows, like="b" if onto == "a" else "a")
-    if not edits and not len(found.differing):
-        return found
+    target = sources[onto == "b"]
+    edits = answer.edits(rows, like="b" if onto == "a" else "a")
+    if not edits and not len(answer.differing):
+        return answer
     if not edits:
         raise UsageError("no row can be staged", hint="What is a secret, or differs only by default, stays.")
     if target is session.connected:
@@ -120,15 +122,15 @@ def _staged(session: Session, found: Diff, onto: str, rows: str, given: tuple[An
                 f"side {onto} is not the current cluster, whose tray this would be",
                 hint=f"%kadmin use {quote(target)} first; or --save FILE, or --apply.",
             )
-        _refuse_another_cluster(there, found, onto)
+        _refuse_another_cluster(there, answer, onto)
         return there.change(edits, wanted)
 
 
-def _refuse_another_cluster(there: Session, found: Diff, onto: str) -> None:
+def _refuse_another_cluster(there: Session, answer: Diff, onto: str) -> None:
     """Refuse an address that leads elsewhere by now."""
-    seen = found.a if onto == "a" else found.b
-    if seen is not None and there.cluster.id != seen.cluster_id:
-        raise WrongCluster(f"side {onto} was {seen}, and now it is cluster {there.cluster.id}")
+    side = answer.a if onto == "a" else answer.b
+    if side is not None and there.cluster.id != side.cluster_id:
+        raise WrongCluster(f"side {onto} was {side}, and now it is cluster {there.cluster.id}")
 
 
 def _refuse_what_stays(target: Any, onto: str) -> None:

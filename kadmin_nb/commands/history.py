@@ -69,8 +69,8 @@ def snapshots(session: Session, where: str, cluster_id: str | None) -> Any:
 def as_of(session: Session, where: str, time: tuple[str, ...], cluster_id: str | None, configs: bool) -> Any:
     """What the cluster held then, by the newest snapshot up to that TIME."""
     with session.at_work("looking back"):
-        held = _at(where).as_of(" ".join(time), cluster_id)
-    return held.configs if configs else held.quotas
+        snapshot = _at(where).as_of(" ".join(time), cluster_id)
+    return snapshot.configs if configs else snapshot.quotas
 
 
 @history.command()
@@ -139,14 +139,14 @@ def _sides(
     return [*past, *_live(session, against, 2 - len(past))]
 
 
-def _live(session: Session, against: str | None, wanted: int) -> list[Snapshot]:
+def _live(session: Session, against: str | None, sides: int) -> list[Snapshot]:
     from ..cluster import connect
 
-    own = [session.cluster.snapshot()] if wanted - (against is not None) else []
+    snapshots = [session.cluster.snapshot()] if sides - (against is not None) else []
     if against is None:
-        return own
+        return snapshots
     with connect(against) as other:
-        return [*own, other.snapshot()]
+        return [*snapshots, other.snapshot()]
 
 
 def _at(where: str) -> History:
@@ -155,16 +155,16 @@ def _at(where: str) -> History:
     return kept_at(where)
 
 
-def _plan_of(which: str) -> Any:
+def _plan_of(plan_or_id: str) -> Any:
     """The plan in this file, or that was begun here under this id; of one that was begun elsewhere, the id."""
     from ..cluster.changes import journals
     from ..plans.plan import Plan
 
-    if Path(which).exists():
-        return Plan.load(which)
+    if Path(plan_or_id).exists():
+        return Plan.load(plan_or_id)
     try:
-        return journals().find(which).plan
+        return journals().find(plan_or_id).plan
     except NotFound:
-        if set(which) <= set("0123456789abcdef"):
-            return which
+        if set(plan_or_id) <= set("0123456789abcdef"):
+            return plan_or_id
         raise

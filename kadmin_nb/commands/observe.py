@@ -21,10 +21,10 @@ class Length(click.ParamType):  # type: ignore[type-arg]  # generic only in newe
     name = "length"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        found = _LENGTH.fullmatch(str(value).strip())
-        if found is None:
+        match = _LENGTH.fullmatch(str(value).strip())
+        if match is None:
             self.fail(f"{value} is no length of time: 60s, 5m", param, ctx)
-        return float(found[1]) * _SECONDS[found[2]]
+        return float(match[1]) * _SECONDS[match[2]]
 
 
 @click.command(cls=Verb)

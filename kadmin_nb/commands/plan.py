@@ -173,23 +173,23 @@ def _refuse_options_of_another_verb(verb: str, file: str | None, wanted: Wanted)
         raise UsageError(f"these options belong to plan -f FILE, not to plan {verb}")
 
 
-def _load_plan(which: str) -> Plan:
+def _load_plan(plan_or_id: str) -> Plan:
     """The plan of this file, or of this id."""
     from ..plans.plan import Plan
 
-    return _journal(which).plan if _is_id(which) else Plan.load(which)
+    return _journal(plan_or_id).plan if _is_id(plan_or_id) else Plan.load(plan_or_id)
 
 
-def _journal(which: str) -> Kept:
+def _journal(plan_or_id: str) -> Kept:
     from ..cluster.changes import journals
     from ..plans.plan import Plan
 
-    return journals().find(which if _is_id(which) else Plan.load(which).id)
+    return journals().find(plan_or_id if _is_id(plan_or_id) else Plan.load(plan_or_id).id)
 
 
-def _is_id(which: str) -> bool:
+def _is_id(text: str) -> bool:
     """A file of that name comes first."""
-    return set(which) <= _HEX and not Path(which).exists()
+    return set(text) <= _HEX and not Path(text).exists()
 
 
 def _change_lines_in(file: str) -> str:

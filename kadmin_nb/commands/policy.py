@@ -60,19 +60,19 @@ def check(
     """
     click.get_current_context().meta["detailed"] = detailed_exitcode
     _refuse_what_does_not_go_together(snapshot, which, where, as_of)
-    known = session.named(pairs) if pairs else None
+    pair_frame = session.named(pairs) if pairs else None
     plan = _plan_of(which) if which else None
     if where is not None:
-        found = _of_history(session, _policy(file), where, as_of or NOW, known)
+        answer = _of_history(session, _policy(file), where, as_of or NOW, pair_frame)
     elif snapshot is not None:
-        found = _of_snapshot(_policy(file), _snapshot(session, snapshot), plan, known)
+        answer = _of_snapshot(_policy(file), _snapshot(session, snapshot), plan, pair_frame)
     else:
-        found = session.cluster.check(file, plan, pairs=known)
+        answer = session.cluster.check(file, plan, pairs=pair_frame)
     if junit:
         from ..policy import junit as xml
 
-        xml.write(found.to_arrow(), Path(junit), file or "policy")
-    return found
+        xml.write(answer.to_arrow(), Path(junit), file or "policy")
+    return answer
 
 
 @policy.command()
@@ -95,10 +95,10 @@ def _policy(file: str | None) -> Policy:
     """The policy in this file, else in `$KADMIN_POLICY`: no cluster is asked, so no profile says one."""
     from ..policy import load
 
-    named = file or os.environ.get("KADMIN_POLICY")
-    if named is None:
+    path = file or os.environ.get("KADMIN_POLICY")
+    if path is None:
         raise UsageError("which policy?", hint="Name its file, or set $KADMIN_POLICY.")
-    return load(named)
+    return load(path)
 
 
 def _snapshot(session: Session, name: str) -> Snapshot:
@@ -106,10 +106,10 @@ def _snapshot(session: Session, name: str) -> Snapshot:
 
     if Path(name).exists() or session.lookup is None:
         return Snapshot.load(name)
-    found = session.lookup(name)
-    if not isinstance(found, Snapshot):
-        raise UsageError(f"{name} is a {type(found).__name__}, not a snapshot")
-    return found
+    value = session.lookup(name)
+    if not isinstance(value, Snapshot):
+        raise UsageError(f"{name} is a {type(value).__name__}, not a snapshot")
+    return value
 
 
 def _of_snapshot(policy: Policy, snapshot: Snapshot, plan: Plan | None, pairs: Any) -> PolicyAnswer:
@@ -120,30 +120,30 @@ def _of_history(session: Session, policy: Policy, where: str, time: str, pairs: 
     from ..history import history
     from ..policy.policy_answer import together
 
-    kept = history(where)
+    recorded = history(where)
     with session.at_work("looking back"):
-        found = {held.cluster_id: policy.check(held, pairs=pairs) for held in _each(kept, time)}
-    if not found:
+        answers = {snapshot.cluster_id: policy.check(snapshot, pairs=pairs) for snapshot in _each(recorded, time)}
+    if not answers:
         raise NotFound(f"{where} holds no snapshot of {time}")
-    return together(found)
+    return together(answers)
 
 
-def _each(kept: Any, time: str) -> Iterator[Snapshot]:
+def _each(recorded: Any, time: str) -> Iterator[Snapshot]:
     """What each cluster held then; one that was not yet recorded is passed over."""
-    for cluster_id in kept.clusters:
+    for cluster_id in recorded.clusters:
         try:
-            yield kept.as_of(time, cluster_id)
+            yield recorded.as_of(time, cluster_id)
         except NotFound:
             continue
 
 
-def _plan_of(which: str) -> Plan:
+def _plan_of(plan_or_id: str) -> Plan:
     """The plan in this file, or that was begun here under this id."""
     from ..cluster.changes import journals
     from ..plans.plan import Plan
 
     return (
-        Plan.load(which)
-        if Path(which).exists() or not set(which) <= set("0123456789abcdef")
-        else journals().find(which).plan
+        Plan.load(plan_or_id)
+        if Path(plan_or_id).exists() or not set(plan_or_id) <= set("0123456789abcdef")
+        else journals().find(plan_or_id).plan
     )

@@ -114,10 +114,10 @@ for more in (history, usage):
     quota.add_command(more)
 
 
-def _change_quotas(verb: str, session: Session, given: tuple[str, ...], wanted: Wanted) -> Any:
-    return session.change(change_lines.quota_edits(verb, given, session.lookup, wanted.allow_unknown), wanted)
+def _change_quotas(verb: str, session: Session, words: tuple[str, ...], wanted: Wanted) -> Any:
+    return session.change(change_lines.quota_edits(verb, words, session.lookup, wanted.allow_unknown), wanted)
 
 
-def _whom(given: Iterable[str], session: Session) -> dict[str, Any]:
-    chosen = change_lines.selectors(given, TYPES, session.lookup)
+def _whom(words: Iterable[str], session: Session) -> dict[str, Any]:
+    chosen = change_lines.selectors(words, TYPES, session.lookup)
     return {kind.replace("-", "_"): value for kind, value in chosen.items()}

@@ -59,9 +59,9 @@ def cluster(session: Session) -> Any:
 @click.argument("file", metavar="FILE.parquet")
 def snapshot(session: Session, file: str) -> Any:
     """Save what the current cluster holds now, its quotas and all configs that are set, for diff."""
-    taken = session.cluster.snapshot()
-    taken.save(file)
-    return Text(repr(taken))
+    current = session.cluster.snapshot()
+    current.save(file)
+    return Text(repr(current))
 
 
 @root.command()

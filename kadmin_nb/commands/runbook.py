@@ -67,9 +67,9 @@ def run(name: str, parameters: tuple[str, ...], output: str | None) -> Any:
 
 
 def _once(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    named: dict[str, str] = {}
+    values: dict[str, str] = {}
     for name, value in pairs:
-        if name in named:
+        if name in values:
             raise click.BadParameter(f"{name} is given twice", param_hint="-p")
-        named[name] = value
-    return named
+        values[name] = value
+    return values

@@ -138,9 +138,9 @@ class Session:
 
     def _guarded(self, plan: Plan) -> None:
         """Refuse a plan that breaks a policy; what policies say besides is noted."""
-        found = self.cluster.guard(plan, self.policies())
-        if found is not None and self.note is not None:
-            for line in found.remarks:
+        answer = self.cluster.guard(plan, self.policies())
+        if answer is not None and self.note is not None:
+            for line in answer.remarks:
                 self.note(line)
 
     def policies(self) -> tuple[str, ...]:
@@ -175,7 +175,7 @@ class Session:
         """What to say to somebody who named no cluster."""
         from ..local import status
 
-        running = [one.bootstrap for one in status() if one.state == "running" and not one.secure]
+        running = [local.bootstrap for local in status() if local.state == "running" and not local.secure]
         if not running:
             return "kadmin-nb local start makes a Kafka on this machine."
         return f"A local Kafka is running: {self.next_line(running[0])}."
@@ -248,14 +248,14 @@ class NotebookSession(Session):
         KadminError
             It cannot be reached; the one before stays.
         """
-        given = properties or {}
-        same = target is self.connected or (target, given) == (self.target, self.properties)
+        overrides = properties or {}
+        same = target is self.connected or (target, overrides) == (self.target, self.properties)
         if self.connected is not None and same:
             return self.connected
         self._refuse_to_lose_the_tray()
-        fresh = self._reached(target, given) if isinstance(target, str) else target
+        fresh = self._reached(target, overrides) if isinstance(target, str) else target
         self.close()
-        self.target, self.properties = (target, given) if isinstance(target, str) else (None, {})
+        self.target, self.properties = (target, overrides) if isinstance(target, str) else (None, {})
         self.connected, self.owns = fresh, isinstance(target, str)
         return fresh
 
@@ -268,10 +268,10 @@ class NotebookSession(Session):
 
         if not (target.startswith("{") and target.endswith("}")) or self.lookup is None:
             return self.use(target, properties)
-        found = self.lookup(target[1:-1])
-        if not isinstance(found, str | Cluster):
-            raise UsageError(f"{target} is a {type(found).__name__}, neither a text nor a Cluster")
-        return self.use(found, properties)
+        value = self.lookup(target[1:-1])
+        if not isinstance(value, str | Cluster):
+            raise UsageError(f"{target} is a {type(value).__name__}, neither a text nor a Cluster")
+        return self.use(value, properties)
 
     def refuse_out(self, name: str) -> None:
         """In a notebook it is a variable."""

@@ -46,10 +46,10 @@ class Source:
 
     def check(self, of_lines: bool) -> None:
         """Refuse what cannot be meant, before Spark starts."""
-        given = [one for one in (self.paths, self.prometheus, self.usage) if one]
-        if len(given) != 1:
-            said = "usage of what?" if not given else "usage comes from one source"
-            raise UsageError(said, hint="Paths of a request log, --prometheus URL, or --usage NAME, a USAGE frame.")
+        sources = [source for source in (self.paths, self.prometheus, self.usage) if source]
+        if len(sources) != 1:
+            problem = "usage of what?" if not sources else "usage comes from one source"
+            raise UsageError(problem, hint="Paths of a request log, --prometheus URL, or --usage NAME, a USAGE frame.")
         if of_lines and not self.paths:
             raise UsageError("only a request log has lines", hint="Give its paths.")
         if self.every and not self.paths:
@@ -94,10 +94,10 @@ class Source:
     def _named(self, session: Session) -> Any:
         from ..frames import files, lazy_answer, schemas, spark
 
-        found = spark_inputs.frame_or_file(session, str(self.usage))
-        if isinstance(found, Path):
-            found = files.typed(files.read(found), schemas.USAGE)
-        return found.to_spark() if isinstance(found, lazy_answer.SparkAnswer) else spark.taken(found)
+        frame = spark_inputs.frame_or_file(session, str(self.usage))
+        if isinstance(frame, Path):
+            frame = files.typed(files.read(frame), schemas.USAGE)
+        return frame.to_spark() if isinstance(frame, lazy_answer.SparkAnswer) else spark.taken(frame)
 
 
 def _from(command: Any) -> Any:
@@ -147,14 +147,14 @@ def usage(
     """
     if utilisation + clients + lines + quarantine > 1:
         raise UsageError("--utilisation, --clients, --lines and --quarantine are four answers", hint="One at a time.")
-    taken = Source(**source)
-    taken.check(lines or quarantine)
+    chosen = Source(**source)
+    chosen.check(lines or quarantine)
     with spark_inputs.spark_for(session, "spark"):
         if lines:
-            return _counted(taken.requests(session).counts, session)
+            return _counted(chosen.requests(session).counts, session)
         if quarantine:
-            return spark_inputs.lazy(taken.requests(session).quarantine, session)
-        return _answer(session, taken.frame(session), utilisation, clients, assume_default)
+            return spark_inputs.lazy(chosen.requests(session).quarantine, session)
+        return _answer(session, chosen.frame(session), utilisation, clients, assume_default)
 
 
 def _counted(counts: Counts, session: Session) -> Answer:

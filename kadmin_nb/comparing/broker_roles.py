@@ -36,8 +36,8 @@ _OF_A_CLUSTER = BY_NATURE | {
 
 def differs_by_nature(resource: Resource, key: str) -> bool:
     """Whether two clusters have other values because they are two: what tells brokers apart, and Kafka's own topics."""
-    own = key.split(".", 3)[-1] if key.startswith("listener.name.") else key
-    return own in _OF_A_CLUSTER if resource.type == "BROKER" else is_kafkas(resource)
+    own_key = key.split(".", 3)[-1] if key.startswith("listener.name.") else key
+    return own_key in _OF_A_CLUSTER if resource.type == "BROKER" else is_kafkas(resource)
 
 
 def is_kafkas(resource: Resource) -> bool:
@@ -53,8 +53,8 @@ def by_role(content: Any) -> Any:
 
 
 def _folded(configs: pa.Table) -> pa.Table:
-    known = [name for name in schemas.CONFIGS.names if name in configs.column_names]
-    configs = plain(without_secrets(configs.select(known)))
+    columns = [name for name in schemas.CONFIGS.names if name in configs.column_names]
+    configs = plain(without_secrets(configs.select(columns)))
     schema = pa.schema([field.with_nullable(True) for field in configs.schema], configs.schema.metadata)
     single = pc.and_(pc.equal(configs["resource_type"], "BROKER"), pc.not_equal(configs["resource_name"], ""))
     rows = configs.filter(single).to_pylist()
@@ -74,14 +74,14 @@ def _of_each(rows: Iterable[Row]) -> list[Row]:
     keys: dict[str, dict[str, Row]] = defaultdict(dict)
     for row in rows:
         keys[row["key"]][row["resource_name"]] = row
-    return [_one(found, brokers) for _, found in sorted(keys.items())]
+    return [_one(by_broker, brokers) for _, by_broker in sorted(keys.items())]
 
 
-def _one(found: dict[str, Row], brokers: set[str]) -> Row:
-    first = next(iter(found.values()))
-    values = sorted(set(_values(found, brokers)))
+def _one(by_broker: dict[str, Row], brokers: set[str]) -> Row:
+    first = next(iter(by_broker.values()))
+    values = sorted(set(_values(by_broker, brokers)))
     agreed = {
-        name: one.pop() if len(one := {row.get(name) for row in found.values()}) == 1 else None
+        name: distinct.pop() if len(distinct := {row.get(name) for row in by_broker.values()}) == 1 else None
         for name in ("source", "is_default")
     }
     single = len(values) == 1
@@ -91,11 +91,11 @@ def _one(found: dict[str, Row], brokers: set[str]) -> Row:
         "resource_name": EACH,
         "value": first["value"] if single else " | ".join(values),
         "synonyms": first.get("synonyms") if single and agreed["source"] else None,
-        "is_sensitive": any(row.get("is_sensitive") for row in found.values()),
+        "is_sensitive": any(row.get("is_sensitive") for row in by_broker.values()),
     }
 
 
-def _values(found: dict[str, Row], brokers: set[str]) -> Iterator[str]:
+def _values(by_broker: dict[str, Row], brokers: set[str]) -> Iterator[str]:
     for broker in brokers:
-        row = found.get(broker)
+        row = by_broker.get(broker)
         yield "(not set)" if row is None else SHOWN if row.get("is_sensitive") else str(row["value"])

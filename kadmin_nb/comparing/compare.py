@@ -69,16 +69,16 @@ _TOLD = ["key", "value", "source", "is_sensitive", "synonyms"]
 
 def _sent(row: Row) -> str | None:
     """A broker's row shows what it made of a text, its synonym the text."""
-    own = (s["value"] for s in row["synonyms"] or () if (s["source"], s["key"]) == (row["source"], row["key"]))
-    sent: str | None = next((text for text in own if text is not None), row["value"])
+    own_values = (s["value"] for s in row["synonyms"] or () if (s["source"], s["key"]) == (row["source"], row["key"]))
+    sent: str | None = next((text for text in own_values if text is not None), row["value"])
     return sent
 
 
 def _is_out_of_reach(row: Row, a: Side, b: Side) -> bool:
     """Whether it stands in the brokers' own files, of which a declarative file says nothing."""
-    silent, told = ("a", "b") if a.is_declared else ("b", "a")
+    silent, declared_side = ("a", "b") if a.is_declared else ("b", "a")
     one_sided = (a.is_declared or b.is_declared) and row[f"source_{silent}"] is None
-    return one_sided and row[f"source_{told}"] == "STATIC_BROKER_CONFIG"
+    return one_sided and row[f"source_{declared_side}"] == "STATIC_BROKER_CONFIG"
 
 
 def _combined_row(row: Row, a: Side, b: Side, others: bool) -> Row:
@@ -112,7 +112,7 @@ def _numbered(rows: Iterable[Row]) -> Any:
 def _passed_over(a: Side, b: Side) -> tuple[str, ...]:
     """The scopes that only one of two snapshots has."""
     scopes = [set(side.content.scopes) for side in (a, b) if isinstance(side.content, Snapshot)]
-    return tuple(one for one in SCOPES if len(scopes) == 2 and one in scopes[0] ^ scopes[1])
+    return tuple(scope for scope in SCOPES if len(scopes) == 2 and scope in scopes[0] ^ scopes[1])
 
 
 def _secrets(content: Any) -> set[tuple[Any, ...]]:

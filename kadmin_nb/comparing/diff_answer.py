@@ -84,15 +84,15 @@ class Diff(Answer):
     @property
     def counts(self) -> Answer:
         """DIFF_COUNTS: how many rows of each state there are, those not shown included."""
-        found = Counter(zip(*(self._whole[name].to_pylist() for name in ("state", "kind")), strict=True))
-        rows = ({"state": s, "quotas": found[s, "quota"], "configs": found[s, "config"]} for s in (*_SAID, *APART))
+        counted = Counter(zip(*(self._whole[name].to_pylist() for name in ("state", "kind")), strict=True))
+        rows = ({"state": s, "quotas": counted[s, "quota"], "configs": counted[s, "config"]} for s in (*_SAID, *APART))
         return Answer(schemas.table(schemas.DIFF_COUNTS, (row for row in rows if row["quotas"] or row["configs"])))
 
     @property
     def id(self) -> str:
         """What `--of` takes: rows chosen by their numbers are those of this very answer."""
-        told = self.differing.to_arrow().to_pylist()
-        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:12]
+        rows = self.differing.to_arrow().to_pylist()
+        return hashlib.sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest()[:12]
 
     def edits(self, rows: object, like: str) -> list[Edit]:
         """What makes the chosen rows like side `a`, or `b`, in the other one.
@@ -142,10 +142,10 @@ class Diff(Answer):
         return cast("Stage", stage)
 
     def _named(self, side: str) -> Side:
-        found = self.a if side == "a" else self.b
-        if found is None:
+        side_named = self.a if side == "a" else self.b
+        if side_named is None:
             raise UsageError("a part of a comparison stages nothing", hint="Stage on the whole, with rows=….")
-        return found
+        return side_named
 
     def _side(self, onto: Any) -> str:
         """Which side a cluster is: the one that was handed in, or is live, or has its id."""
@@ -171,10 +171,10 @@ class Diff(Answer):
     @property
     def summary(self) -> str:
         """What is compared, how many rows differ and how, and what is not shown."""
-        found = {row["state"]: row["quotas"] + row["configs"] for row in self.counts.to_arrow().to_pylist()}
-        differing = sum(found.get(state, 0) for state in _SAID)
-        parts = ", ".join(f"{found[state]:,} {word}" for state, word in _SAID.items() if state in found)
-        apart = ", ".join(f"{found[state]:,} {word}" for state, word in _SAID_APART.items() if state in found)
+        by_state = {row["state"]: row["quotas"] + row["configs"] for row in self.counts.to_arrow().to_pylist()}
+        differing = sum(by_state.get(state, 0) for state in _SAID)
+        parts = ", ".join(f"{by_state[state]:,} {word}" for state, word in _SAID.items() if state in by_state)
+        apart = ", ".join(f"{by_state[state]:,} {word}" for state, word in _SAID_APART.items() if state in by_state)
         sides = [f"{name}: {printable(str(side))}" for name, side in (("a", self.a), ("b", self.b)) if side]
         lines = [f"{differing:,} differ: {parts}" if differing else "nothing differs"]
         lines += [f"besides, {apart}{'' if len(self) > differing else ' (not shown: --all)'}"] if apart else []

@@ -44,8 +44,8 @@ class Side:
         """Whose it is, None where nothing says so."""
         if isinstance(self.content, Snapshot):
             return self.content.cluster_id or None
-        said = (self.content.schema.metadata or {}).get(CLUSTER_ID.encode())
-        return said.decode() if said else None
+        mark = (self.content.schema.metadata or {}).get(CLUSTER_ID.encode())
+        return mark.decode() if mark else None
 
     def lacks(self, resource: Resource) -> bool:
         """Whether it is a topic that is certainly not there."""
@@ -143,9 +143,9 @@ def written(source: Written) -> Side:
     return declared(load(source.path))
 
 
-def declared(given: Declared) -> Side:
+def declared(declaration: Declared) -> Side:
     """The side that was read from a declarative file."""
-    return Side(given.where, given.snapshot(), is_declared=True)
+    return Side(declaration.where, declaration.snapshot(), is_declared=True)
 
 
 def past(source: Past, cluster_id: str | None = None, others: Iterable[str | None] = ()) -> Side:
@@ -158,14 +158,14 @@ def past(source: Past, cluster_id: str | None = None, others: Iterable[str | Non
     """
     from ..history import history
 
-    kept = history(source.where)
-    held = kept.as_of(source.time, cluster_id or _whose(kept, others))
-    return Side(f"{HISTORY}{source.where}", held)
+    recorded = history(source.where)
+    snapshot = recorded.as_of(source.time, cluster_id or _whose(recorded, others))
+    return Side(f"{HISTORY}{source.where}", snapshot)
 
 
-def _whose(kept: History, others: Iterable[str | None]) -> str | None:
-    known = kept.clusters
-    return next((one for one in others if one in known), None) if len(known) > 1 else None
+def _whose(recorded: History, others: Iterable[str | None]) -> str | None:
+    clusters = recorded.clusters
+    return next((candidate for candidate in others if candidate in clusters), None) if len(clusters) > 1 else None
 
 
 def framed(frame: object) -> Side:

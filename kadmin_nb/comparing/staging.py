@@ -27,7 +27,7 @@ _WHY = {
 }
 
 
-def chosen(rows: object, told: Sequence[Row], like: str) -> list[int]:
+def chosen(rows: object, diff_rows: Sequence[Row], like: str) -> list[int]:
     """The numbers of the chosen rows, each once, in order.
 
     Raises
@@ -36,13 +36,13 @@ def chosen(rows: object, told: Sequence[Row], like: str) -> list[int]:
         No number, or a row that is not there.
     """
     if isinstance(rows, str) and rows == ALL:
-        return [row["row"] for row in told if refusal(row, like) is None]
+        return [row["row"] for row in diff_rows if refusal(row, like) is None]
     numbers: set[int] = set()
-    for found in _ranges(rows):
-        strange = [n for n in (found.start, found.stop - 1) if not 1 <= n <= len(told)]
+    for bounds in _ranges(rows):
+        strange = [n for n in (bounds.start, bounds.stop - 1) if not 1 <= n <= len(diff_rows)]
         if strange:
-            raise UsageError(f"there is no row {strange[0]}", hint=f"There are {len(told):,}, from 1.")
-        numbers.update(found)
+            raise UsageError(f"there is no row {strange[0]}", hint=f"There are {len(diff_rows):,}, from 1.")
+        numbers.update(bounds)
     if not numbers:
         raise UsageError("which rows?", hint=_ROWS_HINT)
     return sorted(numbers)
@@ -61,14 +61,17 @@ def _ranges(rows: object) -> Iterator[range]:
 
 def _range(part: str) -> range:
     first, dash, last = part.partition("-")
-    if not all(one.isascii() and one.isdigit() and len(one) < 10 for one in (first, last if dash else first)):
+    if not all(
+        number_text.isascii() and number_text.isdigit() and len(number_text) < 10
+        for number_text in (first, last if dash else first)
+    ):
         raise UsageError(f"{quote(part)} is not the number of a row", hint=_ROWS_HINT)
     if dash and int(last) < int(first):
         raise UsageError(f"{part} ends before it begins", hint=_ROWS_HINT)
     return range(int(first), int(last or first) + 1)
 
 
-def edits(told: Sequence[Row], numbers: Iterable[int], like: str, named: str) -> list[Edit]:
+def edits(diff_rows: Sequence[Row], numbers: Iterable[int], like: str, named: str) -> list[Edit]:
     """What makes these rows like that side; each edit notes its row, and the diff, `named`, that it is of.
 
     Raises
@@ -76,7 +79,7 @@ def edits(told: Sequence[Row], numbers: Iterable[int], like: str, named: str) ->
     UsageError
         A row that cannot be staged.
     """
-    rows = [told[number - 1] for number in numbers]
+    rows = [diff_rows[number - 1] for number in numbers]
     for row in rows:
         if why := refusal(row, like):
             key = f" {row['key']}" if row["key"] is not None else ""
@@ -124,11 +127,11 @@ def _subject(row: Row) -> Entity | Resource:
 
 def _op(row: Row, like: str) -> str | None:
     """Set what that side has; take away what it has not, or only from below; None where nothing can be taken away."""
-    own = Resource.parse(row["resource"]).source
-    from_below = row[like] is None or (row["state"] == "source" and row[f"source_{like}"] != own)
+    own_source = Resource.parse(row["resource"]).source
+    from_below = row[like] is None or (row["state"] == "source" and row[f"source_{like}"] != own_source)
     if not from_below:
         return SET
-    return DELETE if row[f"source_{_other(like)}"] in (own, None) else None
+    return DELETE if row[f"source_{_other(like)}"] in (own_source, None) else None
 
 
 def _other(side: str) -> str:

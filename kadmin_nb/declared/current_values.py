@@ -69,10 +69,10 @@ class Unread:
     error: str
 
 
-def refuse_other_than_snapshot(given: object) -> None:
+def refuse_other_than_snapshot(source: object) -> None:
     """Raise UsageError for what is no snapshot; a cluster has one."""
-    if not isinstance(given, Snapshot):
-        raise UsageError(f"a {type(given).__name__} is no snapshot", hint="Pass cluster.snapshot().")
+    if not isinstance(source, Snapshot):
+        raise UsageError(f"a {type(source).__name__} is no snapshot", hint="Pass cluster.snapshot().")
 
 
 def unread(snapshot: Snapshot) -> list[Unread]:
@@ -107,8 +107,8 @@ def _stored(row: Mapping[str, Any]) -> str | None:
     """The text that was sent: a broker's row shows what it made of it, and its synonym the text."""
     if row["is_sensitive"]:
         return None
-    kept = (s["value"] for s in row["synonyms"] or () if (s["source"], s["key"]) == (row["source"], row["key"]))
-    stored: str | None = next((text for text in kept if text is not None), row["value"])
+    own_values = (s["value"] for s in row["synonyms"] or () if (s["source"], s["key"]) == (row["source"], row["key"]))
+    stored: str | None = next((text for text in own_values if text is not None), row["value"])
     return stored
 
 

@@ -72,18 +72,18 @@ class Difference:
 
     def _about(self, message: str) -> Edit | None:
         """The edit that a message names, by its key too where it can, or by where its secret is."""
-        wanted = [edit for edit in self.edits if edit.op == SET]
-        named = [edit for edit in wanted if printable(str(edit.resource)) in message]
-        named += [edit for edit in wanted if edit.value and is_reference(edit.value) and edit.value in message]
-        return next((edit for edit in named if edit.key in message), next(iter(named), None))
+        sets = [edit for edit in self.edits if edit.op == SET]
+        mentioned = [edit for edit in sets if printable(str(edit.resource)) in message]
+        mentioned += [edit for edit in sets if edit.value and is_reference(edit.value) and edit.value in message]
+        return next((edit for edit in mentioned if edit.key in message), next(iter(mentioned), None))
 
     def __str__(self) -> str:
         """Counts, removals first."""
         removed = sum(edit.op == DELETE for edit in self.edits)
         counts = [f"{removed:,} to remove by --prune"] if removed or self.left else []
-        left = [f"{key} of {resource}: {why}" for (resource, key), why in self.left.items()]
-        if left:
-            counts.append(f"{len(left):,} left alone ({left[0]}{', …' if len(left) > 1 else ''})")
+        kept_lines = [f"{key} of {resource}: {why}" for (resource, key), why in self.left.items()]
+        if kept_lines:
+            counts.append(f"{len(kept_lines):,} left alone ({kept_lines[0]}{', …' if len(kept_lines) > 1 else ''})")
         return f"{self.where}: {', '.join([*counts, f'{len(self) - removed:,} to set'])}"
 
 
@@ -137,12 +137,12 @@ class Declared:
         if prune:
             self._refuse_half(against)
         try:
-            held = held_by(against)
-            edits = [edit for entry in self.entries if (edit := self._edit(entry, held, allow_unknown)) is not None]
+            current = held_by(against)
+            edits = [edit for entry in self.entries if (edit := self._edit(entry, current, allow_unknown)) is not None]
         except KadminError as exc:
             raise type(exc)(f"{self.where}: {exc}", code=exc.code, hint=exc.hint) from None
-        removals, left = self._pruned(held, against, allow_unknown) if prune else ((), {})
-        return Difference((*edits, *removals), left, self.where)
+        removals, not_removed = self._pruned(current, against, allow_unknown) if prune else ((), {})
+        return Difference((*edits, *removals), not_removed, self.where)
 
     def refuse_other_cluster(self, cluster_id: str, *, any_cluster: bool = False) -> None:
         """Raise WrongCluster where the file names another cluster."""
@@ -170,15 +170,15 @@ class Declared:
     def _name(self) -> str:
         return PurePath(self.where).name
 
-    def _edit(self, entry: Entry, held: Held, allow_unknown: Collection[str]) -> Edit | None:
+    def _edit(self, entry: Entry, current: Held, allow_unknown: Collection[str]) -> Edit | None:
         """What has to be done for an entry, if anything."""
-        if held.has(entry.target, entry.value):
+        if current.has(entry.target, entry.value):
             return None
         if entry.is_placeholder:
-            _refuse_empty_promise(entry, held)
+            _refuse_empty_promise(entry, current)
             return None
         if isinstance(entry.resource, Entity):
-            _refuse_unknown(entry, entry.resource, held, allow_unknown)
+            _refuse_unknown(entry, entry.resource, current, allow_unknown)
         if entry.doubt is not None:
             raise type(entry.doubt)(entry.node.at(str(entry.doubt)), hint=entry.doubt.hint)
         return Edit(SET, *entry.target, entry.value, f"line {entry.node.line} of {self._name}")
@@ -187,7 +187,7 @@ class Declared:
         if not self.complete:
             raise PlanRefused(f"{self.where} is not complete, so it prunes nothing", hint="Nothing was sent.")
         failed = unread(against)
-        of_these = [one for one in failed if kind_of(one.resource) in self.kinds]
+        of_these = [failed_resource for failed_resource in failed if kind_of(failed_resource.resource) in self.kinds]
         if of_these:
             raise PlanRefused(
                 f"{told(of_these)}, so nothing is pruned", code=of_these[0].error, hint="Nothing was sent."
@@ -196,24 +196,26 @@ class Declared:
             raise PlanRefused("what the cluster holds was not read in full, so nothing is pruned")
 
     def _pruned(
-        self, held: Held, against: Snapshot, allow_unknown: Collection[str]
+        self, current: Held, against: Snapshot, allow_unknown: Collection[str]
     ) -> tuple[Iterable[Edit], Mapping[Target, str]]:
         """The removals, and what is not removed, with the reason."""
         mentioned = {_sort_words(entry.target) for entry in self.entries}
         read = {kind for kind in self.kinds if KINDS[kind] in against.scopes}
-        rest = [target for target in held.targets(mentioned) if kind_of(target[0]) in read]
-        kept = {target: why for target in rest if (why := _why_kept(target, held, allow_unknown)) is not None}
+        undeclared = [target for target in current.targets(mentioned) if kind_of(target[0]) in read]
+        reasons = {
+            target: why for target in undeclared if (why := _why_kept(target, current, allow_unknown)) is not None
+        }
         note = f"not in {self._name}"
-        return [Edit(DELETE, *target, note=note) for target in rest if target not in kept], kept
+        return [Edit(DELETE, *target, note=note) for target in undeclared if target not in reasons], reasons
 
 
 def _sort_words(target: Target) -> tuple[str, str]:
     return str(target[0]), target[1]
 
 
-def _why_kept(target: Target, held: Held, allow_unknown: Collection[str]) -> str | None:
+def _why_kept(target: Target, current: Held, allow_unknown: Collection[str]) -> str | None:
     resource, key = target
-    if held.is_secret(target):
+    if current.is_secret(target):
         return "a secret"
     if isinstance(resource, Entity):
         strange = [name for name in _unknown(resource, key) if name not in allow_unknown]
@@ -227,30 +229,30 @@ def _unknown(entity: Entity, key: str) -> list[str]:
     return [*types, *([key] if find(key) is None else [])]
 
 
-def _refuse_empty_promise(entry: Entry, held: Held) -> None:
+def _refuse_empty_promise(entry: Entry, current: Held) -> None:
     """A placeholder changes nothing; one for what is not there promises what nobody can keep."""
-    if not held.is_secret(entry.target):
+    if not current.is_secret(entry.target):
         entry.node.refuse(
             f"{entry.key} of {entry.resource} is {SHOWN} here, and not set on the cluster",
             "Write where the secret is, env:NAME or file:PATH, or take the line out.",
         )
 
 
-def _refuse_unknown(entry: Entry, entity: Entity, held: Held, allow_unknown: Collection[str]) -> None:
+def _refuse_unknown(entry: Entry, entity: Entity, current: Held, allow_unknown: Collection[str]) -> None:
     """A word that the cluster does not hold either is a slip, not one of a Kafka to come."""
-    if held.is_set(entry.target):
+    if current.is_set(entry.target):
         return
     for name in _unknown(entity, entry.key):
         if name not in allow_unknown:
-            what, known = ("quota key", QUOTA_KEYS) if name == entry.key else ("entity type", TYPES)
+            noun, candidates = ("quota key", QUOTA_KEYS) if name == entry.key else ("entity type", TYPES)
             raise Invalid(
-                entry.node.at(f"{name} is no {what} that Kafka knows"),
-                hint=Hint(_meant(name, known), sentence("{} insists.", Option("allow_unknown", [name]))),
+                entry.node.at(f"{name} is no {noun} that Kafka knows"),
+                hint=Hint(_meant(name, candidates), sentence("{} insists.", Option("allow_unknown", [name]))),
             )
 
 
-def _meant(name: str, known: Sequence[str]) -> str:
+def _meant(name: str, candidates: Sequence[str]) -> str:
     """What was probably meant by a word that is not known."""
     if name in WORDS:
         return f"What is set on a {name} stands under {CONFIGS}."
-    return f"Did you mean {near}?" if (near := nearest(name, list(known))) else ""
+    return f"Did you mean {near}?" if (near := nearest(name, list(candidates))) else ""

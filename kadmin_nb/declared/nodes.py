@@ -130,7 +130,7 @@ def _made(token: Token) -> Text | Mapping | List:
 _Kind = TypeVar("_Kind", bound=Node)
 
 
-def expect(node: Node, kind: type[_Kind], what: str, hint: str | None = None) -> _Kind:
+def expect(node: Node, kind: type[_Kind], noun: str, hint: str | None = None) -> _Kind:
     """The node, which has to be of that kind.
 
     Raises
@@ -139,9 +139,9 @@ def expect(node: Node, kind: type[_Kind], what: str, hint: str | None = None) ->
         It is of another.
     """
     if isinstance(node, Text) and node.is_nothing:
-        node.refuse(f"{what} has no value", hint)
+        node.refuse(f"{noun} has no value", hint)
     if not isinstance(node, kind):
-        node.refuse(f"{what} is {_NAMES[kind]}, and here is {_NAMES[type(node)]}", hint)
+        node.refuse(f"{noun} is {_NAMES[kind]}, and here is {_NAMES[type(node)]}", hint)
     return node
 
 

@@ -86,18 +86,18 @@ def _declared(root: Node, where: str) -> Declared:
     for name, (key, _) in head.items():
         if name not in _HEAD and name not in (QUOTAS, CONFIGS):
             _refuse_word(key, name, [*_HEAD, QUOTAS, CONFIGS])
-    said: dict[str, Any] = {name: reader(head[name][1]) for name, reader in _HEAD.items() if name in head}
+    header: dict[str, Any] = {name: reader(head[name][1]) for name, reader in _HEAD.items() if name in head}
     entries = [*_section(head, QUOTAS, Entity.parse, _quotas), *_section(head, CONFIGS, _resource, _configs)]
     spoken_of = {kind_of(entry.resource) for entry in entries} | ({QUOTAS} & set(head))
-    if "kinds" in said:
-        _refuse_half_a_file(head, said["kinds"])
-        _refuse_outside(entries, said["kinds"])
+    if "kinds" in header:
+        _refuse_half_a_file(head, header["kinds"])
+        _refuse_outside(entries, header["kinds"])
     return Declared(
         tuple(entries),
-        said.get("kinds", kinds(spoken_of)),
-        cluster_id=said.get("cluster_id"),
-        taken_at=said.get("taken_at"),
-        complete=said.get("complete", True),
+        header.get("kinds", kinds(spoken_of)),
+        cluster_id=header.get("cluster_id"),
+        taken_at=header.get("taken_at"),
+        complete=header.get("complete", True),
         where=where,
     )
 
@@ -105,23 +105,25 @@ def _declared(root: Node, where: str) -> Declared:
 def _refuse_other_format(root: Node, head: Mapping[str, tuple[Text, Node]]) -> None:
     if "kadmin" not in head:
         root.refuse("it does not say kadmin: 1, so it is no file of quotas and configs", _BEGIN)
-    said = expect(head["kadmin"][1], Text, "kadmin")
-    if said.text != FORMAT:
-        said.refuse(f"format {said.text} is not known to this version", _BEGIN)
+    format_node = expect(head["kadmin"][1], Text, "kadmin")
+    if format_node.text != FORMAT:
+        format_node.refuse(f"format {format_node.text} is not known to this version", _BEGIN)
 
 
 _BEGIN = "It begins with kadmin: 1."
 
 
-def _refuse_word(key: Text, name: str, known: list[str]) -> NoReturn:
-    near = nearest(name, known)
-    key.refuse(f"{name} is no word of such a file", f"Did you mean {near}?" if near else f"One of {', '.join(known)}.")
+def _refuse_word(key: Text, name: str, allowed: list[str]) -> NoReturn:
+    near = nearest(name, allowed)
+    key.refuse(
+        f"{name} is no word of such a file", f"Did you mean {near}?" if near else f"One of {', '.join(allowed)}."
+    )
 
 
-def _placed(node: Node, reader: Callable[[_S], _T], given: _S) -> _T:
+def _placed(node: Node, reader: Callable[[_S], _T], value: _S) -> _T:
     """What the reader makes of what is given; its error with the place of the node before it."""
     try:
-        return reader(given)
+        return reader(value)
     except KadminError as exc:
         raise type(exc)(node.at(str(exc)), code=exc.code, hint=exc.hint) from None
 
@@ -134,21 +136,21 @@ def _kinds(node: Node) -> tuple[str, ...]:
 
 
 def _moment(node: Node) -> datetime:
-    said = expect(node, Text, "taken_at")
+    time_node = expect(node, Text, "taken_at")
     try:
-        moment = datetime.fromisoformat(said.text)
+        moment = datetime.fromisoformat(time_node.text)
     except ValueError:
         moment = None
     if moment is None or moment.tzinfo is None:
-        said.refuse(f"{said.text} is no time with a zone", "Such as 2026-11-21T12:00:00Z.")
+        time_node.refuse(f"{time_node.text} is no time with a zone", "Such as 2026-11-21T12:00:00Z.")
     return moment.astimezone(UTC)
 
 
 def _flag(node: Node) -> bool:
-    said = expect(node, Text, "complete")
-    if said.text not in ("true", "false"):
-        said.refuse(f"complete is true or false, and not {said.text}")
-    return said.text == "true"
+    flag_node = expect(node, Text, "complete")
+    if flag_node.text not in ("true", "false"):
+        flag_node.refuse(f"complete is true or false, and not {flag_node.text}")
+    return flag_node.text == "true"
 
 
 def _word_of(node: Node) -> str:
@@ -236,9 +238,9 @@ def _covered(resource: Resource, key: str, value: str) -> str:
     return Hidden(value) if is_secret and value != SHOWN and not is_reference(value) else value
 
 
-def _refuse_half_a_file(head: Mapping[str, tuple[Text, Node]], named: Collection[str]) -> None:
+def _refuse_half_a_file(head: Mapping[str, tuple[Text, Node]], sections: Collection[str]) -> None:
     """A section that somebody cut out does not mean that nothing is to be there: `--prune` would remove all of it."""
-    for kind in named:
+    for kind in sections:
         section = QUOTAS if kind == QUOTAS else CONFIGS
         if section not in head:
             head["kinds"][0].refuse(
@@ -247,7 +249,7 @@ def _refuse_half_a_file(head: Mapping[str, tuple[Text, Node]], named: Collection
             )
 
 
-def _refuse_outside(entries: Iterable[Entry], named: Collection[str]) -> None:
+def _refuse_outside(entries: Iterable[Entry], sections: Collection[str]) -> None:
     for entry in entries:
-        if kind_of(entry.resource) not in named:
-            entry.node.refuse(f"{entry.resource} is none of the kinds that the file names: {', '.join(named)}")
+        if kind_of(entry.resource) not in sections:
+            entry.node.refuse(f"{entry.resource} is none of the kinds that the file names: {', '.join(sections)}")

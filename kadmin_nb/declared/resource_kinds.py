@@ -31,8 +31,8 @@ def kinds(words: Iterable[str]) -> tuple[str, ...]:
     UsageError
         A word that is none.
     """
-    named = {kind for word in words for kind in ([*WORDS] if word == CONFIGS else [_known(word)])}
-    return tuple(kind for kind in KINDS if kind in named)
+    chosen = {kind for word in words for kind in ([*WORDS] if word == CONFIGS else [_known(word)])}
+    return tuple(kind for kind in KINDS if kind in chosen)
 
 
 def read_by(scopes: Iterable[str]) -> tuple[str, ...]:

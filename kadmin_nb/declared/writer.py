@@ -68,15 +68,17 @@ def _chosen(snapshot: Snapshot, kinds: Collection[str] | None) -> tuple[str, ...
     read = of_kinds.read_by(snapshot.scopes)
     if kinds is None:
         return read
-    named = of_kinds.kinds(kinds)
-    if missing := [kind for kind in named if kind not in read and kind in kinds]:
+    chosen = of_kinds.kinds(kinds)
+    if missing := [kind for kind in chosen if kind not in read and kind in kinds]:
         raise UsageError(f"{missing[0]} was not read", hint=f"The snapshot has {', '.join(read) or 'nothing'}.")
-    return tuple(kind for kind in named if kind in read)
+    return tuple(kind for kind in chosen if kind in read)
 
 
 def _unread(snapshot: Snapshot, chosen: Collection[str]) -> KadminError | None:
     """What to say where something of these kinds could not be read."""
-    failed = [one for one in unread(snapshot) if kind_of_resource(one.resource) in chosen]
+    failed = [
+        failed_resource for failed_resource in unread(snapshot) if kind_of_resource(failed_resource.resource) in chosen
+    ]
     if not failed:
         return None
     return kind_of(failed[0].error)(
@@ -90,11 +92,11 @@ def _unread(snapshot: Snapshot, chosen: Collection[str]) -> KadminError | None:
 
 
 def _sections(snapshot: Snapshot, chosen: Collection[str]) -> Sections:
-    held = held_by(snapshot)
-    quotas = ((words, key, value) for (words, key), value in held.quotas.items())
+    current = held_by(snapshot)
+    quotas = ((words, key, value) for (words, key), value in current.quotas.items())
     configs = (
         (str(resource), key, SHOWN if value is None else value)
-        for (resource, key), value in held.configs.items()
+        for (resource, key), value in current.configs.items()
         if kind_of_resource(resource) in chosen
     )
     sections = {QUOTAS: _grouped(quotas)} if QUOTAS in chosen else {}

@@ -67,19 +67,19 @@ def typed(table: pa.Table, schema: pa.Schema) -> pa.Table:
         A text that is none of that type; the column is named.
     """
     for number, field in enumerate(table.schema):
-        wanted = schema.field(field.name).type if field.name in schema.names else field.type
-        if pa.types.is_string(field.type) and not pa.types.is_dictionary(wanted):
-            table = table.set_column(number, field.name, _cast(table[field.name], wanted, field.name))
+        target_type = schema.field(field.name).type if field.name in schema.names else field.type
+        if pa.types.is_string(field.type) and not pa.types.is_dictionary(target_type):
+            table = table.set_column(number, field.name, _cast(table[field.name], target_type, field.name))
     return table
 
 
-def _cast(texts: pa.ChunkedArray, wanted: pa.DataType, name: str) -> pa.ChunkedArray:
-    if wanted == texts.type:
+def _cast(texts: pa.ChunkedArray, target_type: pa.DataType, name: str) -> pa.ChunkedArray:
+    if target_type == texts.type:
         return texts
     try:
-        return pc.if_else(pc.equal(texts, ""), pa.scalar(None, texts.type), texts).cast(wanted)
+        return pc.if_else(pc.equal(texts, ""), pa.scalar(None, texts.type), texts).cast(target_type)
     except pa.ArrowInvalid as exc:
-        raise Invalid(f"{name} is not {wanted}: {exc}") from None
+        raise Invalid(f"{name} is not {target_type}: {exc}") from None
 
 
 def _read_csv(place: Path) -> pa.Table:

@@ -212,8 +212,8 @@ def _number(value: float) -> str:
 
 def _below(table: pa.Table) -> str:
     """Which engine answered, where there was a choice."""
-    said = (table.schema.metadata or {}).get(ENGINE.encode())
-    return f"\n{printable(said.decode())}" if said else ""
+    engine = (table.schema.metadata or {}).get(ENGINE.encode())
+    return f"\n{printable(engine.decode())}" if engine else ""
 
 
 def _count(block: pa.Table | Head, page: Page, remarks: Sequence[str]) -> str:

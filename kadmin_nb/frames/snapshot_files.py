@@ -24,7 +24,7 @@ _FRAMES = {"quotas": schemas.QUOTAS, "configs": schemas.CONFIGS}
 _NO_SNAPSHOT = "cluster.snapshot().save(path) writes one."
 
 
-def save(taken: Snapshot, place: Path) -> Path:
+def save(snapshot: Snapshot, place: Path) -> Path:
     """Write a snapshot, whole or not at all.
 
     Raises
@@ -34,16 +34,16 @@ def save(taken: Snapshot, place: Path) -> Path:
     """
     if place.suffix != SUFFIX:
         raise UsageError(f"{place} is no name for a snapshot", hint=f"It is written as {SUFFIX}.")
-    whole = pa.table({name: _listed(getattr(taken, name).to_arrow(), schema) for name, schema in _FRAMES.items()})
+    whole = pa.table({name: _listed(getattr(snapshot, name).to_arrow(), schema) for name, schema in _FRAMES.items()})
     marks = {
-        CLUSTER_ID: taken.cluster_id,
-        TAKEN_AT: taken.taken_at.isoformat(timespec="microseconds"),
-        ID: taken.id,
-        COMPLETE: str(taken.complete).lower(),
-        SCOPE: " ".join(taken.scopes),
+        CLUSTER_ID: snapshot.cluster_id,
+        TAKEN_AT: snapshot.taken_at.isoformat(timespec="microseconds"),
+        ID: snapshot.id,
+        COMPLETE: str(snapshot.complete).lower(),
+        SCOPE: " ".join(snapshot.scopes),
     }
-    if taken.resources is not None:
-        marks[RESOURCES] = json.dumps([(one.type, one.name) for one in taken.resources])
+    if snapshot.resources is not None:
+        marks[RESOURCES] = json.dumps([(resource.type, resource.name) for resource in snapshot.resources])
     with writing(place) as file:
         parquet.write_table(whole.replace_schema_metadata(marks), file)
     return place
@@ -73,17 +73,17 @@ def load(place: Path) -> Snapshot:
 
 
 def _snapshot_of(whole: pa.Table) -> Snapshot:
-    said = {key.decode(): value.decode() for key, value in (whole.schema.metadata or {}).items()}
-    if ID not in said or whole.column_names != list(_FRAMES) or len(whole) != 1:
+    marks = {key.decode(): value.decode() for key, value in (whole.schema.metadata or {}).items()}
+    if ID not in marks or whole.column_names != list(_FRAMES) or len(whole) != 1:
         raise ValueError("it holds something else")
     return snapshot(
         *(_frame(whole[name], schema) for name, schema in _FRAMES.items()),
-        cluster_id=said[CLUSTER_ID],
-        taken_at=datetime.fromisoformat(said[TAKEN_AT]),
-        scopes=said[SCOPE].split(),
-        snapshot_id=said[ID],
-        complete=said[COMPLETE] == "true",
-        resources=[Resource(*one) for one in json.loads(said[RESOURCES])] if RESOURCES in said else None,
+        cluster_id=marks[CLUSTER_ID],
+        taken_at=datetime.fromisoformat(marks[TAKEN_AT]),
+        scopes=marks[SCOPE].split(),
+        snapshot_id=marks[ID],
+        complete=marks[COMPLETE] == "true",
+        resources=[Resource(*fields) for fields in json.loads(marks[RESOURCES])] if RESOURCES in marks else None,
     )
 
 
@@ -92,5 +92,5 @@ def _frame(column: pa.ChunkedArray, schema: pa.Schema) -> pa.Table:
     return pa.table([_typed(rows[field.name], field.type) for field in schema], schema=schema)
 
 
-def _typed(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
-    return column.dictionary_encode() if pa.types.is_dictionary(wanted) else column.cast(wanted)
+def _typed(column: pa.ChunkedArray, target_type: pa.DataType) -> pa.ChunkedArray:
+    return column.dictionary_encode() if pa.types.is_dictionary(target_type) else column.cast(target_type)

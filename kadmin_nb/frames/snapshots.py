@@ -86,10 +86,10 @@ def snapshot(
     """The snapshot of these QUOTAS and CONFIGS; secrets are taken out, and rows with an error make it incomplete."""
     configs = without_secrets(configs)
     complete = complete and not pc.any(pc.is_valid(configs["error"])).as_py()
-    named = snapshot_id or uuid.uuid4().hex
+    unique_id = snapshot_id or uuid.uuid4().hex
     scopes = tuple(scope for scope in SCOPES if scope in scopes)
-    marks = {ID: named, COMPLETE: str(bool(complete)).lower(), SCOPE: " ".join(scopes)}
-    columns = {"cluster_id": cluster_id, "taken_at": taken_at, "snapshot_id": named, "complete": bool(complete)}
+    marks = {ID: unique_id, COMPLETE: str(bool(complete)).lower(), SCOPE: " ".join(scopes)}
+    columns = {"cluster_id": cluster_id, "taken_at": taken_at, "snapshot_id": unique_id, "complete": bool(complete)}
 
     def frame(table: pa.Table, schema: pa.Schema) -> Answer:
         same = {
@@ -102,7 +102,7 @@ def snapshot(
 
     both = (frame(quotas, schemas.SNAPSHOT_QUOTAS), frame(configs, schemas.SNAPSHOT_CONFIGS))
     listed = None if resources is None else tuple(resources)
-    return Snapshot(named, cluster_id, taken_at, scopes, bool(complete), *both, listed)
+    return Snapshot(unique_id, cluster_id, taken_at, scopes, bool(complete), *both, listed)
 
 
 def without_secrets(configs: pa.Table) -> pa.Table:

@@ -143,7 +143,7 @@ def _master(spark: SparkSession) -> str:
 
 
 @contextmanager
-def at_work(what: str, tell: Tell | None = None) -> Iterator[None]:
+def at_work(task: str, tell: Tell | None = None) -> Iterator[None]:
     """Around what Spark does: its failure is one line, and `tell` hears each second how far it is.
 
     Over Connect that is how many tasks are done; classic PySpark has no public word for that, so there it is the time.
@@ -153,16 +153,16 @@ def at_work(what: str, tell: Tell | None = None) -> Iterator[None]:
     Invalid
         What Spark could not do, in its own words.
     """
-    with _progress_told_to(what, tell), _in_one_line():
+    with _progress_told_to(task, tell), _in_one_line():
         yield
 
 
 @contextmanager
-def _progress_told_to(what: str, tell: Tell | None) -> Iterator[None]:
+def _progress_told_to(task: str, tell: Tell | None) -> Iterator[None]:
     if tell is None:
         yield
         return
-    work = _Work(what, tell)
+    work = _Work(task, tell)
     with _heard(work.tasks):
         work.start()
         try:
@@ -189,18 +189,18 @@ def _heard(handler: Callable[..., None]) -> Iterator[None]:
 class _Work(threading.Thread):
     """Says each second how long it has been, and how many tasks are done where that is known."""
 
-    def __init__(self, what: str, tell: Tell) -> None:
+    def __init__(self, task: str, tell: Tell) -> None:
         super().__init__(daemon=True, name="kadmin-spark-progress")
         self.over = threading.Event()
-        self._what, self._tell, self._since, self._tasks = what, tell, time.monotonic(), ""
+        self._what, self._tell, self._since, self._tasks = task, tell, time.monotonic(), ""
 
     def run(self) -> None:
         while not self.over.wait(1.0):
             self._tell(f"{self._what}: {self._tasks}{time.monotonic() - self._since:.0f} s")
 
     def tasks(self, stages: Iterable[Any] | None = None, **more: object) -> None:
-        known = list(stages or ())
-        done, of = (sum(getattr(stage, name) for stage in known) for name in ("num_completed_tasks", "num_tasks"))
+        stage_list = list(stages or ())
+        done, of = (sum(getattr(stage, name) for stage in stage_list) for name in ("num_completed_tasks", "num_tasks"))
         self._tasks = f"{done:,} of {of:,} tasks, " if of else ""
 
 
@@ -241,8 +241,10 @@ def _error_text(error: BaseException) -> str:
 def said_by(error: BaseException) -> str:
     """What an error of Spark's says first, without the stack of the JVM."""
     lines = [line.strip() for line in _error_text(error).splitlines() if line.strip()]
-    told = [line for line in lines if line.startswith("[") or "Exception: [" in line] or lines or [type(error).__name__]
-    return _SAID.sub("", re.sub(r"^\S+Exception: (?=\[)", "", told[0]))[:_LONGEST].strip()
+    error_lines = (
+        [line for line in lines if line.startswith("[") or "Exception: [" in line] or lines or [type(error).__name__]
+    )
+    return _SAID.sub("", re.sub(r"^\S+Exception: (?=\[)", "", error_lines[0]))[:_LONGEST].strip()
 
 
 def _sessions() -> type[SparkSession]:

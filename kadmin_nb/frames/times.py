@@ -30,9 +30,9 @@ def moment(time: object) -> datetime:
 def _parse_time(text: str) -> datetime | None:
     if text.strip() == "now":
         return datetime.now(UTC)
-    length, ago, rest = text.strip().rpartition("ago")
+    length, ago, after = text.strip().rpartition("ago")
     try:
-        return _before(length.strip()) if ago and not rest else datetime.fromisoformat(text)
+        return _before(length.strip()) if ago and not after else datetime.fromisoformat(text)
     except (ValueError, OverflowError):
         return None
 

@@ -28,13 +28,13 @@ class Difference:
 
 def difference(a: pa.Table, b: pa.Table, kind: str, columns: tuple[str, ...] | None = None) -> Difference:
     """What was removed from `a`, added in `b`, and changed in these columns (any, unless said)."""
-    ours, theirs = identities(a, kind), identities(b, kind)
-    place = pc.index_in(theirs, value_set=ours)
+    left_, right = identities(a, kind), identities(b, kind)
+    place = pc.index_in(right, value_set=left_)
     both = pc.is_valid(place)
     before, after = a.take(place.filter(both)), b.filter(both)
     changed = _differs(before, after, columns or tuple(n for n in COLUMNS[kind] if n not in IDENTITY[kind]))
     return Difference(
-        removed=a.filter(pc.invert(pc.is_in(ours, value_set=theirs))),
+        removed=a.filter(pc.invert(pc.is_in(left_, value_set=right))),
         added=b.filter(pc.invert(both)),
         before=before.filter(changed),
         after=after.filter(changed),
@@ -42,12 +42,12 @@ def difference(a: pa.Table, b: pa.Table, kind: str, columns: tuple[str, ...] | N
 
 
 def _differs(before: pa.Table, after: pa.Table, columns: tuple[str, ...]) -> pa.Array:
-    found = pa.repeat(pa.scalar(False), len(before))
+    differs = pa.repeat(pa.scalar(False), len(before))
     for name in columns:
         ours, theirs = _comparable(before[name]), _comparable(after[name])
         same = pc.or_kleene(pc.equal(ours, theirs), pc.and_(pc.is_null(ours), pc.is_null(theirs)))
-        found = pc.or_(found, pc.invert(pc.fill_null(same, False)))
-    return found
+        differs = pc.or_(differs, pc.invert(pc.fill_null(same, False)))
+    return differs
 
 
 def _comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -75,9 +75,9 @@ def _empty(kind: pa.DataType) -> pa.Scalar:
 
 def change(base: pa.Table, content: pa.Table, kind: str) -> pa.Table:
     """The rows, with `removed`, that make `content` of `base`."""
-    found = difference(base.select(COLUMNS[kind]), content, kind)
-    put = pa.concat_tables([found.added, found.after])
-    return pa.concat_tables([_marked(found.removed, True), _marked(put, False)]).combine_chunks()
+    differing = difference(base.select(COLUMNS[kind]), content, kind)
+    put = pa.concat_tables([differing.added, differing.after])
+    return pa.concat_tables([_marked(differing.removed, True), _marked(put, False)]).combine_chunks()
 
 
 def _marked(rows: pa.Table, removed: bool) -> pa.Table:
@@ -89,7 +89,7 @@ def changed(base: pa.Table, delta: pa.Table | None, kind: str) -> pa.Table:
     schema = content_schema(kind)
     if delta is None or not len(delta):
         return base.select(schema.names)
-    kept = base.filter(pc.invert(pc.is_in(identities(base, kind), value_set=identities(delta, kind))))
+    unchanged = base.filter(pc.invert(pc.is_in(identities(base, kind), value_set=identities(delta, kind))))
     put = delta.filter(pc.invert(pc.fill_null(delta["removed"], False)))
-    both = pa.concat_tables([kept.select(schema.names), put.select(schema.names)])
+    both = pa.concat_tables([unchanged.select(schema.names), put.select(schema.names)])
     return both.sort_by([(name, "ascending") for name in ORDER[kind]]).combine_chunks()

@@ -55,8 +55,8 @@ class DeltaFolder:
         fits = [f for f in _files(table) if _may_hold(f, cluster_id, until)]
         frames = {name for f in fits for name in (f["min.frame"], f["max.frame"])}
         lasts = [max(f["min.taken_at"] for f in fits if f["min.frame"] <= name <= f["max.frame"]) for name in frames]
-        found = _states(table, cluster_id, until, min(lasts)) if lasts else []
-        return found if {state.frame for state in found} == frames else _states(table, cluster_id, until)
+        candidates = _states(table, cluster_id, until, min(lasts)) if lasts else []
+        return candidates if {state.frame for state in candidates} == frames else _states(table, cluster_id, until)
 
     def states(self, cluster_id: str | None = None, until: datetime | None = None) -> list[State]:
         table = self._table()
@@ -126,10 +126,10 @@ class DeltaFolder:
             return None
         except (DeltaError, OSError, ValueError) as exc:
             raise Invalid(f"{self.where} cannot be read as a Delta table: {_one_line(exc)}") from None
-        found = [field.name for field in table.schema().fields]
-        if missing := [name for name in TABLE.names if name not in found]:
+        columns = [field.name for field in table.schema().fields]
+        if missing := [name for name in TABLE.names if name not in columns]:
             raise UsageError(
-                f"{self.where} is no history: no column {', '.join(missing)}", hint=f"Found: {', '.join(found)}."
+                f"{self.where} is no history: no column {', '.join(missing)}", hint=f"Found: {', '.join(columns)}."
             )
         self._open = table
         return table
@@ -146,8 +146,8 @@ def _refuse_others(where: str) -> None:
     """A folder with something else in it is somebody's; a table that another writer is just making is ours."""
     if os.path.isfile(where):
         raise UsageError(f"{where} is a file", hint="A history is a folder of its own.")
-    found = os.listdir(where) if os.path.isdir(where) else []
-    if strange := [name for name in found if not name.startswith(("_", "kind="))]:
+    entries = os.listdir(where) if os.path.isdir(where) else []
+    if strange := [name for name in entries if not name.startswith(("_", "kind="))]:
         raise UsageError(
             f"{where} is no history, and not empty: {strange[0]}", hint="A history is a folder of its own."
         )
@@ -156,9 +156,9 @@ def _refuse_others(where: str) -> None:
 def _files(table: DeltaTable) -> list[dict[str, Any]]:
     """What the log says of the files that hold states."""
     actions = pa.table(table.get_add_actions(flatten=True))
-    wanted = ["partition.kind", *(f"{edge}.{name}" for name in STATISTICS for edge in ("min", "max"))]
-    rows = actions.select([name for name in wanted if name in actions.column_names]).to_pylist()
-    return [{**dict.fromkeys(wanted), **row} for row in rows if row["partition.kind"] == STATES]
+    statistics = ["partition.kind", *(f"{edge}.{name}" for name in STATISTICS for edge in ("min", "max"))]
+    rows = actions.select([name for name in statistics if name in actions.column_names]).to_pylist()
+    return [{**dict.fromkeys(statistics), **row} for row in rows if row["partition.kind"] == STATES]
 
 
 def _may_hold(file: dict[str, Any], cluster_id: str, until: datetime | None) -> bool:
@@ -182,8 +182,8 @@ def _states(
         chosen.append(("taken_at", ">=", since - _STEP))
     if until is not None:
         chosen.append(("taken_at", "<=", until))
-    found = states(_read_rows(table, chosen))
-    return [state for state in found if cluster_id in (None, state.cluster_id)]
+    state_list = states(_read_rows(table, chosen))
+    return [state for state in state_list if cluster_id in (None, state.cluster_id)]
 
 
 def _read_rows(table: DeltaTable, chosen: list[tuple[str, str, object]]) -> pa.Table:

@@ -76,31 +76,31 @@ def drift(a: object, b: object) -> Drift:
     return Drift(schemas.table(schemas.DRIFT, rows))
 
 
-def _sides(given: object) -> Mapping[str, tuple[pa.Table, frozenset[str]]]:
+def _sides(content: object) -> Mapping[str, tuple[pa.Table, frozenset[str]]]:
     """The frames of one side, by kind, each with the scopes that it was read in."""
-    if isinstance(given, Snapshot):
-        scopes = frozenset(given.scopes)
-        both = {QUOTAS: given.quotas.to_arrow(), CONFIGS: given.configs.to_arrow()}
+    if isinstance(content, Snapshot):
+        scopes = frozenset(content.scopes)
+        both = {QUOTAS: content.quotas.to_arrow(), CONFIGS: content.configs.to_arrow()}
         return {kind: (table, scopes) for kind, table in both.items() if _covers(kind, scopes)}
-    table = table_of(given)
-    said = (table.schema.metadata or {}).get(SCOPE.encode())
-    return {kind_of(table): (table, frozenset(said.decode().split() if said else SCOPES))}
+    table = table_of(content)
+    scope = (table.schema.metadata or {}).get(SCOPE.encode())
+    return {kind_of(table): (table, frozenset(scope.decode().split() if scope else SCOPES))}
 
 
 def _covers(kind: str, scopes: Iterable[str]) -> bool:
     return "QUOTAS" in scopes if kind == QUOTAS else bool(set(scopes) - {"QUOTAS"})
 
 
-def table_of(given: object) -> pa.Table:
+def table_of(content: object) -> pa.Table:
     """Anything with `__arrow_c_stream__` as a table."""
-    if isinstance(given, pa.Table):
-        return given
-    if not hasattr(given, "__arrow_c_stream__"):
+    if isinstance(content, pa.Table):
+        return content
+    if not hasattr(content, "__arrow_c_stream__"):
         raise UsageError(
-            f"a {type(given).__name__} is neither a snapshot nor a frame",
+            f"a {type(content).__name__} is neither a snapshot nor a frame",
             hint="Pass cluster.snapshot(), an Arrow table, or a pandas or Polars DataFrame.",
         )
-    return pa.RecordBatchReader.from_stream(given).read_all()
+    return pa.RecordBatchReader.from_stream(content).read_all()
 
 
 def _of_kind(a: tuple[pa.Table, frozenset[str]], b: tuple[pa.Table, frozenset[str]], kind: str) -> Iterator[Row]:
@@ -108,11 +108,13 @@ def _of_kind(a: tuple[pa.Table, frozenset[str]], b: tuple[pa.Table, frozenset[st
     yield from ({"kind": "config", "resource": str(r), "state": "unknown", "note": n} for r, n in unread.items())
     wholes = [_readable(table, kind) for table, _ in (a, b)]
     ours, theirs = (_read_by_both(whole, kind, a[1] & b[1], unread) for whole in wholes)
-    found = difference(ours, theirs, kind, COMPARED[kind])
+    differing = difference(ours, theirs, kind, COMPARED[kind])
     beneath_a, beneath_b = (_beneath(whole, kind, unread) for whole in wholes)
-    yield from (_one_sided(row, kind, "a", beneath_b) for row in found.removed.to_pylist())
-    yield from (_one_sided(row, kind, "b", beneath_a) for row in found.added.to_pylist())
-    yield from map(_two_sided, found.before.to_pylist(), found.after.to_pylist(), [kind] * len(found.before))
+    yield from (_one_sided(row, kind, "a", beneath_b) for row in differing.removed.to_pylist())
+    yield from (_one_sided(row, kind, "b", beneath_a) for row in differing.added.to_pylist())
+    yield from map(
+        _two_sided, differing.before.to_pylist(), differing.after.to_pylist(), [kind] * len(differing.before)
+    )
 
 
 def _unread(table: pa.Table) -> dict[Resource, str]:
@@ -140,8 +142,8 @@ def within(content: pa.Table, kind: str, scopes: Collection[str]) -> pa.Table:
     if kind == QUOTAS:
         return content
     kinds = pc.unique(content["resource_type"]).to_pylist()
-    asked = [one for one in kinds if one in scopes or one not in SCOPES]
-    return content.filter(pc.is_in(content["resource_type"], value_set=pa.array(asked, pa.string())))
+    read_kinds = [kind_name for kind_name in kinds if kind_name in scopes or kind_name not in SCOPES]
+    return content.filter(pc.is_in(content["resource_type"], value_set=pa.array(read_kinds, pa.string())))
 
 
 def text(row: Row, kind: str) -> str | None:
@@ -158,8 +160,8 @@ def resource(row: Row, kind: str) -> str:
 
 def _beneath(other: pa.Table, kind: str, unread: Iterable[Resource]) -> Beneath | None:
     """The brokers' configs of the other side; None where one of them could not be read."""
-    known = kind == CONFIGS and not any(resource.type == "BROKER" for resource in unread)
-    return Beneath(other) if known else None
+    is_complete = kind == CONFIGS and not any(resource.type == "BROKER" for resource in unread)
+    return Beneath(other) if is_complete else None
 
 
 def _one_sided(row: Row, kind: str, side: str, beneath: Beneath | None) -> Row:

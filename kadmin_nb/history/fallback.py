@@ -41,9 +41,9 @@ class Beneath:
         """What holds without the row; None where it is not known, or not the same on all brokers."""
         keys, built_in = _keys(row, chain)
         for key in keys:
-            said = self._said(row, key)
-            if said != {None}:
-                return _in_unit_of_key(said.pop(), key, row) if len(said) == 1 else None
+            value = self._said(row, key)
+            if value != {None}:
+                return _in_unit_of_key(value.pop(), key, row) if len(value) == 1 else None
         return built_in
 
     def _said(self, row: Row, key: str) -> set[str | None]:
@@ -57,8 +57,8 @@ class Beneath:
 
     def _of(self, name: str, set_on: Mapping[str, Row]) -> str | None:
         """A broker's own value, that for all brokers, or that of its file: the first there is."""
-        own, of_all = set_on.get(name), set_on.get("")
-        first = own if own is not None and (own["source"] == _ITS_OWN or of_all is None) else of_all
+        own_rows, of_all = set_on.get(name), set_on.get("")
+        first = own_rows if own_rows is not None and (own_rows["source"] == _ITS_OWN or of_all is None) else of_all
         return None if first is None else first["value"]
 
 
@@ -68,9 +68,9 @@ def _keys(row: Row, chain: Sequence[Row]) -> tuple[Sequence[str], str | None]:
     if row["resource_type"] == "TOPIC" and row["key"] in BROKERS_UNITS:
         keys, built_in = BROKERS_UNITS[row["key"]]
         return keys, _in_unit_of_key(built_in, keys[-1], row)
-    named = dict.fromkeys(synonym["key"] for synonym in chain)
+    names = dict.fromkeys(synonym["key"] for synonym in chain)
     built_in = next((s["value"] for s in chain if s["source"] == _BUILT_IN), None)
-    return list(named), built_in
+    return list(names), built_in
 
 
 def _in_unit_of_key(value: str | None, key: str, row: Row) -> str | None:

@@ -55,17 +55,21 @@ class History:
         UsageError
             It is no snapshot.
         """
-        taken = taken_of(snapshot)
+        snapshot_read = taken_of(snapshot)
         plan, author = _plan_and_author(plan_id)
-        last = {state.frame: state for state in self._place.newest(taken.cluster_id, None)}
-        kept = [self._kept(taken, kind, last.get(kind), plan, author) for kind in _kinds(taken)]
-        self._place.append([state for state, _ in kept], [rows for _, rows in kept if rows is not None])
-        return _listed([state for state, _ in kept], last.values())
+        last = {state.frame: state for state in self._place.newest(snapshot_read.cluster_id, None)}
+        stored_states = [
+            self._kept(snapshot_read, kind, last.get(kind), plan, author) for kind in _kinds(snapshot_read)
+        ]
+        self._place.append(
+            [state for state, _ in stored_states], [rows for _, rows in stored_states if rows is not None]
+        )
+        return _listed([state for state, _ in stored_states], last.values())
 
     def snapshots(self, cluster_id: str | None = None) -> Answer:
         """SNAPSHOTS: what is kept here, oldest first."""
-        found = self._place.states(cluster_id)
-        return _listed(found, ())
+        states = self._place.states(cluster_id)
+        return _listed(states, ())
 
     @property
     def clusters(self) -> tuple[str, ...]:
@@ -106,8 +110,8 @@ class History:
             Two times, as of `as_of`; None is the beginning, or now.
         """
         since, until = _window(between)
-        found = self._place.states(self._whose(cluster_id), until)
-        return self._changes(found, lambda state: since is None or state.taken_at > since)
+        states = self._place.states(self._whose(cluster_id), until)
+        return self._changes(states, lambda state: since is None or state.taken_at > since)
 
     def who(self, plan_id: object) -> Answer:
         """HISTORY_CHANGES seen by the snapshots that were recorded with this plan, or with (the beginning of) its id.
@@ -119,30 +123,34 @@ class History:
         NotFound
             No snapshot was recorded with it.
         """
-        named, _ = _plan_and_author(plan_id)
-        found = self._place.states()
-        theirs = {state.plan_id for state in found if state.plan_id and named and state.plan_id.startswith(named)}
-        if not theirs:
-            raise NotFound(f"no snapshot was recorded with the plan {named}")
-        if len(theirs) > 1:
-            raise UsageError(f"{named} begins the ids of {len(theirs)} plans", hint=f"{', '.join(sorted(theirs))}")
-        return self._changes(found, lambda state: state.plan_id in theirs)
+        plan_prefix, _ = _plan_and_author(plan_id)
+        states = self._place.states()
+        plan_ids = {
+            state.plan_id for state in states if state.plan_id and plan_prefix and state.plan_id.startswith(plan_prefix)
+        }
+        if not plan_ids:
+            raise NotFound(f"no snapshot was recorded with the plan {plan_prefix}")
+        if len(plan_ids) > 1:
+            raise UsageError(
+                f"{plan_prefix} begins the ids of {len(plan_ids)} plans", hint=f"{', '.join(sorted(plan_ids))}"
+            )
+        return self._changes(states, lambda state: state.plan_id in plan_ids)
 
     def drift(self, a: object, b: object) -> drift_frames.Drift:
         """DRIFT from `a` to `b`: times, snapshots, or frames; see `kn.history.drift`."""
-        return drift_frames.drift(*(self.as_of(one) if isinstance(one, str | datetime) else one for one in (a, b)))
+        return drift_frames.drift(*(self.as_of(side) if isinstance(side, str | datetime) else side for side in (a, b)))
 
     def _kept(
-        self, taken: Snapshot, kind: str, last: State | None, plan: str | None, author: str | None
+        self, snapshot: Snapshot, kind: str, last: State | None, plan: str | None, author: str | None
     ) -> tuple[State, pa.Table | None]:
         """How a content is kept: as the last one, as a change of its base, or whole."""
-        content = content_of(getattr(taken, kind).to_arrow(), kind)
+        content = content_of(getattr(snapshot, kind).to_arrow(), kind)
         same, part = fingerprint(content, kind), uuid.uuid4().hex
         rows, (base, base_rows, delta, spent) = self._stored(content, same, last, kind, part)
         state = State(
-            cluster_id=taken.cluster_id,
-            taken_at=taken.taken_at,
-            snapshot_id=taken.id,
+            cluster_id=snapshot.cluster_id,
+            taken_at=snapshot.taken_at,
+            snapshot_id=snapshot.id,
             plan_id=plan,
             author=author,
             frame=kind,
@@ -152,7 +160,7 @@ class History:
             rows=len(content),
             base_rows=base_rows,
             spent=spent,
-            scopes=" ".join(_scopes(taken, kind)),
+            scopes=" ".join(_scopes(snapshot, kind)),
         )
         return state, None if rows is None else content_rows(rows, state, part)
 
@@ -163,29 +171,29 @@ class History:
         if last is not None and last.content == same:
             return None, (last.base, last.base_rows, last.delta, last.spent)
         if last is not None:
-            found = change(self._place.rows(kind, [last.base]), content, kind)
-            spent = last.spent + len(found)
-            if len(found) < len(content) and spent <= last.base_rows:
-                return found, (last.base, last.base_rows, part, spent)
+            delta = change(self._place.rows(kind, [last.base]), content, kind)
+            spent = last.spent + len(delta)
+            if len(delta) < len(content) and spent <= last.base_rows:
+                return delta, (last.base, last.base_rows, part, spent)
         return content, (part, len(content), None, 0)
 
     def _whose(self, cluster_id: str | None) -> str:
         if cluster_id is not None:
             return cluster_id
-        known = self.clusters
-        if not known:
+        clusters = self.clusters
+        if not clusters:
             raise NotFound("nothing has been recorded here yet", hint="record(cluster.snapshot()) does.")
-        if len(known) > 1:
+        if len(clusters) > 1:
             raise UsageError(
-                "snapshots of several clusters are kept here", hint=f"Say cluster_id=: {', '.join(known)}."
+                "snapshots of several clusters are kept here", hint=f"Say cluster_id=: {', '.join(clusters)}."
             )
-        return known[0]
+        return clusters[0]
 
-    def _changes(self, found: Iterable[State], wanted: Any) -> Answer:
+    def _changes(self, states: Iterable[State], plan_ids: Any) -> Answer:
         lines: dict[tuple[str, str], list[State]] = {}
-        for state in found:
+        for state in states:
             lines.setdefault((state.cluster_id, state.frame), []).append(state)
-        pairs = [pair for line in lines.values() for pair in pairwise(line) if wanted(pair[1])]
+        pairs = [pair for line in lines.values() for pair in pairwise(line) if plan_ids(pair[1])]
         moved = [(a, b) for a, b in pairs if a.content != b.content]
         contents = _Contents(self._place, (state for pair in moved for state in pair))
         rows = [row for a, b in moved for row in _changed(a, b, contents)]
@@ -197,10 +205,10 @@ class _Contents:
     """The contents of some states; each stored row is read once."""
 
     def __init__(self, place: Place, states: Iterable[State]) -> None:
-        wanted: dict[str, set[str]] = {}
+        parts_by_frame: dict[str, set[str]] = {}
         for state in states:
-            wanted.setdefault(state.frame, set()).update(state.parts)
-        self._parts = {kind: _by_part(place.rows(kind, sorted(parts))) for kind, parts in wanted.items()}
+            parts_by_frame.setdefault(state.frame, set()).update(state.parts)
+        self._parts = {kind: _by_part(place.rows(kind, sorted(parts))) for kind, parts in parts_by_frame.items()}
         self._named: dict[str, pa.Array] = {}
 
     def of(self, state: State) -> pa.Table:
@@ -215,14 +223,14 @@ class _Contents:
         touched = [identities(delta, a.frame) for delta in deltas if delta is not None]
         if a.base not in self._named:
             self._named[a.base] = identities(base, a.frame)
-        named = pa.concat_arrays(touched) if touched else pa.array([], pa.string())
-        kept = base.filter(pc.is_in(self._named[a.base], value_set=named))
-        ours, theirs = (changed(kept, delta, a.frame) for delta in deltas)
+        identities_touched = pa.concat_arrays(touched) if touched else pa.array([], pa.string())
+        base_rows = base.filter(pc.is_in(self._named[a.base], value_set=identities_touched))
+        ours, theirs = (changed(base_rows, delta, a.frame) for delta in deltas)
         return ours, theirs
 
     def _base(self, state: State) -> pa.Table:
-        found = self._parts[state.frame].get(state.base)
-        return content_schema(state.frame).empty_table() if found is None else found
+        rows = self._parts[state.frame].get(state.base)
+        return content_schema(state.frame).empty_table() if rows is None else rows
 
     def _delta(self, state: State) -> pa.Table | None:
         return self._parts[state.frame].get(state.delta) if state.delta else None
@@ -238,25 +246,25 @@ def _by_part(rows: pa.Table) -> dict[str, pa.Table]:
     return {name: rows.slice(start, end - start) for name, start, end in zip(names, starts, ends, strict=True)}
 
 
-def _kinds(taken: Snapshot) -> list[str]:
-    return [kind for kind in (QUOTAS, CONFIGS) if _scopes(taken, kind)]
+def _kinds(snapshot: Snapshot) -> list[str]:
+    return [kind for kind in (QUOTAS, CONFIGS) if _scopes(snapshot, kind)]
 
 
-def _scopes(taken: Snapshot, kind: str) -> list[str]:
-    return [scope for scope in taken.scopes if (scope == "QUOTAS") == (kind == QUOTAS)]
+def _scopes(snapshot: Snapshot, kind: str) -> list[str]:
+    return [scope for scope in snapshot.scopes if (scope == "QUOTAS") == (kind == QUOTAS)]
 
 
-def _plan_and_author(given: object) -> tuple[str | None, str | None]:
+def _plan_and_author(plan: object) -> tuple[str | None, str | None]:
     """A plan's id and author; of an id alone the author is not known."""
-    if given is None or isinstance(given, str):
-        return given, None
-    return str(getattr(given, "id", given)), getattr(given, "author", None) or None
+    if plan is None or isinstance(plan, str):
+        return plan, None
+    return str(getattr(plan, "id", plan)), getattr(plan, "author", None) or None
 
 
-def _listed(found: Sequence[State], before: Iterable[State]) -> Answer:
+def _listed(states: Sequence[State], before: Iterable[State]) -> Answer:
     last = {(state.cluster_id, state.frame): state.content for state in before}
     rows = []
-    for state in found:
+    for state in states:
         whose = (state.cluster_id, state.frame)
         rows.append({**vars(state), "kind": state.frame, "unchanged": last.get(whose) == state.content})
         last[whose] = state.content
@@ -289,21 +297,21 @@ def _changed(a: State, b: State, contents: _Contents) -> Iterator[Row]:
     kind = b.frame
     read_by_both = set(a.scopes.split()) & set(b.scopes.split())
     ours, theirs = (drift_frames.within(rows, kind, read_by_both) for rows in contents.both(a, b))
-    found = difference(ours, theirs, kind, ("quota",) if kind == QUOTAS else ("value", "source"))
+    differing = difference(ours, theirs, kind, ("quota",) if kind == QUOTAS else ("value", "source"))
     head = {
         **{name: getattr(b, name) for name in ("cluster_id", "taken_at", "snapshot_id", "plan_id", "author")},
         "since": a.taken_at,
         "kind": drift_frames.WORDS[kind],
     }
-    for state, olds, news in _sides(found):
+    for state, olds, news in _sides(differing):
         for old, new in zip(olds, news, strict=True):
             yield {**head, "state": state, **_change_row(old, new, kind)}
 
 
-def _sides(found: Any) -> Iterator[tuple[str, list[Row | None], list[Row | None]]]:
-    yield "removed", found.removed.to_pylist(), [None] * len(found.removed)
-    yield "added", [None] * len(found.added), found.added.to_pylist()
-    yield "changed", found.before.to_pylist(), found.after.to_pylist()
+def _sides(differing: Any) -> Iterator[tuple[str, list[Row | None], list[Row | None]]]:
+    yield "removed", differing.removed.to_pylist(), [None] * len(differing.removed)
+    yield "added", [None] * len(differing.added), differing.added.to_pylist()
+    yield "changed", differing.before.to_pylist(), differing.after.to_pylist()
 
 
 def _change_row(old: Row | None, new: Row | None, kind: str) -> Row:

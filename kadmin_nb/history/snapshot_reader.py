@@ -15,7 +15,7 @@ from .stored_rows import QUOTAS, SCHEMAS, kind_of
 _MARKS = {"cluster_id": CLUSTER_ID, "taken_at": TAKEN_AT, "snapshot_id": ID, "complete": COMPLETE}
 
 
-def taken_of(given: object) -> Snapshot:
+def taken_of(source: object) -> Snapshot:
     """The snapshot that was given, itself or as a frame.
 
     Raises
@@ -25,20 +25,21 @@ def taken_of(given: object) -> Snapshot:
     Invalid
         It is not complete.
     """
-    taken = given if isinstance(given, Snapshot) else _of_frame(table_of(given))
-    if not taken.complete:
+    snapshot = source if isinstance(source, Snapshot) else _of_frame(table_of(source))
+    if not snapshot.complete:
         raise Invalid(
-            f"the snapshot of {taken.taken_at:%Y-%m-%d %H:%M:%SZ} is not complete{_why(taken)}; nothing was recorded",
+            f"the snapshot of {snapshot.taken_at:%Y-%m-%d %H:%M:%SZ} is not complete{_why(snapshot)}; "
+            "nothing was recorded",
             hint="What could not be read would look as if it had been deleted. Take another.",
         )
-    return taken
+    return snapshot
 
 
-def _why(taken: Snapshot) -> str:
-    failed = taken.failed.to_arrow().slice(0, 1).to_pylist()
+def _why(snapshot: Snapshot) -> str:
+    failed = snapshot.failed.to_arrow().slice(0, 1).to_pylist()
     if not failed:
         return ""
-    first, more = failed[0], len(taken.failed) - 1
+    first, more = failed[0], len(snapshot.failed) - 1
     return f": {first['error']} for {first['resource_type']} {first['resource_name']}" + (
         f" and {more} more" * (more > 0)
     )
@@ -46,15 +47,17 @@ def _why(taken: Snapshot) -> str:
 
 def _of_frame(table: pa.Table) -> Snapshot:
     kind = kind_of(table)
-    said = {name: _common_value(table, name, mark) for name, mark in _MARKS.items()}
+    marks = {name: _common_value(table, name, mark) for name, mark in _MARKS.items()}
     scopes = (table.schema.metadata or {}).get(SCOPE.encode(), b"").decode().split()
-    frames = {one: schemas.table(schema, ()) for one, schema in SCHEMAS.items()} | {kind: _filled(table, kind)}
+    frames = {name_of_frame: schemas.table(schema, ()) for name_of_frame, schema in SCHEMAS.items()} | {
+        kind: _filled(table, kind)
+    }
     return snapshot(
         *frames.values(),
-        cluster_id=str(said["cluster_id"]),
-        taken_at=moment(said["taken_at"]),
-        snapshot_id=str(said["snapshot_id"]),
-        complete=str(said["complete"]).lower() == "true",
+        cluster_id=str(marks["cluster_id"]),
+        taken_at=moment(marks["taken_at"]),
+        snapshot_id=str(marks["snapshot_id"]),
+        complete=str(marks["complete"]).lower() == "true",
         scopes=[s for s in scopes or SCOPES if (s == "QUOTAS") == (kind == QUOTAS)],
     )
 
@@ -68,8 +71,8 @@ def _common_value(table: pa.Table, name: str, mark: str) -> object:
         raise UsageError(
             f"{name} is not one and the same in all rows", hint="Record one snapshot of one cluster a time."
         )
-    if said := (table.schema.metadata or {}).get(mark.encode()):
-        return said.decode()
+    if mark_text := (table.schema.metadata or {}).get(mark.encode()):
+        return mark_text.decode()
     if len(table):
         raise UsageError(f"no SNAPSHOT frame: no column {name}", hint=f"Found: {', '.join(table.column_names)}.")
     raise UsageError(

@@ -40,12 +40,12 @@ class SparkTable:
         self._spark = spark or spark_session()
 
     def clusters(self) -> set[str]:
-        found = self._states()
-        return set() if found is None else {row[0] for row in found.select("cluster_id").distinct().collect()}
+        states = self._states()
+        return set() if states is None else {row[0] for row in states.select("cluster_id").distinct().collect()}
 
     def newest(self, cluster_id: str, until: datetime | None) -> list[State]:
-        found = {state.frame: state for state in self.states(cluster_id, until)}
-        return sorted(found.values(), key=lambda state: state.taken_at)
+        by_frame = {state.frame: state for state in self.states(cluster_id, until)}
+        return sorted(by_frame.values(), key=lambda state: state.taken_at)
 
     def states(self, cluster_id: str | None = None, until: datetime | None = None) -> list[State]:
         from pyspark.sql import functions as F
@@ -77,24 +77,24 @@ class SparkTable:
         """
         if self._table() is None:
             self._make()
-        told = self._told()
-        location = None if told.get("Provider", "").lower() == "delta" else told["Location"]
+        described = self._told()
+        location = None if described.get("Provider", "").lower() == "delta" else described["Location"]
         for rows in (*contents, _apart(state_rows(list(states)), location)):
             if len(rows):
                 self._write(rows, location)
 
     def _write(self, rows: pa.Table, location: str | None) -> None:
         """Add these rows; after an error they are looked for, since that may have come after the fact."""
-        said = ""
+        message = ""
         for wait in range(TRIES):
             try:
                 return self._insert(rows, location)
             except Exception as exc:  # what Spark raises differs between classic and Connect
-                said = f": {_first_line(exc)}"
+                message = f": {_first_line(exc)}"
             time.sleep(random.uniform(0, 0.2 * 2**wait))
             if location is None and self._holds(rows):
                 return None
-        raise TimedOut(f"{self.where} could not be added to, {TRIES} times over{said}", hint="Record it again.")
+        raise TimedOut(f"{self.where} could not be added to, {TRIES} times over{message}", hint="Record it again.")
 
     def _insert(self, rows: pa.Table, location: str | None) -> None:
         """Into a Delta table in one commit. Into a folder of Parquet partition by partition.
@@ -108,8 +108,8 @@ class SparkTable:
             frame_of(rows, self._spark).coalesce(1).write.insertInto(self.where)
             return
         for kind, part in sorted(set(zip(rows["kind"].to_pylist(), rows["part"].to_pylist(), strict=True))):
-            own = rows.filter(pc.and_(pc.equal(rows["kind"], kind), pc.equal(rows["part"], part)))
-            frame = frame_of(own.drop_columns(list(PARTITIONS)), self._spark).coalesce(1)
+            part_rows = rows.filter(pc.and_(pc.equal(rows["kind"], kind), pc.equal(rows["part"], part)))
+            frame = frame_of(part_rows.drop_columns(list(PARTITIONS)), self._spark).coalesce(1)
             frame.write.mode("overwrite").parquet(f"{location}/kind={kind}/part={part}")
             self._spark.sql(f"ALTER TABLE {self.where} ADD IF NOT EXISTS PARTITION (kind='{kind}', part='{part}')")
 
@@ -147,7 +147,7 @@ class SparkTable:
     def _make(self) -> None:
         """A Delta table where the session can make one, else Parquet; another may be making it as well."""
         columns = ", ".join(f"`{field.name}` {_SQL_TYPES[field.type]}" for field in TABLE)
-        said = ""
+        message = ""
         for provider in ("delta", "parquet"):
             try:
                 self._spark.sql(
@@ -156,21 +156,21 @@ class SparkTable:
                 )
                 return
             except Exception as exc:  # without Delta: DATA_SOURCE_NOT_FOUND, or a class that is not there
-                said = _first_line(exc)
-        raise Invalid(f"{self.where} cannot be made: {said}", hint="Does the schema exist?")
+                message = _first_line(exc)
+        raise Invalid(f"{self.where} cannot be made: {message}", hint="Does the schema exist?")
 
     def _told(self) -> dict[str, str]:
         """What the catalog says of the table."""
         return {row[0]: str(row[1]) for row in self._spark.sql(f"DESCRIBE TABLE EXTENDED {self.where}").collect()}
 
 
-def _apart(told: pa.Table, location: str | None) -> pa.Table:
+def _apart(rows: pa.Table, location: str | None) -> pa.Table:
     """States in a partition that no other writer has, where that matters."""
     if location is None:
-        return told
-    own = uuid.uuid4().hex
-    part = pa.array([f"{month}-{own}" for month in told["part"].to_pylist()], pa.string())
-    return told.set_column(told.schema.get_field_index("part"), "part", part)
+        return rows
+    unique_part = uuid.uuid4().hex
+    part = pa.array([f"{month}-{unique_part}" for month in rows["part"].to_pylist()], pa.string())
+    return rows.set_column(rows.schema.get_field_index("part"), "part", part)
 
 
 def _arrow(frame: DataFrame) -> pa.Table:

@@ -108,13 +108,13 @@ _FIELDS = [field.name for field in fields(State)]
 def states(table: pa.Table) -> list[State]:
     """The states in a table, oldest first; one that was written twice, by a writer who tried again, is one."""
     rows = sorted(table.select(_FIELDS).to_pylist(), key=lambda row: row["plan_id"] is not None)
-    found = {(row["snapshot_id"], row["frame"]): State(**row) for row in rows}
-    return sorted(found.values(), key=lambda state: (state.taken_at, state.snapshot_id))
+    by_snapshot = {(row["snapshot_id"], row["frame"]): State(**row) for row in rows}
+    return sorted(by_snapshot.values(), key=lambda state: (state.taken_at, state.snapshot_id))
 
 
-def state_rows(found: list[State]) -> pa.Table:
+def state_rows(states: list[State]) -> pa.Table:
     """States as rows of the table; their part is the month."""
-    rows = [{**asdict(state), "kind": STATES, "part": f"{state.taken_at:%Y-%m}"} for state in found]
+    rows = [{**asdict(state), "kind": STATES, "part": f"{state.taken_at:%Y-%m}"} for state in states]
     return pa.Table.from_pylist(rows, schema=TABLE)
 
 
@@ -175,13 +175,13 @@ def content_schema(kind: str) -> pa.Schema:
 
 def _stored(table: pa.Table, kind: str, name: str) -> pa.ChunkedArray | pa.Array:
     source = "value" if name == "quota" else name
-    wanted = TABLE.field(name).type
+    target_type = TABLE.field(name).type
     if source not in table.column_names:
-        return pa.nulls(len(table), wanted)
+        return pa.nulls(len(table), target_type)
     column = table[source]
     if name == "synonyms" and not pa.types.is_string(column.type):
         return _as_json(column)
-    return column.cast(wanted)
+    return column.cast(target_type)
 
 
 def _as_json(column: pa.ChunkedArray) -> pa.Array:
@@ -190,13 +190,13 @@ def _as_json(column: pa.ChunkedArray) -> pa.Array:
 
 
 def _check_unique(stored: pa.Table, kind: str) -> None:
-    named = identities(stored, kind)
-    if named.null_count:
+    keys = identities(stored, kind)
+    if keys.null_count:
         raise Invalid(f"a row of the {kind} does not say what it is set on", hint=f"Needed: {', '.join(ORDER[kind])}.")
-    if pc.count_distinct(named).as_py() == len(named):
+    if pc.count_distinct(keys).as_py() == len(keys):
         return
-    counts = pc.value_counts(named)
-    row = stored.slice(pc.index(named, next(c["values"] for c in counts if c["counts"].as_py() > 1)).as_py(), 1)
+    counts = pc.value_counts(keys)
+    row = stored.slice(pc.index(keys, next(c["values"] for c in counts if c["counts"].as_py() > 1)).as_py(), 1)
     whose = " ".join(str(row[name][0]) for name in ORDER[kind])
     raise Invalid(f"{whose} is in the {kind} twice", hint="A snapshot is of one cluster, with one row a key.")
 
@@ -206,8 +206,8 @@ def identities(rows: pa.Table, kind: str) -> pa.Array:
     *heads, last = (rows[name].combine_chunks() for name in IDENTITY[kind])
     lengths = [pc.binary_length(head).cast(pa.string()) for head in heads]
     pieces = [piece for pair in zip(lengths, heads, strict=True) for piece in pair]
-    named = pc.binary_join_element_wise(*pieces, last, ":")
-    return named.combine_chunks() if isinstance(named, pa.ChunkedArray) else named
+    names = pc.binary_join_element_wise(*pieces, last, ":")
+    return names.combine_chunks() if isinstance(names, pa.ChunkedArray) else names
 
 
 def frame_of(content: pa.Table, kind: str) -> pa.Table:

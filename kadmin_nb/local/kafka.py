@@ -193,9 +193,9 @@ def start(
     Unsupported, NotFound, Invalid
         As `find_java` and `find_jars`.
     """
-    own = f"python-{os.getpid()}-{secrets.token_hex(3)}"
+    private_name = f"python-{os.getpid()}-{secrets.token_hex(3)}"
     recipe = _recipe(nodes, secure, users, tls, extra, proxied)
-    order = _Order(name or own, False, recipe, heap, timeout, unique=not name, plugins=tuple(plugins))
+    order = _Order(name or private_name, False, recipe, heap, timeout, unique=not name, plugins=tuple(plugins))
     return _start(order, version, progress)
 
 

@@ -150,12 +150,12 @@ class Node:
         }
         return {**ours, "CLASSPATH": self.run.classpath}
 
-    def _not_up(self, what: str) -> ConnectionFailed:
+    def _not_up(self, problem: str) -> ConnectionFailed:
         tail = log_tail(self.folder, 1000)
         telling = [line for line in tail if line[:1].strip()][-4:]  # neither stack frames nor dumps of settings
-        said = " | ".join(telling) or "(empty)"
+        log_text = " | ".join(telling) or "(empty)"
         error = ConnectionFailed(
-            f"node {self.id} of the local Kafka {self.run.name!r} {what}; its log ends: {said}",
+            f"node {self.id} of the local Kafka {self.run.name!r} {problem}; its log ends: {log_text}",
             hint="a start that needs more time takes timeout=; more memory, heap=",
         )
         error.add_note("\n".join(tail[-40:]))
@@ -181,8 +181,8 @@ def wait_for(spawned: Mapping[Node, int], timeout: float) -> None:
 
 def log_tail(folder: Path, lines: int) -> list[str]:
     """The last lines of a node's log, then of what its JVM said outside the log."""
-    said = [*_last_lines(folder / "server.log"), *_last_lines(folder / "console.log")]
-    return said[-lines:] if lines > 0 else []
+    all_lines = [*_last_lines(folder / "server.log"), *_last_lines(folder / "console.log")]
+    return all_lines[-lines:] if lines > 0 else []
 
 
 def _last_lines(file: Path) -> list[str]:

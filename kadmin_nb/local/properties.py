@@ -84,14 +84,14 @@ def server_properties(recipe: Recipe, node_id: int, ports: Sequence[Mapping[str,
 
 
 def _quorum(recipe: Recipe, node_id: int, ports: Sequence[Mapping[str, int]]) -> dict[str, str]:
-    own = ports[node_id - 1]
+    node_ports = ports[node_id - 1]
     voters = (f"{i}@127.0.0.1:{node[CONTROLLER]}" for i, node in enumerate(ports, start=1))
     return {
         "process.roles": "broker,controller",
         "node.id": str(node_id),
         "controller.quorum.voters": ",".join(voters),
         "controller.listener.names": CONTROLLER,
-        "listeners": ",".join(f"{li.name}://127.0.0.1:{own[li.name]}" for li in recipe.listeners),
+        "listeners": ",".join(f"{li.name}://127.0.0.1:{node_ports[li.name]}" for li in recipe.listeners),
         "listener.security.protocol.map": ",".join(f"{li.name}:{li.protocol}" for li in recipe.listeners),
         "inter.broker.listener.name": recipe.listeners[0].name,
         "log.dirs": "data",
@@ -141,8 +141,8 @@ def _plain_jaas(passwords: Mapping[str, str]) -> str:
         if not re.fullmatch(r"[A-Za-z0-9._-]+", user):
             raise UsageError(f"a PLAIN user's name is letters, digits, '.', '_' and '-', not {user!r}",
                              hint="create other names as SCRAM users")  # fmt: skip
-    known = " ".join(f"user_{user}={_quoted(password)}" for user, password in passwords.items())
-    return f'{PLAIN} required username="{ADMIN}" password={_quoted(passwords[ADMIN])} {known};'
+    users = " ".join(f"user_{user}={_quoted(password)}" for user, password in passwords.items())
+    return f'{PLAIN} required username="{ADMIN}" password={_quoted(passwords[ADMIN])} {users};'
 
 
 def _tls(recipe: Recipe, tls: TlsFiles) -> dict[str, str]:
@@ -157,11 +157,11 @@ def _tls(recipe: Recipe, tls: TlsFiles) -> dict[str, str]:
     return {prefix + key: value for key, value in (keystore | client).items()}
 
 
-def _proxied(recipe: Recipe, node_id: int, own: Mapping[str, int]) -> dict[str, str]:
+def _proxied(recipe: Recipe, node_id: int, node_ports: Mapping[str, int]) -> dict[str, str]:
     """Where clients are sent; without it Metadata names the broker itself, and the proxy sees one connection."""
-    told = {**own, PROXIED: recipe.proxied[node_id - 1]}
+    with_proxy = {**node_ports, PROXIED: recipe.proxied[node_id - 1]}
     names = (li.name for li in recipe.listeners if li.name != CONTROLLER)
-    return {"advertised.listeners": ",".join(f"{name}://127.0.0.1:{told[name]}" for name in names)}
+    return {"advertised.listeners": ",".join(f"{name}://127.0.0.1:{with_proxy[name]}" for name in names)}
 
 
 def client_properties(bootstrap: str, credentials: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -196,7 +196,7 @@ def _escaped_key(text: str) -> str:
 def _escaped(text: str) -> str:
     """Backslashes, a leading space, line ends, and what is not ASCII (as UTF-16, Java's way)."""
     text = re.sub(r"\\|^ ", r"\\\g<0>", text).replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
-    return re.sub(r"[^ -~]", lambda found: _utf16(found[0]), text)
+    return re.sub(r"[^ -~]", lambda match: _utf16(match[0]), text)
 
 
 def _utf16(character: str) -> str:

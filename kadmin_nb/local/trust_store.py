@@ -40,8 +40,8 @@ def write_trust_store(file: Path) -> bool:
 
 
 def _bundle() -> Path | None:
-    named = os.environ.get("SSL_CERT_FILE"), ssl.get_default_verify_paths().cafile, *BUNDLES
-    return next((Path(name) for name in named if name and Path(name).is_file()), None)
+    candidates = os.environ.get("SSL_CERT_FILE"), ssl.get_default_verify_paths().cafile, *BUNDLES
+    return next((Path(name) for name in candidates if name and Path(name).is_file()), None)
 
 
 def _jks(certificates: list[bytes]) -> bytes:

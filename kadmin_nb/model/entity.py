@@ -59,8 +59,8 @@ class Entity:
     @classmethod
     def from_wire(cls, parts: Iterable[tuple[str, str | None]]) -> Entity:
         """What a broker calls so; never refused, whatever it says."""
-        named = ((kind, DEFAULT if name is None else name) for kind, name in parts)
-        return cls(_in_order(named))
+        named_parts = ((kind, DEFAULT if name is None else name) for kind, name in parts)
+        return cls(_in_order(named_parts))
 
     def __post_init__(self) -> None:
         """Hash and text are made once, the text when it is first asked for: a plan needs both again and again."""

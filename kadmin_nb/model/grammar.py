@@ -111,19 +111,19 @@ def read(word: str, lookup: Lookup | None = None) -> Word:
     return Word(name, _value(sign, rest, lookup))
 
 
-def _value(sign: str, rest: str, lookup: Lookup | None) -> Value:
+def _value(sign: str, right_side: str, lookup: Lookup | None) -> Value:
     if sign == "==":
-        return rest
+        return right_side
     if sign == "~=":
-        return Pattern(_substitute(rest, lookup))
-    if lookup is not None and (whole := _SUBSTITUTED.fullmatch(rest)):
+        return Pattern(_substitute(right_side, lookup))
+    if lookup is not None and (whole := _SUBSTITUTED.fullmatch(right_side)):
         return as_value(_looked_up(whole["expr"], lookup))
-    if lookup is not None and _SUBSTITUTED.search(rest):
-        return _substitute(rest, lookup)
-    return special(rest) or rest
+    if lookup is not None and _SUBSTITUTED.search(right_side):
+        return _substitute(right_side, lookup)
+    return special(right_side) or right_side
 
 
-def as_value(found: object) -> Value:
+def as_value(value: object) -> Value:
     """A Python value as the right side of a word, or a list of such; text is always a literal name.
 
     Raises
@@ -131,13 +131,13 @@ def as_value(found: object) -> Value:
     UsageError
         Bytes, half a surrogate pair, or nothing at all: None, NaN and pandas' NA, also in a list.
     """
-    if type(found) is str:
-        return _literal_text(found)
-    if isinstance(found, Special | Pattern):
-        return found
-    if isinstance(found, Iterable) and not isinstance(found, str | bytes):
-        return tuple(item if isinstance(item, Special | Pattern) else _literal_text(item) for item in found)
-    return _literal_text(found)
+    if type(value) is str:
+        return _literal_text(value)
+    if isinstance(value, Special | Pattern):
+        return value
+    if isinstance(value, Iterable) and not isinstance(value, str | bytes):
+        return tuple(item if isinstance(item, Special | Pattern) else _literal_text(item) for item in value)
+    return _literal_text(value)
 
 
 _NOTHING = {"float": ("nan",), "float64": ("nan",), "NAType": ("<NA>",), "NaTType": ("NaT",)}
@@ -147,11 +147,11 @@ _NOTHING = {"float": ("nan",), "float64": ("nan",), "NAType": ("<NA>",), "NaTTyp
 _KINDS_OF_NOTHING = {"NoneType": "nothing", "bytes": "a sequence of bytes"}
 
 
-def _literal_text(found: object) -> str:
-    text = str(found)
-    if isinstance(found, bytes) or found is None or text in _NOTHING.get(type(found).__name__, ()):
+def _literal_text(value: object) -> str:
+    text = str(value)
+    if isinstance(value, bytes) or value is None or text in _NOTHING.get(type(value).__name__, ()):
         raise UsageError(
-            f"{_KINDS_OF_NOTHING.get(type(found).__name__, 'a missing value')} cannot be a name or a value",
+            f"{_KINDS_OF_NOTHING.get(type(value).__name__, 'a missing value')} cannot be a name or a value",
             hint="Pass a text, or kn.DEFAULT for the default entity.",
         )
     if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
@@ -166,12 +166,12 @@ def _substitute(text: str, lookup: Lookup | None) -> str:
 
 
 def _looked_up(expression: str, lookup: Lookup) -> object:
-    found = lookup(expression.strip())
-    if found is None or (isinstance(found, str) and not found):
+    value = lookup(expression.strip())
+    if value is None or (isinstance(value, str) and not value):
         raise UsageError(
             f"{{{expression}}} is empty", hint="For the default entity write <default> or pass kn.DEFAULT."
         )
-    return found
+    return value
 
 
 def special(text: str) -> Special | None:
@@ -186,7 +186,7 @@ def write(name: str, value: Value) -> str:
     if isinstance(value, Pattern):
         return f"{name}~={quote(value.glob)}"
     if isinstance(value, tuple):
-        return " ".join(write(name, one) for one in value)
+        return " ".join(write(name, part) for part in value)
     if _AS_IT_STANDS.fullmatch(value):
         return f"{name}={value}"
     return f"{name}{'==' if _misread(value) else '='}{quote(value)}"

@@ -47,9 +47,9 @@ def find(name: str) -> QuotaKey | None:
     return _KEYS.get(name)
 
 
-def nearest(word: str, known: tuple[str, ...] | list[str]) -> str | None:
+def nearest(word: str, candidates: tuple[str, ...] | list[str]) -> str | None:
     """The known word that `word` probably meant."""
-    return next(iter(difflib.get_close_matches(word, known, n=1, cutoff=0.6)), None)
+    return next(iter(difflib.get_close_matches(word, candidates, n=1, cutoff=0.6)), None)
 
 
 def parse_value(key: str, value: object) -> float:

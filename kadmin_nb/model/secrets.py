@@ -16,8 +16,8 @@ _CALLED_SO = re.compile(
 
 def reference(text: str) -> tuple[str, str] | None:
     """The kind and the name of `env:NAME`, `file:PATH`, `keyring:NAME`, `databricks:SCOPE/KEY`; None of other texts."""
-    found = _REFERENCE.fullmatch(text)
-    return (found[1], found[2]) if found else None
+    match = _REFERENCE.fullmatch(text)
+    return (match[1], match[2]) if match else None
 
 
 def is_reference(text: str) -> bool:

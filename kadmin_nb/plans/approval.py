@@ -38,24 +38,24 @@ def approval_of(plan: Plan) -> Mapping[str, str]:
     PlanRefused
         None does (`APPROVAL`), and why.
     """
-    given = [note for note in plan.notes if note.get("kind") == APPROVAL]
-    reasons = [_why_not(plan, note.get("author", "")) for note in given]
+    approvals = [note for note in plan.notes if note.get("kind") == APPROVAL]
+    reasons = [_why_not(plan, note.get("author", "")) for note in approvals]
     if "" in reasons:
-        return given[reasons.index("")]
+        return approvals[reasons.index("")]
     why = reasons[0] if reasons else "nobody has"
     raise _approval_refused(f"plan {plan.id[:12]} is not approved: {why}")
 
 
 def _why_not(plan: Plan, author: str) -> str:
     """Why this author's approval does not count; empty when it does."""
-    theirs, ours = named_by_others(plan.author), named_by_others(author)
-    if theirs is None:
+    plan_author, ours = named_by_others(plan.author), named_by_others(author)
+    if plan_author is None:
         return f"its author, {plan.author or 'nobody'}, was named by no broker and no platform"
     if ours is None:
         return f"no broker and no platform names {author or 'the approver'}"
-    if _source(theirs) != _source(ours):
-        return f"{ours} and its author, {theirs}, are not named by the same side, and may be one person"
-    return f"{ours} is its author" if theirs == ours else ""
+    if _source(plan_author) != _source(ours):
+        return f"{ours} and its author, {plan_author}, are not named by the same side, and may be one person"
+    return f"{ours} is its author" if plan_author == ours else ""
 
 
 def _source(name: str) -> str:

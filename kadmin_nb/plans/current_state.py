@@ -92,13 +92,13 @@ def take(
         Seconds that it may take; each call takes its own time unless said.
     """
     targets = list(targets)
-    picture, left = Picture(), _clock(kafka, within)
+    picture, time_left = Picture(), _clock(kafka, within)
     entities = {r for r, _ in targets if isinstance(r, Entity)}
     if entities:
-        _take_quotas(kafka, entities, picture, node, whole, left)
+        _take_quotas(kafka, entities, picture, node, whole, time_left)
     resources = _keys_of_resources(targets)
     if resources:
-        _take_configs(kafka, resources, picture, node, whole, left)
+        _take_configs(kafka, resources, picture, node, whole, time_left)
     return picture
 
 
@@ -116,14 +116,14 @@ def _take_quotas(
     picture: Picture,
     node: int | None,
     whole: bool,
-    left: Callable[[], float | None],
+    time_left: Callable[[], float | None],
 ) -> None:
     if whole or len(entities) > FEW:
-        table = kafka.quotas.describe(node=node, timeout=left())
+        table = kafka.quotas.describe(node=node, timeout=time_left())
         picture.quotas = table
     else:
         table = pa.concat_tables(
-            kafka.quotas.describe(exactly(e), strict=True, node=node, timeout=left()) for e in entities
+            kafka.quotas.describe(exactly(e), strict=True, node=node, timeout=time_left()) for e in entities
         )
     picture.values.update(quota_values(table, entities))
 
@@ -155,12 +155,12 @@ def _take_configs(
     picture: Picture,
     node: int | None,
     whole: bool,
-    left: Callable[[], float | None],
+    time_left: Callable[[], float | None],
 ) -> None:
-    wanted = None if whole else sorted({key for keys in resources.values() for key in keys})
+    keys_asked = None if whole else sorted({key for keys in resources.values() for key in keys})
     if whole and any(resource.is_default_broker for resource in resources):
         _list_broker_keys(kafka, picture)
-    table = kafka.configs.describe(resources, wanted, node=node, timeout=left())
+    table = kafka.configs.describe(resources, keys_asked, node=node, timeout=time_left())
     for row in table.to_pylist():
         resource = Resource(row["resource_type"], row["resource_name"])
         if row["key"] is None:
@@ -189,8 +189,8 @@ def _list_broker_keys(kafka: Kafka, picture: Picture) -> None:
 
 def _as_stored(resource: Resource, row: Mapping[str, Any], chain: Iterable[Mapping[str, Any]]) -> str | None:
     """The text that was sent; a broker's row shows what it made of it, and its synonym the text."""
-    kept = (s["value"] for s in chain if (s["source"], s["key"]) == (resource.source, row["key"]))
-    stored: str | None = next((text for text in kept if text is not None), row["value"])
+    own_values = (s["value"] for s in chain if (s["source"], s["key"]) == (resource.source, row["key"]))
+    stored: str | None = next((text for text in own_values if text is not None), row["value"])
     return stored
 
 
@@ -198,13 +198,13 @@ def observed(resource: Resource, row: Mapping[str, Any]) -> Observed:
     """What a row of CONFIGS says of a key: its own value apart from what it inherits."""
     chain = row["synonyms"] or []
     below = [s for s in chain if s["source"] != resource.source]
-    own = row["source"] == resource.source
+    is_set_there = row["source"] == resource.source
     value, sensitive = _as_stored(resource, row, chain), bool(row["is_sensitive"])
     return Observed(
-        value=value if own else None,
-        is_known=not (own and sensitive),
-        inherited=below[0]["value"] if below else (None if own else value),
-        inherited_from=below[0]["source"] if below else (None if own else row["source"]),
+        value=value if is_set_there else None,
+        is_known=not (is_set_there and sensitive),
+        inherited=below[0]["value"] if below else (None if is_set_there else value),
+        inherited_from=below[0]["source"] if below else (None if is_set_there else row["source"]),
         base=next((s["value"] for s in below if s["source"] == "DEFAULT_CONFIG"), None),
         type=row["type"],
         is_read_only=bool(row["is_read_only"]),

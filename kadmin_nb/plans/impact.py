@@ -105,11 +105,11 @@ class ImpactAnswer(Answer):
 
     def _nobodys(self) -> list[str]:
         """The quotas that can bind nobody, a line each."""
-        said = (
+        nobodys_lines = (
             f"can bind nobody: {r['entity']} {r['key']} {readable(r['key'], r['value'])} ({r['shadowed_by']} wins)"
             for r in self.shadowed.to_arrow().to_pylist()
         )
-        return list(map(printable, said))
+        return list(map(printable, nobodys_lines))
 
     def _brief(self) -> Answer:
         """What fits on a line: the names of the buckets are left to the frame."""
@@ -169,8 +169,8 @@ def impact(before: Any, after: Any, pairs: Any, *, keys: str | Iterable[str] | N
     """
     if hasattr(type(after), "quotas_after"):
         after = after.quotas_after(before)
-    found = comparing.impact(before, after, pairs, keys=keys)
-    return ImpactAnswer(found.rows, found.counts, found.shadowed)
+    compared = comparing.impact(before, after, pairs, keys=keys)
+    return ImpactAnswer(compared.rows, compared.counts, compared.shadowed)
 
 
 def backtest(quotas: Any, usage: Any, *, keys: str | Iterable[str] | None = None) -> BacktestAnswer:
@@ -214,13 +214,13 @@ def of_plan(plan: Plan, quotas: Any, clients: Any) -> ImpactAnswer:
     read = input_columns.read(
         clients, ("user", "client_id", *(sorted(_MEASURED | {"source"}) if measured else ())), PAIRS
     )
-    known = of_cluster(read, plan.cluster_id)
-    found = comparing.impact(before, after, _clients(known) if measured else known)
+    clients_read = of_cluster(read, plan.cluster_id)
+    compared = comparing.impact(before, after, _clients(clients_read) if measured else clients_read)
     parts: tuple[Any, ...] = ()
     if measured:
-        muted = stamped(stalls.stalls(plan.changes, before, known), plan.cluster_id)
-        parts = (BacktestAnswer(stamped(backtesting.backtest(after, known), plan.cluster_id)), Answer(muted))
-    return ImpactAnswer(stamped(found.rows, plan.cluster_id), found.counts, found.shadowed, plan, *parts)
+        muted = stamped(stalls.stalls(plan.changes, before, clients_read), plan.cluster_id)
+        parts = (BacktestAnswer(stamped(backtesting.backtest(after, clients_read), plan.cluster_id)), Answer(muted))
+    return ImpactAnswer(stamped(compared.rows, plan.cluster_id), compared.counts, compared.shadowed, plan, *parts)
 
 
 def _clients(usage: pa.Table) -> pa.Table:
@@ -234,8 +234,8 @@ def of_cluster(table: pa.Table, cluster_id: str) -> pa.Table:
     """The rows of one cluster, without saying so; all of them where the table does not tell."""
     if input_columns.CLUSTER not in table.column_names:
         return table
-    own = pc.equal(input_columns.text(table, input_columns.CLUSTER, "the frame"), cluster_id)
-    return table.filter(own).drop_columns([input_columns.CLUSTER])
+    is_of_cluster = pc.equal(input_columns.text(table, input_columns.CLUSTER, "the frame"), cluster_id)
+    return table.filter(is_of_cluster).drop_columns([input_columns.CLUSTER])
 
 
 def is_usage(frame: Any) -> bool:

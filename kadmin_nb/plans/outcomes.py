@@ -48,8 +48,8 @@ class Outcomes(Answer):
         marks = {"plan_id": plan.id, "slowest": _slowest(done), "lock": done.note}
         if journal is not None and journal.is_written:
             marks |= {"journal": str(journal.place), "chain_head": journal.head}
-        told = {f"kadmin.{name}": text for name, text in marks.items() if text}
-        return cls(stamped(table, plan.cluster_id, told), rollback)
+        metadata = {f"kadmin.{name}": text for name, text in marks.items() if text}
+        return cls(stamped(table, plan.cluster_id, metadata), rollback)
 
     @property
     def plan_id(self) -> str:
@@ -152,5 +152,5 @@ _OWN = ("state", "error", "message", "brokers_agreeing", "brokers", "lag_ms")
 
 
 def _columns(outcomes: Sequence[Outcome]) -> dict[str, list[Any]]:
-    own = {name: list(map(attrgetter(name), outcomes)) for name in _OWN}
-    return columns_of([outcome.change for outcome in outcomes]) | own
+    outcome_columns = {name: list(map(attrgetter(name), outcomes)) for name in _OWN}
+    return columns_of([outcome.change for outcome in outcomes]) | outcome_columns

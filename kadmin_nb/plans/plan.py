@@ -126,8 +126,8 @@ class Plan(Faces, Display):
         from .impact import of_cluster
         from .lowering.stalls import changed
 
-        held = input_columns.read(self._before(before), schemas.QUOTAS.names, input_columns.QUOTAS)
-        return changed(of_cluster(held, self.cluster_id), self.changes)
+        quotas = input_columns.read(self._before(before), schemas.QUOTAS.names, input_columns.QUOTAS)
+        return changed(of_cluster(quotas, self.cluster_id), self.changes)
 
     def impact(self, clients: Any, *, quotas: Any = None) -> ImpactAnswer:
         """Whom it touches among the known clients: limit, level and bucket before and after, counts first.
@@ -222,8 +222,8 @@ class Plan(Faces, Display):
 
     def document(self) -> str:
         """What `save` writes."""
-        kept = [*self.notes, *({**note, "plan_id": self.id} for note in self._told.notes())]
-        return f'{{"body":{self.body},"id":"{self.id}","notes":{canonical.text(kept)}}}'
+        notes = [*self.notes, *({**note, "plan_id": self.id} for note in self._told.notes())]
+        return f'{{"body":{self.body},"id":"{self.id}","notes":{canonical.text(notes)}}}'
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Plan:
@@ -252,10 +252,10 @@ class Plan(Faces, Display):
             for time in filter(None, (body["created"], body["expires"])):
                 datetime.fromisoformat(time)
             changes = tuple(_change_from_row(row) for row in body["changes"])
-            notes, told = _parted(document["notes"])
+            notes, loaded_advice = _parted(document["notes"])
         except (KeyError, ValueError) as exc:
             raise Invalid(f"{where} is no plan file of format {FORMAT}: {exc!r}") from None
-        plan = cls(**{name: body[name] for name in _HEAD}, changes=changes, notes=notes, _advice=told)
+        plan = cls(**{name: body[name] for name in _HEAD}, changes=changes, notes=notes, _advice=loaded_advice)
         if plan.id != document["id"]:
             raise Invalid(f"{where} was changed after it was saved: its id does not fit", code="CORRUPT_PLAN")
         return plan
@@ -361,8 +361,8 @@ def _file_text(place: Path) -> str:
 def _parted(notes: Sequence[Mapping[str, str]]) -> tuple[tuple[Mapping[str, str], ...], Advice]:
     """The notes of people, and those that are the advice."""
     is_advice = [note.get("kind") in (advice.DANGER, advice.WARNING) for note in notes]
-    told = advice.read(note for note, is_ in zip(notes, is_advice, strict=True) if is_)
-    return tuple(note for note, is_ in zip(notes, is_advice, strict=True) if not is_), told
+    loaded_advice = advice.read(note for note, is_ in zip(notes, is_advice, strict=True) if is_)
+    return tuple(note for note, is_ in zip(notes, is_advice, strict=True) if not is_), loaded_advice
 
 
 def _brief(table: pa.Table) -> pa.Table:

@@ -113,8 +113,10 @@ def _near_key(edit: Edit, picture: Picture) -> str | None:
 
 
 def _when(edit: Edit) -> str:
-    found = reference(edit.value or "")
-    return "looked up when it is sent" + (", from the folder of that moment" if found and found[0] == "file" else "")
+    secret_reference = reference(edit.value or "")
+    return "looked up when it is sent" + (
+        ", from the folder of that moment" if secret_reference and secret_reference[0] == "file" else ""
+    )
 
 
 def _is_secret(edit: Edit, resource: Resource, picture: Picture) -> bool:
@@ -129,8 +131,8 @@ def _is_secret(edit: Edit, resource: Resource, picture: Picture) -> bool:
 
 def _schema(edit: Edit, picture: Picture) -> Observed | None:
     """What the resource says of the key, or of the key that it is behind its listener."""
-    seen = (picture.values.get((edit.resource, name)) for name in [edit.key, *_behind_listener(edit)])
-    return next(filter(None, seen), None)
+    observations = (picture.values.get((edit.resource, name)) for name in [edit.key, *_behind_listener(edit)])
+    return next(filter(None, observations), None)
 
 
 def _refuse_bare(edits: Sequence[Edit]) -> None:
@@ -154,14 +156,14 @@ def _refuse_unknown(edit: Edit, picture: Picture) -> None:
         if edit.op == DELETE and find(edit.key) is None:
             _refuse_unknown_key(edit, [*USER_CLIENT_KEYS, *IP_KEYS])
     elif edit.resource.type == "BROKER" or edit.op == DELETE:
-        known = picture.listed.get(edit.resource, set())
-        if not _is_listed(edit, known):
-            _refuse_unknown_key(edit, sorted(known))
+        listed_keys = picture.listed.get(edit.resource, set())
+        if not _is_listed(edit, listed_keys):
+            _refuse_unknown_key(edit, sorted(listed_keys))
 
 
-def _is_listed(edit: Edit, known: Collection[str]) -> bool:
+def _is_listed(edit: Edit, listed_keys: Collection[str]) -> bool:
     """Whether the key, or the key without `listener.name.<x>.` and a mechanism, is one the resource lists."""
-    return edit.key in known or any(key in known for key in _behind_listener(edit))
+    return edit.key in listed_keys or any(key in listed_keys for key in _behind_listener(edit))
 
 
 def _behind_listener(edit: Edit) -> list[str]:
@@ -169,12 +171,12 @@ def _behind_listener(edit: Edit) -> list[str]:
         return []
     if not edit.key.startswith("listener.name."):
         return []
-    rest = edit.key.split(".")[3:]
-    return [".".join(rest), ".".join(rest[1:])]
+    key_parts = edit.key.split(".")[3:]
+    return [".".join(key_parts), ".".join(key_parts[1:])]
 
 
-def _refuse_unknown_key(edit: Edit, known: list[str]) -> None:
-    near = nearest(edit.key, known)
+def _refuse_unknown_key(edit: Edit, listed_keys: list[str]) -> None:
+    near = nearest(edit.key, listed_keys)
     hint = f"Did you mean {near}?" if near else ""
     raise Invalid(
         f"{edit.key} is no key that Kafka or {edit.resource} knows",

@@ -61,8 +61,8 @@ class Batch:
         if not changes:
             return self
         rows = {change.row for change in changes}
-        kept = {resource: [c for c in group if c.row not in rows] for resource, group in self.groups.items()}
-        return Batch({resource: group for resource, group in kept.items() if group})
+        groups = {resource: [c for c in group if c.row not in rows] for resource, group in self.groups.items()}
+        return Batch({resource: group for resource, group in groups.items() if group})
 
     def send(self, kafka: Kafka, *, validate_only: bool = False, resolver: Resolver = nowhere) -> Answers:
         """The broker's word on each entity or resource; UNKNOWN_OUTCOME after any error that is not certain.
@@ -74,7 +74,7 @@ class Batch:
         except KadminError as exc:
             return dict.fromkeys(self.groups, Refusal(MISSING, str(exc)))
         answers = self._answers(kafka, validate_only, secrets)
-        return {whom: scrubbed(said, secrets) for whom, said in answers.items()} if secrets else answers
+        return {whom: scrubbed(refusal, secrets) for whom, refusal in answers.items()} if secrets else answers
 
     def _answers(self, kafka: Kafka, validate_only: bool, secrets: Mapping[str, Hidden]) -> Answers:
         try:

@@ -25,8 +25,8 @@ def with_masks(changes: Sequence[Change], quotas: pa.Table | None) -> list[Chang
     quotas
         All QUOTAS as they were when the plan was made.
     """
-    found = {} if quotas is None else newly_masked(changes, quotas)
-    return [_noted(change, found.get(change.target, ())) for change in changes] if found else list(changes)
+    shadowed = {} if quotas is None else newly_masked(changes, quotas)
+    return [_noted(change, shadowed.get(change.target, ())) for change in changes] if shadowed else list(changes)
 
 
 def newly_masked(changes: Sequence[Change], quotas: pa.Table) -> dict[Target, tuple[Entity, ...]]:
@@ -39,8 +39,8 @@ def newly_masked(changes: Sequence[Change], quotas: pa.Table) -> dict[Target, tu
     """
     if not any(c.level in MASKING and c.old is None and c.after for c in changes):
         return {}
-    wanted = pa.array([*COMES_BEFORE, *MASKING])
-    before = stored_of(quotas.filter(pc.is_in(quotas["level"].cast(pa.string()), wanted)).to_pylist())
+    levels = pa.array([*COMES_BEFORE, *MASKING])
+    before = stored_of(quotas.filter(pc.is_in(quotas["level"].cast(pa.string()), levels)).to_pylist())
     return dict(masks(before, _after(before, changes)).items())
 
 
@@ -58,5 +58,5 @@ def _noted(change: Change, masked: Sequence[Entity]) -> Change:
     if not masked:
         return change
     more = f" and {len(masked) - NAMED} more" if len(masked) > NAMED else ""
-    said = f"silences {', '.join(map(str, masked[:NAMED]))}{more}: they can bind nobody any more"
-    return change.with_(note=f"{change.note}; {said}" if change.note else said)
+    note = f"silences {', '.join(map(str, masked[:NAMED]))}{more}: they can bind nobody any more"
+    return change.with_(note=f"{change.note}; {note}" if change.note else note)

@@ -113,8 +113,8 @@ class Stage(Faces, Display):
 
     def discard(self, rows: Iterable[int] | None = None) -> None:
         """Forget the staged rows of these numbers (from 1), or all."""
-        kept = [] if rows is None else _without(list(self._edits.values()), set(rows))
-        self._edits = {edit.target: edit for edit in kept}
+        remaining = [] if rows is None else _without(list(self._edits.values()), set(rows))
+        self._edits = {edit.target: edit for edit in remaining}
         self.version += 1
 
     def plan(

@@ -73,9 +73,9 @@ def _ask_singly(kafka: Kafka, changes: Sequence[Change], resolver: Resolver) -> 
     answers: dict[int, Refusal | None] = {}
     rounds = list(grouped(changes).values())
     for turn in range(max(map(len, rounds), default=0)):
-        asked = [group[turn] for group in rounds if turn < len(group)]
-        said = _ask(kafka, asked, resolver)
-        answers |= {c.row: said.get(c.resource, _NO_ANSWER) for c in asked}
+        askable = [group[turn] for group in rounds if turn < len(group)]
+        refusals = _ask(kafka, askable, resolver)
+        answers |= {c.row: refusals.get(c.resource, _NO_ANSWER) for c in askable}
     return answers
 
 

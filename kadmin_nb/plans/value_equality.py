@@ -10,12 +10,12 @@ from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 
 
-def same(one: str | None, other: str | None, kind: str | None) -> bool:
+def same(left: str | None, right: str | None, kind: str | None) -> bool:
     """Whether both are one value of Kafka's type `kind`; None is only the same as None."""
-    if one == other or one is None or other is None:
-        return one == other
+    if left == right or left is None or right is None:
+        return left == right
     read = _READERS.get(kind or "", str)
-    return read(one) == read(other)
+    return read(left) == read(right)
 
 
 def _as_decimal(text: str) -> object:

@@ -52,18 +52,18 @@ def is_kept(resource: object) -> TypeGuard[Resource]:
 
 def _configs(configs: pa.Table | None, changes: Sequence[Change]) -> pa.Table | None:
     """CONFIGS of what is set, as these changes leave them."""
-    wanted = {(c.resource.type, c.resource.name, c.key): c for c in changes if is_kept(c.resource)}
-    if configs is None or not wanted:
+    by_key = {(c.resource.type, c.resource.name, c.key): c for c in changes if is_kept(c.resource)}
+    if configs is None or not by_key:
         return configs
-    kept = []
+    rows = []
     for row in configs.to_pylist():
-        change = wanted.get((row["resource_type"], row["resource_name"], row["key"]))
+        change = by_key.get((row["resource_type"], row["resource_name"], row["key"]))
         if change is None:
-            kept.append(row)
+            rows.append(row)
         elif change.after is None:
-            kept += _uncovered(row)
-    kept += [_set(change) for change in wanted.values() if change.after is not None]
-    return schemas.table(schemas.CONFIGS, kept)
+            rows += _uncovered(row)
+    rows += [_set(change) for change in by_key.values() if change.after is not None]
+    return schemas.table(schemas.CONFIGS, rows)
 
 
 def _uncovered(row: Row) -> list[Row]:
@@ -89,16 +89,16 @@ def _set(change: Change) -> Row:
 
 def compared(before: Sequence[Row], then: Sequence[Row]) -> list[Row]:
     """The rows of `then`; one that was there before and is no worse is `as before`."""
-    known = {_what(row): row for row in before if row["state"] != KEPT}
-    return [_beside(row, known) for row in then]
+    broken_before = {_what(row): row for row in before if row["state"] != KEPT}
+    return [_beside(row, broken_before) for row in then]
 
 
 def _what(row: Row) -> tuple[object, ...]:
     return row["rule"], row["resource"], row["key"]
 
 
-def _beside(row: Row, known: Mapping[Any, Row]) -> Row:
-    was = known.get(_what(row))
+def _beside(row: Row, broken_before: Mapping[Any, Row]) -> Row:
+    was = broken_before.get(_what(row))
     if was is None or row["state"] == KEPT or _is_worse(was, row):
         return row
     return {**row, "state": AS_BEFORE, "message": f"{row['message']}, as without the plan"}

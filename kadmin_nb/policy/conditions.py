@@ -28,8 +28,8 @@ def said(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _same(value: object, wanted: Wanted) -> bool:
-    return number(value) == wanted if isinstance(wanted, float) else said(value) == said(wanted)
+def _same(value: object, expected: Wanted) -> bool:
+    return number(value) == expected if isinstance(expected, float) else said(value) == said(expected)
 
 
 def _like(value: object, pattern: Wanted) -> bool:

@@ -81,13 +81,13 @@ class Scene:
 
     def frame(self, name: str, keys: tuple[str, ...] | None = None) -> pa.Table:
         """The frame of that name; EFFECTIVE of these keys."""
-        asked = (name, keys if name == EFFECTIVE else None)
-        if asked not in self._made:
+        cache_key = (name, keys if name == EFFECTIVE else None)
+        if cache_key not in self._made:
             table = self._frame(name, keys)
-            own = pa.repeat(pa.scalar(self.cluster_id, pa.string()), len(table))
-            columns = [own, *(table[column] for column in COLUMNS[name][1:])]
-            self._made[asked] = pa.table(columns, names=list(COLUMNS[name]))
-        return self._made[asked]  # no cached_property: Spark sends this class by value, and those hold a lock
+            cluster_column = pa.repeat(pa.scalar(self.cluster_id, pa.string()), len(table))
+            columns = [cluster_column, *(table[column] for column in COLUMNS[name][1:])]
+            self._made[cache_key] = pa.table(columns, names=list(COLUMNS[name]))
+        return self._made[cache_key]  # no cached_property: Spark sends this class by value, and those hold a lock
 
     def _frame(self, name: str, keys: tuple[str, ...] | None) -> pa.Table:
         if name in OF_CONFIGS:
@@ -107,8 +107,8 @@ class Scene:
         if POSSIBLE not in self._made:
             quotas = schemas.QUOTAS.empty_table() if self.quotas is None else self.quotas
             self._made[POSSIBLE] = self.named or Possible.of(quotas)
-        found: Possible = self._made[POSSIBLE]
-        return found
+        clients: Possible = self._made[POSSIBLE]
+        return clients
 
     def resource(self, frame: str, row: Row) -> str:
         """What a row of that frame is about, in the words of the grammar."""
@@ -139,11 +139,11 @@ class Scene:
 
     def bare(self, named: Iterable[Resource] = ()) -> pa.Table:
         """Config resources, those that are named and those that are known, as rows that say nothing but their names."""
-        known = {one for one in (*named, *(self.resources or ())) if not one.is_default_broker}
-        rows: list[Row] = [{"resource_type": one.type, "resource_name": one.name} for one in known]
+        resources = {resource for resource in (*named, *(self.resources or ())) if not resource.is_default_broker}
+        rows: list[Row] = [{"resource_type": resource.type, "resource_name": resource.name} for resource in resources]
         table = schemas.table(schemas.CONFIGS, rows)
-        own = pa.repeat(pa.scalar(self.cluster_id, pa.string()), len(table))
-        return pa.table([own, *(table[name] for name in COLUMNS[CONFIGS][1:])], names=list(COLUMNS[CONFIGS]))
+        cluster_column = pa.repeat(pa.scalar(self.cluster_id, pa.string()), len(table))
+        return pa.table([cluster_column, *(table[name] for name in COLUMNS[CONFIGS][1:])], names=list(COLUMNS[CONFIGS]))
 
     def forbidden(self, frame: str) -> list[Row]:
         """The config resources that could not be read, with their `error`."""

@@ -41,12 +41,12 @@ def _case(rows: Sequence[Row]) -> xml.Element:
     case = xml.Element("testcase", name=printable(first["rule"]), classname=printable(first.get(CLUSTER) or "policy"))
     refusing = [row for row in rows if row["severity"] == REFUSE]
     for kind, states in (("failure", {BROKEN}), ("error", {UNKNOWN})):
-        if told := [row for row in refusing if row["state"] in states]:
-            xml.SubElement(case, kind, message=printable(first["reason"])).text = _message_lines(told)
+        if matching := [row for row in refusing if row["state"] in states]:
+            xml.SubElement(case, kind, message=printable(first["reason"])).text = _message_lines(matching)
             break
     else:
-        if told := [row for row in rows if row["state"] != KEPT]:
-            xml.SubElement(case, "system-out").text = _message_lines(told)
+        if matching := [row for row in rows if row["state"] != KEPT]:
+            xml.SubElement(case, "system-out").text = _message_lines(matching)
     return case
 
 

@@ -75,8 +75,8 @@ class PolicyAnswer(Answer):
         Invalid
             One is broken, with its reason, or cannot be judged.
         """
-        if said := self._complaint():
-            raise Invalid(f"the policy is not kept: {said}", code="POLICY")
+        if complaint := self._complaint():
+            raise Invalid(f"the policy is not kept: {complaint}", code="POLICY")
         return self
 
     def refuse(self, plan: Plan) -> Self:
@@ -87,23 +87,23 @@ class PolicyAnswer(Answer):
         PlanRefused
             It breaks a rule, or makes it worse: the rule and its reason.
         """
-        if said := self._complaint():
+        if complaint := self._complaint():
             hint = Hint("Nothing was sent.", sentence("{} tells all of it.", CHECK))
-            raise PlanRefused(f"plan {plan.id[:12]} breaks {said}", code="POLICY", hint=hint)
+            raise PlanRefused(f"plan {plan.id[:12]} breaks {complaint}", code="POLICY", hint=hint)
         return self
 
     @property
     def remarks(self) -> list[str]:
         """A line for each rule that is not kept and does not make it fail: it warns, or was broken before."""
-        rest = self.broken._table.filter(pc.invert(pc.is_in(self.broken._table["rule"], self.failed._table["rule"])))
-        return [f"policy: {_breach_text(rest.filter(pc.equal(rest['rule'], rule)))}" for rule in _rules(rest)]
+        others = self.broken._table.filter(pc.invert(pc.is_in(self.broken._table["rule"], self.failed._table["rule"])))
+        return [f"policy: {_breach_text(others.filter(pc.equal(others['rule'], rule)))}" for rule in _rules(others)]
 
     def _complaint(self) -> str:
         failed = self.failed._table
         rules = _rules(failed)
-        told = [_breach_text(failed.filter(pc.equal(failed["rule"], rule))) for rule in rules[:RULES_TOLD]]
-        more = len(rules) - len(told)
-        return " | ".join([*told, *([f"and {more:,} more rule{'s' * (more > 1)}"] if more else [])])
+        breach_texts = [_breach_text(failed.filter(pc.equal(failed["rule"], rule))) for rule in rules[:RULES_TOLD]]
+        more = len(rules) - len(breach_texts)
+        return " | ".join([*breach_texts, *([f"and {more:,} more rule{'s' * (more > 1)}"] if more else [])])
 
     def _error(self, row: dict[str, Any]) -> KadminError:
         return Invalid(f"{row['rule']}: {row['message']}", code="POLICY")
@@ -146,6 +146,6 @@ def together(answers: Mapping[str, PolicyAnswer]) -> PolicyAnswer:
     tables = []
     for cluster_id, answer in answers.items():
         table = answer.to_arrow().replace_schema_metadata()
-        own = pa.repeat(pa.scalar(cluster_id, pa.string()), len(table))
-        tables.append(table.add_column(0, pa.field("cluster_id", pa.string(), nullable=False), own))
+        cluster_column = pa.repeat(pa.scalar(cluster_id, pa.string()), len(table))
+        tables.append(table.add_column(0, pa.field("cluster_id", pa.string(), nullable=False), cluster_column))
     return PolicyAnswer(pa.concat_tables(tables))

@@ -124,19 +124,19 @@ class _Reader:
             if name in names[:number]:
                 raise self._numbered(number, {"name": name}).wrong("name", "there is another rule of that name")
 
-    def _pairs(self, given: object) -> Path | None:
-        if given is not None and not isinstance(given, str):
+    def _pairs(self, raw: object) -> Path | None:
+        if raw is not None and not isinstance(raw, str):
             raise self.wrong("pairs", "pairs is the name of a Parquet or CSV file")
-        return None if given is None else self.folder / files.expanded(given)
+        return None if raw is None else self.folder / files.expanded(raw)
 
     # -- lines
 
-    def _lines(self, given: object) -> Lines:
-        if not isinstance(given, dict):
+    def _lines(self, raw: object) -> Lines:
+        if not isinstance(raw, dict):
             raise self.wrong("line", "line is a table, [line]", 'every = "1.25GB/s"')
-        clusters = {name: table for name, table in given.items() if isinstance(table, dict)}
-        own = {name: line for name, line in given.items() if name not in clusters}
-        return Lines(self._speeds(own), {name: self._speeds(table) for name, table in clusters.items()})
+        clusters = {name: table for name, table in raw.items() if isinstance(table, dict)}
+        default_lines = {name: line for name, line in raw.items() if name not in clusters}
+        return Lines(self._speeds(default_lines), {name: self._speeds(table) for name, table in clusters.items()})
 
     def _speeds(self, table: Mapping[str, Any]) -> dict[str, float]:
         for name in table:
@@ -157,77 +157,77 @@ class _Reader:
         self._known(table, _RULE, "is nothing that a rule has")
         frame = self._one_of("frame", table.get("frame"), tuple(COLUMNS))
         severity = self._one_of("severity", table.get("severity", REFUSE), SEVERITIES)
-        named = _keys_in(table.get("where"))
-        again = [self._conditions("unless", frame, one, named) for one in _listed(table.get("unless", []))]
+        where_keys = _keys_in(table.get("where"))
+        again = [self._conditions("unless", frame, spec, where_keys) for spec in _listed(table.get("unless", []))]
         return Rule(
             self.name,
             self._sentence("reason", table.get("reason")),
             severity,
             frame,
-            self._assertion(table, frame, named, lines),
-            self._conditions("where", frame, table.get("where", {}), named),
-            tuple(one for one in again if one),
-            self._conditions("while", frame, table.get("while", {}), named),
+            self._assertion(table, frame, where_keys, lines),
+            self._conditions("where", frame, table.get("where", {}), where_keys),
+            tuple(spec for spec in again if spec),
+            self._conditions("while", frame, table.get("while", {}), where_keys),
         )
 
     def _assertion(self, table: Mapping[str, Any], frame: str, keys: Sequence[str], lines: Lines) -> Assertion:
-        given = [word for word in ASSERTIONS if word in table]
-        if len(given) != 1:
-            said = "says nothing that must hold" if not given else f"says {' and '.join(given)}"
-            raise self.wrong(given[-1] if given else "name", said, f"One of {', '.join(ASSERTIONS)}.")
+        assertions = [word for word in ASSERTIONS if word in table]
+        if len(assertions) != 1:
+            problem = "says nothing that must hold" if not assertions else f"says {' and '.join(assertions)}"
+            raise self.wrong(assertions[-1] if assertions else "name", problem, f"One of {', '.join(ASSERTIONS)}.")
         made = {"forbid": self._forbid, "must": self._must, "required": self._required, "sum": self._sum}
-        return made[given[0]](table[given[0]], frame, keys, lines)
+        return made[assertions[0]](table[assertions[0]], frame, keys, lines)
 
-    def _forbid(self, given: object, frame: str, keys: Sequence[str], lines: Lines) -> Assertion:
-        if given is not True:
+    def _forbid(self, raw: object, frame: str, keys: Sequence[str], lines: Lines) -> Assertion:
+        if raw is not True:
             raise self.wrong("forbid", "forbid is true, or left out")
         return Forbid()
 
-    def _must(self, given: object, frame: str, keys: Sequence[str], lines: Lines) -> Assertion:
-        conditions = self._conditions("must", frame, given, keys)
+    def _must(self, raw: object, frame: str, keys: Sequence[str], lines: Lines) -> Assertion:
+        conditions = self._conditions("must", frame, raw, keys)
         if not conditions:
             raise self.wrong("must", "must says of no column what must hold")
         return Must(conditions)
 
-    def _required(self, given: object, frame: str, keys: Sequence[str], lines: Lines) -> Assertion:
+    def _required(self, raw: object, frame: str, keys: Sequence[str], lines: Lines) -> Assertion:
         if frame not in (CONFIGS, QUOTAS, EFFECTIVE):
             raise self.wrong("required", f"required is for {CONFIGS}, {QUOTAS} and {EFFECTIVE}, not for {frame}")
         if keys:
             raise self.wrong("required", "required names the keys, so where names none")
-        if not isinstance(given, list) or not given or not all(isinstance(key, str) for key in given):
+        if not isinstance(raw, list) or not raw or not all(isinstance(key, str) for key in raw):
             raise self.wrong("required", "required is a list of keys")
-        for key in given if frame != CONFIGS else ():
+        for key in raw if frame != CONFIGS else ():
             self._one_of("required", key, _QUOTA_KEYS)
-        return Required(tuple(dict.fromkeys(given)))
+        return Required(tuple(dict.fromkeys(raw)))
 
-    def _sum(self, given: object, frame: str, keys: Sequence[str], lines: Lines) -> Assertion:
+    def _sum(self, raw: object, frame: str, keys: Sequence[str], lines: Lines) -> Assertion:
         if frame not in (QUOTAS, EFFECTIVE, TREE):
             raise self.wrong("sum", f"sum adds up quotas, so it is for {QUOTAS}, {EFFECTIVE} and {TREE}")
-        if not isinstance(given, dict) or set(given) != {"at_most"}:
+        if not isinstance(raw, dict) or set(raw) != {"at_most"}:
             raise self.wrong("sum", "sum wants one bound", 'Such as sum = { at_most = "80% of line" }.')
         if not keys:
             raise self.wrong("sum", "values of different keys do not add up", "where names the key.")
-        return Sum(self._bound(given["at_most"], keys, lines))
+        return Sum(self._bound(raw["at_most"], keys, lines))
 
-    def _bound(self, given: object, keys: Sequence[str], lines: Lines) -> Bound:
-        match = _SHARE.fullmatch(given.strip()) if isinstance(given, str) else None
+    def _bound(self, raw: object, keys: Sequence[str], lines: Lines) -> Bound:
+        match = _SHARE.fullmatch(raw.strip()) if isinstance(raw, str) else None
         if match is None:
-            text = str(given)
-            return Bound(self._amount("at_most", given, lambda: units.of_quota(text, keys)), text)
+            text = str(raw)
+            return Bound(self._amount("at_most", raw, lambda: units.of_quota(text, keys)), text)
         if strange := [key for key in keys if key not in _BYTE_RATES]:
             raise self.wrong("sum", f"{strange[0]} is no part of a line, which takes bytes/s")
         if not lines.every and not lines.of_cluster:
             raise self.wrong("sum", "the policy tells no line", '[line] every = "1.25GB/s" tells it.')
-        return Bound(float(match["percent"]) / 100, str(given), is_share=True)
+        return Bound(float(match["percent"]) / 100, str(raw), is_share=True)
 
     # -- conditions
 
-    def _conditions(self, word: str, frame: str, given: object, keys: Sequence[str]) -> tuple[Condition, ...]:
+    def _conditions(self, word: str, frame: str, raw: object, keys: Sequence[str]) -> tuple[Condition, ...]:
         """`{ column = … }`; `keys` say in which unit a value is counted."""
-        if not isinstance(given, dict):
+        if not isinstance(raw, dict):
             raise self.wrong(word, f"{word} is a table of columns", 'Such as { key = "retention.ms" }.')
-        self._known(given, COLUMNS[frame], f"is no column of {frame}")
-        return tuple(one for column, spec in given.items() for one in self._column(frame, column, spec, keys))
+        self._known(raw, COLUMNS[frame], f"is no column of {frame}")
+        return tuple(condition for column, spec in raw.items() for condition in self._column(frame, column, spec, keys))
 
     def _column(self, frame: str, column: str, spec: object, keys: Sequence[str]) -> list[Condition]:
         if isinstance(spec, list):
@@ -240,8 +240,8 @@ class _Reader:
         return [self._condition(frame, column, operator, raw, keys) for operator, raw in spec.items()]
 
     def _condition(self, frame: str, column: str, operator: str, raw: object, keys: Sequence[str]) -> Condition:
-        wanted = self._wanted(frame, column, operator, raw, keys)
-        return Condition(column, operator, wanted, _spelled(operator, raw), null_of(frame, column))
+        expected = self._wanted(frame, column, operator, raw, keys)
+        return Condition(column, operator, expected, _spelled(operator, raw), null_of(frame, column))
 
     def _wanted(self, frame: str, column: str, operator: str, raw: object, keys: Sequence[str]) -> tuple[Wanted, ...]:
         if operator == "set":
@@ -278,31 +278,31 @@ class _Reader:
 
     def _of_known_set(self, frame: str, column: str, raw: object) -> None:
         """A misspelt level or key would fit nothing, for ever, and nobody would know."""
-        known = _QUOTA_KEYS if column == "key" and frame not in OF_CONFIGS else _ALLOWED_WORDS.get(column)
-        if known is not None:
-            self._one_of(column, raw, tuple(known))
+        allowed = _QUOTA_KEYS if column == "key" and frame not in OF_CONFIGS else _ALLOWED_WORDS.get(column)
+        if allowed is not None:
+            self._one_of(column, raw, tuple(allowed))
 
     # -- complaints
 
-    def _known(self, given: Iterable[str], known: Sequence[str], otherwise: str) -> None:
-        for word in given:
-            if word not in known:
-                close = nearest(word, tuple(known))
-                hint = f"Did you mean {close}?" if close else f"It is one of {', '.join(known)}."
+    def _known(self, names: Iterable[str], allowed: Sequence[str], otherwise: str) -> None:
+        for word in names:
+            if word not in allowed:
+                close = nearest(word, tuple(allowed))
+                hint = f"Did you mean {close}?" if close else f"It is one of {', '.join(allowed)}."
                 raise self.wrong(word, f"{word} {otherwise}", hint)
 
-    def _one_of(self, what: str, given: object, known: Sequence[str]) -> str:
-        if isinstance(given, str) and given in known:
-            return given
-        close = nearest(str(given), tuple(known)) or nearest(str(given).upper(), tuple(known))
-        said = "is missing" if given is None else f"cannot be {given}"
-        hint = f"Did you mean {close}?" if close else f"It is one of {', '.join(known)}."
-        raise self.wrong(what if given is None else str(given), f"{what} {said}", hint)
+    def _one_of(self, noun: str, raw: object, allowed: Sequence[str]) -> str:
+        if isinstance(raw, str) and raw in allowed:
+            return raw
+        close = nearest(str(raw), tuple(allowed)) or nearest(str(raw).upper(), tuple(allowed))
+        problem = "is missing" if raw is None else f"cannot be {raw}"
+        hint = f"Did you mean {close}?" if close else f"It is one of {', '.join(allowed)}."
+        raise self.wrong(noun if raw is None else str(raw), f"{noun} {problem}", hint)
 
-    def _sentence(self, word: str, given: object) -> str:
-        if not isinstance(given, str) or not given.strip():
+    def _sentence(self, word: str, raw: object) -> str:
+        if not isinstance(raw, str) or not raw.strip():
             raise self.wrong(word, f"there is no {word}", "It is what people read when the rule is broken.")
-        return given.strip()
+        return raw.strip()
 
     def _number(self, word: str, parse: Any) -> float:
         try:
@@ -319,14 +319,14 @@ class _Reader:
 
 def _keys_in(where: object) -> tuple[str, ...]:
     """The keys that `where` names, as it stands there: they say in which unit values are."""
-    named = where.get("key") if isinstance(where, dict) else None
-    if isinstance(named, dict):
-        named = named.get("is", named.get("one_of"))
-    return tuple(key for key in _listed(named) if isinstance(key, str))
+    key_condition = where.get("key") if isinstance(where, dict) else None
+    if isinstance(key_condition, dict):
+        key_condition = key_condition.get("is", key_condition.get("one_of"))
+    return tuple(key for key in _listed(key_condition) if isinstance(key, str))
 
 
-def _listed(given: Any) -> list[Any]:
-    return given if isinstance(given, list) else [given]
+def _listed(raw: Any) -> list[Any]:
+    return raw if isinstance(raw, list) else [raw]
 
 
 def _spelled(operator: str, raw: object) -> str:

@@ -84,8 +84,8 @@ def _condition_text(condition: Condition) -> str:
 
 def _is(rule: Rule, row: Row, condition: Condition) -> str:
     have = shown(rule.frame, row) if condition.column == "value" else row[condition.column]
-    what = row["key"] if condition.column == "value" else f"{condition.column} of {row['key']}"
-    return f"{what} is {'not set' if have is None else have}"
+    subject = row["key"] if condition.column == "value" else f"{condition.column} of {row['key']}"
+    return f"{subject} is {'not set' if have is None else have}"
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class Required:
                 yield rule.said(scene, row, f"{row['key']} is unlimited", str(self), excess=0.0)
             return
         names = _WHOSE[rule.frame]
-        has: dict[tuple[str, ...], set[str]] = {one: set() for one in self._expected(rule, scene)}
+        has: dict[tuple[str, ...], set[str]] = {resource: set() for resource in self._expected(rule, scene)}
         for row in rows.select([*names, "key"]).to_pylist():
             has.setdefault(tuple(row[name] for name in names), set()).add(row["key"])
         for whose, keys in sorted(has.items()):
@@ -214,14 +214,16 @@ class Rule:
         """The keys that it is about, where it names them."""
         if isinstance(self.assertion, Required):
             return self.assertion.keys
-        named = [c.wanted for c in self.where if c.column == "key" and c.operator in ("is", "one_of")]
-        return tuple(dict.fromkeys(map(str, named[0]))) if named else None
+        key_conditions = [c.wanted for c in self.where if c.column == "key" and c.operator in ("is", "one_of")]
+        return tuple(dict.fromkeys(map(str, key_conditions[0]))) if key_conditions else None
 
     @property
     def kinds(self) -> tuple[str, ...] | None:
         """The types of config resources that it is about, where it names them."""
-        named = [c.wanted for c in self.where if c.column == "resource_type" and c.operator in ("is", "one_of")]
-        return tuple(map(str, named[0])) if named else None
+        type_conditions = [
+            c.wanted for c in self.where if c.column == "resource_type" and c.operator in ("is", "one_of")
+        ]
+        return tuple(map(str, type_conditions[0])) if type_conditions else None
 
     def judged(self, scene: Scene, lines: Lines) -> list[Row]:
         """POLICY rows of one scene: those that break it or cannot be told, or one that says that it is kept."""

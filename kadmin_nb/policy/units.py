@@ -24,10 +24,10 @@ def of_quota(text: str, keys: Sequence[str]) -> float:
     UsageError, Invalid
         It does not; no key says what is counted.
     """
-    found = {parse_value(key, text) for key in keys}
-    if len(found) != 1:
+    values = {parse_value(key, text) for key in keys}
+    if len(values) != 1:
         raise UsageError(f"{text} of what?", hint='where = { key = "producer_byte_rate" } says what is counted.')
-    return found.pop()
+    return values.pop()
 
 
 def of_config(text: str, keys: Sequence[str]) -> float:

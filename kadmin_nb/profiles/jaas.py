@@ -58,26 +58,26 @@ _END = ("end", "")
 def _tokens(text: str, at: str) -> Iterator[Token]:
     place = 0
     while place < len(text):
-        found = _TOKEN.match(text, place)
-        if not found:
+        match = _TOKEN.match(text, place)
+        if not match:
             raise _malformed(at, "a quote is open, or something stands there that must be in quotes")
-        place = found.end()
-        yield _token(found)
+        place = match.end()
+        yield _token(match)
 
 
-def _token(found: re.Match[str]) -> Token:
-    kind = str(found.lastgroup)
+def _token(match: re.Match[str]) -> Token:
+    kind = str(match.lastgroup)
     if kind in ("double", "single"):
-        return "quoted", _ESCAPE.sub(_unescaped, found[kind])
-    return kind, found[kind]
+        return "quoted", _ESCAPE.sub(_unescaped, match[kind])
+    return kind, match[kind]
 
 
 _ESCAPE = re.compile(r"\\([0-3][0-7]{0,2}|[4-7][0-7]?|.)", re.DOTALL)
 _NAMED = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 
-def _unescaped(found: re.Match[str]) -> str:
-    escape = found[1]
+def _unescaped(match: re.Match[str]) -> str:
+    escape = match[1]
     return chr(int(escape, 8)) if escape[0] in "01234567" else _NAMED.get(escape, escape)
 
 
@@ -120,17 +120,17 @@ def _ends(token: Token, at: str) -> None:
 
 def _login(options: dict[str, str], kind: str, at: str) -> Login:
     if options.keys() - {"username", "password"}:
-        named = "tokenauth" if "tokenauth" in options else "an option other than username and password"
+        option_name = "tokenauth" if "tokenauth" in options else "an option other than username and password"
         hint = "Delegation tokens and a server's options are not read."
-        raise Unsupported(f"{at} sets {named}, which is refused", hint=hint)
+        raise Unsupported(f"{at} sets {option_name}, which is refused", hint=hint)
     missing = [name for name in ("username", "password") if not options.get(name)]
     if missing:
         raise UsageError(f"{at} gives no {' and no '.join(missing)}")
     return Login(options["username"], Secret(options["password"]), kind)
 
 
-def _malformed(at: str, what: str) -> UsageError:
+def _malformed(at: str, problem: str) -> UsageError:
     return UsageError(
-        f"{at} is not read: {what}",
+        f"{at} is not read: {problem}",
         hint='Write: CLASS required username="…" password="…"; with \\ before " and \\ in a value.',
     )

@@ -24,33 +24,33 @@ _WE_DO_THAT = {
 """Values beside which we do no worse (TLS 1.2 or newer, certificates checked by PKIX); all others are refused."""
 
 
-def settings(given: Entries) -> Settings:
-    """The connection that `given` describes, every value checked: kafka-python connects in the clear on a typo.
+def settings(entries: Entries) -> Settings:
+    """The connection that `entries` describe, every value checked: kafka-python connects in the clear on a typo.
 
     Raises
     ------
     UsageError, Unsupported, NotFound
         A value that is wrong, a feature we do not have, a file that is missing.
     """
-    protocol = _protocol(given)
-    login = _login(given)
+    protocol = _protocol(entries)
+    login = _login(entries)
     sasl, tls = protocol.startswith("SASL"), protocol.endswith("SSL")
-    stores = pem.stores(given) if tls else pem.Stores()
+    stores = pem.stores(entries) if tls else pem.Stores()
     return Settings(
-        bootstrap=_bootstrap(given),
+        bootstrap=_bootstrap(entries),
         security_protocol=protocol,
-        mechanism=_mechanism(given, login) if sasl else None,
+        mechanism=_mechanism(entries, login) if sasl else None,
         username=login.username if sasl and login else None,
         password=login.password if sasl and login else None,
         ca_file=stores.ca_file,
         certificate_file=stores.certificate_file,
         key_file=stores.key_file,
         key_password=stores.key_password,
-        check_hostname=_check_hostname(given),
-        client_id=given.text("client.id") or "kadmin_nb",
-        source=given.source,
-        policy=given.policy,
-        ignored=_ignored(given, sasl=sasl, tls=tls),
+        check_hostname=_check_hostname(entries),
+        client_id=entries.text("client.id") or "kadmin_nb",
+        source=entries.source,
+        policy=entries.policy,
+        ignored=_ignored(entries, sasl=sasl, tls=tls),
     )
 
 
@@ -64,62 +64,66 @@ _ADDRESS = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+(?:%[A-Za-z0-9._-]+)?
 
 
 def _is_address(text: str) -> bool:
-    found = _ADDRESS.fullmatch(text)
-    return found is not None and 0 < int(found[1]) < 65536
+    match = _ADDRESS.fullmatch(text)
+    return match is not None and 0 < int(match[1]) < 65536
 
 
-def _bootstrap(given: Entries) -> str:
-    text = given.text("bootstrap.servers")
+def _bootstrap(entries: Entries) -> str:
+    text = entries.text("bootstrap.servers")
     if not text:
-        raise UsageError(f"{given.source} names no brokers: bootstrap.servers is missing")
-    found = addresses(text)
-    if found is None:
-        raise UsageError(f"{given.source}: bootstrap.servers is not host:port[,host:port…]",
+        raise UsageError(f"{entries.source} names no brokers: bootstrap.servers is missing")
+    address_list = addresses(text)
+    if address_list is None:
+        raise UsageError(f"{entries.source}: bootstrap.servers is not host:port[,host:port…]",
                          hint="An IPv6 address stands in brackets, [::1]:9092; there is no '://'.")  # fmt: skip
-    return found
+    return address_list
 
 
-def _protocol(given: Entries) -> str:
+def _protocol(entries: Entries) -> str:
     """In any case, as in Java."""
-    protocol = (given.text("security.protocol") or "PLAINTEXT").upper()
+    protocol = (entries.text("security.protocol") or "PLAINTEXT").upper()
     if protocol not in PROTOCOLS:
-        raise _not_one_of(given, "security.protocol", PROTOCOLS)
+        raise _not_one_of(entries, "security.protocol", PROTOCOLS)
     return protocol
 
 
-def _login(given: Entries) -> Login | None:
+def _login(entries: Entries) -> Login | None:
     """The user and password, read also where no SASL is spoken: a login module is refused wherever it stands."""
-    text = given.text("sasl.jaas.config")
-    return jaas.parse(text, given.source) if text else given.login
+    text = entries.text("sasl.jaas.config")
+    return jaas.parse(text, entries.source) if text else entries.login
 
 
-def _mechanism(given: Entries, login: Login | None) -> str:
-    mechanism = given.text("sasl.mechanism") or "GSSAPI"
+def _mechanism(entries: Entries, login: Login | None) -> str:
+    mechanism = entries.text("sasl.mechanism") or "GSSAPI"
     if mechanism in _KNOWN_MECHANISMS:
-        said = mechanism if given.text("sasl.mechanism") else f"not set, which means {mechanism}"
-        raise Unsupported(f"{given.source}: sasl.mechanism is {said}", hint=f"Supported are {', '.join(MECHANISMS)}.")
+        described = mechanism if entries.text("sasl.mechanism") else f"not set, which means {mechanism}"
+        raise Unsupported(
+            f"{entries.source}: sasl.mechanism is {described}", hint=f"Supported are {', '.join(MECHANISMS)}."
+        )
     if mechanism not in MECHANISMS:
-        raise _not_one_of(given, "sasl.mechanism", MECHANISMS)
+        raise _not_one_of(entries, "sasl.mechanism", MECHANISMS)
     if login is None:
-        raise UsageError(f"{given.source}: {mechanism} needs a user and a password", hint=java_keys.LOGIN)
+        raise UsageError(f"{entries.source}: {mechanism} needs a user and a password", hint=java_keys.LOGIN)
     if login.kind and not mechanism.startswith(login.kind):
-        raise UsageError(f"{given.source}: sasl.mechanism is {mechanism}, and the login module is one for {login.kind}")
+        raise UsageError(
+            f"{entries.source}: sasl.mechanism is {mechanism}, and the login module is one for {login.kind}"
+        )
     return mechanism
 
 
-def _check_hostname(given: Entries) -> bool:
-    algorithm = given.text("ssl.endpoint.identification.algorithm")
+def _check_hostname(entries: Entries) -> bool:
+    algorithm = entries.text("ssl.endpoint.identification.algorithm")
     if algorithm is not None and algorithm.lower() not in ("https", ""):
-        raise UsageError(f"{given.source}: ssl.endpoint.identification.algorithm is neither https nor empty",
+        raise UsageError(f"{entries.source}: ssl.endpoint.identification.algorithm is neither https nor empty",
                          hint="Empty switches the check of the host name off.")  # fmt: skip
     return algorithm != ""
 
 
-def _ignored(given: Entries, *, sasl: bool, tls: bool) -> tuple[str, ...]:
+def _ignored(entries: Entries, *, sasl: bool, tls: bool) -> tuple[str, ...]:
     """The keys that are passed over: Java's own affairs, and those of a protocol that is not spoken."""
     if tls:
-        _check_assurances(given)
-    return tuple(sorted(key for key in given.values if not _counts(key, sasl=sasl, tls=tls)))
+        _check_assurances(entries)
+    return tuple(sorted(key for key in entries.values if not _counts(key, sasl=sasl, tls=tls)))
 
 
 def _counts(key: str, *, sasl: bool, tls: bool) -> bool:
@@ -127,18 +131,18 @@ def _counts(key: str, *, sasl: bool, tls: bool) -> bool:
     return spoken and key in java_keys.USED and key not in _WE_DO_THAT
 
 
-def _check_assurances(given: Entries) -> None:
+def _check_assurances(entries: Entries) -> None:
     for key, enough in _WE_DO_THAT.items():
-        asked = {value.strip() for value in (given.text(key) or "").split(",")} - {""}
-        if asked and not asked & enough:
-            raise Unsupported(f"{given.source}: {key} asks for what we cannot promise",
+        assurances = {value.strip() for value in (entries.text(key) or "").split(",")} - {""}
+        if assurances and not assurances & enough:
+            raise Unsupported(f"{entries.source}: {key} asks for what we cannot promise",
                               hint=f"{key} may contain {' or '.join(sorted(enough))}, or be left out.")  # fmt: skip
 
 
-def _not_one_of(given: Entries, key: str, known: Collection[str]) -> KadminError:
+def _not_one_of(entries: Entries, key: str, allowed: Collection[str]) -> KadminError:
     """The value is repeated only where it is nearly right: anything may have slipped into its place."""
-    value = given.text(key) or ""
-    close = nearest(value.upper(), tuple(known))
-    said = value if close else "something else"
+    value = entries.text(key) or ""
+    close = nearest(value.upper(), tuple(allowed))
+    described = value if close else "something else"
     hint = f"Did you mean {close}?" if close else None
-    return UsageError(f"{given.source}: {key} is one of {', '.join(known)}, and not {said}", hint=hint)
+    return UsageError(f"{entries.source}: {key} is one of {', '.join(allowed)}, and not {described}", hint=hint)

@@ -36,7 +36,7 @@ class Stores:
     key_password: Secret | None = None
 
 
-def stores(given: Entries) -> Stores:
+def stores(entries: Entries) -> Stores:
     """The stores that `ssl.truststore.*` and `ssl.keystore.*` name.
 
     Raises
@@ -46,59 +46,59 @@ def stores(given: Entries) -> Stores:
     NotFound, UsageError
         No such file; not PEM; parts that do not go together.
     """
-    ca = _truststore(given)
-    certificate, key = _keystore(given)
-    password = given.text("ssl.key.password")
+    ca = _truststore(entries)
+    certificate, key = _keystore(entries)
+    password = entries.text("ssl.key.password")
     if key and not password and _is_encrypted(key):
-        raise UsageError(f"{given.source}: the private key is encrypted and ssl.key.password is missing")
+        raise UsageError(f"{entries.source}: the private key is encrypted and ssl.key.password is missing")
     return Stores(ca, certificate, key, Secret(password) if key and password else None)
 
 
-def _truststore(given: Entries) -> str | None:
-    inline = given.text("ssl.truststore.certificates")
-    location = _location(given, "truststore", "ssl.truststore.certificates" if inline else None)
-    return _written(inline, "ssl.truststore.certificates", given) if inline else location
+def _truststore(entries: Entries) -> str | None:
+    inline = entries.text("ssl.truststore.certificates")
+    location = _location(entries, "truststore", "ssl.truststore.certificates" if inline else None)
+    return _written(inline, "ssl.truststore.certificates", entries) if inline else location
 
 
-def _keystore(given: Entries) -> tuple[str | None, str | None]:
+def _keystore(entries: Entries) -> tuple[str | None, str | None]:
     """Files of the certificate chain and of the key; in Java a location is one file with both."""
     parts = ("ssl.keystore.certificate.chain", "ssl.keystore.key")
-    present = [part for part in parts if given.text(part)]
-    location = _location(given, "keystore", present[0] if present else None)
+    present = [part for part in parts if entries.text(part)]
+    location = _location(entries, "keystore", present[0] if present else None)
     if not present:
         return location, location
     if len(present) == 1:
         missing = next(part for part in parts if part not in present)
-        raise UsageError(f"{given.source}: {present[0]} needs {missing} beside it")
-    chain, key = (_written(given.text(part) or "", part, given) for part in parts)
+        raise UsageError(f"{entries.source}: {present[0]} needs {missing} beside it")
+    chain, key = (_written(entries.text(part) or "", part, entries) for part in parts)
     return chain, key
 
 
-def _location(given: Entries, store: str, inline: str | None) -> str | None:
+def _location(entries: Entries, store: str, inline: str | None) -> str | None:
     """The path of a PEM store; with `inline`, the key of the same as a text, there must be none."""
-    location = given.text(f"ssl.{store}.location") or None
+    location = entries.text(f"ssl.{store}.location") or None
     if location is None and inline is None:
         return None
-    _check_type(given, store)
+    _check_type(entries, store)
     if location and inline:
-        raise UsageError(f"{given.source}: ssl.{store}.location and {inline} are both given; one is enough")
-    if given.text(f"ssl.{store}.password"):
-        raise UsageError(f"{given.source}: ssl.{store}.password does not go with a PEM store",
+        raise UsageError(f"{entries.source}: ssl.{store}.location and {inline} are both given; one is enough")
+    if entries.text(f"ssl.{store}.password"):
+        raise UsageError(f"{entries.source}: ssl.{store}.password does not go with a PEM store",
                          hint="The password of an encrypted key is ssl.key.password.")  # fmt: skip
     return _checked(location, f"ssl.{store}.location") if location else None
 
 
-def _check_type(given: Entries, store: str) -> None:
+def _check_type(entries: Entries, store: str) -> None:
     """PEM, said so: Java takes a store without a type for JKS, and so would everybody who shares the file."""
     key = f"ssl.{store}.type"
-    kind = given.text(key) or "JKS"
+    kind = entries.text(key) or "JKS"
     if kind in ("JKS", "PKCS12"):
-        said = kind if given.text(key) else "not set, which means JKS"
-        raise Unsupported(f"{given.source}: {key} is {said}; only PEM is read", hint=f"{_TO_PEM[store]} "
+        described = kind if entries.text(key) else "not set, which means JKS"
+        raise Unsupported(f"{entries.source}: {key} is {described}; only PEM is read", hint=f"{_TO_PEM[store]} "
                           f"Then {key}=PEM and ssl.{store}.location name it.")  # fmt: skip
     if kind != "PEM":
         close = nearest(kind.upper(), ["PEM", "JKS", "PKCS12"])
-        raise UsageError(f"{given.source}: {key} is not PEM", hint=f"Did you mean {close}?" if close else None)
+        raise UsageError(f"{entries.source}: {key} is not PEM", hint=f"Did you mean {close}?" if close else None)
 
 
 def _checked(location: str, key: str) -> str:
@@ -116,9 +116,9 @@ def _is_encrypted(path: str) -> bool:
 _ENCRYPTED = re.compile(rb"-----BEGIN ENCRYPTED |^Proc-Type: 4,ENCRYPTED", re.MULTILINE)
 
 
-def _written(text: str, key: str, given: Entries) -> str:
+def _written(text: str, key: str, entries: Entries) -> str:
     """The path of a file with the PEM blocks in `text`, the same file for the same text."""
-    content = _blocks(text, key, given).encode()
+    content = _blocks(text, key, entries).encode()
     path = _folder() / f"{hashlib.sha256(content).hexdigest()[:32]}.pem"
     if not path.exists():
         files.write(path, content, mode=0o600)
@@ -137,19 +137,19 @@ _BLOCK = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----([A-Za-z0-9+/=\s]+)-----END \1
 _EXPECTED = {"ssl.keystore.key": "PRIVATE KEY"}
 
 
-def _blocks(text: str, key: str, given: Entries) -> str:
+def _blocks(text: str, key: str, entries: Entries) -> str:
     """The PEM blocks in `text`, in lines again: Java reads a PEM whose lines were joined by blanks."""
     expected = _EXPECTED.get(key, "CERTIFICATE")
-    found = [(label, "".join(body.split())) for label, body in _BLOCK.findall(text) if label.endswith(expected)]
-    if not found or text.count("-----BEGIN") != len(_BLOCK.findall(text)):
-        raise _no_pem(key, expected, given)
-    return "".join(_block(label, body) for label, body in found)
+    blocks = [(label, "".join(body.split())) for label, body in _BLOCK.findall(text) if label.endswith(expected)]
+    if not blocks or text.count("-----BEGIN") != len(_BLOCK.findall(text)):
+        raise _no_pem(key, expected, entries)
+    return "".join(_block(label, body) for label, body in blocks)
 
 
 def _block(label: str, body: str) -> str:
     return "\n".join((f"-----BEGIN {label}-----", *re.findall(".{1,64}", body), f"-----END {label}-----", ""))
 
 
-def _no_pem(key: str, expected: str, given: Entries) -> KadminError:
-    return UsageError(f"{given.source}: {key} is not PEM text with a {expected}",
+def _no_pem(key: str, expected: str, entries: Entries) -> KadminError:
+    return UsageError(f"{entries.source}: {key} is not PEM text with a {expected}",
                       hint="In a properties file every line of a value but its last ends in \\.")  # fmt: skip

@@ -35,10 +35,10 @@ def resolve(text: str, folder: Path) -> Secret:
     UsageError
         Found, but empty or not text.
     """
-    found = reference(text)
-    if not found:
+    parsed = reference(text)
+    if not parsed:
         raise UsageError("a secret is given only by reference", hint=f"Write {FORMS}.")
-    scheme, name = found
+    scheme, name = parsed
     secret = Secret(_SCHEMES[scheme](name, folder))
     if not secret.reveal():
         raise UsageError(f"{text} is empty")
@@ -59,10 +59,10 @@ def _file(name: str, folder: Path) -> str:
     return text.removesuffix("\n").removesuffix("\r")
 
 
-def _text_of(place: Path, what: str) -> str | None:
+def _text_of(place: Path, noun: str) -> str | None:
     """The bytes stay here: an error is raised where nobody has them."""
     try:
-        return files.read(place, what, _MAX_BYTES).decode()
+        return files.read(place, noun, _MAX_BYTES).decode()
     except UnicodeDecodeError:
         return None
 
@@ -90,8 +90,8 @@ def _databricks(name: str, _folder: Path) -> str:
 
 def _dbutils(reference: str) -> Any:
     """The notebook's own `dbutils`, else the SDK's, which also serves a plain script on the cluster."""
-    own = getattr(sys.modules["__main__"], "dbutils", None)
-    return own or _imported("databricks.sdk.runtime", reference, "pip install databricks-sdk").dbutils
+    injected = getattr(sys.modules["__main__"], "dbutils", None)
+    return injected or _imported("databricks.sdk.runtime", reference, "pip install databricks-sdk").dbutils
 
 
 _SCHEMES: dict[str, Callable[[str, Path], str]] = {

@@ -48,8 +48,8 @@ def settings_for(target: str | os.PathLike[str] | None = None, properties: Mappi
 
 
 def _settings(target: str | None, properties: Mapping[str, str]) -> Settings:
-    given = _entries_of(target)
-    return java_client.settings(given.under(_overrides(properties, given.source)))
+    entries = _entries_of(target)
+    return java_client.settings(entries.under(_overrides(properties, entries.source)))
 
 
 def profile_names() -> tuple[str, ...]:

@@ -50,14 +50,14 @@ def find() -> Path | None:
     UsageError
         The nearest one belongs to somebody else, who would decide where our secrets go.
     """
-    if named := os.environ.get("KADMIN_CONFIG"):
-        return None if named == os.devnull else files.expanded(named).absolute()
+    if configured := os.environ.get("KADMIN_CONFIG"):
+        return None if configured == os.devnull else files.expanded(configured).absolute()
     upwards = next((path for path in _upwards() if os.path.isfile(path)), None)
     if upwards and upwards.stat().st_uid not in (0, os.geteuid()):
         raise UsageError(f"{upwards} belongs to another user", hint="KADMIN_CONFIG=… names a file that you trust.")
     base = _config_home()
-    own = base / "kadmin-nb" / NAME if base else None
-    return upwards or (own if own and os.path.isfile(own) else None)
+    personal = base / "kadmin-nb" / NAME if base else None
+    return upwards or (personal if personal and os.path.isfile(personal) else None)
 
 
 def _upwards() -> Iterator[Path]:

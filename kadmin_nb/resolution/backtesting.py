@@ -56,16 +56,16 @@ def backtest(quotas: Any, usage: Any, *, keys: str | Iterable[str] | None = None
         As `resolve`; a window that ends before it begins.
     """
     index = Index.of(quotas, keys)
-    asked = input_columns.read(usage, READ, USAGE)
-    input_columns.check_clusters(asked, USAGE, index.tables.clusters is not None)
-    wanted = _demand_rows(asked)
-    wanted = wanted.filter(pc.is_in(wanted["key"], pa.array(index.tables.keys, pa.string())))
-    names = [CLUSTER] if CLUSTER in wanted.column_names else []
-    bound = index.resolve(known_clients(wanted, bool(names)))
+    usage_rows = input_columns.read(usage, READ, USAGE)
+    input_columns.check_clusters(usage_rows, USAGE, index.tables.clusters is not None)
+    demanded = _demand_rows(usage_rows)
+    demanded = demanded.filter(pc.is_in(demanded["key"], pa.array(index.tables.keys, pa.string())))
+    names = [CLUSTER] if CLUSTER in demanded.column_names else []
+    bound = index.resolve(known_clients(demanded, bool(names)))
     limited = _limited(bound)
-    rows = wanted.join(limited, [*names, "user", "client_id", "key"], join_type="inner")
-    found = demand.judged(rows, [*names, *demand.BUCKET], TOKENS)
-    return framed(found).replace_schema_metadata(index.stamp)
+    rows = demanded.join(limited, [*names, "user", "client_id", "key"], join_type="inner")
+    judged = demand.judged(rows, [*names, *demand.BUCKET], TOKENS)
+    return framed(judged).replace_schema_metadata(index.stamp)
 
 
 def _demand_rows(usage: pa.Table) -> pa.Table:
@@ -99,11 +99,11 @@ def _limited(bound: pa.Table) -> pa.Table:
     return table.filter(pc.is_valid(table["limit"]))
 
 
-def framed(found: pa.Table) -> pa.Table:
+def framed(table: pa.Table) -> pa.Table:
     """What `demand.judged` gave, as BACKTEST, the worst first."""
-    schema = led(schemas.BACKTEST) if CLUSTER in found.column_names else schemas.BACKTEST
-    first = found["first_throttled"].cast(_INSTANT)
-    found = found.set_column(found.schema.get_field_index("first_throttled"), "first_throttled", first)
+    schema = led(schemas.BACKTEST) if CLUSTER in table.column_names else schemas.BACKTEST
+    first = table["first_throttled"].cast(_INSTANT)
+    table = table.set_column(table.schema.get_field_index("first_throttled"), "first_throttled", first)
     order = [(name, "descending") for name in _WORST]
-    order += [(name, "ascending") for name in (CLUSTER, *demand.BUCKET) if name in found.column_names]
-    return found.sort_by(order).select(schema.names).cast(schema)
+    order += [(name, "ascending") for name in (CLUSTER, *demand.BUCKET) if name in table.column_names]
+    return table.sort_by(order).select(schema.names).cast(schema)

@@ -48,21 +48,21 @@ def judged(demand: pa.Table, names: Sequence[str], tokens: str) -> pa.Table:
     limit = np.asarray(buckets["limit"], np.float64)
     by_tokens = np.asarray(pc.equal(buckets["key"].cast(pa.string()), tokens))
     clients, most = _clients(demand, whose, len(first))
-    found = _quiet(demand, whose, len(first))
+    replayed = _quiet(demand, whose, len(first))
     busy = np.flatnonzero(np.isfinite(limit) & (limit > 0) & (most * PERIOD > limit * PAST))
     for some, series in _series(demand, whose, busy):
-        wanted, idle = (_matrix([getattr(one, name) for one in series]) for name in ("wanted", "idle"))
+        wanted, idle = (_matrix([getattr(one_series, name) for one_series in series]) for name in ("wanted", "idle"))
         part = replay(wanted, limit[some], by_tokens[some], idle)
-        part.first[:] = [one.time(place) for one, place in zip(series, part.first, strict=True)]
-        _insert(found, some, part)
-    return _frame(buckets, names, clients, found)
+        part.first[:] = [one_series.time(place) for one_series, place in zip(series, part.first, strict=True)]
+        _insert(replayed, some, part)
+    return _frame(buckets, names, clients, replayed)
 
 
-def judged_batches(given: tuple[Sequence[str], str], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """`judged` of all these batches together; they hold all rows of their buckets. `given` are names and tokens."""
-    held = list(batches)
-    if held:
-        yield from judged(pa.Table.from_batches(held), *given).combine_chunks().to_batches()
+def judged_batches(carried: tuple[Sequence[str], str], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """`judged` of all these batches together; they hold all rows of their buckets. `carried` are names and tokens."""
+    batch_list = list(batches)
+    if batch_list:
+        yield from judged(pa.Table.from_batches(batch_list), *carried).combine_chunks().to_batches()
 
 
 def _without_overlaps(demand: pa.Table, names: Sequence[str]) -> pa.Table:
@@ -78,9 +78,9 @@ def _without_overlaps(demand: pa.Table, names: Sequence[str]) -> pa.Table:
     if not len(follows):
         return demand
     begin[follows] = stop[follows - 1]
-    kept = begin < stop
+    has_length = begin < stop
     place = demand.schema.get_field_index("start")
-    return demand.take(pa.array(order[kept])).set_column(place, "start", pa.array(begin[kept]))
+    return demand.take(pa.array(order[has_length])).set_column(place, "start", pa.array(begin[has_length]))
 
 
 def _numbered(table: pa.Table, names: Sequence[str]) -> tuple[Longs, Longs]:
@@ -105,8 +105,8 @@ def _value_type(kind: pa.DataType) -> pa.DataType:
 
 def _clients(demand: pa.Table, whose: Longs, buckets: int) -> tuple[Longs, Doubles]:
     """How many clients each bucket has, and what they wanted at most a second, were it all at once."""
-    named = pa.table({"bucket": whose, "user": demand["user"], "client_id": demand["client_id"]})
-    client, first = _numbered(named, named.column_names)
+    clients = pa.table({"bucket": whose, "user": demand["user"], "client_id": demand["client_id"]})
+    client, first = _numbered(clients, clients.column_names)
     most = np.zeros(len(first))
     np.maximum.at(most, client, np.asarray(demand["value"], np.float64))
     whose_client = whose[first]
@@ -120,9 +120,9 @@ def _quiet(demand: pa.Table, whose: Longs, buckets: int) -> Replay:
     windows = pa.table({"bucket": whose, "start": demand["start"], "end": demand["end"]})
     _, first = _numbered(windows, windows.column_names)
     seconds = (np.asarray(demand["end"]) - np.asarray(demand["start"]))[first] / _SECOND
-    found = Replay.empty(buckets)
-    found.active[:] = np.ceil(np.bincount(whose[first], seconds, buckets))
-    return found
+    replayed = Replay.empty(buckets)
+    replayed.active[:] = np.ceil(np.bincount(whose[first], seconds, buckets))
+    return replayed
 
 
 @dataclass(frozen=True)
@@ -178,10 +178,10 @@ def _series(demand: pa.Table, whose: Longs, busy: Longs) -> Iterator[tuple[Longs
 
 def _matrix(columns: Sequence[Doubles]) -> Doubles:
     """Columns of several lengths side by side, zeros below the short ones."""
-    found = np.zeros((max(map(len, columns)), len(columns)))
+    matrix = np.zeros((max(map(len, columns)), len(columns)))
     for number, column in enumerate(columns):
-        found[: len(column), number] = column
-    return found
+        matrix[: len(column), number] = column
+    return matrix
 
 
 def _stretches(length: Longs) -> Iterator[slice]:
@@ -210,24 +210,24 @@ def _by_second(begin: Longs, stop: Longs, value: Doubles) -> Doubles:
     return np.where(whole[:-1] > _NOISE * value.max(), whole[:-1], 0.0)
 
 
-def _insert(found: Replay, some: Longs, part: Replay) -> None:
+def _insert(replayed: Replay, some: Longs, part: Replay) -> None:
     for name in _COUNTED:
-        getattr(found, name)[some] = getattr(part, name)
+        getattr(replayed, name)[some] = getattr(part, name)
 
 
-def _frame(buckets: pa.Table, names: Sequence[str], clients: Longs, found: Replay) -> pa.Table:
-    first = np.nan_to_num(found.first * _SECOND).round().astype(np.int64)
+def _frame(buckets: pa.Table, names: Sequence[str], clients: Longs, replayed: Replay) -> pa.Table:
+    first = np.nan_to_num(replayed.first * _SECOND).round().astype(np.int64)
     columns: dict[str, Any] = {name: buckets[name] for name in (*names, "level", "limit")}
     return pa.table(
         {
             **columns,
             "clients": pa.array(clients, pa.int64()),
-            "windows": pa.array(found.active.astype(np.int64)),
-            "throttled_windows": pa.array(found.throttled.astype(np.int64)),
-            "throttled_share": pa.array(found.throttled / np.maximum(found.active, 1.0)),
-            "throttled_s": pa.array(found.muted),
-            "longest_s": pa.array(found.longest),
-            "delay_s": pa.array(found.delay),
-            "first_throttled": pa.array(first, mask=np.isnan(found.first)),
+            "windows": pa.array(replayed.active.astype(np.int64)),
+            "throttled_windows": pa.array(replayed.throttled.astype(np.int64)),
+            "throttled_share": pa.array(replayed.throttled / np.maximum(replayed.active, 1.0)),
+            "throttled_s": pa.array(replayed.muted),
+            "longest_s": pa.array(replayed.longest),
+            "delay_s": pa.array(replayed.delay),
+            "first_throttled": pa.array(first, mask=np.isnan(replayed.first)),
         }
     )

@@ -70,9 +70,11 @@ def impact(before: Any, after: Any, pairs: Any, *, keys: str | Iterable[str] | N
     tables = [input_columns.read(quotas, _QUOTA_COLUMNS, QUOTAS) for quotas in (before, after)]
     people = _People.of(known_clients(pairs, CLUSTER in tables[0].column_names))
     was, will = (Index.of(table, chosen).resolve(people.table, shape="wide") for table in tables)
-    found = [_Compared.of(people, key, was[key], will[key]) for key in sorted(chosen)]
-    counts = schemas.table(schemas.IMPACT_COUNTS, (row for one in found for row in one.counts()))
-    rows = _impact_rows(people, found).replace_schema_metadata(input_columns.stamp(tables[0]))
+    compared = [_Compared.of(people, key, was[key], will[key]) for key in sorted(chosen)]
+    counts = schemas.table(
+        schemas.IMPACT_COUNTS, (row for key_comparison in compared for row in key_comparison.counts())
+    )
+    rows = _impact_rows(people, compared).replace_schema_metadata(input_columns.stamp(tables[0]))
     return Impact(rows, counts, shadowed(*tables))
 
 
@@ -88,14 +90,14 @@ def known_clients(pairs: Any, by_cluster: bool) -> pa.Table:
     input_columns.check_clusters(table, PAIRS, by_cluster)
     texts = {name: input_columns.text(table, name, PAIRS) for name in table.column_names}
     texts["client_id"] = pc.fill_null(texts["client_id"], "")
-    named = pa.table({name: input_columns.named(text, name, PAIRS) for name, text in texts.items()})
-    return named.group_by(named.column_names, use_threads=False).aggregate([])
+    names = pa.table({name: input_columns.named(text, name, PAIRS) for name, text in texts.items()})
+    return names.group_by(names.column_names, use_threads=False).aggregate([])
 
 
 def shadowed(before: Any, after: Any) -> pa.Table:
     """SHADOWED: quotas of `after` that can bind nobody, and could in `before`, or were not there."""
     was, will = (dict(_by_cluster(input_columns.read(quotas, _QUOTA_COLUMNS, QUOTAS))) for quotas in (before, after))
-    found = [
+    rows = [
         {CLUSTER: cluster, "entity": str(entity), "key": key, "value": value, "shadowed_by": str(winner)}
         for cluster, stored in will.items()
         for (entity, key), value in stored.items()
@@ -103,7 +105,7 @@ def shadowed(before: Any, after: Any) -> pa.Table:
         and not ((entity, key) in (old := was.get(cluster, {})) and shadowed_by(old, entity, key))
     ]
     schema = schemas.SHADOWED if set(will) <= {None} else led(schemas.SHADOWED)
-    return schemas.table(schema, sorted(found, key=lambda row: (row[CLUSTER] or "", row["entity"], row["key"])))
+    return schemas.table(schema, sorted(rows, key=lambda row: (row[CLUSTER] or "", row["entity"], row["key"])))
 
 
 def _by_cluster(table: pa.Table) -> Iterator[tuple[str | None, dict[Any, float]]]:
@@ -132,11 +134,11 @@ class _People:
 
     def sharing(self, kind: Longs) -> Longs:
         """How many clients share each one's bucket, where the buckets are of these kinds."""
-        found = np.asarray(kind == BY_USER + BY_CLIENT, np.int64)
-        for one, codes in ((BY_USER, self.user), (BY_CLIENT, self.client)):
-            own = codes[kind == one]
-            found[kind == one] = np.bincount(own)[own] if len(own) else 0
-        return found
+        shared = np.asarray(kind == BY_USER + BY_CLIENT, np.int64)
+        for bucket_kind, codes in ((BY_USER, self.user), (BY_CLIENT, self.client)):
+            own_codes = codes[kind == bucket_kind]
+            shared[kind == bucket_kind] = np.bincount(own_codes)[own_codes] if len(own_codes) else 0
+        return shared
 
 
 def _codes(names: pa.ChunkedArray) -> tuple[Longs, int]:
@@ -220,20 +222,23 @@ def _sharing(before: _Side, after: _Side) -> Longs:
     return np.select(cases, range(-1, len(cases) - 1), SHARING.index(SAME))
 
 
-def _impact_rows(people: _People, found: Sequence[_Compared]) -> pa.Table:
+def _impact_rows(people: _People, compared: Sequence[_Compared]) -> pa.Table:
     """IMPACT: the worst effect first, then by key and client."""
-    rows, effect, sharing = (_joined([getattr(one, name) for one in found]) for name in ("rows", "effect", "sharing"))
-    key = np.repeat(np.arange(len(found)), [len(one.rows) for one in found])
-    order = np.argsort(((effect * _WIDTH + sharing + 1) * max(len(found), 1) + key).astype(np.int32), kind="stable")
+    rows, effect, sharing = (
+        _joined([getattr(key_comparison, name) for key_comparison in compared])
+        for name in ("rows", "effect", "sharing")
+    )
+    key = np.repeat(np.arange(len(compared)), [len(key_comparison.rows) for key_comparison in compared])
+    order = np.argsort(((effect * _WIDTH + sharing + 1) * max(len(compared), 1) + key).astype(np.int32), kind="stable")
     chosen = people.table.take(pa.array(rows[order]))
     parts = {name: chosen[name] for name in chosen.column_names}
-    parts |= {"key": _dictionary_column(key[order], [one.key for one in found])}
+    parts |= {"key": _dictionary_column(key[order], [key_comparison.key for key_comparison in compared])}
     parts |= {
         "effect": _dictionary_column(effect[order], EFFECTS),
         "sharing": _dictionary_column(sharing[order], SHARING),
     }
     for name in ("before", "after"):
-        parts |= _side_columns(chosen, name, [getattr(one, name) for one in found], order)
+        parts |= _side_columns(chosen, name, [getattr(key_comparison, name) for key_comparison in compared], order)
     schema = led(schemas.IMPACT) if CLUSTER in chosen.column_names else schemas.IMPACT
     return pa.table([parts[name] for name in schema.names], schema=schema)
 
@@ -243,7 +248,7 @@ def _side_columns(chosen: pa.Table, name: str, sides: Sequence[_Side], order: Lo
     value, level, kind, clients = (_joined([getattr(s, n) for s in sides])[order] for n in _SIDE)
     return {
         f"value_{name}": pa.array(value.astype(np.float64), mask=kind == 0, from_pandas=False),
-        f"level_{name}": _dictionary_column(level, [one.name for one in LEVELS]),
+        f"level_{name}": _dictionary_column(level, [a_level.name for a_level in LEVELS]),
         f"bucket_user_{name}": _part(chosen["user"], kind, BY_USER),
         f"bucket_client_id_{name}": _part(chosen["client_id"], kind, BY_CLIENT),
         f"clients_{name}": pa.array(clients, mask=kind == 0),
@@ -260,9 +265,9 @@ def _dictionary_column(codes: Longs, words: Sequence[str]) -> pa.DictionaryArray
     return pa.DictionaryArray.from_arrays(indices, pa.array(list(words), pa.string()))
 
 
-def _part(names: pa.ChunkedArray, kind: Longs, one: int) -> pa.ChunkedArray:
+def _part(names: pa.ChunkedArray, kind: Longs, wanted_kind: int) -> pa.ChunkedArray:
     """The names where the bucket goes by them, "" where it does not, null where there is no bucket."""
-    return pc.if_else(pa.array(kind & one != 0, mask=kind == 0), names, "")
+    return pc.if_else(pa.array(kind & wanted_kind != 0, mask=kind == 0), names, "")
 
 
 def led(schema: pa.Schema) -> pa.Schema:

@@ -57,8 +57,8 @@ def arrow_table(frame: Any, names: Sequence[str], what: str) -> pa.Table:
 def _narrowed(frame: Any, names: Sequence[str]) -> Any:
     """A DataFrame without the columns nobody reads: they may hold what Arrow cannot."""
     has = [str(name) for name in getattr(frame, "columns", ())]
-    wanted = [name for name in names if name in has]
-    return frame[wanted] if wanted and len(wanted) < len(has) else frame
+    present = [name for name in names if name in has]
+    return frame[present] if present and len(present) < len(has) else frame
 
 
 def text(table: pa.Table, name: str, what: str) -> pa.ChunkedArray:

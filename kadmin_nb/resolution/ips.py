@@ -50,35 +50,35 @@ def resolve_ip(quotas: Any, ips: Any) -> pa.Table:
         An address that is asked for has quotas under two spellings; Kafka keeps whichever came last.
     """
     stored = input_columns.read(quotas, ("level", "ip", "key", "value"), QUOTAS)
-    asked = input_columns.read(
+    addresses = input_columns.read(
         pa.table({"ip": pa.array(ips, pa.string())}) if isinstance(ips, list) else ips, ("ip",), IPS
     )
-    input_columns.check_clusters(asked, IPS, CLUSTER in stored.column_names)
-    named, default = _index_quotas(stored)
-    rows = [_bound(cluster, ip, key, named, default) for key in IP_KEYS for cluster, ip in _asked(asked)]
+    input_columns.check_clusters(addresses, IPS, CLUSTER in stored.column_names)
+    by_address, default = _index_quotas(stored)
+    rows = [_bound(cluster, ip, key, by_address, default) for key in IP_KEYS for cluster, ip in _asked(addresses)]
     schema = schemas.EFFECTIVE_IP
-    if CLUSTER in asked.column_names:
+    if CLUSTER in addresses.column_names:
         schema = schema.insert(0, pa.field(CLUSTER, pa.string(), False))
     return schemas.table(schema, rows).replace_schema_metadata(input_columns.stamp(stored))
 
 
 def _index_quotas(stored: pa.Table) -> tuple[Named, dict[Place, float]]:
     """Quotas by address, each with its spelling, and the default ip's."""
-    named: Named = defaultdict(list)
+    by_address: Named = defaultdict(list)
     default: dict[Place, float] = {}
-    seen = set()
+    identities = set()
     for row in stored.to_pylist():
         place = row.get(CLUSTER), row["key"]
         if row["level"] not in (IP, DEFAULT_IP):
             continue
-        if (place, row["level"], row["ip"]) in seen:
+        if (place, row["level"], row["ip"]) in identities:
             raise Invalid(f"{row['key']} of {_entity_text(row)} is twice in {QUOTAS}")
-        seen.add((place, row["level"], row["ip"]))
+        identities.add((place, row["level"], row["ip"]))
         if row["level"] == IP:
-            named[place, address(row["ip"])].append((row["ip"], row["value"]))
+            by_address[place, address(row["ip"])].append((row["ip"], row["value"]))
         else:
             default[place] = row["value"]
-    return named, default
+    return by_address, default
 
 
 def _entity_text(row: dict[str, Any]) -> str:
@@ -92,12 +92,12 @@ def _asked(table: pa.Table) -> Iterable[tuple[str | None, str]]:
     return list(zip(clusters, ips, strict=True))
 
 
-def _bound(cluster: str | None, ip: str, key: str, named: Named, default: dict[Place, float]) -> dict[str, object]:
+def _bound(cluster: str | None, ip: str, key: str, by_address: Named, default: dict[Place, float]) -> dict[str, object]:
     """One row of the answer."""
     place = (cluster, key)
-    found = named.get((place, address(ip)), [])
-    if len(found) > 1:
-        raise ambiguous(ip, (write("ip", spelling) for spelling, _ in found))
-    value = found[0][1] if found else default.get(place)
-    level = IP if found else None if value is None else DEFAULT_IP
+    spellings = by_address.get((place, address(ip)), [])
+    if len(spellings) > 1:
+        raise ambiguous(ip, (write("ip", spelling) for spelling, _ in spellings))
+    value = spellings[0][1] if spellings else default.get(place)
+    level = IP if spellings else None if value is None else DEFAULT_IP
     return {CLUSTER: cluster, "ip": ip, "key": key, "value": value, "level": level}

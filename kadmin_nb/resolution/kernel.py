@@ -68,24 +68,24 @@ class Index:
             raise UsageError(f"shape={shape!r} is not known", hint='It is "long" or "wide".')
         if shape == "wide" and self.tables.chains is not None:
             raise UsageError("overridden quotas come in the long form only", hint='Leave shape="wide" out.')
-        own = _pairs(pairs, self.tables.clusters is not None)
-        found = lookup.resolve(self.tables, *own.values(), threads=threads or pa.cpu_count())
-        frame = (self._wide if shape == "wide" else self._long)(own, found)
+        pair_columns = _pairs(pairs, self.tables.clusters is not None)
+        resolved = lookup.resolve(self.tables, *pair_columns.values(), threads=threads or pa.cpu_count())
+        frame = (self._wide if shape == "wide" else self._long)(pair_columns, resolved)
         return frame.replace_schema_metadata(self.stamp)
 
-    def _wide(self, own: Names, found: Found) -> pa.Table:
-        schema = _led(schemas.effective_wide(self.tables.keys), own)
+    def _wide(self, pair_columns: Names, resolved: Found) -> pa.Table:
+        schema = _led(schemas.effective_wide(self.tables.keys), pair_columns)
         kinds = [list(schema.field(key).type) for key in self.tables.keys]
-        structs = [pa.StructArray.from_arrays(parts, fields=kind) for parts, kind in zip(found, kinds, strict=True)]
-        return pa.Table.from_arrays([*_in_order(own), *structs], schema=schema)
+        structs = [pa.StructArray.from_arrays(parts, fields=kind) for parts, kind in zip(resolved, kinds, strict=True)]
+        return pa.Table.from_arrays([*_in_order(pair_columns), *structs], schema=schema)
 
-    def _long(self, own: Names, found: Found) -> pa.Table:
+    def _long(self, pair_columns: Names, resolved: Found) -> pa.Table:
         """The keys one below the other: chunks over the same names, nothing is copied."""
-        schema = _led(schemas.effective(self.tables.chains is not None), own)
-        keys, count = pa.array(self.tables.keys, pa.string()), len(own["user"])
+        schema = _led(schemas.effective(self.tables.chains is not None), pair_columns)
+        keys, count = pa.array(self.tables.keys, pa.string()), len(pair_columns["user"])
         words = [_word(keys, number, count) for number in range(len(keys))]
-        names = [pa.chunked_array(column.chunks * len(keys), pa.string()) for column in _in_order(own)]
-        answers = [[word, *parts] for word, parts in zip(words, found, strict=True)]
+        names = [pa.chunked_array(column.chunks * len(keys), pa.string()) for column in _in_order(pair_columns)]
+        answers = [[word, *parts] for word, parts in zip(words, resolved, strict=True)]
         parts = [[row[i] for row in answers] for i in range(len(schema) - len(names))]
         kinds = list(schema)[len(names) :]
         return pa.Table.from_arrays(
@@ -144,11 +144,11 @@ def resolve(
 
 def asked_keys(keys: str | Iterable[str] | None) -> tuple[str, ...]:
     """The keys to resolve: those given, or the four of users and clients."""
-    asked = USER_CLIENT_KEYS if keys is None else (keys,) if isinstance(keys, str) else tuple(keys)
-    twice = sorted({key for key in asked if asked.count(key) > 1})
+    keys_asked = USER_CLIENT_KEYS if keys is None else (keys,) if isinstance(keys, str) else tuple(keys)
+    twice = sorted({key for key in keys_asked if keys_asked.count(key) > 1})
     if twice:
         raise UsageError(f"{', '.join(twice)} is asked for twice")
-    return asked
+    return keys_asked
 
 
 def _pairs(pairs: Any, by_cluster: bool) -> Names:
@@ -162,15 +162,15 @@ def _pairs(pairs: Any, by_cluster: bool) -> Names:
     return {name: input_columns.named(texts[name], name, PAIRS) for name in order if name in texts}
 
 
-def _in_order(own: Names) -> list[pa.ChunkedArray]:
+def _in_order(pair_columns: Names) -> list[pa.ChunkedArray]:
     """The pairs' columns as the result has them: the cluster leads."""
-    return [own[name] for name in (input_columns.CLUSTER, "user", "client_id") if name in own]
+    return [pair_columns[name] for name in (input_columns.CLUSTER, "user", "client_id") if name in pair_columns]
 
 
-def _led(schema: pa.Schema, own: Names) -> pa.Schema:
+def _led(schema: pa.Schema, pair_columns: Names) -> pa.Schema:
     return (
         schema.insert(0, pa.field(input_columns.CLUSTER, pa.string(), False))
-        if input_columns.CLUSTER in own
+        if input_columns.CLUSTER in pair_columns
         else schema
     )
 

@@ -72,14 +72,14 @@ class Probe:
     def rows(self, keys: Longs) -> Longs:
         """The row of each key, 0 where it is not in the table."""
         at, found = self._at(keys), np.zeros(len(keys), np.int64)
-        left = np.flatnonzero(self.home.take(at, mode="clip"))
-        at, keys = at.take(left), keys.take(left)
-        while len(left):
-            seen = self.slots.take(at, axis=0, mode="clip")
-            hit = seen[:, 0] == keys
-            found[left] = seen[:, 1] * hit
-            go = np.flatnonzero(~hit & (seen[:, 0] != EMPTY))
-            left, keys, at = left.take(go), keys.take(go), (at.take(go) + 1) & (len(self.home) - 1)
+        pending = np.flatnonzero(self.home.take(at, mode="clip"))
+        at, keys = at.take(pending), keys.take(pending)
+        while len(pending):
+            slots = self.slots.take(at, axis=0, mode="clip")
+            hit = slots[:, 0] == keys
+            found[pending] = slots[:, 1] * hit
+            go = np.flatnonzero(~hit & (slots[:, 0] != EMPTY))
+            pending, keys, at = pending.take(go), keys.take(go), (at.take(go) + 1) & (len(self.home) - 1)
         return found
 
 
@@ -180,7 +180,7 @@ def encode(run: Callable[..., Iterator[Any]], columns: Sequence[pa.ChunkedArray]
     """Each column dictionary-encoded, in pieces that several threads share."""
     pieces = [_pieces(column, threads) for column in columns]
     encoded = iter(list(run(pc.dictionary_encode, list(chain.from_iterable(pieces)))))
-    return [_unified([next(encoded) for _ in own]) for own in pieces]
+    return [_unified([next(encoded) for _ in frame_pieces]) for frame_pieces in pieces]
 
 
 def _pieces(column: pa.ChunkedArray, threads: int) -> list[pa.Array]:
@@ -207,8 +207,8 @@ def _unified(pieces: Sequence[pa.DictionaryArray]) -> Codes:
 
 def _cluster_rows(tables: Tables, clusters: pa.ChunkedArray) -> Longs:
     """The number of each row's cluster; one without quotas comes last."""
-    known = pc.index_in(clusters, value_set=tables.clusters)
-    return np.asarray(pc.fill_null(known, len(tables.clusters or ())), np.int64)
+    positions = pc.index_in(clusters, value_set=tables.clusters)
+    return np.asarray(pc.fill_null(positions, len(tables.clusters or ())), np.int64)
 
 
 def _spans(rows: int, parts: int) -> list[tuple[int, int]]:
@@ -232,9 +232,9 @@ class _Names:
     """The names of one side for a stretch of pairs: global codes, and rows of the tables."""
 
     def __init__(self, side: Side, codes: Codes) -> None:
-        known = pc.fill_null(pc.index_in(codes.names, value_set=side.names), -1)
+        positions = pc.fill_null(pc.index_in(codes.names, value_set=side.names), -1)
         self.side, self.pieces = side, codes.pieces
-        self.known = np.asarray(known, np.int64)
+        self.known = np.asarray(positions, np.int64)
         self.row = side.rows.take(self.known)
         self.row[0] = side.blank[0]
 
@@ -252,8 +252,8 @@ class _Names:
         if clusters is None or self.side.probe is None:
             return self.row.take(codes, mode="clip")
         rows = np.where(codes == 0, self.side.blank[clusters], self.side.unknown[clusters])
-        known = self.known.take(codes)
-        keys = np.where(known < 0, EMPTY - 1, clusters * len(self.side.names) + known)
+        positions = self.known.take(codes)
+        keys = np.where(positions < 0, EMPTY - 1, clusters * len(self.side.names) + positions)
         found = self.side.probe.rows(keys)
         return np.where(found > 0, found, rows)
 

@@ -80,14 +80,14 @@ class StoredRows:
 
     def _check_twice(self) -> None:
         """Refuse an entity and key that is there twice: which of them the cluster has, nobody can say."""
-        held = self.entity * len(self.key.names) + self.key.codes
-        order = np.sort(held[self.entity >= 0])
+        identity = self.entity * len(self.key.names) + self.key.codes
+        order = np.sort(identity[self.entity >= 0])
         twice = order[1:][order[1:] == order[:-1]]
         if len(twice):
-            one, other = np.flatnonzero(held == twice[0])[:2]
+            first, second = np.flatnonzero(identity == twice[0])[:2]
             raise Invalid(
-                f"{self.key.name(self.key.codes[one])} of {self._text(one)} is twice in {QUOTAS}, "
-                f"in rows {one} and {other}",
+                f"{self.key.name(self.key.codes[first])} of {self._text(first)} is twice in {QUOTAS}, "
+                f"in rows {first} and {second}",
                 hint="One row an entity and key. Several clusters need a cluster_id.",
             )
 
@@ -96,7 +96,9 @@ class StoredRows:
         level = LEVELS[self.level[row]]
         parts = [("user", level.user, self.user), ("client-id", level.client_id, self.client)]
         entity = Entity.from_wire(
-            (kind, None if said == "default" else names.name(names.codes[row])) for kind, said, names in parts if said
+            (kind, None if presence == "default" else names.name(names.codes[row]))
+            for kind, presence, names in parts
+            if presence
         )
         return (
             f"{entity}" if self.cluster is None else f"{entity} in cluster {self.cluster.name(self.cluster.codes[row])}"
@@ -105,14 +107,14 @@ class StoredRows:
 
 def _levels(column: pa.ChunkedArray) -> Longs:
     """The number of each row's level; 8 and up are passed over."""
-    known = pc.index_in(column, value_set=pa.array(LEVEL_NAMES))
-    if known.null_count:
-        row = pc.index(pc.is_null(known), True).as_py()
+    positions = pc.index_in(column, value_set=pa.array(LEVEL_NAMES))
+    if positions.null_count:
+        row = pc.index(pc.is_null(positions), True).as_py()
         raise Invalid(
             f"level {column[row].as_py()} in row {row} of {QUOTAS} is not known",
             hint=f"They are {', '.join(LEVEL_NAMES)}.",
         )
-    return np.asarray(known, np.int64)
+    return np.asarray(positions, np.int64)
 
 
 def _check_names(level: Longs, user: Coded, client: Coded) -> None:
@@ -177,12 +179,12 @@ def tables_of(rows: StoredRows, keys: tuple[str, ...], overridden: bool) -> Tabl
     users, user_row, user_cluster = _side(rows, rows.user, 0 * each, 0 * each, 1)
     clients, client_row, row_cluster = _side(rows, rows.client, 2 * each, 2 * each + 1, 2 * (clusters + 1))
     row_cluster[: 2 * (clusters + 1)] = each.repeat(2)
-    own = _Entities(
+    entities = _Entities(
         rows.level[rows.first], rows.clusters[rows.first], clusters, tags, user_row, client_row, row_cluster
     )
-    pairs, by_pair = _pair_table(own)
-    of_user = _user_tables(own, len(user_cluster))
-    of_client = _client_tables(own)
+    pairs, by_pair = _pair_table(entities)
+    of_user = _user_tables(entities, len(user_cluster))
+    of_client = _client_tables(entities)
     return Tables(
         keys,
         tuple(level.name for level in LEVELS),
@@ -217,15 +219,15 @@ def _values_and_tags(rows: StoredRows, keys: tuple[str, ...]) -> tuple[npt.NDArr
 def _side(rows: StoredRows, coded: Coded, unknown: Longs, blank: Longs, first_row: int) -> tuple[Side, Longs, Longs]:
     """One side's look-up, the table row of each entity's name (-1: it has none), and each row's cluster."""
     code, cluster = coded.codes[rows.first], rows.clusters[rows.first]
-    named = code >= 0
+    has_name = code >= 0
     if rows.cluster is None:
-        row = np.where(named, code + first_row, -1)
+        row = np.where(has_name, code + first_row, -1)
         row_cluster = np.zeros(first_row + len(coded.names), np.int64)
         table = np.append(np.arange(len(coded.names)) + first_row, unknown[0])
         return Side(coded.names, table, unknown, blank, None), row, row_cluster
-    identity, inverse = np.unique(cluster[named] * len(coded.names) + code[named], return_inverse=True)
+    identity, inverse = np.unique(cluster[has_name] * len(coded.names) + code[has_name], return_inverse=True)
     row = np.full(len(code), -1)
-    row[named] = inverse + first_row
+    row[has_name] = inverse + first_row
     row_cluster = np.concatenate([np.zeros(first_row, np.int64), identity // max(len(coded.names), 1)])
     probe = Probe.of(identity, np.arange(len(identity)) + first_row)
     return (
@@ -235,40 +237,42 @@ def _side(rows: StoredRows, coded: Coded, unknown: Longs, blank: Longs, first_ro
     )
 
 
-def _pair_table(own: _Entities) -> tuple[Probe, Ints]:
+def _pair_table(entities: _Entities) -> tuple[Probe, Ints]:
     """The look-up of exact (user, client-id) pairs, and their tags."""
-    both = np.flatnonzero(own.at(LEVELS[0]))
-    keys = own.user_row[both] * len(own.row_cluster) + own.client_row[both]
-    none = np.zeros((1, own.tags.shape[1]), np.int32)
-    return Probe.of(keys, np.arange(len(both)) + 1), np.concatenate([none, own.tags[both]])
+    both = np.flatnonzero(entities.at(LEVELS[0]))
+    keys = entities.user_row[both] * len(entities.row_cluster) + entities.client_row[both]
+    none = np.zeros((1, entities.tags.shape[1]), np.int32)
+    return Probe.of(keys, np.arange(len(both)) + 1), np.concatenate([none, entities.tags[both]])
 
 
-def _user_tables(own: _Entities, count: int) -> tuple[Ints, ...]:
+def _user_tables(entities: _Entities, count: int) -> tuple[Ints, ...]:
     """For each level that names the user alone: tags by the user's row; below, those for a blank client-id."""
     return tuple(
         np.concatenate([table, table * (level.client_id is None)])
         for level in LEVELS
         if level.user == "name" and level.client_id != "name"
-        for table in [_placed(own, level, own.user_row, count)]
+        for table in [_placed(entities, level, entities.user_row, count)]
     )
 
 
-def _client_tables(own: _Entities) -> tuple[Ints, ...]:
+def _client_tables(entities: _Entities) -> tuple[Ints, ...]:
     """For each level that does not name the user: tags by the client-id's row; below, those for an empty user.
 
     A blank client-id takes nothing from a level that speaks of client-ids, an empty user nothing from one that
     speaks of users; and where a default user quota alone fits, Kafka finds nothing for an empty user (`rules`).
     """
-    count, blank = len(own.row_cluster), np.arange(len(own.row_cluster)) < 2 * (own.clusters + 1)
+    count, blank = len(entities.row_cluster), np.arange(len(entities.row_cluster)) < 2 * (entities.clusters + 1)
     blank &= np.arange(count) % 2 == 1
     fits = {}
     for level in LEVELS:
         if level.user != "name":
-            named = level.client_id == "name"
-            fits[level.name] = _placed(own, level, own.client_row, count) if named else _spread(own, level)
+            is_named = level.client_id == "name"
+            fits[level.name] = (
+                _placed(entities, level, entities.client_row, count) if is_named else _spread(entities, level)
+            )
             fits[level.name][blank] *= level.client_id is None
-    kept = (fits["CLIENT_OF_DEFAULT_USER"] != 0) | (fits["DEFAULT_CLIENT_OF_DEFAULT_USER"] != 0)
-    heard = kept | (fits["DEFAULT_USER"] == 0)
+    is_for_any_client = (fits["CLIENT_OF_DEFAULT_USER"] != 0) | (fits["DEFAULT_CLIENT_OF_DEFAULT_USER"] != 0)
+    heard = is_for_any_client | (fits["DEFAULT_USER"] == 0)
     return tuple(
         np.concatenate([table, table * heard * (level.user is None)])
         for level in LEVELS
@@ -276,15 +280,15 @@ def _client_tables(own: _Entities) -> tuple[Ints, ...]:
     )
 
 
-def _placed(own: _Entities, level: Level, row: Longs, count: int) -> Ints:
+def _placed(entities: _Entities, level: Level, row: Longs, count: int) -> Ints:
     """The level's tags at the rows of their names."""
-    table = np.zeros((count, own.tags.shape[1]), np.int32)
-    table[row[own.at(level)]] = own.tags[own.at(level)]
+    table = np.zeros((count, entities.tags.shape[1]), np.int32)
+    table[row[entities.at(level)]] = entities.tags[entities.at(level)]
     return table
 
 
-def _spread(own: _Entities, level: Level) -> Ints:
+def _spread(entities: _Entities, level: Level) -> Ints:
     """The tags of a level without names, the same for all rows of a cluster."""
-    of_cluster = np.zeros((own.clusters + 1, own.tags.shape[1]), np.int32)
-    of_cluster[own.cluster[own.at(level)]] = own.tags[own.at(level)]
-    return of_cluster[own.row_cluster]
+    of_cluster = np.zeros((entities.clusters + 1, entities.tags.shape[1]), np.int32)
+    of_cluster[entities.cluster[entities.at(level)]] = entities.tags[entities.at(level)]
+    return of_cluster[entities.row_cluster]

@@ -71,8 +71,8 @@ class Effective:
             return f"{self.key} is unlimited for {self.client}"
         lost = ", ".join(f"{o.entity} ({readable(self.key, o.value)})" for o in self.overridden)
         bound = f"bound by {self.entity}, {SHARED[self.level]}"
-        said = f"{self.key} = {readable(self.key, self.value)} for {self.client}, {bound}"
-        return printable(said + (f"; overrides {lost}" if lost else ""))
+        text = f"{self.key} = {readable(self.key, self.value)} for {self.client}, {bound}"
+        return printable(text + (f"; overrides {lost}" if lost else ""))
 
     @property
     def client(self) -> str:
@@ -115,11 +115,11 @@ def bucket_at(level: Level, user: str, client_id: str) -> tuple[str, str]:
 def resolve(stored: Stored, user: str, client_id: str, key: str) -> Effective:
     """Walk the levels from most to least specific; the first quota present wins, the rest are overridden."""
     tried = ((level, entity_at(level, user, client_id)) for level in _reaching(stored, user, client_id, key))
-    found = [(level, entity, stored[entity, key]) for level, entity in tried if (entity, key) in stored]
-    if not found:
+    present = [(level, entity, stored[entity, key]) for level, entity in tried if (entity, key) in stored]
+    if not present:
         return Effective(user, client_id, key)
-    (level, entity, value), *rest = found
-    lost = tuple(Overridden(level.name, entity, value) for level, entity, value in rest)
+    (level, entity, value), *lower = present
+    lost = tuple(Overridden(level.name, entity, value) for level, entity, value in lower)
     return Effective(user, client_id, key, value, level.name, entity, bucket_at(level, user, client_id), lost)
 
 
@@ -147,12 +147,12 @@ def _is_silenced(stored: Stored, client_id: str, key: str) -> bool:
     Kafka first picks the bucket: the default user's is ("", ""), and for it no quota is looked up. A client
     quota of the default user leads to the bucket ("", client-id) instead, and so to the client levels.
     """
-    kept = any(
+    reaches_someone = any(
         (entity_at(level, "", client_id), key) in stored
         for level in _OF_DEFAULT_USER
         if client_id or level.client_id == "default"
     )
-    return not kept and (entity_at(_DEFAULT_USER, "", ""), key) in stored
+    return not reaches_someone and (entity_at(_DEFAULT_USER, "", ""), key) in stored
 
 
 def stored_of(rows: Iterable[Mapping[str, object]]) -> dict[tuple[Entity, str], float]:
@@ -184,12 +184,12 @@ def resolve_ip(stored: Stored, ip: str, key: str = IP_KEYS[0]) -> EffectiveIp:
     NotKnowable
         Two quotas are stored on spellings of this one address; Kafka keeps whichever came last.
     """
-    named = {e: value for (e, k), value in stored.items() if k == key and isinstance(e.get("ip"), str)}
-    same = [e for e in named if address(str(e.get("ip"))) == address(ip)]
+    by_address = {e: value for (e, k), value in stored.items() if k == key and isinstance(e.get("ip"), str)}
+    same = [e for e in by_address if address(str(e.get("ip"))) == address(ip)]
     if len(same) > 1:
         raise ambiguous(ip, map(str, same))
     if same:
-        return EffectiveIp(ip, key, named[same[0]], IP)
+        return EffectiveIp(ip, key, by_address[same[0]], IP)
     default = stored.get((Entity.of({"ip": DEFAULT}), key))
     return EffectiveIp(ip, key, default, None if default is None else DEFAULT_IP)
 

@@ -100,15 +100,15 @@ class _Buckets:
             column += whole * PERIOD
 
     def _count(self, active: Flags, muted: Doubles, since: Doubles, over_first: Flags, over_last: Flags) -> None:
-        found = self.found
-        found.active[active] += 1
-        found.throttled[muted > 0] += 1
-        found.muted[:] += muted
+        counts = self.found
+        counts.active[active] += 1
+        counts.throttled[muted > 0] += 1
+        counts.muted[:] += muted
         run = np.where(over_first, self.run, 0.0) + muted
-        np.maximum(found.longest, run, out=found.longest)
+        np.maximum(counts.longest, run, out=counts.longest)
         self.run = np.where(over_last, run, 0.0)
-        begins = np.isnan(found.first) & (muted > 0)
-        found.first[begins] = self.now + since[begins]
+        begins = np.isnan(counts.first) & (muted > 0)
+        counts.first[begins] = self.now + since[begins]
 
 
 def replay(wanted: Doubles, limit: Doubles, by_tokens: Flags, idle: Doubles | None = None) -> Replay:

@@ -43,10 +43,10 @@ def masks(before: Stored, after: Stored) -> dict[tuple[Entity, str], tuple[Entit
     added = {(e, k) for e, k in after if e.level in could_mask and (e, k) not in before}
     if not added:
         return {}
-    found: dict[tuple[Entity, str], list[Entity]] = {}
+    masked: dict[tuple[Entity, str], list[Entity]] = {}
     for entity, key in after:
         if entity.level in COMES_BEFORE and shadowed_by(before, entity, key) is None:
             for other in shadowers(entity):
                 if (other, key) in added:
-                    found.setdefault((other, key), []).append(entity)
-    return {change: tuple(sorted(entities, key=str)) for change, entities in found.items()}
+                    masked.setdefault((other, key), []).append(entity)
+    return {change: tuple(sorted(entities, key=str)) for change, entities in masked.items()}

@@ -116,9 +116,9 @@ def lines(tree: pa.Table) -> list[str]:
 def _entity_line(rows: list[Row], is_child: bool) -> str:
     """One entity; below its parent only what it adds to the parent's name."""
     entity, parent = rows[0]["entity"], rows[0]["parent"]
-    indent, own = ("  ", entity.removeprefix(f"{parent} ")) if is_child else ("", entity)
-    said = ", ".join(_quota_text(row) for row in rows if row["key"] is not None)
-    return indent + printable(f"{own}  {said}".rstrip())
+    indent, own_text = ("  ", entity.removeprefix(f"{parent} ")) if is_child else ("", entity)
+    quotas_text = ", ".join(_quota_text(row) for row in rows if row["key"] is not None)
+    return indent + printable(f"{own_text}  {quotas_text}".rstrip())
 
 
 def _quota_text(row: Row) -> str:

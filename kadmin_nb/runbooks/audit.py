@@ -40,8 +40,8 @@ def shadowed(tree: Any) -> Answer:
 
 def unlimited(quotas: Any, clients: Any) -> Answer:
     """The clients, and the rates of theirs, that no quota binds: `user`, `client_id`, `key`."""
-    found = resolve(quotas, clients, keys=list(RATES)).filter(field("value").is_null())
-    return Answer(found.select(["user", "client_id", "key"]))
+    unlimited_rows = resolve(quotas, clients, keys=list(RATES)).filter(field("value").is_null())
+    return Answer(unlimited_rows.select(["user", "client_id", "key"]))
 
 
 def unlimited_unnamed(quotas: Any) -> Answer:
@@ -55,9 +55,9 @@ def throttled(quotas: Any, usage: Any) -> Answer:
     if sparks.is_spark(usage):
         from ..analytics import backtest
 
-        found = backtest(quotas, usage).where("throttled_s > 0").orderBy("throttled_s", ascending=False).limit(MOST)
+        worst = backtest(quotas, usage).where("throttled_s > 0").orderBy("throttled_s", ascending=False).limit(MOST)
         with sparks.at_work("Spark replays the usage"):
-            return Answer(found.toArrow())
+            return Answer(worst.toArrow())
     from ..plans.impact import backtest as replayed
 
     return Answer(replayed(quotas, usage).to_arrow().filter(field("throttled_s") > 0))

@@ -40,8 +40,8 @@ def bind(namespace: MutableMapping[str, Any] | None = None, *, show: Callable[[s
         A name that is not declared, a value that is not of the declared type, a name or value like a secret.
     """
     space = sys._getframe(1).f_globals if namespace is None else namespace
-    declared, given = _cells(space)
-    refuse_unknown(given, [p.name for p in declared])
+    declared, injected_values = _cells(space)
+    refuse_unknown(injected_values, [p.name for p in declared])
     raw = databricks.values(space["dbutils"], declared) if databricks.is_here(space) else space
     bound = {p.name: p.bind(raw.get(p.name, p.default)) for p in declared}
     space.update(bound)
@@ -69,10 +69,10 @@ def _cells(space: MutableMapping[str, Any]) -> tuple[list[Parameter], list[str]]
 def _injected(cells: Sequence[str]) -> list[str]:
     names: list[str] = []
     for cell in cells:
-        found = injected(cell)
-        if found is None:
+        values = injected(cell)
+        if values is None:
             break
-        names += found
+        names += values
     return names
 
 

@@ -58,8 +58,8 @@ class Client:
         everybody = clients(pa.concat_tables([clients(known), clients(self._pair())]))
         table = _as_text(resolve(quotas, everybody))
         mine = (field("user") == (self.user or NOBODY)) & (field("client_id") == self.client_id)
-        own = table.filter(mine & field("value").is_valid()).select(_BUCKET).to_pylist()
-        return Answer(table.filter(~mine & reduce(or_, map(_is, own), pc.scalar(False))))
+        own_buckets = table.filter(mine & field("value").is_valid()).select(_BUCKET).to_pylist()
+        return Answer(table.filter(~mine & reduce(or_, map(_is, own_buckets), pc.scalar(False))))
 
     def named_in(self, quotas: Any) -> Answer:
         """QUOTAS that name it, by its user or by its client-id."""
@@ -67,8 +67,8 @@ class Client:
 
     def removals(self, quotas: Any) -> pa.Table:
         """What names it alone, as `Stage.set_quotas` removes it; quotas of named users are theirs."""
-        own = _is(self.whom) if self.user else _is(self.whom) & field("user").is_null()
-        table = pa.table(quotas).filter(own)
+        is_own = _is(self.whom) if self.user else _is(self.whom) & field("user").is_null()
+        table = pa.table(quotas).filter(is_own)
         return table.set_column(table.column_names.index("value"), "value", pa.nulls(len(table), pa.float64()))
 
     def _pair(self) -> pa.Table:

@@ -26,12 +26,14 @@ def configs_now(cluster: Cluster, plan: Plan | None) -> Answer | None:
     for change in plan.changes if plan else ():
         if isinstance(change.resource, Resource):
             keys.setdefault(change.resource, []).append(change.key)
-    found = [_of(cluster, resource, names) for resource, names in keys.items()]
-    return Answer(pa.concat_tables(found).unify_dictionaries()) if found else None
+    answers = [_of(cluster, resource, names) for resource, names in keys.items()]
+    return Answer(pa.concat_tables(answers).unify_dictionaries()) if answers else None
 
 
 def _of(cluster: Cluster, resource: Resource, keys: Sequence[str]) -> pa.Table:
-    what: dict[str, Any] = {_WORD_OF[resource.type]: DEFAULT if resource.is_default_broker else [resource.name]}
-    found = cluster.configs.describe(**what).to_arrow()
-    rows = pc.or_(pc.is_in(found["key"].cast(pa.string()), pa.array(keys, pa.string())), pc.is_valid(found["error"]))
-    return found.filter(rows).select(_SHOWN).replace_schema_metadata()
+    filters: dict[str, Any] = {_WORD_OF[resource.type]: DEFAULT if resource.is_default_broker else [resource.name]}
+    described = cluster.configs.describe(**filters).to_arrow()
+    rows = pc.or_(
+        pc.is_in(described["key"].cast(pa.string()), pa.array(keys, pa.string())), pc.is_valid(described["error"])
+    )
+    return described.filter(rows).select(_SHOWN).replace_schema_metadata()

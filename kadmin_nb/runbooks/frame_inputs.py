@@ -32,9 +32,9 @@ def frame(where: str) -> Any:
     if session is None or not _TABLE.fullmatch(where) or place.suffix in files.FILES:
         raise NotFound(f"there is no file {where}", hint="A .parquet or .csv file; with a Spark session also a table.")
     with sparks.at_work(f"Spark reads the table {where}"):
-        found = session.table(where)
-        found.schema  # noqa: B018  # over Connect a table that is not there is found out here
-    return found
+        table = session.table(where)
+        table.schema  # noqa: B018  # over Connect a table that is not there is found out here
+    return table
 
 
 def clients(given: Any) -> pa.Table:
@@ -54,9 +54,9 @@ def clients(given: Any) -> pa.Table:
     if sparks.is_spark(given):
         with sparks.at_work("Spark reads the clients"):
             given = given.select(*_CLIENT).distinct().toArrow()
-    named = pa.table(given).select(_CLIENT).cast(_SCHEMA)
-    return named.group_by(_CLIENT, use_threads=False).aggregate([]).sort_by([(name, "ascending") for name in _CLIENT])
+    names = pa.table(given).select(_CLIENT).cast(_SCHEMA)
+    return names.group_by(_CLIENT, use_threads=False).aggregate([]).sort_by([(name, "ascending") for name in _CLIENT])
 
 
-def _column_names(given: Any) -> list[str]:
-    return list(given.columns if sparks.is_spark(given) else pa.table(given).column_names)
+def _column_names(frame: Any) -> list[str]:
+    return list(frame.columns if sparks.is_spark(frame) else pa.table(frame).column_names)

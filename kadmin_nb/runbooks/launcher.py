@@ -82,13 +82,13 @@ def run(
     return Run(document, path, page, _result(path, runbook, bound, run_record.FINISHED))
 
 
-def _bound(runbook: Runbook, given: Mapping[str, object]) -> dict[str, object]:
+def _bound(runbook: Runbook, parameters: Mapping[str, object]) -> dict[str, object]:
     """The given values by their declared types; everything that the binder refuses is refused before it starts."""
     declared = {p.name: p for p in runbook.parameters}
-    refuse_unknown(given, list(declared))
-    if reserved := next((name for name in given if name in BUILT_IN), None):
+    refuse_unknown(parameters, list(declared))
+    if reserved := next((name for name in parameters if name in BUILT_IN), None):
         raise UsageError(f"{reserved} is papermill's own", hint="output= says where the document goes.")
-    return {name: declared[name].bind(value) for name, value in given.items()}
+    return {name: declared[name].bind(value) for name, value in parameters.items()}
 
 
 def _document(runbook: Runbook, output: str | Path | None) -> Path:
@@ -153,9 +153,9 @@ def _failure(
 ) -> KadminError:
     """The notebook's error, as ours when it is one; the record says so too, whoever wrote it."""
     error = {"type": exc.ename, "message": exc.evalue, "code": None, "hint": None}
-    said = _result(record, runbook, bound, run_record.FAILED, error)
-    error = said.get("error") or error
-    kind = _error_class(exc.ename, changed=said.get("changed") is not False)
+    result = _result(record, runbook, bound, run_record.FAILED, error)
+    error = result.get("error") or error
+    kind = _error_class(exc.ename, changed=result.get("changed") is not False)
     text = exc.evalue if kind is not KadminError else f"{exc.ename}: {exc.evalue}"
     hint = " ".join(filter(None, (error.get("hint"), f"The document {document} has it at In [{exc.exec_count}].")))
     failure = kind(text, code=error.get("code"), hint=hint)
@@ -176,8 +176,8 @@ def _result(path: Path, runbook: Runbook, bound: dict[str, object], state: str, 
     found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     if found and (error is None or found.get("error")):
         return dict(found)
-    told = run_record.described(error) if isinstance(error, BaseException) else error
-    body = {**found, **run_record.header(runbook.name, state, found.get("parameters", bound)), "error": told}
+    error_body = run_record.described(error) if isinstance(error, BaseException) else error
+    body = {**found, **run_record.header(runbook.name, state, found.get("parameters", bound)), "error": error_body}
     run_record.write(path, body)
     return dict(json.loads(run_record.as_json(body)))
 

@@ -82,10 +82,10 @@ def _wrapped(name: str, inner: Kind) -> Kind:
 
 
 def _or_none(left: ast.expr, right: ast.expr) -> Kind:
-    kept = [side for side in (left, right) if not (isinstance(side, ast.Constant) and side.value is None)]
-    if len(kept) != 1:
+    sides = [side for side in (left, right) if not (isinstance(side, ast.Constant) and side.value is None)]
+    if len(sides) != 1:
         raise _Unknown
-    return replace(_type_of(kept[0]), optional=True)
+    return replace(_type_of(sides[0]), optional=True)
 
 
 def _last_name(node: ast.expr) -> str:

@@ -63,11 +63,11 @@ def parameters(cell: str) -> list[Parameter]:
 def is_declaring(cell: str) -> bool:
     """Whether a cell holds nothing but assignments, annotated ones among them."""
     try:
-        found = _statements(cell)
+        statements = _statements(cell)
     except SyntaxError:
         return False
-    return all(isinstance(s, ast.AnnAssign | ast.Assign) for s in found) and any(
-        isinstance(s, ast.AnnAssign) for s in found
+    return all(isinstance(s, ast.AnnAssign | ast.Assign) for s in statements) and any(
+        isinstance(s, ast.AnnAssign) for s in statements
     )
 
 
@@ -80,16 +80,16 @@ def injected(cell: str) -> list[str] | None:
     return names or None
 
 
-def refuse_unknown(given: Iterable[str], known: Collection[str]) -> None:
+def refuse_unknown(names: Iterable[str], declared: Collection[str]) -> None:
     """Refuse the first name that is not declared, with the nearest word, or that is called like a secret."""
-    for name in given:
+    for name in names:
         secret_parameters.refuse_name(name)
-        if name in known or name in BUILT_IN:
+        if name in declared or name in BUILT_IN:
             continue
-        near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+        near = difflib.get_close_matches(name, declared, n=1, cutoff=0.5)
         raise UsageError(
             f"{name} is no parameter of this runbook",
-            hint=f"Did you mean {near[0]}?" if near else f"It takes {', '.join(known) or 'none'}.",
+            hint=f"Did you mean {near[0]}?" if near else f"It takes {', '.join(declared) or 'none'}.",
         )
 
 

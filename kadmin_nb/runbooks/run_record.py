@@ -155,17 +155,17 @@ class Record:
     def summary(self) -> Summary:
         """SUMMARY: what the run did, now that it is over: state, plan, journal, the head of its chain."""
         self._is_finished = True
-        said = json.loads(self.to_json())
-        counted = Counter(row["state"] for row in said["outcomes"])
+        body = json.loads(self.to_json())
+        counted = Counter(row["state"] for row in body["outcomes"])
         facts = {
-            **{name: said[name] for name in ("runbook", "state", "cluster_id", "plan_id", "changes_id", "reason")},
+            **{name: body[name] for name in ("runbook", "state", "cluster_id", "plan_id", "changes_id", "reason")},
             "approved by": self._approver(),
-            "changes": ", ".join(f"{count} {state}" for state, count in counted.items()) or len(said["plan"]) or None,
-            **{name: said[name] for name in ("journal", "chain_head")},
+            "changes": ", ".join(f"{count} {state}" for state, count in counted.items()) or len(body["plan"]) or None,
+            **{name: body[name] for name in ("journal", "chain_head")},
             "record": self.path.name if self.path else "handed to the job",
         }
-        told = {name.replace("_", " "): str(value) for name, value in facts.items() if value}
-        return Summary(schemas.from_columns(schemas.SUMMARY, {"of": [*told], "is": [*told.values()]}))
+        facts_shown = {name.replace("_", " "): str(value) for name, value in facts.items() if value}
+        return Summary(schemas.from_columns(schemas.SUMMARY, {"of": [*facts_shown], "is": [*facts_shown.values()]}))
 
     def _approver(self) -> str | None:
         notes = self.plan.notes if self.plan else ()
@@ -269,8 +269,8 @@ def _version(package: str) -> str | None:
 
 
 def _record_path(runbook: str, namespace: Mapping[str, Any]) -> Path | None:
-    if told := os.environ.get(PLACE):
-        return Path(told)
+    if configured := os.environ.get(PLACE):
+        return Path(configured)
     document = namespace.get("PAPERMILL_OUTPUT_PATH")
     if isinstance(document, str) and document and "://" not in document:
         return Path(document).with_suffix(".json")

@@ -23,10 +23,10 @@ class Completion:
         """What may stand at the cursor, where that is in a line or a cell of ours; nothing elsewhere."""
         before = context.line_with_cursor[: context.cursor_position]
         try:
-            fragment, found = offered(before, context.full_text if context.cursor_line else "")
+            fragment, matches = offered(before, context.full_text if context.cursor_line else "")
         except KadminError:
-            fragment, found = "", []
-        completions = [SimpleCompletion(text=text, type="kadmin") for text in found]
+            fragment, matches = "", []
+        completions = [SimpleCompletion(text=text, type="kadmin") for text in matches]
         return {"completions": completions, "matched_fragment": fragment, "suppress": bool(completions)}
 
 

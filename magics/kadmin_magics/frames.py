@@ -66,8 +66,8 @@ def _html(frame: Any) -> str | None:
 
 def _below(frame: Any, form: str) -> str:
     """Which engine answered, where there was a choice."""
-    said = frame.attrs.get(_ENGINE) if _OURS in frame.attrs else None
-    return form.format(escape(str(said), quote=False)) if said else ""
+    engine = frame.attrs.get(_ENGINE) if _OURS in frame.attrs else None
+    return form.format(escape(str(engine), quote=False)) if engine else ""
 
 
 def _safe(frame: Any, text: str) -> str:

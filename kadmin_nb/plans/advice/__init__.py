@@ -68,7 +68,7 @@ class Advice:
 
     def with_dangers(self, more: Iterable[Danger]) -> Advice:
         """The same with some more."""
-        return Advice(tuple(sorted([*self.dangers, *more], key=lambda one: one.row)), lambda: self.warnings)
+        return Advice(tuple(sorted([*self.dangers, *more], key=lambda danger: danger.row)), lambda: self.warnings)
 
     def lines(
         self, reason: str | None, door: Door, shown: int | None = SHOWN, *, is_applicable: bool = True
@@ -78,8 +78,12 @@ class Advice:
         How to apply it is said as that door has it; one that cannot be applied needs no allowance.
         """
         lifting = lifted(self.dangers, reason).at(door) if self.dangers and is_applicable else ""
-        said = [*_head(DANGER, self.dangers, shown), *filter(None, [lifting]), *_head(WARNING, self.warnings, shown)]
-        return [printable(line) for line in said]
+        all_lines = [
+            *_head(DANGER, self.dangers, shown),
+            *filter(None, [lifting]),
+            *_head(WARNING, self.warnings, shown),
+        ]
+        return [printable(line) for line in all_lines]
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickled, it is worked out."""
@@ -111,8 +115,8 @@ def _kept(dangers: tuple[Danger, ...], warnings: tuple[Warned, ...]) -> Advice:
 
 
 def _head(kind: str, several: Sequence[Danger] | Sequence[Warned], shown: int | None) -> list[str]:
-    left = len(several[shown:]) if shown is not None else 0
-    return [f"{kind}: {one}" for one in several[:shown]] + [f"{kind}: … and {left:,} more"] * (left > 0)
+    more = len(several[shown:]) if shown is not None else 0
+    return [f"{kind}: {advice_line}" for advice_line in several[:shown]] + [f"{kind}: … and {more:,} more"] * (more > 0)
 
 
 def lifted(dangers: Iterable[Danger], reason: str | None) -> Sentence:
@@ -127,9 +131,9 @@ def allowing(dangers: Iterable[Danger]) -> Option:
     return Option("allow", list(dict.fromkeys(danger.key for danger in dangers)))
 
 
-def _texts(one: Danger | Warned) -> dict[str, str]:
-    names = type(one).__dataclass_fields__
-    values = {name: getattr(one, name) for name in names}
+def _texts(advice_row: Danger | Warned) -> dict[str, str]:
+    names = type(advice_row).__dataclass_fields__
+    values = {name: getattr(advice_row, name) for name in names}
     return {name: str(value) for name, value in values.items() if value is not None}
 
 

@@ -227,5 +227,5 @@ def behind_listener(key: str) -> tuple[str, ...]:
     """The key without its listener, and without a mechanism."""
     if not key.startswith("listener.name."):
         return ()
-    rest = key.split(".")[3:]
-    return ".".join(rest), ".".join(rest[1:])
+    key_parts = key.split(".")[3:]
+    return ".".join(key_parts), ".".join(key_parts[1:])

@@ -65,8 +65,8 @@ def _of_configs(changes: Iterable[Change], below: Values, resolver: Resolver | N
         rule = _rule(change)
         message = _weakening(change, rule, below.get(change.target, ())) if rule else None
         if rule and message:
-            said = f"{message}: {rule.why}{_modules(change, rule, resolver)}"
-            yield Danger(change.row, str(change.resource), change.key, rule.danger, said)
+            text = f"{message}: {rule.why}{_modules(change, rule, resolver)}"
+            yield Danger(change.row, str(change.resource), change.key, rule.danger, text)
 
 
 def _weakening(change: Change, rule: Rule, below: Collection[str | None]) -> str | None:
@@ -99,8 +99,8 @@ def _modules(change: Change, rule: Rule, resolver: Resolver | None) -> str:
         text = resolver(change.after).reveal()
     except KadminError:
         return ""
-    named = [module for module in _REMOTE_LOGINS if module in text]
-    return f"; it has {' and '.join(named)}, by which a broker can be made to run code from elsewhere" * bool(named)
+    modules = [module for module in _REMOTE_LOGINS if module in text]
+    return f"; it has {' and '.join(modules)}, by which a broker can be made to run code from elsewhere" * bool(modules)
 
 
 @dataclass(frozen=True)
@@ -166,9 +166,9 @@ def _refuse_strange(allow: Collection[str], changes: Iterable[Change], dangers: 
     keys = {change.key for change in changes}
     strange = next((key for key in allow if key not in keys), None)
     if strange is not None:
-        known = list(dict.fromkeys(danger.key for danger in dangers))
-        near = nearest(strange, known) or (known[0] if len(known) == 1 else None)
-        instead = f"Did you mean {near}?" if near else f"Dangerous here: {', '.join(known) or 'nothing'}."
+        dangerous_keys = list(dict.fromkeys(danger.key for danger in dangers))
+        near = nearest(strange, dangerous_keys) or (dangerous_keys[0] if len(dangerous_keys) == 1 else None)
+        instead = f"Did you mean {near}?" if near else f"Dangerous here: {', '.join(dangerous_keys) or 'nothing'}."
         raise UsageError(f"{strange} is allowed, and no row of the plan has it", hint=f"Nothing was sent. {instead}")
 
 

@@ -26,15 +26,18 @@ def values_below(kafka: Kafka, changes: Iterable[Change]) -> Values:
     """What holds below these configs, asked of the cluster: of the default for all brokers, every one that serves."""
     targets = [(c.resource, c.key) for c in changes if isinstance(c.resource, Resource)]
     everyone = [key for resource, key in targets if resource.is_default_broker]
-    own = [(resource, key) for resource, key in targets if not resource.is_default_broker]
-    found = {**_below_all(kafka, everyone, _ON_BROKERS), **_below_each(kafka, own)}
-    return {**found, **_from_brokers(kafka, [(r, key) for r, key in own if r.type == "TOPIC" and not found[r, key]])}
+    of_resources = [(resource, key) for resource, key in targets if not resource.is_default_broker]
+    values = {**_below_all(kafka, everyone, _ON_BROKERS), **_below_each(kafka, of_resources)}
+    return {
+        **values,
+        **_from_brokers(kafka, [(r, key) for r, key in of_resources if r.type == "TOPIC" and not values[r, key]]),
+    }
 
 
 def _from_brokers(kafka: Kafka, topics: Sequence[tuple[Resource, str]]) -> Values:
     """What topics inherit where only the brokers can say it."""
-    said = _below_all(kafka, sorted({_OF_BROKERS[key] for _, key in topics if key in _OF_BROKERS}), ())
-    return {(r, key): said[_EVERYONE, _OF_BROKERS[key]] for r, key in topics if key in _OF_BROKERS}
+    values = _below_all(kafka, sorted({_OF_BROKERS[key] for _, key in topics if key in _OF_BROKERS}), ())
+    return {(r, key): values[_EVERYONE, _OF_BROKERS[key]] for r, key in topics if key in _OF_BROKERS}
 
 
 def _below_each(kafka: Kafka, targets: Sequence[tuple[Resource, str]]) -> dict[Target, Collection[str | None]]:
@@ -42,21 +45,23 @@ def _below_each(kafka: Kafka, targets: Sequence[tuple[Resource, str]]) -> dict[T
     return {(r, key): {*_below(rows.get(r, {}), key, (r.source,))} for r, key in targets}
 
 
-def _below_all(kafka: Kafka, keys: Sequence[str], own: Sequence[str]) -> dict[Target, Collection[str | None]]:
+def _below_all(kafka: Kafka, keys: Sequence[str], sources_above: Sequence[str]) -> dict[Target, Collection[str | None]]:
     """What brokers go by without what these sources say, on the default for all of them."""
     brokers = [Resource("BROKER", str(b.id)) for b in kafka.brokers() if not b.is_fenced] if keys else []
     rows = _config_rows(kafka, brokers, keys)
-    return {(_EVERYONE, key): {value for of in rows.values() for value in _below(of, key, own)} for key in keys}
+    return {
+        (_EVERYONE, key): {value for of in rows.values() for value in _below(of, key, sources_above)} for key in keys
+    }
 
 
 def _config_rows(kafka: Kafka, resources: Collection[Resource], keys: Sequence[str]) -> dict[Resource, dict[str, Any]]:
     """The rows of CONFIGS by resource and key; what cannot be read is not among them."""
-    asked = sorted({one for key in keys for one in (key, *_instead(key))})
-    found: dict[Resource, dict[str, Any]] = {}
-    for row in kafka.configs.describe(resources, asked).to_pylist() if resources else ():
+    names = sorted({name for key in keys for name in (key, *_instead(key))})
+    rows: dict[Resource, dict[str, Any]] = {}
+    for row in kafka.configs.describe(resources, names).to_pylist() if resources else ():
         if row["key"] is not None:
-            found.setdefault(Resource(row["resource_type"], row["resource_name"]), {})[row["key"]] = row
-    return found
+            rows.setdefault(Resource(row["resource_type"], row["resource_name"]), {})[row["key"]] = row
+    return rows
 
 
 def _instead(key: str) -> tuple[str, ...]:
@@ -64,11 +69,11 @@ def _instead(key: str) -> tuple[str, ...]:
     return _UNITS[1:] if key == _UNITS[0] else tuple(filter(None, behind_listener(key)))
 
 
-def _below(rows: Mapping[str, Any], key: str, own: Sequence[str]) -> Sequence[str | None]:
+def _below(rows: Mapping[str, Any], key: str, sources_above: Sequence[str]) -> Sequence[str | None]:
     """What a resource goes by without its own value, in the unit of the key; nothing where that cannot be seen."""
-    said = [rows[one] for one in (key, *_instead(key)) if one in rows]
-    seen = [value for row in said for value in _values(row, key, own)]
-    return seen[:1] or ([None] if said and key != _UNITS[0] and all(map(_is_nothing, said)) else [])
+    candidates = [rows[name] for name in (key, *_instead(key)) if name in rows]
+    values = [value for row in candidates for value in _values(row, key, sources_above)]
+    return values[:1] or ([None] if candidates and key != _UNITS[0] and all(map(_is_nothing, candidates)) else [])
 
 
 def _is_nothing(row: Mapping[str, Any]) -> bool:
@@ -76,10 +81,10 @@ def _is_nothing(row: Mapping[str, Any]) -> bool:
     return row["value"] is None and not row["is_sensitive"]
 
 
-def _values(row: Mapping[str, Any], key: str, own: Sequence[str]) -> Iterable[str]:
+def _values(row: Mapping[str, Any], key: str, sources_above: Sequence[str]) -> Iterable[str]:
     """What a row says of it, the closest first: its own value only where it is of another key."""
     chain = [s for s in row["synonyms"] or () if s["value"] is not None]
-    below = [s for s in chain if s["source"] not in own or s["key"] != key]
+    below = [s for s in chain if s["source"] not in sources_above or s["key"] != key]
     yield from (_in_its_unit(s["key"], s["value"]) for s in below)
     if not chain and row["value"] is not None and not row["is_sensitive"]:
         yield _in_its_unit(row["key"], row["value"])

@@ -22,5 +22,7 @@ def advice_on(kafka: Kafka, changes: Sequence[Change], quotas: pa.Table | None, 
     """
     changes = [change for change in changes if not change.is_refused]
     scene = warnings.scene(kafka, changes, quotas)
-    found = dangers.found(kafka, changes, resolver)
-    return Advice(found, lambda: [*(warnings.warnings(changes, scene) if scene else ()), *warnings.in_parts(changes)])
+    dangers_found = dangers.found(kafka, changes, resolver)
+    return Advice(
+        dangers_found, lambda: [*(warnings.warnings(changes, scene) if scene else ()), *warnings.in_parts(changes)]
+    )

@@ -36,15 +36,17 @@ EVERYONE = {**dict.fromkeys((e.level for e in _CLIENTS), _CLIENTS), DEFAULT_IP: 
 
 def dangers(changes: Sequence[Change], kafka: Kafka) -> Iterator[Danger]:
     """The rows that lift a limit from everyone, or take away all quotas of a level with no such limit behind them."""
-    asked = (c for c in changes if c.level and (c.after is None or c.level in EVERYONE))  # most plans have none of it
-    quotas = [change for change in asked if not change.is_done]
+    candidates = (
+        c for c in changes if c.level and (c.after is None or c.level in EVERYONE)
+    )  # most plans have none of it
+    quotas = [change for change in candidates if not change.is_done]
     removed = [change for change in quotas if change.after is None]
     emptying = {group for group, count in Counter(map(_group, removed)).items() if count >= SEVERAL}
     emptying = {(level, key) for level, key in emptying if level not in EVERYONE}
     if not emptying and not any(change.level in EVERYONE for change in quotas):
         return
-    held = _default_quotas(kafka, {change.key for change in quotas})
-    before, after = ({**held, **{c.target: getattr(c, side) for c in quotas}} for side in ("old", "after"))
+    current_limits = _default_quotas(kafka, {change.key for change in quotas})
+    before, after = ({**current_limits, **{c.target: getattr(c, side) for c in quotas}} for side in ("old", "after"))
     yield from _lifted([c for c in quotas if c.level in EVERYONE], before, after)
     if emptying:
         yield from _emptied([c for c in removed if _group(c) in emptying], after, kafka.quotas.describe())
@@ -64,9 +66,9 @@ def _default_quotas(kafka: Kafka, keys: Iterable[str]) -> dict[Target, str | Non
 Held = Mapping[Target, str | None]
 
 
-def _limit(held: Held, level: str, key: str) -> float | None:
+def _limit(current_limits: Held, level: str, key: str) -> float | None:
     """What binds everyone: the most specific that is set."""
-    texts = (held.get((entity, key)) for entity in EVERYONE[level])
+    texts = (current_limits.get((entity, key)) for entity in EVERYONE[level])
     return next((float(text) for text in texts if text is not None), None)
 
 
@@ -74,8 +76,8 @@ def _lifted(changes: Iterable[Change], before: Held, after: Held) -> Iterator[Da
     for change in changes:
         level, key = change.level or "", change.key
         was, will = _limit(before, level, key), _limit(after, level, key)
-        if was is not None and (said := _lift_message(key, was, will)) and _takes_part(change):
-            yield _danger(change, said)
+        if was is not None and (message := _lift_message(key, was, will)) and _takes_part(change):
+            yield _danger(change, message)
 
 
 def _takes_part(change: Change) -> bool:

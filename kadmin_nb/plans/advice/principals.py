@@ -102,5 +102,5 @@ def oddities(users: Mapping[str, int], protocols: Collection[str]) -> Iterator[t
     for name in sorted(suspects, key=lambda name: users[name]):
         if name == ANONYMOUS and protocols and not UNAUTHENTICATED & {*protocols}:
             yield name, users[name], _NOBODY
-        elif odd := next((one for one in ODDITIES if one.is_so(name)), None):
+        elif odd := next((oddity for oddity in ODDITIES if oddity.is_so(name)), None):
             yield name, users[name], odd.says

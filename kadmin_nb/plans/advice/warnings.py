@@ -51,8 +51,8 @@ def scene(kafka: Kafka, changes: Sequence[Change], quotas: pa.Table | None) -> S
     mine = [change for change in changes if change.level]
     if not mine:
         return None
-    named = any(_NOBODY in change.resource.parts for change in mine)  # type: ignore[union-attr]  # of quotas
-    protocols = _protocols(kafka) if named else frozenset()
+    has_anonymous = any(_NOBODY in change.resource.parts for change in mine)  # type: ignore[union-attr]  # of quotas
+    protocols = _protocols(kafka) if has_anonymous else frozenset()
     stored = kafka.quotas.describe() if quotas is None else quotas
     return Scene(stored, len(kafka.brokers()), protocols)
 
@@ -62,26 +62,30 @@ def _protocols(kafka: Kafka) -> frozenset[str]:
     broker = next((b for b in kafka.brokers() if not b.is_fenced), None)
     keys = ("listeners", "listener.security.protocol.map", "controller.listener.names")
     rows = kafka.configs.describe([Resource("BROKER", str(broker.id))], keys).to_pylist() if broker else []
-    said = {row["key"]: row["value"] or "" for row in rows if row["key"] is not None}
-    named = dict(item.split(":", 1) for item in said.get(keys[1], "").split(",") if ":" in item)
-    listeners = {one.split("://")[0].strip() for one in said.get(keys[0], "").split(",") if "://" in one}
-    return frozenset(named.get(one, one) for one in listeners - {*said.get(keys[2], "").split(",")})
+    values = {row["key"]: row["value"] or "" for row in rows if row["key"] is not None}
+    protocol_of = dict(item.split(":", 1) for item in values.get(keys[1], "").split(",") if ":" in item)
+    listeners = {
+        listener.split("://")[0].strip() for listener in values.get(keys[0], "").split(",") if "://" in listener
+    }
+    return frozenset(
+        protocol_of.get(listener, listener) for listener in listeners - {*values.get(keys[2], "").split(",")}
+    )
 
 
 def warnings(changes: Sequence[Change], scene: Scene) -> list[Warned]:
     """The warnings of these rows, few however many rows there are."""
     quotas = [change for change in changes if change.level and not change.is_done]
-    given = [change for change in quotas if change.after is not None]
+    sets = [change for change in quotas if change.after is not None]
     if not quotas:
         return []
     levels = _Levels.of(scene.quotas, quotas)
     return [
         *_silencing(quotas, scene.quotas),
-        *_never_winning(given, quotas, scene.quotas),
-        *_escaping(given, levels),
-        *_sharing(given, levels),
-        *_unmatched(given, scene.protocols),
-        *_adding_up(given, scene.brokers),
+        *_never_winning(sets, quotas, scene.quotas),
+        *_escaping(sets, levels),
+        *_sharing(sets, levels),
+        *_unmatched(sets, scene.protocols),
+        *_adding_up(sets, scene.brokers),
     ]
 
 
@@ -102,7 +106,9 @@ def _in_turn(parts: Iterable[Iterable[Change]]) -> str:
 def answer(warned: Iterable[Warned]) -> Answer:
     """WARNINGS."""
     names = schemas.WARNINGS.names
-    return Answer(schemas.table(schemas.WARNINGS, ({name: getattr(one, name) for name in names} for one in warned)))
+    return Answer(
+        schemas.table(schemas.WARNINGS, ({name: getattr(warning, name) for name in names} for warning in warned))
+    )
 
 
 def _about(word: str, change: Change, message: str) -> Warned:
@@ -111,45 +117,45 @@ def _about(word: str, change: Change, message: str) -> Warned:
 
 def _several(names: Collection[object]) -> str:
     """A few of them, and how many more."""
-    shown, left = list(map(str, names))[:NAMED], len(names) - NAMED
-    return ", ".join(shown) + (f" and {left:,} more" if left > 0 else "")
+    first_names, more = list(map(str, names))[:NAMED], len(names) - NAMED
+    return ", ".join(first_names) + (f" and {more:,} more" if more > 0 else "")
 
 
 # -- what always comes first
 
 
 def _silencing(changes: Sequence[Change], quotas: pa.Table) -> Iterator[Warned]:
-    found = newly_masked(changes, quotas)
-    for change in changes if found else ():
-        if masked := found.get(change.target):
+    newly_shadowed = newly_masked(changes, quotas)
+    for change in changes if newly_shadowed else ():
+        if masked := newly_shadowed.get(change.target):
             who = f"{change.resource} {change.key} silences {len(masked):,} quota{'s' * (len(masked) != 1)}"
             yield _about(SILENCES, change, f"{who}, which can bind nobody any more: {_several(masked)}")
 
 
-def _never_winning(given: Sequence[Change], changes: Sequence[Change], quotas: pa.Table) -> Iterator[Warned]:
-    rows = [change for change in given if change.level in COMES_BEFORE]
+def _never_winning(sets: Sequence[Change], changes: Sequence[Change], quotas: pa.Table) -> Iterator[Warned]:
+    rows = [change for change in sets if change.level in COMES_BEFORE]
     if not rows:
         return
-    held = _quotas_after(quotas, changes, MASKING)
+    quotas_then = _quotas_after(quotas, changes, MASKING)
     silent: dict[tuple[Entity, str], list[Change]] = defaultdict(list)
     for change in rows:
-        if isinstance(change.resource, Entity) and (winner := shadowed_by(held, change.resource, change.key)):
+        if isinstance(change.resource, Entity) and (winner := shadowed_by(quotas_then, change.resource, change.key)):
             silent[winner, change.key].append(change)
     for (winner, key), silenced in silent.items():
-        said = f"{key} of {_several([c.resource for c in silenced])} can bind nobody: {winner} always comes first"
-        yield _about(NEVER_WINS, silenced[0], said)
+        message = f"{key} of {_several([c.resource for c in silenced])} can bind nobody: {winner} always comes first"
+        yield _about(NEVER_WINS, silenced[0], message)
 
 
 def _quotas_after(quotas: pa.Table, changes: Iterable[Change], levels: Collection[str]) -> Held:
     """The quotas of these levels when the plan is done."""
     rows = quotas.filter(pc.is_in(quotas["level"].cast(pa.string()), pa.array([*levels])))
-    held = dict(stored_of(rows.to_pylist()))
+    stored = dict(stored_of(rows.to_pylist()))
     for change in changes:
         if change.level in levels and isinstance(change.resource, Entity):
-            held.pop((change.resource, change.key), None)
+            stored.pop((change.resource, change.key), None)
             if change.after is not None:
-                held[change.resource, change.key] = float(change.after)
-    return held
+                stored[change.resource, change.key] = float(change.after)
+    return stored
 
 
 # -- levels, before and after
@@ -196,10 +202,10 @@ def _part_name(change: Change, kind: str) -> str:
 _FOR_ANY_CLIENT = ("DEFAULT_CLIENT_OF_USER", "DEFAULT_CLIENT_OF_DEFAULT_USER", "DEFAULT_CLIENT")
 
 
-def _escaping(given: Sequence[Change], levels: _Levels) -> Iterator[Warned]:
+def _escaping(sets: Sequence[Change], levels: _Levels) -> Iterator[Warned]:
     """A quota for any client-id looks as if nobody could escape it."""
     groups: dict[Place, list[Change]] = defaultdict(list)
-    for change in given:
+    for change in sets:
         if change.level in _FOR_ANY_CLIENT and levels.after["DEFAULT_USER", change.key] <= 0:
             groups[change.level, change.key].append(change)
     for (level, key), changes in groups.items():
@@ -208,26 +214,30 @@ def _escaping(given: Sequence[Change], levels: _Levels) -> Iterator[Warned]:
         if free:
             whose = f"{_several([change.resource for change in free])} {key}"
             beside = "the user" if level == _FOR_ANY_CLIENT[0] else "user=<default>"
-            said = f"a client that sends no client-id escapes {whose}, and is unlimited: a quota of {beside} binds it"
-            yield _about(BLANK, free[0], said)
+            message = (
+                f"a client that sends no client-id escapes {whose}, and is unlimited: a quota of {beside} binds it"
+            )
+            yield _about(BLANK, free[0], message)
 
 
 _ORDER = {level.name: level for level in LEVELS}
 _COVERS_ALL = ("DEFAULT_CLIENT_OF_DEFAULT_USER", "DEFAULT_USER")
 
 
-def _sharing(given: Sequence[Change], levels: _Levels) -> Iterator[Warned]:
+def _sharing(sets: Sequence[Change], levels: _Levels) -> Iterator[Warned]:
     """The first quotas of a level move clients from the bucket that a broader level gave them."""
     first: dict[Place, list[Change]] = defaultdict(list)
-    for change in given:
+    for change in sets:
         place = change.level or "", change.key
         if change.level in _ORDER and change.old is None and levels.before[place] == 0:
             first[place].append(change)
     for (name, key), changes in first.items():
         if (broader := _taken_from(_ORDER[name], key, changes, levels)) is not None:
             who = f"{_several([c.resource for c in changes])}, the first {key} at this level"
-            said = f"{who}: clients that a quota of {_called(broader)} bound draw from another bucket, {SHARED[name]}"
-            yield _about(SHARING, changes[0], f"{said}; before it was {SHARED[broader.name]}")
+            message = (
+                f"{who}: clients that a quota of {_called(broader)} bound draw from another bucket, {SHARED[name]}"
+            )
+            yield _about(SHARING, changes[0], f"{message}; before it was {SHARED[broader.name]}")
 
 
 def _called(level: Level) -> str:
@@ -253,9 +263,9 @@ def _part_presence(level: Level) -> tuple[bool, bool]:
 
 def _meet(broader: Level, key: str, changes: Sequence[Change], levels: _Levels) -> bool:
     """Whether some client fits both: where both name a user, or a client-id, it is the same."""
-    for kind, named in (("user", broader.user), ("client-id", broader.client_id)):
+    for kind, presence in (("user", broader.user), ("client-id", broader.client_id)):
         mine = {_part_name(c, kind) for c in changes if isinstance(c.resource, Entity) and _is_name(c.resource, kind)}
-        if named == "name" and mine and not mine & levels.names(broader.name, key, kind, after=False):
+        if presence == "name" and mine and not mine & levels.names(broader.name, key, kind, after=False):
             return False
     return True
 
@@ -267,39 +277,39 @@ def _is_name(entity: Entity, kind: str) -> bool:
 # -- names and numbers
 
 
-def _unmatched(given: Sequence[Change], protocols: Collection[str]) -> Iterator[Warned]:
-    named = _first_rows_by_name(given)
-    spaced = sorted((row, name) for name, row in named["client-id"].items() if name != name.strip())
+def _unmatched(sets: Sequence[Change], protocols: Collection[str]) -> Iterator[Warned]:
+    rows_by_name = _first_rows_by_name(sets)
+    spaced = sorted((row, name) for name, row in rows_by_name["client-id"].items() if name != name.strip())
     odd: dict[str, list[tuple[str, int]]] = defaultdict(list)
-    for name, row, says in oddities(named["user"], protocols):
+    for name, row, says in oddities(rows_by_name["user"], protocols):
         odd[says].append((name, row))
-    by_row = {change.row: change for change in given} if odd or spaced else {}
-    for says, those in odd.items():
-        names = [write("user", name) for name, _ in those]
-        yield _about(PRINCIPAL, by_row[those[0][1]], f"{_several(names)}: {says}")
+    by_row = {change.row: change for change in sets} if odd or spaced else {}
+    for says, odd_names in odd.items():
+        names = [write("user", name) for name, _ in odd_names]
+        yield _about(PRINCIPAL, by_row[odd_names[0][1]], f"{_several(names)}: {says}")
     if spaced:
         names = [write("client-id", name) for _, name in spaced]
-        said = f"{_several(names)}: the name begins or ends with a space, which a client would have to send"
-        yield _about(PRINCIPAL, by_row[spaced[0][0]], said)
+        message = f"{_several(names)}: the name begins or ends with a space, which a client would have to send"
+        yield _about(PRINCIPAL, by_row[spaced[0][0]], message)
 
 
 def _first_rows_by_name(changes: Sequence[Change]) -> dict[str, dict[str, int]]:
     """The names of each kind, each with its first row."""
-    found: dict[str, dict[str, int]] = defaultdict(dict)
+    rows_by_name: dict[str, dict[str, int]] = defaultdict(dict)
     for change in reversed(changes):
         for kind, name in change.resource.parts:  # type: ignore[union-attr]  # a quota's resource is an entity
             if name is not DEFAULT:
-                found[kind][name] = change.row  # type: ignore[index]
-    return found
+                rows_by_name[kind][name] = change.row  # type: ignore[index]
+    return rows_by_name
 
 
 _AT_THE_CONTROLLER = "controller_mutation_rate"
 
 
-def _adding_up(given: Sequence[Change], brokers: int) -> Iterator[Warned]:
-    held = (c for c in given if find(c.key) and c.key != _AT_THE_CONTROLLER)
-    if brokers > 1 and (first := next(held, None)):
+def _adding_up(sets: Sequence[Change], brokers: int) -> Iterator[Warned]:
+    per_broker = (c for c in sets if find(c.key) and c.key != _AT_THE_CONTROLLER)
+    if brokers > 1 and (first := next(per_broker, None)):
         limit = float(first.after or "nan")
-        one, all_ = (readable(first.key, value) for value in (limit, limit * brokers))
-        said = f"each limit holds on each broker: {first.key} {one} of {first.resource} is up to {all_}"
-        yield Warned(PER_BROKER, f"{said} on {brokers} brokers")
+        each_limit, all_ = (readable(first.key, value) for value in (limit, limit * brokers))
+        message = f"each limit holds on each broker: {first.key} {each_limit} of {first.resource} is up to {all_}"
+        yield Warned(PER_BROKER, f"{message} on {brokers} brokers")

@@ -157,16 +157,16 @@ class _Run:
         self.ours |= {c.row: {HIDDEN} for c in self.plan.changes if c.is_secret and c.row in self.story.unsettled}
         self.brokers = self.kafka.brokers()
         self._await_what_is_in_doubt()
-        found = self._look(self.plan.changes)
-        self._refuse_moved(found)
-        refuse_missing(found.pending, self.options.resolver)
-        self._refuse_invalid(found.pending)
-        self.let_through = self.options.gate(found.pending)
-        requests = self._requests(found.pending)
+        classified = self._look(self.plan.changes)
+        self._refuse_moved(classified)
+        refuse_missing(classified.pending, self.options.resolver)
+        self._refuse_invalid(classified.pending)
+        self.let_through = self.options.gate(classified.pending)
+        requests = self._requests(classified.pending)
         if requests or self.story.unsettled:
             self._begin()
             self._send_all(requests)
-            self._verify(found)
+            self._verify(classified)
         outcomes = [row_states.outcome(change, self.facts) for change in self.plan.changes]
         if requests or self.story.unsettled:
             self._end(outcomes)
@@ -179,9 +179,9 @@ class _Run:
     def _await_what_is_in_doubt(self) -> None:
         """An alter whose answer was lost may land for as long as the quiet period; nothing overtakes it."""
         changes = [c for c in self.plan.changes if c.row in self.story.in_doubt]
-        left = self.story.quiet_until(self.kafka.now(), self.options.quiet_period)
-        if left and changes:
-            landed = self._until_landed(changes, left)
+        seconds_left = self.story.quiet_until(self.kafka.now(), self.options.quiet_period)
+        if seconds_left and changes:
+            landed = self._until_landed(changes, seconds_left)
             verify(self.kafka, [c for c in changes if c.row in landed], self.brokers, LAG)
 
     def _look(self, changes: Sequence[Change]) -> Classed:
@@ -190,13 +190,13 @@ class _Run:
         self.fresh = max(PICTURE_AGE, LOOKS_APART * (self.kafka.monotonic() - self.pictured))
         return found
 
-    def _refuse_moved(self, found: Classed) -> None:
-        if found.moved and not self.options.skip_conflicts:
-            raise conflict(found.moved, len(self.plan))
-        self._skip_moved(found)
+    def _refuse_moved(self, classified: Classed) -> None:
+        if classified.moved and not self.options.skip_conflicts:
+            raise conflict(classified.moved, len(self.plan))
+        self._skip_moved(classified)
 
-    def _skip_moved(self, found: Classed) -> None:
-        for change, now in found.moved:
+    def _skip_moved(self, classified: Classed) -> None:
+        for change, now in classified.moved:
             self.facts.skipped[change.row] = Refusal(
                 "CONFLICT", f"was {in_words(change.old)}, is now {in_words(shown(now))}"
             )
@@ -260,23 +260,25 @@ class _Run:
         """
         late = {key for key, wave in self.missing.items() if wave < request.wave}
         groups = request.batch.groups.values() if late else ()
-        held = [c for group in groups if any(c.key in late for c in group) for c in group]
-        self._leave(held, Refusal("HELD_BACK", "a row that had to come before it, or before its entity, is not there"))
-        return request.batch.without(held)
+        held_back = [c for group in groups if any(c.key in late for c in group) for c in group]
+        self._leave(
+            held_back, Refusal("HELD_BACK", "a row that had to come before it, or before its entity, is not there")
+        )
+        return request.batch.without(held_back)
 
     def _as_seen_now(self, batch: Batch) -> Batch:
         """The batch against a new picture, where the last one is old."""
         if not batch.groups or self.kafka.monotonic() - self.pictured <= self.fresh:
             return batch
         try:
-            found = self._look(batch.changes)
+            classified = self._look(batch.changes)
         except KadminError as exc:
             self.halted = Refusal(exc.code or "UNREADABLE", str(exc))
             return batch
-        self._skip_moved(found)
-        if found.moved and not self.options.skip_conflicts:
+        self._skip_moved(classified)
+        if classified.moved and not self.options.skip_conflicts:
             self.halted = Refusal("CONFLICT", "not sent, as rows before it have moved since the plan")
-        return batch.without([*found.done, *(change for change, _ in found.moved)])
+        return batch.without([*classified.done, *(change for change, _ in classified.moved)])
 
     def _leave(self, changes: Iterable[Change], why: Refusal) -> None:
         """Rows that are not sent; one that was sent a part of its way is left half-way."""
@@ -348,9 +350,9 @@ class _Run:
         visible = [c for c in changes if c.old_known]
         until = self.kafka.monotonic() + seconds
 
-        def report(seen: int) -> None:
-            left = max(0.0, until - self.kafka.monotonic())
-            self.options.progress(Advance("no answer, looking: found", seen, len(changes), left=left))
+        def report(landed: int) -> None:
+            remaining = max(0.0, until - self.kafka.monotonic())
+            self.options.progress(Advance("no answer, looking: found", landed, len(changes), left=remaining))
 
         sightings = verify(
             self.kafka,
@@ -365,10 +367,10 @@ class _Run:
 
     # -- afterwards
 
-    def _verify(self, found: Classed) -> None:
+    def _verify(self, classified: Classed) -> None:
         """Every broker is asked; what was refused is looked at as well, for as long as a broker may lag behind."""
         changed = [c for c in self.plan.changes if c.row in self.facts.answered and c.row not in self.facts.halfway]
-        before = [c for c in found.done if c.row in self.story.unsettled]
+        before = [c for c in classified.done if c.row in self.story.unsettled]
         accepted = [c for c in changed if c.row not in self.facts.refused or c.row in self.facts.landed]
         refused = [c for c in changed if c.row in self.facts.refused and c.row not in self.facts.landed]
         self._look_everywhere([*accepted, *before], self.options.verify_timeout)
@@ -376,7 +378,7 @@ class _Run:
 
     def _look_everywhere(self, changes: Sequence[Change], timeout: float) -> None:
         if changes:
-            seen = verify(
+            sightings = verify(
                 self.kafka,
                 changes,
                 self.brokers,
@@ -384,13 +386,15 @@ class _Run:
                 stopped=self.options.stopped,
                 report=lambda agreed: self.options.progress(Advance("verified", agreed, len(changes))),
             )
-            self.facts.sightings |= seen
+            self.facts.sightings |= sightings
 
     def _end(self, outcomes: Sequence[Outcome]) -> None:
         states: dict[str, list[int]] = {}
         for outcome in outcomes:
             states.setdefault(outcome.state, []).append(outcome.change.row)
-        self._write(replay.END, states={state: row_ranges.written(found) for state, found in states.items()})
+        self._write(
+            replay.END, states={state: row_ranges.written(row_numbers) for state, row_numbers in states.items()}
+        )
 
     def _write(self, kind: str, **says: object) -> Refusal | None:
         """Append a record, or return why not. After the first failure no record is tried, and no request is sent."""

@@ -26,14 +26,14 @@ def heard_between_requests() -> Iterator[Stopped]:
     if not default or threading.current_thread() is not threading.main_thread():
         yield never
         return
-    asked = threading.Event()
+    stop_requested = threading.Event()
 
     def ask(number: int, frame: FrameType | None) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        asked.set()
+        stop_requested.set()
 
     signal.signal(signal.SIGINT, ask)
     try:
-        yield asked.is_set
+        yield stop_requested.is_set
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -111,8 +111,8 @@ def _config_waves(changes: Sequence[Change]) -> Iterable[list[Change]]:
     """Shields up; the cluster-wide default; shields down. Without the default there is nothing to be shielded from."""
     default = [change for change in changes if _is_default(change)]
     moved = {change.key for change in default}
-    kept = {change.resource for change in changes if change.op != DELETE}
-    down = [c for c in changes if default and not _is_default(c) and _comes_down(c, moved, kept)]
+    still_set = {change.resource for change in changes if change.op != DELETE}
+    down = [c for c in changes if default and not _is_default(c) and _comes_down(c, moved, still_set)]
     late = {id(change) for change in (*default, *down)}
     up = [change for change in changes if id(change) not in late]
     return filter(None, (up, default, down))
@@ -122,5 +122,5 @@ def _is_default(change: Change) -> bool:
     return isinstance(change.resource, Resource) and change.resource.is_default_broker
 
 
-def _comes_down(change: Change, moved: set[str], kept: set[Entity | Resource]) -> bool:
-    return change.op == DELETE and (change.key in moved or change.resource not in kept)
+def _comes_down(change: Change, moved: set[str], still_set: set[Entity | Resource]) -> bool:
+    return change.op == DELETE and (change.key in moved or change.resource not in still_set)

@@ -67,7 +67,7 @@ def conflict(moved: Sequence[tuple[Change, Observed]], of: int) -> Conflict:
             sentence("{} leaves those rows as they are.", Option("skip_conflicts")),
         ),
     )
-    error.rows = Answer(schemas.table(schemas.CONFLICTS, (_conflict_row(change, seen) for change, seen in moved)))
+    error.rows = Answer(schemas.table(schemas.CONFLICTS, (_conflict_row(change, current) for change, current in moved)))
     return error
 
 
@@ -82,5 +82,5 @@ def shown(now: Observed) -> str | None:
 
 
 def _conflict_row(change: Change, now: Observed) -> dict[str, object]:
-    seen = {"row": change.row, "resource": str(change.resource), "key": change.key}
-    return {**seen, "old": change.old, "now": shown(now), "wanted": change.after}
+    names = {"row": change.row, "resource": str(change.resource), "key": change.key}
+    return {**names, "old": change.old, "now": shown(now), "wanted": change.after}

@@ -27,8 +27,8 @@ class Advance:
 
     def __str__(self) -> str:
         batch = f", batch {self.batch} of {self.batches}" if self.batches > 1 else ""
-        left = f", {self.left:.0f} s left" if self.left and not self.is_over else ""
-        return f"{self.what} {self.done:,} of {self.of:,}{batch}{left}"
+        remaining = f", {self.left:.0f} s left" if self.left and not self.is_over else ""
+        return f"{self.what} {self.done:,} of {self.of:,}{batch}{remaining}"
 
 
 Progress = Callable[[Advance], None]

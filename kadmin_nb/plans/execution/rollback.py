@@ -56,11 +56,11 @@ def left_out(plan: Plan, done: Collection[int]) -> list[str]:
 
 
 def _why_not(change: Change, done: Collection[int]) -> Iterable[str]:
-    what = f"row {change.row}, {change.resource} {change.key}"
+    row_text = f"row {change.row}, {change.resource} {change.key}"
     if change.row not in done:
-        yield f"{what}: not verified as done by the plan, so left as it is"
+        yield f"{row_text}: not verified as done by the plan, so left as it is"
     elif not _can_be(change):
-        yield f"{what}: its old value is sensitive and was never seen"
+        yield f"{row_text}: its old value is sensitive and was never seen"
 
 
 def _can_be(change: Change) -> bool:

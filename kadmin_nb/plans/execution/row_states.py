@@ -91,18 +91,18 @@ def _is_denied(row: int, facts: Facts, sighting: Sighting) -> bool:
 
 
 def _messages(row: int, facts: Facts, sighting: Sighting, state: str) -> list[str]:
-    refused, said = facts.refused.get(row), []
+    refused, messages = facts.refused.get(row), []
     if refused is not None and row in facts.landed:
-        said.append(f"its answer was lost ({refused.code}), and it was made")
+        messages.append(f"its answer was lost ({refused.code}), and it was made")
     elif refused is not None and sighting.has_landed:
-        said.append(f"the broker answered {refused}, and yet it was made")
+        messages.append(f"the broker answered {refused}, and yet it was made")
     elif refused is not None and refused.message:
-        said.append(refused.message)
+        messages.append(refused.message)
     if row in facts.resent:
-        said.append(f"sent again after {facts.resent[row]}")
+        messages.append(f"sent again after {facts.resent[row]}")
     if state in (UNVERIFIED, UNKNOWN):
-        said.append(sighting.missing())
-    return said
+        messages.append(sighting.missing())
+    return messages
 
 
 def _lag(answered: float | None, sighting: Sighting) -> int | None:

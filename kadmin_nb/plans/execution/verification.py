@@ -61,8 +61,8 @@ class Sighting:
     def missing(self) -> str:
         """Who does not agree, and why."""
         brokers = sorted(self.expected - self.seen)
-        said = "; ".join(f"broker {b} {self.unreachable.get(b, 'answers with another value')}" for b in brokers)
-        return f"not seen on every broker: {said}"
+        reasons = "; ".join(f"broker {b} {self.unreachable.get(b, 'answers with another value')}" for b in brokers)
+        return f"not seen on every broker: {reasons}"
 
 
 def verify(
@@ -104,13 +104,13 @@ def verify(
             brokers = _brokers(kafka, brokers)
 
 
-def _brokers(kafka: Kafka, known: list[Broker]) -> list[Broker]:
+def _brokers(kafka: Kafka, last_known: list[Broker]) -> list[Broker]:
     """The brokers as they are now; those that are known and gone count as fenced."""
     try:
         now = kafka.brokers()
     except KadminError:
-        return known
-    return now + [replace(b, is_fenced=True) for b in known if b.id not in {n.id for n in now}]
+        return last_known
+    return now + [replace(b, is_fenced=True) for b in last_known if b.id not in {n.id for n in now}]
 
 
 def _ask_all(
@@ -129,8 +129,8 @@ def _ask_all(
 
 def _expected(change: Change, everyone: frozenset[int]) -> frozenset[int]:
     """The brokers that must agree: all of them, or the one that a broker resource belongs to."""
-    own = change.resource.broker if isinstance(change.resource, Resource) else None
-    return everyone if own is None else frozenset([own])
+    own_broker = change.resource.broker if isinstance(change.resource, Resource) else None
+    return everyone if own_broker is None else frozenset([own_broker])
 
 
 @lru_cache

@@ -27,8 +27,8 @@ def face(subject: Subject) -> Face:
     what is copied from a screen must not name somebody else.
     """
     head = [comment(line) for line in (*subject.title, _where(subject.changes))]
-    said = [_cell_line(change) for change in subject.changes]
-    return Face(lines([*head, *said]), lines([*head, *map(_printable_line, said)]))
+    cell_lines = [_cell_line(change) for change in subject.changes]
+    return Face(lines([*head, *cell_lines]), lines([*head, *map(_printable_line, cell_lines)]))
 
 
 def _where(changes: Sequence[Change]) -> str:

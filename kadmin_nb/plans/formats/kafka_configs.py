@@ -35,13 +35,13 @@ _KEY = re.compile(r"[a-zA-Z0-9._-]+")
 def face(subject: Subject, bootstrap: str | None, command_config: str | None) -> Face:
     """Its changes in the safe order, those of one entity in one wave together."""
     start = " ".join(_start(bootstrap, command_config))
-    said = [
+    tool_lines = [
         line
         for wave in waves(subject.changes)
         for group in grouped(wave).values()
         for line in _entity_lines(start, group, subject.is_seen)
     ]
-    return Face(lines([*map(comment, (*subject.title, *_warnings(subject, said, bootstrap))), *said]))
+    return Face(lines([*map(comment, (*subject.title, *_warnings(subject, tool_lines, bootstrap))), *tool_lines]))
 
 
 def _start(bootstrap: str | None, command_config: str | None) -> Iterator[str]:
@@ -54,10 +54,10 @@ def _start(bootstrap: str | None, command_config: str | None) -> Iterator[str]:
 _BOOTSTRAP = '"$BOOTSTRAP"'
 
 
-def _warnings(subject: Subject, said: Sequence[str], bootstrap: str | None) -> Iterator[str]:
+def _warnings(subject: Subject, tool_lines: Sequence[str], bootstrap: str | None) -> Iterator[str]:
     if not bootstrap:
         yield "BOOTSTRAP=host:port"
-    if any(not line.isascii() or "$'" in line for line in said):
+    if any(not line.isascii() or "$'" in line for line in tool_lines):
         yield "note: in bash, under a UTF-8 locale, or Java reads other names than are written here"
     if not subject.is_seen:
         yield "note: from wishes alone, without what is set now; a plan's lines raise before they lower"
@@ -146,8 +146,8 @@ def _names_nobody(resource: Entity | Resource) -> bool:
 
 
 def _is_quota_of(key: str, entity: Entity | Resource) -> bool:
-    known = find(key)
-    return known is not None and isinstance(entity, Entity) and entity.parts[0][0] in known.entities
+    quota_key = find(key)
+    return quota_key is not None and isinstance(entity, Entity) and entity.parts[0][0] in quota_key.entities
 
 
 def _is_absent(change: Change) -> bool:

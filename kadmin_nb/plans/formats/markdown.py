@@ -25,8 +25,8 @@ def face(subject: Subject) -> Face:
     columns = _SEEN if subject.is_seen else _WISHED
     head = [f"{name}: {said(value)}  " for name, value in subject.head.items()]
     rows = [_table_row([_CELLS[column](change) for column in columns]) for change in subject.changes]
-    told = [f"- {said(line)}" for line in subject.told]
-    below = [*[""] * bool(told), *told]
+    remarks = [f"- {said(line)}" for line in subject.told]
+    below = [*[""] * bool(remarks), *remarks]
     return Face(lines([f"**{_title(subject)}**", "", *head, *[""] * bool(head), *_top(columns), *rows, *below]))
 
 
@@ -45,10 +45,10 @@ def _table_row(cells: tuple[str, ...] | list[str]) -> str:
 
 def code(text: str) -> str:
     """A name or a value, exactly as it is, controls as escapes."""
-    shown = printable(text)
-    if shown and shown == shown.strip() and not _SPECIAL.search(shown):
-        return f"`{shown}`"
-    return f"<code>{''.join(c if c.isalnum() or c == ' ' else f'&#{ord(c)};' for c in shown)}</code>"
+    safe_text = printable(text)
+    if safe_text and safe_text == safe_text.strip() and not _SPECIAL.search(safe_text):
+        return f"`{safe_text}`"
+    return f"<code>{''.join(c if c.isalnum() or c == ' ' else f'&#{ord(c)};' for c in safe_text)}</code>"
 
 
 def said(text: str) -> str:

@@ -37,8 +37,8 @@ def _stage_line(change: Change) -> str:
     if is_bare_secret(change):
         return note(f"{what(change)}: a secret is not written down")
     value = [] if change.op == DELETE else [_value(change)]
-    given = [repr(change.key), *value, _whom(change.resource)]
-    return f"stage.{_METHODS[change.kind, change.op]}({', '.join(given)})"
+    arguments = [repr(change.key), *value, _whom(change.resource)]
+    return f"stage.{_METHODS[change.kind, change.op]}({', '.join(arguments)})"
 
 
 def _value(change: Change) -> str:

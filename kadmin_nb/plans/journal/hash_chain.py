@@ -152,9 +152,9 @@ def _fits(text: str, head: str) -> bool:
     """
     if not text.isascii():
         return False
-    line, told = text.removesuffix(END), text[len(_HEAD) : len(_HEAD) + len(START)]
+    line, stored_hash = text.removesuffix(END), text[len(_HEAD) : len(_HEAD) + len(START)]
     record = line[_RECORD_AT : -len(_TAIL)]
-    return line == f"{_HEAD}{told}{_MIDDLE}{record}{_TAIL}" and canonical.digest(head, record) == told
+    return line == f"{_HEAD}{stored_hash}{_MIDDLE}{record}{_TAIL}" and canonical.digest(head, record) == stored_hash
 
 
 def _record(number: int, text: str) -> Record:

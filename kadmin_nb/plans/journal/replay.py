@@ -40,10 +40,10 @@ class Story:
         Invalid
             It is not one that we write, though its hash is right.
         """
-        said = _TELLERS.get(record.kind)
+        teller = _TELLERS.get(record.kind)
         try:
-            if said is not None:
-                said(self, record.says)
+            if teller is not None:
+                teller(self, record.says)
         except (LookupError, TypeError, ValueError, AttributeError):
             raise malformed(record.line) from None
 
@@ -94,7 +94,7 @@ _TELLERS = {
 
 def told(records: Iterable[Record]) -> Story:
     """The story that these records tell."""
-    one = Story()
+    story = Story()
     for record in records:
-        one.tell(record)
-    return one
+        story.tell(record)
+    return story

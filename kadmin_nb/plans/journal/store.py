@@ -96,15 +96,15 @@ class Journals:
         """
         if len(plan_id) < _SHORTEST:
             raise UsageError(f"{plan_id} is too short for a plan's id", hint=f"At least {_SHORTEST} characters.")
-        found = [place for place in self._places() if place.name.startswith(plan_id)]
-        if len(found) > 1:
+        places = [place for place in self._places() if place.name.startswith(plan_id)]
+        if len(places) > 1:
             raise UsageError(f"several plans begin with {plan_id}", hint="Write more of the id.")
-        if not found:
+        if not places:
             raise NotFound(
                 f"no journal of a plan {plan_id} in {self.folder}",
                 hint=Hint(sentence("{} lists them.", Verb("plan log", "cluster.log()"))),
             )
-        return self._kept(found[0])
+        return self._kept(places[0])
 
     def to_arrow(self, cluster_id: str | None = None) -> pa.Table:
         """PLANS, the oldest first, of this cluster or of all; a broken journal is a row with the error."""
@@ -181,20 +181,20 @@ def _broken(plan_id: str, folder: Path, exc: KadminError) -> dict[str, object]:
 def _record_row(record: Record) -> dict[str, object]:
     says = dict(record.says)
     columns = {name: says.pop(name, None) for name in ("at", "run", "batch", "rows")}
-    shown = {"id": says["plan"].get("id")} if "plan" in says else says
-    return {"line": record.line, "kind": record.kind, **columns, "says": canonical.text(shown) if shown else None}
+    details = {"id": says["plan"].get("id")} if "plan" in says else says
+    return {"line": record.line, "kind": record.kind, **columns, "says": canonical.text(details) if details else None}
 
 
-def _summary(kept: Kept) -> dict[str, object]:
-    plan, told = kept.plan, kept.story
+def _summary(journal: Kept) -> dict[str, object]:
+    plan, story = journal.plan, journal.story
     return {
         "plan_id": plan.id,
         "cluster_id": plan.cluster_id,
         "created": plan.created,
         "author": plan.author,
         "changes": len(plan),
-        "runs": told.runs,
-        "verified": len(told.verified),
-        "in_doubt": len(told.in_doubt),
+        "runs": story.runs,
+        "verified": len(story.verified),
+        "in_doubt": len(story.in_doubt),
         "reason": plan.reason,
     }

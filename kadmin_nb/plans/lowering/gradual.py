@@ -116,13 +116,13 @@ def _worst(stalls: pa.Table) -> Mapping[int, tuple[float, float]]:
 
     No bucket can use more than its limit for long, whatever was measured.
     """
-    found: dict[int, tuple[float, float]] = {}
-    for one in stalls.to_pylist():
-        if one["row"] is not None and one["stall_s"] > 0:
-            rate, limit = found.get(one["row"], (0.0, math.inf))
-            used = min(one["bucket_rate"], one["limit_before"] or math.inf)
-            found[one["row"]] = max(rate, used), min(limit, one["limit_after"])
-    return found
+    worst: dict[int, tuple[float, float]] = {}
+    for stall in stalls.to_pylist():
+        if stall["row"] is not None and stall["stall_s"] > 0:
+            rate, limit = worst.get(stall["row"], (0.0, math.inf))
+            used = min(stall["bucket_rate"], stall["limit_before"] or math.inf)
+            worst[stall["row"]] = max(rate, used), min(limit, stall["limit_after"])
+    return worst
 
 
 @dataclass(frozen=True, slots=True)

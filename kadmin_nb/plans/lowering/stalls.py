@@ -91,30 +91,30 @@ def stalls(
         return schemas.STALLS.empty_table()
     quotas = quotas.filter(pc.is_in(quotas["key"].cast(pa.string()), pa.array(keys)))
     clients = rates.group_by(["user", "client_id"], use_threads=False).aggregate([])
-    seen = rates.join(_bound(quotas, changed(quotas, changes), clients, keys), _CLIENT, join_type="inner")
-    return _frame(_with_history(seen), {change.target: change.row for change in changes}, windows)
+    busy = rates.join(_bound(quotas, changed(quotas, changes), clients, keys), _CLIENT, join_type="inner")
+    return _frame(_with_history(busy), {change.target: change.row for change in changes}, windows)
 
 
 def changed(quotas: pa.Table, changes: Sequence[Change]) -> pa.Table:
     """QUOTAS as they are after these changes; unsorted."""
     rows = [change for change in changes if isinstance(change.resource, Entity)]
-    named = pc.binary_join_element_wise(quotas["entity"], quotas["key"].cast(pa.string()), "\n")
-    gone = pc.is_in(named, pa.array([f"{change.resource}\n{change.key}" for change in rows], pa.string()))
+    identities = pc.binary_join_element_wise(quotas["entity"], quotas["key"].cast(pa.string()), "\n")
+    gone = pc.is_in(identities, pa.array([f"{change.resource}\n{change.key}" for change in rows], pa.string()))
     new = schemas.table(schemas.QUOTAS, (_quota_row(change) for change in rows if change.after is not None))
-    kept = quotas.filter(pc.invert(gone)).select(schemas.QUOTAS.names).cast(schemas.QUOTAS)
-    return pa.concat_tables([kept.replace_schema_metadata(), new]).unify_dictionaries()
+    unchanged = quotas.filter(pc.invert(gone)).select(schemas.QUOTAS.names).cast(schemas.QUOTAS)
+    return pa.concat_tables([unchanged.replace_schema_metadata(), new]).unify_dictionaries()
 
 
 def busiest(usage: Any, keys: Sequence[str], cluster_id: str | None = None) -> pa.Table:
     """`broker`, `user`, `client_id`, `key` and `rate`: what each client used at most in its recent windows."""
     table = _of_cluster(input_columns.read(usage, _USAGE_COLUMNS, _USAGE), cluster_id)
-    named = {name: input_columns.text(table, name, _USAGE) for name in _CLIENT}
+    names = {name: input_columns.text(table, name, _USAGE) for name in _CLIENT}
     read = pa.table(
         {
             "broker": table["broker"].cast(pa.int32()),
-            "user": pc.fill_null(named["user"], ""),
-            "client_id": pc.fill_null(named["client_id"], ""),
-            "key": named["key"],
+            "user": pc.fill_null(names["user"], ""),
+            "client_id": pc.fill_null(names["client_id"], ""),
+            "key": names["key"],
             "end": table["window_end"].cast(_INSTANT, safe=False).cast(pa.int64()),
             "rate": input_columns.number(table, "value", _USAGE),
         }
@@ -123,8 +123,8 @@ def busiest(usage: Any, keys: Sequence[str], cluster_id: str | None = None) -> p
     newest = read.group_by("broker", use_threads=False).aggregate([("end", "max")])
     read = read.join(newest, "broker")
     recent = read.filter(pc.greater_equal(read["end"], pc.subtract(read["end_max"], int(RECENT * 1e6))))
-    found = recent.group_by(_SEEN, use_threads=False).aggregate([("rate", "max")])
-    return found.rename_columns([*_SEEN, "rate"])
+    peaks = recent.group_by(_SEEN, use_threads=False).aggregate([("rate", "max")])
+    return peaks.rename_columns([*_SEEN, "rate"])
 
 
 def _of_cluster(usage: pa.Table, cluster_id: str | None) -> pa.Table:
@@ -166,18 +166,18 @@ def _bound(before: pa.Table, after: pa.Table, clients: pa.Table, keys: Sequence[
     return pa.table(names | sides)
 
 
-def _with_history(seen: pa.Table) -> pa.Table:
+def _with_history(busy: pa.Table) -> pa.Table:
     """With `bucket_rate`: what the bucket that a client will be in is remembered to have used, on that broker."""
-    where = [pc.coalesce(seen[f"{name}_before"], seen[f"{name}_after"]) for name in _BOUND[2:]]
-    ours = pa.table([seen["broker"], seen["key"], *where, seen["rate"]], names=["broker", "key", *_BOUND[2:], "rate"])
+    where = [pc.coalesce(busy[f"{name}_before"], busy[f"{name}_after"]) for name in _BOUND[2:]]
+    ours = pa.table([busy["broker"], busy["key"], *where, busy["rate"]], names=["broker", "key", *_BOUND[2:], "rate"])
     by_bucket = ["broker", "key", *_BOUND[2:]]
     used = ours.group_by(by_bucket, use_threads=False).aggregate([("rate", "sum")])
     after = ["broker", "key", *(f"{name}_after" for name in _BOUND[2:])]
-    return seen.join(used, keys=after, right_keys=by_bucket).rename_columns({"rate_sum": "bucket_rate"})
+    return busy.join(used, keys=after, right_keys=by_bucket).rename_columns({"rate_sum": "bucket_rate"})
 
 
-def _frame(seen: pa.Table, rows: dict[Any, int], windows: float) -> pa.Table:
-    touched = sorted(filter(_is_touched, seen.to_pylist()), key=itemgetter(*_SEEN))
+def _frame(busy: pa.Table, rows: dict[Any, int], windows: float) -> pa.Table:
+    touched = sorted(filter(_is_touched, busy.to_pylist()), key=itemgetter(*_SEEN))
     return schemas.table(schemas.STALLS, (_stall(row, rows, windows) for row in touched))
 
 
