@@ -161,7 +161,7 @@ def _session(mode: str, place: Path) -> Any:
     from pyspark.sql.connect.client.core import DefaultChannelBuilder
 
     from kadmin_nb.frames.spark import _SETTINGS
-    from kadmin_nb.local.java import spark_java_home
+    from kadmin_nb.java import spark_java_home
 
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))

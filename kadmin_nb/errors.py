@@ -27,7 +27,7 @@ import re
 
 from . import hints
 from .hints import Hint
-from .model.secrets import redacted
+from .secrets import redacted
 
 __all__ = [
     "AuthenticationFailed",

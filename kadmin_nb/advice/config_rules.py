@@ -18,7 +18,7 @@ from ..frames.schemas import FINDINGS as SCHEMA
 from ..frames.schemas import MOMENT, table
 from ..model.grammar import quote, write
 from ..model.resources import OWN_SOURCE, Resource
-from ..model.secrets import is_called_so
+from ..secrets import is_called_so
 from . import DEFAULT, DIFFERS, FINDINGS, LEFTOVER, REPEATS, THROTTLE, UNREAD
 
 Row = dict[str, Any]

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from ..local.runs import all_runs
+from ..local_runs import all_runs
 
 NAME = "request.log"
 

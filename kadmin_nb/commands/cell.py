@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from ..errors import UsageError
-from . import change_lines, completions, options
+from ..plans import change_lines
+from . import completions, options
 from .click_glue import Offers, Verb, Verbs, Words
 from .session import Session, Wanted
 

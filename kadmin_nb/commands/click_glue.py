@@ -11,7 +11,7 @@ from click.shell_completion import CompletionItem
 
 from ..errors import UsageError
 from ..model.quota_keys import nearest
-from ..model.secrets import SHOWN, mentions_secret
+from ..secrets import SHOWN, mentions_secret
 
 _CHANGE, _AWAY, _READ = ("set", "remove"), ("remove",), ("describe",)
 MEANT: dict[str, tuple[str, ...]] = {

@@ -9,8 +9,10 @@ import click
 from ..advice import FINDINGS
 from ..errors import UsageError
 from ..model.resources import WORDS
-from . import change_lines, completions, options, tray
+from ..plans import change_lines
+from . import completions, options, tray
 from .click_glue import Verbs, words
+from .selectors import read_selectors
 from .session import Session, Wanted
 
 _RESOURCE_TYPES = tuple(WORDS)
@@ -40,7 +42,7 @@ def describe(
     documentation: bool,
 ) -> Any:
     """The configs of topic=…, broker=…, broker=<default>, broker-logger=…, group=…, client-metrics=…"""
-    chosen = change_lines.selectors(words, _RESOURCE_TYPES, session.lookup)
+    chosen = read_selectors(words, _RESOURCE_TYPES, session.lookup)
     filters = {word.replace("-", "_"): value for word, value in chosen.items()}
     answer = session.cluster.configs.describe(**filters, keys=options.keys_of(keys), documentation=documentation)
     if not answer.ok:

@@ -9,7 +9,8 @@ import click
 
 from .. import files
 from ..errors import Invalid, UsageError
-from . import change_lines, options
+from ..plans import change_lines
+from . import options
 from .apply_options import How, applying
 from .click_glue import Text, Verbs
 from .declared import plan_from

@@ -9,9 +9,11 @@ import click
 
 from ..errors import UsageError
 from ..model.entity import TYPES
-from . import change_lines, completions, options, spark_inputs, tray
+from ..plans import change_lines
+from . import completions, options, spark_inputs, tray
 from .click_glue import Verbs, words
 from .history import history
+from .selectors import read_selectors
 from .session import Session, Wanted
 from .usage import usage
 
@@ -119,5 +121,5 @@ def _change_quotas(verb: str, session: Session, words: tuple[str, ...], wanted: 
 
 
 def _whom(words: Iterable[str], session: Session) -> dict[str, Any]:
-    chosen = change_lines.selectors(words, TYPES, session.lookup)
+    chosen = read_selectors(words, TYPES, session.lookup)
     return {kind.replace("-", "_"): value for kind, value in chosen.items()}

@@ -20,7 +20,7 @@ from ..frames.answer import Answer
 from ..frames.snapshots import Snapshot, without_secrets
 from ..frames.to_pandas import plain
 from ..model.resources import Resource
-from ..model.secrets import SHOWN
+from ..secrets import SHOWN
 
 Row = dict[str, Any]
 

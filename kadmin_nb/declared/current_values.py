@@ -16,7 +16,7 @@ from ..model.entity import Entity
 from ..model.grammar import Special
 from ..model.quota_keys import text_of
 from ..model.resources import OWN_SOURCE, Resource
-from ..model.secrets import SHOWN
+from ..secrets import SHOWN
 
 _Named = tuple[str, str]
 """The words of an entity or a resource, and a key."""

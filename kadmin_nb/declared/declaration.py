@@ -15,7 +15,7 @@ from ..model.changes import DELETE, SET, Edit, Target
 from ..model.entity import TYPES, Entity
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, find, nearest
 from ..model.resources import WORDS, Resource
-from ..model.secrets import SHOWN, is_reference
+from ..secrets import SHOWN, is_reference
 from .current_values import Held, held_by, refuse_other_than_snapshot, tables_of, told, unread
 from .nodes import Node
 from .resource_kinds import CONFIGS, KINDS, kind_of

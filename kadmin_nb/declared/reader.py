@@ -14,7 +14,7 @@ from ..errors import Invalid, KadminError, UsageError
 from ..model.entity import Entity
 from ..model.quota_keys import nearest, parse_value, text_of
 from ..model.resources import Resource
-from ..model.secrets import SHOWN, Hidden, is_called_so, is_reference
+from ..secrets import SHOWN, Hidden, is_called_so, is_reference
 from . import json_tokens, yaml_tokens
 from .declaration import Declared, Entry
 from .nodes import List, Node, Text, Token, compose, expect

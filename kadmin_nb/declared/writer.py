@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from ..errors import KadminError, UsageError, kind_of
 from ..frames.snapshots import Snapshot
 from ..hints import Hint, Option, sentence
-from ..model.secrets import SHOWN
+from ..secrets import SHOWN
 from ..version import TOOL
 from . import resource_kinds as of_kinds
 from .current_values import held_by, refuse_other_than_snapshot, told, unread

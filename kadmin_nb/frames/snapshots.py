@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..model.resources import Resource
-from ..model.secrets import is_called_so
+from ..secrets import is_called_so
 from . import schemas
 from .answer import Answer
 from .schema_metadata import stamped

@@ -258,7 +258,7 @@ def _sessions() -> type[SparkSession]:
 
 
 def _local(session: type[SparkSession], delta: bool) -> SparkSession:
-    from ..local.java import spark_java_home
+    from ..java import spark_java_home
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ["JAVA_HOME"] = str(spark_java_home())

@@ -14,7 +14,7 @@ from ..frames.answer import Answer
 from ..frames.snapshots import SCOPE, SCOPES, Snapshot, without_secrets
 from ..model.quota_keys import text_of
 from ..model.resources import Resource
-from ..model.secrets import SHOWN
+from ..secrets import SHOWN
 from .contents import difference
 from .fallback import Beneath
 from .stored_rows import CONFIGS, QUOTAS, content_of, kind_of

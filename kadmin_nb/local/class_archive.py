@@ -15,8 +15,8 @@ from pathlib import Path
 
 from kadmin_nb import files
 from kadmin_nb.errors import KadminError
+from kadmin_nb.java import Java
 from kadmin_nb.local.jars import Distribution, Progress
-from kadmin_nb.local.java import Java
 from kadmin_nb.paths import cache_dir
 
 __all__ = ["Train", "archive_flags"]

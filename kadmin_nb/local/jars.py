@@ -21,7 +21,7 @@ from xml.sax.saxutils import quoteattr
 
 from kadmin_nb.errors import Invalid, NotFound, Unsupported
 from kadmin_nb.files import locking, make_folder, write
-from kadmin_nb.local.java import Java, find_java
+from kadmin_nb.java import Java, find_java
 from kadmin_nb.local.trust_store import PASSWORD, write_trust_store
 from kadmin_nb.paths import cache_dir
 

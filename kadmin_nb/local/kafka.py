@@ -17,12 +17,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from kadmin_nb import files
+from kadmin_nb import files, local_runs
 from kadmin_nb.errors import NotFound, UsageError
+from kadmin_nb.java import Java, find_java
 from kadmin_nb.local import log4j, runs
 from kadmin_nb.local.class_archive import archive_flags
 from kadmin_nb.local.jars import Distribution, Progress, find_jars
-from kadmin_nb.local.java import Java, find_java
 from kadmin_nb.local.node import Node, log_tail, wait_for
 from kadmin_nb.local.properties import (
     ADMIN,
@@ -33,8 +33,8 @@ from kadmin_nb.local.properties import (
     login,
     server_properties,
 )
-from kadmin_nb.local.runs import Run
 from kadmin_nb.local.watchdog import release, watch
+from kadmin_nb.local_runs import Run
 
 if TYPE_CHECKING:
     from kadmin_nb.cluster import Cluster
@@ -234,7 +234,7 @@ def stop(name: str = "default") -> None:
 
 def status() -> list[LocalStatus]:
     """Every local Kafka by name; `state`: `running`, `degraded` (some nodes), `dead` (none, logs kept)."""
-    return [_status(folder, run) for folder, run in runs.all_runs()]
+    return [_status(folder, run) for folder, run in local_runs.all_runs()]
 
 
 def logs(name: str = "default", node: int = 1, lines: int = 50) -> str:
@@ -293,7 +293,7 @@ def _recipe(
 
 
 def _start(order: _Order, version: str | None, progress: Progress | None) -> LocalKafka:
-    runs.run_folder(order.name)  # a bad name is said before a download
+    local_runs.run_folder(order.name)  # a bad name is said before a download
     tell = progress or _silent
     java, jars = find_java(), find_jars(version, progress=progress)
     flags = archive_flags(jars, java, lambda flags: _train(flags, java, jars), tell)

@@ -15,7 +15,7 @@ from kadmin_nb import files
 from kadmin_nb.errors import ConnectionFailed, TimedOut
 from kadmin_nb.local import process
 from kadmin_nb.local.properties import CONTROLLER
-from kadmin_nb.local.runs import Run
+from kadmin_nb.local_runs import Run
 
 __all__ = ["Node", "log_tail", "wait_for"]
 

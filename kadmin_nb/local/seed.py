@@ -83,12 +83,11 @@ def seed(cluster: Cluster, *, progress: Callable[[str], None] | None = None) -> 
     Outcomes
         A row a quota and config, read back from every broker.
     """
-    from ..commands.change_lines import edits
 
     say = progress or (lambda text: None)
     say(f"making {len(TOPICS)} topics")
     cluster._kafka.create_topics(TOPICS)
     stage = cluster.stage()
-    stage.add(edits(QUOTAS) + edits(CONFIGS))
+    stage.add_lines(QUOTAS + CONFIGS)
     say(f"setting {len(stage)} quotas and configs")
     return stage.plan("seed").apply(allow=SHORTENED).raise_for_errors()

@@ -14,8 +14,8 @@ from ..model.grammar import DEFAULT
 from ..model.levels import LEVELS, OTHER
 from ..model.quota_keys import parse_value, text_of
 from ..model.resources import RESOURCE_TYPES, WORDS, Resource
-from ..model.secrets import is_called_so
 from ..resolution.input_columns import arrow_table
+from ..secrets import is_called_so
 
 Row = Mapping[str, Any]
 

@@ -11,10 +11,10 @@ from ..model.changes import APPEND, DELETE, OK, SUBTRACT, Change, Edit
 from ..model.entity import Entity
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, find, nearest, readable
 from ..model.resources import Resource
-from ..model.secrets import FORMS, Hidden, is_called_so, is_reference, reference, revealed
+from ..secrets import FORMS, Hidden, is_called_so, is_reference, reference, revealed
 from . import list_values
 from .current_state import Observed, Picture
-from .secrets import SecretAsText
+from .secret_resolver import SecretAsText
 from .value_equality import same
 
 ROOT_LOGGER = "root"

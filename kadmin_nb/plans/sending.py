@@ -10,8 +10,8 @@ from ..errors import AuthenticationFailed, ConnectionFailed, KadminError, NotAut
 from ..model.changes import DELETE, Change
 from ..model.entity import Entity
 from ..model.resources import Resource
-from ..model.secrets import Hidden
-from .secrets import MISSING, Resolver, found, nowhere, scrubbed
+from ..secrets import Hidden
+from .secret_resolver import MISSING, Resolver, found, nowhere, scrubbed
 
 LARGEST_BATCH = 5_000
 """Records in one request: half of what a controller takes at once (kafka-facts 1.4)."""

@@ -16,11 +16,11 @@ from ..model.changes import APPEND, DELETE, NOT_POSSIBLE, SET, SUBTRACT, Edit, T
 from ..model.entity import Entity, given, named
 from ..model.quota_keys import parse_value, text_of
 from ..model.resources import WORDS, Resource
-from ..model.secrets import Hidden, is_called_so, is_reference
-from . import list_values
+from ..secrets import Hidden, is_called_so, is_reference
+from . import change_lines, list_values
 from .formats import Faces, Subject
 from .frame_edits import config_edits, quota_edits, value_text
-from .secrets import SecretAsText
+from .secret_resolver import SecretAsText
 
 if TYPE_CHECKING:
     import pandas
@@ -110,6 +110,20 @@ class Stage(Faces, Display):
         except UsageError:
             self._edits = before
             raise
+
+    def add_lines(self, text: str, *, kind: str | None = None, allow_unknown: Collection[str] = ()) -> list[Edit]:
+        """Stage the lines of a cell or a file, `set producer_byte_rate=5MB/s user=alice`: all of them or none.
+
+        One change a line; `#` begins a comment. The grammar is that of the magics and of `kadmin-nb plan -f`.
+        `kind` is "quota" or "config" where only such lines belong; `allow_unknown` names
+        quota keys of a newer Kafka that look like a slip.
+
+        Raises
+        ------
+        UsageError, Invalid
+            A line that is wrong; its number leads the message.
+        """
+        return self.add(change_lines.edits(text, kind=kind, allow_unknown=allow_unknown))
 
     def discard(self, rows: Iterable[int] | None = None) -> None:
         """Forget the staged rows of these numbers (from 1), or all."""

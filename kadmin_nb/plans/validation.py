@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from ..admin.ports import Kafka, Refusal
 from ..model.changes import NOT_POSSIBLE, OK, Change
-from .secrets import Resolver, found, nowhere
+from .secret_resolver import Resolver, found, nowhere
 from .sending import UNKNOWN_OUTCOME, Answers, batches, grouped
 
 

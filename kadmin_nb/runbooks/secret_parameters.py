@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ..errors import UsageError
-from ..model.secrets import redacted
+from ..secrets import redacted
 
 _SECRET_WORDS = (
     "password", "passwd", "passphrase", "pwd", "secret", "token", "jaas", "credential",

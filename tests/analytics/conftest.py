@@ -105,7 +105,7 @@ def _connect(folder: Path) -> SparkSession:
     from pyspark.sql import SparkSession
     from pyspark.sql.connect.client.core import DefaultChannelBuilder
 
-    from kadmin_nb.local.java import spark_java_home
+    from kadmin_nb.java import spark_java_home
 
     port = _free_port()
     DefaultChannelBuilder.default_port = staticmethod(lambda: port)

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.commands import change_lines
+from kadmin_nb.commands.selectors import read_selectors
 
 pytestmark = pytest.mark.broker
 
@@ -93,7 +93,7 @@ def test_ip_quotas_stand_apart(cluster, unique) -> None:
 def test_a_pattern_stands_for_those_that_have_quotas(cluster, quotas, asked) -> None:
     """resolve user~=team-* ended in a stack trace."""
     user, app = quotas
-    chosen = change_lines.selectors(asked.format(user=user).split(), ["user"], None)["user"]
+    chosen = read_selectors(asked.format(user=user).split(), ["user"], None)["user"]
     assert _clients(cluster.quotas.resolve(chosen, app)) == [(user, app)]
     assert _clients(cluster.quotas.resolve(chosen, [kn.Pattern(f"{app}*"), ""])) == [(user, ""), (user, app)]
     assert (user, app) in _clients(cluster.quotas.resolve(kn.ANY, app))

@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kadmin_nb.commands import change_lines
+from kadmin_nb.commands.selectors import read_selectors
 from kadmin_nb.errors import Invalid, KadminError, UsageError
 from kadmin_nb.model.changes import Edit
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.grammar import ANY, DEFAULT, Pattern, write
 from kadmin_nb.model.resources import Resource
+from kadmin_nb.plans import change_lines
 
 PRODUCE = "producer_byte_rate"
 
@@ -113,7 +114,7 @@ def test_a_near_miss_says_the_right_word(text, kind, hint):
 def test_a_type_that_stands_several_times_is_a_list():
     """user=<any> user=<default> was refused, or a user called <any>."""
     words = ["user=<any>", "user=a", "user~=b*", "user=<default>", "user={more}", "ip=<any>", "user==<any>"]
-    chosen = change_lines.selectors(words, ["user", "ip"], {"more": ["c", DEFAULT]}.__getitem__)
+    chosen = read_selectors(words, ["user", "ip"], {"more": ["c", DEFAULT]}.__getitem__)
     assert chosen == {"user": (ANY, "a", Pattern("b*"), DEFAULT, "c", DEFAULT, "<any>"), "ip": (ANY,)}
 
 

@@ -6,10 +6,10 @@ import subprocess
 
 import pytest
 
-from kadmin_nb import local
+from kadmin_nb import java, local
 from kadmin_nb.errors import Invalid, NotFound, Unsupported
 from kadmin_nb.local import jars as jars_module
-from kadmin_nb.local import java, trust_store
+from kadmin_nb.local import trust_store
 
 
 @pytest.fixture

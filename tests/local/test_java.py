@@ -7,9 +7,8 @@ import subprocess
 
 import pytest
 
-from kadmin_nb import local
+from kadmin_nb import java, local
 from kadmin_nb.errors import Unsupported
-from kadmin_nb.local import java
 
 
 def fake_java(folder, version):

@@ -11,8 +11,8 @@ from typing import Any
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from py4j.protocol import Py4JJavaError
 
+from kadmin_nb.java import find_java
 from kadmin_nb.local.jars import find_jars
-from kadmin_nb.local.java import find_java
 
 UTF_8 = {"LC_ALL": "C.UTF-8", "PATH": os.environ["PATH"]}
 

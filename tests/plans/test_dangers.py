@@ -22,7 +22,7 @@ from kadmin_nb.plans.advice.dangers import Gate
 from kadmin_nb.plans.execution import executor
 from kadmin_nb.plans.execution.executor import Options
 from kadmin_nb.plans.journal import replay
-from kadmin_nb.plans.secrets import nowhere
+from kadmin_nb.plans.secret_resolver import nowhere
 
 TOPIC, BROKER = Resource("TOPIC", "t"), Resource("BROKER", "1")
 MIN_ISR, RETENTION, RATE = "min.insync.replicas", "retention.ms", "producer_byte_rate"

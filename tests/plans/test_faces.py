@@ -15,11 +15,11 @@ from second_word import applied
 from waiting import eventually
 
 import kadmin_nb as kn
-from kadmin_nb.commands import change_lines
 from kadmin_nb.errors import printable
 from kadmin_nb.model.changes import Change, Edit
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
+from kadmin_nb.plans import change_lines
 from kadmin_nb.plans.formats import Faces, Subject
 from kadmin_nb.plans.stage import Stage
 

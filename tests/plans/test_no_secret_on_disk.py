@@ -19,7 +19,7 @@ import kadmin_nb as kn
 from kadmin_nb.admin.ports import Refusal
 from kadmin_nb.commands import terminal
 from kadmin_nb.model.connection_settings import Secret
-from kadmin_nb.model.secrets import revealed
+from kadmin_nb.secrets import revealed
 
 pytestmark = pytest.mark.broker
 

@@ -20,7 +20,7 @@ from kadmin_nb.plans.advice import Advice, from_cluster, warnings
 from kadmin_nb.plans.advice.principals import oddities
 from kadmin_nb.plans.advice.warnings import Scene
 from kadmin_nb.plans.plan import Plan, bound
-from kadmin_nb.plans.secrets import nowhere
+from kadmin_nb.plans.secret_resolver import nowhere
 
 RATE = "producer_byte_rate"
 

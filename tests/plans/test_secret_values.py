@@ -18,13 +18,13 @@ from kadmin_nb.model.changes import Change
 from kadmin_nb.model.connection_settings import Secret
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
-from kadmin_nb.model.secrets import Hidden, is_called_so
-from kadmin_nb.plans import current_state, planning, secrets, validation
+from kadmin_nb.plans import current_state, planning, secret_resolver, validation
 from kadmin_nb.plans.execution import executor, rollback
 from kadmin_nb.plans.execution.executor import Done, Options
 from kadmin_nb.plans.journal import replay
 from kadmin_nb.plans.plan import Plan
 from kadmin_nb.plans.stage import Stage
+from kadmin_nb.secrets import Hidden, is_called_so
 
 SECRETS = {"env:NEW": f"{CORE}-new", "env:NEXT": f"{CORE}-next"}
 ONE, TWO = Resource("BROKER", "1"), Resource("BROKER", "2")
@@ -167,7 +167,7 @@ def test_a_secret_that_vanishes_while_the_plan_is_carried_out_is_a_failed_row():
 )
 def test_the_brokers_words_are_told_without_the_secret(said, told):
     """Invalid login module control flag 'hunter2' in JAAS config."""
-    assert secrets.scrubbed(Refusal("INVALID_CONFIG", said), {"env:X": Hidden("a b-secret")}).message == told
+    assert secret_resolver.scrubbed(Refusal("INVALID_CONFIG", said), {"env:X": Hidden("a b-secret")}).message == told
 
 
 def test_a_plan_for_which_nobody_looks_secrets_up_sends_none():

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.commands import change_lines
+from kadmin_nb.plans import change_lines
 from kadmin_nb.plans.stage import Stage
 
 

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.commands import Result, change_lines, run
+from kadmin_nb.commands import Result, run
 from kadmin_nb.commands.print_formats import FACES, faced
 from kadmin_nb.commands.session import Session, Wanted
 from kadmin_nb.model.changes import Edit
+from kadmin_nb.plans import change_lines
 from kadmin_nb.plans.stage import Stage
 
 

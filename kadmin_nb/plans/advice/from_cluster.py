@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from ...admin.ports import Kafka
 from ...model.changes import Change
-from ..secrets import Resolver
+from ..secret_resolver import Resolver
 from . import Advice, dangers, warnings
 
 

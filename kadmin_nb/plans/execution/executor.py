@@ -23,7 +23,7 @@ from ..journal.hash_chain import Journal
 from ..journal.replay import Story
 from ..lowering.gradual import Wave
 from ..plan import Plan
-from ..secrets import Resolver, nowhere, refuse_missing
+from ..secret_resolver import Resolver, nowhere, refuse_missing
 from ..sending import LARGEST_BATCH, Answers, Batch, batches, is_doubtful, is_of_the_whole
 from ..validation import refusals
 from . import order, row_states

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from ...model.changes import DELETE, Change, Edit
 from ...model.entity import Entity
-from ...model.secrets import Hidden, is_called_so
-from ...model.secrets import is_reference as refers
+from ...secrets import Hidden, is_called_so
+from ...secrets import is_reference as refers
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from ..errors import KadminError, UsageError
+from ..hints import Hint, Option, sentence
 from ..model.changes import APPEND, DELETE, SET, SUBTRACT, Edit
 from ..model.entity import TYPES, Entity, named
-from ..model.grammar import Choice, Lookup, Value, Word, open_quote, read, split
+from ..model.grammar import Lookup, Word, open_quote, read, split
 from ..model.levels import Part
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, find, nearest, parse_value, text_of
 from ..model.resources import WORDS, Resource
-from ..model.secrets import SCRAM, is_credential, mentions_secret
+from ..secrets import SCRAM, is_credential, mentions_secret
 
 QUOTA_VERBS = {"set": SET, "remove": DELETE}
 CONFIG_VERBS = {"set": SET, "reset": DELETE, "append": APPEND, "subtract": SUBTRACT}
@@ -142,14 +143,14 @@ def _apart(
     words: Iterable[str], types: Sequence[str], lookup: Lookup | None, *, bare_keys: bool
 ) -> tuple[list[Word], list[Word]]:
     """The words that are keys, and those that say whom."""
-    read_words = _read(words, lookup, bare_keys=bare_keys)
-    keys = [word for word in read_words if word.name not in types]
+    parsed = read_words(words, lookup, bare_keys=bare_keys)
+    keys = [word for word in parsed if word.name not in types]
     if bare_keys and (valued := next((word for word in keys if word.value != ""), None)):
         raise UsageError(f"{valued.name} has a value", hint=f"Name the key alone: {valued.name}")
-    return keys, [word for word in read_words if word.name in types]
+    return keys, [word for word in parsed if word.name in types]
 
 
-def _read(words: Iterable[str], lookup: Lookup | None, *, bare_keys: bool = False) -> list[Word]:
+def read_words(words: Iterable[str], lookup: Lookup | None, *, bare_keys: bool = False) -> list[Word]:
     """The words of one line. Where one names a secret, an error repeats none: after a slip any may be its value."""
     words = list(words)
     try:
@@ -192,7 +193,7 @@ def _refuse_credentials(keys: Iterable[Word]) -> None:
     if scram := next((word.name for word in keys if word.name.upper().startswith(SCRAM)), None):
         raise UsageError(
             f"{scram} is a user's credential, neither a quota nor a config",
-            hint="kafka-configs.sh --alter --entity-type users --entity-name NAME sets credentials.",
+            hint="Kafka's own tool kafka-configs.sh sets credentials.",
         )
 
 
@@ -211,22 +212,5 @@ def _refuse_near_miss(name: str, allow_unknown: Collection[str]) -> None:
     if near := nearest(name, [*TYPES, *QUOTA_KEYS]):
         raise UsageError(
             f"{name} is neither an entity type nor a quota key",
-            hint=f"Did you mean {near}? --allow-unknown {name} insists.",
+            hint=Hint(f"Did you mean {near}?", sentence("{} insists.", Option("allow_unknown", [name]))),
         )
-
-
-def selectors(words: Iterable[str], types: Sequence[str], lookup: Lookup | None) -> dict[str, tuple[Choice, ...]]:
-    """Whom a reading verb asks about: a type that stands several times is a list, which asks for all of them."""
-    chosen: dict[str, tuple[Choice, ...]] = {}
-    for word in _read(words, lookup):
-        if word.name not in types:
-            near = nearest(word.name, list(types))
-            raise UsageError(
-                f"{word.name} is not one of {', '.join(types)}", hint=f"Did you mean {near}=…?" if near else None
-            )
-        chosen[word.name] = (*_choices(chosen.get(word.name, ())), *_choices(word.value))
-    return chosen
-
-
-def _choices(value: Value) -> tuple[Choice, ...]:
-    return value if isinstance(value, tuple) else (value,)

@@ -10,7 +10,7 @@ from ..admin.ports import Refusal
 from ..errors import KadminError, PlanRefused, UsageError
 from ..model.changes import Change, Target
 from ..model.connection_settings import Secret
-from ..model.secrets import Hidden
+from ..secrets import Hidden
 
 Resolver = Callable[[str], Secret]
 """What a reference leads to; it raises a KadminError when it leads nowhere."""

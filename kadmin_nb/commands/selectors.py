@@ -1,0 +1,27 @@
+"""Whom a reading verb asks about, from the words of its line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ..errors import UsageError
+from ..model.grammar import Choice, Lookup, Value
+from ..model.quota_keys import nearest
+from ..plans.change_lines import read_words
+
+
+def read_selectors(words: Iterable[str], types: Sequence[str], lookup: Lookup | None) -> dict[str, tuple[Choice, ...]]:
+    """Whom a reading verb asks about: a type that stands several times is a list, which asks for all of them."""
+    chosen: dict[str, tuple[Choice, ...]] = {}
+    for word in read_words(words, lookup):
+        if word.name not in types:
+            near = nearest(word.name, list(types))
+            raise UsageError(
+                f"{word.name} is not one of {', '.join(types)}", hint=f"Did you mean {near}=…?" if near else None
+            )
+        chosen[word.name] = (*_choices(chosen.get(word.name, ())), *_choices(word.value))
+    return chosen
+
+
+def _choices(value: Value) -> tuple[Choice, ...]:
+    return value if isinstance(value, tuple) else (value,)

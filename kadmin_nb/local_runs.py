@@ -1,0 +1,59 @@
+"""What was started as a local Kafka, a folder for each: written by `kadmin_nb.local`, read by whoever looks for a log.
+
+<state>/local/NAME/run.json          what was started (no secret in it)
+                   node-1/           server.log and the request log of a node
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import files
+from .errors import UsageError
+from .paths import state_dir
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What was started. `ports` has a mapping a node, listener name to port, the clients' listener first."""
+
+    name: str
+    run_id: str
+    cluster_id: str
+    version: str
+    secure: bool
+    outlives: bool
+    started_at: str
+    command: tuple[str, ...]
+    node_flags: tuple[str, ...]
+    classpath: str
+    ports: tuple[dict[str, int], ...]
+
+    def save(self, folder: Path) -> None:
+        files.write(folder / "run.json", json.dumps(dataclasses.asdict(self), indent=2))
+
+
+def run_folder(name: str) -> Path:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}", name):
+        raise UsageError(f"a local Kafka's name is up to 63 letters, digits, '.', '_' and '-', not {name!r}")
+    return state_dir() / "local" / name
+
+
+def load(folder: Path) -> Run | None:
+    """The run in a folder, or None where there is none, or only half of one."""
+    try:
+        fields = json.loads((folder / "run.json").read_text())
+        lists = {key: tuple(fields[key]) for key in ("command", "node_flags", "ports")}
+        return Run(**fields | lists)
+    except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError):
+        return None
+
+
+def all_runs() -> list[tuple[Path, Run]]:
+    """Every folder with a run in it, by name, dead ones too."""
+    folders = sorted((state_dir() / "local").glob("[!.]*/"))
+    return [(folder, run) for folder in folders if (run := load(folder))]
