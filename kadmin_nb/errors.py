@@ -24,10 +24,16 @@ KeyboardInterrupt
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from copy import copy
+from typing import TYPE_CHECKING, Self
 
 from . import hints
 from .hints import Hint
 from .secrets import redacted
+
+if TYPE_CHECKING:
+    from .model.changes import Target
 
 __all__ = [
     "AuthenticationFailed",
@@ -103,14 +109,33 @@ class Hinted(BaseException):
 class KadminError(Hinted, Exception):
     """The root. `code` is Kafka's name of the error or None, `hint` says what would work; neither repeats a secret.
 
+    `targets` are the keys that it is about, each with its entity or resource; empty where it is about none.
     `document` is the path of the executed runbook that failed with it, None for all others.
     """
 
-    def __init__(self, message: str, *, code: str | None = None, hint: str | Hint | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str | None = None,
+        hint: str | Hint | None = None,
+        targets: Iterable[Target] = (),
+    ) -> None:
         super().__init__(_message(message))
         self.code = code
         self.hint = hint
+        self.targets = tuple(targets)
         self.document: object = None
+
+    def within(self, place: object) -> Self:
+        """The same error with its place before the message, `line 3: …`; all else that it carries stays."""
+        return self.reworded(f"{place}: {self}")
+
+    def reworded(self, message: str) -> Self:
+        """The same error with another message."""
+        error = copy(self)
+        error.args = (_message(message),)
+        return error
 
     def __reduce__(self) -> tuple[object, ...]:
         return _revive, (type(self), str(self), self.__dict__)

@@ -152,7 +152,7 @@ def _together(causes: Sequence[KadminError]) -> KadminError:
     if len(causes) == 1:
         return causes[0]
     first = min(causes, key=lambda why: (AuthenticationFailed, ConnectionFailed, TimedOut).index(type(why)))
-    return type(first)("; ".join(map(str, causes)), code=first.code, hint=first.hint)
+    return first.reworded("; ".join(map(str, causes)))
 
 
 def _failure(cause: KafkaError, settings: Settings) -> KadminError:

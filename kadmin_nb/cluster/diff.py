@@ -116,7 +116,7 @@ def _live(source: Live | Cluster, cluster: Cluster) -> Side:
     try:
         snapshot, topics = cluster.snapshot(), frozenset(cluster._kafka.topics())
     except KadminError as exc:
-        raise type(exc)(f"{says}: {exc}", code=exc.code, hint=exc.hint) from None
+        raise exc.within(says) from None
     return Side(says, snapshot, is_live=True, topics=topics, cluster=cluster if handed_in else None)
 
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import PurePath
 
-from ..errors import Invalid, KadminError, PlanRefused, WrongCluster, printable
+from ..errors import Invalid, KadminError, PlanRefused, WrongCluster
 from ..frames.snapshots import SCOPES, Snapshot, snapshot
 from ..hints import Hint, Option, sentence
 from ..model.changes import DELETE, SET, Edit, Target
 from ..model.entity import TYPES, Entity
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, find, nearest
 from ..model.resources import WORDS, Resource
-from ..secrets import SHOWN, is_reference
+from ..secrets import SHOWN
 from .current_values import Held, held_by, refuse_other_than_snapshot, tables_of, told, unread
 from .nodes import Node
 from .resource_kinds import CONFIGS, KINDS, kind_of
@@ -62,20 +62,14 @@ class Difference:
 
     @contextmanager
     def placed(self) -> Iterator[None]:
-        """Around planning the edits: an error that names one of them begins with its line."""
+        """Around planning the edits: an error that is about one of them begins with its line."""
         try:
             yield
         except KadminError as exc:
-            if (edit := self._about(str(exc))) is None:
+            written = (edit for edit in self.edits if edit.op == SET and edit.target in exc.targets)
+            if (edit := next(written, None)) is None:
                 raise
-            raise type(exc)(f"{edit.note}: {exc}", code=exc.code, hint=exc.hint) from None
-
-    def _about(self, message: str) -> Edit | None:
-        """The edit that a message names, by its key too where it can, or by where its secret is."""
-        sets = [edit for edit in self.edits if edit.op == SET]
-        mentioned = [edit for edit in sets if printable(str(edit.resource)) in message]
-        mentioned += [edit for edit in sets if edit.value and is_reference(edit.value) and edit.value in message]
-        return next((edit for edit in mentioned if edit.key in message), next(iter(mentioned), None))
+            raise exc.within(edit.note) from None
 
     def __str__(self) -> str:
         """Counts, removals first."""
@@ -140,7 +134,7 @@ class Declared:
             current = held_by(against)
             edits = [edit for entry in self.entries if (edit := self._edit(entry, current, allow_unknown)) is not None]
         except KadminError as exc:
-            raise type(exc)(f"{self.where}: {exc}", code=exc.code, hint=exc.hint) from None
+            raise exc.within(self.where) from None
         removals, not_removed = self._pruned(current, against, allow_unknown) if prune else ((), {})
         return Difference((*edits, *removals), not_removed, self.where)
 
@@ -180,7 +174,7 @@ class Declared:
         if isinstance(entry.resource, Entity):
             _refuse_unknown(entry, entry.resource, current, allow_unknown)
         if entry.doubt is not None:
-            raise type(entry.doubt)(entry.node.at(str(entry.doubt)), hint=entry.doubt.hint)
+            raise entry.doubt.within(entry.node.place)
         return Edit(SET, *entry.target, entry.value, f"line {entry.node.line} of {self._name}")
 
     def _refuse_half(self, against: Snapshot) -> None:
@@ -246,7 +240,7 @@ def _refuse_unknown(entry: Entry, entity: Entity, current: Held, allow_unknown: 
         if name not in allow_unknown:
             noun, candidates = ("quota key", QUOTA_KEYS) if name == entry.key else ("entity type", TYPES)
             raise Invalid(
-                entry.node.at(f"{name} is no {noun} that Kafka knows"),
+                f"{entry.node.place}: {name} is no {noun} that Kafka knows",
                 hint=Hint(_meant(name, candidates), sentence("{} insists.", Option("allow_unknown", [name]))),
             )
 

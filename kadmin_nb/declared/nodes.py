@@ -40,11 +40,12 @@ class Node:
 
     def refuse(self, message: str, hint: str | None = None) -> NoReturn:
         """Raise a UsageError that begins with the place."""
-        raise UsageError(self.at(message), hint=hint)
+        raise UsageError(f"{self.place}: {message}", hint=hint)
 
-    def at(self, message: str) -> str:
-        """The message with the place before it."""
-        return f"line {self.line}, column {self.column}: {message}"
+    @property
+    def place(self) -> str:
+        """Where it stands, as errors say it."""
+        return f"line {self.line}, column {self.column}"
 
 
 @dataclass(slots=True)

@@ -57,7 +57,7 @@ def read(text: str, where: str = "the file") -> Declared:
     try:
         return _declared(compose(_tokens(text, where)), where)
     except KadminError as exc:
-        raise type(exc)(f"{where}: {exc}", code=exc.code, hint=exc.hint) from None
+        raise exc.within(where) from None
 
 
 def text_of_file(place: Path) -> str:
@@ -125,7 +125,7 @@ def _placed(node: Node, reader: Callable[[_S], _T], value: _S) -> _T:
     try:
         return reader(value)
     except KadminError as exc:
-        raise type(exc)(node.at(str(exc)), code=exc.code, hint=exc.hint) from None
+        raise exc.within(node.place) from None
 
 
 def _kinds(node: Node) -> tuple[str, ...]:
@@ -218,10 +218,10 @@ def _quota(key: str, node: Text) -> tuple[str, KadminError | None]:
     except Invalid as exc:
         number = _bare_number(node.text)
         if not (math.isnan(number) or number > 0):
-            raise Invalid(node.at(str(exc)), hint=exc.hint) from None
+            raise exc.within(node.place) from None
         return text_of(number), exc
     except UsageError as exc:
-        raise UsageError(node.at(str(exc)), hint=exc.hint) from None
+        raise exc.within(node.place) from None
 
 
 def _bare_number(text: str) -> float:

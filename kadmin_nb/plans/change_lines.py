@@ -39,7 +39,7 @@ def edits(
         try:
             parsed += line(words, lookup, kind, allow_unknown)
         except KadminError as exc:
-            raise type(exc)(f"line {number}: {exc}", code=exc.code, hint=exc.hint) from None
+            raise exc.within(f"line {number}") from None
     return parsed
 
 

@@ -64,13 +64,14 @@ class Picture:
         NotAuthorized, NotFound, TimedOut, ConnectionFailed
             As its resource's own error says.
         """
-        for resource, _ in targets:
+        for resource, key in targets:
             if isinstance(resource, Resource) and (failed := self.errors.get(resource)):
                 needed = rights.hint(failed.code, rights.to_describe(resource))
                 raise kind_of(failed.code)(
                     f"{resource} cannot be read: {failed}",
                     code=failed.code,
                     hint=" ".join(filter(None, [needed, "Nothing was sent."])),
+                    targets=[(resource, key)],
                 )
 
 

@@ -83,7 +83,7 @@ def _placed(number: int, row: Row, edit_of: Callable[[Row], Edit]) -> Edit:
     try:
         return edit_of(row)
     except KadminError as exc:
-        raise type(exc)(f"row {number} of the frame: {exc}", code=exc.code, hint=exc.hint) from None
+        raise exc.within(f"row {number} of the frame") from None
 
 
 def _key(row: Row) -> str:

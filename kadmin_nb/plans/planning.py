@@ -139,13 +139,12 @@ def _refuse_bare(edits: Sequence[Edit]) -> None:
     if not edits:
         return
     first, more = edits[0], f" and {len(edits) - 1} more" if len(edits) > 1 else ""
-    error = SecretAsText(
+    raise SecretAsText(
         f"{first.key} of {first.resource}{more}: Kafka keeps the value secret, so it is given only by reference",
         code="SECRET_AS_TEXT",
         hint=f"Write {first.key}={FORMS}. Nothing was sent.",
+        targets=[edit.target for edit in edits],
     )
-    error.targets = [edit.target for edit in edits]
-    raise error
 
 
 def _refuse_unknown(edit: Edit, picture: Picture) -> None:
@@ -182,4 +181,5 @@ def _refuse_unknown_key(edit: Edit, listed_keys: list[str]) -> None:
         f"{edit.key} is no key that Kafka or {edit.resource} knows",
         code="INVALID_CONFIG",
         hint=Hint(hint, sentence("{} lets it through.", Option("allow_unknown", [edit.key]))),
+        targets=[edit.target],
     )

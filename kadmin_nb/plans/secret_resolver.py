@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from ..admin.ports import Refusal
@@ -22,8 +22,6 @@ _SHORTEST_PIECE = 4
 class SecretAsText(UsageError):
     """Secrets that were given as what they are; `targets` says whose, and no word of it says what."""
 
-    targets: Collection[Target] = ()
-
 
 def nowhere(reference: str) -> Secret:
     """The resolver where nobody gave one."""
@@ -36,10 +34,21 @@ def found(changes: Iterable[Change], resolver: Resolver) -> Mapping[str, Hidden]
     Raises
     ------
     KadminError
-        One leads nowhere.
+        One leads nowhere; its `targets` are the keys that were to have it.
     """
-    references = {c.wanted for c in changes if c.is_secret and c.wanted is not None}
-    return {reference: Hidden(resolver(reference).reveal()) for reference in references}
+    targets: dict[str, list[Target]] = {}
+    for change in changes:
+        if change.is_secret and change.wanted is not None:
+            targets.setdefault(change.wanted, []).append(change.target)
+    return {reference: _resolved(reference, resolver, of) for reference, of in targets.items()}
+
+
+def _resolved(reference: str, resolver: Resolver, targets: Iterable[Target]) -> Hidden:
+    try:
+        return Hidden(resolver(reference).reveal())
+    except KadminError as exc:
+        exc.targets = tuple(targets)
+        raise
 
 
 def refuse_missing(changes: Iterable[Change], resolver: Resolver) -> None:
