@@ -46,6 +46,6 @@ def test_targets_survive_a_process() -> None:
 
 def test_a_wrong_line_keeps_its_code_and_hint() -> None:
     """Line 2 was wrong, and the hint that a correct message would have had was not there."""
-    with pytest.raises(UsageError, match="^line 2: retention.mss has a value$") as raised:
+    with pytest.raises(UsageError, match=r"^line 2: retention\.mss has a value$") as raised:
         edits("reset retention.ms topic=orders\nreset retention.mss=1 topic=orders")
     assert raised.value.hint == "Name the key alone: retention.mss"
