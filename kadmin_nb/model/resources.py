@@ -2,22 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 
 from ..errors import UsageError
 from .grammar import DEFAULT, read, split, write
 
 RESOURCE_TYPES = {"TOPIC": 2, "BROKER": 4, "BROKER_LOGGER": 8, "CLIENT_METRICS": 16, "GROUP": 32}
 OPERATIONS = {"set": 0, "delete": 1, "append": 2, "subtract": 3}
+
+
+class Source(StrEnum):
+    """Where the value of a config comes from; a member stands before those that it overrides (KIP-226)."""
+
+    TOPIC = "DYNAMIC_TOPIC_CONFIG"
+    GROUP = "DYNAMIC_GROUP_CONFIG"
+    CLIENT_METRICS = "DYNAMIC_CLIENT_METRICS_CONFIG"
+    BROKER_LOGGER = "DYNAMIC_BROKER_LOGGER_CONFIG"
+    BROKER = "DYNAMIC_BROKER_CONFIG"
+    ALL_BROKERS = "DYNAMIC_DEFAULT_BROKER_CONFIG"
+    FILE = "STATIC_BROKER_CONFIG"
+    BUILT_IN = "DEFAULT_CONFIG"
+    UNKNOWN = "UNKNOWN"
+
+    @classmethod
+    def _missing_(cls, value: object) -> Source:
+        """A source that only a later Kafka has."""
+        return cls.UNKNOWN
+
+
 SOURCES = {
-    1: "DYNAMIC_TOPIC_CONFIG",
-    2: "DYNAMIC_BROKER_CONFIG",
-    3: "DYNAMIC_DEFAULT_BROKER_CONFIG",
-    4: "STATIC_BROKER_CONFIG",
-    5: "DEFAULT_CONFIG",
-    6: "DYNAMIC_BROKER_LOGGER_CONFIG",
-    7: "DYNAMIC_CLIENT_METRICS_CONFIG",
-    8: "DYNAMIC_GROUP_CONFIG",
+    1: Source.TOPIC,
+    2: Source.BROKER,
+    3: Source.ALL_BROKERS,
+    4: Source.FILE,
+    5: Source.BUILT_IN,
+    6: Source.BROKER_LOGGER,
+    7: Source.CLIENT_METRICS,
+    8: Source.GROUP,
 }
 VALUE_TYPES = {
     1: "BOOLEAN",
@@ -31,11 +54,11 @@ VALUE_TYPES = {
     9: "PASSWORD",
 }
 OWN_SOURCE = {
-    "TOPIC": "DYNAMIC_TOPIC_CONFIG",
-    "BROKER": "DYNAMIC_BROKER_CONFIG",
-    "BROKER_LOGGER": "DYNAMIC_BROKER_LOGGER_CONFIG",
-    "CLIENT_METRICS": "DYNAMIC_CLIENT_METRICS_CONFIG",
-    "GROUP": "DYNAMIC_GROUP_CONFIG",
+    "TOPIC": Source.TOPIC,
+    "BROKER": Source.BROKER,
+    "BROKER_LOGGER": Source.BROKER_LOGGER,
+    "CLIENT_METRICS": Source.CLIENT_METRICS,
+    "GROUP": Source.GROUP,
 }
 """The source that a value set on the resource itself has."""
 
@@ -49,7 +72,7 @@ WORDS = {
 """How the grammar of words names each resource type."""
 
 
-def unknown(names: dict[int, str], number: int) -> str:
+def unknown(names: Mapping[int, str], number: int) -> str:
     """The name of an enumeration's number; one that we do not know is `UNKNOWN_<n>`."""
     return names.get(number, f"UNKNOWN_{number}")
 
@@ -83,9 +106,9 @@ class Resource:
         return cls.of(words[0].name, words[0].value)
 
     @property
-    def source(self) -> str:
+    def source(self) -> Source:
         """The source of a value that was set on this very resource."""
-        return "DYNAMIC_DEFAULT_BROKER_CONFIG" if self.is_default_broker else OWN_SOURCE.get(self.type, "")
+        return Source.ALL_BROKERS if self.is_default_broker else OWN_SOURCE.get(self.type, Source.UNKNOWN)
 
     @property
     def is_default_broker(self) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,9 +12,10 @@ from ..admin.ports import DEFAULT_MATCH, EXACT, Component, Kafka, Refusal
 from ..errors import kind_of
 from ..model import rights
 from ..model.changes import Target
+from ..model.config_values import ConfigValue
 from ..model.entity import Entity
 from ..model.quota_keys import text_of
-from ..model.resources import Resource
+from ..model.resources import Resource, Source
 
 FEW = 8
 """Entities up to which exact filters are cheaper than describing everything."""
@@ -33,7 +33,7 @@ class Observed:
     value: str | None = None
     is_known: bool = True
     inherited: str | None = None
-    inherited_from: str | None = None
+    inherited_from: Source | None = None
     base: str | None = None
     type: str | None = None
     is_read_only: bool = False
@@ -168,7 +168,7 @@ def _take_configs(
             picture.errors[resource] = Refusal(row["error"], row["message"])
         elif resource in resources:
             picture.listed.setdefault(resource, set()).add(row["key"])
-            picture.values[resource, row["key"]] = observed(resource, row)
+            picture.values[resource, row["key"]] = observed(ConfigValue.of(row))
 
 
 def _list_broker_keys(kafka: Kafka, picture: Picture) -> None:
@@ -178,36 +178,26 @@ def _list_broker_keys(kafka: Kafka, picture: Picture) -> None:
     rows = kafka.configs.describe([Resource("BROKER", str(broker.id))]).to_pylist() if broker else []
     for row in rows:
         if row["key"] is not None:
-            schema = observed(everyone, row)
-            picture.listed.setdefault(everyone, set()).add(row["key"])
-            picture.values[everyone, row["key"]] = Observed(
-                base=schema.base,
-                type=schema.type,
-                is_read_only=schema.is_read_only,
-                is_sensitive=schema.is_sensitive,
+            config = ConfigValue.of(row)
+            picture.listed.setdefault(everyone, set()).add(config.key)
+            picture.values[everyone, config.key] = Observed(
+                base=config.built_in,
+                type=config.type,
+                is_read_only=bool(config.is_read_only),
+                is_sensitive=config.is_sensitive,
             )
 
 
-def _as_stored(resource: Resource, row: Mapping[str, Any], chain: Iterable[Mapping[str, Any]]) -> str | None:
-    """The text that was sent; a broker's row shows what it made of it, and its synonym the text."""
-    own_values = (s["value"] for s in chain if (s["source"], s["key"]) == (resource.source, row["key"]))
-    stored: str | None = next((text for text in own_values if text is not None), row["value"])
-    return stored
-
-
-def observed(resource: Resource, row: Mapping[str, Any]) -> Observed:
-    """What a row of CONFIGS says of a key: its own value apart from what it inherits."""
-    chain = row["synonyms"] or []
-    below = [s for s in chain if s["source"] != resource.source]
-    is_set_there = row["source"] == resource.source
-    value, sensitive = _as_stored(resource, row, chain), bool(row["is_sensitive"])
+def observed(config: ConfigValue) -> Observed:
+    """A config as plans compare it: its own value apart from what it inherits."""
+    below = config.inherited
     return Observed(
-        value=value if is_set_there else None,
-        is_known=not (is_set_there and sensitive),
-        inherited=below[0]["value"] if below else (None if is_set_there else value),
-        inherited_from=below[0]["source"] if below else (None if is_set_there else row["source"]),
-        base=next((s["value"] for s in below if s["source"] == "DEFAULT_CONFIG"), None),
-        type=row["type"],
-        is_read_only=bool(row["is_read_only"]),
-        is_sensitive=sensitive,
+        value=config.own,
+        is_known=not (config.is_own and config.is_sensitive),
+        inherited=below.text if below else None,
+        inherited_from=below.source if below else None,
+        base=config.built_in,
+        type=config.type,
+        is_read_only=bool(config.is_read_only),
+        is_sensitive=config.is_sensitive,
     )

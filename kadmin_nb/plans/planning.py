@@ -8,6 +8,7 @@ from itertools import compress
 from ..errors import Invalid
 from ..hints import Hint, Option, sentence
 from ..model.changes import APPEND, DELETE, OK, SUBTRACT, Change, Edit
+from ..model.config_fallback import behind_listener
 from ..model.entity import Entity
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, find, nearest, readable
 from ..model.resources import Resource
@@ -131,8 +132,7 @@ def _is_secret(edit: Edit, resource: Resource, picture: Picture) -> bool:
 
 def _schema(edit: Edit, picture: Picture) -> Observed | None:
     """What the resource says of the key, or of the key that it is behind its listener."""
-    observations = (picture.values.get((edit.resource, name)) for name in [edit.key, *_behind_listener(edit)])
-    return next(filter(None, observations), None)
+    return picture.values.get(edit.target) or picture.values.get((edit.resource, _plain_key(edit) or ""))
 
 
 def _refuse_bare(edits: Sequence[Edit]) -> None:
@@ -162,16 +162,13 @@ def _refuse_unknown(edit: Edit, picture: Picture) -> None:
 
 def _is_listed(edit: Edit, listed_keys: Collection[str]) -> bool:
     """Whether the key, or the key without `listener.name.<x>.` and a mechanism, is one the resource lists."""
-    return edit.key in listed_keys or any(key in listed_keys for key in _behind_listener(edit))
+    return edit.key in listed_keys or _plain_key(edit) in listed_keys
 
 
-def _behind_listener(edit: Edit) -> list[str]:
-    if isinstance(edit.resource, Entity) or edit.resource.type != "BROKER":
-        return []
-    if not edit.key.startswith("listener.name."):
-        return []
-    key_parts = edit.key.split(".")[3:]
-    return [".".join(key_parts), ".".join(key_parts[1:])]
+def _plain_key(edit: Edit) -> str | None:
+    """The key of a broker without `listener.name.<x>.` and a mechanism."""
+    is_of_a_broker = isinstance(edit.resource, Resource) and edit.resource.type == "BROKER"
+    return behind_listener(edit.key) if is_of_a_broker else None
 
 
 def _refuse_unknown_key(edit: Edit, listed_keys: list[str]) -> None:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 
+from ...model.config_fallback import behind_listener
+
 DURABILITY, RETENTION, LISTENER, LOGIN, ADDRESS = "durability", "retention", "listener", "login", "address"
 CODE, ACCESS, ENCRYPTION, QUOTA = "code", "access", "encryption", "quota"
 
@@ -216,16 +218,8 @@ RULES = (
 @cache
 def rule_of(key: str) -> Rule | None:
     """The rule of a config key; None where a change of it weakens nothing."""
-    for name in (*behind_listener(key), key):
+    for name in filter(None, (behind_listener(key), key)):
         for rule in RULES:
             if any(fnmatchcase(name, pattern) for pattern in rule.keys):
                 return rule
     return None
-
-
-def behind_listener(key: str) -> tuple[str, ...]:
-    """The key without its listener, and without a mechanism."""
-    if not key.startswith("listener.name."):
-        return ()
-    key_parts = key.split(".")[3:]
-    return ".".join(key_parts), ".".join(key_parts[1:])

@@ -18,7 +18,7 @@ from ...model.resources import Resource
 from ..secret_resolver import Resolver
 from . import REASON, Danger, allowing, lifted_quotas
 from .config_dangers import LOGIN, QUOTA, Rule, rule_of
-from .fallback import Values, values_below
+from .fallback import Values, fallback_values
 
 if TYPE_CHECKING:
     from ..plan import Plan
@@ -44,7 +44,7 @@ def found(kafka: Kafka, changes: Sequence[Change], resolver: Resolver | None = N
     """
     changes = [change for change in changes if not change.is_refused]
     configs = [change for change in changes if not change.level and change.kind == CONFIG and _rule(change)]
-    below = values_below(kafka, (c for c in configs if c.old_known and (c.old is None or c.after is None)))
+    below = fallback_values(kafka, (c for c in configs if c.old_known and (c.old is None or c.after is None)))
     several = [*_of_configs(configs, below, resolver), *lifted_quotas.dangers(changes, kafka)]
     return tuple(sorted(several, key=lambda danger: danger.row))
 

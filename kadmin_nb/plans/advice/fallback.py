@@ -1,96 +1,87 @@
-"""What holds where nothing is set on a resource itself, as the cluster says now."""
+"""The value that applies when a config is not set on the resource itself, asked of the cluster now."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
 
 from ...admin.ports import Kafka
 from ...model.changes import Change, Target
+from ...model.config_fallback import BROKER_KEYS, STAND_INS, Synonym, deciding_keys, fallback, in_effect
+from ...model.config_values import ConfigValue
 from ...model.resources import Resource
-from .config_dangers import behind_listener
 
 Values = Mapping[Target, Collection[str | None]]
-"""What may hold for a target without its own value: several where brokers differ, none where nobody can say."""
+"""The texts that may apply to a target without its own: several where brokers differ, none where nobody can say."""
 
-_UNITS = ("log.retention.ms", "log.retention.minutes", "log.retention.hours")
-_MILLISECONDS = {"minutes": 60_000, "hours": 3_600_000}
-_OF_BROKERS = {"retention.ms": _UNITS[0]}
-"""Keys of topics for which Kafka names no synonym where brokers set nothing either."""
-
-_EVERYONE = Resource("BROKER", "")
-_ON_BROKERS = ("DYNAMIC_BROKER_CONFIG", "DYNAMIC_DEFAULT_BROKER_CONFIG")
+_ALL_BROKERS = Resource("BROKER", "")
+_Configs = Mapping[str, ConfigValue]
 
 
-def values_below(kafka: Kafka, changes: Iterable[Change]) -> Values:
-    """What holds below these configs, asked of the cluster: of the default for all brokers, every one that serves."""
+def fallback_values(kafka: Kafka, changes: Iterable[Change]) -> Values:
+    """The values below these configs; below the default for all brokers, one of every broker that serves."""
     targets = [(c.resource, c.key) for c in changes if isinstance(c.resource, Resource)]
-    everyone = [key for resource, key in targets if resource.is_default_broker]
+    of_all = [key for resource, key in targets if resource.is_default_broker]
     of_resources = [(resource, key) for resource, key in targets if not resource.is_default_broker]
-    values = {**_below_all(kafka, everyone, _ON_BROKERS), **_below_each(kafka, of_resources)}
-    return {
-        **values,
-        **_from_brokers(kafka, [(r, key) for r, key in of_resources if r.type == "TOPIC" and not values[r, key]]),
-    }
+    values = {**_of_all_brokers(kafka, of_all), **_of_each(kafka, of_resources)}
+    topics = [(r, key) for r, key in of_resources if r.type == "TOPIC" and not values[r, key]]
+    return {**values, **_of_topics(kafka, topics)}
 
 
-def _from_brokers(kafka: Kafka, topics: Sequence[tuple[Resource, str]]) -> Values:
-    """What topics inherit where only the brokers can say it."""
-    values = _below_all(kafka, sorted({_OF_BROKERS[key] for _, key in topics if key in _OF_BROKERS}), ())
-    return {(r, key): values[_EVERYONE, _OF_BROKERS[key]] for r, key in topics if key in _OF_BROKERS}
+def _of_each(kafka: Kafka, targets: Sequence[tuple[Resource, str]]) -> dict[Target, Collection[str | None]]:
+    """The fallbacks that the resources' own rows name."""
+    configs = _configs(kafka, {resource for resource, _ in targets}, {key for _, key in targets})
+    return {(r, key): _fallback_texts(r, key, configs.get(r, {})) for r, key in targets}
 
 
-def _below_each(kafka: Kafka, targets: Sequence[tuple[Resource, str]]) -> dict[Target, Collection[str | None]]:
-    rows = _config_rows(kafka, {resource for resource, _ in targets}, [key for _, key in targets])
-    return {(r, key): {*_below(rows.get(r, {}), key, (r.source,))} for r, key in targets}
+def _of_all_brokers(kafka: Kafka, keys: Collection[str]) -> dict[Target, Collection[str | None]]:
+    """The fallbacks of the default for all brokers, one of each."""
+    configs = _configs(kafka, _serving(kafka), set(keys)) if keys else {}
+    texts = {key: [_fallback_texts(_ALL_BROKERS, key, values) for values in configs.values()] for key in keys}
+    return {(_ALL_BROKERS, key): {text for of_broker in texts[key] for text in of_broker} for key in keys}
 
 
-def _below_all(kafka: Kafka, keys: Sequence[str], sources_above: Sequence[str]) -> dict[Target, Collection[str | None]]:
-    """What brokers go by without what these sources say, on the default for all of them."""
-    brokers = [Resource("BROKER", str(b.id)) for b in kafka.brokers() if not b.is_fenced] if keys else []
-    rows = _config_rows(kafka, brokers, keys)
-    return {
-        (_EVERYONE, key): {value for of in rows.values() for value in _below(of, key, sources_above)} for key in keys
-    }
+def _of_topics(kafka: Kafka, topics: Sequence[tuple[Resource, str]]) -> Values:
+    """The fallbacks that brokers' rows alone tell: a topic's own value hides them where brokers set nothing either."""
+    broker_keys = {key: BROKER_KEYS["TOPIC"].get(key, "") for _, key in topics}
+    asked = {key for key in broker_keys.values() if key in STAND_INS}
+    configs = _configs(kafka, _serving(kafka), asked) if asked else {}
+    synonyms = {key: [_synonyms(key, values) for values in configs.values()] for key in asked}
+    return {(r, key): _texts_in_effect(key, synonyms.get(broker_keys[key], ())) for r, key in topics}
 
 
-def _config_rows(kafka: Kafka, resources: Collection[Resource], keys: Sequence[str]) -> dict[Resource, dict[str, Any]]:
-    """The rows of CONFIGS by resource and key; what cannot be read is not among them."""
-    names = sorted({name for key in keys for name in (key, *_instead(key))})
-    rows: dict[Resource, dict[str, Any]] = {}
+def _texts_in_effect(key: str, of_brokers: Iterable[Iterable[Synonym]]) -> set[str | None]:
+    entries = (in_effect("TOPIC", key, synonyms) for synonyms in of_brokers)
+    return {entry.text for entry in entries if entry}
+
+
+def _serving(kafka: Kafka) -> list[Resource]:
+    return [Resource("BROKER", str(broker.id)) for broker in kafka.brokers() if not broker.is_fenced]
+
+
+def _configs(kafka: Kafka, resources: Collection[Resource], keys: Collection[str]) -> Mapping[Resource, _Configs]:
+    """The configs by resource and key, with those that stand in; what cannot be read is not among them."""
+    names = sorted({name for key in keys for name in _own_keys(key)})
+    configs: dict[Resource, dict[str, ConfigValue]] = {}
     for row in kafka.configs.describe(resources, names).to_pylist() if resources else ():
         if row["key"] is not None:
-            rows.setdefault(Resource(row["resource_type"], row["resource_name"]), {})[row["key"]] = row
-    return rows
+            config = ConfigValue.of(row)
+            configs.setdefault(config.resource, {})[config.key] = config
+    return configs
 
 
-def _instead(key: str) -> tuple[str, ...]:
-    """Keys that say it where this one is not set: in another unit, or for all listeners."""
-    return _UNITS[1:] if key == _UNITS[0] else tuple(filter(None, behind_listener(key)))
+def _synonyms(key: str, configs: _Configs) -> list[Synonym]:
+    """Every place where a resource has a value for the key, or for one that stands in."""
+    return [synonym for name in _own_keys(key) if name in configs for synonym in configs[name].synonyms]
 
 
-def _below(rows: Mapping[str, Any], key: str, sources_above: Sequence[str]) -> Sequence[str | None]:
-    """What a resource goes by without its own value, in the unit of the key; nothing where that cannot be seen."""
-    candidates = [rows[name] for name in (key, *_instead(key)) if name in rows]
-    values = [value for row in candidates for value in _values(row, key, sources_above)]
-    return values[:1] or ([None] if candidates and key != _UNITS[0] and all(map(_is_nothing, candidates)) else [])
+def _own_keys(key: str) -> tuple[str, ...]:
+    """The key and those of the same resource that stand in for it."""
+    return deciding_keys("BROKER", key)
 
 
-def _is_nothing(row: Mapping[str, Any]) -> bool:
-    """Whether Kafka has no default for the key, and nobody sets it."""
-    return row["value"] is None and not row["is_sensitive"]
-
-
-def _values(row: Mapping[str, Any], key: str, sources_above: Sequence[str]) -> Iterable[str]:
-    """What a row says of it, the closest first: its own value only where it is of another key."""
-    chain = [s for s in row["synonyms"] or () if s["value"] is not None]
-    below = [s for s in chain if s["source"] not in sources_above or s["key"] != key]
-    yield from (_in_its_unit(s["key"], s["value"]) for s in below)
-    if not chain and row["value"] is not None and not row["is_sensitive"]:
-        yield _in_its_unit(row["key"], row["value"])
-
-
-def _in_its_unit(key: str, value: str) -> str:
-    """Minutes and hours as milliseconds."""
-    factor = _MILLISECONDS.get(key.rpartition(".")[2], 1)
-    return str(int(value) * factor) if factor > 1 and value.isdigit() else value
+def _fallback_texts(resource: Resource, key: str, configs: _Configs) -> list[str | None]:
+    """The text that applies without an own value, None where nothing does; empty where that cannot be seen."""
+    if entry := fallback(resource, key, _synonyms(key, configs)):
+        return [entry.text]
+    values = [configs[name] for name in _own_keys(key) if name in configs]
+    return [None] if values and key not in STAND_INS and all(value.is_unset for value in values) else []

@@ -1,0 +1,150 @@
+"""Which keys and sources decide where a config is not set on the resource itself: Kafka's rule, as data.
+
+A key goes before the keys that stand in for it, and among the values of one key the source decides, in the order of
+`Source`: a listener's own key wins over the key of all listeners, wherever each of them is set. Topics and groups fall
+back to keys of the brokers, some of which count minutes or hours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from .resources import Resource, Source
+
+BROKER_KEYS = {
+    "TOPIC": {
+        "cleanup.policy": "log.cleanup.policy",
+        "compression.gzip.level": "compression.gzip.level",
+        "compression.lz4.level": "compression.lz4.level",
+        "compression.type": "compression.type",
+        "compression.zstd.level": "compression.zstd.level",
+        "delete.retention.ms": "log.cleaner.delete.retention.ms",
+        "file.delete.delay.ms": "log.segment.delete.delay.ms",
+        "flush.messages": "log.flush.interval.messages",
+        "flush.ms": "log.flush.interval.ms",
+        "index.interval.bytes": "log.index.interval.bytes",
+        "local.retention.bytes": "log.local.retention.bytes",
+        "local.retention.ms": "log.local.retention.ms",
+        "max.compaction.lag.ms": "log.cleaner.max.compaction.lag.ms",
+        "max.message.bytes": "message.max.bytes",
+        "message.timestamp.after.max.ms": "log.message.timestamp.after.max.ms",
+        "message.timestamp.before.max.ms": "log.message.timestamp.before.max.ms",
+        "message.timestamp.type": "log.message.timestamp.type",
+        "min.cleanable.dirty.ratio": "log.cleaner.min.cleanable.ratio",
+        "min.compaction.lag.ms": "log.cleaner.min.compaction.lag.ms",
+        "min.insync.replicas": "min.insync.replicas",
+        "preallocate": "log.preallocate",
+        "retention.bytes": "log.retention.bytes",
+        "retention.ms": "log.retention.ms",
+        "segment.bytes": "log.segment.bytes",
+        "segment.index.bytes": "log.index.size.max.bytes",
+        "segment.jitter.ms": "log.roll.jitter.ms",
+        "segment.ms": "log.roll.ms",
+        "unclean.leader.election.enable": "unclean.leader.election.enable",
+    },
+    "GROUP": {
+        "consumer.assignment.interval.ms": "group.consumer.assignment.interval.ms",
+        "consumer.heartbeat.interval.ms": "group.consumer.heartbeat.interval.ms",
+        "consumer.session.timeout.ms": "group.consumer.session.timeout.ms",
+        "share.assignment.interval.ms": "group.share.assignment.interval.ms",
+        "share.delivery.count.limit": "group.share.delivery.count.limit",
+        "share.heartbeat.interval.ms": "group.share.heartbeat.interval.ms",
+        "share.partition.max.record.locks": "group.share.partition.max.record.locks",
+        "share.record.lock.duration.ms": "group.share.record.lock.duration.ms",
+        "share.session.timeout.ms": "group.share.session.timeout.ms",
+        "streams.assignment.interval.ms": "group.streams.assignment.interval.ms",
+        "streams.heartbeat.interval.ms": "group.streams.heartbeat.interval.ms",
+        "streams.initial.rebalance.delay.ms": "group.streams.initial.rebalance.delay.ms",
+        "streams.num.standby.replicas": "group.streams.num.standby.replicas",
+        "streams.session.timeout.ms": "group.streams.session.timeout.ms",
+    },
+}
+"""The brokers' key that a key of a topic or of a group falls back to."""
+
+STAND_INS = {
+    "log.retention.ms": ("log.retention.minutes", "log.retention.hours"),
+    "log.roll.ms": ("log.roll.hours",),
+    "log.roll.jitter.ms": ("log.roll.jitter.hours",),
+    "log.flush.interval.ms": ("log.flush.scheduler.interval.ms",),
+}
+"""Brokers' keys that decide where this one is not set. Of a broker where nobody sets any, Kafka names none of them."""
+
+BUILT_IN = {
+    "log.retention.hours": "168",
+    "log.roll.hours": "168",
+    "log.roll.jitter.hours": "0",
+    "log.flush.scheduler.interval.ms": "9223372036854775807",
+}
+"""Kafka's defaults of the last stand-ins: those of all other keys Kafka names itself."""
+
+MILLISECONDS = {"minutes": 60_000, "hours": 3_600_000}
+"""The units that end the names of keys, other than ms."""
+
+MECHANISM_KEYS = (
+    "sasl.jaas.config",
+    "sasl.login.callback.handler.class",
+    "sasl.login.class",
+    "sasl.server.callback.handler.class",
+    "connections.max.reauth.ms",
+)
+"""Keys that a listener has for each mechanism, `listener.name.<listener>.<mechanism>.<key>`."""
+
+_LISTENER = "listener.name."
+_RANKS = {source: rank for rank, source in enumerate(Source)}
+
+
+@dataclass(frozen=True, slots=True)
+class Synonym:
+    """A value that was set, or built in, somewhere: Kafka's ConfigSynonym. The text is None where it is a secret."""
+
+    source: Source
+    key: str
+    text: str | None
+
+
+def behind_listener(key: str) -> str | None:
+    """The key of all listeners in `listener.name.<listener>.[<mechanism>.]<key>`; None of other keys."""
+    if not key.startswith(_LISTENER):
+        return None
+    scoped = key.removeprefix(_LISTENER).partition(".")[2]
+    return next((name for name in MECHANISM_KEYS if scoped.endswith(f".{name}")), scoped or None)
+
+
+def deciding_keys(resource_type: str, key: str) -> tuple[str, ...]:
+    """The key and those that decide where it is not set, the closest first."""
+    first = BROKER_KEYS.get(resource_type, {}).get(key)
+    if first is None:
+        plain = behind_listener(key) if resource_type == "BROKER" else None
+        return (key, *((plain,) if plain else STAND_INS.get(key, ())))
+    return tuple(dict.fromkeys((key, first, *STAND_INS.get(first, ()))))
+
+
+def in_effect(resource_type: str, key: str, synonyms: Iterable[Synonym]) -> Synonym | None:
+    """The synonym that applies, its text in the unit of `key`; None where no text is known."""
+    texts = [synonym for synonym in synonyms if synonym.text is not None]
+    keys = list(dict.fromkeys((*deciding_keys(resource_type, key), *(synonym.key for synonym in texts))))
+    first = min(texts, key=lambda synonym: (keys.index(synonym.key), _RANKS[synonym.source]), default=None)
+    return None if first is None else in_unit_of(key, first)
+
+
+def fallback(resource: Resource, key: str, synonyms: Iterable[Synonym]) -> Synonym | None:
+    """The synonym that applies once the key is not set on the resource itself; None where that cannot be seen.
+
+    Below the default for all brokers there is also nothing of single brokers: those that have a value keep it.
+    """
+    above = (Source.BROKER, Source.ALL_BROKERS) if resource.is_default_broker else (resource.source,)
+    below = [synonym for synonym in synonyms if synonym.key != key or synonym.source not in above]
+    return in_effect(resource.type, key, below)
+
+
+def in_unit_of(key: str, synonym: Synonym) -> Synonym:
+    """The synonym with its minutes or hours as milliseconds, where `key` counts those; -1 is without an end anyway."""
+    factor, text = MILLISECONDS.get(_unit(synonym.key), 1), synonym.text
+    if text is None or factor == 1 or _unit(key) == _unit(synonym.key) or not text.strip().isdigit():
+        return synonym
+    return replace(synonym, text=str(int(text) * factor))
+
+
+def _unit(key: str) -> str:
+    return key.rpartition(".")[2]
