@@ -6,11 +6,10 @@ import contextlib
 import secrets
 from pathlib import Path
 
-from waiting import eventually
-
 import kadmin_nb as kn
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.connection_settings import Secret
+from tests.waiting import eventually
 
 
 def let_in(kafka: LocalKafka, user: str) -> Path:

@@ -7,10 +7,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pytest
-from double import FakeKafka
-from logins import settings_of
-from versions import ABILITIES, EVERY
-from waiting import eventually
 
 import kadmin_nb as kn
 from kadmin_nb.admin.kafka import WireKafka
@@ -19,6 +15,10 @@ from kadmin_nb.errors import AuthenticationFailed
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.connection_settings import Secret, Settings
 from kadmin_nb.model.resources import Resource
+from tests.admin.logins import settings_of
+from tests.admin.versions import ABILITIES, EVERY
+from tests.double import FakeKafka
+from tests.waiting import eventually
 
 
 @dataclass(frozen=True)

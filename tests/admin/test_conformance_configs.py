@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from versions import REAL
-from waiting import eventually
 
 from kadmin_nb.admin.ports import ConfigOperation, Refusal
 from kadmin_nb.errors import Unsupported, UsageError
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.resources import Resource
+from tests.admin.versions import REAL
+from tests.waiting import eventually
 
 BROKER, EVERYONE, LOGGER = Resource("BROKER", "1"), Resource("BROKER", ""), Resource("BROKER_LOGGER", "1")
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 import pytest
-from waiting import eventually
 
 from kadmin_nb.admin.ports import DEFAULT_MATCH, EXACT, SPECIFIED, Component, QuotaAlteration, Refusal
 from kadmin_nb.errors import Invalid, Unsupported
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.grammar import DEFAULT
+from tests.waiting import eventually
 
 RATE, PERCENT = "producer_byte_rate", "request_percentage"
 IP_RATE = "connection_creation_rate"

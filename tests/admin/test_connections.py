@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 
 import pytest
-from logins import settings_of
-from waiting import eventually
 
 import kadmin_nb as kn
 from kadmin_nb.admin import wire
 from kadmin_nb.admin.kafka import WireKafka
 from kadmin_nb.errors import AuthenticationFailed, ConnectionFailed, TimedOut
 from kadmin_nb.model.connection_settings import Secret, Settings
+from tests.admin.logins import settings_of
+from tests.waiting import eventually
 
 SOON = 4.0
 """Seconds; a cause is known within 0.35 where nobody else uses the two cores. Here somebody may."""

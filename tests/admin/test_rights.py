@@ -18,7 +18,6 @@ from confluent_kafka.admin import (
     ResourcePatternType,
     ResourceType,
 )
-from waiting import eventually
 
 import kadmin_nb as kn
 from kadmin_nb.admin import first_contact, reassignments, topics
@@ -31,6 +30,7 @@ from kadmin_nb.model.changes import Change
 from kadmin_nb.model.connection_settings import Secret, Settings
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.secure
 

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 
 import pytest
 from kafka.protocol.admin.cluster import DescribeClusterRequest
-from waiting import eventually
 
 import kadmin_nb as kn
 from kadmin_nb.admin.kafka import WireKafka
@@ -21,6 +20,7 @@ from kadmin_nb.errors import ConnectionFailed, NotFound, TimedOut
 from kadmin_nb.local import LocalKafka, Node
 from kadmin_nb.model.connection_settings import Settings
 from kadmin_nb.model.entity import Entity
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.broker
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 import pytest
-from waiting import eventually
 
 import kadmin_nb as kn
 from kadmin_nb.admin import reassignments
@@ -20,6 +19,7 @@ from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.connection_settings import Secret
 from kadmin_nb.model.grammar import read, split
 from kadmin_nb.model.resources import Resource
+from tests.waiting import eventually
 
 TOPIC, BROKER, OF_ALL, STATIC, BUILT_IN = (
     "DYNAMIC_TOPIC_CONFIG", "DYNAMIC_BROKER_CONFIG", "DYNAMIC_DEFAULT_BROKER_CONFIG", "STATIC_BROKER_CONFIG",

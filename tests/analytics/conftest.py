@@ -18,14 +18,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from connect_child import Child, end_with
+
+from tests.analytics.connect_child import Child, end_with
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-    from traffic import Traffic
 
     from kadmin_nb.analytics import Requests
     from kadmin_nb.local import LocalKafka
+    from tests.analytics.traffic import Traffic
 
 CONNECT = os.environ.get("KADMIN_TEST_SPARK") == "connect"
 
@@ -137,7 +138,7 @@ def _python_without_kadmin_nb(folder: Path) -> Path:
 @pytest.fixture(scope="session")
 def traffic(secure_kafka: LocalKafka, tmp_path_factory: pytest.TempPathFactory) -> Traffic:
     """What real clients sent and were told."""
-    from traffic import told_by
+    from tests.analytics.traffic import told_by
 
     return told_by(secure_kafka, tmp_path_factory.mktemp("requests"))
 

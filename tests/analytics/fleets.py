@@ -6,13 +6,13 @@ import random
 from collections.abc import Iterator
 
 import pyarrow as pa
-from hostile_names import HOSTILE
 
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.grammar import DEFAULT
 from kadmin_nb.model.levels import LEVELS
 from kadmin_nb.model.quota_keys import USER_CLIENT_KEYS
 from kadmin_nb.resolution.rules import entity_at
+from tests.hostile_names import HOSTILE
 
 USERS = ("alice", "bob", "Alice", *HOSTILE)
 CLIENTS = ("app", "app ", "APP", *HOSTILE)

@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from fleets import CLIENTS, USERS, in_clusters, quotas_of_a_fleet, rows
 from pyspark.errors import SparkRuntimeException
 
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.quota_keys import USER_CLIENT_KEYS
+from tests.analytics.fleets import CLIENTS, USERS, in_clusters, quotas_of_a_fleet, rows
 
 pytestmark = pytest.mark.spark
 

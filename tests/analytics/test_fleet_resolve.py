@@ -9,7 +9,6 @@ import sys
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from fleets import in_clusters, pairs_of_a_fleet, quotas_of_a_fleet, rows
 from pyspark import cloudpickle
 from pyspark.errors import SparkRuntimeException
 from pyspark.sql import functions as F
@@ -20,6 +19,7 @@ from kadmin_nb.frames import schemas
 from kadmin_nb.model.quota_keys import USER_CLIENT_KEYS
 from kadmin_nb.resolution.kernel import Index
 from kadmin_nb.resolution.rules import explain, stored_of
+from tests.analytics.fleets import in_clusters, pairs_of_a_fleet, quotas_of_a_fleet, rows
 
 pytestmark = pytest.mark.spark
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,9 +10,7 @@ from pathlib import Path
 import pytest
 
 import kadmin_nb as kn
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "history"))
-from hours import at, limits_of, taken, topic
+from tests.history.hours import at, limits_of, taken, topic
 
 pytestmark = pytest.mark.spark
 

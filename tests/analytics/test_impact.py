@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from fleets import in_clusters, pairs_of_a_fleet, quotas_of_a_fleet, rows
 
 import kadmin_nb as kn
 from kadmin_nb.analytics import quota_tables
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.changes import DELETE, SET, Change
 from kadmin_nb.model.entity import Entity
+from tests.analytics.fleets import in_clusters, pairs_of_a_fleet, quotas_of_a_fleet, rows
 
 pytestmark = pytest.mark.spark
 

@@ -8,11 +8,11 @@ from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from prometheus_server import Prometheus, matrix, serving
 
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.connection_settings import Secret
+from tests.prometheus_server import Prometheus, matrix, serving
 
 START = datetime(2026, 11, 21, 12, tzinfo=UTC)
 END = START + timedelta(seconds=30)

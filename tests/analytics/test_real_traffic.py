@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from pyspark.sql import functions as F
-from traffic import ALICE, BOB, EASY, FAR, FREE, LEFT, LIMIT, READER, RIGHT, SENT, TIGHT
 
 import kadmin_nb as kn
+from tests.analytics.traffic import ALICE, BOB, EASY, FAR, FREE, LEFT, LIMIT, READER, RIGHT, SENT, TIGHT
 
 pytestmark = [pytest.mark.spark, pytest.mark.broker, pytest.mark.secure]
 

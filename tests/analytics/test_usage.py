@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 import pytest
-from traffic import FREE, READER, TIGHT
 
 import kadmin_nb as kn
 from kadmin_nb.analytics import request_log
@@ -14,6 +13,7 @@ from kadmin_nb.analytics.usage_windows import IO_THREADS, RECORD_BYTES
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.schemas import OF_BUCKETS
 from kadmin_nb.frames.spark import frame_of
+from tests.analytics.traffic import FREE, READER, TIGHT
 
 pytestmark = pytest.mark.spark
 

@@ -11,7 +11,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from fleets import CLIENTS, USERS, in_clusters, quotas_of_a_fleet
 from pyspark.errors import SparkRuntimeException
 
 import kadmin_nb as kn
@@ -22,6 +21,7 @@ from kadmin_nb.frames.spark import frame_of
 from kadmin_nb.model.levels import LEVELS
 from kadmin_nb.model.quota_keys import USER_CLIENT_KEYS
 from kadmin_nb.resolution.rules import resolve, stored_of
+from tests.analytics.fleets import CLIENTS, USERS, in_clusters, quotas_of_a_fleet
 
 pytestmark = pytest.mark.spark
 

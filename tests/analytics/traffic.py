@@ -19,12 +19,12 @@ from confluent_kafka.admin import (
     ResourcePatternType,
     ResourceType,
 )
-from logged_requests import requests_of
-from waiting import eventually
 
 import kadmin_nb as kn
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.connection_settings import Secret
+from tests.logged_requests import requests_of
+from tests.waiting import eventually
 
 TOPIC = "usage"
 ALICE, BOB = "usage-alice", "usage-bob"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from second_word import applied
 
 import kadmin_nb as kn
+from tests.second_word import applied
 
 pytestmark = pytest.mark.broker
 

@@ -13,8 +13,6 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, ResourcePatternType, ResourceType
-from logged_requests import requests_of
-from waiting import eventually
 
 import kadmin_nb as kn
 from kadmin_nb.admin import first_contact
@@ -26,6 +24,8 @@ from kadmin_nb.commands.session import Session
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.connection_settings import Secret
 from kadmin_nb.model.resources import Resource
+from tests.logged_requests import requests_of
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.broker
 

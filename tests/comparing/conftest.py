@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 import kadmin_nb as kn
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "history"))
 
 
 @pytest.fixture(scope="session")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
-from hostile_names import HOSTILE
-from hours import configs_of, failed, quotas_of, taken, topic
 
 import kadmin_nb as kn
 from kadmin_nb.comparing import Diff, Side, compare
 from kadmin_nb.model.changes import DELETE, SET
+from tests.history.hours import configs_of, failed, quotas_of, taken, topic
+from tests.hostile_names import HOSTILE
 
 
 def rows(found: kn.Answer) -> list[tuple]:

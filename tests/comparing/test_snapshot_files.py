@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hostile_names import HOSTILE
-from hours import failed, taken, topic
 from pyarrow import parquet
 
 import kadmin_nb as kn
+from tests.history.hours import failed, taken, topic
+from tests.hostile_names import HOSTILE
 
 
 def test_what_was_saved_is_read(tmp_path: Path) -> None:

@@ -18,9 +18,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tasks import TESTS, as_task
-
 import kadmin_nb as kn
+from tests.databricks.tasks import TESTS, as_task
 
 NOTEBOOK = TESTS.parent / "databricks" / "request_logs.ipynb"
 USAGE = ("cluster_id", "broker", "user", "client_id", "key", "window_start", "value")

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "runbooks"))
-from databricks_stand_in import Dbutils, Exit
+from tests.runbooks.databricks_stand_in import Dbutils, Exit
 
 TESTS = Path(__file__).parents[1]
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from tasks import TESTS, as_task
 
 import kadmin_nb as kn
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.connection_settings import Secret
 from kadmin_nb.profiles.secret_references import resolve
+from tests.databricks.tasks import TESTS, as_task
 
 pytestmark = [pytest.mark.secure, pytest.mark.usefixtures("on_databricks")]
 

@@ -11,12 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tasks import TESTS, as_task
 
 import kadmin_nb as kn
-
-sys.path.insert(0, str(TESTS / "history"))
-from hours import taken
+from tests.databricks.tasks import TESTS, as_task
+from tests.history.hours import taken
 
 NOTEBOOK = TESTS.parent / "databricks" / "request_logs.ipynb"
 RECORDED = TESTS / "analytics" / "recorded"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from held_there import held
 
 import kadmin_nb as kn
+from tests.declared.held_there import held
 
 BEGIN = "kadmin: 1\n"
 ORDERS = "configs:\n  topic=orders:\n"

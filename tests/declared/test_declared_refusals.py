@@ -12,9 +12,9 @@ from pathlib import Path
 import jsonschema
 import pytest
 import yaml
-from held_there import held
 
 import kadmin_nb as kn
+from tests.declared.held_there import held
 
 BEGIN = "kadmin: 1\n"
 ALICE = f"{BEGIN}quotas:\n  user=alice:\n"

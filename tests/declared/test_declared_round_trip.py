@@ -8,14 +8,14 @@ import math
 import jsonschema
 import pytest
 import yaml
-from held_there import held
-from hostile_names import HOSTILE
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kadmin_nb as kn
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
+from tests.declared.held_there import held
+from tests.hostile_names import HOSTILE
 
 FORMATS = ("yaml", "json")
 SCHEMA = json.loads(kn.declared.schema())

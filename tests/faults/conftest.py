@@ -6,12 +6,12 @@ import contextlib
 from collections.abc import Iterator
 
 import pytest
-from proxy import Proxy
-from sides import ALTER_TIMEOUT
 
 import kadmin_nb as kn
 from kadmin_nb.admin.kafka import WireKafka
 from kadmin_nb.model.connection_settings import Settings
+from tests.faults.proxy import Proxy
+from tests.faults.sides import ALTER_TIMEOUT
 
 
 @pytest.fixture(scope="session")

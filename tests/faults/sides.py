@@ -6,13 +6,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from proxy import ALTER_CONFIGS, ALTER_QUOTAS, DESCRIBE_CONFIGS, DESCRIBE_QUOTAS
-
 from kadmin_nb.admin.kafka import WireKafka
 from kadmin_nb.admin.ports import ConfigOperation, QuotaAlteration
 from kadmin_nb.errors import TimedOut
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
+from tests.faults.proxy import ALTER_CONFIGS, ALTER_QUOTAS, DESCRIBE_CONFIGS, DESCRIBE_QUOTAS
 
 ALTER_TIMEOUT = 1.5
 """Seconds that an alter may take here, so that a lost one is soon known to be lost."""

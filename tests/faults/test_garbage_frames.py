@@ -13,7 +13,6 @@ import kafka.errors
 import pytest
 from kafka.protocol.admin.client_quotas import AlterClientQuotasResponse
 from kafka.protocol.admin.configs import DescribeConfigsResponse, IncrementalAlterConfigsResponse
-from proxy import framed, garbage
 
 from kadmin_nb.admin import error_codes
 from kadmin_nb.admin.configs import WireConfigs
@@ -24,6 +23,7 @@ from kadmin_nb.admin.wire import LARGEST_ANSWER
 from kadmin_nb.errors import KadminError, TimedOut
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
+from tests.faults.proxy import framed, garbage
 
 TOPIC, ALICE = Resource("TOPIC", "orders"), Entity.of({"user": "alice"})
 RECORDED = Path(__file__).parents[1] / "admin" / "recorded" / "describe-client-quotas-4.3.1.bin"

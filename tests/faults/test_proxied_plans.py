@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from proxy import (
+
+import kadmin_nb as kn
+from tests.faults.proxy import (
     ALTER_CONFIGS,
     ALTER_QUOTAS,
     CUT_AFTER,
@@ -22,9 +24,7 @@ from proxy import (
     replaced,
     shortened,
 )
-from sides import ALTER_TIMEOUT, SIDES, shows_up
-
-import kadmin_nb as kn
+from tests.faults.sides import ALTER_TIMEOUT, SIDES, shows_up
 
 pytestmark = pytest.mark.broker
 

@@ -8,7 +8,11 @@ import time
 import tracemalloc
 
 import pytest
-from proxy import (
+
+import kadmin_nb as kn
+from kadmin_nb.admin.wire import LARGEST_ANSWER
+from kadmin_nb.errors import KadminError, TimedOut, Unsupported, UsageError
+from tests.faults.proxy import (
     ALTER_QUOTAS,
     CUT_AFTER,
     CUT_BEFORE,
@@ -25,11 +29,7 @@ from proxy import (
     replaced,
     shortened,
 )
-from sides import ALTER_TIMEOUT, QUOTAS, SIDES, shows_up
-
-import kadmin_nb as kn
-from kadmin_nb.admin.wire import LARGEST_ANSWER
-from kadmin_nb.errors import KadminError, TimedOut, Unsupported, UsageError
+from tests.faults.sides import ALTER_TIMEOUT, QUOTAS, SIDES, shows_up
 
 pytestmark = pytest.mark.broker
 

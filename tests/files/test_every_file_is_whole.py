@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from full_disk import killed_before_call, no_more_than
 
 import kadmin_nb as kn
 from kadmin_nb import files
@@ -25,6 +24,7 @@ from kadmin_nb.plans.approval import approved
 from kadmin_nb.plans.plan import Plan
 from kadmin_nb.policy import junit
 from kadmin_nb.runbooks import run_record
+from tests.full_disk import killed_before_call, no_more_than
 
 AT = "2026-08-01T12:00:00.000000+00:00"
 ROWS = tuple(

@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from full_disk import killed_before_call, no_more_than, small_disk
 
 import kadmin_nb as kn
 from kadmin_nb import files
+from tests.full_disk import killed_before_call, no_more_than, small_disk
 
 BEFORE, AFTER = b"before\n" * 5_000, b"after\n" * 50_000
 

@@ -9,13 +9,13 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
-from hostile_names import HOSTILE
 from hypothesis import given
 from hypothesis import strategies as st
 
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.files import read, write
+from tests.hostile_names import HOSTILE
 
 FORMULAS = ("=1+1", "+1", "-1+1", "@SUM(1)", "\t=1", "\r=1", "\n=1", "\0=1", " =1", "\u00a0=1", "\uff1d1", "\uff20x",
             "=cmd|' /C calc'!A0", "'=1", "''=1", "'", "''", "'alice", "it's", "a\r=1", "a\n=1", 'a"\r=1', '"=1"', "\t",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hours import at, configs_of, failed, quotas_of, taken, topic
 
 import kadmin_nb as kn
+from tests.history.hours import at, configs_of, failed, quotas_of, taken, topic
 
 
 def _rows(drift) -> list[tuple]:

@@ -6,9 +6,9 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from hours import at, limits_of, taken, topic
 
 import kadmin_nb as kn
+from tests.history.hours import at, limits_of, taken, topic
 
 
 @pytest.fixture

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from full_disk import no_more_than, small_disk
-from hostile_names import HOSTILE
-from hours import at, configs_of, failed, limits_of, taken, topic
 
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.snapshots import snapshot
+from tests.full_disk import no_more_than, small_disk
+from tests.history.hours import at, configs_of, failed, limits_of, taken, topic
+from tests.hostile_names import HOSTILE
 
 
 @pytest.fixture
@@ -170,7 +170,7 @@ _WRITER = """
 import sys
 sys.path.insert(0, sys.argv[1])
 import kadmin_nb as kn
-from hours import taken
+from tests.history.hours import taken
 history = kn.history(sys.argv[2])
 for number in range(12):
     history.record(taken(number, {"alice": number // 2 + 1.0, sys.argv[3]: 1.0}, cluster_id=sys.argv[3]))
@@ -182,7 +182,7 @@ for number in range(12):
 def test_two_writers_at_once_lose_nothing(tmp_path: Path) -> None:
     """Two jobs recorded at the same minute, and one snapshot was gone."""
     place = tmp_path / "history"
-    command = [sys.executable, "-c", _WRITER, str(Path(__file__).parent), str(place)]
+    command = [sys.executable, "-c", _WRITER, str(Path(__file__).parents[2]), str(place)]
     writers = [subprocess.Popen([*command, name], stderr=subprocess.PIPE, text=True) for name in ("one", "two")]
     said = [writer.communicate(timeout=300)[1] for writer in writers]
     assert [writer.returncode for writer in writers] == [0, 0], said

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
-from waiting import eventually
 
 import kadmin_nb as kn
 from kadmin_nb.local import LocalKafka
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.broker
 

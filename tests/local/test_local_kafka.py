@@ -19,11 +19,11 @@ import psutil
 import pytest
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
-from waiting import eventually
 
 from kadmin_nb import local
 from kadmin_nb.errors import ConnectionFailed, NotFound, UsageError
 from kadmin_nb.local import kafka as kafka_module
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.broker
 

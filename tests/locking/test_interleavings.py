@@ -7,10 +7,10 @@ import random
 from collections.abc import Callable, Iterator
 
 import pytest
-from orders import STEPS, Turns, schedules
 
 from kadmin_nb.admin import lease, lease_log
 from kadmin_nb.errors import PlanRefused
+from tests.locking.orders import STEPS, Turns, schedules
 
 pytestmark = pytest.mark.broker
 

@@ -14,7 +14,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from confluent_kafka import Producer
-from waiting import eventually
 
 import kadmin_nb as kn
 from kadmin_nb.admin import first_contact, lease
@@ -24,6 +23,7 @@ from kadmin_nb.admin.ports import NOT_KEPT_OUT
 from kadmin_nb.admin.wire import ALTER_TIMEOUT
 from kadmin_nb.errors import PlanRefused, TimedOut
 from kadmin_nb.model.connection_settings import Secret, Settings
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.broker
 

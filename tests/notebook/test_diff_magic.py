@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from waiting import eventually
 
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.snapshots import snapshot
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.broker
 

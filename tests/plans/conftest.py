@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
-from second_word import applied
-from waiting import eventually
 
 import kadmin_nb as kn
 from kadmin_nb.local import LocalKafka
+from tests.second_word import applied
+from tests.waiting import eventually
 
 _SCHEDULES: dict[str, list[int]] = {}
 

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from double import FakeKafka
-from simulation import Scene
-
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.entity import Entity
@@ -14,6 +11,8 @@ from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans.execution import order
 from kadmin_nb.plans.lowering import gradual
 from kadmin_nb.plans.stage import Stage
+from tests.double import FakeKafka
+from tests.plans.simulation import Scene
 
 RATE, PERCENT = "producer_byte_rate", "request_percentage"
 

@@ -13,10 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from double import Crash, FakeKafka
-from double.calls import Call
-from double.faults import Fault, every
-
 from kadmin_nb.admin.ports import ConfigOperation
 from kadmin_nb.errors import KadminError
 from kadmin_nb.model.changes import DELETE, FAILED, SKIPPED, UNCHANGED, VERIFIED, Change, Outcome
@@ -29,6 +25,9 @@ from kadmin_nb.plans.journal import hash_chain, replay
 from kadmin_nb.plans.journal.hash_chain import Journal
 from kadmin_nb.plans.plan import Plan
 from kadmin_nb.plans.stage import Stage
+from tests.double import Crash, FakeKafka
+from tests.double.calls import Call
+from tests.double.faults import Fault, every
 
 QUIET = 9.0
 """Seconds, a tenth of the real quiet period, so that runs are short; what lands late lands within it."""

@@ -6,12 +6,12 @@ import signal
 from pathlib import Path
 
 import pytest
-from plan_rows import rows
-from second_word import applied
-from waiting import eventually
 
 import kadmin_nb as kn
 from kadmin_nb.plans.outcomes import Outcomes
+from tests.plans.plan_rows import rows
+from tests.second_word import applied
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.broker
 

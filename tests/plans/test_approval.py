@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-from persons import let_in
 
 import kadmin_nb as kn
 from kadmin_nb.cluster import identity
@@ -15,6 +14,7 @@ from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.connection_settings import Settings
 from kadmin_nb.plans.approval import approval_of, approved
 from kadmin_nb.plans.author import author
+from tests.persons import let_in
 
 AT = "2026-01-01T00:00:00+00:00"
 ALICE, BOB = "User:alice (root@here)", "User:bob (root@here)"

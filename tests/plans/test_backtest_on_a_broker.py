@@ -11,12 +11,12 @@ from datetime import UTC, datetime, timedelta
 import pyarrow as pa
 import pytest
 from confluent_kafka import Producer
-from logged_requests import requests_of
-from waiting import eventually
 
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 from kadmin_nb.local import LocalKafka
+from tests.logged_requests import requests_of
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.broker
 

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from plan_rows import rows
 
 import kadmin_nb as kn
 from kadmin_nb.cluster.changes import journals
@@ -23,6 +22,7 @@ from kadmin_nb.frames import schemas
 from kadmin_nb.plans.execution.progress import Advance
 from kadmin_nb.plans.journal.storage import folder_of
 from kadmin_nb.plans.plan import Plan
+from tests.plans.plan_rows import rows
 
 pytestmark = pytest.mark.broker
 
@@ -47,8 +47,9 @@ Applied = Callable[..., Ended]
 def applied(kafka, tmp_path_factory) -> Iterator[Applied]:
     """`applied(plan, 7)` applies a plan in a terminal that is killed at its seventh point."""
     place = tmp_path_factory.mktemp("plans") / "plan.json"
-    words = [sys.executable, str(Path(__file__).with_name("points.py"))]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    words = [sys.executable, "-m", "tests.plans.points"]
+    root = Path(__file__).parents[2]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=root) as process:
 
         def apply(plan: Plan, at: int = 0, *signals: str, verb: str = "apply", lock: bool = False) -> Ended:
             plan.save(place, overwrite=True)

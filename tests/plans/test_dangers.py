@@ -6,12 +6,8 @@ import copy
 from collections.abc import Callable
 
 import pytest
-from double import FakeKafka
 from hypothesis import given
 from hypothesis import strategies as st
-from plan_rows import rows
-from scenes import hold
-from simulation import Pages, plan_of
 
 import kadmin_nb as kn
 from kadmin_nb.model.changes import DELETE, SET, Change, Edit
@@ -23,6 +19,10 @@ from kadmin_nb.plans.execution import executor
 from kadmin_nb.plans.execution.executor import Options
 from kadmin_nb.plans.journal import replay
 from kadmin_nb.plans.secret_resolver import nowhere
+from tests.double import FakeKafka
+from tests.plans.plan_rows import rows
+from tests.plans.scenes import hold
+from tests.plans.simulation import Pages, plan_of
 
 TOPIC, BROKER = Resource("TOPIC", "t"), Resource("BROKER", "1")
 MIN_ISR, RETENTION, RATE = "min.insync.replicas", "retention.ms", "producer_byte_rate"

@@ -7,12 +7,8 @@ from html.parser import HTMLParser
 
 import mistune
 import pytest
-from hostile_names import HOSTILE
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kafka_tool import Tool, read_by_bash, run_by_bash
-from second_word import applied
-from waiting import eventually
 
 import kadmin_nb as kn
 from kadmin_nb.errors import printable
@@ -22,6 +18,10 @@ from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans import change_lines
 from kadmin_nb.plans.formats import Faces, Subject
 from kadmin_nb.plans.stage import Stage
+from tests.hostile_names import HOSTILE
+from tests.plans.kafka_tool import Tool, read_by_bash, run_by_bash
+from tests.second_word import applied
+from tests.waiting import eventually
 
 RATE, OTHER_RATE, IP_RATE = "producer_byte_rate", "consumer_byte_rate", "connection_creation_rate"
 RETENTION, POLICY = "retention.ms", "cleanup.policy"

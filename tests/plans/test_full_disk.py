@@ -11,10 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from double import FakeKafka
-from full_disk import no_more_than
-from plan_rows import rows
-from scenes import RATE, SMALL
 
 import kadmin_nb as kn
 from kadmin_nb.admin.ports import Kafka
@@ -26,6 +22,10 @@ from kadmin_nb.plans.execution.executor import Done
 from kadmin_nb.plans.journal import hash_chain, replay
 from kadmin_nb.plans.journal.hash_chain import Journal
 from kadmin_nb.plans.plan import Plan
+from tests.double import FakeKafka
+from tests.full_disk import no_more_than
+from tests.plans.plan_rows import rows
+from tests.plans.scenes import RATE, SMALL
 
 SCENE = SMALL["quotas and configs"]
 PAGE = 4096

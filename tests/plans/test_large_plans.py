@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from double import FakeKafka
-from simulation import Pages, plan_of
 
 import kadmin_nb as kn
 from kadmin_nb.plans.execution import executor
 from kadmin_nb.plans.execution.executor import Options
+from tests.double import FakeKafka
+from tests.plans.simulation import Pages, plan_of
 
 RATE = "producer_byte_rate"
 

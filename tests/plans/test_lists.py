@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from plan_rows import rows
-from second_word import applied
 
 import kadmin_nb as kn
+from tests.plans.plan_rows import rows
+from tests.second_word import applied
 
 pytestmark = pytest.mark.broker
 

@@ -11,15 +11,15 @@ from pathlib import Path
 import javaproperties
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
-from plan_rows import rows
-from second_word import applied
-from secret_search import CORE, SECRET, shown, sings, variables
 
 import kadmin_nb as kn
 from kadmin_nb.admin.ports import Refusal
 from kadmin_nb.commands import terminal
 from kadmin_nb.model.connection_settings import Secret
 from kadmin_nb.secrets import revealed
+from tests.plans.plan_rows import rows
+from tests.plans.secret_search import CORE, SECRET, shown, sings, variables
+from tests.second_word import applied
 
 pytestmark = pytest.mark.broker
 

@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import pyarrow as pa
 import pytest
-from double import FakeKafka
 
 from kadmin_nb.errors import TimedOut
 from kadmin_nb.model.changes import Change
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.plans.execution import executor
 from kadmin_nb.plans.plan import Plan
+from tests.double import FakeKafka
 
 RATE, SECONDS_PER_QUOTA = "producer_byte_rate", 1e-4
 

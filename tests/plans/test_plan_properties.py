@@ -5,10 +5,8 @@ from __future__ import annotations
 import copy
 from dataclasses import replace
 
-from double import FakeKafka
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from simulation import Pages, plan_of
 
 import kadmin_nb as kn
 from kadmin_nb.model.changes import APPEND, DELETE, SET, SUBTRACT, Edit
@@ -18,6 +16,8 @@ from kadmin_nb.plans.execution import executor, rollback
 from kadmin_nb.plans.execution.executor import Done, Options
 from kadmin_nb.plans.journal import replay
 from kadmin_nb.plans.plan import Plan
+from tests.double import FakeKafka
+from tests.plans.simulation import Pages, plan_of
 
 ENTITIES = [
     Entity.parse(f"user={u} client-id={c}") for u in ("a", "=<default>", "<default>") for c in ("app", "<default>")

@@ -10,7 +10,6 @@ from typing import Any
 
 import jsonschema
 import pytest
-from double.kafka import FakeKafka
 
 import kadmin_nb as kn
 from kadmin_nb.model.changes import Change
@@ -19,6 +18,7 @@ from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans import canonical
 from kadmin_nb.plans.journal import hash_chain, store
 from kadmin_nb.plans.plan import Plan
+from tests.double.kafka import FakeKafka
 
 AT = "2026-08-01T12:00:00.000000+00:00"
 ROWS = (

@@ -6,9 +6,6 @@ import pickle
 
 import pyarrow as pa
 import pytest
-from double import FakeKafka
-from plan_rows import rows
-from scenes import hold
 
 import kadmin_nb as kn
 from kadmin_nb import hints
@@ -21,6 +18,9 @@ from kadmin_nb.plans.advice.principals import oddities
 from kadmin_nb.plans.advice.warnings import Scene
 from kadmin_nb.plans.plan import Plan, bound
 from kadmin_nb.plans.secret_resolver import nowhere
+from tests.double import FakeKafka
+from tests.plans.plan_rows import rows
+from tests.plans.scenes import hold
 
 RATE = "producer_byte_rate"
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from plan_rows import rows
 
 import kadmin_nb as kn
 from kadmin_nb.model.changes import Change
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans.advice import dangers
 from kadmin_nb.plans.execution import executor
+from tests.plans.plan_rows import rows
 
 pytestmark = pytest.mark.broker
 

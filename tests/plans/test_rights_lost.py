@@ -16,8 +16,6 @@ from confluent_kafka.admin import (
     ResourcePatternType,
     ResourceType,
 )
-from plan_rows import rows
-from waiting import eventually
 
 import kadmin_nb as kn
 from kadmin_nb.admin import first_contact
@@ -25,6 +23,8 @@ from kadmin_nb.cluster.changes import journals
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.connection_settings import Secret
 from kadmin_nb.plans.plan import Plan
+from tests.plans.plan_rows import rows
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.secure
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from plan_rows import rows
-from second_word import applied
 
 import kadmin_nb as kn
 from kadmin_nb.model.changes import Change
@@ -12,6 +10,8 @@ from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans.execution import rollback
 from kadmin_nb.plans.plan import Plan
+from tests.plans.plan_rows import rows
+from tests.second_word import applied
 
 USER = Entity.of({"user": "alice"})
 

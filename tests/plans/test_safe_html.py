@@ -5,7 +5,6 @@ from __future__ import annotations
 from html.parser import HTMLParser
 
 import pytest
-from hostile_names import HOSTILE
 
 import kadmin_nb as kn
 from kadmin_nb.admin.ports import Refusal
@@ -19,6 +18,7 @@ from kadmin_nb.plans.execution.preflight import conflict
 from kadmin_nb.plans.outcomes import Outcomes
 from kadmin_nb.plans.plan import Plan
 from kadmin_nb.plans.stage import Stage
+from tests.hostile_names import HOSTILE
 
 TAGS = {"table", "thead", "tbody", "tr", "th", "td", "p", "pre"}
 ATTRIBUTES = {("class", "dataframe"), ("border", "0"), ("style", "text-align: right;")}

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from plan_rows import rows
-from second_word import applied, keys
-from waiting import eventually
 
 import kadmin_nb as kn
 from kadmin_nb.commands import run, terminal
 from kadmin_nb.commands.session import NotebookSession
+from tests.plans.plan_rows import rows
+from tests.second_word import applied, keys
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.broker
 

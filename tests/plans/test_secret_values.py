@@ -5,10 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from double import Crash, FakeKafka
-from double.faults import HollowSuccess
-from secret_search import CORE, sings
-from simulation import QUIET, TIMEOUT, Pages, Schedule, bounded, deaths_at, faults_at, mend
 
 import kadmin_nb as kn
 from kadmin_nb.admin.ports import Refusal
@@ -25,6 +21,10 @@ from kadmin_nb.plans.journal import replay
 from kadmin_nb.plans.plan import Plan
 from kadmin_nb.plans.stage import Stage
 from kadmin_nb.secrets import Hidden, is_called_so
+from tests.double import Crash, FakeKafka
+from tests.double.faults import HollowSuccess
+from tests.plans.secret_search import CORE, sings
+from tests.plans.simulation import QUIET, TIMEOUT, Pages, Schedule, bounded, deaths_at, faults_at, mend
 
 SECRETS = {"env:NEW": f"{CORE}-new", "env:NEXT": f"{CORE}-next"}
 ONE, TWO = Resource("BROKER", "1"), Resource("BROKER", "2")

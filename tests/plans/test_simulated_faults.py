@@ -13,11 +13,11 @@ from functools import partial
 from multiprocessing import get_context
 
 import pytest
-from double.faults import ErrorBesideChange, Interrupted
-from scenes import SCENES, SMALL
-from simulation import Scene, Schedule
 
 from kadmin_nb.plans.execution import executor, row_states, verification
+from tests.double.faults import ErrorBesideChange, Interrupted
+from tests.plans.scenes import SCENES, SMALL
+from tests.plans.simulation import Scene, Schedule
 
 ALL = {**SCENES, **SMALL}
 SAMPLE = 250

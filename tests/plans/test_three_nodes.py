@@ -8,14 +8,14 @@ from collections.abc import Iterator
 
 import pytest
 from kafka.protocol.admin.cluster import DescribeQuorumRequest
-from plan_rows import rows
-from second_word import applied
-from waiting import eventually
 
 import kadmin_nb as kn
 from kadmin_nb.cluster.changes import journals
 from kadmin_nb.commands import terminal
 from kadmin_nb.local import LocalKafka, Node
+from tests.plans.plan_rows import rows
+from tests.second_word import applied
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.broker
 

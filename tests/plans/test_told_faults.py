@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from double import FakeKafka
-from double.faults import (
+
+from kadmin_nb.model.changes import Outcome
+from kadmin_nb.plans.execution import executor
+from kadmin_nb.plans.execution.executor import Options
+from kadmin_nb.plans.plan import Plan
+from tests.double import FakeKafka
+from tests.double.faults import (
     Answered,
     AnswerLost,
     Cut,
@@ -19,13 +24,8 @@ from double.faults import (
     SomeRefused,
     Stale,
 )
-from scenes import RATE, hold
-from simulation import Pages, plan_of
-
-from kadmin_nb.model.changes import Outcome
-from kadmin_nb.plans.execution import executor
-from kadmin_nb.plans.execution.executor import Options
-from kadmin_nb.plans.plan import Plan
+from tests.plans.scenes import RATE, hold
+from tests.plans.simulation import Pages, plan_of
 
 USERS = ("a", "b", "c", "d")
 

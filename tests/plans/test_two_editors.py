@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from double.faults import Edited
-from scenes import RATE, hold
-from simulation import Pages, Scene
-from turns import Turns
 
 from kadmin_nb.admin.ports import NOT_KEPT_OUT
 from kadmin_nb.errors import Conflict, PlanRefused
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.plans.execution import executor
 from kadmin_nb.plans.execution.executor import Done
+from tests.double.faults import Edited
+from tests.plans.scenes import RATE, hold
+from tests.plans.simulation import Pages, Scene
+from tests.plans.turns import Turns
 
 X = Entity.parse("user=x")
 EDITORS = range(2)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from double import FakeKafka
-from double.faults import Answered
-from plan_rows import rows
-from scenes import hold
-from simulation import Pages, plan_of
 
 import kadmin_nb as kn
 from kadmin_nb.plans.advice import warnings
 from kadmin_nb.plans.execution import executor
+from tests.double import FakeKafka
+from tests.double.faults import Answered
+from tests.plans.plan_rows import rows
+from tests.plans.scenes import hold
+from tests.plans.simulation import Pages, plan_of
 
 PRODUCER, CONSUMER = "producer_byte_rate", "consumer_byte_rate"
 PERCENT, MUTATIONS = "request_percentage", "controller_mutation_rate"

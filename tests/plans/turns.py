@@ -6,7 +6,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable
 
-from double import FakeKafka
+from tests.double import FakeKafka
 
 
 class Turns:

@@ -6,11 +6,11 @@ import os
 from pathlib import Path
 
 import pytest
-from scenes_of_policy import held, policy, quotas
 
 import kadmin_nb as kn
 from kadmin_nb.policy import load
 from kadmin_nb.policy.reader import read
+from tests.policy.scenes_of_policy import held, policy, quotas
 
 GOOD = 'name = "one"\nreason = "why"\nframe = "QUOTAS"\nforbid = true'
 

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from scenes_of_policy import CLUSTER, MB, breaches, configs, held, pairs, policy, quotas, states
-from waiting import eventually
 
 import kadmin_nb as kn
 from kadmin_nb.model.changes import Change
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
+from tests.policy.scenes_of_policy import CLUSTER, MB, breaches, configs, held, pairs, policy, quotas, states
+from tests.waiting import eventually
 
 RATE = "producer_byte_rate"
 AT = "2026-11-21T00:00:00+00:00"

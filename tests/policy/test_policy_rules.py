@@ -7,13 +7,13 @@ from xml.etree import ElementTree
 
 import pyarrow as pa
 import pytest
-from scenes_of_policy import MB, breaches, configs, held, pairs, policy, quotas, states
 
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.snapshots import snapshot
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.policy.junit import write
+from tests.policy.scenes_of_policy import MB, breaches, configs, held, pairs, policy, quotas, states
 
 UNLIMITED = """
 frame = "EFFECTIVE"

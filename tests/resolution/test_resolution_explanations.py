@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from hierarchies import subset
-
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.grammar import DEFAULT
 from kadmin_nb.model.levels import LEVELS
 from kadmin_nb.resolution.rules import SHARED, explain, resolve, resolve_ip, stored_of
+from tests.resolution.hierarchies import subset
 
 STORED = {
     (Entity.of({"user": "alice", "client-id": DEFAULT}), "producer_byte_rate"): 1e6,

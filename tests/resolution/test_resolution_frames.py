@@ -5,12 +5,12 @@ from __future__ import annotations
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hierarchies import KEY, pairs_of, quotas_of, subset
 
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.quota_keys import USER_CLIENT_KEYS
 from kadmin_nb.resolution.kernel import Index, resolve
+from tests.resolution.hierarchies import KEY, pairs_of, quotas_of, subset
 
 QUOTAS = quotas_of(subset(0b10100101))
 CLIENTS = [("alice", "app"), ("bob", ""), ("alice", "app"), ("alice", None)]

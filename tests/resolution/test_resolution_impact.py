@@ -6,7 +6,6 @@ from collections import Counter
 
 import pyarrow as pa
 import pytest
-from hierarchies import HOSTILE, KEY, pairs_of, quotas_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +15,7 @@ from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.levels import LEVELS
 from kadmin_nb.resolution.impact import EFFECTS, SHARING, impact
 from kadmin_nb.resolution.rules import Stored, entity_at, explain
+from tests.resolution.hierarchies import HOSTILE, KEY, pairs_of, quotas_of
 
 
 def held(**entries: float) -> dict[tuple[Entity, str], float]:

@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 import pytest
-from hierarchies import HOSTILE, KEY, quotas_of
 
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
@@ -14,6 +13,7 @@ from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.levels import LEVELS
 from kadmin_nb.resolution.backtesting import backtest
 from kadmin_nb.resolution.rules import entity_at
+from tests.resolution.hierarchies import HOSTILE, KEY, quotas_of
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 

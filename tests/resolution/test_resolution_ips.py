@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from hierarchies import quotas_of
 
 from kadmin_nb.errors import Invalid, NotKnowable, UsageError
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.resolution.kernel import resolve_ip
 from kadmin_nb.resolution.rules import resolve_ip as scalar
+from tests.resolution.hierarchies import quotas_of
 
 KEY = "connection_creation_rate"
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
-from hierarchies import HOSTILE, KEY, subset
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
 from kadmin_nb.java import find_java
@@ -16,6 +15,7 @@ from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.grammar import DEFAULT
 from kadmin_nb.model.levels import LEVELS
 from kadmin_nb.resolution.rules import Stored, entity_at, explain, metric_tags, sanitized
+from tests.resolution.hierarchies import HOSTILE, KEY, subset
 
 pytestmark = pytest.mark.broker
 UNLIMITED = 2.0**63

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from hierarchies import KEY, pairs_of, quotas_of, subset
 
 from kadmin_nb.errors import Invalid, KadminError, UsageError
 from kadmin_nb.resolution.kernel import resolve
+from tests.resolution.hierarchies import KEY, pairs_of, quotas_of, subset
 
 QUOTAS, PAIRS = quotas_of(subset(255)), pairs_of([("alice", "app"), ("bob", None)])
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from hierarchies import HOSTILE, KEY, explained, pairs_of, quotas_of, subset, unpacked, without_overridden
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +11,16 @@ from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.levels import LEVELS
 from kadmin_nb.resolution.kernel import Index, resolve
 from kadmin_nb.resolution.rules import entity_at, explain, metric_tags
+from tests.resolution.hierarchies import (
+    HOSTILE,
+    KEY,
+    explained,
+    pairs_of,
+    quotas_of,
+    subset,
+    unpacked,
+    without_overridden,
+)
 
 CLIENTS = [
     ("alice", "app"),

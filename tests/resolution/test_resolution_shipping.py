@@ -7,10 +7,10 @@ import sys
 
 import pyarrow as pa
 import pytest
-from hierarchies import KEY, pairs_of, quotas_of, subset
 
 from kadmin_nb.resolution import lookup
 from kadmin_nb.resolution.kernel import Index
+from tests.resolution.hierarchies import KEY, pairs_of, quotas_of, subset
 
 ELSEWHERE = """
 import pickle, sys

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hierarchies import KEY, quotas_of, subset
 
 from kadmin_nb.cluster.tree import TreeAnswer
 from kadmin_nb.errors import UsageError
@@ -13,6 +12,7 @@ from kadmin_nb.model.levels import LEVELS
 from kadmin_nb.resolution.rules import Stored, explain
 from kadmin_nb.resolution.shadows import masks, shadowed_by
 from kadmin_nb.resolution.tree import lines, tree
+from tests.resolution.hierarchies import KEY, quotas_of, subset
 
 USERS, CLIENTS = ("alice", "someone else"), ("app", "another", "")
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from notebook_output import shown_by
+
+from tests.runbooks.notebook_output import shown_by
 
 BIND = "import kadmin_nb as kn\nparams = kn.runbooks.bind(globals())"
 

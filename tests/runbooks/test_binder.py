@@ -7,11 +7,11 @@ import json
 from typing import Any
 
 import pytest
-from databricks_stand_in import Dbutils, Exit
 
 import kadmin_nb as kn
 from kadmin_nb.runbooks import databricks
 from kadmin_nb.runbooks.parameters_cell import parameters
+from tests.runbooks.databricks_stand_in import Dbutils, Exit
 
 CELL = """\
 cluster: str = ""  # which cluster

@@ -11,11 +11,11 @@ from typing import Any
 
 import nbformat
 import pytest
-from databricks_stand_in import as_task
 
 import kadmin_nb as kn
 from kadmin_nb.commands import terminal
 from kadmin_nb.local import LocalKafka
+from tests.runbooks.databricks_stand_in import as_task
 
 pytest.importorskip("papermill")
 pytestmark = [pytest.mark.broker, pytest.mark.filterwarnings("ignore:.*on the disk of this compute")]

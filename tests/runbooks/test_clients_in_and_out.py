@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from databricks_stand_in import as_task
 from pyarrow import parquet
 
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 from kadmin_nb.local import LocalKafka
+from tests.runbooks.databricks_stand_in import as_task
 
 pytestmark = [pytest.mark.broker, pytest.mark.filterwarnings("ignore:.*on the disk of this compute")]
 

@@ -14,13 +14,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from databricks_stand_in import RUNBOOKS, as_task
-from persons import let_in
 from pyarrow import parquet
 
 import kadmin_nb as kn
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.runbooks import Run
+from tests.persons import let_in
+from tests.runbooks.databricks_stand_in import RUNBOOKS, as_task
 
 pytest.importorskip("papermill")
 pytestmark = [pytest.mark.broker, pytest.mark.secure]

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from databricks_stand_in import as_task
 
 import kadmin_nb as kn
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.plans.approval import approved
+from tests.runbooks.databricks_stand_in import as_task
 
 pytestmark = [pytest.mark.broker, pytest.mark.filterwarnings("ignore:.*on the disk of this compute")]
 

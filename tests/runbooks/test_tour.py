@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from notebook_output import shown_by
 
 import kadmin_nb as kn
+from tests.runbooks.notebook_output import shown_by
 
 pytest.importorskip("papermill")
 pytest.importorskip("pyspark")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from notebook_output import shown_by
 
 import kadmin_nb as kn
+from tests.runbooks.notebook_output import shown_by
 
 pytest.importorskip("papermill")
 pytestmark = [pytest.mark.broker, pytest.mark.spark]

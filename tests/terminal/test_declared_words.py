@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
-from hostile_names import HOSTILE
-from second_word import applied
-from waiting import eventually
 
 import kadmin_nb as kn
 from kadmin_nb.model.entity import Entity
+from tests.hostile_names import HOSTILE
+from tests.second_word import applied
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.broker
 

@@ -6,11 +6,11 @@ import json
 from datetime import UTC, datetime
 
 import pytest
-from waiting import eventually
 
 from kadmin_nb.cluster import Cluster
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.snapshots import snapshot
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.broker
 

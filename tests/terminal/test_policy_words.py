@@ -8,9 +8,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from waiting import eventually
 
 import kadmin_nb as kn
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.broker
 

@@ -13,11 +13,11 @@ from pathlib import Path
 import grpc
 import pyarrow.parquet
 import pytest
-from prometheus_server import matrix, serving
 
 import kadmin_nb as kn
 from kadmin_nb.cluster import resolve_engines
 from kadmin_nb.frames import spark as sparks
+from tests.prometheus_server import matrix, serving
 
 RECORDED = Path(__file__).parents[1] / "analytics" / "recorded"
 LOG = ("quota", "usage", str(RECORDED), "--broker", r"broker-(\d+)/", "--tz", "UTC")

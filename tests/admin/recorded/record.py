@@ -6,14 +6,13 @@ import contextlib
 import time
 from pathlib import Path
 
-from test_conformance_quotas import HOSTILE, SHAPES
-
 from kadmin_nb import local
 from kadmin_nb.admin.kafka import WireKafka
 from kadmin_nb.admin.ports import QuotaAlteration
 from kadmin_nb.admin.quotas import _request
 from kadmin_nb.model.connection_settings import Settings
 from kadmin_nb.model.entity import Entity
+from tests.admin.test_conformance_quotas import HOSTILE, SHAPES
 
 
 def alterations() -> list[QuotaAlteration]:
