@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from .frames.spark import spark_session
     from .model.grammar import ANY, DEFAULT, Pattern
     from .model.levels import LEVELS as levels
+    from .plans.apply_options import ApplyOptions
     from .plans.impact import backtest, impact
     from .plans.outcomes import Outcomes
     from .plans.plan import Plan
@@ -59,6 +60,7 @@ _LAZY = {
     "Pattern": ("model.grammar", "Pattern"),
     "levels": ("model.levels", "LEVELS"),
     "Answer": ("frames.answer", "Answer"),
+    "ApplyOptions": ("plans.apply_options", "ApplyOptions"),
     "Cluster": ("cluster", "Cluster"),
     "Outcomes": ("plans.outcomes", "Outcomes"),
     "Plan": ("plans.plan", "Plan"),
@@ -84,6 +86,7 @@ __all__ = [
     "ANY",
     "DEFAULT",
     "Answer",
+    "ApplyOptions",
     "AuthenticationFailed",
     "Cluster",
     "Conflict",

@@ -217,7 +217,7 @@ class Wire:
     ) -> Any:
         deadline = time.monotonic() + bound
         try:
-            return retrying(lambda: self._send(request(), node, deadline, doing, patience))
+            return retrying(self._send, request, node, deadline, doing, patience)
         except NotSent as exc:
             raise error_codes.translated(exc.__cause__ or exc, doing) from None
         except NoAnswerYet:
@@ -244,7 +244,7 @@ class Wire:
         retrying = _patiently(self.timeout, lambda exc: isinstance(exc, NotSent), self._before_retry)
         whom = self._lively() if node is None else node
         try:
-            return retrying(lambda: self._send(request(), whom, deadline, doing))
+            return retrying(self._send, request, whom, deadline, doing)
         except NotSent as exc:
             raise error_codes.translated(exc.__cause__ or exc, doing) from None
         except kafka.errors.IncompatibleBrokerVersion as exc:
@@ -288,11 +288,20 @@ class Wire:
             except KadminError:
                 return
 
-    def _send(self, request: Any, node: int | None, deadline: float, doing: str, patience: float | None = None) -> Any:
+    def _send(
+        self,
+        request: Callable[[], Any],
+        node: int | None,
+        deadline: float,
+        doing: str,
+        patience: float | None = None,
+    ) -> Any:
+        """One attempt, each with a request of its own: the library writes into what it sends."""
+        message = request()
         seconds_left = max(0.05, deadline - time.monotonic())
         others = node is None and len(self._manager.cluster.brokers()) > 1
         hurry = patience if others and patience and patience < seconds_left else None
-        return self._wait(lambda: self._exchange(request, node, seconds_left, hurry), seconds_left + 1.0, doing)
+        return self._wait(lambda: self._exchange(message, node, seconds_left, hurry), seconds_left + 1.0, doing)
 
     async def _exchange(self, request: Any, node: int | None, timeout: float, hurry: float | None) -> Any:
         """Connect, and only then send: what fails before is known not to have been sent."""

@@ -16,7 +16,8 @@ from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.schema_metadata import stamped
 from ..model.connection_settings import Settings
-from ..plans import QUIET_PERIOD, VERIFY_TIMEOUT
+from ..plans import VERIFY_TIMEOUT
+from ..plans.apply_options import ApplyOptions, takes_apply_options
 from ..plans.execution.progress import Progress, silent
 from .configs import Configs
 from .quotas import Quotas
@@ -149,21 +150,9 @@ class Cluster:
             lifetime=lifetime,
         )
 
+    @takes_apply_options
     def apply(
-        self,
-        plan: Plan,
-        *,
-        skip_conflicts: bool = False,
-        allow: str | Collection[str] = (),
-        gradual: float | None = None,
-        usage: object = None,
-        lock: bool = True,
-        steal: bool = False,
-        require_approval: bool = False,
-        policy: Given | Iterable[Given] | None = None,
-        verify_timeout: float = VERIFY_TIMEOUT,
-        quiet_period: float = QUIET_PERIOD,
-        progress: Progress = silent,
+        self, plan: Plan, options: ApplyOptions | None = None, *, progress: Progress = silent, **keywords: Any
     ) -> Outcomes:
         """Carry out a plan and read every change back from every broker.
 
@@ -172,20 +161,8 @@ class Cluster:
 
         Parameters
         ----------
-        skip_conflicts
-            Leave rows alone that somebody has moved since the plan; else they refuse the whole plan.
-        allow
-            The keys of dangerous rows, `plan.dangers()`, that are meant; the plan then needs a reason.
-        gradual, usage
-            Lower quotas in steps, so that no client that USAGE knows is muted for more than so many seconds.
-        lock, steal
-            Hold the cluster's lease while it runs; take it from one who holds it.
-        require_approval
-            Refuse a plan that nobody but its author has approved; see `approve`.
-        policy
-            Refuse a plan that breaks a rule of it; so do `$KADMIN_POLICY` and the profile's policy. See `guard`.
-        verify_timeout, quiet_period
-            Seconds that brokers are given to show a change, and that a lost alter is waited for.
+        options
+            An `ApplyOptions`; its fields may also be given, or changed, as keyword arguments.
         progress
             Called with an `Advance` now and then.
 
@@ -205,20 +182,7 @@ class Cluster:
         Interrupted
             By Ctrl-C; `.outcomes` says how far it came.
         """
-        return self._changes.apply(
-            plan,
-            skip_conflicts=skip_conflicts,
-            allow=allow,
-            gradual=gradual,
-            usage=usage,
-            lock=lock,
-            steal=steal,
-            require_approval=require_approval,
-            policy=policy,
-            verify_timeout=verify_timeout,
-            quiet_period=quiet_period,
-            progress=progress,
-        )
+        return self._changes.apply(plan, options, progress=progress, **keywords)
 
     def approve(self, plan: Plan, text: str = "") -> Plan:
         """The same plan, of the same id, with our approval beside it; save it again.
@@ -233,7 +197,10 @@ class Cluster:
         """
         return self._changes.approve(plan, text)
 
-    def resume(self, plan: Plan | str, **options: Any) -> Outcomes:
+    @takes_apply_options
+    def resume(
+        self, plan: Plan | str, options: ApplyOptions | None = None, *, progress: Progress = silent, **keywords: Any
+    ) -> Outcomes:
         """Carry on a plan that was begun from here; it may be named by (the beginning of) its id.
 
         The journal explains, the cluster decides: what is there is verified, what is not is sent. Options, results
@@ -244,7 +211,7 @@ class Cluster:
         NotFound
             No journal of it here: it was not begun.
         """
-        return self._changes.resume(plan, **options)
+        return self._changes.resume(plan, options, progress=progress, **keywords)
 
     def rollback(self, plan: Plan | str) -> Plan:
         """The plan that takes back what was verified as done by another; `reason` lists what cannot be.
@@ -326,7 +293,7 @@ class Cluster:
 
     def verify(self, plan: Plan, *, verify_timeout: float = VERIFY_TIMEOUT) -> Outcomes:
         """Ask every broker whether it holds what the plan wanted; nothing is sent."""
-        return self._changes.verify(plan, verify_timeout=verify_timeout)
+        return self._changes.verify(plan, verify_timeout)
 
     def canary(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..admin.kafka import WireKafka
-from ..errors import Interrupted, NotFound, PartlyFailed, PlanRefused, UsageError
+from ..errors import Interrupted, NotFound, PartlyFailed, PlanRefused
 from ..frames.answer import Answer
 from ..frames.schema_metadata import stamped
 from ..hints import Hint, Verb, sentence
@@ -20,10 +21,13 @@ from ..paths import journal_dir
 from ..plans import QUIET_PERIOD, current_state, garbage_collection, planning, validation
 from ..plans.advice.dangers import Gate
 from ..plans.advice.from_cluster import advice_on
+from ..plans.apply_options import ApplyOptions
 from ..plans.approval import approval_of, approved
 from ..plans.author import author
 from ..plans.execution import executor, order, rollback
-from ..plans.execution.interrupts import heard_between_requests
+from ..plans.execution.hooks import Hooks, safe_waves
+from ..plans.execution.interrupts import Stopped, heard_between_requests
+from ..plans.execution.progress import Progress, silent
 from ..plans.impact import ImpactAnswer, of_plan
 from ..plans.journal.hash_chain import Journal
 from ..plans.journal.replay import told
@@ -67,14 +71,34 @@ class Changes:
         return Stage(self._plan)
 
     @garbage_collection.at_rest()
-    def apply(self, plan: Plan, *, require_approval: bool = False, policy: Any = None, **options: Any) -> Outcomes:
+    def apply(
+        self, plan: Plan, options: ApplyOptions | None = None, *, progress: Progress = silent, **keywords: Any
+    ) -> Outcomes:
         """Carry out a plan; see `Cluster.apply`."""
+        chosen = replace(options or ApplyOptions(), **keywords)
         executor.refuse_other_cluster(self._kafka, plan)
-        if require_approval:
+        if chosen.require_approval:
             approval_of(plan)
-        self._guard(plan, policy)
-        with journals().open(plan) as journal:
-            return self._carry_out(plan, journal, **options)
+        self._guard(plan, chosen.policy)
+        with journals().open(plan) as journal, heard_between_requests() as stopped:
+            hooks = self._hooks(plan, journal, chosen, progress, stopped)
+            try:
+                done = executor.apply(self._kafka, plan, journal, chosen, hooks)
+            except KeyboardInterrupt:
+                raise _interrupted(plan, "at once; what was under way is in doubt") from None
+            outcomes = Outcomes.of(plan, done, journal, lambda: self.rollback(plan))
+        if done.unwritten:
+            raise _unwritten(plan, done.unwritten, outcomes)
+        if stopped():
+            raise _interrupted(plan, "between two requests", outcomes)
+        return outcomes
+
+    def _hooks(
+        self, plan: Plan, journal: Journal, options: ApplyOptions, progress: Progress, stopped: Stopped
+    ) -> Hooks:
+        gate = Gate(self._kafka, plan, secret, options.allowed_keys, told(journal.before).allowed)
+        waves = safe_waves if options.gradual is None else self._in_steps(options.gradual, options.usage)
+        return Hooks(progress, stopped, secret, waves, gate.pass_)
 
     def approve(self, plan: Plan, text: str) -> Plan:
         """The plan with our approval; see `Cluster.approve`."""
@@ -87,15 +111,15 @@ class Changes:
         return self._made((), reason, lifetime)
 
     @garbage_collection.at_rest()
-    def resume(self, plan: Plan | str, **options: Any) -> Outcomes:
+    def resume(self, plan: Plan | str, options: ApplyOptions | None = None, **keywords: Any) -> Outcomes:
         """Carry on a plan that was begun; see `Cluster.resume`. What approvals it has by now is in the one given."""
         begun = self._begun(plan)
-        return self.apply(begun.plan if isinstance(plan, str) else plan, **options)
+        return self.apply(begun.plan if isinstance(plan, str) else plan, options, **keywords)
 
     @garbage_collection.at_rest()
-    def verify(self, plan: Plan, **options: Any) -> Outcomes:
+    def verify(self, plan: Plan, verify_timeout: float) -> Outcomes:
         """What every broker holds of a plan; see `plans.execution.executor.check`."""
-        return Outcomes.of(plan, executor.check(self._kafka, plan, **options))
+        return Outcomes.of(plan, executor.check(self._kafka, plan, verify_timeout=verify_timeout))
 
     @garbage_collection.at_rest()
     def rollback(self, plan: Plan | str) -> Plan:
@@ -136,37 +160,8 @@ class Changes:
             )
         return journal
 
-    def _carry_out(
-        self,
-        plan: Plan,
-        journal: Journal,
-        *,
-        gradual: float | None = None,
-        usage: object = None,
-        allow: str | Collection[str] = (),
-        **options: Any,
-    ) -> Outcomes:
-        if gradual is not None:
-            options["waves"] = self._in_steps(gradual, usage)
-        allowed = [allow] if isinstance(allow, str) else allow
-        gate = Gate(self._kafka, plan, secret, allowed, told(journal.before).allowed)
-        with heard_between_requests() as stopped:
-            try:
-                how = executor.Options(**options, stopped=stopped, resolver=secret, gate=gate.pass_)
-                done = executor.apply(self._kafka, plan, journal, how)
-            except KeyboardInterrupt:
-                raise _interrupted(plan, "at once; what was under way is in doubt") from None
-            outcomes = Outcomes.of(plan, done, journal, lambda: self.rollback(plan))
-        if done.unwritten:
-            raise _unwritten(plan, done.unwritten, outcomes)
-        if stopped():
-            raise _interrupted(plan, "between two requests", outcomes)
-        return outcomes
-
     def _in_steps(self, most: float, usage: object) -> Callable[[Sequence[Change]], list[gradual.Wave]]:
         """The waves that keep every predicted stall below `most` seconds."""
-        if usage is None:
-            raise UsageError("lowering in steps needs to know what clients use", hint="usage= is a USAGE frame.")
 
         def waves(changes: Sequence[Change]) -> list[gradual.Wave]:
             stored, cluster_id = self._kafka.quotas.describe(), self._kafka.id

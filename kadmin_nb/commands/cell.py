@@ -8,18 +8,19 @@ import click
 
 from ..errors import UsageError
 from ..plans import change_lines
-from . import completions, options
+from . import completions
+from .change_options import changing
 from .click_glue import Offers, Verb, Verbs, Words
-from .session import Session, Wanted
+from .session import PlanOptions, Session
 
 
 def cell(kind: str | None) -> click.Command:
     """The command of a cell whose lines are all of this kind; None: of either."""
 
     @click.command(cls=Verb)
-    @options.changing
+    @changing
     @click.argument("words", nargs=-1, metavar="")
-    def staged(session: Session, words: tuple[str, ...], wanted: Wanted) -> Any:
+    def staged(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
         """Stage every line of the cell, or none.
 
         \b
@@ -29,10 +30,10 @@ def cell(kind: str | None) -> click.Command:
         if words:
             name = words[0].partition("=")[0]
             raise UsageError(f"{name} stands beside the magic", hint="Options go there, changes below.")
-        edits = change_lines.edits(session.cell or "", session.lookup, kind, wanted.allow_unknown)
+        edits = change_lines.edits(session.cell or "", session.lookup, kind, plan_options.allow_unknown)
         if not edits:
             raise UsageError("the cell has no change in it", hint="Such as set producer_byte_rate=5MB/s user=alice")
-        return session.change(edits, wanted)
+        return session.change(edits, plan_options)
 
     return staged
 

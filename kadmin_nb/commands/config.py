@@ -11,9 +11,10 @@ from ..errors import UsageError
 from ..model.resources import WORDS
 from ..plans import change_lines
 from . import completions, options, tray
+from .change_options import changing
 from .click_glue import Verbs, words
 from .selectors import read_selectors
-from .session import Session, Wanted
+from .session import PlanOptions, Session
 
 _RESOURCE_TYPES = tuple(WORDS)
 
@@ -51,10 +52,10 @@ def describe(
 
 
 @config.command()
-@options.changing
+@changing
 @click.option("--only", multiple=True, type=click.Choice(FINDINGS), help="Only these findings.")
 @click.option("--stage", is_flag=True, help="Stage the lines that mend them; in the terminal plan them.")
-def advise(session: Session, only: tuple[str, ...], stage: bool, wanted: Wanted) -> Any:
+def advise(session: Session, only: tuple[str, ...], stage: bool, plan_options: PlanOptions) -> Any:
     """What somebody should look at: throttles left behind, odd brokers, settings that change nothing.
 
     \b
@@ -62,52 +63,54 @@ def advise(session: Session, only: tuple[str, ...], stage: bool, wanted: Wanted)
     {here} --only repeats --stage
     {here} --only leftover --apply
     """
-    is_changing = stage or wanted.apply or wanted.save is not None
-    if wanted != Wanted() and not is_changing:
+    is_changing = stage or plan_options.apply or plan_options.save is not None
+    if plan_options.is_typed and not is_changing:
         raise UsageError("an option of a change, and none is asked for", hint="--stage, --save FILE or --apply asks.")
     findings = session.cluster.configs.advise().only(*only)
     edits = findings.edits() if is_changing else []
-    return session.change(edits, wanted) if edits else findings
+    return session.change(edits, plan_options) if edits else findings
 
 
 @config.command("set")
-@options.changing
+@changing
 @words(completions.config_settings, "KEY=VALUE... TYPE=NAME")
 @options.types(*_RESOURCE_TYPES)
-def set_(session: Session, words: tuple[str, ...], wanted: Wanted) -> Any:
+def set_(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
     """Set key=value … on one resource."""
-    return _change_configs("set", session, words, wanted)
+    return _change_configs("set", session, words, plan_options)
 
 
 @config.command()
-@options.changing
+@changing
 @words(completions.config_resets, "KEY... TYPE=NAME")
 @options.types(*_RESOURCE_TYPES)
-def reset(session: Session, words: tuple[str, ...], wanted: Wanted) -> Any:
+def reset(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
     """Take the override of key … away, so that it falls back to what is below."""
-    return _change_configs("reset", session, words, wanted)
+    return _change_configs("reset", session, words, plan_options)
 
 
 @config.command()
-@options.changing
+@changing
 @words(completions.config_settings, "KEY=VALUE... TYPE=NAME")
 @options.types(*_RESOURCE_TYPES)
-def append(session: Session, words: tuple[str, ...], wanted: Wanted) -> Any:
+def append(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
     """Add items to a list: cleanup.policy=compact."""
-    return _change_configs("append", session, words, wanted)
+    return _change_configs("append", session, words, plan_options)
 
 
 @config.command()
-@options.changing
+@changing
 @words(completions.config_settings, "KEY=VALUE... TYPE=NAME")
 @options.types(*_RESOURCE_TYPES)
-def subtract(session: Session, words: tuple[str, ...], wanted: Wanted) -> Any:
+def subtract(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
     """Take items out of a list."""
-    return _change_configs("subtract", session, words, wanted)
+    return _change_configs("subtract", session, words, plan_options)
 
 
 tray.add_to(config)
 
 
-def _change_configs(verb: str, session: Session, words: tuple[str, ...], wanted: Wanted) -> Any:
-    return session.change(change_lines.config_edits(verb, words, session.lookup, wanted.allow_unknown), wanted)
+def _change_configs(verb: str, session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
+    return session.change(
+        change_lines.config_edits(verb, words, session.lookup, plan_options.allow_unknown), plan_options
+    )

@@ -12,8 +12,9 @@ from .. import files
 from ..errors import UsageError
 from ..model.resources import WORDS
 from . import options
+from .change_options import changing
 from .click_glue import Listed, Text, Verb
-from .session import Session, Wanted
+from .session import PlanOptions, Session
 
 if TYPE_CHECKING:
     from ..frames.snapshots import Snapshot
@@ -58,12 +59,14 @@ def export(
 
 
 @click.command("from", cls=Verb)
-@options.changing
+@changing
 @click.argument("file", metavar="FILE")
 @click.option("--prune", is_flag=True, help="Also remove what the file does not mention, of the kinds it speaks of.")
 @click.option("--any-cluster", is_flag=True, help="Take a file of another cluster.")
 @options.impact
-def plan_from(session: Session, file: str, prune: bool, any_cluster: bool, impact: str | None, wanted: Wanted) -> Any:
+def plan_from(
+    session: Session, file: str, prune: bool, any_cluster: bool, impact: str | None, plan_options: PlanOptions
+) -> Any:
     """Plan what makes the cluster hold what FILE declares, and nothing else; - reads standard input.
 
     What FILE does not mention stays, unless --prune is typed: then each removal is a row of the plan.
@@ -74,18 +77,18 @@ def plan_from(session: Session, file: str, prune: bool, any_cluster: bool, impac
     """
     from .. import declared
 
-    if impact and wanted.apply:
+    if impact and plan_options.apply:
         raise UsageError("--impact is for looking, --apply for doing", hint="One after the other.")
     clients = session.named(impact) if impact else None
     plan = session.cluster.plan_from(
         declared.load(file) if file != "-" else declared.read(_standard_input(), "standard input"),
         prune=prune,
         any_cluster=any_cluster,
-        allow_unknown=wanted.allow_unknown,
-        reason=wanted.reason,
-        lifetime=wanted.lifetime,
+        allow_unknown=plan_options.allow_unknown,
+        reason=plan_options.reason,
+        lifetime=plan_options.lifetime,
     )
-    done = session.carry(plan, replace(wanted, apply=wanted.apply and len(plan) > 0))
+    done = session.save_or_apply(plan, replace(plan_options, apply=plan_options.apply and len(plan) > 0))
     return done if clients is None else session.cluster.impact(plan, clients)
 
 

@@ -9,9 +9,10 @@ import click
 
 from ..errors import Conflict, UsageError, WrongCluster
 from ..model.grammar import quote
-from . import completions, options
+from . import completions
+from .change_options import changing
 from .click_glue import Verb, Words
-from .session import Session, Wanted
+from .session import PlanOptions, Session
 
 if TYPE_CHECKING:
     from ..comparing import Diff
@@ -20,7 +21,7 @@ _SIDE = click.Choice(["a", "b"], case_sensitive=False)
 
 
 @click.command(cls=Verb)
-@options.changing
+@changing
 @click.argument("sides", nargs=-1, metavar="[A] [B]", type=Words(lambda before: completions.profiles()))
 @click.option("--history", "where", metavar="WHERE", help="Side a is a moment of the history that is kept there,")
 @click.option("--as-of", metavar="TIME", help="this one, such as '2h ago'; the newest unless said.")
@@ -33,7 +34,7 @@ _SIDE = click.Choice(["a", "b"], case_sensitive=False)
 @click.option("--of", "which", metavar="ID", help="Only if the rows are still those of that diff.")
 def diff(
     session: Session, sides: tuple[str, ...], where: str | None, as_of: str | None, cluster_id: str | None,
-    everything: bool, onto: str | None, rows: str | None, which: str | None, wanted: Wanted,
+    everything: bool, onto: str | None, rows: str | None, which: str | None, plan_options: PlanOptions,
 ) -> Any:  # fmt: skip
     """What differs from A to B. Each is a profile, a .properties file or host:port; a declarative file (.yaml, .json);
     a saved snapshot (.parquet); or history:WHERE@TIME. B is the current cluster unless said.
@@ -44,22 +45,22 @@ def diff(
     {here} 'history:lake/kafka@2h ago' prod --all
     {here} staging prod --stage-on b --rows 1-3,7 --of 3f9a27c41b2e --apply
     """
-    _refuse_half_a_wish(onto, rows, which, wanted)
+    _refuse_half_a_wish(onto, rows, which, plan_options)
     sources = _two(session, sides, where, as_of)
     answer = _compared(sources, everything, cluster_id)
     if onto is None:
         return answer
     _refuse_another(answer, which)
-    return _staged(session, answer, onto.lower(), str(rows), sources, wanted)
+    return _staged(session, answer, onto.lower(), str(rows), sources, plan_options)
 
 
-def _refuse_half_a_wish(onto: str | None, rows: str | None, which: str | None, wanted: Wanted) -> None:
+def _refuse_half_a_wish(onto: str | None, rows: str | None, which: str | None, plan_options: PlanOptions) -> None:
     """Refuse what cannot be meant, before anything is read."""
-    if onto is None and (rows or which or wanted != Wanted()):
+    if onto is None and (rows or which or plan_options.is_typed):
         raise UsageError("nothing is to be changed", hint="--stage-on a|b --rows 1-3,7 stages rows on one side.")
     if onto is not None and not rows:
         raise UsageError("which rows?", hint="--rows 1-3,7, or --rows all.")
-    if wanted.apply and not which:
+    if plan_options.apply and not which:
         raise UsageError(
             "--apply wants --of ID: the rows are numbered anew each time",
             hint="The line above the rows says which diff they are of.",
@@ -105,7 +106,9 @@ def _refuse_another(answer: Diff, which: str | None) -> None:
         raise Conflict(f"this is diff {answer.id}, not {which}: what differs has moved since", hint="Look at it again.")
 
 
-def _staged(session: Session, answer: Diff, onto: str, rows: str, sources: tuple[Any, Any], wanted: Wanted) -> Any:
+def _staged(
+    session: Session, answer: Diff, onto: str, rows: str, sources: tuple[Any, Any], plan_options: PlanOptions
+) -> Any:
     """The chosen rows where that side's door stages them: in the tray, or as a plan of their own."""
     target = sources[onto == "b"]
     edits = answer.edits(rows, like="b" if onto == "a" else "a")
@@ -114,16 +117,16 @@ def _staged(session: Session, answer: Diff, onto: str, rows: str, sources: tuple
     if not edits:
         raise UsageError("no row can be staged", hint="What is a secret, or differs only by default, stays.")
     if target is session.connected:
-        return session.change(edits, wanted)
+        return session.change(edits, plan_options)
     _refuse_what_stays(target, onto)
     with session.at(target, {}) as there:
-        if there is not session and not (wanted.apply or wanted.save):
+        if there is not session and not (plan_options.apply or plan_options.save):
             raise UsageError(
                 f"side {onto} is not the current cluster, whose tray this would be",
                 hint=f"%kadmin use {quote(target)} first; or --save FILE, or --apply.",
             )
         _refuse_another_cluster(there, answer, onto)
-        return there.change(edits, wanted)
+        return there.change(edits, plan_options)
 
 
 def _refuse_another_cluster(there: Session, answer: Diff, onto: str) -> None:

@@ -36,7 +36,7 @@ def history() -> None:
 
 _where = click.argument("where", metavar="WHERE")
 _whose = click.option("--cluster-id", metavar="ID", help="Whose, where snapshots of several clusters are kept.")
-_detailed = click.option("--detailed-exitcode", is_flag=True, help="Exit 3 when something differs.")
+_detailed = options.detailed("something differs")
 
 
 @history.command()
@@ -79,13 +79,10 @@ def as_of(session: Session, where: str, time: tuple[str, ...], cluster_id: str |
 @_where
 @click.argument("times", nargs=-1, metavar="[SINCE] [UNTIL]")
 @_whose
-def changes(
-    session: Session, where: str, times: tuple[str, ...], cluster_id: str | None, detailed_exitcode: bool
-) -> Any:
+def changes(session: Session, where: str, times: tuple[str, ...], cluster_id: str | None) -> Any:
     """What moved from snapshot to snapshot, since TIME or the beginning, until TIME or now; and with which plan."""
     if len(times) > 2:
         raise UsageError(f"{times[2]} is one word too many: since, until", hint="A TIME of two words wants quotes.")
-    click.get_current_context().meta["detailed"] = detailed_exitcode
     since, until = (*times, None, None)[:2]
     with session.at_work("looking back"):
         return _at(where).changes((since, until), cluster_id)
@@ -112,7 +109,6 @@ def who(session: Session, where: str, plan: str) -> Any:
 @_whose
 def drift(
     session: Session, where: str | None, times: tuple[str, ...], against: str | None, cluster_id: str | None,
-    detailed_exitcode: bool,
 ) -> Any:  # fmt: skip
     """What differs from a to b: two times of a history, a time (or the newest) and the live cluster, or two clusters.
 
@@ -120,7 +116,6 @@ def drift(
     """
     from ..history import drift as compared
 
-    click.get_current_context().meta["detailed"] = detailed_exitcode
     with session.at_work("comparing"):
         return compared(*_sides(session, where, times, against, cluster_id))
 

@@ -10,11 +10,12 @@ import click
 from .. import files
 from ..errors import Invalid, UsageError
 from ..plans import change_lines
+from ..plans.apply_options import ApplyOptions
 from . import options
-from .apply_options import How, applying
+from .change_options import applying, changing
 from .click_glue import Text, Verbs
 from .declared import plan_from
-from .session import Session, Wanted, planned
+from .session import PlanOptions, Session, planned
 
 if TYPE_CHECKING:
     from ..plans.journal.store import Kept
@@ -28,11 +29,11 @@ _HEX = frozenset("0123456789abcdef")
 
 
 @click.group(cls=Verbs, invoke_without_command=True)
-@options.changing
+@changing
 @options.impact
 @click.option("--file", "-f", metavar="FILE", help="Lines as a %%kquota cell holds them; - reads standard input.")
 @click.option("--schema", is_flag=True, help="The JSON Schema of saved plans instead.")
-def plan(session: Session, file: str | None, schema: bool, impact: str | None, wanted: Wanted) -> Any:
+def plan(session: Session, file: str | None, schema: bool, impact: str | None, plan_options: PlanOptions) -> Any:
     """Plans that exist: made of the many lines of -f FILE, saved before, or begun from here.
 
     \b
@@ -44,21 +45,21 @@ def plan(session: Session, file: str | None, schema: bool, impact: str | None, w
     {here} from cluster.yaml
     """
     if (verb := click.get_current_context().invoked_subcommand) is not None:
-        return _refuse_options_of_another_verb(verb, file or impact or ("--schema" if schema else None), wanted)
+        return _refuse_options_of_another_verb(verb, file or impact or ("--schema" if schema else None), plan_options)
     if schema:
         return _schema()
     if file is None:
         raise UsageError(
             "plan what?", hint="plan -f FILE, plan from FILE, or plan show|apply|verify|resume|rollback|log PLAN"
         )
-    if impact and wanted.apply:
+    if impact and plan_options.apply:
         raise UsageError("--impact is for looking, --apply for doing", hint="One after the other.")
     clients = session.named(impact) if impact else None
-    edits = change_lines.edits(_change_lines_in(file), session.lookup, allow_unknown=wanted.allow_unknown)
+    edits = change_lines.edits(_change_lines_in(file), session.lookup, allow_unknown=plan_options.allow_unknown)
     stage = session.cluster.stage()
     stage.add(edits)
-    made = planned(stage, wanted)
-    done = session.carry(made, wanted)
+    made = planned(stage, plan_options)
+    done = session.save_or_apply(made, plan_options)
     return done if clients is None else session.cluster.impact(made, clients)
 
 
@@ -103,31 +104,27 @@ def approve(session: Session, file: str, note: str) -> Any:
 
 
 @plan.command()
-@options.reading
 @applying
 @_which
-def apply(session: Session, which: str, how: How) -> Any:
+def apply(session: Session, which: str, apply_options: ApplyOptions) -> Any:
     """Apply a plan to its cluster and read every change back from every broker."""
-    return session.carry(_load_plan(which), Wanted(apply=True), how)
+    return session.save_or_apply(_load_plan(which), PlanOptions(apply=True, apply_options=apply_options))
 
 
 @plan.command()
-@options.reading
 @applying
 @_which
-def resume(session: Session, which: str, how: How) -> Any:
+def resume(session: Session, which: str, apply_options: ApplyOptions) -> Any:
     """Carry on a plan that was begun from here: what is there is verified, what is not is sent."""
-    return session.cluster.resume(
-        _load_plan(which), **how.options, policy=session.policies(), progress=session.progress
-    )
+    return session.cluster.resume(_load_plan(which), session.with_policies(apply_options), progress=session.progress)
 
 
 @plan.command()
-@options.changing
+@changing
 @_which
-def rollback(session: Session, which: str, wanted: Wanted) -> Any:
+def rollback(session: Session, which: str, plan_options: PlanOptions) -> Any:
     """The plan that takes back what was verified as done by another; --apply goes on."""
-    return session.carry(session.cluster.rollback(_load_plan(which)), wanted)
+    return session.save_or_apply(session.cluster.rollback(_load_plan(which)), plan_options)
 
 
 @plan.command()
@@ -169,8 +166,8 @@ def _schema() -> Text:
     return Text(Plan.schema().rstrip())
 
 
-def _refuse_options_of_another_verb(verb: str, file: str | None, wanted: Wanted) -> None:
-    if file is not None or wanted != Wanted():
+def _refuse_options_of_another_verb(verb: str, file: str | None, plan_options: PlanOptions) -> None:
+    if file is not None or plan_options.is_typed:
         raise UsageError(f"these options belong to plan -f FILE, not to plan {verb}")
 
 

@@ -48,17 +48,16 @@ _file = click.argument("file", metavar="[POLICY]", required=False)
 @click.option("--as-of", metavar="TIME", help="at this time, such as '2h ago'; the newest unless said.")
 @click.option("--pairs", metavar="NAME", help="The known clients: PAIRS or USAGE, a variable or a file.")
 @click.option("--junit", metavar="FILE", help="Also write it as JUnit's XML.")
-@click.option("--detailed-exitcode", is_flag=True, help="Exit 3 when a rule is broken.")
+@options.detailed("a rule is broken")
 def check(
     session: Session, file: str | None, snapshot: str | None, which: str | None, where: str | None, as_of: str | None,
-    pairs: str | None, junit: str | None, detailed_exitcode: bool,
+    pairs: str | None, junit: str | None,
 ) -> Any:  # fmt: skip
     """How each rule is kept: by the current cluster, a snapshot, a plan as if applied, or every cluster of a history.
 
     Exit 0 when all rules that refuse are kept, 1 when one is broken or cannot be judged; with --detailed-exitcode 3
     when rules are broken and all could be judged.
     """
-    click.get_current_context().meta["detailed"] = detailed_exitcode
     _refuse_what_does_not_go_together(snapshot, which, where, as_of)
     pair_frame = session.named(pairs) if pairs else None
     plan = _plan_of(which) if which else None

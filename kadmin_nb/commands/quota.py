@@ -11,10 +11,11 @@ from ..errors import UsageError
 from ..model.entity import TYPES
 from ..plans import change_lines
 from . import completions, options, spark_inputs, tray
+from .change_options import changing
 from .click_glue import Verbs, words
 from .history import history
 from .selectors import read_selectors
-from .session import Session, Wanted
+from .session import PlanOptions, Session
 from .usage import usage
 
 _TO_READ = "[TYPE=NAME]..."
@@ -94,21 +95,21 @@ def tree(
 
 
 @quota.command("set")
-@options.changing
+@changing
 @words(completions.quota_settings, "KEY=VALUE... TYPE=NAME...")
 @options.types(*TYPES)
-def set_(session: Session, words: tuple[str, ...], wanted: Wanted) -> Any:
+def set_(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
     """Set key=value … on user=…, client-id=…, ip=…; units such as 5MB/s and 50%."""
-    return _change_quotas("set", session, words, wanted)
+    return _change_quotas("set", session, words, plan_options)
 
 
 @quota.command()
-@options.changing
+@changing
 @words(completions.quota_removals, "KEY... TYPE=NAME...")
 @options.types(*TYPES)
-def remove(session: Session, words: tuple[str, ...], wanted: Wanted) -> Any:
+def remove(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
     """Remove key … from user=…, client-id=…, ip=…"""
-    return _change_quotas("remove", session, words, wanted)
+    return _change_quotas("remove", session, words, plan_options)
 
 
 tray.add_to(quota)
@@ -116,8 +117,10 @@ for more in (history, usage):
     quota.add_command(more)
 
 
-def _change_quotas(verb: str, session: Session, words: tuple[str, ...], wanted: Wanted) -> Any:
-    return session.change(change_lines.quota_edits(verb, words, session.lookup, wanted.allow_unknown), wanted)
+def _change_quotas(verb: str, session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
+    return session.change(
+        change_lines.quota_edits(verb, words, session.lookup, plan_options.allow_unknown), plan_options
+    )
 
 
 def _whom(words: Iterable[str], session: Session) -> dict[str, Any]:

@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Any
 from ..errors import NotFound, UsageError
 from ..model.changes import Edit
 from ..model.grammar import Lookup, quote
+from ..plans.apply_options import ApplyOptions
 from ..plans.execution.progress import Progress, silent
-from . import policy_option
 
 if TYPE_CHECKING:
     from ..cluster import Cluster
     from ..plans.outcomes import Outcomes
     from ..plans.plan import Plan
     from ..plans.stage import Stage
-    from .apply_options import How
 
 Note = Callable[[str], None]
 
@@ -30,8 +29,8 @@ Watch = Callable[[], AbstractContextManager[Note | None]]
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What the options of a changing verb ask for."""
+class PlanOptions:
+    """What the options of a verb that plans ask for, and how the plan is applied where `apply` asks for that."""
 
     reason: str | None = None
     save: str | None = None
@@ -39,7 +38,12 @@ class Wanted:
     apply: bool = False
     allow_unknown: Collection[str] = ()
     lifetime: timedelta | None = None
-    allow: tuple[str, ...] = ()
+    apply_options: ApplyOptions = field(default_factory=ApplyOptions)
+
+    @property
+    def is_typed(self) -> bool:
+        """Whether any of them was; a policy alone, which may stand before a sub-command, does not count."""
+        return replace(self, apply_options=replace(self.apply_options, policy=())) != PlanOptions()
 
 
 @dataclass
@@ -120,38 +124,36 @@ class Session:
 
         return f"kadmin-nb quota describe --cluster {shlex.quote(target)}"
 
-    def change(self, edits: Sequence[Edit], wanted: Wanted) -> Plan | Outcomes | Stage:
+    def change(self, edits: Sequence[Edit], plan_options: PlanOptions) -> Plan | Outcomes | Stage:
         """What a changing verb does at this door: the terminal plans that one line."""
         stage = self.cluster.stage()
         stage.add(edits)
-        return self.carry(planned(stage, wanted), wanted)
+        return self.save_or_apply(planned(stage, plan_options), plan_options)
 
-    def carry(self, plan: Plan, wanted: Wanted, how: How | None = None) -> Plan | Outcomes:
+    def save_or_apply(self, plan: Plan, plan_options: PlanOptions) -> Plan | Outcomes:
         """Save a plan, apply it, or just show it; one that breaks a policy is refused either way."""
-        if not wanted.apply:
-            self._guarded(plan)
-        save(plan, wanted)
-        return self._applied(plan, how.options if how else {"allow": wanted.allow}) if wanted.apply else plan
+        chosen = self.with_policies(plan_options.apply_options)
+        if not plan_options.apply:
+            self._guarded(plan, chosen)
+        save(plan, plan_options)
+        return self.cluster.apply(plan, chosen, progress=self.progress) if plan_options.apply else plan
 
-    def _applied(self, plan: Plan, options: Mapping[str, Any]) -> Outcomes:
-        return self.cluster.apply(plan, **options, policy=self.policies(), progress=self.progress)
-
-    def _guarded(self, plan: Plan) -> None:
+    def _guarded(self, plan: Plan, options: ApplyOptions) -> None:
         """Refuse a plan that breaks a policy; what policies say besides is noted."""
-        answer = self.cluster.guard(plan, self.policies())
+        answer = self.cluster.guard(plan, options.policy)
         if answer is not None and self.note is not None:
             for line in answer.remarks:
                 self.note(line)
 
-    def policies(self) -> tuple[str, ...]:
-        """The policies that `--policy` names."""
-        return policy_option.typed()
+    def with_policies(self, options: ApplyOptions) -> ApplyOptions:
+        """The options with all policies that this entry point was told of."""
+        return options
 
-    def plan(self, wanted: Wanted) -> Plan:
+    def plan(self, plan_options: PlanOptions) -> Plan:
         """Plan what the tray holds."""
         raise UsageError("the terminal keeps no tray", hint="kadmin-nb plan -f FILE plans many lines.")
 
-    def apply(self, plan_id: str | None, how: How | None = None) -> Outcomes:
+    def apply(self, plan_id: str | None, apply_options: ApplyOptions) -> Outcomes:
         """Apply the plan last shown."""
         raise UsageError("the terminal keeps no tray", hint="kadmin-nb plan apply FILE applies a saved plan.")
 
@@ -182,18 +184,18 @@ class Session:
 
 
 @dataclass
-class Visit(Session):
+class OtherCluster(Session):
     """Another cluster for one command of a notebook. The current one and its tray stay as they are."""
 
-    def change(self, edits: Sequence[Edit], wanted: Wanted) -> Plan | Outcomes | Stage:
-        if not (wanted.apply or wanted.save):
+    def change(self, edits: Sequence[Edit], plan_options: PlanOptions) -> Plan | Outcomes | Stage:
+        if not (plan_options.apply or plan_options.save):
             raise self._elsewhere()
-        return super().change(edits, wanted)
+        return super().change(edits, plan_options)
 
-    def plan(self, wanted: Wanted) -> Plan:
+    def plan(self, plan_options: PlanOptions) -> Plan:
         raise self._elsewhere()
 
-    def apply(self, plan_id: str | None, how: How | None = None) -> Outcomes:
+    def apply(self, plan_id: str | None, apply_options: ApplyOptions) -> Outcomes:
         raise self._elsewhere()
 
     def discard(self) -> Stage:
@@ -214,7 +216,7 @@ class NotebookSession(Session):
     shown: tuple[Plan, int] | None = None
     reason: str | None = None
     allowed: frozenset[str] = frozenset()
-    guards: tuple[str, ...] = ()
+    policies: tuple[str, ...] = ()
 
     @contextmanager
     def at(self, target: str | None, properties: Mapping[str, str]) -> Iterator[Session]:
@@ -223,7 +225,7 @@ class NotebookSession(Session):
             return
         if target is None and self.target is None and self.connected is not None:
             raise UsageError("--property goes with --cluster here: the current cluster was handed in")
-        visit = Visit(
+        other = OtherCluster(
             target if target is not None else self.target,
             properties,
             self.lookup,
@@ -234,9 +236,9 @@ class NotebookSession(Session):
             self.cell,
         )
         try:
-            yield visit
+            yield other
         finally:
-            visit.close()
+            other.close()
 
     def use(self, target: str | Cluster, properties: Mapping[str, str] | None = None) -> Cluster:
         """Make another cluster the current one.
@@ -281,35 +283,35 @@ class NotebookSession(Session):
     def next_line(self, target: str) -> str:
         return f"%kadmin use {quote(target)}"
 
-    def change(self, edits: Sequence[Edit], wanted: Wanted) -> Plan | Outcomes | Stage:
-        if wanted.apply or wanted.save:
-            return super().change(edits, wanted)
+    def change(self, edits: Sequence[Edit], plan_options: PlanOptions) -> Plan | Outcomes | Stage:
+        if plan_options.apply or plan_options.save:
+            return super().change(edits, plan_options)
         tray = self.cluster.tray
         tray.add(edits)
-        self.allowed |= {*wanted.allow_unknown}
-        self.reason = wanted.reason or self.reason
-        self.guards = self.policies()
+        self.allowed |= {*plan_options.allow_unknown}
+        self.reason = plan_options.reason or self.reason
+        self.policies = self.with_policies(plan_options.apply_options).policy
         return tray
 
-    def policies(self) -> tuple[str, ...]:
-        """Those that were named since the tray was empty."""
-        return tuple(dict.fromkeys((*self.guards, *policy_option.typed())))
+    def with_policies(self, options: ApplyOptions) -> ApplyOptions:
+        """With those that were named since the tray was empty."""
+        return replace(options, policy=tuple(dict.fromkeys((*self.policies, *options.policy))))
 
-    def plan(self, wanted: Wanted) -> Plan:
+    def plan(self, plan_options: PlanOptions) -> Plan:
         tray = self.cluster.tray
         version = tray.version
-        allowed = {*self.allowed, *wanted.allow_unknown}
-        plan = planned(tray, replace(wanted, reason=wanted.reason or self.reason, allow_unknown=allowed))
-        self.guards = self.policies()
-        self.cluster.guard(plan, self.guards)
-        save(plan, wanted)
+        allowed = {*self.allowed, *plan_options.allow_unknown}
+        plan = planned(tray, replace(plan_options, reason=plan_options.reason or self.reason, allow_unknown=allowed))
+        self.policies = self.with_policies(plan_options.apply_options).policy
+        self.cluster.guard(plan, self.policies)
+        save(plan, plan_options)
         self.shown = plan, version
         return plan
 
-    def apply(self, plan_id: str | None, how: How | None = None) -> Outcomes:
+    def apply(self, plan_id: str | None, apply_options: ApplyOptions) -> Outcomes:
         """Apply the plan last shown. The tray is emptied when all of it is verified, and kept for a second try."""
         plan = self._shown(plan_id)
-        outcomes = self._applied(plan, how.options if how else {})
+        outcomes = self.cluster.apply(plan, self.with_policies(apply_options), progress=self.progress)
         self.shown = None
         if outcomes.ok:
             self.discard()
@@ -321,7 +323,7 @@ class NotebookSession(Session):
         return self.cluster.tray
 
     def _forget(self) -> None:
-        self.shown, self.reason, self.allowed, self.guards = None, None, frozenset(), ()
+        self.shown, self.reason, self.allowed, self.policies = None, None, frozenset(), ()
 
     def _is_current(self, target: str | None, properties: Mapping[str, str]) -> bool:
         return not properties and (target is None or (target == self.target and not self.properties))
@@ -345,12 +347,12 @@ class NotebookSession(Session):
         return plan
 
 
-def planned(stage: Stage, wanted: Wanted) -> Plan:
+def planned(stage: Stage, plan_options: PlanOptions) -> Plan:
     """The plan of a stage, as the options want it."""
-    return stage.plan(wanted.reason, allow_unknown=wanted.allow_unknown, lifetime=wanted.lifetime)
+    return stage.plan(plan_options.reason, allow_unknown=plan_options.allow_unknown, lifetime=plan_options.lifetime)
 
 
-def save(plan: Plan, wanted: Wanted) -> None:
-    """Write a plan's file, where one is wanted."""
-    if wanted.save:
-        plan.save(wanted.save, overwrite=wanted.force)
+def save(plan: Plan, plan_options: PlanOptions) -> None:
+    """Write a plan's file, where one is plan_options."""
+    if plan_options.save:
+        plan.save(plan_options.save, overwrite=plan_options.force)

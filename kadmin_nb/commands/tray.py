@@ -6,10 +6,11 @@ from typing import Any
 
 import click
 
+from ..plans.apply_options import ApplyOptions
 from . import options
-from .apply_options import How, applying
+from .change_options import applying, planning
 from .click_glue import Verbs
-from .session import Session, Wanted
+from .session import PlanOptions, Session
 
 
 def add_to(group: Verbs) -> None:
@@ -19,33 +20,21 @@ def add_to(group: Verbs) -> None:
 
 
 @click.command(cls=Verbs.command_class)
-@options.reading
-@options.planning
+@planning
 @options.impact
-@options.printing
-def plan(
-    session: Session,
-    reason: str | None,
-    save: str | None,
-    allow_unknown: tuple[str, ...],
-    force: bool,
-    expires_in: float | None,
-    impact: str | None,
-) -> Any:
+def plan(session: Session, impact: str | None, plan_options: PlanOptions) -> Any:
     """What is staged means this, before and after, and the broker's word on each row (notebook)."""
     clients = session.named(impact) if impact else None
-    lifetime = options.hours(expires_in)
-    made = session.plan(Wanted(reason=reason, save=save, force=force, allow_unknown=allow_unknown, lifetime=lifetime))
+    made = session.plan(plan_options)
     return made if clients is None else session.cluster.impact(made, clients)
 
 
 @click.command(cls=Verbs.command_class)
-@options.reading
 @applying
 @click.argument("plan_id", required=False)
-def apply(session: Session, plan_id: str | None, how: How) -> Any:
+def apply(session: Session, plan_id: str | None, apply_options: ApplyOptions) -> Any:
     """Apply the plan last shown, if nothing was staged since (notebook)."""
-    return session.apply(plan_id, how)
+    return session.apply(plan_id, apply_options)
 
 
 @click.command(cls=Verbs.command_class)

@@ -26,6 +26,8 @@ from ..model.resources import Resource
 from ..version import TOOL
 from . import advice, canonical, garbage_collection, shape
 from .advice import Advice, dangers, warnings
+from .apply_options import ApplyOptions, takes_apply_options
+from .execution.progress import Progress, silent
 from .formats import Faces, Subject
 
 if TYPE_CHECKING:
@@ -103,11 +105,12 @@ class Plan(Faces, Display):
         """The rows that the broker's validation refused."""
         return tuple(c for c in self.changes if c.is_refused)
 
-    def apply(self, **options: Any) -> Outcomes:
+    @takes_apply_options
+    def apply(self, options: ApplyOptions | None = None, *, progress: Progress = silent, **keywords: Any) -> Outcomes:
         """Carry it out on its cluster; see `Cluster.apply`."""
         if self._apply is None:
             raise UsageError("this plan is bound to no cluster", hint="cluster.apply(plan) applies it.")
-        return self._apply(self, **options)
+        return self._apply(self, options, progress=progress, **keywords)
 
     def quotas_after(self, before: Any = None) -> pa.Table:
         """QUOTAS as they are when it is done.

@@ -26,6 +26,7 @@ from .report_checks import Verdicts
 
 if TYPE_CHECKING:
     from ..cluster import Cluster
+    from ..plans.apply_options import ApplyOptions
     from ..plans.outcomes import Outcomes
     from ..plans.plan import Plan
 
@@ -110,10 +111,10 @@ class Record:
             return self.outcomes.anything_changed
         return None if self._is_applying and not isinstance(self.error, PlanRefused | UsageError) else False
 
-    def apply(self, **options: Any) -> Outcomes:
+    def apply(self, options: ApplyOptions | None = None, **keywords: Any) -> Outcomes:
         """Carry out its plan on its cluster; a run that is killed meanwhile has said so.
 
-        Options as of `Cluster.apply`.
+        Options and keyword arguments as of `Cluster.apply`.
 
         Raises
         ------
@@ -127,7 +128,7 @@ class Record:
         self._is_applying = True
         self._write()
         try:
-            self.outcomes = self.cluster.apply(self.plan, **options)
+            self.outcomes = self.cluster.apply(self.plan, options, **keywords)
         except (PartlyFailed, Interrupted) as exc:
             self.outcomes = exc.outcomes  # type: ignore[assignment]  # those of a plan that was stopped
             raise

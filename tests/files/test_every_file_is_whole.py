@@ -12,7 +12,7 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb import files
-from kadmin_nb.commands.session import Wanted, save
+from kadmin_nb.commands.session import PlanOptions, save
 from kadmin_nb.frames import files as frames
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.snapshot_files import save as save_snapshot
@@ -41,7 +41,7 @@ SNAPSHOT = snapshot(
 WRITERS: dict[str, Callable[[Path], object]] = {
     "a plan": lambda place: APPROVED.save(place),
     "a plan in another's place": lambda place: PLAN.save(place, overwrite=True),
-    "--save": lambda place: save(APPROVED, Wanted(save=str(place), force=True)),
+    "--save": lambda place: save(APPROVED, PlanOptions(save=str(place), force=True)),
     "csv": lambda place: frames.write(TABLE, place.with_suffix(".csv")),
     "json": lambda place: frames.write(TABLE, place.with_suffix(".json")),
     "parquet": lambda place: frames.write(TABLE, place.with_suffix(".parquet")),

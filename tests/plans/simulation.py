@@ -19,10 +19,13 @@ from kadmin_nb.model.changes import DELETE, FAILED, SKIPPED, UNCHANGED, VERIFIED
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans import current_state, planning, validation
+from kadmin_nb.plans.apply_options import ApplyOptions
 from kadmin_nb.plans.execution import executor, rollback
-from kadmin_nb.plans.execution.executor import Done, Options
+from kadmin_nb.plans.execution.executor import Done
+from kadmin_nb.plans.execution.hooks import Hooks
 from kadmin_nb.plans.journal import hash_chain, replay
 from kadmin_nb.plans.journal.hash_chain import Journal
+from kadmin_nb.plans.lowering.gradual import Wave
 from kadmin_nb.plans.plan import Plan
 from kadmin_nb.plans.stage import Stage
 from tests.double import Crash, FakeKafka
@@ -134,7 +137,7 @@ def plan_of(kafka: FakeKafka, stage: Callable[[Stage], None]) -> Plan:
     return wishes.plan()
 
 
-Waves = Callable[[FakeKafka], Callable[[Sequence[Change]], list[executor.Wave]]]
+Waves = Callable[[FakeKafka], Callable[[Sequence[Change]], list[Wave]]]
 """Given a connection: the waves that a plan is sent in, instead of those of the safe order."""
 
 
@@ -159,7 +162,7 @@ class Scene:
         template.cluster.answers.clear()
         self._cluster = template.cluster
         self.before = copy.deepcopy(template.cluster.head.values)
-        self.options = Options(steal=True, verify_timeout=4.0, quiet_period=QUIET, largest_batch=batch)
+        self.options, self.batch = ApplyOptions(steal=True, verify_timeout=4.0, quiet_period=QUIET), batch
         self._most_alters = 2 * len(self.attempt(Schedule()).kafka.alters)
 
     def kafka(self, faults: Mapping[int, Fault] | None = None) -> FakeKafka:
@@ -187,13 +190,17 @@ class Scene:
         played = Played(self.kafka(schedule.faults), Pages(schedule.deaths))
         return self._carry_out(played, played.kafka)
 
+    def apply(self, kafka: FakeKafka, plan: Plan, pages: Pages, hooks: Hooks = Hooks()) -> Done:
+        """A plan carried out as this scene does it."""
+        return executor.apply(kafka, plan, pages.opened(), self.options, hooks, largest_batch=self.batch)
+
     def _carry_out(self, played: Played, kafka: FakeKafka) -> Played:
         played.done = played.ended = None
-        options = replace(self.options, stopped=lambda: kafka.interrupted)
+        hooks = Hooks(stopped=lambda: kafka.interrupted)
         if self._waves:
-            options = replace(options, waves=self._waves(kafka))
+            hooks = replace(hooks, waves=self._waves(kafka))
         try:
-            played.done = executor.apply(kafka, self.plan, played.pages.opened(), options)
+            played.done = self.apply(kafka, self.plan, played.pages, hooks)
         except (KadminError, Crash) as exc:
             played.ended = exc
         return played
@@ -309,7 +316,7 @@ class Scene:
             return
         kafka = bounded(played.kafka.beside(timeout=TIMEOUT))
         back = Plan(kafka.id, kafka.now().isoformat(), tuple(rollback.changes(self.plan, done)), undoes=self.plan.id)
-        executor.apply(kafka, back, Pages().opened(), self.options)
+        self.apply(kafka, back, Pages())
         kafka.cluster.settle()
         if done == ours and kafka.cluster.head.values != self.before:
             played.wrong.append("the rollback leaves a difference")

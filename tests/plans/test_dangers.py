@@ -16,7 +16,7 @@ from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans.advice import dangers
 from kadmin_nb.plans.advice.dangers import Gate
 from kadmin_nb.plans.execution import executor
-from kadmin_nb.plans.execution.executor import Options
+from kadmin_nb.plans.execution.hooks import Hooks
 from kadmin_nb.plans.journal import replay
 from kadmin_nb.plans.secret_resolver import nowhere
 from tests.double import FakeKafka
@@ -270,7 +270,7 @@ def gated(kafka: FakeKafka, plan: kn.Plan, pages: Pages, *allow: str) -> list[st
     """The states of the rows, applied as `Cluster.apply` does it."""
     journal = pages.opened()
     gate = Gate(kafka, plan, nowhere, allow, replay.told(journal.before).allowed)
-    return [outcome.state for outcome in executor.apply(kafka, plan, journal, Options(gate=gate.pass_)).outcomes]
+    return [outcome.state for outcome in executor.apply(kafka, plan, journal, hooks=Hooks(gate=gate.pass_)).outcomes]
 
 
 def dangerous(kafka: FakeKafka, reason: str | None = "less is enough") -> kn.Plan:

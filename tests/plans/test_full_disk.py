@@ -43,7 +43,7 @@ def without_limit() -> Iterator[None]:
 def carry_out(kafka: Kafka, place: Path, plan: Plan = SCENE.plan) -> Done | PlanRefused:
     try:
         with Journal.open(place) as journal:
-            return executor.apply(kafka, plan, journal, SCENE.options)
+            return executor.apply(kafka, plan, journal, SCENE.options, largest_batch=SCENE.batch)
     except PlanRefused as exc:
         return exc
 
@@ -165,7 +165,7 @@ def test_a_plan_that_nothing_was_sent_of_still_expires(tmp_path):
         pass
     old = Plan(kafka.id, SCENE.plan.created, SCENE.plan.changes, expires="2020-01-01T00:00:00+00:00")
     with Journal.open(place) as journal, pytest.raises(kn.errors.Expired):
-        executor.apply(kafka, old, journal, SCENE.options)
+        executor.apply(kafka, old, journal, SCENE.options, largest_batch=SCENE.batch)
 
 
 THIRDS = {"raised": ("1000", "2000"), "added": (None, "2000"), "lowered": ("4000", "2000")}

@@ -10,7 +10,6 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.plans.execution import executor
-from kadmin_nb.plans.execution.executor import Options
 from tests.double import FakeKafka
 from tests.plans.simulation import Pages, plan_of
 
@@ -81,7 +80,7 @@ def test_looks_that_take_long_are_made_further_apart():
         return alter(*words, **options)
 
     kafka.quotas.describe, kafka.quotas.alter = slow_describe, slow_alter
-    done = executor.apply(kafka, plan, Pages().opened(), Options(largest_batch=1))
+    done = executor.apply(kafka, plan, Pages().opened(), largest_batch=1)
     assert {outcome.state for outcome in done.outcomes} == {"verified"}
     while_sending = looks[1 : -len(kafka.cluster.nodes)]
     assert len(while_sending) == 1

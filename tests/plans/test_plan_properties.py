@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,8 +11,9 @@ import kadmin_nb as kn
 from kadmin_nb.model.changes import APPEND, DELETE, SET, SUBTRACT, Edit
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
+from kadmin_nb.plans.apply_options import ApplyOptions
 from kadmin_nb.plans.execution import executor, rollback
-from kadmin_nb.plans.execution.executor import Done, Options
+from kadmin_nb.plans.execution.executor import Done
 from kadmin_nb.plans.journal import replay
 from kadmin_nb.plans.plan import Plan
 from tests.double import FakeKafka
@@ -120,7 +120,7 @@ def _value(edit: Edit, now):
 
 
 def applied(kafka: FakeKafka, plan: Plan, pages: Pages, batch: int) -> Done:
-    return executor.apply(kafka, plan, pages.opened(), Options(largest_batch=batch))
+    return executor.apply(kafka, plan, pages.opened(), largest_batch=batch)
 
 
 @settings(max_examples=150)
@@ -178,7 +178,7 @@ def test_a_plan_that_is_stale_is_refused(held, edits, data):
         raise AssertionError("it was not refused")
     assert kafka.alters == []
     assert state(kafka) == before
-    skipping = replace(Options(), skip_conflicts=True)
+    skipping = ApplyOptions(skip_conflicts=True)
     outcomes = executor.apply(kafka, plan, Pages().opened(), skipping).outcomes
     assert [o.change.row for o in outcomes if o.state == "skipped"] == [moved.row]
     assert state(kafka)[moved.target] == other

@@ -15,8 +15,10 @@ from kadmin_nb.model.connection_settings import Secret
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans import current_state, planning, secret_resolver, validation
+from kadmin_nb.plans.apply_options import ApplyOptions
 from kadmin_nb.plans.execution import executor, rollback
-from kadmin_nb.plans.execution.executor import Done, Options
+from kadmin_nb.plans.execution.executor import Done
+from kadmin_nb.plans.execution.hooks import Hooks
 from kadmin_nb.plans.journal import replay
 from kadmin_nb.plans.plan import Plan
 from kadmin_nb.plans.stage import Stage
@@ -28,13 +30,8 @@ from tests.plans.simulation import QUIET, TIMEOUT, Pages, Schedule, bounded, dea
 
 SECRETS = {"env:NEW": f"{CORE}-new", "env:NEXT": f"{CORE}-next"}
 ONE, TWO = Resource("BROKER", "1"), Resource("BROKER", "2")
-OPTIONS = Options(
-    steal=True,
-    verify_timeout=4.0,
-    quiet_period=QUIET,
-    largest_batch=1,
-    resolver=lambda reference: Secret(SECRETS[reference]),
-)
+OPTIONS = ApplyOptions(steal=True, verify_timeout=4.0, quiet_period=QUIET)
+HOOKS = Hooks(resolver=lambda reference: Secret(SECRETS[reference]))
 
 
 def plan_of(kafka: FakeKafka) -> Plan:
@@ -44,7 +41,7 @@ def plan_of(kafka: FakeKafka) -> Plan:
 
     def planned(edits, reason, allow_unknown, *_) -> Plan:
         seen = current_state.take(kafka, [edit.target for edit in edits], whole=True)
-        rows = validation.validated(kafka, planning.changes(edits, seen, allow_unknown), OPTIONS.resolver)
+        rows = validation.validated(kafka, planning.changes(edits, seen, allow_unknown), HOOKS.resolver)
         return Plan(kafka.id, kafka.now().isoformat(), tuple(rows), reason)
 
     stage = Stage(planned)
@@ -65,7 +62,7 @@ def carried_on(kafka: FakeKafka, plan: Plan, pages: Pages) -> tuple[FakeKafka, D
     """Carried out, and on until all of it is done and written down: a journal on a full disk asks for a resume."""
     for _ in range(4):
         try:
-            done = executor.apply(kafka, plan, pages.opened(), OPTIONS)
+            done = executor.apply(kafka, plan, pages.opened(), OPTIONS, HOOKS, largest_batch=1)
             if not done.unwritten and all(outcome.ok for outcome in done.outcomes):
                 return kafka, done
         except Conflict:
@@ -81,7 +78,7 @@ def schedules() -> Iterator[Schedule]:
     kafka, pages = FakeKafka(), Pages()
     plan = plan_of(kafka)
     quiet = kafka.beside()
-    executor.apply(quiet, plan, pages.opened(), OPTIONS)
+    executor.apply(quiet, plan, pages.opened(), OPTIONS, HOOKS, largest_batch=1)
     yield from (Schedule(), *faults_at(quiet.calls), *deaths_at(range(1, pages.writes + 1)))
 
 
@@ -104,7 +101,7 @@ def test_after_every_fault_the_secrets_are_there_and_the_journal_does_not_know_t
         assert replaced == SECRETS["env:NEXT"] or is_hollow(schedule), schedule
         mend(kafka)
         again = kafka.beside()
-        executor.apply(again, plan, pages.opened(), OPTIONS)
+        executor.apply(again, plan, pages.opened(), OPTIONS, HOOKS, largest_batch=1)
         assert not again.alters, schedule
         assert sings(*pages.kept) == []
         played += 1
@@ -115,13 +112,13 @@ def test_a_secret_that_was_absent_is_taken_back_and_an_old_one_is_listed():
     """The rollback was a conflict with what the plan itself had set."""
     kafka, pages = FakeKafka(), Pages()
     plan = plan_of(kafka)
-    executor.apply(kafka, plan, pages.opened(), OPTIONS)
+    executor.apply(kafka, plan, pages.opened(), OPTIONS, HOOKS, largest_batch=1)
     done = replay.told(pages.opened().before).verified
     back = Plan(kafka.id, kafka.now().isoformat(), tuple(rollback.changes(plan, done)), undoes=plan.id)
     assert rollback.left_out(plan, done) == [
         "row 3, broker=2 ssl.keystore.password: its old value is sensitive and was never seen"
     ]
-    executor.apply(kafka, back, Pages().opened(), OPTIONS)
+    executor.apply(kafka, back, Pages().opened(), OPTIONS, HOOKS, largest_batch=1)
     assert held(kafka) == [None, None, SECRETS["env:NEXT"]]
 
 
@@ -134,7 +131,7 @@ def test_a_secret_that_somebody_else_has_set_since_is_a_conflict():
     with pytest.raises(
         Conflict, match=r"broker=1 ssl\.key\.password, was not set, is now a sensitive value, wanted env:"
     ):
-        executor.apply(kafka, plan, Pages().opened(), OPTIONS)
+        executor.apply(kafka, plan, Pages().opened(), OPTIONS, HOOKS, largest_batch=1)
 
 
 def test_a_secret_that_vanishes_while_the_plan_is_carried_out_is_a_failed_row():
@@ -148,8 +145,8 @@ def test_a_secret_that_vanishes_while_the_plan_is_carried_out_is_a_failed_row():
         return Secret(SECRETS[reference])
 
     plan = plan_of(kafka)
-    options = Options(largest_batch=1, verify_timeout=1.0, resolver=resolver)
-    done = executor.apply(kafka, plan, Pages().opened(), options)
+    options, hooks = ApplyOptions(verify_timeout=1.0), Hooks(resolver=resolver)
+    done = executor.apply(kafka, plan, Pages().opened(), options, hooks, largest_batch=1)
     assert [(o.state, o.error) for o in done.outcomes] == [
         ("failed", "SECRET_NOT_FOUND"), ("verified", None), ("failed", "SECRET_NOT_FOUND")
     ]  # fmt: skip
@@ -185,7 +182,7 @@ def test_a_plan_file_in_which_a_secret_is_a_text_is_refused(tmp_path):
     change = Change(1, "set", ONE, "ssl.key.password", None, CORE, CORE, validated="ok", is_secret=True)
     plan = Plan(kafka.id, kafka.now().isoformat(), (change,))
     with pytest.raises(kn.PlanRefused, match="given only by reference") as refused:
-        executor.apply(kafka, plan, Pages().opened(), Options(resolver=secret))
+        executor.apply(kafka, plan, Pages().opened(), hooks=Hooks(resolver=secret))
     assert sings(refused.value, refused.value.hint) == []
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kadmin_nb.model.changes import Outcome
+from kadmin_nb.plans.apply_options import ApplyOptions
 from kadmin_nb.plans.execution import executor
-from kadmin_nb.plans.execution.executor import Options
 from kadmin_nb.plans.plan import Plan
 from tests.double import FakeKafka
 from tests.double.faults import (
@@ -49,7 +49,7 @@ class Told:
 
     def apply(self, **options) -> list[tuple[object, ...]]:
         """State, error, message and how many brokers agree."""
-        done = executor.apply(self.kafka, self.plan, self.pages.opened(), Options(largest_batch=2, **options))
+        done = executor.apply(self.kafka, self.plan, self.pages.opened(), ApplyOptions(**options), largest_batch=2)
         return [_told(outcome) for outcome in done.outcomes]
 
 

@@ -53,7 +53,7 @@ class Pair:
 
     def apply(self, editor: int) -> Done:
         plan, kafka = SCENES[editor].plan, self.kafkas[editor]
-        return executor.apply(kafka, plan, Pages().opened(), self.options[editor])
+        return executor.apply(kafka, plan, Pages().opened(), self.options[editor], largest_batch=SCENES[editor].batch)
 
     def tried(self, editor: int) -> object:
         """What became of it, be it an error."""

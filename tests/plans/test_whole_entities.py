@@ -6,6 +6,7 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.plans.advice import warnings
+from kadmin_nb.plans.apply_options import ApplyOptions
 from kadmin_nb.plans.execution import executor
 from tests.double import FakeKafka
 from tests.double.faults import Answered
@@ -94,6 +95,6 @@ def test_the_rows_of_an_entity_wait_together():
 
     plan = plan_of(kafka, stage)
     kafka.faults = {call: Answered("POLICY_VIOLATION") for call in range(1, 100)}
-    done = executor.apply(kafka, plan, Pages().opened(), executor.Options(verify_timeout=1.0))
+    done = executor.apply(kafka, plan, Pages().opened(), ApplyOptions(verify_timeout=1.0))
     assert [outcome.error for outcome in done.outcomes] == ["POLICY_VIOLATION", "HELD_BACK", "HELD_BACK"]
     assert [len(call.parts) for call in kafka.alters] == [1]

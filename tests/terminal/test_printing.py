@@ -9,7 +9,7 @@ import pytest
 import kadmin_nb as kn
 from kadmin_nb.commands import Result, run
 from kadmin_nb.commands.print_formats import FACES, faced
-from kadmin_nb.commands.session import Session, Wanted
+from kadmin_nb.commands.session import PlanOptions, Session
 from kadmin_nb.model.changes import Edit
 from kadmin_nb.plans import change_lines
 from kadmin_nb.plans.stage import Stage
@@ -18,13 +18,13 @@ from kadmin_nb.plans.stage import Stage
 class Staging(Session):
     """A door that stages what it is told, and keeps it; it reaches no cluster."""
 
-    def change(self, edits: Sequence[Edit], wanted: Wanted) -> Stage:
+    def change(self, edits: Sequence[Edit], plan_options: PlanOptions) -> Stage:
         stage = Stage(lambda *given: pytest.fail("nothing is planned here"))
         stage.add(edits)
         return stage
 
-    def plan(self, wanted: Wanted) -> Stage:
-        return self.change(change_lines.edits("set producer_byte_rate=5 user=alice"), wanted)
+    def plan(self, plan_options: PlanOptions) -> Stage:
+        return self.change(change_lines.edits("set producer_byte_rate=5 user=alice"), plan_options)
 
 
 LINES = {

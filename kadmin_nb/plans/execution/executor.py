@@ -7,7 +7,7 @@ the same plan can be carried on from its journal.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
@@ -15,22 +15,22 @@ from operator import attrgetter
 from ...admin.ports import RETRIED_ONCE, Broker, Kafka, Refusal
 from ...errors import Expired, KadminError, PlanRefused, WrongCluster
 from ...model.changes import Change, Outcome
-from .. import LAG, QUIET_PERIOD, VERIFY_TIMEOUT
+from .. import LAG, VERIFY_TIMEOUT
+from ..apply_options import ApplyOptions
 from ..author import author
 from ..current_state import take
 from ..journal import replay, row_ranges
 from ..journal.hash_chain import Journal
 from ..journal.replay import Story
-from ..lowering.gradual import Wave
 from ..plan import Plan
-from ..secret_resolver import Resolver, nowhere, refuse_missing
+from ..secret_resolver import refuse_missing
 from ..sending import LARGEST_BATCH, Answers, Batch, batches, is_doubtful, is_of_the_whole
 from ..validation import refusals
-from . import order, row_states
-from .interrupts import Stopped, never
+from . import row_states
+from .hooks import Hooks
 from .lock import Held
 from .preflight import HIDDEN, Classed, classed, conflict, in_words, shown
-from .progress import Advance, Progress, seconds_left, silent
+from .progress import Advance, seconds_left
 from .row_states import Facts
 from .verification import verify
 
@@ -41,24 +41,6 @@ LOOKS_APART = 20
 """A picture that took long is used for so many times as long: any picture is of all quotas, a request of a few."""
 
 _RETRY_PAUSE, _SLICE = 1.0, 0.2
-
-
-@dataclass(frozen=True)
-class Options:
-    """How a plan is carried out; see `Cluster.apply`."""
-
-    skip_conflicts: bool = False
-    lock: bool = True
-    steal: bool = False
-    verify_timeout: float = VERIFY_TIMEOUT
-    quiet_period: float = QUIET_PERIOD
-    largest_batch: int = LARGEST_BATCH
-    waves: Callable[[Sequence[Change]], list[Wave]] = lambda changes: [Wave(tuple(w)) for w in order.waves(changes)]
-    progress: Progress = silent
-    stopped: Stopped = never
-    resolver: Resolver = nowhere
-    gate: Callable[[Sequence[Change]], Mapping[str, object]] = lambda pending: {}
-    """Called with the rows that are to be sent, before any is; it refuses, or says what the journal shall keep."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +56,15 @@ class Done:
     unwritten: PlanRefused | None = None
 
 
-def apply(kafka: Kafka, plan: Plan, journal: Journal, options: Options | None = None) -> Done:
+def apply(
+    kafka: Kafka,
+    plan: Plan,
+    journal: Journal,
+    options: ApplyOptions = ApplyOptions(),
+    hooks: Hooks = Hooks(),
+    *,
+    largest_batch: int = LARGEST_BATCH,
+) -> Done:
     """Carry out a plan, or carry it on, and say of every row what became of it.
 
     Raises
@@ -90,9 +80,8 @@ def apply(kafka: Kafka, plan: Plan, journal: Journal, options: Options | None = 
     if not before.runs:
         refuse_expired(kafka, plan)
     refuse_invalid(plan.refused, len(plan))
-    options = options or Options()
     with closing(Held(kafka, plan, lock=options.lock, steal=options.steal)) as lock:
-        return _Run(kafka, plan, journal, before, options, lock).carry_out()
+        return _Run(kafka, plan, journal, before, options, hooks, lock, largest_batch).carry_out()
 
 
 def refuse_other_cluster(kafka: Kafka, plan: Plan) -> None:
@@ -142,8 +131,10 @@ class _Run:
     plan: Plan
     journal: Journal
     story: Story
-    options: Options
+    options: ApplyOptions
+    hooks: Hooks
     lock: Held
+    largest_batch: int
     facts: Facts = field(default_factory=Facts)
     halted: Refusal | None = None
     missing: dict[str, int] = field(default_factory=dict)
@@ -159,9 +150,9 @@ class _Run:
         self._await_what_is_in_doubt()
         classified = self._look(self.plan.changes)
         self._refuse_moved(classified)
-        refuse_missing(classified.pending, self.options.resolver)
+        refuse_missing(classified.pending, self.hooks.resolver)
         self._refuse_invalid(classified.pending)
-        self.let_through = self.options.gate(classified.pending)
+        self.let_through = self.hooks.gate(classified.pending)
         requests = self._requests(classified.pending)
         if requests or self.story.unsettled:
             self._begin()
@@ -204,15 +195,15 @@ class _Run:
     def _refuse_invalid(self, pending: Sequence[Change]) -> None:
         """A plan that was validated a while ago is validated again: rights and topics come and go."""
         if pending and (self.kafka.now() - self.plan.made_at).total_seconds() > PICTURE_AGE:
-            refuse_invalid(refusals(self.kafka, pending, self.options.resolver), len(self.plan))
+            refuse_invalid(refusals(self.kafka, pending, self.hooks.resolver), len(self.plan))
 
     def _requests(self, pending: Sequence[Change]) -> list[_Request]:
-        waves = self.options.waves(pending) if pending else []
+        waves = self.hooks.waves(pending) if pending else []
         pauses = [0.0, *(wave.pause for wave in waves)]
         return [
             _Request(batch, number, 0.0 if nth else pauses[number])
             for number, wave in enumerate(waves)
-            for nth, batch in enumerate(batches(wave.changes, self.options.largest_batch))
+            for nth, batch in enumerate(batches(wave.changes, self.largest_batch))
         ]
 
     # -- sending
@@ -233,17 +224,17 @@ class _Run:
                 self._send(number, request.wave, batch, [c for c in batch.changes if later[c.row]])
             sent += len(request.batch.changes)
             left = seconds_left(began, self.kafka.monotonic(), sent, of)
-            self.options.progress(Advance("sent", sent, of, number, len(requests), left))
+            self.hooks.progress(Advance("sent", sent, of, number, len(requests), left))
 
     def _wait(self, seconds: float, of: int, sent: int) -> None:
         until = self.kafka.monotonic() + seconds
-        while not self.halted and not self.options.stopped() and (left := until - self.kafka.monotonic()) > 0:
-            self.options.progress(Advance("waiting: sent", sent, of, left=left))
+        while not self.halted and not self.hooks.stopped() and (left := until - self.kafka.monotonic()) > 0:
+            self.hooks.progress(Advance("waiting: sent", sent, of, left=left))
             self.kafka.sleep(min(left, _SLICE))
 
     def _allowed(self, request: _Request) -> Batch | None:
         """What of a batch may still be sent; the rest is told why not."""
-        if self.options.stopped() and not self.halted:
+        if self.hooks.stopped() and not self.halted:
             self.halted = Refusal("INTERRUPTED", "stopped by Ctrl-C before it was sent")
         batch = request.batch if self.halted else self._as_seen_now(self._without_held_back(request))
         if not self.halted and batch.groups:
@@ -296,7 +287,7 @@ class _Run:
             return self._leave(changes, why)
         for change in steps:
             self.ours.setdefault(change.row, set()).add(change.after or "")
-        answers = batch.send(self.kafka, resolver=self.options.resolver)
+        answers = batch.send(self.kafka, resolver=self.hooks.resolver)
         answers |= self._again(batch, answers)
         refused = self._noted(changes, answers)
         self._write(replay.OUTCOME, **meant, refused={str(row): str(why) for row, why in refused.items()})
@@ -322,7 +313,7 @@ class _Run:
         again = batch.only(passing)
         self.facts.resent |= {c.row: passing[c.resource] for c in again.changes}
         self.kafka.sleep(_RETRY_PAUSE)
-        return again.send(self.kafka, resolver=self.options.resolver)
+        return again.send(self.kafka, resolver=self.hooks.resolver)
 
     def _noted(self, changes: Sequence[Change], answers: Answers) -> dict[int, Refusal]:
         now, refused = self.kafka.monotonic(), {}
@@ -352,7 +343,7 @@ class _Run:
 
         def report(landed: int) -> None:
             remaining = max(0.0, until - self.kafka.monotonic())
-            self.options.progress(Advance("no answer, looking: found", landed, len(changes), left=remaining))
+            self.hooks.progress(Advance("no answer, looking: found", landed, len(changes), left=remaining))
 
         sightings = verify(
             self.kafka,
@@ -360,7 +351,7 @@ class _Run:
             self.brokers,
             seconds,
             enough=attrgetter("has_landed"),
-            stopped=self.options.stopped,
+            stopped=self.hooks.stopped,
             report=report,
         )
         return {row for row, sighting in sightings.items() if sighting.has_landed}
@@ -383,8 +374,8 @@ class _Run:
                 changes,
                 self.brokers,
                 timeout,
-                stopped=self.options.stopped,
-                report=lambda agreed: self.options.progress(Advance("verified", agreed, len(changes))),
+                stopped=self.hooks.stopped,
+                report=lambda agreed: self.hooks.progress(Advance("verified", agreed, len(changes))),
             )
             self.facts.sightings |= sightings
 

@@ -1,0 +1,129 @@
+"""Options of verbs that plan, change and apply: the one place where they become PlanOptions and ApplyOptions."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from datetime import timedelta
+from typing import Any, TypeVar
+
+import click
+
+from ..errors import UsageError
+from ..plans import VERIFY_TIMEOUT
+from ..plans.apply_options import ApplyOptions
+from .click_glue import Words
+from .completions import dangerous
+from .options import Command, detailed, printing, reading
+from .session import PlanOptions, Session
+
+_POLICIES = "kadmin.policy"
+T = TypeVar("T")
+
+
+def planning(command: Command) -> Command:
+    """`--reason`, `--save`, `--force`, `--expires-in`, `--allow-unknown`, `--policy`, `--print`: for a verb that plans.
+
+    The command takes `plan_options`.
+    """
+    for option in (_policy, _allow_unknown, _lifetime, _force, _save, _reason):
+        command = option(command)
+    return reading(printing(command), _bind_plan_options)
+
+
+def changing(command: Command) -> Command:
+    """`--apply`, `--allow`, `--detailed-exitcode`, and the options of `planning`: for a verb that changes."""
+    return planning(detailed("there is something to change")(_apply(_allow(command))))
+
+
+def applying(command: Command) -> Command:
+    """`--allow`, `--skip-conflicts`, `--gradual`, `--usage`, `--no-lock`, …: for a verb that applies a plan.
+
+    The command takes `apply_options`.
+    """
+    for option in (_allow, _policy, _approval, _wait, _usage, _gradual, _steal, _no_lock, _skip):
+        command = option(command)
+    return reading(command, _bind_apply_options)
+
+
+def _bind_plan_options(ctx: click.Context, session: Session, params: dict[str, Any]) -> None:
+    plan_options = _taken(PlanOptions, params, apply_options=_taken(ApplyOptions, params))
+    if plan_options.apply and "print" in ctx.meta:
+        raise UsageError("--print is for looking, --apply for doing", hint="One after the other.")
+    if plan_options.apply_options.allow and not plan_options.apply:
+        raise UsageError("--allow is said with --apply", hint="A plan shows what is dangerous; applying it allows.")
+    params["plan_options"] = plan_options
+
+
+def _bind_apply_options(ctx: click.Context, session: Session, params: dict[str, Any]) -> None:
+    params["usage"] = session.named(params["usage"]) if params["usage"] else None
+    params["apply_options"] = _taken(ApplyOptions, params)
+
+
+def _taken(kind: type[T], params: dict[str, Any], **more: Any) -> T:
+    """The options of this kind, made of those parameters that are named as its fields; they leave the others."""
+    names = [field.name for field in fields(kind) if field.name in params]  # type: ignore[arg-type]
+    return kind(**{name: params.pop(name) for name in names}, **more)
+
+
+def _with_those_before(ctx: click.Context, option: click.Parameter, policies: tuple[str, ...]) -> tuple[str, ...]:
+    """A policy that is named before a sub-command holds for it too."""
+    ctx.meta[_POLICIES] = (*ctx.meta.get(_POLICIES, ()), *policies)
+    every: tuple[str, ...] = ctx.meta[_POLICIES]
+    return every
+
+
+def _hours(ctx: click.Context, option: click.Parameter, number: float | None) -> timedelta | None:
+    return None if number is None else timedelta(hours=number)
+
+
+def _negated(ctx: click.Context, option: click.Parameter, is_typed: bool) -> bool:
+    return not is_typed
+
+
+_reason = click.option("--reason", help="Why; it is part of the plan.")
+_save = click.option("--save", metavar="FILE", help="Write the plan to a file.")
+_force = click.option("--force", is_flag=True, help="Let --save overwrite another plan.")
+_lifetime = click.option(
+    "--expires-in",
+    "lifetime",
+    type=click.FloatRange(min=0, min_open=True, max=24 * 366),
+    callback=_hours,
+    metavar="HOURS",
+    help="How long the plan may be applied; 7 days unless said.",
+)
+_allow_unknown = click.option(
+    "--allow-unknown", multiple=True, metavar="KEY", help="Let a key through that nobody knows."
+)
+_policy = click.option(
+    "--policy",
+    multiple=True,
+    metavar="FILE",
+    callback=_with_those_before,
+    help="Refuse a plan that breaks a rule of this policy.",
+)
+_apply = click.option("--apply", is_flag=True, help="Go on and apply the plan.")
+_allow = click.option(
+    "--allow", multiple=True, metavar="KEY", type=Words(dangerous), help="Let dangerous changes of this key through."
+)
+_skip = click.option("--skip-conflicts", is_flag=True, help="Leave rows alone that somebody has moved since the plan.")
+_no_lock = click.option("--no-lock", "lock", is_flag=True, callback=_negated, help="Do not take the cluster's lease.")
+_steal = click.option("--steal-lock", "steal", is_flag=True, help="Take the lease from whoever holds it.")
+_gradual = click.option(
+    "--gradual",
+    type=click.FloatRange(min=1),
+    metavar="SECONDS",
+    help="Lower quotas in steps, so that no client is muted for longer.",
+)
+_usage = click.option("--usage", metavar="NAME", help="What clients use: a variable, or a file in the terminal.")
+_approval = click.option(
+    "--require-approval", is_flag=True, help="Refuse a plan that nobody but its author has approved: plan approve."
+)
+_wait = click.option(
+    "--wait",
+    "verify_timeout",
+    type=float,
+    default=VERIFY_TIMEOUT,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long brokers may take to show it.",
+)
