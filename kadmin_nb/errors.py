@@ -251,7 +251,13 @@ class PartlyFailed(KadminError):
     """Some rows failed or could not be verified; `outcomes` is the whole result."""
 
     def __init__(
-        self, message: str, *, outcomes: object = None, code: str | None = None, hint: str | Hint | None = None
+        self,
+        message: str,
+        *,
+        outcomes: object = None,
+        code: str | None = None,
+        hint: str | Hint | None = None,
+        targets: Iterable[Target] = (),
     ) -> None:
-        super().__init__(message, code=code, hint=hint)
+        super().__init__(message, code=code, hint=hint, targets=targets)
         self.outcomes = outcomes

@@ -21,9 +21,10 @@ from kafka.protocol.admin.configs import (
 from ..errors import KadminError, TimedOut, Unsupported
 from ..frames import schemas
 from ..model import rights
+from ..model.refusal import Refusal
 from ..model.resources import OPERATIONS, RESOURCE_TYPES, SOURCES, VALUE_TYPES, Resource, unknown
 from . import error_codes
-from .ports import ConfigOperation, Refusal
+from .ports import ConfigOperation
 from .wire import Wire, understood
 
 RESOURCES_A_CALL = 300

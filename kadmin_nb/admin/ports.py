@@ -13,6 +13,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from ..model.entity import Entity
+from ..model.refusal import Refusal
 from ..model.resources import Resource
 
 
@@ -25,17 +26,6 @@ class Broker:
     port: int
     rack: str | None = None
     is_fenced: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """A broker's answer to one row: Kafka's name of the error and the broker's own words."""
-
-    code: str
-    message: str | None = None
-
-    def __str__(self) -> str:
-        return f"{self.code}: {self.message}" if self.message else self.code
 
 
 NOT_KEPT_OUT = (

@@ -15,8 +15,9 @@ from kafka.protocol.api_header import RequestHeader
 
 from ..model import rights
 from ..model.entity import Entity
+from ..model.refusal import Refusal
 from . import error_codes, quota_response
-from .ports import Component, QuotaAlteration, Refusal
+from .ports import Component, QuotaAlteration
 from .wire import Wire, understood
 
 LARGEST_ALTER = 5_000

@@ -9,8 +9,7 @@ from typing import Any
 from ..errors import KadminError, UsageError
 from ..hints import Hint, Option, sentence
 from ..history.drift_frames import SECRET
-from ..model.changes import DELETE, SET, Edit
-from ..model.entity import Entity
+from ..model.changes import DELETE, SET, Edit, subject
 from ..model.grammar import quote
 from ..model.resources import Resource
 
@@ -104,7 +103,7 @@ def refusal(row: Row, like: str) -> str | None:
     if _of_each(row):
         return "it is what all brokers of a cluster have in common"
     try:
-        _subject(row)
+        subject(row["kind"], row["resource"])
     except KadminError as exc:
         return str(exc)
     if row["kind"] == "config" and _op(row, like) is None:
@@ -118,11 +117,7 @@ def _of_each(row: Row) -> bool:
 
 def _edit(row: Row, like: str, note: str) -> Edit:
     op = _op(row, like) if row["kind"] == "config" else DELETE if row[like] is None else SET
-    return Edit(str(op), _subject(row), row["key"], row[like] if op == SET else None, note)
-
-
-def _subject(row: Row) -> Entity | Resource:
-    return Entity.parse(row["resource"]) if row["kind"] == "quota" else Resource.parse(row["resource"])
+    return Edit(str(op), subject(row["kind"], row["resource"]), row["key"], row[like] if op == SET else None, note)
 
 
 def _op(row: Row, like: str) -> str | None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Literal
 
 from . import rights
 from .entity import Entity
+from .refusal import Refusal
 from .resources import Resource
 
 QUOTA, CONFIG = "quota", "config"
@@ -15,12 +16,19 @@ SET, DELETE, APPEND, SUBTRACT = "set", "delete", "append", "subtract"
 UNCHANGED, VERIFIED, UNVERIFIED = "unchanged", "verified", "unverified"
 FAILED, UNKNOWN, SKIPPED = "failed", "unknown", "skipped"
 
-OK, NOT_POSSIBLE = "ok", "not possible"
-"""What `validated` says besides a refusal: the broker takes the row, or could not be asked."""
+Verdict = Literal["ok", "not possible"]
+OK: Verdict = "ok"
+NOT_POSSIBLE: Verdict = "not possible"
+"""A validation that is no refusal: the broker takes the row, or could not be asked."""
 
 
 Target = tuple[Entity | Resource, str]
 """What a change is about: an entity or a resource, and a key of it."""
+
+
+def subject(kind: str, words: str) -> Entity | Resource:
+    """The entity or the resource of a row, as its columns `kind` and `resource` say it."""
+    return Entity.parse(words) if kind == QUOTA else Resource.parse(words)
 
 
 class _About:
@@ -71,7 +79,7 @@ class Change(_About):
     after: str | None = None
     old_known: bool = True
     level: str | None = None
-    validated: str = NOT_POSSIBLE
+    validated: Refusal | Verdict = NOT_POSSIBLE
     note: str | None = None
     is_secret: bool = False
 
@@ -87,12 +95,18 @@ class Change(_About):
     @property
     def is_refused(self) -> bool:
         """Whether the broker's validation refused it."""
-        return self.validated not in (OK, NOT_POSSIBLE)
+        return isinstance(self.validated, Refusal)
+
+    @property
+    def refusal(self) -> Refusal:
+        """The refusal of a row that `is_refused`."""
+        assert isinstance(self.validated, Refusal)
+        return self.validated
 
     @property
     def missing_right(self) -> str | None:
         """The hint that names the right for want of which the validation refused it; None for other reasons."""
-        return rights.hint(self.validated.split(":")[0], rights.to_alter(self.resource))
+        return rights.hint(self.refusal.code, rights.to_alter(self.resource)) if self.is_refused else None
 
 
 _CHANGE_FIELDS = tuple(column.name for column in fields(Change))

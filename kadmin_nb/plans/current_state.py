@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..admin.ports import DEFAULT_MATCH, EXACT, Component, Kafka, Refusal
+from ..admin.ports import DEFAULT_MATCH, EXACT, Component, Kafka
 from ..errors import kind_of
 from ..model import rights
 from ..model.changes import Target
 from ..model.config_values import ConfigValue
 from ..model.entity import Entity
 from ..model.quota_keys import text_of
+from ..model.refusal import Refusal
 from ..model.resources import Resource, Source
 
 FEW = 8

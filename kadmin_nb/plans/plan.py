@@ -20,9 +20,20 @@ from ..frames.display import Display
 from ..frames.pages import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
 from ..hints import Door, Hint, Option, sentence
-from ..model.changes import APPEND, CONFIG, DELETE, QUOTA, SET, SUBTRACT, Change
-from ..model.entity import Entity
-from ..model.resources import Resource
+from ..model.changes import (
+    APPEND,
+    CONFIG,
+    DELETE,
+    NOT_POSSIBLE,
+    OK,
+    QUOTA,
+    SET,
+    SUBTRACT,
+    Change,
+    Verdict,
+    subject,
+)
+from ..model.refusal import Refusal
 from ..version import TOOL
 from . import advice, canonical, garbage_collection, shape
 from .advice import Advice, dangers, warnings
@@ -40,6 +51,8 @@ if TYPE_CHECKING:
 
 FORMAT = 2
 _CHANGE_COLUMNS = ("row", "op", "key", "old", "wanted", "after", "old_known", "level", "validated", "note")
+_AS_TEXT = ("resource", "validated")
+"""The columns that are objects until a plan is written or shown."""
 _CHANGED = ("kind", "op", "resource", "key", "wanted")
 _values = attrgetter(*_CHANGE_COLUMNS)
 _OPS = {QUOTA: (SET, DELETE), CONFIG: (SET, DELETE, APPEND, SUBTRACT)}
@@ -320,24 +333,30 @@ class Plan(Faces, Display):
 def columns_of(changes: Sequence[Change]) -> dict[str, list[Any]]:
     """Changes as the columns of PLAN."""
     columns: dict[str, list[Any]] = {name: list(map(attrgetter(name), changes)) for name in (*_CHANGE_COLUMNS, "kind")}
-    return columns | {"resource": [str(change.resource) for change in changes]}
+    texts = {name: [str(getattr(change, name)) for change in changes] for name in _AS_TEXT}
+    return columns | texts
 
 
 def row_of(change: Change) -> dict[str, Any]:
     """A change as a row of PLAN."""
     row = dict(zip(_CHANGE_COLUMNS, _values(change), strict=True))
     secret = {"is_secret": True} if change.is_secret else {}
-    return {**row, "kind": change.kind, "resource": str(change.resource), **secret}
+    return {**row, "kind": change.kind, **{name: str(getattr(change, name)) for name in _AS_TEXT}, **secret}
 
 
 def _change_from_row(row: dict[str, Any]) -> Change:
-    parse: dict[str, Callable[[str], Entity | Resource]] = {QUOTA: Entity.parse, CONFIG: Resource.parse}
     if row["op"] not in _OPS[row["kind"]]:
         raise Invalid(f"row {row['row']}: {row['op']} is nothing that can be done to a {row['kind']}")
     if row["kind"] == QUOTA and row["after"] is not None:
         float(row["after"])
-    resource, is_secret = parse[row["kind"]](row["resource"]), row.get("is_secret", False)
-    return Change(resource=resource, is_secret=is_secret, **{name: row[name] for name in _CHANGE_COLUMNS})
+    columns = {name: row[name] for name in _CHANGE_COLUMNS}
+    columns |= {"resource": subject(row["kind"], row["resource"]), "validated": _verdict(row["validated"])}
+    return Change(is_secret=row.get("is_secret", False), **columns)
+
+
+def _verdict(text: str) -> Refusal | Verdict:
+    """What a plan's file says of a row's validation."""
+    return next((verdict for verdict in (OK, NOT_POSSIBLE) if text == verdict), Refusal.parse(text))
 
 
 def _would_be_lost(place: Path, why: str) -> UsageError:

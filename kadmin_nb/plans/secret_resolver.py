@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from ..admin.ports import Refusal
 from ..errors import KadminError, PlanRefused, UsageError
 from ..model.changes import Change, Target
 from ..model.connection_settings import Secret
+from ..model.refusal import Refusal
 from ..secrets import Hidden
 
 Resolver = Callable[[str], Secret]

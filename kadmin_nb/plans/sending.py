@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..admin.ports import ConfigOperation, Kafka, QuotaAlteration, Refusal
+from ..admin.ports import ConfigOperation, Kafka, QuotaAlteration
 from ..errors import AuthenticationFailed, ConnectionFailed, KadminError, NotAuthorized, Unsupported
 from ..model.changes import DELETE, Change
 from ..model.entity import Entity
+from ..model.refusal import Refusal
 from ..model.resources import Resource
 from ..secrets import Hidden
 from .secret_resolver import MISSING, Resolver, found, nowhere, scrubbed

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..admin.ports import Kafka, Refusal
-from ..model.changes import NOT_POSSIBLE, OK, Change
+from ..admin.ports import Kafka
+from ..model.changes import NOT_POSSIBLE, OK, Change, Verdict
+from ..model.refusal import Refusal
 from .secret_resolver import Resolver, found, nowhere
 from .sending import UNKNOWN_OUTCOME, Answers, batches, grouped
 
@@ -79,9 +80,7 @@ def _ask_singly(kafka: Kafka, changes: Sequence[Change], resolver: Resolver) -> 
     return answers
 
 
-def _verdict(refused: Refusal | None) -> str:
+def _verdict(refused: Refusal | None) -> Refusal | Verdict:
     if refused is None:
         return OK
-    if refused.code == UNKNOWN_OUTCOME:
-        return NOT_POSSIBLE
-    return str(refused)
+    return NOT_POSSIBLE if refused.code == UNKNOWN_OUTCOME else refused

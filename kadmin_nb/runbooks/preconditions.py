@@ -122,10 +122,10 @@ def _refuse_refused(plan: Plan) -> None:
     if not plan.refused:
         return
     first = plan.refused[0]
-    code = first.validated.split(":")[0]
-    raise (NotAuthorized if "AUTHORIZATION" in code else PlanRefused)(
+    raise (NotAuthorized if first.refusal.kind is NotAuthorized else PlanRefused)(
         f"the broker refuses {len(plan.refused)} of {len(plan)} changes; "
         f"the first, {first.resource} {first.key}: {first.validated}",
-        code=code,
+        code=first.refusal.code,
         hint=" ".join(filter(None, ["Nothing was sent.", first.missing_right])),
+        targets=[change.target for change in plan.refused],
     )

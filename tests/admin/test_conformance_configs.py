@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from kadmin_nb.admin.ports import ConfigOperation, Refusal
+from kadmin_nb.admin.ports import ConfigOperation
 from kadmin_nb.errors import Unsupported, UsageError
 from kadmin_nb.frames import schemas
+from kadmin_nb.model.refusal import Refusal
 from kadmin_nb.model.resources import Resource
 from tests.admin.versions import REAL
 from tests.waiting import eventually

@@ -23,12 +23,13 @@ import kadmin_nb as kn
 from kadmin_nb.admin import first_contact, reassignments, topics
 from kadmin_nb.admin.canary import _leaders
 from kadmin_nb.admin.kafka import WireKafka
-from kadmin_nb.admin.ports import ConfigOperation, QuotaAlteration, Refusal
+from kadmin_nb.admin.ports import ConfigOperation, QuotaAlteration
 from kadmin_nb.cluster.snapshots import snapshot_of
 from kadmin_nb.errors import NotAuthorized
 from kadmin_nb.model.changes import Change
 from kadmin_nb.model.connection_settings import Secret, Settings
 from kadmin_nb.model.entity import Entity
+from kadmin_nb.model.refusal import Refusal
 from kadmin_nb.model.resources import Resource
 from tests.waiting import eventually
 
@@ -247,7 +248,7 @@ def alter(name: str, key: str, value: str) -> Callable[[kn.Cluster], object]:
         change = {Resource.parse(name): [ConfigOperation("set", key, value)]}
         [refused] = cluster._kafka.configs.alter(change, validate_only=True).values()
         if refused:
-            row = Change(1, "set", Resource.parse(name), key, validated=str(refused))
+            row = Change(1, "set", Resource.parse(name), key, validated=refused)
             raise NotAuthorized(str(refused), hint=row.missing_right)
         return refused
 

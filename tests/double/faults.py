@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kadmin_nb.admin.ports import Refusal
 from kadmin_nb.errors import ConnectionFailed, TimedOut
+from kadmin_nb.model.refusal import Refusal
 
 from .calls import Call, Crash
 from .metadata import FOREVER

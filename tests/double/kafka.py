@@ -10,10 +10,11 @@ from typing import Any
 import pyarrow as pa
 
 from kadmin_nb.admin import error_codes
-from kadmin_nb.admin.ports import Broker, Component, ConfigOperation, QuotaAlteration, Refusal
+from kadmin_nb.admin.ports import Broker, Component, ConfigOperation, QuotaAlteration
 from kadmin_nb.errors import ConnectionFailed, KadminError, NotFound, TimedOut
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.entity import Entity
+from kadmin_nb.model.refusal import Refusal
 from kadmin_nb.model.resources import Resource
 
 from . import config_rules, leases, quota_rules

@@ -14,6 +14,7 @@ import kadmin_nb as kn
 from kadmin_nb.errors import printable
 from kadmin_nb.model.changes import Change, Edit
 from kadmin_nb.model.entity import Entity
+from kadmin_nb.model.refusal import Refusal
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans import change_lines
 from kadmin_nb.plans.formats import Faces, Subject
@@ -182,7 +183,7 @@ def test_what_the_tool_cannot_say_is_a_note():
         Change(6, "set", topic, "b", None, " x", " x"),
         Change(7, "set", topic, "c$", None, "x", "x"),
         Change(8, "set", broker, "ssl.key.password", None, "env:P", "env:P", old_known=False),
-        Change(9, "set", topic, "d", None, "", "", validated="INVALID_CONFIG: no\nkafka-configs.sh"),
+        Change(9, "set", topic, "d", None, "", "", validated=Refusal("INVALID_CONFIG", "no\nkafka-configs.sh")),
         Change(10, "delete", Entity.of({"team": "x"}), RATE, "1"),
     ]
     assert Shown(changes).to_kafka_configs("k:1").splitlines() == [

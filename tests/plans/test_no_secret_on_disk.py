@@ -13,9 +13,9 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 import kadmin_nb as kn
-from kadmin_nb.admin.ports import Refusal
 from kadmin_nb.commands import terminal
 from kadmin_nb.model.connection_settings import Secret
+from kadmin_nb.model.refusal import Refusal
 from kadmin_nb.secrets import revealed
 from tests.plans.plan_rows import rows
 from tests.plans.secret_search import CORE, SECRET, shown, sings, variables

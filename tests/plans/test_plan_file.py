@@ -11,6 +11,7 @@ import kadmin_nb as kn
 from kadmin_nb.model.changes import Change
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.grammar import DEFAULT
+from kadmin_nb.model.refusal import Refusal
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans.plan import Plan
 
@@ -152,3 +153,13 @@ def test_two_plans_that_want_the_same_have_the_same_changes_id(plan):
     later = Plan(plan.cluster_id, "2026-08-02T12:00:00.000000+00:00", plan.changes, "again")
     assert later.id != plan.id
     assert later.changes_id == plan.changes_id
+
+
+def test_a_refusal_is_the_same_object_after_it_was_saved(tmp_path) -> None:
+    """The hint said what right was missing, until the plan was saved and read again."""
+    refused = Refusal("TOPIC_AUTHORIZATION_FAILED", "no: not here")
+    change = Change(1, "set", Resource("TOPIC", "orders"), "retention.ms", wanted="1", after="1", validated=refused)
+    path = kn.Plan("c", "2026-11-21T12:00:00+00:00", (change,)).save(tmp_path / "plan.json")
+    [read] = kn.Plan.load(path).changes
+    assert (read.validated, read.is_refused) == (refused, True)
+    assert read.missing_right == "It needs ALTER_CONFIGS on the topic orders."

@@ -8,6 +8,7 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.model.changes import Change
+from kadmin_nb.model.refusal import Refusal
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans.advice import dangers
 from kadmin_nb.plans.execution import executor
@@ -111,7 +112,7 @@ def test_a_danger_beside_a_refused_row_is_told_without_the_word_that_applies_it(
 def test_rows_that_tell_their_danger_tell_none_when_refused():
     """I took the note away, and the refused row was dangerous again."""
     change = Change(
-        1, "set", Resource("TOPIC", "t"), "retention.ms", "1000", "1d", "1d", validated="INVALID_CONFIG: no"
+        1, "set", Resource("TOPIC", "t"), "retention.ms", "1000", "1d", "1d", validated=Refusal("INVALID_CONFIG", "no")
     )
     assert dangers.certain([change]) == ()
     assert len(dangers.certain([change.with_(validated="ok", after="10")])) == 1

@@ -7,10 +7,10 @@ from html.parser import HTMLParser
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.admin.ports import Refusal
 from kadmin_nb.errors import printable
 from kadmin_nb.model.changes import Change, Edit, Outcome
 from kadmin_nb.model.entity import Entity
+from kadmin_nb.model.refusal import Refusal
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans.current_state import Observed
 from kadmin_nb.plans.execution.executor import Done
@@ -51,7 +51,7 @@ def changes(name: str) -> list[Change]:
     whom = Entity.of({"user": name, "client-id": name})
     return [
         Change(1, "set", whom, "producer_byte_rate", "1", "2", "2", level="CLIENT_OF_USER", note=name),
-        Change(2, "set", Resource("TOPIC", name), name, name, name, name, validated=f"INVALID_CONFIG: {name}"),
+        Change(2, "set", Resource("TOPIC", name), name, name, name, name, validated=Refusal("INVALID_CONFIG", name)),
     ]
 
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.admin.ports import Refusal
 from kadmin_nb.cluster.changes import secret
 from kadmin_nb.errors import Conflict, KadminError
 from kadmin_nb.model.changes import Change
 from kadmin_nb.model.connection_settings import Secret
 from kadmin_nb.model.entity import Entity
+from kadmin_nb.model.refusal import Refusal
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans import current_state, planning, secret_resolver, validation
 from kadmin_nb.plans.apply_options import ApplyOptions

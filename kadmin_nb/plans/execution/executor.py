@@ -12,9 +12,10 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
-from ...admin.ports import RETRIED_ONCE, Broker, Kafka, Refusal
+from ...admin.ports import RETRIED_ONCE, Broker, Kafka
 from ...errors import Expired, KadminError, PlanRefused, WrongCluster
 from ...model.changes import Change, Outcome
+from ...model.refusal import Refusal
 from .. import LAG, VERIFY_TIMEOUT
 from ..apply_options import ApplyOptions
 from ..author import author
@@ -109,8 +110,9 @@ def refuse_invalid(refused: Sequence[Change], of: int) -> None:
         raise PlanRefused(
             f"the broker refuses {len(refused)} of {of} rows; the first, {first.resource} {first.key}: "
             f"{first.validated}",
-            code=first.validated.split(":")[0],
+            code=first.refusal.code,
             hint=f"Nothing was sent. {first.missing_right or 'Mend or discard those rows and plan again.'}",
+            targets=[change.target for change in refused],
         )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from ...admin.ports import NOT_KEPT_OUT, Kafka, Lease, Refusal
+from ...admin.ports import NOT_KEPT_OUT, Kafka, Lease
 from ...errors import KadminError
+from ...model.refusal import Refusal
 from ..author import author
 from ..plan import Plan
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from operator import itemgetter
 
-from ...admin.ports import Refusal
 from ...model.changes import FAILED, SKIPPED, UNCHANGED, UNKNOWN, UNVERIFIED, VERIFIED, Change, Outcome
+from ...model.refusal import Refusal
 from .. import LAG
 from ..sending import is_of_the_whole
 from .verification import Sighting

@@ -77,6 +77,6 @@ _CELLS: Mapping[str, Callable[[Change], str]] = {
     "after": lambda change: _new(change.after, change, "not set"),
     "wanted": lambda change: _new(change.wanted, change, ""),
     "level": lambda change: code(change.level) if change.level else "",
-    "validated": lambda change: said(change.validated),
+    "validated": lambda change: said(str(change.validated)),
     "note": lambda change: said(change.note or ""),
 }

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from ...model.changes import FAILED, UNVERIFIED, VERIFIED
+from ...model.refusal import Refusal
 from ..sending import is_doubtful
 from . import row_ranges
 from .hash_chain import Record, malformed
@@ -66,7 +67,7 @@ class Story:
             self.values.setdefault(int(row), set()).add(value)
 
     def _outcome(self, says: dict[str, Any]) -> None:
-        refused = {int(row): code.split(":")[0] for row, code in says["refused"].items()}
+        refused = {int(row): Refusal.parse(text).code for row, text in says["refused"].items()}
         answered = [row for row in row_ranges.read(says["rows"]) if not is_doubtful(refused.get(row))]
         self.in_doubt.difference_update(answered)
         self.unsettled.difference_update(row for row in answered if row in refused)
