@@ -43,7 +43,7 @@ def run_folder(name: str) -> Path:
     return state_dir() / "local" / name
 
 
-def load(folder: Path) -> Run | None:
+def load_run(folder: Path) -> Run | None:
     """The run in a folder, or None where there is none, or only half of one."""
     try:
         fields = json.loads((folder / "run.json").read_text())
@@ -56,4 +56,4 @@ def load(folder: Path) -> Run | None:
 def all_runs() -> list[tuple[Path, Run]]:
     """Every folder with a run in it, by name, dead ones too."""
     folders = sorted((state_dir() / "local").glob("[!.]*/"))
-    return [(folder, run) for folder in folders if (run := load(folder))]
+    return [(folder, run) for folder in folders if (run := load_run(folder))]

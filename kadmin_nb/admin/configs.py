@@ -32,7 +32,7 @@ RESOURCES_A_CALL = 300
 
 _TYPE_NAMES = {number: name for name, number in RESOURCE_TYPES.items()}
 T = TypeVar("T")
-Row = dict[str, object]
+ConfigRow = dict[str, object]
 
 
 class WireConfigs:
@@ -56,7 +56,7 @@ class WireConfigs:
         Broker resources are asked of their broker. A broker that cannot be reached is a failed resource.
         All calls together take at most `timeout` seconds, each the connection's own unless said.
         """
-        rows: list[Row] = []
+        rows: list[ConfigRow] = []
         deadline = None if timeout is None else time.monotonic() + timeout
         for target, batch in _batches(resources, node):
             request = _describe_request(batch, keys, synonyms, documentation)
@@ -66,7 +66,7 @@ class WireConfigs:
 
     def _rows(
         self, batch: Sequence[Resource], request: Callable[[], Any], node: int | None, deadline: float | None
-    ) -> list[Row]:
+    ) -> list[ConfigRow]:
         seconds_left = None if deadline is None else max(0.05, deadline - time.monotonic())
         doing = f"describing configs of {_batch_text(batch)}"
         try:
@@ -119,7 +119,7 @@ class WireConfigs:
             lambda: ListConfigResourcesRequest(resource_types=list(type_codes.values())),
             doing="listing config resources",
         )
-        error_codes.check(answer.error_code, None, "listing config resources", rights.to_describe())
+        error_codes.raise_for_error(answer.error_code, None, "listing config resources", rights.to_describe())
         if answer.API_VERSION == 0 and set(type_codes) != {"CLIENT_METRICS"}:
             raise Unsupported(
                 "this broker can list no config resources but client-metrics",
@@ -168,21 +168,21 @@ def _describe_request(
     )
 
 
-def _described(results: Sequence[Any], expected: int) -> list[Row]:
+def _described(results: Sequence[Any], expected: int) -> list[ConfigRow]:
     """A broker answers for every resource: one that it passes over must not look like one without settings."""
     if len(results) != expected:
         raise ValueError(f"{len(results)} answers to {expected} questions")
     return [row for result in results for row in _of_resource(result)]
 
 
-def _of_resource(result: Any) -> list[Row]:
+def _of_resource(result: Any) -> list[ConfigRow]:
     resource = Resource(unknown(_TYPE_NAMES, result.resource_type), result.resource_name)
     if refused := error_codes.refusal(result.error_code, result.error_message):
         return [_failed(resource, refused)]
     return [_config_row(resource, entry) for entry in result.configs]
 
 
-def _failed(resource: Resource, refused: Refusal) -> Row:
+def _failed(resource: Resource, refused: Refusal) -> ConfigRow:
     return {
         "resource_type": resource.type,
         "resource_name": resource.name,
@@ -191,7 +191,7 @@ def _failed(resource: Resource, refused: Refusal) -> Row:
     }
 
 
-def _config_row(resource: Resource, entry: Any) -> Row:
+def _config_row(resource: Resource, entry: Any) -> ConfigRow:
     source = unknown(SOURCES, entry.config_source)
     return {
         "resource_type": resource.type,
@@ -208,7 +208,7 @@ def _config_row(resource: Resource, entry: Any) -> Row:
     }
 
 
-def _synonym(entry: Any) -> Row:
+def _synonym(entry: Any) -> ConfigRow:
     return {"source": unknown(SOURCES, entry.source), "key": entry.name, "value": entry.value}
 
 

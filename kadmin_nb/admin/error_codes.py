@@ -45,7 +45,7 @@ def error(refused: Refusal, doing: str, needed: str | None = None) -> errors.Kad
     )
 
 
-def check(code: int, message: str | None, doing: str, needed: str | None = None) -> None:
+def raise_for_error(code: int, message: str | None, doing: str, needed: str | None = None) -> None:
     """Raise when a whole request was refused; `needed` is the right that it takes, `ALTER on the cluster` say."""
     if refused := refusal(code, message):
         raise error(refused, doing, needed)

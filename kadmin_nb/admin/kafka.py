@@ -109,7 +109,7 @@ class WireKafka:
             doing="describing the cluster",
             patience=PATIENCE,
         )
-        error_codes.check(answer.error_code, answer.error_message, "describing the cluster")
+        error_codes.raise_for_error(answer.error_code, answer.error_message, "describing the cluster")
         return answer
 
 

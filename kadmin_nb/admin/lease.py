@@ -42,7 +42,7 @@ from ..errors import KadminError, PlanRefused, TimedOut, printable
 from ..hints import Hint, Option, sentence
 from ..model.connection_settings import Settings
 from . import error_codes, first_contact
-from .lease_log import KEY, LeaseLog, Record
+from .lease_log import KEY, LeaseLog, LeaseRecord
 from .ports import NOT_KEPT_OUT, Lease
 from .wire import Wire
 
@@ -162,7 +162,7 @@ class Claim:
         return cls(holder, host, plan_id, now, seconds, nonce, _machine(), os.getpid())
 
     @classmethod
-    def of(cls, record: Record | None) -> Claim | None:
+    def of(cls, record: LeaseRecord | None) -> Claim | None:
         """None where nobody holds the lease: no record, a tombstone, or what is none of ours."""
         if record is None or record.value is None:
             return None

@@ -51,7 +51,7 @@ _ONE_ANSWER = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class LeaseRecord:
     """The record that counts: its value, None for a tombstone, and when it was appended, in ms since 1970."""
 
     value: bytes | None
@@ -67,7 +67,7 @@ class LeaseLog:
         self._leader = -1
         self._next: int | None = None
         self._hurry = 0.0
-        self._newest: Record | None = None
+        self._newest: LeaseRecord | None = None
 
     def ensure(self, until: float) -> None:
         """Find the topic's leader; make the topic where there is none.
@@ -82,13 +82,13 @@ class LeaseLog:
             if code == _UNKNOWN_TOPIC:
                 self._create(min(REPLICAS, len(answer.brokers)), until)
             elif code != _NO_LEADER_YET:
-                error_codes.check(
+                error_codes.raise_for_error(
                     code, None, f"looking for the topic {self.topic}", f"DESCRIBE on the topic {self.topic}"
                 )
             time.sleep(_PAUSE)
         self._leader = answer.topics[0].partitions[0].leader_id
 
-    def newest(self, until: float, end: int | None = None) -> Record | None:
+    def newest(self, until: float, end: int | None = None) -> LeaseRecord | None:
         """The record that counts, among those whose transaction is decided, up to the offset `end`.
 
         Without `end` it is as far as the leader's last stable offset, after a moment for what is undecided: a commit
@@ -116,7 +116,9 @@ class LeaseLog:
         answer = self._wire.tell(self._empty_record, node=self._leader, doing=doing, timeout=_left(until))
         partition = answer.responses[0].partition_responses[0]
         if partition.error_code != _FORBIDDEN:
-            error_codes.check(partition.error_code, partition.error_message, doing, f"WRITE on the topic {self.topic}")
+            error_codes.raise_for_error(
+                partition.error_code, partition.error_message, doing, f"WRITE on the topic {self.topic}"
+            )
         append_time: int = partition.log_append_time_ms
         return append_time if append_time >= 0 else int(time.time() * 1000)
 
@@ -139,7 +141,7 @@ class LeaseLog:
         try:
             for record in records.take():
                 if record.key == KEY:
-                    self._newest = Record(record.value, record.timestamp)
+                    self._newest = LeaseRecord(record.value, record.timestamp)
         except kafka.errors.KafkaError as exc:  # only where others made the topic: ours is uncompressed
             raise Unsupported(f"the topic {self.topic} cannot be read: {exc}", code="CORRUPT_MESSAGE") from None
         self._next = records.next_fetch_offset
@@ -148,7 +150,7 @@ class LeaseLog:
         return self._next >= end
 
     def _check_reading(self, code: int) -> None:
-        error_codes.check(code, None, f"reading the topic {self.topic}", f"READ on the topic {self.topic}")
+        error_codes.raise_for_error(code, None, f"reading the topic {self.topic}", f"READ on the topic {self.topic}")
 
     def _ask(self, request: Any, until: float) -> Any:
         return self._wire.ask(request, node=self._leader, doing=f"reading the topic {self.topic}", timeout=_left(until))
@@ -179,7 +181,7 @@ class LeaseLog:
         )
         made = answer.topics[0]
         code = 0 if made.error_code == _EXISTS else made.error_code
-        error_codes.check(code, made.error_message, doing, f"CREATE on the topic {self.topic}")
+        error_codes.raise_for_error(code, made.error_message, doing, f"CREATE on the topic {self.topic}")
 
     def _earliest(self, until: float) -> int:
         topic = ListOffsetsRequest.ListOffsetsTopic

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from ..errors import Unsupported
 from ..frames import schemas
 from ..model.entity import Entity
-from ..model.grammar import DEFAULT, Special, write
+from ..model.grammar import DEFAULT, Special, format_word
 from ..model.levels import LEVEL_NAMES, LEVELS
 
 
@@ -30,7 +30,7 @@ class Texts(NamedTuple):
 
 
 @dataclass
-class Entries:
+class ResponseEntries:
     """Where the parts and the values of the entities stand in the frame, in its order.
 
     `part_of` and `value_of` are the entity's number of each part and value, `doubles` where the values stand.
@@ -46,16 +46,16 @@ class Entries:
 
 
 @dataclass
-class Answer:
+class QuotaResponse:
     """The whole answer: an error code and text, and the entries."""
 
     error_code: int
     error_message: str | None
-    entries: Entries
+    entries: ResponseEntries
     frame: bytes
 
 
-def decode(frame: bytes) -> Answer:
+def decode(frame: bytes) -> QuotaResponse:
     """Read one answer of version 1, header taken off.
 
     Raises
@@ -69,7 +69,7 @@ def decode(frame: bytes) -> Answer:
         raise Unsupported("DescribeClientQuotas: an answer that cannot be read", code="CORRUPT_MESSAGE") from None
 
 
-def _decode(frame: bytes) -> Answer:
+def _decode(frame: bytes) -> QuotaResponse:
     code = int.from_bytes(frame[4:6], "big", signed=True)
     message, at = _string_at(frame, 6)
     count, at = _varint(frame, at)
@@ -78,7 +78,7 @@ def _decode(frame: bytes) -> Answer:
     entries, at = _all_at_once(frame, at, count - 1) or _one_by_one(frame, at, count - 1)
     if _skip_tags(frame, at) != len(frame):
         raise ValueError("bytes are missing, or left over")
-    return Answer(code, message, entries, frame)
+    return QuotaResponse(code, message, entries, frame)
 
 
 # -- all entities at once
@@ -88,7 +88,7 @@ class _Irregular(Exception):
     """The frame is not laid out as expected: it is read one by one."""
 
 
-def _all_at_once(frame: bytes, at: int, count: int) -> tuple[Entries, int] | None:
+def _all_at_once(frame: bytes, at: int, count: int) -> tuple[ResponseEntries, int] | None:
     """The entries and the place after them; None where a long text, a tag or an unknown type stands in the way.
 
     Where entities begin is guessed from the types that Kafka knows, and proven: each ends where the next one begins.
@@ -112,7 +112,7 @@ def _likely_starts(octets: np.ndarray, at: int, count: int) -> np.ndarray:
     return starts
 
 
-def _in_step(octets: np.ndarray, starts: np.ndarray) -> tuple[Entries, int]:
+def _in_step(octets: np.ndarray, starts: np.ndarray) -> tuple[ResponseEntries, int]:
     """Walk through all entities together, from field to field."""
     at = starts.copy()
     parts = _counts(octets, at)
@@ -137,7 +137,7 @@ def _in_step(octets: np.ndarray, starts: np.ndarray) -> tuple[Entries, int]:
         raise _Irregular
     of, order = np.concatenate(part_of), np.argsort(np.concatenate([some.starts for some in names]), kind="stable")
     whose, by = np.concatenate(value_of), np.argsort(np.concatenate(doubles), kind="stable")
-    read = Entries(
+    read = ResponseEntries(
         len(starts), of[order], _joined(types, order), _joined(names, order),
         whose[by], _joined(keys, by), np.concatenate(doubles)[by],
     )  # fmt: skip
@@ -187,7 +187,7 @@ def _pass_tags(octets: np.ndarray, at: np.ndarray, some: np.ndarray) -> None:
 # -- one by one
 
 
-def _one_by_one(frame: bytes, at: int, count: int) -> tuple[Entries, int]:
+def _one_by_one(frame: bytes, at: int, count: int) -> tuple[ResponseEntries, int]:
     """The same of any layout. A compact size counts one more than its bytes; null is 0."""
     parts: list[tuple[int, int, int, int, int]] = []
     values: list[tuple[int, int, int, int]] = []
@@ -207,7 +207,7 @@ def _one_by_one(frame: bytes, at: int, count: int) -> tuple[Entries, int]:
     part = np.array(parts, np.int64).reshape(-1, 5).T
     value = np.array(values, np.int64).reshape(-1, 4).T
     names, keys = Texts(part[3], part[4]), Texts(value[1], value[2])
-    return Entries(max(0, count), part[0], Texts(part[1], part[2]), names, value[0], keys, value[3]), at
+    return ResponseEntries(max(0, count), part[0], Texts(part[1], part[2]), names, value[0], keys, value[3]), at
 
 
 def _few(frame: bytes, at: int) -> tuple[int, int]:
@@ -254,7 +254,7 @@ def _skip_tags(frame: bytes, at: int) -> int:
     return at
 
 
-def table(answer: Answer) -> pa.Table:
+def table(answer: QuotaResponse) -> pa.Table:
     """QUOTAS from an answer, sorted by entity and key."""
     try:
         return _table(answer.entries, answer.frame)
@@ -262,7 +262,7 @@ def table(answer: Answer) -> pa.Table:
         raise Unsupported("DescribeClientQuotas: a name that is no UTF-8", code="CORRUPT_MESSAGE") from None
 
 
-def _table(entries: Entries, frame: bytes) -> pa.Table:
+def _table(entries: ResponseEntries, frame: bytes) -> pa.Table:
     octets = np.frombuffer(frame, np.uint8)
     entities = _entities(entries, octets)
     keys = _strings(octets, entries.keys).dictionary_encode()
@@ -366,7 +366,7 @@ _SPECIAL = _dictionary_column(special.value for special in Special)
 _SPACE, _SIGN = _word(" "), _word("=")
 
 
-def _entities(entries: Entries, octets: np.ndarray) -> dict[str, pa.Array]:
+def _entities(entries: ResponseEntries, octets: np.ndarray) -> dict[str, pa.Array]:
     """The columns of QUOTAS that belong to an entity, one value an entity."""
     types = _kinds(octets, entries.types)
     columns, kinds = [], np.zeros(entries.count, np.int64)
@@ -388,7 +388,7 @@ _WEIGHTS = (9, 3, 1)
 """Of the three types in a number that says of which kind each is."""
 
 
-def _names(entries: Entries, octets: np.ndarray, some: np.ndarray) -> tuple[pa.StringArray, np.ndarray]:
+def _names(entries: ResponseEntries, octets: np.ndarray, some: np.ndarray) -> tuple[pa.StringArray, np.ndarray]:
     """The names of one type, an entity each, null where it has none; and whether it is absent, named or default."""
     parts = np.flatnonzero(some)
     kind, place = np.full(entries.count, _ABSENT), np.zeros(entries.count, np.int64)
@@ -407,7 +407,9 @@ def _written(columns: list[pa.Array], kinds: np.ndarray) -> pa.Array:
         if kind.any():
             named = _entity_words(name, column)
             default = _column(kind == _DEFAULT)
-            words.append(pc.if_else(default, _word(write(name, DEFAULT)), named) if (kind == _DEFAULT).any() else named)
+            words.append(
+                pc.if_else(default, _word(format_word(name, DEFAULT)), named) if (kind == _DEFAULT).any() else named
+            )
     nameless = kinds == _ABSENT
     if nameless.any():  # Arrow's join leaves out a row whose words are all null (seen with 26.0)
         words = words or [pa.nulls(len(kinds), pa.string())]
@@ -426,17 +428,17 @@ def _entity_words(kind: str, column: pa.Array) -> pa.Array:
     misread = pc.and_kleene(column.is_valid(), pc.invert(plain))
     if not pc.any(misread).as_py():
         return words
-    written = [write(kind, name) for name in column.filter(misread).to_pylist()]
+    written = [format_word(kind, name) for name in column.filter(misread).to_pylist()]
     return pc.replace_with_mask(words, misread, pa.array(written, pa.string()))
 
 
-def _with_strangers(text: pa.Array, strange: np.ndarray, entries: Entries, octets: np.ndarray) -> pa.Array:
+def _with_strangers(text: pa.Array, strange: np.ndarray, entries: ResponseEntries, octets: np.ndarray) -> pa.Array:
     """Entities with a type that this version does not know, written one by one: shown, never dropped."""
-    written = _dictionary_column(str(_entity(entries, octets, int(number))) for number in np.flatnonzero(strange))
+    written = _dictionary_column(str(_entity_at(entries, octets, int(number))) for number in np.flatnonzero(strange))
     return pc.replace_with_mask(text, _column(strange), written)
 
 
-def _entity(entries: Entries, octets: np.ndarray, number: int) -> Entity:
+def _entity_at(entries: ResponseEntries, octets: np.ndarray, number: int) -> Entity:
     first, last = np.searchsorted(entries.part_of, [number, number + 1])
     return Entity.from_wire(
         (_one(octets, entries.types, part) or "", _one(octets, entries.names, part)) for part in range(first, last)

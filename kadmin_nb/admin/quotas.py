@@ -84,7 +84,7 @@ class WireQuotas:
         answer = quota_response.decode(
             self._wire.ask(lambda: _request(components, strict), node=node, doing="describing quotas", timeout=timeout)
         )
-        error_codes.check(answer.error_code, answer.error_message, "describing quotas", rights.to_describe())
+        error_codes.raise_for_error(answer.error_code, answer.error_message, "describing quotas", rights.to_describe())
         return quota_response.table(answer)
 
     def alter(

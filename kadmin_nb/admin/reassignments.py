@@ -19,5 +19,5 @@ def under_way(wire: Wire) -> list[tuple[str, int]]:
     doing = "listing reassignments"
     milliseconds = int(wire.timeout * 1000)
     answer = wire.ask(lambda: ListPartitionReassignmentsRequest(timeout_ms=milliseconds, topics=None), doing=doing)
-    error_codes.check(answer.error_code, answer.error_message, doing, "DESCRIBE on the cluster")
+    error_codes.raise_for_error(answer.error_code, answer.error_message, doing, "DESCRIBE on the cluster")
     return sorted((topic.name, partition.partition_index) for topic in answer.topics for partition in topic.partitions)

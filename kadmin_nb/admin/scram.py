@@ -42,4 +42,4 @@ class WireScram:
         request: Any = AlterUserScramCredentialsRequest(deletions=[], upsertions=[upsertion])
         for result in self._wire.tell(lambda: request, doing="altering SCRAM users").results:
             doing = f"altering the SCRAM user {user}"
-            error_codes.check(result.error_code, result.error_message, doing, "ALTER on the cluster")
+            error_codes.raise_for_error(result.error_code, result.error_message, doing, "ALTER on the cluster")

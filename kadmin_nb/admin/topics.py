@@ -32,4 +32,6 @@ def create(settings: Settings, topics: Mapping[str, int]) -> None:
 
 def _raise_unless_exists(error: KafkaError, name: str) -> None:
     if error.code() != KafkaError.TOPIC_ALREADY_EXISTS:
-        error_codes.check(error.code(), error.str(), f"creating the topic {name}", f"CREATE on the topic {name}")
+        error_codes.raise_for_error(
+            error.code(), error.str(), f"creating the topic {name}", f"CREATE on the topic {name}"
+        )

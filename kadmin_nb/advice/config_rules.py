@@ -16,12 +16,11 @@ import pyarrow.compute as pc
 from ..errors import Invalid, UsageError
 from ..frames.schemas import FINDINGS as SCHEMA
 from ..frames.schemas import MOMENT, table
-from ..model.grammar import quote, write
+from ..model.grammar import format_word, quote
 from ..model.resources import OWN_SOURCE, Resource
+from ..model.rows import Row
 from ..secrets import is_called_so
 from . import DEFAULT, DIFFERS, FINDINGS, LEFTOVER, REPEATS, THROTTLE, UNREAD
-
-Row = dict[str, Any]
 
 BY_NATURE = frozenset(
     {
@@ -272,7 +271,7 @@ class _Seen:
         for row in self.unread:
             if row["error"] not in _GONE:
                 words = f": {row['message']}" if row.get("message") else ""
-                message = f"{_resource(row)} could not be read, {row['error']}{words}"
+                message = f"{_resource_of_row(row)} could not be read, {row['error']}{words}"
                 yield _finding(UNREAD, {**row, "key": None, "value": None, "source": None}, message)
 
 
@@ -387,7 +386,7 @@ def _finding(
 
 def _reset(row: Row) -> str | None:
     """The line that takes a value away; none for what stands in a broker's file."""
-    return None if row["source"] == _STATIC else f"config reset {quote(row['key'])} {_resource(row)}"
+    return None if row["source"] == _STATIC else f"config reset {quote(row['key'])} {_resource_of_row(row)}"
 
 
 def _tied(row: Row, values: Mapping[str, str | None]) -> Row:
@@ -418,12 +417,12 @@ def _alike(row: Row, usual: str | None) -> str | None:
     if row["source"] == "DYNAMIC_BROKER_CONFIG" and next(below, None) == usual:
         return _reset(row)
     can_be_set = row.get("is_read_only") is False and usual
-    return f"config set {write(row['key'], str(usual))} {_resource(row)}" if can_be_set else None
+    return f"config set {format_word(row['key'], str(usual))} {_resource_of_row(row)}" if can_be_set else None
 
 
-def _resource(row: Row) -> str:
+def _resource_of_row(row: Row) -> str:
     return str(Resource(row["resource_type"], row["resource_name"]))
 
 
 def _key_and_resource(row: Row) -> str:
-    return f"{row['key']} of {_resource(row)}"
+    return f"{row['key']} of {_resource_of_row(row)}"

@@ -15,12 +15,12 @@ from pyspark.sql.types import DataType, IntegralType, NumericType, TimestampType
 from ..errors import UsageError
 from ..frames import schemas
 from ..resolution import demand
-from ..resolution.backtesting import READ, TOKENS, USAGE
+from ..resolution.backtesting import MEASURED_COLUMNS, TOKENS, USAGE
 from ..resolution.input_columns import CLUSTER
 from ..resolution.kernel import asked_keys
 from . import worker_code
-from .input_columns import check_clusters, check_text, given, of_types, shown
-from .quota_tables import has_clusters, read
+from .input_columns import check_clusters, check_text, given, of_types, row_as_json
+from .quota_tables import has_clusters, read_columns
 from .resolving import bound
 
 _TEXTS = (CLUSTER, "user", "client_id", "key")
@@ -63,20 +63,22 @@ def backtest(quotas: Any, usage: DataFrame, *, keys: str | Iterable[str] | None 
     """
     if hasattr(type(quotas), "quotas_after"):
         quotas = quotas.quotas_after()
-    chosen, stored = asked_keys(keys), read(quotas)
+    chosen, stored = asked_keys(keys), read_columns(quotas)
     rows = bound(_demand_rows(usage, chosen, has_clusters(stored)), stored, chosen).of_key().where("limit is not null")
     names = [name for name in (CLUSTER, *demand.BUCKET) if name in rows.columns]
     read_there = [name for name in (CLUSTER, *demand.READ) if name in rows.columns]
     together = rows.select(*read_there).repartition(*names)
-    replayed = together.mapInArrow(worker_code.by_value(demand.judged_batches, (names, TOKENS)), _schema(names))
-    return replayed.withColumn("first_throttled", F.timestamp_micros("first_throttled")).select(*_columns(names))
+    replayed = together.mapInArrow(worker_code.by_value(demand.judged_batches, (names, TOKENS)), _judged_schema(names))
+    return replayed.withColumn("first_throttled", F.timestamp_micros("first_throttled")).select(
+        *_measured_columns(names)
+    )
 
 
-def _columns(names: Sequence[str]) -> list[str]:
+def _measured_columns(names: Sequence[str]) -> list[str]:
     return [*([CLUSTER] if CLUSTER in names else []), *schemas.BACKTEST.names]
 
 
-def _schema(names: Sequence[str]) -> str:
+def _judged_schema(names: Sequence[str]) -> str:
     """What `demand.judged` gives, as Spark writes types."""
     fields = [*names, *(name for name in schemas.BACKTEST.names if name not in names)]
     return ", ".join(f"{name} {_OUTPUT_TYPES.get(name, 'string')}" for name in fields)
@@ -88,10 +90,10 @@ def _demand_rows(usage: Any, keys: Sequence[str], by_cluster: bool) -> DataFrame
         raise UsageError(
             f"{USAGE} is a {type(usage).__name__}, not a Spark DataFrame", hint="kn.backtest takes others."
         )
-    types = of_types(usage, READ, USAGE)
+    types = of_types(usage, MEASURED_COLUMNS, USAGE)
     check_clusters(types, USAGE, by_cluster)
     _check_types(types)
-    row = shown(list(types))
+    row = row_as_json(list(types))
     texts = [F.coalesce(F.col(name).cast("string"), F.lit("")).alias(name) for name in _TEXTS if name in types]
     broker, start, end = (given(F.col(name), name, row, USAGE) for name in ("broker", "window_start", "window_end"))
     start, end = F.unix_micros(start), F.unix_micros(end)

@@ -16,7 +16,7 @@ from ..resolution.impact import EFFECTS, SAME, SAME_VALUE, SHARING
 from ..resolution.input_columns import CLUSTER
 from ..resolution.kernel import PAIRS, asked_keys
 from .input_columns import names_of
-from .quota_tables import has_clusters, read
+from .quota_tables import has_clusters, read_columns
 from .resolving import bound
 
 SIDES = ("before", "after")
@@ -54,7 +54,7 @@ def impact(before: Any, after: Any, pairs: DataFrame, *, keys: str | Iterable[st
     --------
     >>> impact(cluster.quotas.describe(), plan, usage).where("effect = 'lowered'")  # doctest: +SKIP
     """
-    chosen, sides = asked_keys(keys), [read(quotas) for quotas in before_and_after(before, after)]
+    chosen, sides = asked_keys(keys), [read_columns(quotas) for quotas in before_and_after(before, after)]
     by_cluster = [has_clusters(quotas) for quotas in sides]
     if by_cluster[0] != by_cluster[1]:
         first, second = SIDES if by_cluster[0] else reversed(SIDES)
@@ -62,7 +62,7 @@ def impact(before: Any, after: Any, pairs: DataFrame, *, keys: str | Iterable[st
     clients = names_of(pairs, PAIRS, by_cluster[0]).distinct()
     both_sides = clients
     for side, quotas in zip(SIDES, sides, strict=True):
-        both_sides = bound(both_sides, quotas, chosen).wide().toDF(*both_sides.columns, *_places(side, chosen))
+        both_sides = bound(both_sides, quotas, chosen).wide().toDF(*both_sides.columns, *_place_columns(side, chosen))
     rows = _long(both_sides, clients.columns, chosen)
     for side in SIDES:
         rows = _with_clients(rows, clients.columns, side)
@@ -77,7 +77,7 @@ def before_and_after(before: Any, after: Any) -> tuple[Any, Any]:
     return table, after.quotas_after(table)
 
 
-def _places(side: str, keys: Sequence[str]) -> list[str]:
+def _place_columns(side: str, keys: Sequence[str]) -> list[str]:
     return [f"{side} {number}" for number in range(len(keys))]
 
 

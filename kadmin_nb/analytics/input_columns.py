@@ -48,7 +48,7 @@ def names_of(pairs: Any, frame_name: str, by_cluster: bool) -> DataFrame:
     check_clusters(types, frame_name, by_cluster)
     for name, kind in types.items():
         check_text(name, kind, frame_name)
-    row = shown(types)
+    row = row_as_json(types)
     texts = {name: F.col(name).cast("string") for name in types}
     return pairs.select(*(_name_column(name, text, row, frame_name).alias(name) for name, text in texts.items()))
 
@@ -76,7 +76,7 @@ def check_clusters(names: Container[str], frame_name: str, by_cluster: bool) -> 
         raise UsageError(f"{with_it} have a cluster_id and {without_it} have none", hint=_CLUSTER_HINT)
 
 
-def shown(names: Sequence[str] | dict[str, DataType]) -> Column:
+def row_as_json(names: Sequence[str] | dict[str, DataType]) -> Column:
     """A row as JSON for a message, with what a terminal would obey taken out."""
     row = F.to_json(F.struct(*names), {"ignoreNullFields": "false"})
     return F.regexp_replace(row, r"\p{C}", "\ufffd")

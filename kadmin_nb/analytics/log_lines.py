@@ -91,13 +91,13 @@ SCHEMA = (
 """What `read` hands out, as Spark writes it."""
 
 
-def read(with_line: bool, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def parse_lines(with_line: bool, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """What each `line` says; null but for `path` where it is no request.
 
     `written` is the time in front of the mark, "" for none. The `line` itself is handed out again only if asked for.
     """
     for batch in batches:
-        lines = Lines(_readable_strings(batch.column("line")))
+        lines = LineBatch(_readable_strings(batch.column("line")))
         line_column = lines.line if with_line else pa.nulls(batch.num_rows, pa.string())
         line_columns = {
             "path": batch.column("path"),
@@ -117,7 +117,7 @@ def _readable_strings(column: pa.Array) -> pa.Array:
         return pa.array([line.decode(errors="replace") for line in lines], pa.string())
 
 
-class Lines:
+class LineBatch:
     """The lines of a batch: where each begins, where its document does, and whether it looks as most do."""
 
     def __init__(self, line: pa.Array) -> None:

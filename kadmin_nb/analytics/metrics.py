@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from ..errors import UsageError
 from ..frames import schemas
-from ..frames.spark import frame_of
+from ..frames.spark import to_spark
 from ..resolution.input_columns import CLUSTER
 
 WINDOW = 11.0
@@ -73,7 +73,7 @@ def _spark_frame(metrics: Any) -> DataFrame:
         session = SparkSession.getActiveSession()
         if session is None:
             raise UsageError("the metrics are no Spark frame, and no session is active", hint="frame.to_spark(spark)")
-        metrics = frame_of(pa.table(metrics), session)
+        metrics = to_spark(pa.table(metrics), session)
     if not isinstance(metrics, DataFrame):
         raise UsageError(f"the metrics are a {type(metrics).__name__}, not a frame")
     missing = [name for name in _METRIC_COLUMNS if name not in metrics.columns]

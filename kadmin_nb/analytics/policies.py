@@ -14,7 +14,7 @@ from ..errors import UsageError
 from ..frames import schemas
 from ..policy import Policy, load
 from ..policy.evaluation import of_cluster
-from ..policy.facts import CLUSTER, Scene
+from ..policy.facts import CLUSTER_ID, PolicyFacts
 from . import worker_code
 from .input_columns import of_types
 
@@ -23,7 +23,7 @@ _QUOTAS, _CONFIGS = "the quotas", "the configs"
 _OTHERS = ("is_sensitive", "is_read_only", "is_default", "type", "synonyms", "error", "message")
 _CONFIG = ("resource_type", "resource_name", "key", "value", "source")
 SCHEMA = pa.schema(
-    [pa.field(CLUSTER, pa.string(), nullable=False), *schemas.POLICY, pa.field(_SNAPSHOT, pa.string()),
+    [pa.field(CLUSTER_ID, pa.string(), nullable=False), *schemas.POLICY, pa.field(_SNAPSHOT, pa.string()),
      pa.field(_TAKEN, schemas.MOMENT)]
 )  # fmt: skip
 """POLICY of each cluster and snapshot; the last two are null where the frames do not have them."""
@@ -74,7 +74,7 @@ def policy(
     frames = [side for side in sides.values() if side is not None]
     if not frames:
         raise UsageError("a policy of what?", hint="quotas= or configs=, or both: the SNAPSHOT frames of a fleet.")
-    by = [CLUSTER, *([_SNAPSHOT] if all(_SNAPSHOT in side.columns for side in frames) else [])]
+    by = [CLUSTER_ID, *([_SNAPSHOT] if all(_SNAPSHOT in side.columns for side in frames) else [])]
     judge = _on_workers(rules, _clients(rules, pairs), tuple(name for name, side in sides.items() if side is not None))
     kinds = StructType([StructField(f.name, _type(f.type), f.nullable) for f in SCHEMA])
     if len(frames) == 1:
@@ -88,14 +88,14 @@ def _required_columns(frame: Any, names: Sequence[str], others: Sequence[str], f
         return None
     if not isinstance(frame, DataFrame):
         raise UsageError(f"{frame_name} are a {type(frame).__name__}, not a Spark DataFrame")
-    of_types(frame, (CLUSTER, *names), frame_name)
+    of_types(frame, (CLUSTER_ID, *names), frame_name)
     more = [name for name in (*others, _SNAPSHOT, _TAKEN, _COMPLETE) if name in frame.columns]
-    return frame.select(CLUSTER, *names, *more)
+    return frame.select(CLUSTER_ID, *names, *more)
 
 
 def _clients(rules: Policy, pairs: Any) -> pa.Table | None:
     if isinstance(pairs, DataFrame):
-        names = [name for name in (CLUSTER, "user", "client_id") if name in pairs.columns]
+        names = [name for name in (CLUSTER_ID, "user", "client_id") if name in pairs.columns]
         pairs = pairs.select(*names).distinct().toArrow()
     return rules.known_clients(pairs)
 
@@ -123,11 +123,13 @@ def _work(carried: Any, sides: Any) -> Iterator[pa.RecordBatch]:
     rules, lines, pairs, names = carried
     tables = dict(zip(names, sides, strict=True))
     cluster_id, snapshot_id, taken_at, complete = (
-        _one(name, sides) for name in (CLUSTER, _SNAPSHOT, _TAKEN, _COMPLETE)
+        _one(name, sides) for name in (CLUSTER_ID, _SNAPSHOT, _TAKEN, _COMPLETE)
     )
     cluster_pairs = of_cluster(pairs, cluster_id)
-    scene = Scene(cluster_id, tables.get(_QUOTAS), tables.get(_CONFIGS), cluster_pairs, complete=complete is not False)
-    place = {CLUSTER: cluster_id, _SNAPSHOT: snapshot_id, _TAKEN: taken_at}
+    scene = PolicyFacts(
+        cluster_id, tables.get(_QUOTAS), tables.get(_CONFIGS), cluster_pairs, complete=complete is not False
+    )
+    place = {CLUSTER_ID: cluster_id, _SNAPSHOT: snapshot_id, _TAKEN: taken_at}
     rows = [{**row, **place} for rule in rules for row in rule.judged(scene, lines)]
     table = schemas.table(SCHEMA, rows)
     yield from table.to_batches() or [pa.RecordBatch.from_pylist([], schema=SCHEMA)]

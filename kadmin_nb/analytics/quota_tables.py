@@ -14,11 +14,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ..errors import Invalid
-from ..frames.spark import frame_of
+from ..frames.spark import to_spark
 from ..model.levels import LEVELS
 from ..resolution import input_columns as arrow
-from ..resolution.input_columns import CLUSTER, QUOTAS
-from .input_columns import of_types, shown
+from ..resolution.input_columns import CLUSTER, QUOTAS_LABEL
+from .input_columns import of_types, row_as_json
 
 READ = ("level", "user", "client_id", "key", "value")
 PAIR = LEVELS[0].name
@@ -34,7 +34,7 @@ _ENTITY, _VALUE = 128, 12
 
 
 @dataclass(frozen=True)
-class Stored:
+class SplitQuotas:
     """QUOTAS, split: `sent` goes to the workers with the plan; `joined`, of exact pairs only, stays in Spark.
 
     `bytes` is what the joined ones would take in the memory of a worker.
@@ -45,7 +45,7 @@ class Stored:
     bytes: float = 0
 
     @classmethod
-    def of(cls, quotas: DataFrame | pa.Table, spark: SparkSession, keys: int) -> Stored:
+    def of(cls, quotas: DataFrame | pa.Table, spark: SparkSession, keys: int) -> SplitQuotas:
         """Measure what `read` gave, and fetch what is to be sent.
 
         Raises
@@ -56,14 +56,14 @@ class Stored:
         if isinstance(quotas, pa.Table):
             if 3 * quotas.get_total_buffer_size() <= SENT_BYTES:
                 return cls(quotas)
-            quotas = frame_of(quotas, spark)
+            quotas = to_spark(quotas, spark)
         if _at_most(quotas, keys) <= min(SENT_BYTES, PLAIN_BYTES):
             return cls(quotas.toArrow())
         size, unfit = _measured(quotas, keys)
         if size <= SENT_BYTES:
             return cls(_fetched(quotas))
         if unfit:
-            raise Invalid(f"user, client_id, key or value is null or empty in a row of {QUOTAS}: {unfit}")
+            raise Invalid(f"user, client_id, key or value is null or empty in a row of {QUOTAS_LABEL}: {unfit}")
         of_no_pair = quotas.where(~F.col("level").eqNullSafe(PAIR))
         return cls(_fetched(of_no_pair), quotas.where(F.col("level") == PAIR), size)
 
@@ -81,7 +81,7 @@ class Stored:
         return pairs.repartition(parts, *names).join(exact.hint("shuffle_hash"), names, "left")
 
 
-def read(quotas: Any) -> DataFrame | pa.Table:
+def read_columns(quotas: Any) -> DataFrame | pa.Table:
     """The columns the rules need of a Spark DataFrame, or of anything with `__arrow_c_stream__`; nothing runs.
 
     Raises
@@ -90,8 +90,8 @@ def read(quotas: Any) -> DataFrame | pa.Table:
         No frame, or a column is missing.
     """
     if isinstance(quotas, DataFrame):
-        return quotas.select(*of_types(quotas, READ, QUOTAS))
-    return arrow.read(quotas, READ, QUOTAS)
+        return quotas.select(*of_types(quotas, READ, QUOTAS_LABEL))
+    return arrow.read_columns(quotas, READ, QUOTAS_LABEL)
 
 
 def has_clusters(quotas: DataFrame | pa.Table) -> bool:
@@ -132,7 +132,7 @@ def _measured(frame: DataFrame, keys: int) -> tuple[float, str | None]:
     row = frame.where(F.col("level") == PAIR).agg(
         F.approx_count_distinct(F.xxhash64(*names)),
         F.coalesce(F.avg(reduce(add, map(F.octet_length, names))), F.lit(0)),
-        F.min(F.when(blank | missing, shown(frame.columns))),
+        F.min(F.when(blank | missing, row_as_json(frame.columns))),
     )
     [(entities, length, unfit)] = row.collect()
     return entities * (_ENTITY + _VALUE * keys + length), unfit
@@ -146,7 +146,7 @@ def names_in(frame: DataFrame) -> list[str]:
 def _only_value(names: Sequence[str], key: str, number: int) -> Column:
     """The value of a key within a group of quotas, which has one at most."""
     its = F.when(F.col("key") == key, F.col("value").cast("double"))
-    twice = F.concat(F.lit(f"{key} is twice in {QUOTAS} for "), shown(names))
+    twice = F.concat(F.lit(f"{key} is twice in {QUOTAS_LABEL} for "), row_as_json(names))
     return F.when(F.count(its) > 1, F.raise_error(twice).cast("double")).otherwise(F.max(its)).alias(f"exact {number}")
 
 

@@ -309,7 +309,7 @@ def _source_text(path: Any) -> str:
 
 def _parse_lines(text: DataFrame, with_line: bool) -> DataFrame:
     """What the lines say, as `log_lines` has it."""
-    work = worker_code.by_value(log_lines.read, with_line)
+    work = worker_code.by_value(log_lines.parse_lines, with_line)
     return text.select("path", "line").mapInArrow(work, log_lines.SCHEMA)
 
 
@@ -347,7 +347,7 @@ _BROKER_HINT = r"Say broker=3, a pattern such as r'broker-(\d+)/', or a frame wi
 
 def _addresses(broker: Any) -> tuple[dict[str, int], bool]:
     """Broker ids by `host`, or by `host:port` where a host has several; and which of the two it is."""
-    table = input_columns.read(broker, ("id", "host", "port"), "the brokers").select(["id", "host", "port"])
+    table = input_columns.read_columns(broker, ("id", "host", "port"), "the brokers").select(["id", "host", "port"])
     rows = [(row["id"], _address(row["host"]), row["port"]) for row in table.to_pylist()]
     with_port = len({host for _, host, _ in rows}) < len(rows)
     return {f"{host}:{port}" if with_port else host: id_ for id_, host, port in rows}, with_port

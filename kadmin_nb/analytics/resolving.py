@@ -21,7 +21,7 @@ from ..model.levels import LEVELS
 from ..resolution.kernel import PAIRS, Index, Shape, asked_keys
 from . import resolve_worker, worker_code
 from .input_columns import names_of
-from .quota_tables import Stored, has_clusters, read
+from .quota_tables import SplitQuotas, has_clusters, read_columns
 
 OVERRIDDEN = ArrayType(StructType([StructField("level", StringType()), StructField("value", DoubleType())]))
 
@@ -73,17 +73,17 @@ def resolve(
         raise UsageError(f"shape={shape!r} is not known", hint='It is "long" or "wide".')
     if shape == "wide" and overridden:
         raise UsageError("overridden quotas come in the long form only", hint='Leave shape="wide" out.')
-    chosen, quotas_read = asked_keys(keys), read(quotas)
+    chosen, quotas_read = asked_keys(keys), read_columns(quotas)
     bound_pairs = bound(names_of(pairs, PAIRS, has_clusters(quotas_read)), quotas_read, chosen, overridden)
     return bound_pairs.wide() if shape == "wide" else bound_pairs.long()
 
 
-def bound(rows: DataFrame, quotas: DataFrame | pa.Table, keys: Sequence[str], overridden: bool = False) -> Bound:
+def bound(rows: DataFrame, quotas: DataFrame | pa.Table, keys: Sequence[str], overridden: bool = False) -> ResolvedRows:
     """What binds the client of each row, whatever else is in it; `quotas` as `read` gives them."""
-    stored = Stored.of(quotas, rows.sparkSession, len(keys))
+    stored = SplitQuotas.of(quotas, rows.sparkSession, len(keys))
     joined_rows = rows if stored.joined is None else stored.join_to(rows, keys)
     resolved = _with_results(joined_rows, Index.of(stored.sent, keys, overridden=overridden), overridden)
-    return Bound(resolved, rows.columns, keys, stored.joined is not None, overridden)
+    return ResolvedRows(resolved, rows.columns, keys, stored.joined is not None, overridden)
 
 
 def _with_results(rows: DataFrame, index: Index, overridden: bool) -> DataFrame:
@@ -100,7 +100,7 @@ def _with_results(rows: DataFrame, index: Index, overridden: bool) -> DataFrame:
 
 
 @dataclass(frozen=True)
-class Bound:
+class ResolvedRows:
     """What the workers found, beside the columns `names`; `joined` says that quotas of exact pairs stand there too."""
 
     found: DataFrame

@@ -9,7 +9,7 @@ from ..errors import Unsupported, UsageError
 from ..resolution.input_columns import CLUSTER
 from .request_log import TALLY, Counts, Requests, tally
 from .spark_errors import in_one_line
-from .usage_windows import READ, check_length, in_windows, usage_rows
+from .usage_windows import USAGE_COLUMNS, check_length, in_windows, usage_rows
 
 INCOMING = "_incoming"
 """What the name of the table ends with that the windows of a log are in until they are all read."""
@@ -57,7 +57,7 @@ def _of_clients(windows: DataFrame) -> DataFrame:
 
 def _windows(requests: Requests, every: str) -> DataFrame:
     """A row a client and window; and a row for all lines of one fault, which have no time of their own."""
-    rows = requests.tallied(READ).withColumn("time", F.coalesce("time", F.timestamp_micros(F.lit(0))))
+    rows = requests.tallied(USAGE_COLUMNS).withColumn("time", F.coalesce("time", F.timestamp_micros(F.lit(0))))
     return in_windows(rows, every, ("fault", "reason"), tally())
 
 

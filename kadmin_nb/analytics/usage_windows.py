@@ -20,7 +20,7 @@ IO_THREADS = "request log: I/O-thread time, an estimate"
 """The quota charges the time of network threads too, which the log does not tell: 1.5 to 1.8 times as much in all was
 measured for small requests (`tests/plans/test_backtest_on_a_broker.py`)."""
 
-READ = ("time", "broker", "user", "client_id", "api", "bytes_in", "bytes_out", "io_ms", "throttle_ms")
+USAGE_COLUMNS = ("time", "broker", "user", "client_id", "api", "bytes_in", "bytes_out", "io_ms", "throttle_ms")
 _EVERY = re.compile(r"0*[1-9]\d{0,8} (millisecond|second|minute|hour|day|week)s?")
 _MUTATIONS = ("CREATE_TOPICS", "CREATE_PARTITIONS", "DELETE_TOPICS")
 
@@ -50,8 +50,8 @@ def usage(requests: Requests | DataFrame, every: str = "1 second") -> DataFrame:
         A column is missing, or `every` is no length.
     """
     check_length(every)
-    frame = requests.only(READ) if isinstance(requests, Requests) else requests
-    missing = [name for name in READ if name not in frame.columns]
+    frame = requests.only(USAGE_COLUMNS) if isinstance(requests, Requests) else requests
+    missing = [name for name in USAGE_COLUMNS if name not in frame.columns]
     if missing:
         raise UsageError(
             f"the requests have no column {', '.join(missing)}", hint=f"They have {', '.join(frame.columns)}."

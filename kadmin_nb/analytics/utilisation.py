@@ -19,8 +19,8 @@ from ..errors import UsageError
 from ..frames import schemas
 from ..resolution.input_columns import CLUSTER
 from ..resolution.kernel import asked_keys
-from .input_columns import check_clusters, given, names_of, of_types, shown
-from .quota_tables import has_clusters, read
+from .input_columns import check_clusters, given, names_of, of_types, row_as_json
+from .quota_tables import has_clusters, read_columns
 from .resolving import bound
 
 USAGE = "the usage's rows"
@@ -118,7 +118,7 @@ def utilisation(
     --------
     >>> utilisation(usage, cluster.quotas.describe()).where("utilisation > 80")  # doctest: +SKIP
     """
-    chosen, stored = asked_keys(keys), read(quotas)
+    chosen, stored = asked_keys(keys), read_columns(quotas)
     rows = _measured_rows(usage, chosen, has_clusters(stored))
     windows = _windows(_in_buckets(bound(rows, stored, chosen).of_key()))
     by = _broker(windows)
@@ -146,7 +146,7 @@ def _measured_rows(usage: DataFrame, keys: Sequence[str], by_cluster: bool) -> D
     _check_types(usage, _USAGE_COLUMNS)
     check_clusters(usage.columns, USAGE, by_cluster)
     names = [name for name in (CLUSTER, *_USAGE_COLUMNS) if name in usage.columns]
-    row, value, throttle_ms = shown(names), F.col("value").cast("double"), F.col("throttle_ms").cast("double")
+    row, value, throttle_ms = row_as_json(names), F.col("value").cast("double"), F.col("throttle_ms").cast("double")
     present = {name: given(F.col(name), name, row, USAGE) for name in _GIVEN if name in names}
     return usage.where((value >= 0) & (value < float("inf"))).select(
         *([present[CLUSTER].cast("string").alias(CLUSTER)] if by_cluster else []),

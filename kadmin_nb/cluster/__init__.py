@@ -88,9 +88,9 @@ class Cluster:
     def _changes(self) -> Changes:
         """The rooms of plans open when something is first to be changed."""
         from .changes import Changes
-        from .identity import named
+        from .identity import user_in_words
 
-        return Changes(self._kafka, lambda: named(self.settings), self.guard)
+        return Changes(self._kafka, lambda: user_in_words(self.settings), self.guard)
 
     @cached_property
     def tray(self) -> Stage:
@@ -257,7 +257,7 @@ class Cluster:
         """
         from . import policies
 
-        return policies.check(self._kafka, policies.named(self.settings, policy), plan, pairs)
+        return policies.check(self._kafka, policies.policy_in_force(self.settings, policy), plan, pairs)
 
     def guard(self, plan: Plan, policy: Given | Iterable[Given] | None = None) -> PolicyAnswer | None:
         """Refuse a plan that breaks a rule of the policies in force, or of these, as `apply` does.

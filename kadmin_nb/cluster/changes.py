@@ -45,9 +45,9 @@ LIFETIME = timedelta(days=7)
 
 def secret(reference: str) -> Secret:
     """What a secret's reference leads to now; `file:` paths count from the current folder."""
-    from ..profiles.secret_references import resolve
+    from ..profiles.secret_references import read_reference
 
-    return resolve(reference, Path())
+    return read_reference(reference, Path())
 
 
 def journals() -> Journals:

@@ -141,9 +141,9 @@ def _with_what_is_beneath(file: Side, cluster: Cluster, live: Side) -> Side:
     if not file.is_declared:
         return file
     configs, live_configs = file.content.configs.to_arrow(), live.content.configs.to_arrow()
-    missing = set(_places(configs)) - set(_places(live_configs))
+    missing = set(_common_places(configs)) - set(_common_places(live_configs))
     chains = _chains(cluster, [place for place in missing if place[0] in _ANYWHERE])
-    synonyms = pa.array([chains.get(place) for place in _places(configs)], configs.schema.field("synonyms").type)
+    synonyms = pa.array([chains.get(place) for place in _common_places(configs)], configs.schema.field("synonyms").type)
     with_them = configs.set_column(configs.schema.get_field_index("synonyms"), "synonyms", synonyms)
     return replace(file, content=replace(file.content, configs=Answer(with_them)))
 
@@ -153,7 +153,7 @@ _ANYWHERE = ("TOPIC", "GROUP", "CLIENT_METRICS")
 """The resources that any broker answers for."""
 
 
-def _places(configs: pa.Table) -> list[_Place]:
+def _common_places(configs: pa.Table) -> list[_Place]:
     columns = (configs[name].to_pylist() for name in ("resource_type", "resource_name", "key"))
     return list(zip(*columns, strict=True))
 
@@ -165,5 +165,5 @@ def _chains(cluster: Cluster, places: Sequence[_Place]) -> dict[_Place, Any]:
     chains: dict[_Place, Any] = {}
     for part in chunks([Resource(*place) for place in resources], RESOURCES_A_CALL):
         table = cluster._kafka.configs.describe(part, keys)
-        chains |= dict(zip(_places(table), table["synonyms"].to_pylist(), strict=True))
+        chains |= dict(zip(_common_places(table), table["synonyms"].to_pylist(), strict=True))
     return chains

@@ -8,7 +8,7 @@ from ..model.connection_settings import Settings
 from ..plans.author import BROKER, PLATFORM
 
 
-def named(settings: Settings) -> str | None:
+def user_in_words(settings: Settings) -> str | None:
     """`databricks:alice@example.com` there, else `User:alice` for a login that the broker checked; else None.
 
     What a broker calls the owner of a certificate is its own affair, and Kafka has no request that asks.

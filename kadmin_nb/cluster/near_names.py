@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from ..admin.kafka import WireKafka
 from ..errors import KadminError
-from ..model.grammar import write
+from ..model.grammar import format_word
 from ..model.resources import Resource
 from .filters import Selector
 
@@ -23,12 +23,12 @@ SLIPS = 2
 def resources(kafka: WireKafka, missing: Iterable[Resource]) -> str | None:
     """`Did you mean topic=orders?` for the first of these that has a near one, or which brokers there are."""
     try:
-        return next(filter(None, (_resource(kafka, resource) for resource in missing)), None)
+        return next(filter(None, (_resource_in_words(kafka, resource) for resource in missing)), None)
     except KadminError:
         return None
 
 
-def _resource(kafka: WireKafka, missing: Resource) -> str | None:
+def _resource_in_words(kafka: WireKafka, missing: Resource) -> str | None:
     if missing.type == "TOPIC":
         near = _nearest(missing.name, kafka.topics())
         return f"Did you mean {Resource('TOPIC', near)}?" if near else None
@@ -49,7 +49,7 @@ def entities(kafka: WireKafka, chosen: Mapping[str, Selector]) -> str | None:
         stored = pc.unique(quotas[column]).drop_null().to_pylist() if column in quotas.column_names else []
         for name in (name for name in names if isinstance(name, str) and name not in stored):
             if near := _nearest(name, stored):
-                return f"No quota is set on {write(kind, name)}; did you mean {write(kind, near)}?"
+                return f"No quota is set on {format_word(kind, name)}; did you mean {format_word(kind, near)}?"
     return None
 
 

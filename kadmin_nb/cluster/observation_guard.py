@@ -142,7 +142,7 @@ def _settings(words: dict[str, Any]) -> Settings:
 # -- the guard's own process
 
 
-def main() -> None:
+def restore_when_orphaned() -> None:
     """Stand by, and take the levels back if nobody else has."""
     order = json.loads(sys.stdin.buffer.readline())
     try:
@@ -264,4 +264,4 @@ def _who(place: Path) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    restore_when_orphaned()

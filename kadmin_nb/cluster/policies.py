@@ -12,13 +12,13 @@ from .. import files
 from ..admin.kafka import WireKafka
 from ..errors import NotKnowable, UsageError
 from ..frames.schema_metadata import stamped
-from ..frames.snapshots import QUOTAS
+from ..frames.snapshots import QUOTAS_PART
 from ..model.changes import QUOTA, Change
 from ..model.connection_settings import Settings
 from ..policy import Policy, PolicyAnswer, load
 from ..policy.after_plan import is_kept
 from ..policy.evaluation import scene_of
-from ..policy.facts import EFFECTIVE, FINDINGS, OF_CONFIGS, OF_QUOTAS, Scene
+from ..policy.facts import EFFECTIVE, FINDINGS, OF_CONFIGS, OF_QUOTAS, PolicyFacts
 from .config_advice import is_reassigning
 from .resolving import marks
 from .snapshots import snapshot_of
@@ -73,7 +73,7 @@ def in_force(settings: Settings, chosen: Given | Iterable[Given] | None = None) 
     return [source if isinstance(source, Policy) else load(source) for source in by_key.values()]
 
 
-def named(settings: Settings, chosen: Given | None) -> list[Policy]:
+def policy_in_force(settings: Settings, chosen: Given | None) -> list[Policy]:
     """The one that is given, else those in force.
 
     Raises
@@ -95,13 +95,15 @@ def _policy_key(source: Given) -> object:
     return source if isinstance(source, Policy) else files.expanded(source).resolve()
 
 
-def _scene(kafka: WireKafka, policy: Policy) -> Scene:
+def _scene(kafka: WireKafka, policy: Policy) -> PolicyFacts:
     """What its rules are about, and no more; of quotas alone, whether a broker decides by a class of its own."""
     frames = {rule.frame for rule in policy.rules}
     if policy.needs_configs:
         return scene_of(snapshot_of(kafka), is_reassigning(kafka) if FINDINGS in frames else None)
     quotas = kafka.quotas.describe() if policy.needs_quotas else None
-    return Scene(kafka.id, quotas, None, scopes=(QUOTAS,), by_callback=EFFECTIVE in frames and _by_callback(kafka))
+    return PolicyFacts(
+        kafka.id, quotas, None, scopes=(QUOTAS_PART,), by_callback=EFFECTIVE in frames and _by_callback(kafka)
+    )
 
 
 def _by_callback(kafka: WireKafka) -> bool:

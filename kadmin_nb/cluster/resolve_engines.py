@@ -109,7 +109,7 @@ def _of_table(table: pa.Table, engine: str | None) -> Chosen:
         return Chosen(table, f"resolved on Arrow, in this process: {len(table):,} pairs, and no Spark session; {_WAY}")
     with sparks.at_work("Spark takes the pairs"):
         return Chosen(
-            sparks.frame_of(table.select(_pair_columns(table.column_names)), session), _there(len(table), engine)
+            sparks.to_spark(table.select(_pair_columns(table.column_names)), session), _there(len(table), engine)
         )
 
 
@@ -118,7 +118,7 @@ def _of_file(place: Path, engine: str | None) -> Chosen:
     if not place.exists():
         raise NotFound(f"there is no file {place}")
     if place.suffix != ".parquet":
-        return _of_table(files.read(place), engine)
+        return _of_table(files.read_table(place), engine)
     source = _opened(place)
     rows, session = source.count_rows(), None
     if engine == SPARK or (engine is None and rows > ARROW_PAIRS):

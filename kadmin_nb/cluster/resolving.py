@@ -18,7 +18,7 @@ from ..frames.answer import Answer
 from ..frames.pages import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
 from ..hints import Hint, Option, sentence
-from ..model.grammar import DEFAULT, write
+from ..model.grammar import DEFAULT, format_word
 from ..model.quota_keys import USER_CLIENT_KEYS
 from ..model.resources import Resource
 from ..resolution import kernel
@@ -177,7 +177,7 @@ def _matching(kafka: WireKafka, kind: str, chosen: Selector) -> list[str]:
     stored = pc.unique(quotas[kind.replace("-", "_")]).drop_null().to_pylist()
     if matching := sorted(filter(matcher(chosen), stored)):
         return matching
-    asked = " ".join(write(kind, part) for part in chosen if not isinstance(part, str))
+    asked = " ".join(format_word(kind, part) for part in chosen if not isinstance(part, str))
     raise NotFound(
         f"no quota matches {asked}", hint=f"A {kind} without quotas of its own is asked for by name: {kind}=NAME."
     )

@@ -11,7 +11,7 @@ from ..admin.configs import RESOURCES_A_CALL, chunks
 from ..admin.kafka import WireKafka
 from ..errors import Unsupported
 from ..frames import schemas
-from ..frames.snapshots import QUOTAS, Snapshot, snapshot
+from ..frames.snapshots import QUOTAS_PART, Snapshot, snapshot
 from ..model.resources import Resource
 
 _OWN = ("DYNAMIC_TOPIC_CONFIG", "DYNAMIC_GROUP_CONFIG", "DYNAMIC_CLIENT_METRICS_CONFIG")
@@ -36,7 +36,7 @@ def snapshot_of(kafka: WireKafka) -> Snapshot:
         _sorted(whole),
         cluster_id=kafka.id,
         taken_at=began,
-        scopes=[QUOTAS, *resources],
+        scopes=[QUOTAS_PART, *resources],
         resources=_all(resources),
     )
 

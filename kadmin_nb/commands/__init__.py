@@ -69,7 +69,7 @@ def complete(words: Sequence[str], incomplete: str, door: str = "kadmin-nb") -> 
 def main() -> None:
     """The terminal's entry point."""
     try:
-        from .terminal import main as terminal
+        from .terminal import run_command_line as terminal
 
         terminal()
     except KeyboardInterrupt:  # while modules are loaded

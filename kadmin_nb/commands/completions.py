@@ -10,7 +10,7 @@ from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS
 from ..model.resources import WORDS
 from .config_keys import KEYS
 
-QUOTA_KEYS = (*USER_CLIENT_KEYS, *IP_KEYS)
+QUOTA_KEY_NAMES = (*USER_CLIENT_KEYS, *IP_KEYS)
 
 
 def entities(before: Sequence[str]) -> list[str]:
@@ -34,7 +34,7 @@ def quota_removals(before: Sequence[str]) -> list[str]:
 def quota_keys(before: Sequence[str] = ()) -> list[str]:
     """The quota keys that fit the entity, as far as one is named."""
     typed = _typed_names(before)
-    keys = IP_KEYS if "ip" in typed else USER_CLIENT_KEYS if typed & {"user", "client-id"} else QUOTA_KEYS
+    keys = IP_KEYS if "ip" in typed else USER_CLIENT_KEYS if typed & {"user", "client-id"} else QUOTA_KEY_NAMES
     return [key for key in keys if key not in typed]
 
 
@@ -64,7 +64,7 @@ def dangerous(before: Sequence[str] = ()) -> list[str]:
     """The keys whose changes may need a second word."""
     from ..plans.advice.config_dangers import rule_of
 
-    return sorted({key for keys in KEYS.values() for key in keys if rule_of(key)} | {*QUOTA_KEYS})
+    return sorted({key for keys in KEYS.values() for key in keys if rule_of(key)} | {*QUOTA_KEY_NAMES})
 
 
 def settings(before: Sequence[str]) -> list[str]:

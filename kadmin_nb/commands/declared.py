@@ -146,6 +146,6 @@ def _into_variable(session: Session, text: Text, out: str) -> Text:
 
 
 def _standard_input() -> str:
-    from ..declared.reader import LARGEST, WHAT, decoded
+    from ..declared.reader import MAX_DECLARATION_BYTES, WHAT, decoded
 
-    return decoded(files.read_stdin(WHAT, LARGEST), "standard input")
+    return decoded(files.read_stdin(WHAT, MAX_DECLARATION_BYTES), "standard input")

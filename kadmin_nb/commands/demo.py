@@ -15,7 +15,7 @@ from ..local import LocalKafka
 from . import run
 from .click_glue import Text
 from .session import Session
-from .windows import shown
+from .windows import fitted_lines
 
 CLIENT = ("user=team-orders", "client-id=billing")
 CHANGE = "set producer_byte_rate=8MB/s user=team-orders client-id=billing"
@@ -77,7 +77,7 @@ _KEYS = "retention.ms,cleanup.policy,min.insync.replicas"
 
 def _run_step(step: Step, session: Session) -> None:
     print(f"\n== {step.heading}\n$ kadmin-nb {shlex.join(step.words)}", flush=True)
-    print(*shown(run(step.words, session).value, sys.stdout), sep="\n", flush=True)
+    print(*fitted_lines(run(step.words, session).value, sys.stdout), sep="\n", flush=True)
 
 
 def _print_note(text: str) -> None:

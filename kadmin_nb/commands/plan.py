@@ -47,7 +47,7 @@ def plan(session: Session, file: str | None, schema: bool, impact: str | None, p
     if (verb := click.get_current_context().invoked_subcommand) is not None:
         return _refuse_options_of_another_verb(verb, file or impact or ("--schema" if schema else None), plan_options)
     if schema:
-        return _schema()
+        return _schema_option()
     if file is None:
         raise UsageError(
             "plan what?", hint="plan -f FILE, plan from FILE, or plan show|apply|verify|resume|rollback|log PLAN"
@@ -160,7 +160,7 @@ def verify(
     return session.cluster.canary(client_id=canary, topic=topic, key=key, seconds=seconds, profile=as_user)
 
 
-def _schema() -> Text:
+def _schema_option() -> Text:
     from ..plans.plan import Plan
 
     return Text(Plan.schema().rstrip())

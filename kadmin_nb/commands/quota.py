@@ -79,7 +79,7 @@ def resolve(
     if whom:
         raise UsageError(f"{next(iter(whom)).replace('_', '-')}=… and --pairs both say whom", hint="Take one of them.")
     with spark_inputs.spark_for(session, engine):
-        return spark_inputs.shown(session.cluster.quotas.resolve(pairs=clients, engine=engine, **more), session)
+        return spark_inputs.with_progress(session.cluster.quotas.resolve(pairs=clients, engine=engine, **more), session)
 
 
 @quota.command()

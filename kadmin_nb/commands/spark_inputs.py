@@ -37,10 +37,10 @@ def lazy(frame: Any, session: Session) -> Any:
     """A Spark DataFrame as an answer."""
     from ..frames.lazy_answer import SparkAnswer
 
-    return shown(SparkAnswer(frame), session)
+    return with_progress(SparkAnswer(frame), session)
 
 
-def shown(answer: Any, session: Session) -> Any:
+def with_progress(answer: Any, session: Session) -> Any:
     """The answer; one that is lazy tells this door how far Spark is when it is looked at."""
     from ..frames.lazy_answer import SparkAnswer
 

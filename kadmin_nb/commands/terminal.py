@@ -17,7 +17,7 @@ from ..hints import terminal
 from ..plans.execution.progress import Advance, silent
 from . import Result, run
 from .session import Note, Session
-from .windows import shown
+from .windows import fitted_lines
 
 DONE, FAILED, WRONG_USAGE, DIFFERENCES, PARTLY, REFUSED, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 
@@ -25,7 +25,7 @@ COMPLETION = "_KADMIN_NB_COMPLETE"
 """`eval "$(_KADMIN_NB_COMPLETE=bash_source kadmin-nb)"` turns the shell's completion on; zsh and fish alike."""
 
 
-def main(words: list[str] | None = None) -> NoReturn:
+def run_command_line(words: list[str] | None = None) -> NoReturn:
     """Run the words of the command line and exit."""
     if instruction := os.environ.get(COMPLETION):
         sys.exit(_complete(instruction))
@@ -58,7 +58,7 @@ def _complete(instruction: str) -> int:
 
 def _run(words: list[str]) -> int:
     tty = sys.stderr.isatty()
-    session = Session(frames=frame_of, progress=_progress if tty else silent, note=_print_note, watch=_watch)
+    session = Session(frames=frame_in_file, progress=_progress if tty else silent, note=_print_note, watch=_watch)
     try:
         _refuse_broken_text(words)
         with _warnings_as_notes():
@@ -99,7 +99,7 @@ def _print_result(result: Result) -> int:
         formed(value, result.form)
     if result.out:
         _write(value, Path(result.out), raw=result.raw)
-    elif not _print(json_lines(value) if result.json else shown(value, sys.stdout)):
+    elif not _print(json_lines(value) if result.json else fitted_lines(value, sys.stdout)):
         return PARTLY if getattr(value, "anything_changed", False) else FAILED
     if isinstance(value, str):  # a text, help say, has no rows: nothing need be loaded to see that
         return DONE
@@ -184,7 +184,7 @@ def _complain(exc: KadminError | Interrupted) -> None:
     """The outcomes, as far as there are some, then the error."""
     outcomes = getattr(exc, "outcomes", None)
     if outcomes is not None:
-        _print(shown(outcomes, sys.stdout))
+        _print(fitted_lines(outcomes, sys.stdout))
     _say(exc)
 
 
@@ -192,16 +192,16 @@ def _say(exc: KadminError | Interrupted) -> None:
     """The error in a line, its hint, and the rows that it is about."""
     exc.door = terminal
     rows = getattr(exc, "rows", None)
-    table = [] if rows is None else shown(rows, sys.stderr, rest="2> FILE has all of it")
+    table = [] if rows is None else fitted_lines(rows, sys.stderr, rest="2> FILE has all of it")
     _write_lines(sys.stderr, [*exc.lines(), *table])
 
 
 def _write(value: Any, place: Path, *, raw: bool) -> None:
     if not hasattr(value, "to_arrow"):
         raise UsageError("--out writes frames, and this is none")
-    from ..frames.files import write
+    from ..frames.files import write_table
 
-    write(value.to_arrow(), place, raw=raw)
+    write_table(value.to_arrow(), place, raw=raw)
 
 
 def _progress(advance: Advance) -> None:
@@ -225,11 +225,11 @@ def _watch() -> Iterator[Note | None]:
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
-def frame_of(name: str) -> Any:
+def frame_in_file(name: str) -> Any:
     """The frame in a Parquet or CSV file."""
-    from ..frames.files import read
+    from ..frames.files import read_table
 
     place = Path(name)
     if not place.exists():
         raise NotFound(f"there is no file {name}")
-    return read(place)
+    return read_table(place)

@@ -83,9 +83,9 @@ class Source:
     def _metrics(self) -> Any:
         from .. import analytics
         from ..frames.times import moment
-        from ..profiles.secret_references import resolve
+        from ..profiles.secret_references import read_reference
 
-        token = resolve(self.token, Path.cwd()) if self.token else None
+        token = read_reference(self.token, Path.cwd()) if self.token else None
         first, last = moment(self.since), moment(self.until)
         return analytics.prometheus(
             str(self.prometheus), first, last, step=self.step, broker=self.label, token=token
@@ -96,7 +96,7 @@ class Source:
 
         frame = spark_inputs.frame_or_file(session, str(self.usage))
         if isinstance(frame, Path):
-            frame = files.typed(files.read(frame), schemas.USAGE)
+            frame = files.typed(files.read_table(frame), schemas.USAGE)
         return frame.to_spark() if isinstance(frame, lazy_answer.SparkAnswer) else spark.taken(frame)
 
 
@@ -182,7 +182,9 @@ def _answer(session: Session, used: Any, utilisation: bool, clients: bool, assum
     from .. import analytics
 
     if utilisation:
-        return spark_inputs.shown(session.cluster.quotas.utilisation(used, assume_default=assume_default), session)
+        return spark_inputs.with_progress(
+            session.cluster.quotas.utilisation(used, assume_default=assume_default), session
+        )
     return spark_inputs.lazy(analytics.known_clients(used) if clients else used, session)
 
 

@@ -14,7 +14,7 @@ USUAL = 80
 REST = "--out FILE, --json or a pipe has all of it"
 
 
-def shown(value: object, stream: TextIO, *, rest: str = REST) -> Iterable[str]:
+def fitted_lines(value: object, stream: TextIO, *, rest: str = REST) -> Iterable[str]:
     """A value as lines: in a window what fits there; into a file or a pipe all of it, and texts exactly.
 
     Parameters

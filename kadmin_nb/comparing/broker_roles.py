@@ -20,9 +20,8 @@ from ..frames.answer import Answer
 from ..frames.snapshots import Snapshot, without_secrets
 from ..frames.to_pandas import plain
 from ..model.resources import Resource
+from ..model.rows import Row
 from ..secrets import SHOWN
-
-Row = dict[str, Any]
 
 EACH = "<any>"
 """The name under which what brokers have in common goes; no broker has it, they are numbers."""

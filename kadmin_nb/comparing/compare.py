@@ -16,12 +16,11 @@ from ..frames.snapshots import SCOPES, Snapshot
 from ..frames.to_pandas import plain
 from ..history import drift
 from ..model.resources import Resource
+from ..model.rows import Row
 from .broker_roles import EACH, by_role, differs_by_nature
 from .diff_answer import APART, NATURE, Diff
 from .sides import Side
 from .staging import NO_TOPIC
-
-Row = dict[str, Any]
 
 _EACH = str(Resource("BROKER", EACH))
 _ANY = f"broker={EACH}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from operator import index
-from typing import Any
 
 from ..errors import KadminError, UsageError
 from ..hints import Hint, Option, sentence
@@ -12,8 +11,7 @@ from ..history.drift_frames import SECRET
 from ..model.changes import DELETE, SET, Edit, subject
 from ..model.grammar import quote
 from ..model.resources import Resource
-
-Row = dict[str, Any]
+from ..model.rows import Row
 
 ALL = "all"
 NO_TOPIC = "has no such topic"

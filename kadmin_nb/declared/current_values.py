@@ -23,7 +23,7 @@ _Named = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Held:
+class CurrentValues:
     """Quotas and configs that are set; a config without a value is a secret."""
 
     quotas: Mapping[_Named, str]
@@ -50,12 +50,12 @@ class Held:
         return self.quotas if isinstance(target[0], Entity) else self.configs
 
 
-def held_by(snapshot: Snapshot) -> Held:
+def held_by(snapshot: Snapshot) -> CurrentValues:
     """What is set on the cluster: no defaults, and nothing that a broker has from its file."""
     quotas = snapshot.quotas.to_arrow()
     columns = (quotas[name].to_pylist() for name in ("entity", "key", "value"))
     configs = snapshot.configs.to_arrow().select(["resource_type", "resource_name", *_CONFIG_COLUMNS]).to_pylist()
-    return Held(
+    return CurrentValues(
         {(entity, key): text_of(value) for entity, key, value in zip(*columns, strict=True)},
         {(resource, row["key"]): _stored(row) for row in configs if (resource := _set_on(row)) is not None},
     )

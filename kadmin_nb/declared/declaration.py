@@ -16,11 +16,11 @@ from ..model.entity import TYPES, Entity
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, find, nearest
 from ..model.resources import WORDS, Resource
 from ..secrets import SHOWN
-from .current_values import Held, held_by, refuse_other_than_snapshot, tables_of, told, unread
+from .current_values import CurrentValues, held_by, refuse_other_than_snapshot, tables_of, told, unread
 from .nodes import Node
 from .resource_kinds import CONFIGS, KINDS, kind_of
 
-QUOTA_KEYS = (*USER_CLIENT_KEYS, *IP_KEYS)
+QUOTA_KEY_NAMES = (*USER_CLIENT_KEYS, *IP_KEYS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ class Declared:
     def _name(self) -> str:
         return PurePath(self.where).name
 
-    def _edit(self, entry: Entry, current: Held, allow_unknown: Collection[str]) -> Edit | None:
+    def _edit(self, entry: Entry, current: CurrentValues, allow_unknown: Collection[str]) -> Edit | None:
         """What has to be done for an entry, if anything."""
         if current.has(entry.target, entry.value):
             return None
@@ -190,7 +190,7 @@ class Declared:
             raise PlanRefused("what the cluster holds was not read in full, so nothing is pruned")
 
     def _pruned(
-        self, current: Held, against: Snapshot, allow_unknown: Collection[str]
+        self, current: CurrentValues, against: Snapshot, allow_unknown: Collection[str]
     ) -> tuple[Iterable[Edit], Mapping[Target, str]]:
         """The removals, and what is not removed, with the reason."""
         mentioned = {_sort_words(entry.target) for entry in self.entries}
@@ -207,7 +207,7 @@ def _sort_words(target: Target) -> tuple[str, str]:
     return str(target[0]), target[1]
 
 
-def _why_kept(target: Target, current: Held, allow_unknown: Collection[str]) -> str | None:
+def _why_kept(target: Target, current: CurrentValues, allow_unknown: Collection[str]) -> str | None:
     resource, key = target
     if current.is_secret(target):
         return "a secret"
@@ -223,7 +223,7 @@ def _unknown(entity: Entity, key: str) -> list[str]:
     return [*types, *([key] if find(key) is None else [])]
 
 
-def _refuse_empty_promise(entry: Entry, current: Held) -> None:
+def _refuse_empty_promise(entry: Entry, current: CurrentValues) -> None:
     """A placeholder changes nothing; one for what is not there promises what nobody can keep."""
     if not current.is_secret(entry.target):
         entry.node.refuse(
@@ -232,13 +232,13 @@ def _refuse_empty_promise(entry: Entry, current: Held) -> None:
         )
 
 
-def _refuse_unknown(entry: Entry, entity: Entity, current: Held, allow_unknown: Collection[str]) -> None:
+def _refuse_unknown(entry: Entry, entity: Entity, current: CurrentValues, allow_unknown: Collection[str]) -> None:
     """A word that the cluster does not hold either is a slip, not one of a Kafka to come."""
     if current.is_set(entry.target):
         return
     for name in _unknown(entity, entry.key):
         if name not in allow_unknown:
-            noun, candidates = ("quota key", QUOTA_KEYS) if name == entry.key else ("entity type", TYPES)
+            noun, candidates = ("quota key", QUOTA_KEY_NAMES) if name == entry.key else ("entity type", TYPES)
             raise Invalid(
                 f"{entry.node.place}: {name} is no {noun} that Kafka knows",
                 hint=Hint(_meant(name, candidates), sentence("{} insists.", Option("allow_unknown", [name]))),

@@ -22,7 +22,7 @@ from .nodes import Mapping as Map
 from .resource_kinds import CONFIGS, QUOTAS, kind_of, kinds
 
 FORMAT = "1"
-LARGEST = 64 * 2**20
+MAX_DECLARATION_BYTES = 64 * 2**20
 """Bytes of the largest file that is read: some 500,000 quotas."""
 
 WHAT = "a file of quotas and configs"
@@ -62,7 +62,8 @@ def read(text: str, where: str = "the file") -> Declared:
 
 def text_of_file(place: Path) -> str:
     """The text of a file of a size that can be one of ours."""
-    return decoded(files.read(place, WHAT, LARGEST, pipe=True, missing=f"there is no file {place}"), str(place))
+    missing = f"there is no file {place}"
+    return decoded(files.read(place, WHAT, MAX_DECLARATION_BYTES, pipe=True, missing=missing), str(place))
 
 
 def decoded(raw: bytes, where: str) -> str:
@@ -87,7 +88,7 @@ def _declared(root: Node, where: str) -> Declared:
         if name not in _HEAD and name not in (QUOTAS, CONFIGS):
             _refuse_word(key, name, [*_HEAD, QUOTAS, CONFIGS])
     header: dict[str, Any] = {name: reader(head[name][1]) for name, reader in _HEAD.items() if name in head}
-    entries = [*_section(head, QUOTAS, Entity.parse, _quotas), *_section(head, CONFIGS, _resource, _configs)]
+    entries = [*_section(head, QUOTAS, Entity.parse, _quotas), *_section(head, CONFIGS, _resource_of, _configs)]
     spoken_of = {kind_of(entry.resource) for entry in entries} | ({QUOTAS} & set(head))
     if "kinds" in header:
         _refuse_half_a_file(head, header["kinds"])
@@ -185,7 +186,7 @@ def _section(
         yield from entries(resource, expect(node, Map, str(resource), "Write {} for no keys."))
 
 
-def _resource(words: str) -> Resource:
+def _resource_of(words: str) -> Resource:
     """The resource of these words, a broker's name read as the number that it is."""
     resource = Resource.parse(words)
     return resource if resource.broker is None else Resource(resource.type, str(resource.broker))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..errors import UsageError
-from ..frames.snapshots import QUOTAS as QUOTA_SCOPE
+from ..frames.snapshots import QUOTAS_PART as QUOTA_SCOPE
 from ..frames.snapshots import SCOPES
 from ..model.entity import Entity
 from ..model.quota_keys import nearest

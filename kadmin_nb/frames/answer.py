@@ -44,9 +44,9 @@ class Answer(Display):
 
     def to_pandas(self) -> pandas.DataFrame:
         """A plain DataFrame with the same columns."""
-        from .to_pandas import frame_of
+        from .to_pandas import to_pandas
 
-        return frame_of(self._table)
+        return to_pandas(self._table)
 
     def to_spark(self, spark: pyspark.sql.SparkSession | None = None) -> pyspark.sql.DataFrame:
         """A Spark DataFrame in `spark`, the active session, or a local one.
@@ -56,9 +56,9 @@ class Answer(Display):
         Unsupported
             pyspark is not installed.
         """
-        from .spark import frame_of
+        from .spark import to_spark
 
-        return frame_of(self._table, spark)
+        return to_spark(self._table, spark)
 
     def as_(self, form: str) -> Any:
         """The frame in the form of that name: pandas, arrow or spark."""

@@ -27,9 +27,9 @@ class Display(ABC):
         return self
 
     def __repr__(self) -> str:
-        from .render import text
+        from .render import text_of_blocks
 
-        return text(*self.blocks(NOTEBOOK))
+        return text_of_blocks(*self.blocks(NOTEBOOK))
 
     def _repr_html_(self) -> str:
         from .render import document

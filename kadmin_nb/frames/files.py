@@ -15,10 +15,10 @@ from pyarrow import csv, parquet
 
 from ..errors import Invalid, UsageError
 from ..files import check, writing
-from .to_pandas import frame_of, plain
+from .to_pandas import plain, to_pandas
 
 FILES = (".parquet", ".csv", ".json")
-LARGEST = 1 << 32
+MAX_TABLE_BYTES = 1 << 32
 """Bytes of the largest file that is read."""
 MOST_CELLS = 10**9
 """Rows times columns of the largest Parquet file: a few bytes of it may stand for millions of rows."""
@@ -31,7 +31,7 @@ is changed.
 """
 
 
-def read(place: Path) -> pa.Table:
+def read_table(place: Path) -> pa.Table:
     """The table in a Parquet or CSV file; every CSV column is text, so that a client called 007 stays one.
 
     Raises
@@ -42,7 +42,7 @@ def read(place: Path) -> pa.Table:
     readers: dict[str, Callable[[Path], pa.Table]] = {".parquet": read_parquet, ".csv": _read_csv}
     if place.suffix not in readers:
         raise UsageError(f"{place} is neither .parquet nor .csv")
-    check(place, "a frame", LARGEST, missing=f"there is no file {place}")
+    check(place, "a frame", MAX_TABLE_BYTES, missing=f"there is no file {place}")
     try:
         return readers[place.suffix](place)
     except (pa.ArrowInvalid, OSError) as exc:
@@ -106,7 +106,7 @@ def _original(text: str) -> str:
     return text[1:] if text.startswith("'") and _FORMULA.match(text, 1) else text
 
 
-def write(table: pa.Table, place: Path, *, raw: bool = False) -> None:
+def write_table(table: pa.Table, place: Path, *, raw: bool = False) -> None:
     """Write a table to a .parquet, .csv or .json (lines) file, whole or not at all.
 
     Parameters
@@ -124,8 +124,8 @@ def write(table: pa.Table, place: Path, *, raw: bool = False) -> None:
     """
     writers: dict[str, Callable[[pa.Table, BinaryIO], object]] = {
         ".parquet": parquet.write_table,
-        ".csv": lambda table, file: _write_csv(frame_of(table), file, raw),
-        ".json": lambda table, file: frame_of(table).to_json(file, orient="records", lines=True),
+        ".csv": lambda table, file: _write_csv(to_pandas(table), file, raw),
+        ".json": lambda table, file: to_pandas(table).to_json(file, orient="records", lines=True),
     }
     if place.suffix not in writers:
         raise UsageError(f"--out {place} is none of {', '.join(FILES)}")

@@ -36,7 +36,7 @@ def fitted(columns: Sequence[Column], width: int) -> tuple[list[str], list[str]]
     lines = [*_row([wrapped(column.name, w, _Names) for column, w in zip(beside, widths, strict=True)], beside, widths)]
     for number in range(len(columns[0].cells)):
         cells = [_cell(column, number, w) for column, w in zip(table, widths, strict=True)]
-        lines += [*_row(cells, beside, widths), *_below(under, number, width)]
+        lines += [*_row(cells, beside, widths), *_details_below(under, number, width)]
     return lines, [*_missing(columns, shown), *([CUT] if [*table, *under] != [*beside, *below] else [])]
 
 
@@ -115,7 +115,7 @@ def _cell(column: Column, number: int, width: int) -> list[str]:
     return wrapped(column.cells[number], width, textwrap.TextWrapper if column.is_prose else _Names)
 
 
-def _below(columns: Sequence[Column], number: int, width: int) -> Iterator[str]:
+def _details_below(columns: Sequence[Column], number: int, width: int) -> Iterator[str]:
     """What stands below a row: its other values in a paragraph, each sentence in one of its own."""
     texts = [(column.is_prose, f"{column.name}: {column.cells[number]}") for column in columns if column.cells[number]]
     values = GAP.join(text for is_prose, text in texts if not is_prose)

@@ -60,7 +60,7 @@ Block: TypeAlias = str | pa.Table | Head | Listing
 """A piece of what a value shows. A `str` is sentences that are safe to print, which a window wraps."""
 
 
-def text(*blocks: Block, page: Page = NOTEBOOK) -> str:
+def text_of_blocks(*blocks: Block, page: Page = NOTEBOOK) -> str:
     """Blocks as text."""
     return "\n".join(lines(blocks, page))
 
@@ -102,7 +102,7 @@ def _tabled(block: pa.Table | Head, page: Page) -> Iterator[str]:
     """A table, its count, and how to get the rest."""
     table = _table(block)
     if not table.num_rows:
-        yield f"no rows ({', '.join(map(printable, table.column_names))}){_below(table)}"
+        yield f"no rows ({', '.join(map(printable, table.column_names))}){_engine_line(table)}"
         return
     if page.rows is None:
         yield from aligned(lambda: _chunks(_without_empty_columns(table)))
@@ -110,12 +110,12 @@ def _tabled(block: pa.Table | Head, page: Page) -> Iterator[str]:
     else:
         shown, remarks = _head(table, page)
         yield from shown
-    yield from _sentences(_count(block, page, remarks) + _below(table), page)
+    yield from _sentences(_count(block, page, remarks) + _engine_line(table), page)
 
 
 def _head(table: pa.Table, page: Page) -> tuple[Iterable[str], Sequence[str]]:
     """The first rows of a table as lines, and remarks on what of them is not shown."""
-    columns = _columns(_without_empty_columns(table).slice(0, page.rows))
+    columns = _text_columns(_without_empty_columns(table).slice(0, page.rows))
     if page.width is not None:
         from .fitting import fitted
 
@@ -130,11 +130,11 @@ def _html(block: Block, page: Page) -> str:
     import pandas as pd
 
     table = _table(block)
-    columns = _columns((_without_empty_columns(table) if table.num_rows else table).slice(0, page.rows))
+    columns = _text_columns((_without_empty_columns(table) if table.num_rows else table).slice(0, page.rows))
     shown = _shortened(columns, page)
     rows = list(zip(*(column.cells for column in shown), strict=True))
     body = pd.DataFrame(rows, columns=[column.name for column in shown], dtype=str)
-    below = _count(block, page, _remarks(columns, shown)) + _below(table)
+    below = _count(block, page, _remarks(columns, shown)) + _engine_line(table)
     return f"{body.to_html(index=False, escape=True, border=0, max_rows=None)}<p>{html.escape(below)}</p>"
 
 
@@ -154,10 +154,10 @@ def _without_empty_columns(table: pa.Table) -> pa.Table:
 
 def _chunks(table: pa.Table) -> Iterator[Chunk]:
     """All rows of a table, some at a time."""
-    return (_columns(pa.table(batch)) for batch in table.to_batches(max_chunksize=ROWS_AT_ONCE))
+    return (_text_columns(pa.table(batch)) for batch in table.to_batches(max_chunksize=ROWS_AT_ONCE))
 
 
-def _columns(table: pa.Table) -> list[Column]:
+def _text_columns(table: pa.Table) -> list[Column]:
     """A table as texts; pandas, which a terminal would wait for, is not needed for them."""
     details = DETAILS | PARTS if "entity" in table.column_names else DETAILS
     return [_column(field, column, details) for field, column in zip(table.schema, table.columns, strict=True)]
@@ -210,7 +210,7 @@ def _number(value: float) -> str:
     return "" if math.isnan(value) else str(value)
 
 
-def _below(table: pa.Table) -> str:
+def _engine_line(table: pa.Table) -> str:
     """Which engine answered, where there was a choice."""
     engine = (table.schema.metadata or {}).get(ENGINE.encode())
     return f"\n{printable(engine.decode())}" if engine else ""

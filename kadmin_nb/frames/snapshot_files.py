@@ -13,7 +13,7 @@ from ..errors import Invalid, NotFound, UsageError
 from ..files import check, writing
 from ..model.resources import Resource
 from . import schemas
-from .files import LARGEST, read_parquet
+from .files import MAX_TABLE_BYTES, read_parquet
 from .schema_metadata import CLUSTER_ID, TAKEN_AT
 from .snapshots import COMPLETE, ID, SCOPE, Snapshot, snapshot
 from .to_pandas import plain
@@ -34,7 +34,8 @@ def save(snapshot: Snapshot, place: Path) -> Path:
     """
     if place.suffix != SUFFIX:
         raise UsageError(f"{place} is no name for a snapshot", hint=f"It is written as {SUFFIX}.")
-    whole = pa.table({name: _listed(getattr(snapshot, name).to_arrow(), schema) for name, schema in _FRAMES.items()})
+    parts = {name: _parts_list(getattr(snapshot, name).to_arrow(), schema) for name, schema in _FRAMES.items()}
+    whole = pa.table(parts)
     marks = {
         CLUSTER_ID: snapshot.cluster_id,
         TAKEN_AT: snapshot.taken_at.isoformat(timespec="microseconds"),
@@ -49,12 +50,12 @@ def save(snapshot: Snapshot, place: Path) -> Path:
     return place
 
 
-def _listed(table: pa.Table, schema: pa.Schema) -> pa.Array:
+def _parts_list(table: pa.Table, schema: pa.Schema) -> pa.Array:
     rows = plain(table.select(schema.names)).combine_chunks()
     return pa.ListArray.from_arrays(pa.array([0, len(rows)], pa.int32()), rows.to_struct_array().combine_chunks())
 
 
-def load(place: Path) -> Snapshot:
+def load_snapshot(place: Path) -> Snapshot:
     """Read what `save` wrote.
 
     Raises
@@ -64,7 +65,7 @@ def load(place: Path) -> Snapshot:
     """
     if not place.exists():
         raise NotFound(f"there is no file {place}", hint=_NO_SNAPSHOT)
-    check(place, "a snapshot", LARGEST)
+    check(place, "a snapshot", MAX_TABLE_BYTES)
     try:
         return _snapshot_of(read_parquet(place))
     except (pa.ArrowException, OSError, ValueError, KeyError) as exc:

@@ -18,8 +18,8 @@ from . import schemas
 from .answer import Answer
 from .schema_metadata import stamped
 
-QUOTAS = "QUOTAS"
-SCOPES = (QUOTAS, "TOPIC", "BROKER", "CLIENT_METRICS", "GROUP")
+QUOTAS_PART = "QUOTAS"
+SCOPES = (QUOTAS_PART, "TOPIC", "BROKER", "CLIENT_METRICS", "GROUP")
 """What can be read of a cluster: its quotas, and the configs of each type of resource."""
 
 ID, COMPLETE, SCOPE = "kadmin.snapshot_id", "kadmin.complete", "kadmin.scopes"
@@ -62,9 +62,9 @@ class Snapshot:
         NotFound, Invalid
             No such file; a file that holds no snapshot.
         """
-        from .snapshot_files import load
+        from .snapshot_files import load_snapshot
 
-        return load(Path(path))
+        return load_snapshot(Path(path))
 
     def __repr__(self) -> str:
         counted = f"{len(self.quotas):,} quotas, {len(self.configs):,} configs"

@@ -28,7 +28,7 @@ Tell = Callable[[str], None]
 DELTA = "io.delta:delta-spark_4.2_2.13:4.4.0"
 
 
-def frame_of(table: pa.Table, spark: SparkSession | None = None) -> DataFrame:
+def to_spark(table: pa.Table, spark: SparkSession | None = None) -> DataFrame:
     """The table as a Spark DataFrame; dictionary-encoded strings become strings."""
     table, session = plain(table), spark or spark_session()
     if not table.num_rows:
@@ -120,7 +120,7 @@ def taken(frame: object, spark: SparkSession | None = None) -> DataFrame:
         return frame  # type: ignore[return-value]
     if not hasattr(frame, "__arrow_c_stream__"):
         raise UsageError(f"a {type(frame).__name__} is no frame", hint="Arrow, pandas, Polars or Spark.")
-    return frame_of(pa.table(frame), spark)
+    return to_spark(pa.table(frame), spark)
 
 
 def rows_of(place: Path, spark: SparkSession) -> DataFrame | None:

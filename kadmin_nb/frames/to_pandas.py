@@ -6,7 +6,7 @@ import pandas as pd
 import pyarrow as pa
 
 
-def frame_of(table: pa.Table) -> pd.DataFrame:
+def to_pandas(table: pa.Table) -> pd.DataFrame:
     """A plain DataFrame with the same columns; dictionary-encoded strings become strings.
 
     `attrs` has `kadmin.cluster_id` and `kadmin.taken_at` where the frame came from a cluster.

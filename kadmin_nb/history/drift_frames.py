@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,12 +13,11 @@ from ..frames.answer import Answer
 from ..frames.snapshots import SCOPE, SCOPES, Snapshot, without_secrets
 from ..model.quota_keys import text_of
 from ..model.resources import Resource
+from ..model.rows import Row
 from ..secrets import SHOWN
 from .contents import difference
 from .fallback import Beneath
 from .stored_rows import CONFIGS, QUOTAS, content_of, kind_of
-
-Row = dict[str, Any]
 
 COMPARED = {QUOTAS: ("quota",), CONFIGS: ("value", "source", "is_default")}
 WORDS = {QUOTAS: "quota", CONFIGS: "config"}
@@ -175,7 +173,7 @@ def _one_sided(row: Row, kind: str, side: str, beneath: Beneath | None) -> Row:
         "state": "default" if by_default else state,
         side: text(row, kind),
         f"source_{side}": row.get("source"),
-        "note": SECRET if _is_secret(row) else note,
+        "note": SECRET if _is_secret_row(row) else note,
     }
 
 
@@ -183,7 +181,7 @@ def _is_default(row: Row) -> bool:
     return bool(row["is_default"]) or row["source"] == DEFAULT
 
 
-def _is_secret(*rows: Row) -> bool:
+def _is_secret_row(*rows: Row) -> bool:
     return any(row.get("is_sensitive") for row in rows)
 
 
@@ -197,7 +195,7 @@ def _two_sided(ours: Row, theirs: Row, kind: str) -> Row:
         "b": text(theirs, kind),
         "source_a": ours.get("source"),
         "source_b": theirs.get("source"),
-        "note": SECRET if _is_secret(ours, theirs) else None,
+        "note": SECRET if _is_secret_row(ours, theirs) else None,
     }
 
 

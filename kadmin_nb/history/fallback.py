@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..advice.config_rules import BROKERS_UNITS
-
-Row = dict[str, Any]
+from ..model.rows import Row
 
 _OF_ALL, _BUILT_IN, _ITS_OWN = "DYNAMIC_DEFAULT_BROKER_CONFIG", "DEFAULT_CONFIG", "DYNAMIC_BROKER_CONFIG"
 _MILLISECONDS = {"hours": 3_600_000, "minutes": 60_000}

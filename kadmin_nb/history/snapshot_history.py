@@ -16,13 +16,12 @@ from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.snapshots import Snapshot, snapshot
 from ..frames.times import moment
+from ..model.rows import Row
 from . import drift_frames
 from .contents import change, changed, difference, fingerprint
 from .snapshot_reader import taken_of
 from .storage import Place
 from .stored_rows import CONFIGS, QUOTAS, State, content_of, content_rows, content_schema, frame_of, identities
-
-Row = dict[str, Any]
 
 
 class History:
@@ -64,12 +63,12 @@ class History:
         self._place.append(
             [state for state, _ in stored_states], [rows for _, rows in stored_states if rows is not None]
         )
-        return _listed([state for state, _ in stored_states], last.values())
+        return _snapshot_answer([state for state, _ in stored_states], last.values())
 
     def snapshots(self, cluster_id: str | None = None) -> Answer:
         """SNAPSHOTS: what is kept here, oldest first."""
         states = self._place.states(cluster_id)
-        return _listed(states, ())
+        return _snapshot_answer(states, ())
 
     @property
     def clusters(self) -> tuple[str, ...]:
@@ -261,7 +260,7 @@ def _plan_and_author(plan: object) -> tuple[str | None, str | None]:
     return str(getattr(plan, "id", plan)), getattr(plan, "author", None) or None
 
 
-def _listed(states: Sequence[State], before: Iterable[State]) -> Answer:
+def _snapshot_answer(states: Sequence[State], before: Iterable[State]) -> Answer:
     last = {(state.cluster_id, state.frame): state.content for state in before}
     rows = []
     for state in states:

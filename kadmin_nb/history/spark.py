@@ -102,14 +102,14 @@ class SparkTable:
         Two jobs that append to one folder share its `_temporary`, and the first to end takes the other's files away.
         So each partition, which no other writer has, is written as a folder of its own, and then made known.
         """
-        from ..frames.spark import frame_of
+        from ..frames.spark import to_spark
 
         if location is None:
-            frame_of(rows, self._spark).coalesce(1).write.insertInto(self.where)
+            to_spark(rows, self._spark).coalesce(1).write.insertInto(self.where)
             return
         for kind, part in sorted(set(zip(rows["kind"].to_pylist(), rows["part"].to_pylist(), strict=True))):
             part_rows = rows.filter(pc.and_(pc.equal(rows["kind"], kind), pc.equal(rows["part"], part)))
-            frame = frame_of(part_rows.drop_columns(list(PARTITIONS)), self._spark).coalesce(1)
+            frame = to_spark(part_rows.drop_columns(list(PARTITIONS)), self._spark).coalesce(1)
             frame.write.mode("overwrite").parquet(f"{location}/kind={kind}/part={part}")
             self._spark.sql(f"ALTER TABLE {self.where} ADD IF NOT EXISTS PARTITION (kind='{kind}', part='{part}')")
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from kadmin_nb import files
 from kadmin_nb.errors import NotFound, UsageError
 from kadmin_nb.local import process
-from kadmin_nb.local_runs import Run, all_runs, load, run_folder
+from kadmin_nb.local_runs import Run, all_runs, load_run, run_folder
 from kadmin_nb.paths import state_dir
 
 __all__ = ["claim", "end", "kill_nodes", "known", "remove_nodes"]
@@ -86,7 +86,7 @@ def remove_nodes(folder: Path) -> None:
 
 def end(folder: Path, run_id: str) -> None:
     """Kill every node of a run and remove its folder; nothing when another run has it by now."""
-    run = load(folder)
+    run = load_run(folder)
     if run is None or run.run_id != run_id:
         return
     (folder / process.ENDED).touch()
@@ -103,7 +103,7 @@ def known(name: str) -> tuple[Path, Run]:
         No local Kafka of this name; the hint lists those there are.
     """
     folder = run_folder(name)
-    run = load(folder)
+    run = load_run(folder)
     if run is None:
         there = ", ".join(run.name for _, run in all_runs())
         hint = f"there are: {there}" if there else "kadmin-nb local start starts one"

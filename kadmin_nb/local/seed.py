@@ -19,7 +19,7 @@ TOPICS = {
     "audit": 1,
 }
 
-QUOTAS = """
+QUOTA_LINES = """
 # everyone, and every service of everyone
 set producer_byte_rate=2MB/s consumer_byte_rate=4MB/s request_percentage=50% user=<default>
 set producer_byte_rate=1MB/s user=<default> client-id=<default>
@@ -58,7 +58,7 @@ set producer_byte_rate=750kB/s user==--apply client-id==<any>
 set producer_byte_rate=760kB/s 'client-id=a;b,c*d%20e'
 """
 
-CONFIGS = """
+CONFIG_LINES = """
 set retention.ms=604800000 cleanup.policy=delete topic=orders
 set cleanup.policy=compact,delete min.compaction.lag.ms=3600000 topic=inventory-changes
 set retention.ms=86400000 max.message.bytes=2097152 topic=clickstream
@@ -88,6 +88,6 @@ def seed(cluster: Cluster, *, progress: Callable[[str], None] | None = None) -> 
     say(f"making {len(TOPICS)} topics")
     cluster._kafka.create_topics(TOPICS)
     stage = cluster.stage()
-    stage.add_lines(QUOTAS + CONFIGS)
+    stage.add_lines(QUOTA_LINES + CONFIG_LINES)
     say(f"setting {len(stage)} quotas and configs")
     return stage.plan("seed").apply(allow=SHORTENED).raise_for_errors()

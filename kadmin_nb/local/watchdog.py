@@ -42,7 +42,7 @@ def release(dog: subprocess.Popen[bytes]) -> None:
     _watching.discard(dog)
 
 
-def main(folder: str, run_id: str) -> None:
+def watch_parent(folder: str, run_id: str) -> None:
     parent = os.getppid()
     while os.getppid() == parent and not select.select([sys.stdin], [], [], 1.0)[0]:
         pass
@@ -50,4 +50,4 @@ def main(folder: str, run_id: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    watch_parent(*sys.argv[1:])

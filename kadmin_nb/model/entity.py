@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..errors import UsageError
-from .grammar import ANY, DEFAULT, Special, as_value, read, split, write
+from .grammar import ANY, DEFAULT, Special, as_value, format_word, parse_word, split
 from .levels import Part, level_of
 
 TYPES = ("user", "client-id", "ip")
@@ -69,7 +69,7 @@ class Entity:
     def __str__(self) -> str:
         text = self._text
         if text is None:
-            text = " ".join(write(kind, name) for kind, name in self.parts)
+            text = " ".join(format_word(kind, name) for kind, name in self.parts)
             object.__setattr__(self, "_text", text)
         return text
 
@@ -98,7 +98,7 @@ def given(whom: Mapping[str, Any]) -> dict[str, Any]:
 def parts_of(words: Iterable[str]) -> dict[str, Part]:
     """The parts that these words name, each type once."""
     parts: dict[str, Part] = {}
-    for word in map(read, words):
+    for word in map(parse_word, words):
         if word.name in parts:
             raise UsageError(f"{word.name} is named twice")
         parts[word.name] = named(word.name, word.value)

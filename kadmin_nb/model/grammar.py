@@ -54,7 +54,7 @@ class Word:
     value: Value
 
     def __str__(self) -> str:
-        return write(self.name, self.value)
+        return format_word(self.name, self.value)
 
 
 _SUCH_AS = "Such as user=alice or producer_byte_rate=5MB/s; a value with spaces in it wants quotes."
@@ -92,7 +92,7 @@ def open_quote(line: str) -> int | None:
     return next((match.start() for match in _SOURCE.finditer(line) if match["open"]), None)
 
 
-def read(word: str, lookup: Lookup | None = None) -> Word:
+def parse_word(word: str, lookup: Lookup | None = None) -> Word:
     """What one word says. `{expr}` right of `=` is looked up, always as a literal name or value.
 
     A word that is one `{expr}` and nothing else may be `kn.DEFAULT`, `kn.ANY` or a list of names.
@@ -179,14 +179,14 @@ def special(text: str) -> Special | None:
     return _SPELLED.get(text)
 
 
-def write(name: str, value: Value) -> str:
+def format_word(name: str, value: Value) -> str:
     """The word that says this, so that `read(split(…))` gives it back."""
     if isinstance(value, Special):
         return f"{name}={value.value}"
     if isinstance(value, Pattern):
         return f"{name}~={quote(value.glob)}"
     if isinstance(value, tuple):
-        return " ".join(write(name, part) for part in value)
+        return " ".join(format_word(name, part) for part in value)
     if _AS_IT_STANDS.fullmatch(value):
         return f"{name}={value}"
     return f"{name}{'==' if _misread(value) else '='}{quote(value)}"

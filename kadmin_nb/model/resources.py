@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ..errors import UsageError
-from .grammar import DEFAULT, read, split, write
+from .grammar import DEFAULT, format_word, parse_word, split
 
 RESOURCE_TYPES = {"TOPIC": 2, "BROKER": 4, "BROKER_LOGGER": 8, "CLIENT_METRICS": 16, "GROUP": 32}
 OPERATIONS = {"set": 0, "delete": 1, "append": 2, "subtract": 3}
@@ -100,7 +100,7 @@ class Resource:
     @classmethod
     def parse(cls, text: str) -> Resource:
         """The resource that this text names, as `topic=orders`."""
-        words = [read(word) for word in split(text)]
+        words = [parse_word(word) for word in split(text)]
         if len(words) != 1:
             raise UsageError(f"{text} does not name one resource")
         return cls.of(words[0].name, words[0].value)
@@ -125,4 +125,4 @@ class Resource:
 
     def __str__(self) -> str:
         word = next((w for w, kind in WORDS.items() if kind == self.type), self.type.lower())
-        return write(word, DEFAULT if self.is_default_broker else self.name)
+        return format_word(word, DEFAULT if self.is_default_broker else self.name)

@@ -6,7 +6,7 @@ import hashlib
 import json
 
 
-def text(value: object) -> str:
+def to_json(value: object) -> str:
     """`value` as JSON with sorted names, ASCII only, without blanks."""
     return json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
 

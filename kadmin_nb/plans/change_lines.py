@@ -8,7 +8,7 @@ from ..errors import KadminError, UsageError
 from ..hints import Hint, Option, sentence
 from ..model.changes import APPEND, DELETE, SET, SUBTRACT, Edit
 from ..model.entity import TYPES, Entity, named
-from ..model.grammar import Lookup, Word, open_quote, read, split
+from ..model.grammar import Lookup, Word, open_quote, parse_word, split
 from ..model.levels import Part
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, find, nearest, parse_value, text_of
 from ..model.resources import WORDS, Resource
@@ -16,7 +16,7 @@ from ..secrets import SCRAM, is_credential, mentions_secret
 
 QUOTA_VERBS = {"set": SET, "remove": DELETE}
 CONFIG_VERBS = {"set": SET, "reset": DELETE, "append": APPEND, "subtract": SUBTRACT}
-QUOTA_KEYS = (*USER_CLIENT_KEYS, *IP_KEYS)
+QUOTA_KEY_NAMES = (*USER_CLIENT_KEYS, *IP_KEYS)
 
 
 def edits(
@@ -154,7 +154,7 @@ def read_words(words: Iterable[str], lookup: Lookup | None, *, bare_keys: bool =
     """The words of one line. Where one names a secret, an error repeats none: after a slip any may be its value."""
     words = list(words)
     try:
-        return [Word(word, "") if bare_keys and not _has_sign(word) else read(word, lookup) for word in words]
+        return [Word(word, "") if bare_keys and not _has_sign(word) else parse_word(word, lookup) for word in words]
     except UsageError:
         if any(map(mentions_secret, words)):
             raise UsageError(
@@ -209,7 +209,7 @@ def _refuse_near_miss(name: str, allow_unknown: Collection[str]) -> None:
         return
     if name in WORDS:
         raise UsageError(f"{name}=… has configs, not quotas", hint=f"config set KEY=VALUE {name}=NAME")
-    if near := nearest(name, [*TYPES, *QUOTA_KEYS]):
+    if near := nearest(name, [*TYPES, *QUOTA_KEY_NAMES]):
         raise UsageError(
             f"{name} is neither an entity type nor a quota key",
             hint=Hint(f"Did you mean {near}?", sentence("{} insists.", Option("allow_unknown", [name]))),

@@ -17,7 +17,7 @@ from ..model.resources import RESOURCE_TYPES, WORDS, Resource
 from ..resolution.input_columns import arrow_table
 from ..secrets import is_called_so
 
-Row = Mapping[str, Any]
+FrameRow = Mapping[str, Any]
 
 _OF_QUOTAS = ("key", "value")
 _OF_CONFIGS = ("resource_type", "resource_name", "key", "value")
@@ -66,7 +66,9 @@ def value_text(key: str, value: object) -> str:
     return text_of(value) if isinstance(value, float) else str(value)
 
 
-def _edits(frame: object, needed: Sequence[str], others: Sequence[str], edit_of: Callable[[Row], Edit]) -> list[Edit]:
+def _edits(
+    frame: object, needed: Sequence[str], others: Sequence[str], edit_of: Callable[[FrameRow], Edit]
+) -> list[Edit]:
     table = arrow_table(frame, (*needed, *others), "the changes")
     _require(table, needed)
     rows = table.select([name for name in (*needed, *others) if name in table.column_names]).to_pylist()
@@ -78,7 +80,7 @@ def _require(table: pa.Table, columns: Sequence[str]) -> None:
         raise UsageError(f"the frame lacks the column {missing[0]}")
 
 
-def _placed(number: int, row: Row, edit_of: Callable[[Row], Edit]) -> Edit:
+def _placed(number: int, row: FrameRow, edit_of: Callable[[FrameRow], Edit]) -> Edit:
     """The edit of a row; an error begins with the row's number."""
     try:
         return edit_of(row)
@@ -86,7 +88,7 @@ def _placed(number: int, row: Row, edit_of: Callable[[Row], Edit]) -> Edit:
         raise exc.within(f"row {number} of the frame") from None
 
 
-def _key(row: Row) -> str:
+def _key(row: FrameRow) -> str:
     if not isinstance(row["key"], str) or not row["key"]:
         raise UsageError("it has no key")
     return row["key"]
@@ -100,14 +102,14 @@ def _is_null(value: object) -> bool:
 # -- quotas
 
 
-def _quota_edit(row: Row) -> Edit:
+def _quota_edit(row: FrameRow) -> Edit:
     entity, key, value = _entity(row), _key(row), row["value"]
     if _is_null(value):
         return Edit(DELETE, entity, key)
     return Edit(SET, entity, key, text_of(parse_value(key, value)))
 
 
-def _entity(row: Row) -> Entity:
+def _entity(row: FrameRow) -> Entity:
     """The entity of a QUOTAS row: its text when it has one, else its level and names."""
     if row.get("entity"):
         return Entity.parse(str(row["entity"]))
@@ -117,7 +119,7 @@ def _entity(row: Row) -> Entity:
     return _from_level(level, row)
 
 
-def _from_level(level: str, row: Row) -> Entity:
+def _from_level(level: str, row: FrameRow) -> Entity:
     if level in ("IP", "DEFAULT_IP"):
         return Entity.of({"ip": row.get("ip") or "" if level == "IP" else DEFAULT})
     found = next((known for known in LEVELS if known.name == level), None)
@@ -131,7 +133,7 @@ def _from_level(level: str, row: Row) -> Entity:
 # -- configs
 
 
-def _config_edit(row: Row) -> Edit:
+def _config_edit(row: FrameRow) -> Edit:
     resource = _resource(row)
     if row.get("error"):
         raise UsageError(
@@ -149,7 +151,7 @@ def _config_edit(row: Row) -> Edit:
     return Edit(DELETE, resource, key)
 
 
-def _resource(row: Row) -> Resource:
+def _resource(row: FrameRow) -> Resource:
     kind, name = row["resource_type"], row["resource_name"]
     if kind not in _WORD_OF:
         raise UsageError(f"{kind} is not a type of config resource", hint=f"It is one of {', '.join(RESOURCE_TYPES)}.")
@@ -158,7 +160,7 @@ def _resource(row: Row) -> Resource:
     return resource
 
 
-def _is_secret(row: Row, key: str) -> bool:
+def _is_secret(row: FrameRow, key: str) -> bool:
     """Whether the value is hidden rather than absent; without the broker's word, whether the key is called so."""
     is_sensitive = row.get("is_sensitive")
     return is_called_so(key) if is_sensitive is None else bool(is_sensitive)

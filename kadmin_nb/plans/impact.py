@@ -201,17 +201,19 @@ def backtest(quotas: Any, usage: Any, *, keys: str | Iterable[str] | None = None
         No USAGE: which column is missing, and what there is; a window that ends before it begins.
     """
     if hasattr(type(quotas), "quotas_after"):
-        usage = of_cluster(input_columns.read(usage, backtesting.READ, backtesting.USAGE), quotas.cluster_id)
+        usage = of_cluster(
+            input_columns.read_columns(usage, backtesting.MEASURED_COLUMNS, backtesting.USAGE), quotas.cluster_id
+        )
         quotas = quotas.quotas_after()
     return BacktestAnswer(backtesting.backtest(quotas, usage, keys=keys))
 
 
 def of_plan(plan: Plan, quotas: Any, clients: Any) -> ImpactAnswer:
     """Whom a plan touches, among PAIRS or a USAGE of its cluster; of a USAGE also whom it throttles and stalls."""
-    before = input_columns.read(quotas, schemas.QUOTAS.names, input_columns.QUOTAS)
+    before = input_columns.read_columns(quotas, schemas.QUOTAS.names, input_columns.QUOTAS_LABEL)
     before, after = (of_cluster(table, plan.cluster_id) for table in (before, plan.quotas_after(before)))
     measured = is_usage(clients)
-    read = input_columns.read(
+    read = input_columns.read_columns(
         clients, ("user", "client_id", *(sorted(_MEASURED | {"source"}) if measured else ())), PAIRS
     )
     clients_read = of_cluster(read, plan.cluster_id)
@@ -225,7 +227,9 @@ def of_plan(plan: Plan, quotas: Any, clients: Any) -> ImpactAnswer:
 
 def _clients(usage: pa.Table) -> pa.Table:
     """The rows that name a client: of those that name a bucket only the ones with both names are of one alone."""
-    user, client_id, source = (input_columns.text(usage, name, "the usage") for name in ("user", "client_id", "source"))
+    user, client_id, source = (
+        input_columns.text_column(usage, name, "the usage") for name in ("user", "client_id", "source")
+    )
     alone = pc.and_(pc.not_equal(user, ""), pc.not_equal(client_id, ""))
     return usage.filter(pc.or_kleene(pc.not_equal(source, schemas.OF_BUCKETS), alone))
 
@@ -234,7 +238,7 @@ def of_cluster(table: pa.Table, cluster_id: str) -> pa.Table:
     """The rows of one cluster, without saying so; all of them where the table does not tell."""
     if input_columns.CLUSTER not in table.column_names:
         return table
-    is_of_cluster = pc.equal(input_columns.text(table, input_columns.CLUSTER, "the frame"), cluster_id)
+    is_of_cluster = pc.equal(input_columns.text_column(table, input_columns.CLUSTER, "the frame"), cluster_id)
     return table.filter(is_of_cluster).drop_columns([input_columns.CLUSTER])
 
 

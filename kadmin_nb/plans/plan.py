@@ -92,12 +92,12 @@ class Plan(Faces, Display):
         """All that the id stands for, as canonical JSON."""
         head = {name: getattr(self, name) for name in _HEAD}
         with garbage_collection.at_rest():
-            return canonical.text({"format": FORMAT, **head, "changes": self._rows()})
+            return canonical.to_json({"format": FORMAT, **head, "changes": self._rows()})
 
     @property
     def changes_id(self) -> str:
         """The SHA-256 of the changes alone: two plans that want the same have the same."""
-        return canonical.digest(canonical.text([{name: row[name] for name in _CHANGED} for row in self._rows()]))
+        return canonical.digest(canonical.to_json([{name: row[name] for name in _CHANGED} for row in self._rows()]))
 
     @property
     def made_at(self) -> datetime:
@@ -142,7 +142,7 @@ class Plan(Faces, Display):
         from .impact import of_cluster
         from .lowering.stalls import changed
 
-        quotas = input_columns.read(self._before(before), schemas.QUOTAS.names, input_columns.QUOTAS)
+        quotas = input_columns.read_columns(self._before(before), schemas.QUOTAS.names, input_columns.QUOTAS_LABEL)
         return changed(of_cluster(quotas, self.cluster_id), self.changes)
 
     def impact(self, clients: Any, *, quotas: Any = None) -> ImpactAnswer:
@@ -198,9 +198,9 @@ class Plan(Faces, Display):
 
     def to_pandas(self) -> pandas.DataFrame:
         """PLAN as pandas."""
-        from ..frames.to_pandas import frame_of
+        from ..frames.to_pandas import to_pandas
 
-        return frame_of(self.to_arrow())
+        return to_pandas(self.to_arrow())
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
         """Write it as canonical JSON, its id and its notes beside the body, whole or not at all.
@@ -239,7 +239,7 @@ class Plan(Faces, Display):
     def document(self) -> str:
         """What `save` writes."""
         notes = [*self.notes, *({**note, "plan_id": self.id} for note in self._told.notes())]
-        return f'{{"body":{self.body},"id":"{self.id}","notes":{canonical.text(notes)}}}'
+        return f'{{"body":{self.body},"id":"{self.id}","notes":{canonical.to_json(notes)}}}'
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Plan:
@@ -383,7 +383,7 @@ def _file_text(place: Path) -> str:
 def _parted(notes: Sequence[Mapping[str, str]]) -> tuple[tuple[Mapping[str, str], ...], Advice]:
     """The notes of people, and those that are the advice."""
     is_advice = [note.get("kind") in (advice.DANGER, advice.WARNING) for note in notes]
-    loaded_advice = advice.read(note for note, is_ in zip(notes, is_advice, strict=True) if is_)
+    loaded_advice = advice.advice_of_notes(note for note, is_ in zip(notes, is_advice, strict=True) if is_)
     return tuple(note for note, is_ in zip(notes, is_advice, strict=True) if not is_), loaded_advice
 
 

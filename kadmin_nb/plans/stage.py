@@ -160,9 +160,9 @@ class Stage(Faces, Display):
 
     def to_pandas(self) -> pandas.DataFrame:
         """PLAN's columns for what is staged; what only the cluster knows is null."""
-        from ..frames.to_pandas import frame_of
+        from ..frames.to_pandas import to_pandas
 
-        return frame_of(self.to_arrow())
+        return to_pandas(self.to_arrow())
 
     def to_arrow(self) -> pa.Table:
         """The same as Arrow."""

@@ -10,7 +10,8 @@ import pyarrow as pa
 from ..errors import WrongCluster
 from ..frames import schemas
 from ..model.resources import Resource
-from .facts import Row, Scene
+from ..model.rows import Row
+from .facts import PolicyFacts
 from .possible_clients import Possible
 from .rules import AS_BEFORE, BROKEN, KEPT, UNKNOWN
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 _STATIC = "STATIC_BROKER_CONFIG"
 
 
-def after(scene: Scene, plan: Plan) -> Scene:
+def after(scene: PolicyFacts, plan: Plan) -> PolicyFacts:
     """The scene as if the plan were applied.
 
     Raises
@@ -35,7 +36,7 @@ def after(scene: Scene, plan: Plan) -> Scene:
     return scene.with_(quotas=quotas, configs=_configs(scene.configs, plan.changes))
 
 
-def within(now: Scene, then: Scene) -> Possible:
+def within(now: PolicyFacts, then: PolicyFacts) -> Possible:
     """The possible clients of both times: else a client that a plan first names looks like a new breach."""
     empty = schemas.QUOTAS.empty_table()
     parts = [(s.quotas or empty).select(["user", "client_id"]).cast(_NAMES) for s in (now, then)]

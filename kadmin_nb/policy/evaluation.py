@@ -14,12 +14,13 @@ from ..errors import NotFound, UsageError
 from ..frames import schemas
 from ..frames.schema_metadata import stamped
 from ..frames.snapshots import Snapshot
+from ..model.rows import Row
 from ..resolution import input_columns
 from ..resolution.kernel import PAIRS
 from .after_plan import after, compared, within
-from .facts import CLUSTER, EFFECTIVE, OF_CONFIGS, OF_QUOTAS, Row, Scene
+from .facts import CLUSTER_ID, EFFECTIVE, OF_CONFIGS, OF_QUOTAS, PolicyFacts
 from .policy_answer import PolicyAnswer
-from .rules import Lines, Rule
+from .rules import LineRates, Rule
 
 if TYPE_CHECKING:
     from ..plans.plan import Plan
@@ -30,7 +31,7 @@ class Policy:
     """The rules of one file. `source` is what errors call it, `clients` the file of PAIRS that it names."""
 
     rules: tuple[Rule, ...]
-    lines: Lines
+    lines: LineRates
     source: str
     clients: Path | None = None
 
@@ -75,11 +76,11 @@ class Policy:
         checked: PolicyAnswer = on.check(self, plan, pairs=pairs)
         return checked
 
-    def judged(self, scene: Scene, pairs: Any = None) -> PolicyAnswer:
+    def judged(self, scene: PolicyFacts, pairs: Any = None) -> PolicyAnswer:
         """POLICY of one scene."""
         return self._answer(scene, self.rows(self._with_clients(scene, pairs)))
 
-    def judged_with(self, plan: Plan, scene: Scene, pairs: Any = None) -> PolicyAnswer:
+    def judged_with(self, plan: Plan, scene: PolicyFacts, pairs: Any = None) -> PolicyAnswer:
         """POLICY of a scene as if a plan were applied to it; what was broken before and is no worse says so."""
         now = self._with_clients(scene, pairs)
         then = after(now, plan)
@@ -87,7 +88,7 @@ class Policy:
         rows = compared(*(self.rows(one.with_(named=both)) for one in (now, then)))
         return self._answer(scene, rows, about_plan=True)
 
-    def rows(self, scene: Scene) -> list[Row]:
+    def rows(self, scene: PolicyFacts) -> list[Row]:
         """POLICY rows of one scene, in the order of the rules."""
         return [row for rule in self.rules for row in rule.judged(scene, self.lines)]
 
@@ -113,15 +114,15 @@ class Policy:
             pairs = _in_file(self.clients)
         if pairs is None:
             return None
-        table = input_columns.read(pairs, schemas.PAIRS.names, PAIRS)
-        names = {name: input_columns.text(table, name, PAIRS) for name in table.column_names}
+        table = input_columns.read_columns(pairs, schemas.PAIRS.names, PAIRS)
+        names = {name: input_columns.text_column(table, name, PAIRS) for name in table.column_names}
         names["client_id"] = pc.fill_null(names["client_id"], "")
         return pa.table(names).group_by(table.column_names, use_threads=False).aggregate([])
 
-    def _with_clients(self, scene: Scene, pairs: Any) -> Scene:
+    def _with_clients(self, scene: PolicyFacts, pairs: Any) -> PolicyFacts:
         return scene.with_(pairs=of_cluster(self.known_clients(pairs), scene.cluster_id))
 
-    def _answer(self, scene: Scene, rows: list[Row], about_plan: bool = False) -> PolicyAnswer:
+    def _answer(self, scene: PolicyFacts, rows: list[Row], about_plan: bool = False) -> PolicyAnswer:
         return PolicyAnswer(stamped(schemas.table(schemas.POLICY, rows), scene.cluster_id), about_plan)
 
     def __len__(self) -> int:
@@ -132,10 +133,10 @@ class Policy:
         return "\n".join([f"<Policy {self.source}, {len(self)} rule{'s' * (len(self) != 1)}>", *rules])
 
 
-def scene_of(snapshot: Snapshot, reassigning: bool | None = None) -> Scene:
+def scene_of(snapshot: Snapshot, reassigning: bool | None = None) -> PolicyFacts:
     """What a snapshot holds, to be judged."""
     quotas, configs = snapshot.quotas.to_arrow(), snapshot.configs.to_arrow()
-    return Scene(
+    return PolicyFacts(
         snapshot.cluster_id,
         quotas,
         configs,
@@ -148,14 +149,14 @@ def scene_of(snapshot: Snapshot, reassigning: bool | None = None) -> Scene:
 
 def of_cluster(pairs: pa.Table | None, cluster_id: str) -> pa.Table | None:
     """The clients of one cluster; all of them where they do not tell."""
-    if pairs is None or CLUSTER not in pairs.column_names:
+    if pairs is None or CLUSTER_ID not in pairs.column_names:
         return pairs
-    return pairs.filter(pc.equal(pairs[CLUSTER], cluster_id)).drop_columns([CLUSTER])
+    return pairs.filter(pc.equal(pairs[CLUSTER_ID], cluster_id)).drop_columns([CLUSTER_ID])
 
 
 def _in_file(place: Path) -> pa.Table:
-    from ..frames.files import read
+    from ..frames.files import read_table
 
     if not place.exists():
         raise NotFound(f"there is no file {place}, which the policy names for its pairs")
-    return read(place)
+    return read_table(place)

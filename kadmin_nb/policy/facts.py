@@ -11,26 +11,26 @@ import pyarrow.compute as pc
 
 from ..advice.config_rules import findings
 from ..frames import schemas
-from ..model.grammar import write
+from ..model.grammar import format_word
 from ..model.quota_keys import readable, text_of
 from ..model.resources import Resource
+from ..model.rows import Row
 from ..resolution.kernel import resolve
 from ..resolution.tree import tree
 from .conditions import NOTHING, UNKNOWN, UNLIMITED
 from .possible_clients import Possible
 
-Row = dict[str, Any]
-CLUSTER = "cluster_id"
+CLUSTER_ID = "cluster_id"
 CALLBACK = "client.quota.callback.class"
 POSSIBLE = "possible"
 QUOTAS, CONFIGS, EFFECTIVE, TREE, FINDINGS = "QUOTAS", "CONFIGS", "EFFECTIVE", "TREE", "FINDINGS"
 _NOT_ASKED = ("synonyms", "documentation", "error", "message")
 COLUMNS = {
-    QUOTAS: (CLUSTER, *schemas.QUOTAS.names),
-    CONFIGS: (CLUSTER, *(name for name in schemas.CONFIGS.names if name not in _NOT_ASKED)),
-    EFFECTIVE: (CLUSTER, *schemas.EFFECTIVE.names),
-    TREE: (CLUSTER, *schemas.TREE.names),
-    FINDINGS: (CLUSTER, *(name for name in schemas.FINDINGS.names if name != "mend")),
+    QUOTAS: (CLUSTER_ID, *schemas.QUOTAS.names),
+    CONFIGS: (CLUSTER_ID, *(name for name in schemas.CONFIGS.names if name not in _NOT_ASKED)),
+    EFFECTIVE: (CLUSTER_ID, *schemas.EFFECTIVE.names),
+    TREE: (CLUSTER_ID, *schemas.TREE.names),
+    FINDINGS: (CLUSTER_ID, *(name for name in schemas.FINDINGS.names if name != "mend")),
 }
 """The frames that a rule may be about, and their columns."""
 
@@ -49,7 +49,7 @@ def null_of(frame: str, column: str) -> str:
 
 
 @dataclass(frozen=True)
-class Scene:
+class PolicyFacts:
     """Quotas and configs of one cluster at one time. None: not read; `scopes`, where known, say more.
 
     `pairs` are the known clients. Without them EFFECTIVE is about the `possible` ones; `named`, where given, are those
@@ -70,7 +70,7 @@ class Scene:
     resources: Collection[Resource] | None = None
     _made: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 
-    def with_(self, **changes: Any) -> Scene:
+    def with_(self, **changes: Any) -> PolicyFacts:
         """The same with other parts."""
         return replace(self, **changes, _made={})
 
@@ -120,7 +120,7 @@ class Scene:
 
     def _part(self, kind: str, name: str) -> str:
         is_any = self.pairs is None and name == self.possible.other
-        return f"{kind}=<any other>" if is_any else write(kind, name)
+        return f"{kind}=<any other>" if is_any else format_word(kind, name)
 
     def unread(self, frame: str, kinds: Collection[str]) -> Iterator[str]:
         """What of a frame was not read at all, a sentence each; of configs only resources of `kinds` matter."""
@@ -177,7 +177,7 @@ def value_of(frame: str, row: Row) -> str | None:
     return text_of(value) if isinstance(value, float) else value
 
 
-def shown(frame: str, row: Row) -> str:
+def value_text(frame: str, row: Row) -> str:
     """The value of a row for people."""
     value, key = row.get("value"), row.get("key")
     if isinstance(value, float) and key is not None:

@@ -11,11 +11,12 @@ import pyarrow as pa
 
 from .. import files
 from ..errors import printable
-from .facts import CLUSTER, Row
+from ..model.rows import Row
+from .facts import CLUSTER_ID
 from .rules import BROKEN, KEPT, REFUSE, UNKNOWN
 
 
-def write(table: pa.Table, place: Path, suite: str) -> None:
+def write_report(table: pa.Table, place: Path, suite: str) -> None:
     """Write it to a file: a breach is a failure, what cannot be known an error, a warning a line of output.
 
     Raises
@@ -28,7 +29,7 @@ def write(table: pa.Table, place: Path, suite: str) -> None:
 
 def document(table: pa.Table, suite: str) -> str:
     """The XML; control characters, which XML has no way to say, as escapes."""
-    cases = [_case(list(rows)) for _, rows in groupby(table.to_pylist(), lambda r: (r.get(CLUSTER), r["rule"]))]
+    cases = [_case(list(rows)) for _, rows in groupby(table.to_pylist(), lambda r: (r.get(CLUSTER_ID), r["rule"]))]
     failures, errors = (sum(case.find(kind) is not None for case in cases) for kind in ("failure", "error"))
     counted = {"tests": len(cases), "failures": failures, "errors": errors}
     root = xml.Element("testsuite", {"name": printable(suite), **{name: str(n) for name, n in counted.items()}})
@@ -38,7 +39,9 @@ def document(table: pa.Table, suite: str) -> str:
 
 def _case(rows: Sequence[Row]) -> xml.Element:
     first = rows[0]
-    case = xml.Element("testcase", name=printable(first["rule"]), classname=printable(first.get(CLUSTER) or "policy"))
+    case = xml.Element(
+        "testcase", name=printable(first["rule"]), classname=printable(first.get(CLUSTER_ID) or "policy")
+    )
     refusing = [row for row in rows if row["severity"] == REFUSE]
     for kind, states in (("failure", {BROKEN}), ("error", {UNKNOWN})):
         if matching := [row for row in refusing if row["state"] in states]:

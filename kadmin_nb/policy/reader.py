@@ -19,9 +19,9 @@ from . import units
 from .conditions import BOUNDS, OPERATORS, Condition, Wanted, said
 from .evaluation import Policy
 from .facts import COLUMNS, CONFIGS, EFFECTIVE, NUMBERS, OF_CONFIGS, QUOTAS, TREE, null_of
-from .rules import REFUSE, SEVERITIES, Assertion, Bound, Forbid, Lines, Must, Required, Rule, Sum
+from .rules import REFUSE, SEVERITIES, Assertion, Forbid, LimitBound, LineRates, Must, Required, Rule, Sum
 
-_MAX_BYTES = 1 << 20
+MAX_POLICY_BYTES = 1 << 20
 _TOP = ("line", "pairs", "rule")
 ASSERTIONS = ("forbid", "must", "required", "sum")
 _RULE = ("name", "reason", "severity", "frame", "where", "unless", "while", *ASSERTIONS)
@@ -62,7 +62,7 @@ def read(text: str, source: str, folder: Path | None = None) -> Policy:
 
 
 def _policy_text(place: Path) -> str:
-    content = files.read(place, "a policy", _MAX_BYTES, missing=f"there is no policy {place}")
+    content = files.read(place, "a policy", MAX_POLICY_BYTES, missing=f"there is no policy {place}")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -131,12 +131,12 @@ class _Reader:
 
     # -- lines
 
-    def _lines(self, raw: object) -> Lines:
+    def _lines(self, raw: object) -> LineRates:
         if not isinstance(raw, dict):
             raise self.wrong("line", "line is a table, [line]", 'every = "1.25GB/s"')
         clusters = {name: table for name, table in raw.items() if isinstance(table, dict)}
         default_lines = {name: line for name, line in raw.items() if name not in clusters}
-        return Lines(self._speeds(default_lines), {name: self._speeds(table) for name, table in clusters.items()})
+        return LineRates(self._speeds(default_lines), {name: self._speeds(table) for name, table in clusters.items()})
 
     def _speeds(self, table: Mapping[str, Any]) -> dict[str, float]:
         for name in table:
@@ -153,7 +153,7 @@ class _Reader:
 
     # -- rules
 
-    def _rule(self, table: Mapping[str, Any], lines: Lines) -> Rule:
+    def _rule(self, table: Mapping[str, Any], lines: LineRates) -> Rule:
         self._known(table, _RULE, "is nothing that a rule has")
         frame = self._one_of("frame", table.get("frame"), tuple(COLUMNS))
         severity = self._one_of("severity", table.get("severity", REFUSE), SEVERITIES)
@@ -170,7 +170,7 @@ class _Reader:
             self._conditions("while", frame, table.get("while", {}), where_keys),
         )
 
-    def _assertion(self, table: Mapping[str, Any], frame: str, keys: Sequence[str], lines: Lines) -> Assertion:
+    def _assertion(self, table: Mapping[str, Any], frame: str, keys: Sequence[str], lines: LineRates) -> Assertion:
         assertions = [word for word in ASSERTIONS if word in table]
         if len(assertions) != 1:
             problem = "says nothing that must hold" if not assertions else f"says {' and '.join(assertions)}"
@@ -178,18 +178,18 @@ class _Reader:
         made = {"forbid": self._forbid, "must": self._must, "required": self._required, "sum": self._sum}
         return made[assertions[0]](table[assertions[0]], frame, keys, lines)
 
-    def _forbid(self, raw: object, frame: str, keys: Sequence[str], lines: Lines) -> Assertion:
+    def _forbid(self, raw: object, frame: str, keys: Sequence[str], lines: LineRates) -> Assertion:
         if raw is not True:
             raise self.wrong("forbid", "forbid is true, or left out")
         return Forbid()
 
-    def _must(self, raw: object, frame: str, keys: Sequence[str], lines: Lines) -> Assertion:
+    def _must(self, raw: object, frame: str, keys: Sequence[str], lines: LineRates) -> Assertion:
         conditions = self._conditions("must", frame, raw, keys)
         if not conditions:
             raise self.wrong("must", "must says of no column what must hold")
         return Must(conditions)
 
-    def _required(self, raw: object, frame: str, keys: Sequence[str], lines: Lines) -> Assertion:
+    def _required(self, raw: object, frame: str, keys: Sequence[str], lines: LineRates) -> Assertion:
         if frame not in (CONFIGS, QUOTAS, EFFECTIVE):
             raise self.wrong("required", f"required is for {CONFIGS}, {QUOTAS} and {EFFECTIVE}, not for {frame}")
         if keys:
@@ -200,7 +200,7 @@ class _Reader:
             self._one_of("required", key, _QUOTA_KEYS)
         return Required(tuple(dict.fromkeys(raw)))
 
-    def _sum(self, raw: object, frame: str, keys: Sequence[str], lines: Lines) -> Assertion:
+    def _sum(self, raw: object, frame: str, keys: Sequence[str], lines: LineRates) -> Assertion:
         if frame not in (QUOTAS, EFFECTIVE, TREE):
             raise self.wrong("sum", f"sum adds up quotas, so it is for {QUOTAS}, {EFFECTIVE} and {TREE}")
         if not isinstance(raw, dict) or set(raw) != {"at_most"}:
@@ -209,16 +209,16 @@ class _Reader:
             raise self.wrong("sum", "values of different keys do not add up", "where names the key.")
         return Sum(self._bound(raw["at_most"], keys, lines))
 
-    def _bound(self, raw: object, keys: Sequence[str], lines: Lines) -> Bound:
+    def _bound(self, raw: object, keys: Sequence[str], lines: LineRates) -> LimitBound:
         match = _SHARE.fullmatch(raw.strip()) if isinstance(raw, str) else None
         if match is None:
             text = str(raw)
-            return Bound(self._amount("at_most", raw, lambda: units.of_quota(text, keys)), text)
+            return LimitBound(self._amount("at_most", raw, lambda: units.of_quota(text, keys)), text)
         if strange := [key for key in keys if key not in _BYTE_RATES]:
             raise self.wrong("sum", f"{strange[0]} is no part of a line, which takes bytes/s")
         if not lines.every and not lines.of_cluster:
             raise self.wrong("sum", "the policy tells no line", '[line] every = "1.25GB/s" tells it.')
-        return Bound(float(match["percent"]) / 100, str(raw), is_share=True)
+        return LimitBound(float(match["percent"]) / 100, str(raw), is_share=True)
 
     # -- conditions
 

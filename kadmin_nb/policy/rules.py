@@ -9,11 +9,12 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..model.grammar import write
+from ..model.grammar import format_word
 from ..model.quota_keys import readable, text_of
 from ..model.resources import Resource
+from ..model.rows import Row
 from .conditions import Condition, fitting, not_fitting
-from .facts import CLUSTER, CONFIGS, EFFECTIVE, QUOTAS, Row, Scene, shown, value_of
+from .facts import CLUSTER_ID, CONFIGS, EFFECTIVE, QUOTAS, PolicyFacts, value_of, value_text
 
 REFUSE, WARN = "refuse", "warn"
 SEVERITIES = (REFUSE, WARN)
@@ -26,7 +27,7 @@ _WHOSE = {CONFIGS: ("resource_type", "resource_name"), QUOTAS: ("entity",), EFFE
 
 
 @dataclass(frozen=True)
-class Lines:
+class LineRates:
     """What a broker's network line takes, bytes/s: by broker, "" being every other one."""
 
     every: Mapping[str, float]
@@ -44,10 +45,10 @@ class Forbid:
     def __str__(self) -> str:
         return "not there"
 
-    def judge(self, rule: Rule, scene: Scene, rows: pa.Table, lines: Lines) -> Iterator[Row]:
+    def judge(self, rule: Rule, scene: PolicyFacts, rows: pa.Table, lines: LineRates) -> Iterator[Row]:
         """A row for each that is there."""
         for row in rows.to_pylist():
-            is_there = row.get("message") or f"{row['key']} is there: {shown(rule.frame, row)}"
+            is_there = row.get("message") or f"{row['key']} is there: {value_text(rule.frame, row)}"
             yield rule.said(scene, row, is_there, str(self), excess=0.0)
 
 
@@ -60,7 +61,7 @@ class Must:
     def __str__(self) -> str:
         return ", ".join(c.text if c.column == "value" else f"{c.column} {c.text}" for c in self.conditions)
 
-    def judge(self, rule: Rule, scene: Scene, rows: pa.Table, lines: Lines) -> Iterator[Row]:
+    def judge(self, rule: Rule, scene: PolicyFacts, rows: pa.Table, lines: LineRates) -> Iterator[Row]:
         """A row for each of which one does not hold, or nobody can tell."""
         for condition in self.conditions:
             holds = condition.fits(rows)
@@ -83,7 +84,7 @@ def _condition_text(condition: Condition) -> str:
 
 
 def _is(rule: Rule, row: Row, condition: Condition) -> str:
-    have = shown(rule.frame, row) if condition.column == "value" else row[condition.column]
+    have = value_text(rule.frame, row) if condition.column == "value" else row[condition.column]
     subject = row["key"] if condition.column == "value" else f"{condition.column} of {row['key']}"
     return f"{subject} is {'not set' if have is None else have}"
 
@@ -97,7 +98,7 @@ class Required:
     def __str__(self) -> str:
         return "set"
 
-    def judge(self, rule: Rule, scene: Scene, rows: pa.Table, lines: Lines) -> Iterator[Row]:
+    def judge(self, rule: Rule, scene: PolicyFacts, rows: pa.Table, lines: LineRates) -> Iterator[Row]:
         """A row for each key that one of them lacks."""
         if rule.frame == EFFECTIVE:
             lacking = rows.filter(
@@ -115,11 +116,11 @@ class Required:
                 row = {**dict(zip(names, whose, strict=True)), "key": key, "value": None}
                 yield rule.said(scene, row, f"{key} is not set", str(self), excess=0.0, value=None)
 
-    def _expected(self, rule: Rule, scene: Scene) -> list[tuple[str, ...]]:
+    def _expected(self, rule: Rule, scene: PolicyFacts) -> list[tuple[str, ...]]:
         """Those that the rule names, or that are known and it chooses, whether anything is set on them or not."""
         exact = {c.column: tuple(map(str, c.wanted)) for c in rule.where if c.operator in ("is", "one_of")}
         if rule.frame == QUOTAS:
-            is_here = all(c.holds(scene.cluster_id) for c in rule.where if c.column == CLUSTER)
+            is_here = all(c.holds(scene.cluster_id) for c in rule.where if c.column == CLUSTER_ID)
             return [(entity,) for entity in exact.get("entity", ()) if is_here]
         kinds, names = (exact.get(column, ()) for column in _WHOSE[CONFIGS])
         bare = scene.bare(Resource(kind, name) for kind in kinds for name in names)
@@ -127,7 +128,7 @@ class Required:
 
 
 @dataclass(frozen=True)
-class Bound:
+class LimitBound:
     """A number, or a share of each broker's line."""
 
     number: float
@@ -146,12 +147,12 @@ class Bound:
 class Sum:
     """The values of the rows, each bucket once, key by key, must add up to no more."""
 
-    at_most: Bound
+    at_most: LimitBound
 
     def __str__(self) -> str:
         return f"at most {self.at_most.text}"
 
-    def judge(self, rule: Rule, scene: Scene, rows: pa.Table, lines: Lines) -> Iterator[Row]:
+    def judge(self, rule: Rule, scene: PolicyFacts, rows: pa.Table, lines: LineRates) -> Iterator[Row]:
         """A row a key and broker whose sum is more; one where the line of a broker is not told."""
         bounds = list(self.at_most.of(lines.of(scene.cluster_id)))
         if not bounds:
@@ -164,7 +165,7 @@ class Sum:
                 if total > bound:
                     yield self._over(rule, scene, key, broker, (total, bound), free)
 
-    def _total(self, rule: Rule, scene: Scene, rows: pa.Table) -> tuple[float, int]:
+    def _total(self, rule: Rule, scene: PolicyFacts, rows: pa.Table) -> tuple[float, int]:
         """The sum, and how many clients have no limit: with them it has no end, if the clients are known."""
         if rule.frame != EFFECTIVE:
             return float(pc.sum(rows["value"]).as_py() or 0.0), 0
@@ -177,10 +178,10 @@ class Sum:
         return (math.inf if free and scene.knows_clients else total), free
 
     def _over(
-        self, rule: Rule, scene: Scene, key: str, broker: str | None, sums: tuple[float, float], free: int
+        self, rule: Rule, scene: PolicyFacts, key: str, broker: str | None, sums: tuple[float, float], free: int
     ) -> Row:
         total, bound = sums
-        resource = None if broker is None else "broker=<any>" if broker == "" else write("broker", broker)
+        resource = None if broker is None else "broker=<any>" if broker == "" else format_word("broker", broker)
         if math.isinf(total):
             message = f"{key} adds up without end: {free:,} client{'s are' if free > 1 else ' is'} unlimited"
         else:
@@ -225,7 +226,7 @@ class Rule:
         ]
         return tuple(map(str, type_conditions[0])) if type_conditions else None
 
-    def judged(self, scene: Scene, lines: Lines) -> list[Row]:
+    def judged(self, scene: PolicyFacts, lines: LineRates) -> list[Row]:
         """POLICY rows of one scene: those that break it or cannot be told, or one that says that it is kept."""
         found = [self.row(whose, None, None, why, str(self.assertion), UNKNOWN) for whose, why in self._unread(scene)]
         whole = scene.frame(self.frame, self.keys)
@@ -241,7 +242,7 @@ class Rule:
             rows = not_fitting(exception, rows)
         return rows
 
-    def _unread(self, scene: Scene) -> Iterator[tuple[str | None, str]]:
+    def _unread(self, scene: PolicyFacts) -> Iterator[tuple[str | None, str]]:
         """What it is about and nobody could see; a resource that its names leave out does not count."""
         yield from ((None, why) for why in scene.unread(self.frame, self.kinds or ()))
         of_names = [c for c in self.where if c.column in ("resource_type", "resource_name")]
@@ -254,7 +255,7 @@ class Rule:
         return f"kept by {len(rows):,} row{'s' * (len(rows) != 1)}" if len(rows) else "no row is chosen"
 
     def said(
-        self, scene: Scene, row: Row, message: str, wanted: str, state: str = BROKEN, excess: float | None = None,
+        self, scene: PolicyFacts, row: Row, message: str, wanted: str, state: str = BROKEN, excess: float | None = None,
         **given: str | None,
     ) -> Row:  # fmt: skip
         """A POLICY row about a row of the frame."""

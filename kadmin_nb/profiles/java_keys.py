@@ -95,7 +95,7 @@ _ELSEWHERE = {
 """librdkafka's words, which look like Java's."""
 
 
-def check(key: str, where: str, also: Iterable[str] = ()) -> None:
+def refuse_unknown_key(key: str, where: str, also: Iterable[str] = ()) -> None:
     """Pass a key that is used or ignored, or one of `also`; `where` says in errors where it stands.
 
     Raises

@@ -11,7 +11,7 @@ from ..errors import UsageError
 from . import java_keys
 from .entries import Entries, covered
 
-LARGEST = 1 << 18
+MAX_PROPERTIES_BYTES = 1 << 18
 """Bytes. A chain of PEM certificates has ten thousand."""
 
 CONTINUED = 1_000
@@ -21,7 +21,7 @@ _WHAT = "a Java client properties file"
 _BOM = b"\xef\xbb\xbf"
 
 
-def read(path: Path) -> Entries:
+def parse_properties(path: Path) -> Entries:
     """What the file says: Latin-1 with escapes as in Java, the last of equal keys wins, every key known.
 
     Raises
@@ -31,7 +31,7 @@ def read(path: Path) -> Entries:
     """
     values: dict[str, str] = {}
     for line, key, value in _pairs(path):
-        java_keys.check(key, f"{path} line {line}")
+        java_keys.refuse_unknown_key(key, f"{path} line {line}")
         values[key] = value
     return Entries(covered(values), str(path))
 
@@ -58,7 +58,7 @@ _LINE_END = re.compile(r"\r\n|\n|\r")
 
 
 def _properties_text(path: Path) -> str:
-    content = files.read(path, _WHAT, LARGEST).removeprefix(_BOM)
+    content = files.read(path, _WHAT, MAX_PROPERTIES_BYTES).removeprefix(_BOM)
     if b"\0" in content:
         raise UsageError(f"{path} is not text, so it cannot be {_WHAT}", hint="UTF-16 is not read: save it as UTF-8.")
     if content.count(b"\\\n") + content.count(b"\\\r") > CONTINUED:

@@ -18,7 +18,7 @@ from ..model.connection_settings import Secret
 from ..model.quota_keys import nearest
 from .entries import Entries
 
-_MAX_BYTES = 1 << 22
+MAX_PEM_BYTES = 1 << 22
 _TO_PEM = {
     "truststore": "keytool -list -rfc -keystore STORE > ca.pem makes a PEM file of it.",
     "keystore": "openssl pkcs12 -in STORE.p12 -out client.pem makes a PEM file of it "
@@ -102,7 +102,7 @@ def _check_type(entries: Entries, store: str) -> None:
 
 
 def _checked(location: str, key: str) -> str:
-    content = files.read(Path(location), f"the PEM file of {key}", _MAX_BYTES)
+    content = files.read(Path(location), f"the PEM file of {key}", MAX_PEM_BYTES)
     if b"-----BEGIN " not in content:
         raise UsageError(f"{location}, named by {key}, is not a PEM file")
     return str(Path(location).absolute())

@@ -17,13 +17,13 @@ from ..errors import NotFound, Unsupported, UsageError
 from ..model.connection_settings import Secret
 from ..secrets import FORMS, is_reference, reference
 
-__all__ = ["FORMS", "is_reference", "resolve"]
+__all__ = ["FORMS", "is_reference", "read_reference"]
 
 KEYRING_SERVICE = "kadmin-nb"
 _MAX_BYTES = 1 << 16
 
 
-def resolve(text: str, folder: Path) -> Secret:
+def read_reference(text: str, folder: Path) -> Secret:
     """The secret that the reference leads to; a `file:` path is relative to `folder`.
 
     Raises

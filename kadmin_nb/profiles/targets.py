@@ -60,7 +60,7 @@ def profile_names() -> tuple[str, ...]:
     UsageError, NotFound
         The file is malformed, or `$KADMIN_CONFIG` names none.
     """
-    return tuple(toml.load().tables)
+    return tuple(toml.load_profiles().tables)
 
 
 def lasting(target: str) -> str:
@@ -71,7 +71,7 @@ def lasting(target: str) -> str:
     NotFound, UsageError
         It is none of them.
     """
-    profiles = toml.load() if toml.is_name(target) else toml.Profiles()
+    profiles = toml.load_profiles() if toml.is_name(target) else toml.Profiles()
     place = os.path.expanduser(target)
     if target in profiles.tables:
         return target
@@ -86,8 +86,8 @@ def _entries_of(target: str | None) -> Entries:
     if target is None:
         return _default()
     if os.path.isfile(target):
-        return java_properties.read(Path(target))
-    profiles = toml.load() if toml.is_name(target) else toml.Profiles()
+        return java_properties.parse_properties(Path(target))
+    profiles = toml.load_profiles() if toml.is_name(target) else toml.Profiles()
     if target in profiles.tables:
         return toml.profile(target, profiles)
     if bootstrap := java_client.addresses(target):
@@ -99,7 +99,7 @@ def _default() -> Entries:
     name = os.environ.get("KADMIN_PROFILE")
     if name and not toml.is_name(name):
         return _entries_of(name)
-    profiles = toml.load()
+    profiles = toml.load_profiles()
     return toml.profile(name or _only(profiles), profiles)
 
 
@@ -130,11 +130,13 @@ def _no_file(path: str) -> KadminError:
 
 def _overrides(properties: Mapping[str, str], source: str) -> Entries:
     for key in properties:
-        java_keys.check(key, _OVERRIDES)
+        java_keys.refuse_unknown_key(key, _OVERRIDES)
     return Entries({key: _override(key, value) for key, value in properties.items()}, source)
 
 
 def _override(key: str, value: str) -> str | Secret:
     if key not in java_keys.SECRET:
         return str(value)
-    return secret_references.resolve(value, Path.cwd()) if secret_references.is_reference(value) else Secret(value)
+    return (
+        secret_references.read_reference(value, Path.cwd()) if secret_references.is_reference(value) else Secret(value)
+    )

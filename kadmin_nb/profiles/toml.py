@@ -40,7 +40,7 @@ class Profiles:
         return f"{self.path} has {', '.join(self.tables) or 'none'}"
 
 
-def find() -> Path | None:
+def find_file() -> Path | None:
     """The file in use: `$KADMIN_CONFIG`, else the nearest one from here upwards, else the user's own.
 
     `KADMIN_CONFIG=/dev/null` says that there is none.
@@ -74,7 +74,7 @@ def _config_home() -> Path | None:
     return configured if configured.is_absolute() else home and home / ".config"
 
 
-def load() -> Profiles:
+def load_profiles() -> Profiles:
     """The profiles of the file in use, unchecked but for their names.
 
     Raises
@@ -82,7 +82,7 @@ def load() -> Profiles:
     NotFound, UsageError
         `$KADMIN_CONFIG` names no file; the file is not readable, not TOML, or holds something else.
     """
-    path = find()
+    path = find_file()
     if path is None:
         return Profiles()
     document = _parse_file(path)
@@ -160,7 +160,11 @@ class _Profile:
         policy = str(self._beside(self._text("policy"))) if "policy" in self.given else None
         own = Entries(self._values(), self.where, self._login(), policy)
         file = self.given.get("properties")
-        return java_properties.read(self._beside(self._text("properties"))).under(own) if file is not None else own
+        return (
+            java_properties.parse_properties(self._beside(self._text("properties"))).under(own)
+            if file is not None
+            else own
+        )
 
     @property
     def where(self) -> str:
@@ -168,7 +172,7 @@ class _Profile:
 
     def _check(self) -> None:
         for key in self.given:
-            java_keys.check(key, self.where, _OURS)
+            java_keys.refuse_unknown_key(key, self.where, _OURS)
         for one, other in _ONCE:
             if one in self.given and other in self.given:
                 raise UsageError(f"{self.where} has both {one} and {other}; one is enough")
@@ -191,7 +195,7 @@ class _Profile:
     def _secret(self, key: str) -> Secret:
         reference = self._text(key)
         _require_reference(key, reference, self.where)
-        return secret_references.resolve(reference, self.path.parent)
+        return secret_references.read_reference(reference, self.path.parent)
 
     def _text(self, key: str) -> str:
         """A value as Java would have it; brokers may be a list."""

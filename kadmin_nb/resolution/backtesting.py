@@ -19,7 +19,7 @@ USAGE = "the usage"
 MEASURED = ("window_start", "window_end", "value")
 TOKENS = "controller_mutation_rate"
 
-READ = ("broker", "user", "client_id", "key", *MEASURED)
+MEASURED_COLUMNS = ("broker", "user", "client_id", "key", *MEASURED)
 """What is read of USAGE."""
 _INSTANT = pa.timestamp("us", "UTC")
 _WORST = ("throttled_s", "delay_s")
@@ -56,7 +56,7 @@ def backtest(quotas: Any, usage: Any, *, keys: str | Iterable[str] | None = None
         As `resolve`; a window that ends before it begins.
     """
     index = Index.of(quotas, keys)
-    usage_rows = input_columns.read(usage, READ, USAGE)
+    usage_rows = input_columns.read_columns(usage, MEASURED_COLUMNS, USAGE)
     input_columns.check_clusters(usage_rows, USAGE, index.tables.clusters is not None)
     demanded = _demand_rows(usage_rows)
     demanded = demanded.filter(pc.is_in(demanded["key"], pa.array(index.tables.keys, pa.string())))
@@ -71,10 +71,10 @@ def backtest(quotas: Any, usage: Any, *, keys: str | Iterable[str] | None = None
 def _demand_rows(usage: pa.Table) -> pa.Table:
     """What was wanted at all, with times in microseconds; a null name is the empty one."""
     names = [name for name in (CLUSTER, "user", "client_id", "key") if name in usage.column_names]
-    parts: dict[str, Any] = {name: pc.fill_null(input_columns.text(usage, name, USAGE), "") for name in names}
+    parts: dict[str, Any] = {name: pc.fill_null(input_columns.text_column(usage, name, USAGE), "") for name in names}
     parts |= {"broker": _number_column(usage, "broker", pa.int32())}
     parts |= {name: _number_column(usage, f"window_{name}", _INSTANT) for name in ("start", "end")}
-    parts |= {"value": input_columns.number(usage, "value", USAGE)}
+    parts |= {"value": input_columns.number_column(usage, "value", USAGE)}
     table = pa.table(parts)
     backwards = pc.greater_equal(table["start"], table["end"])
     if pc.any(backwards).as_py():
@@ -89,7 +89,7 @@ def _number_column(usage: pa.Table, name: str, kind: pa.DataType) -> pa.ChunkedA
         column = usage[name].cast(kind, safe=False)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise UsageError(f"{name} of {USAGE} is {usage[name].type}, not {kind}") from None
-    return input_columns.named(column.cast(pa.int64()) if kind == _INSTANT else column, name, USAGE)
+    return input_columns.non_null_column(column.cast(pa.int64()) if kind == _INSTANT else column, name, USAGE)
 
 
 def _limited(bound: pa.Table) -> pa.Table:

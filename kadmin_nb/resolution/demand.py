@@ -10,14 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from .arrays import Doubles, Longs
 from .sampling import PAST, PERIOD, REST, Replay, replay
-
-Doubles = npt.NDArray[np.float64]
-Longs = npt.NDArray[np.int64]
 
 BUCKET = ("broker", "key", "bucket_user", "bucket_client_id")
 READ = (*BUCKET, "level", "limit", "user", "client_id", "start", "end", "value")

@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 from ..frames import schemas
 from ..model.levels import LEVELS
 from . import input_columns
-from .input_columns import CLUSTER, QUOTAS
+from .arrays import Doubles, Longs
+from .input_columns import CLUSTER, QUOTAS_LABEL
 from .kernel import PAIRS, Index, asked_keys
 from .rules import stored_of
 from .shadows import COMES_BEFORE, shadowed_by
@@ -35,8 +36,6 @@ _QUOTA_COLUMNS = ("level", "user", "client_id", "key", "value")
 _WIDTH = len(SHARING) + 1
 _SIDE = ("value", "level", "kind", "clients")
 _SHADOWY = pa.array(sorted({*COMES_BEFORE, *(level for levels in COMES_BEFORE.values() for level in levels)}))
-Longs = npt.NDArray[np.int64]
-Doubles = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ def impact(before: Any, after: Any, pairs: Any, *, keys: str | Iterable[str] | N
         As `resolve`.
     """
     chosen = asked_keys(keys)
-    tables = [input_columns.read(quotas, _QUOTA_COLUMNS, QUOTAS) for quotas in (before, after)]
+    tables = [input_columns.read_columns(quotas, _QUOTA_COLUMNS, QUOTAS_LABEL) for quotas in (before, after)]
     people = _People.of(known_clients(pairs, CLUSTER in tables[0].column_names))
     was, will = (Index.of(table, chosen).resolve(people.table, shape="wide") for table in tables)
     compared = [_Compared.of(people, key, was[key], will[key]) for key in sorted(chosen)]
@@ -86,17 +85,20 @@ def known_clients(pairs: Any, by_cluster: bool) -> pa.Table:
     UsageError, Invalid
         A column is missing, or `cluster_id` on one side only; a null user.
     """
-    table = input_columns.read(pairs, ("user", "client_id"), PAIRS)
+    table = input_columns.read_columns(pairs, ("user", "client_id"), PAIRS)
     input_columns.check_clusters(table, PAIRS, by_cluster)
-    texts = {name: input_columns.text(table, name, PAIRS) for name in table.column_names}
+    texts = {name: input_columns.text_column(table, name, PAIRS) for name in table.column_names}
     texts["client_id"] = pc.fill_null(texts["client_id"], "")
-    names = pa.table({name: input_columns.named(text, name, PAIRS) for name, text in texts.items()})
+    names = pa.table({name: input_columns.non_null_column(text, name, PAIRS) for name, text in texts.items()})
     return names.group_by(names.column_names, use_threads=False).aggregate([])
 
 
 def shadowed(before: Any, after: Any) -> pa.Table:
     """SHADOWED: quotas of `after` that can bind nobody, and could in `before`, or were not there."""
-    was, will = (dict(_by_cluster(input_columns.read(quotas, _QUOTA_COLUMNS, QUOTAS))) for quotas in (before, after))
+    was, will = (
+        dict(_by_cluster(input_columns.read_columns(quotas, _QUOTA_COLUMNS, QUOTAS_LABEL)))
+        for quotas in (before, after)
+    )
     rows = [
         {CLUSTER: cluster, "entity": str(entity), "key": key, "value": value, "shadowed_by": str(winner)}
         for cluster, stored in will.items()
@@ -110,7 +112,7 @@ def shadowed(before: Any, after: Any) -> pa.Table:
 
 def _by_cluster(table: pa.Table) -> Iterator[tuple[str | None, dict[Any, float]]]:
     """The quotas of the levels that shadow, or can be shadowed, cluster by cluster."""
-    rows = table.filter(pc.is_in(input_columns.text(table, "level", QUOTAS), _SHADOWY)).to_pylist()
+    rows = table.filter(pc.is_in(input_columns.text_column(table, "level", QUOTAS_LABEL), _SHADOWY)).to_pylist()
     for cluster in sorted({row.get(CLUSTER) for row in rows}, key=str):
         yield cluster, stored_of(row for row in rows if row.get(CLUSTER) == cluster)
 

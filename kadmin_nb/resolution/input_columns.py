@@ -11,13 +11,13 @@ import pyarrow.compute as pc
 from ..errors import Invalid, UsageError
 
 CLUSTER = "cluster_id"
-QUOTAS = "the quotas"
+QUOTAS_LABEL = "the quotas"
 STAMPS = (b"kadmin.cluster_id", b"kadmin.taken_at")
 _TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_null)
 _MAX_ROWS = 2**31 - 1
 
 
-def read(frame: Any, names: Sequence[str], what: str) -> pa.Table:
+def read_columns(frame: Any, names: Sequence[str], what: str) -> pa.Table:
     """These columns of anything with `__arrow_c_stream__`, and `cluster_id` where it has one.
 
     Raises
@@ -61,7 +61,7 @@ def _narrowed(frame: Any, names: Sequence[str]) -> Any:
     return frame[present] if present and len(present) < len(has) else frame
 
 
-def text(table: pa.Table, name: str, what: str) -> pa.ChunkedArray:
+def text_column(table: pa.Table, name: str, what: str) -> pa.ChunkedArray:
     """A column of names as Arrow strings, whichever string type it came as; nulls stay.
 
     Raises
@@ -87,19 +87,19 @@ def _parts(chunk: pa.Array) -> list[pa.Array]:
     return [part for s in (chunk.slice(0, half), chunk.slice(half)) for part in _parts(pa.concat_arrays([s]))]
 
 
-def number(table: pa.Table, name: str, what: str) -> pa.ChunkedArray:
+def number_column(table: pa.Table, name: str, what: str) -> pa.ChunkedArray:
     """A column of values as doubles without nulls."""
     column = table.column(name)
     if not _is_number(column.type):
         raise UsageError(f"{name} of {what} is {column.type}, not a number")
-    return named(column.cast(pa.float64(), safe=False), name, what)
+    return non_null_column(column.cast(pa.float64(), safe=False), name, what)
 
 
 def _is_number(kind: pa.DataType) -> bool:
     return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_null(kind))
 
 
-def named(column: pa.ChunkedArray, name: str, what: str) -> pa.ChunkedArray:
+def non_null_column(column: pa.ChunkedArray, name: str, what: str) -> pa.ChunkedArray:
     """`column`, which may not have nulls.
 
     Raises

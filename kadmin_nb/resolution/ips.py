@@ -10,11 +10,11 @@ import pyarrow as pa
 
 from ..errors import Invalid
 from ..frames import schemas
-from ..model.grammar import write
+from ..model.grammar import format_word
 from ..model.levels import DEFAULT_IP, IP
 from ..model.quota_keys import IP_KEYS
 from . import input_columns
-from .input_columns import CLUSTER, QUOTAS
+from .input_columns import CLUSTER, QUOTAS_LABEL
 from .rules import address, ambiguous
 
 IPS = "the ips"
@@ -49,8 +49,8 @@ def resolve_ip(quotas: Any, ips: Any) -> pa.Table:
     NotKnowable
         An address that is asked for has quotas under two spellings; Kafka keeps whichever came last.
     """
-    stored = input_columns.read(quotas, ("level", "ip", "key", "value"), QUOTAS)
-    addresses = input_columns.read(
+    stored = input_columns.read_columns(quotas, ("level", "ip", "key", "value"), QUOTAS_LABEL)
+    addresses = input_columns.read_columns(
         pa.table({"ip": pa.array(ips, pa.string())}) if isinstance(ips, list) else ips, ("ip",), IPS
     )
     input_columns.check_clusters(addresses, IPS, CLUSTER in stored.column_names)
@@ -72,7 +72,7 @@ def _index_quotas(stored: pa.Table) -> tuple[Named, dict[Place, float]]:
         if row["level"] not in (IP, DEFAULT_IP):
             continue
         if (place, row["level"], row["ip"]) in identities:
-            raise Invalid(f"{row['key']} of {_entity_text(row)} is twice in {QUOTAS}")
+            raise Invalid(f"{row['key']} of {_entity_text(row)} is twice in {QUOTAS_LABEL}")
         identities.add((place, row["level"], row["ip"]))
         if row["level"] == IP:
             by_address[place, address(row["ip"])].append((row["ip"], row["value"]))
@@ -82,13 +82,13 @@ def _index_quotas(stored: pa.Table) -> tuple[Named, dict[Place, float]]:
 
 
 def _entity_text(row: dict[str, Any]) -> str:
-    return write("ip", row["ip"]) if row["level"] == IP else "ip=<default>"
+    return format_word("ip", row["ip"]) if row["level"] == IP else "ip=<default>"
 
 
 def _asked(table: pa.Table) -> Iterable[tuple[str | None, str]]:
-    ips = input_columns.named(input_columns.text(table, "ip", IPS), "ip", IPS).to_pylist()
+    ips = input_columns.non_null_column(input_columns.text_column(table, "ip", IPS), "ip", IPS).to_pylist()
     has = CLUSTER in table.column_names
-    clusters = input_columns.text(table, CLUSTER, IPS).to_pylist() if has else [None] * len(ips)
+    clusters = input_columns.text_column(table, CLUSTER, IPS).to_pylist() if has else [None] * len(ips)
     return list(zip(clusters, ips, strict=True))
 
 
@@ -97,7 +97,7 @@ def _bound(cluster: str | None, ip: str, key: str, by_address: Named, default: d
     place = (cluster, key)
     spellings = by_address.get((place, address(ip)), [])
     if len(spellings) > 1:
-        raise ambiguous(ip, (write("ip", spelling) for spelling, _ in spellings))
+        raise ambiguous(ip, (format_word("ip", spelling) for spelling, _ in spellings))
     value = spellings[0][1] if spellings else default.get(place)
     level = IP if spellings else None if value is None else DEFAULT_IP
     return {CLUSTER: cluster, "ip": ip, "key": key, "value": value, "level": level}

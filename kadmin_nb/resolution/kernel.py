@@ -59,7 +59,7 @@ class Index:
         Invalid
             An entity and key appear twice, a level is unknown or does not fit its row's names, or a null value.
         """
-        table = input_columns.read(quotas, _QUOTA_COLUMNS, input_columns.QUOTAS)
+        table = input_columns.read_columns(quotas, _QUOTA_COLUMNS, input_columns.QUOTAS_LABEL)
         return cls(tables_of(StoredRows.of(table), asked_keys(keys), overridden), input_columns.stamp(table))
 
     def resolve(self, pairs: Any, *, shape: Shape = "long", threads: int | None = None) -> pa.Table:
@@ -153,13 +153,13 @@ def asked_keys(keys: str | Iterable[str] | None) -> tuple[str, ...]:
 
 def _pairs(pairs: Any, by_cluster: bool) -> Names:
     """`user`, `client_id` and perhaps `cluster_id` of the pairs, as strings without nulls."""
-    table = input_columns.read(pairs, ("user", "client_id"), PAIRS)
+    table = input_columns.read_columns(pairs, ("user", "client_id"), PAIRS)
     input_columns.check_clusters(table, PAIRS, by_cluster)
-    texts = {name: input_columns.text(table, name, PAIRS) for name in reversed(table.column_names)}
+    texts = {name: input_columns.text_column(table, name, PAIRS) for name in reversed(table.column_names)}
     client_ids = texts["client_id"]
     texts["client_id"] = pc.fill_null(client_ids, "") if client_ids.null_count else client_ids
     order = ("user", "client_id", input_columns.CLUSTER)
-    return {name: input_columns.named(texts[name], name, PAIRS) for name in order if name in texts}
+    return {name: input_columns.non_null_column(texts[name], name, PAIRS) for name in order if name in texts}
 
 
 def _in_order(pair_columns: Names) -> list[pa.ChunkedArray]:

@@ -26,9 +26,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-Longs = npt.NDArray[np.int64]
-Ints = npt.NDArray[np.int32]
-Doubles = npt.NDArray[np.float64]
+from .arrays import Doubles, Ints, Longs
 
 LEVEL_BITS, USER_BIT, CLIENT_BIT, NUMBER_SHIFT = 7, 3, 4, 5
 BLOCK = 1 << 14
@@ -84,7 +82,7 @@ class Probe:
 
 
 @dataclass(frozen=True)
-class Side:
+class NameTable:
     """What the quotas know about users, or about client-ids: names, and a row of the tables for each.
 
     `rows` gives the row of a name; with several clusters `probe` gives that of (cluster, name) instead,
@@ -110,8 +108,8 @@ class Tables:
     keys: tuple[str, ...]
     levels: tuple[str, ...]
     clusters: pa.Array | None
-    users: Side
-    clients: Side
+    users: NameTable
+    clients: NameTable
     pairs: Probe
     by_pair: Ints
     by_user: Ints
@@ -140,7 +138,7 @@ class Codes:
 
 
 @dataclass(frozen=True)
-class Bound:
+class BoundArrays:
     """The result, a row a key and a column a pair; `valid` are bitmaps as Arrow has them.
 
     `users` and `client_ids` are codes of the buckets' names.
@@ -217,7 +215,7 @@ def _spans(rows: int, parts: int) -> list[tuple[int, int]]:
     return [(start, min(start + size, rows)) for start in range(0, rows, size)]
 
 
-def _empty(keys: int, rows: int) -> Bound:
+def _empty(keys: int, rows: int) -> BoundArrays:
     """Room for the result, from Arrow's pool, which keeps pages for the next call; nothing is written yet."""
 
     def room(width: int, kind: type[np.generic]) -> Any:
@@ -225,13 +223,13 @@ def _empty(keys: int, rows: int) -> Bound:
         return np.frombuffer(buffer, kind).reshape(keys, width)
 
     levels, users, client_ids = (room(rows, np.int32) for _ in range(3))
-    return Bound(room(rows, np.float64), levels, users, client_ids, room(-(-rows // 8), np.uint8))
+    return BoundArrays(room(rows, np.float64), levels, users, client_ids, room(-(-rows // 8), np.uint8))
 
 
 class _Names:
     """The names of one side for a stretch of pairs: global codes, and rows of the tables."""
 
-    def __init__(self, side: Side, codes: Codes) -> None:
+    def __init__(self, side: NameTable, codes: Codes) -> None:
         positions = pc.fill_null(pc.index_in(codes.names, value_set=side.names), -1)
         self.side, self.pieces = side, codes.pieces
         self.known = np.asarray(positions, np.int64)
@@ -261,7 +259,9 @@ class _Names:
 class _Job:
     """One call of `resolve`: what all threads read, and the result they write, each its own rows."""
 
-    def __init__(self, tables: Tables, users: Codes, clients: Codes, clusters: Longs | None, bound: Bound) -> None:
+    def __init__(
+        self, tables: Tables, users: Codes, clients: Codes, clusters: Longs | None, bound: BoundArrays
+    ) -> None:
         self.tables, self.clusters, self.bound = tables, clusters, bound
         self.users, self.clients = _Names(tables.users, users), _Names(tables.clients, clients)
         self.offset = (np.arange(len(tables.keys)) * tables.values.shape[1])[:, None]
@@ -321,7 +321,7 @@ class _Job:
 
 
 def _arrays(
-    tables: Tables, users: pa.Array, clients: pa.Array, bound: Bound, lists: list[list[tuple[Any, ...]]]
+    tables: Tables, users: pa.Array, clients: pa.Array, bound: BoundArrays, lists: list[list[tuple[Any, ...]]]
 ) -> list[tuple[pa.Array, ...]]:
     """The result as Arrow arrays over the very buffers that were written."""
     levels = pa.array(tables.levels, pa.string())
@@ -334,7 +334,9 @@ def _arrays(
     ]
 
 
-def _key_arrays(bound: Bound, key: int, levels: pa.Array, users: pa.Array, clients: pa.Array) -> tuple[pa.Array, ...]:
+def _key_arrays(
+    bound: BoundArrays, key: int, levels: pa.Array, users: pa.Array, clients: pa.Array
+) -> tuple[pa.Array, ...]:
     """Value, level and bucket of one key; nulls are the same in all, so they share one bitmap."""
     rows, valid = bound.values.shape[1], pa.py_buffer(bound.valid[key])
 

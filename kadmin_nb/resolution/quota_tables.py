@@ -13,11 +13,11 @@ from ..errors import Invalid, Unsupported
 from ..model.entity import Entity
 from ..model.levels import LEVEL_NAMES, LEVELS, Level
 from . import input_columns
-from .input_columns import CLUSTER, QUOTAS
-from .lookup import CLIENT_BIT, NUMBER_SHIFT, USER_BIT, Ints, Longs, Probe, Side, Tables
+from .arrays import Flags, Ints, Longs
+from .input_columns import CLUSTER, QUOTAS_LABEL
+from .lookup import CLIENT_BIT, NUMBER_SHIFT, USER_BIT, NameTable, Probe, Tables
 
 _MOST_ENTITIES = 2 ** (31 - NUMBER_SHIFT) - 1
-Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -61,12 +61,12 @@ class StoredRows:
         Invalid
             See `Index.of`.
         """
-        values = np.asarray(input_columns.number(table, "value", QUOTAS), np.float64)
-        names = {n: input_columns.text(table, n, QUOTAS) for n in ("level", "user", "client_id", "key")}
+        values = np.asarray(input_columns.number_column(table, "value", QUOTAS_LABEL), np.float64)
+        names = {n: input_columns.text_column(table, n, QUOTAS_LABEL) for n in ("level", "user", "client_id", "key")}
         level = _levels(names["level"])
         user, client = Coded.of(names["user"]), Coded.of(names["client_id"])
         _check_names(level, user, client)
-        key = Coded.of(input_columns.named(names["key"], "key", QUOTAS))
+        key = Coded.of(input_columns.non_null_column(names["key"], "key", QUOTAS_LABEL))
         cluster = _clusters(table)
         entity, first = _entities(level, cluster, user, client)
         rows = cls(level, cluster, user, client, key, values, entity, first)
@@ -86,7 +86,7 @@ class StoredRows:
         if len(twice):
             first, second = np.flatnonzero(identity == twice[0])[:2]
             raise Invalid(
-                f"{self.key.name(self.key.codes[first])} of {self._text(first)} is twice in {QUOTAS}, "
+                f"{self.key.name(self.key.codes[first])} of {self._text(first)} is twice in {QUOTAS_LABEL}, "
                 f"in rows {first} and {second}",
                 hint="One row an entity and key. Several clusters need a cluster_id.",
             )
@@ -111,7 +111,7 @@ def _levels(column: pa.ChunkedArray) -> Longs:
     if positions.null_count:
         row = pc.index(pc.is_null(positions), True).as_py()
         raise Invalid(
-            f"level {column[row].as_py()} in row {row} of {QUOTAS} is not known",
+            f"level {column[row].as_py()} in row {row} of {QUOTAS_LABEL} is not known",
             hint=f"They are {', '.join(LEVEL_NAMES)}.",
         )
     return np.asarray(positions, np.int64)
@@ -127,13 +127,15 @@ def _check_names(level: Longs, user: Coded, client: Coded) -> None:
         if wrong.any():
             row = int(np.argmax(wrong))
             name = coded.name(coded.codes[row])
-            raise Invalid(f"level {LEVELS[level[row]]} does not fit {column}={name!r} in row {row} of {QUOTAS}")
+            raise Invalid(f"level {LEVELS[level[row]]} does not fit {column}={name!r} in row {row} of {QUOTAS_LABEL}")
 
 
 def _clusters(table: pa.Table) -> Coded | None:
     if CLUSTER not in table.column_names:
         return None
-    return Coded.of(input_columns.named(input_columns.text(table, CLUSTER, QUOTAS), CLUSTER, QUOTAS))
+    return Coded.of(
+        input_columns.non_null_column(input_columns.text_column(table, CLUSTER, QUOTAS_LABEL), CLUSTER, QUOTAS_LABEL)
+    )
 
 
 def _entities(level: Longs, cluster: Coded | None, user: Coded, client: Coded) -> tuple[Longs, Longs]:
@@ -216,7 +218,9 @@ def _values_and_tags(rows: StoredRows, keys: tuple[str, ...]) -> tuple[npt.NDArr
     return values, tags
 
 
-def _side(rows: StoredRows, coded: Coded, unknown: Longs, blank: Longs, first_row: int) -> tuple[Side, Longs, Longs]:
+def _side(
+    rows: StoredRows, coded: Coded, unknown: Longs, blank: Longs, first_row: int
+) -> tuple[NameTable, Longs, Longs]:
     """One side's look-up, the table row of each entity's name (-1: it has none), and each row's cluster."""
     code, cluster = coded.codes[rows.first], rows.clusters[rows.first]
     has_name = code >= 0
@@ -224,14 +228,14 @@ def _side(rows: StoredRows, coded: Coded, unknown: Longs, blank: Longs, first_ro
         row = np.where(has_name, code + first_row, -1)
         row_cluster = np.zeros(first_row + len(coded.names), np.int64)
         table = np.append(np.arange(len(coded.names)) + first_row, unknown[0])
-        return Side(coded.names, table, unknown, blank, None), row, row_cluster
+        return NameTable(coded.names, table, unknown, blank, None), row, row_cluster
     identity, inverse = np.unique(cluster[has_name] * len(coded.names) + code[has_name], return_inverse=True)
     row = np.full(len(code), -1)
     row[has_name] = inverse + first_row
     row_cluster = np.concatenate([np.zeros(first_row, np.int64), identity // max(len(coded.names), 1)])
     probe = Probe.of(identity, np.arange(len(identity)) + first_row)
     return (
-        Side(coded.names, np.zeros(len(coded.names) + 1, np.int64), unknown, blank, probe),
+        NameTable(coded.names, np.zeros(len(coded.names) + 1, np.int64), unknown, blank, probe),
         row,
         row_cluster,
     )

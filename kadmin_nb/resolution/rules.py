@@ -112,7 +112,7 @@ def bucket_at(level: Level, user: str, client_id: str) -> tuple[str, str]:
     return user if level.user else "", client_id if level.client_id else ""
 
 
-def resolve(stored: Stored, user: str, client_id: str, key: str) -> Effective:
+def resolve_client(stored: Stored, user: str, client_id: str, key: str) -> Effective:
     """Walk the levels from most to least specific; the first quota present wins, the rest are overridden."""
     tried = ((level, entity_at(level, user, client_id)) for level in _reaching(stored, user, client_id, key))
     present = [(level, entity, stored[entity, key]) for level, entity in tried if (entity, key) in stored]
@@ -127,7 +127,7 @@ def explain(
     stored: Stored, user: str, client_id: str = "", keys: Iterable[str] = USER_CLIENT_KEYS
 ) -> tuple[Effective, ...]:
     """What binds one client, key by key; a blank client-id is a client that sends none."""
-    return tuple(resolve(stored, user, client_id, key) for key in keys)
+    return tuple(resolve_client(stored, user, client_id, key) for key in keys)
 
 
 def _reaching(stored: Stored, user: str, client_id: str, key: str) -> tuple[Level, ...]:

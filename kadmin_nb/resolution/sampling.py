@@ -19,10 +19,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Doubles = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
+from .arrays import Doubles, Flags
 
 PAST = 10
 """Full samples that count beside the current one: `quota.window.num` less one, of a second each."""

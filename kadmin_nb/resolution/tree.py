@@ -10,15 +10,15 @@ import pyarrow as pa
 
 from ..errors import UsageError, printable
 from ..frames import schemas
-from ..model.grammar import DEFAULT, write
+from ..model.grammar import DEFAULT, format_word
 from ..model.quota_keys import readable
+from ..model.rows import Row
 from . import input_columns
-from .input_columns import QUOTAS
+from .input_columns import QUOTAS_LABEL
 from .rules import entity_at, stored_of
 from .shadows import COMES_BEFORE, LEVEL, shadowed_by
 
-Row = dict[str, Any]
-READ = ("entity", "level", "user", "client_id", "key", "value")
+QUOTA_COLUMNS = ("entity", "level", "user", "client_id", "key", "value")
 ORDER = {
     "USER": (0, 0),
     "CLIENT_OF_USER": (0, 1),
@@ -56,9 +56,9 @@ def tree(quotas: Any) -> pa.Table:
     UsageError
         Not a frame, a column is missing, or it is of several clusters.
     """
-    table = input_columns.read(quotas, READ, QUOTAS)
+    table = input_columns.read_columns(quotas, QUOTA_COLUMNS, QUOTAS_LABEL)
     _check_one_cluster(table)
-    rows: list[Row] = table.select(READ).to_pylist()
+    rows: list[Row] = table.select(QUOTA_COLUMNS).to_pylist()
     stored = stored_of(row for row in rows if row["level"] in _SHADOWY)
     for row in rows:
         row["parent"] = _parent(row)
@@ -79,7 +79,7 @@ def _parent(row: Row) -> str | None:
     group, depth = ORDER.get(row["level"], ORDER["OTHER"])
     if not depth:
         return None
-    return write("user", row["user"] if group == 0 else DEFAULT)
+    return format_word("user", row["user"] if group == 0 else DEFAULT)
 
 
 def _absent_parents(rows: Iterable[Row]) -> Iterator[Row]:

@@ -178,7 +178,7 @@ def _result(path: Path, runbook: Runbook, bound: dict[str, object], state: str, 
         return dict(found)
     error_body = run_record.described(error) if isinstance(error, BaseException) else error
     body = {**found, **run_record.header(runbook.name, state, found.get("parameters", bound)), "error": error_body}
-    run_record.write(path, body)
+    run_record.write_record(path, body)
     return dict(json.loads(run_record.as_json(body)))
 
 

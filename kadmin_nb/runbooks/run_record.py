@@ -212,7 +212,7 @@ class Record:
 
     def _write(self) -> None:
         if self.path:
-            write(self.path, self.to_dict())
+            write_record(self.path, self.to_dict())
 
     def __repr__(self) -> str:
         plan = f"plan {self.plan.id[:12]}, changes {self.plan.changes_id[:12]}, " if self.plan else ""
@@ -247,7 +247,7 @@ def as_json(body: Mapping[str, Any]) -> str:
     return home_folder.without(json.dumps(body, ensure_ascii=True, allow_nan=False, indent=1, default=str))
 
 
-def write(path: Path, body: Mapping[str, Any]) -> None:
+def write_record(path: Path, body: Mapping[str, Any]) -> None:
     """Put a record in its place, whole.
 
     Raises

@@ -101,13 +101,13 @@ def of_the_usual_layout(draw: random.Random, names: Sequence[str]) -> bytes:
     return answer(*entities)
 
 
-def at_once(frame: bytes) -> tuple[quota_response.Entries, int] | None:
+def at_once(frame: bytes) -> tuple[quota_response.ResponseEntries, int] | None:
     _, at = quota_response._string_at(frame, 6)
     count, at = quota_response._varint(frame, at)
     return quota_response._all_at_once(frame, at, count - 1)
 
 
-def one_by_one(frame: bytes) -> tuple[quota_response.Entries, int]:
+def one_by_one(frame: bytes) -> tuple[quota_response.ResponseEntries, int]:
     _, at = quota_response._string_at(frame, 6)
     count, at = quota_response._varint(frame, at)
     return quota_response._one_by_one(frame, at, count - 1)
@@ -178,7 +178,7 @@ def test_an_error_without_words_and_entries_is_the_error():
     read = decode(answer(code=31, null=True))
     assert (read.error_code, read.error_message) == (31, None)
     with pytest.raises(NotAuthorized, match="Cluster authorization failed"):
-        error_codes.check(read.error_code, read.error_message, "describing quotas")
+        error_codes.raise_for_error(read.error_code, read.error_message, "describing quotas")
 
 
 def test_no_entries_are_the_same_columns():

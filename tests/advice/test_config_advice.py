@@ -17,7 +17,7 @@ from kadmin_nb.commands.session import NotebookSession, Session
 from kadmin_nb.frames import schemas
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.connection_settings import Secret
-from kadmin_nb.model.grammar import read, split
+from kadmin_nb.model.grammar import parse_word, split
 from kadmin_nb.model.resources import Resource
 from tests.waiting import eventually
 
@@ -176,7 +176,7 @@ def test_a_hostile_name_is_shown_as_a_word_that_reads_back():
     (line,) = [
         one[-1] for one in found(row("group=x; rm -rf '/'", "a.b", "1", "DYNAMIC_GROUP_CONFIG", (BUILT_IN, "a.b", "1")))
     ]
-    assert str(read(split(line)[-1]).value) == "x; rm -rf '/'"
+    assert str(parse_word(split(line)[-1]).value) == "x; rm -rf '/'"
 
 
 def test_without_its_columns_it_says_which():

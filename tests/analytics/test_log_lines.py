@@ -23,7 +23,7 @@ def read(*lines: str | bytes | None) -> list[dict[str, object]]:
     raw = [line.encode() if isinstance(line, str) else line for line in lines]
     text = pa.array(raw, pa.binary()).view(pa.string())
     batch = pa.RecordBatch.from_pydict({"path": pa.array(["p"] * len(lines)), "line": text})
-    return pa.Table.from_batches(log_lines.read(False, [batch])).to_pylist()
+    return pa.Table.from_batches(log_lines.parse_lines(False, [batch])).to_pylist()
 
 
 def alone(*lines: str) -> list[dict[str, object]]:
@@ -125,7 +125,7 @@ def test_a_batch_that_is_a_part_of_another():
     """Arrow's slices begin elsewhere."""
     text = pa.array(["y", *LINES, "z"]).slice(1, len(LINES))
     batch = pa.RecordBatch.from_pydict({"path": pa.nulls(len(LINES), pa.string()), "line": text})
-    rows = pa.Table.from_batches(log_lines.read(True, [batch])).to_pylist()
+    rows = pa.Table.from_batches(log_lines.parse_lines(True, [batch])).to_pylist()
     assert [row["line"] for row in rows] == LINES
     assert [row["api"] for row in rows] == [row["api"] for row in read(*LINES)]
 

@@ -14,7 +14,7 @@ import pytest
 import kadmin_nb as kn
 from kadmin_nb.analytics import log_files, request_log
 from kadmin_nb.frames import schemas
-from kadmin_nb.frames.spark import frame_of
+from kadmin_nb.frames.spark import to_spark
 
 pytestmark = pytest.mark.spark
 
@@ -66,7 +66,7 @@ def test_every_column_has_its_type(spark):
         "connection": row.connection,
         "correlation_id": 4,
     }
-    empty = frame_of(schemas.table(schemas.REQUESTS, []), spark)
+    empty = to_spark(schemas.table(schemas.REQUESTS, []), spark)
     assert of(spark, RECORDED).frame.dtypes == empty.dtypes
 
 

@@ -12,7 +12,7 @@ from kadmin_nb.analytics import request_log
 from kadmin_nb.analytics.usage_windows import IO_THREADS, RECORD_BYTES
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.schemas import OF_BUCKETS
-from kadmin_nb.frames.spark import frame_of
+from kadmin_nb.frames.spark import to_spark
 from tests.analytics.traffic import FREE, READER, TIGHT
 
 pytestmark = pytest.mark.spark
@@ -24,7 +24,7 @@ def requests_frame(spark, *rows: dict[str, object], schema: pa.Schema = schemas.
     """REQUESTS, from what differs."""
     same = {"broker": 1, "user": "u", "client_id": "c", "connection": "x", "correlation_id": 1, "throttle_ms": 0.0}
     table = schemas.table(schema, [same | row for row in rows])
-    return frame_of(table, spark)
+    return to_spark(table, spark)
 
 
 def after(seconds: float) -> datetime:
@@ -83,7 +83,7 @@ def test_usage_is_per_broker_and_client(spark):
 def test_usage_has_the_columns_of_the_contract(spark):
     """The columns hung on the source."""
     frame = requests_frame(spark, {**PRODUCE, "time": after(0), "bytes_in": 10})
-    wanted = frame_of(schemas.table(schemas.USAGE, []), spark).dtypes
+    wanted = to_spark(schemas.table(schemas.USAGE, []), spark).dtypes
     assert kn.analytics.usage(frame).dtypes == wanted
     assert kn.analytics.usage_from_metrics(metrics_frame(spark)).dtypes == wanted
 
@@ -100,13 +100,13 @@ def test_clusters_stay_apart(spark):
 def test_what_is_no_request_frame_and_no_window(spark):
     """[UNRESOLVED_COLUMN.WITH_SUGGESTION], and a plan."""
     with pytest.raises(kn.UsageError, match="the requests have no column time, broker, user"):
-        kn.analytics.usage(frame_of(pa.table({"a": [1]}), spark))
+        kn.analytics.usage(to_spark(pa.table({"a": [1]}), spark))
     frame = requests_frame(spark, {**PRODUCE, "time": after(0)})
     for every in ("soon", "0 seconds", "1 month"):
         with pytest.raises(kn.UsageError, match=f"{every} is not the length of a window"):
             kn.analytics.usage(frame, every=every)
     with pytest.raises(kn.UsageError, match="the metrics have no column time, broker, type"):
-        kn.analytics.usage_from_metrics(frame_of(pa.table({"a": [1]}), spark))
+        kn.analytics.usage_from_metrics(to_spark(pa.table({"a": [1]}), spark))
     with pytest.raises(kn.UsageError, match="the metrics are a list, not a frame"):
         kn.analytics.usage_from_metrics([1])
 
@@ -114,7 +114,7 @@ def test_what_is_no_request_frame_and_no_window(spark):
 def metrics_frame(spark, *rows: tuple[object, ...]):
     names = ("type", "user", "client_id", "name", "value", "time")
     found = [{"broker": 1, "time": after(20), **dict(zip(names, row, strict=False))} for row in rows]
-    return frame_of(schemas.table(schemas.METRICS, found), spark)
+    return to_spark(schemas.table(schemas.METRICS, found), spark)
 
 
 def test_metrics_are_the_use_of_buckets(spark):
@@ -177,7 +177,7 @@ def test_metrics_in_other_spellings(spark):
     wanted = [("u", "c", "producer_byte_rate", 1.0)]
     assert used(kn.analytics.usage_from_metrics(spelled), "user", "client_id", "key", "value") == wanted
     without = table.drop_columns(["user"])
-    assert used(kn.analytics.usage_from_metrics(frame_of(without, spark)), "user", "client_id") == [("", "c")]
+    assert used(kn.analytics.usage_from_metrics(to_spark(without, spark)), "user", "client_id") == [("", "c")]
 
 
 SIDES = {

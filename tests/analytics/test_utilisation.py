@@ -17,10 +17,10 @@ import kadmin_nb as kn
 from kadmin_nb.analytics import quota_tables
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.schemas import OF_BUCKETS
-from kadmin_nb.frames.spark import frame_of
+from kadmin_nb.frames.spark import to_spark
 from kadmin_nb.model.levels import LEVELS
 from kadmin_nb.model.quota_keys import USER_CLIENT_KEYS
-from kadmin_nb.resolution.rules import resolve, stored_of
+from kadmin_nb.resolution.rules import resolve_client, stored_of
 from tests.analytics.fleets import CLIENTS, USERS, in_clusters, quotas_of_a_fleet
 
 pytestmark = pytest.mark.spark
@@ -39,7 +39,7 @@ def used(at: float, value: float, user: str = "alice", client_id: str = "app", *
 
 
 def usage_of(spark, *rows: dict[str, object], schema: pa.Schema = schemas.USAGE):
-    return frame_of(schemas.table(schema, rows), spark)
+    return to_spark(schemas.table(schema, rows), spark)
 
 
 def quota(level: str, value: float, user: str | None = None, client_id: str | None = None, key: str = PRODUCE):
@@ -97,7 +97,7 @@ def test_clients_of_a_bucket_are_added_up_window_by_window(spark):
     }  # fmt: skip
     found = kn.analytics.utilisation(usage, quotas_of(ALICE))
     assert rows_of(found, "broker", "user") == [first, free, second]
-    assert found.dtypes == frame_of(schemas.table(schemas.UTILISATION, []), spark).dtypes
+    assert found.dtypes == to_spark(schemas.table(schemas.UTILISATION, []), spark).dtypes
 
 
 def test_time_that_nobody_watched_is_not_idle_time(spark):
@@ -196,7 +196,7 @@ def by_hand(cluster: str, usage: list[dict[str, object]], quotas: list[dict[str,
     held, of, buckets = stored_of(quotas), defaultdict(set), defaultdict(lambda: defaultdict(list))
     usage = [row for row in usage if row["value"] >= 0]  # not of NaN
     for row in usage:
-        bound = resolve(held, row["user"], row["client_id"], row["key"])
+        bound = resolve_client(held, row["user"], row["client_id"], row["key"])
         names = bound.bucket if bound.level else (None, None, row["user"], row["client_id"])
         at = (cluster, row["broker"], row["key"], bound.value, bound.level, *names)
         buckets[at][row["window_start"]].append(row)
@@ -238,7 +238,7 @@ def test_figure_for_figure_like_plain_python(spark, monkeypatch):
     monkeypatch.setattr(quota_tables, "SENT_BYTES", -1)  # as if the quotas of exact pairs were too many to be sent
     quotas = [quotas_of_a_fleet(3), without_user_defaults(4)]
     usage = [usage_of_a_fleet(n, held) for n, held in enumerate(quotas)]
-    found = kn.analytics.utilisation(frame_of(in_clusters(usage), spark), in_clusters(quotas)).toArrow().to_pylist()
+    found = kn.analytics.utilisation(to_spark(in_clusters(usage), spark), in_clusters(quotas)).toArrow().to_pylist()
     plain = {
         at: row
         for n in (0, 1)
@@ -295,7 +295,7 @@ def test_what_is_no_usage_is_one_line(spark):
     quotas, usage = quotas_of(ALICE), usage_of(spark, used(0, 1))
     of_cluster = usage_of(spark, {**used(0, 1), "cluster_id": "c"}, schema=IN_CLUSTERS)
     bad = [
-        (frame_of(pa.table({"broker": [1]}), spark), quotas, "the usage's rows have no column user, client_id, key"),
+        (to_spark(pa.table({"broker": [1]}), spark), quotas, "the usage's rows have no column user, client_id, key"),
         ([], quotas, "the usage is a list, not a Spark DataFrame"),
         (usage.selectExpr("*", "'x' AS v").drop("value").withColumnRenamed("v", "value"), quotas, "value of .* string"),
         (usage.withColumn("window_end", usage.window_end.cast("string")), quotas, "is string, not a timestamp"),

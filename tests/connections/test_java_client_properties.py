@@ -9,7 +9,7 @@ import pytest
 from kadmin_nb.errors import NotFound, Unsupported, UsageError
 from kadmin_nb.model.connection_settings import Secret
 from kadmin_nb.profiles import settings_for
-from kadmin_nb.profiles.java_properties import CONTINUED, LARGEST
+from kadmin_nb.profiles.java_properties import CONTINUED, MAX_PROPERTIES_BYTES
 
 
 def test_the_usual_file(client, jaas):
@@ -87,7 +87,7 @@ def test_a_jaas_text_over_several_lines(client):
         (b"\0\1\2", UsageError, "is not text"),
         ("bootstrap.servers=a:1\n".encode("utf-16"), UsageError, "is not text"),
         (b"bootstrap.servers=a:1\nclient.id=\\u12\n", UsageError, "four hexadecimal digits"),
-        (b"#" * (LARGEST + 1), UsageError, "is larger than"),
+        (b"#" * (MAX_PROPERTIES_BYTES + 1), UsageError, "is larger than"),
         (b"\\\n" * (CONTINUED + 1), UsageError, "continued lines"),
     ],
 )
@@ -101,7 +101,8 @@ def test_not_what_a_client_file_is(client, content, error, says):
 
 
 @pytest.mark.parametrize(
-    "content", [b"a\\\n" * CONTINUED + b"x" * 200_000, b"\\" * LARGEST, b" " * LARGEST, b"=" * LARGEST]
+    "content",
+    [b"a\\\n" * CONTINUED + b"x" * 200_000, *(letter * MAX_PROPERTIES_BYTES for letter in (b"\\", b" ", b"="))],
 )
 def test_a_hostile_file_takes_bounded_time(client, content):
     """A file made to hang us."""
@@ -116,7 +117,7 @@ def test_a_file_that_vanishes_or_is_not_ours_to_read(client, monkeypatch, here):
     from kadmin_nb.profiles import java_properties
 
     with pytest.raises(NotFound, match="does not exist"):
-        java_properties.read(here / "gone")
+        java_properties.parse_properties(here / "gone")
     path = client("bootstrap.servers=a:1\n")
     monkeypatch.setattr("os.open", _denied)
     with pytest.raises(UsageError, match="cannot be read: Permission denied"):

@@ -10,28 +10,28 @@ import pytest
 from kadmin_nb.errors import KadminError, NotFound, Unsupported, UsageError
 from kadmin_nb.model.connection_settings import Secret
 from kadmin_nb.profiles import require_references, settings_for
-from kadmin_nb.profiles.secret_references import is_reference, resolve
+from kadmin_nb.profiles.secret_references import is_reference, read_reference
 
 
 def test_env(monkeypatch, here):
     monkeypatch.setenv("KAFKA_PASSWORD", "se cret\n")
-    assert resolve("env:KAFKA_PASSWORD", here) == Secret("se cret\n")
+    assert read_reference("env:KAFKA_PASSWORD", here) == Secret("se cret\n")
 
 
 @pytest.mark.parametrize("content", [b"secret", b"secret\n", b"secret\r\n"])
 def test_file_is_relative_to_the_profiles_and_loses_one_line_end(here, content):
     """echo secret > password, and now a wrong password."""
     (here / "password").write_bytes(content)
-    assert resolve("file:password", here) == Secret("secret")
-    assert resolve("file:~/work/password", here / "elsewhere") == Secret("secret")
+    assert read_reference("file:password", here) == Secret("secret")
+    assert read_reference("file:~/work/password", here / "elsewhere") == Secret("secret")
 
 
 def test_keyring(monkeypatch, here):
     store = {("kadmin-nb", "prod"): "secret"}
     monkeypatch.setitem(sys.modules, "keyring", SimpleNamespace(get_password=lambda *name: store.get(name)))
-    assert resolve("keyring:prod", here) == Secret("secret")
+    assert read_reference("keyring:prod", here) == Secret("secret")
     with pytest.raises(NotFound, match=r"keyring:prd: the keyring has no such entry") as caught:
-        resolve("keyring:prd", here)
+        read_reference("keyring:prd", here)
     assert caught.value.hint == "keyring set kadmin-nb prd stores it."
 
 
@@ -46,14 +46,14 @@ def dbutils(monkeypatch):
 
 def test_databricks_in_a_notebook(dbutils, monkeypatch, here):
     monkeypatch.setattr(sys.modules["__main__"], "dbutils", dbutils, raising=False)
-    assert resolve("databricks:kafka/team/pw", here) == Secret("secret")
+    assert read_reference("databricks:kafka/team/pw", here) == Secret("secret")
     with pytest.raises(NotFound, match="databricks:kafka/other: the store answers with KeyError"):
-        resolve("databricks:kafka/other", here)
+        read_reference("databricks:kafka/other", here)
 
 
 def test_databricks_through_the_sdk(dbutils, monkeypatch, here):
     monkeypatch.setitem(sys.modules, "databricks.sdk.runtime", SimpleNamespace(dbutils=dbutils))
-    assert resolve("databricks:kafka/team/pw", here) == Secret("secret")
+    assert read_reference("databricks:kafka/team/pw", here) == Secret("secret")
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_a_reference_that_leads_nowhere_is_named(reference, error, says, here, m
     (here / "binary").write_bytes(b"\xff\xfe")
     (here / "huge").write_bytes(b"x" * 100_000)
     with pytest.raises(error) as caught:
-        resolve(reference, here)
+        read_reference(reference, here)
     assert says in str(caught.value)
 
 
@@ -89,7 +89,7 @@ def test_a_keyring_that_breaks_is_named_by_its_error_only(monkeypatch, here):
 
     monkeypatch.setitem(sys.modules, "keyring", SimpleNamespace(get_password=broken))
     with pytest.raises(NotFound, match=r"the store answers with RuntimeError$"):
-        resolve("keyring:prod", here)
+        read_reference("keyring:prod", here)
 
 
 @pytest.mark.parametrize("text", ["secret", "vault:x", "env:", "ENV:X", "", " env:X", "env:X\nenv:Y"])

@@ -12,7 +12,7 @@ import pytest
 import kadmin_nb as kn
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.connection_settings import Secret
-from kadmin_nb.profiles.secret_references import resolve
+from kadmin_nb.profiles.secret_references import read_reference
 from tests.databricks.tasks import TESTS, as_task
 
 pytestmark = [pytest.mark.secure, pytest.mark.usefixtures("on_databricks")]
@@ -50,7 +50,7 @@ def test_the_audit_runs_with_a_password_out_of_a_scope(
     password: str, secure_kafka: LocalKafka, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """The driver's log had the password in it."""
-    assert resolve("databricks:kafka/quota-audit", Path()) == Secret(password)
+    assert read_reference("databricks:kafka/quota-audit", Path()) == Secret(password)
     said = as_task(AUDIT, cluster="prod", cluster_id=secure_kafka.cluster_id)
     assert (said["runbook"], said["ok"], said["changed"]) == ("quota_audit", True, False)
     assert said["cluster_id"] == secure_kafka.cluster_id

@@ -118,5 +118,5 @@ def test_the_profile_keeps_its_secret_in_a_scope(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("KADMIN_CONFIG", str(BUNDLE / "kadmin-nb.toml"))
     text = (BUNDLE / "kadmin-nb.toml").read_text()
     assert JOBS["quota_audit"][1]["parameters"][0] == {"name": "cluster", "default": "prod"}
-    assert toml.find() == BUNDLE / "kadmin-nb.toml"
+    assert toml.find_file() == BUNDLE / "kadmin-nb.toml"
     assert re.findall(r'password = "(.*)"', text) == ["databricks:kafka/quota-audit"]

@@ -75,7 +75,7 @@ def test_spark_is_handed_one_batch() -> None:
     """Over Connect, Spark 4.0 took the first of our clusters and none of the others."""
     one = pa.table({"user": ["alice", "bob"]})
     handed: list[pa.Table] = []
-    sparks.frame_of(pa.concat_tables([one, one.slice(0, 0), one]), SimpleNamespace(createDataFrame=handed.append))  # type: ignore[arg-type]
+    sparks.to_spark(pa.concat_tables([one, one.slice(0, 0), one]), SimpleNamespace(createDataFrame=handed.append))  # type: ignore[arg-type]
     (batch,) = handed[0].to_batches()
     assert batch.to_pydict() == {"user": ["alice", "bob", "alice", "bob"]}
 

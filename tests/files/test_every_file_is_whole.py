@@ -42,12 +42,12 @@ WRITERS: dict[str, Callable[[Path], object]] = {
     "a plan": lambda place: APPROVED.save(place),
     "a plan in another's place": lambda place: PLAN.save(place, overwrite=True),
     "--save": lambda place: save(APPROVED, PlanOptions(save=str(place), force=True)),
-    "csv": lambda place: frames.write(TABLE, place.with_suffix(".csv")),
-    "json": lambda place: frames.write(TABLE, place.with_suffix(".json")),
-    "parquet": lambda place: frames.write(TABLE, place.with_suffix(".parquet")),
+    "csv": lambda place: frames.write_table(TABLE, place.with_suffix(".csv")),
+    "json": lambda place: frames.write_table(TABLE, place.with_suffix(".json")),
+    "parquet": lambda place: frames.write_table(TABLE, place.with_suffix(".parquet")),
     "a snapshot": lambda place: save_snapshot(SNAPSHOT, place.with_suffix(".parquet")),
-    "JUnit": lambda place: junit.write(schemas.table(schemas.POLICY, ()), place, "suite" * 100),
-    "the record of a run": lambda place: run_record.write(place, {"rows": "x" * 1000}),
+    "JUnit": lambda place: junit.write_report(schemas.table(schemas.POLICY, ()), place, "suite" * 100),
+    "the record of a run": lambda place: run_record.write_record(place, {"rows": "x" * 1000}),
     "a process id": lambda place: remember(place, 1, "token" * 100),
 }
 

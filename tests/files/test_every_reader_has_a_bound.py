@@ -25,7 +25,7 @@ from kadmin_nb.runbooks import catalogue
 
 def profiles(place: Path) -> object:
     os.environ["KADMIN_CONFIG"] = str(place)
-    return toml.load()
+    return toml.load_profiles()
 
 
 READERS: dict[str, tuple[str, Callable[[Path], object]]] = {
@@ -37,10 +37,10 @@ READERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "a policy": ("policy.toml", policy.load),
     "a properties file": ("c.properties", lambda place: kn.connect(str(place))),
     "a snapshot": ("s.parquet", kn.Snapshot.load),
-    "pairs, Parquet": ("pairs.parquet", frames.read),
-    "pairs, CSV": ("pairs.csv", frames.read),
+    "pairs, Parquet": ("pairs.parquet", frames.read_table),
+    "pairs, CSV": ("pairs.csv", frames.read_table),
     "a notebook": ("n.ipynb", catalogue.Runbook.read),
-    "a journal": ("j.jsonl", hash_chain.read),
+    "a journal": ("j.jsonl", hash_chain.read_records),
     "a PEM file": ("ca.pem", lambda place: kn.connect("localhost:1", properties=trusting(place))),
     "a secret": ("secret", lambda place: kn.connect("localhost:1", properties=signing_in(place))),
 }
@@ -51,7 +51,7 @@ def said(*words: str) -> object:
     from kadmin_nb.commands import run
     from kadmin_nb.commands.session import Session
 
-    return run(list(words), Session(frames=terminal.frame_of))
+    return run(list(words), Session(frames=terminal.frame_in_file))
 
 
 def trusting(place: Path) -> dict[str, str]:
@@ -130,7 +130,7 @@ def test_digits_without_end(name, text, tmp_path):
 def test_a_parameters_cell_without_end(tmp_path):
     for cell in ("x: int = " + "-" * 100_000 + "1", "x: int = " + "9" * 6_000):
         document = {"cells": [{"cell_type": "code", "source": [cell], "metadata": {"tags": ["parameters"]}}]}
-        (tmp_path / "n.ipynb").write_text(kn.plans.canonical.text(document))
+        (tmp_path / "n.ipynb").write_text(kn.plans.canonical.to_json(document))
         with pytest.raises(kn.Invalid, match="is not Python"):
             catalogue.Runbook.read(tmp_path / "n.ipynb")
 
@@ -140,7 +140,7 @@ def test_a_few_bytes_that_stand_for_a_billion(tmp_path, monkeypatch):
     monkeypatch.setattr(frames, "MOST_CELLS", 999)
     parquet.write_table(pa.table({"user": pa.nulls(500), "client_id": pa.nulls(500)}), tmp_path / "pairs.parquet")
     with pytest.raises(kn.Invalid, match="it has 1,000 values, more than 999"):
-        frames.read(tmp_path / "pairs.parquet")
+        frames.read_table(tmp_path / "pairs.parquet")
 
 
 def test_a_value_without_end_is_not_repeated(tmp_path):

@@ -45,7 +45,7 @@ def test_what_keeps_none_works_without_a_home(monkeypatch, tmp_path):
     assert author().startswith("uid 54321@")
     assert _from_home("/x/journal.jsonl") == "/x/journal.jsonl"
     assert home_folder.without('{"place": "/x"}') == '{"place": "/x"}'
-    assert toml.load().path is None
+    assert toml.load_profiles().path is None
     with pytest.raises(kn.ConnectionFailed):
         kn.connect("localhost:1", timeout=5)
     monkeypatch.setenv("KADMIN_STATE", str(tmp_path))
@@ -60,7 +60,7 @@ def test_a_tilde_that_stands_for_nothing(path, monkeypatch):
         files.expanded(path)
     monkeypatch.setenv("KADMIN_CONFIG", path)
     with pytest.raises(kn.UsageError, match="not known here"):
-        toml.find()
+        toml.find_file()
 
 
 @pytest.mark.parametrize("state", ["/proc/kadmin-nb", "file"])

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
-from kadmin_nb.frames.files import read, write
+from kadmin_nb.frames.files import read_table, write_table
 from tests.hostile_names import HOSTILE
 
 FORMULAS = ("=1+1", "+1", "-1+1", "@SUM(1)", "\t=1", "\r=1", "\n=1", "\0=1", " =1", "\u00a0=1", "\uff1d1", "\uff20x",
@@ -37,7 +37,7 @@ def cells(place: Path) -> list[list[str]]:
 
 def test_no_cell_of_a_csv_file_starts_a_formula(tmp_path):
     """A client called =cmd|… opened a shell on the machine of who opened the export."""
-    write(table(NAMES), tmp_path / "x.csv")
+    write_table(table(NAMES), tmp_path / "x.csv")
     rows = cells(tmp_path / "x.csv")
     assert len(rows) == len(NAMES) + 1
     texts = [cell for row in rows for cell in row[:-1]]
@@ -47,8 +47,8 @@ def test_no_cell_of_a_csv_file_starts_a_formula(tmp_path):
 
 def test_what_was_exported_is_read_back(tmp_path):
     """The client =1 had become '=1 when I loaded my own file, and got another quota."""
-    write(table(NAMES), tmp_path / "x.csv")
-    back = read(tmp_path / "x.csv")
+    write_table(table(NAMES), tmp_path / "x.csv")
+    back = read_table(tmp_path / "x.csv")
     assert back["user"].to_pylist() == NAMES
     assert back["value"].to_pylist() == ["-1.5"] * len(NAMES)
 
@@ -58,21 +58,21 @@ def test_any_text_comes_back(tmp_path_factory, texts):
     """A name that began with two quotes lost one."""
     place = tmp_path_factory.getbasetemp() / "any.csv"
     frame = pa.table({"a": texts, "b": [1] * len(texts)})
-    write(frame, place)
-    assert read(place)["a"].to_pylist() == texts
+    write_table(frame, place)
+    assert read_table(place)["a"].to_pylist() == texts
     assert not [cell for cell, _ in cells(place) if cell.startswith(STARTS)]
 
 
 def test_a_column_that_is_a_formula(tmp_path):
     """A quota key is a column of the wide frame, and somebody had named one =1."""
-    write(pa.table({"=1": ["a"], "user": ["b"]}), tmp_path / "x.csv")
+    write_table(pa.table({"=1": ["a"], "user": ["b"]}), tmp_path / "x.csv")
     assert cells(tmp_path / "x.csv")[0] == ["'=1", "user"]
-    assert read(tmp_path / "x.csv").column_names == ["=1", "user"]
+    assert read_table(tmp_path / "x.csv").column_names == ["=1", "user"]
 
 
 def test_raw_is_raw(tmp_path):
     """Another program had no quota for '-app."""
-    write(table(NAMES), tmp_path / "x.csv", raw=True)
+    write_table(table(NAMES), tmp_path / "x.csv", raw=True)
     assert [row[0] for row in cells(tmp_path / "x.csv")[1:]] == NAMES
 
 
@@ -80,7 +80,7 @@ def test_raw_is_raw(tmp_path):
 def test_other_files_have_the_names_as_they_are(tmp_path, kind):
     """The quote was in the Parquet file too."""
     place = tmp_path / f"x{kind}"
-    write(table(NAMES), place)
+    write_table(table(NAMES), place)
     if kind == ".parquet":
         assert pyarrow.parquet.read_table(place)["user"].to_pylist() == NAMES
     else:
@@ -92,13 +92,13 @@ def test_other_files_have_the_names_as_they_are(tmp_path, kind):
 def test_a_foreign_file_keeps_its_quotes(tmp_path):
     """The user 'alice' of the other tool came in as alice'."""
     (tmp_path / "x.csv").write_text("user\n'alice'\n'007\n")
-    assert read(tmp_path / "x.csv")["user"].to_pylist() == ["'alice'", "'007"]
+    assert read_table(tmp_path / "x.csv")["user"].to_pylist() == ["'alice'", "'007"]
 
 
 def test_no_rows_and_nothing_at_all(tmp_path):
     """An empty answer could not be exported."""
-    write(table([]), tmp_path / "x.csv")
-    assert read(tmp_path / "x.csv").column_names == schemas.QUOTAS.names
+    write_table(table([]), tmp_path / "x.csv")
+    assert read_table(tmp_path / "x.csv").column_names == schemas.QUOTAS.names
     answer = kn.Answer(schemas.table(schemas.CONFIGS, [{"resource_type": "TOPIC", "resource_name": "-x"}]))
-    write(answer.to_arrow(), tmp_path / "y.csv")
-    assert read(tmp_path / "y.csv")["resource_name"].to_pylist() == ["-x"]
+    write_table(answer.to_arrow(), tmp_path / "y.csv")
+    assert read_table(tmp_path / "y.csv")["resource_name"].to_pylist() == ["-x"]

@@ -7,7 +7,7 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
-from kadmin_nb.frames.render import document, text
+from kadmin_nb.frames.render import document, text_of_blocks
 
 ALL = {name: value for name, value in vars(schemas).items() if isinstance(value, pa.Schema)}
 ALL |= {"EFFECTIVE_WIDE": schemas.effective_wide(["producer_byte_rate"]), "OVERRIDDEN": schemas.effective(True)}
@@ -49,7 +49,7 @@ def test_a_form_that_is_none() -> None:
 def test_hostile_names_are_harmless(name: str) -> None:
     """A client-id is chosen by whoever connects."""
     table = pa.table({"client_id": [name], name: ["x"]})
-    page, shown = document(table), text(table)
+    page, shown = document(table), text_of_blocks(table)
     assert "<script" not in page
     assert "<img" not in page
     assert all(c not in page + shown for c in "\x1b\u202e")
@@ -64,7 +64,7 @@ def test_a_table_says_true_and_false() -> None:
 
 def test_a_long_frame_shows_its_head_and_says_how_to_get_the_rest() -> None:
     """A hundred thousand rows filled the notebook."""
-    shown = text(pa.table({"a": list(range(100_000))}))
+    shown = text_of_blocks(pa.table({"a": list(range(100_000))}))
     assert "100,000 rows, the first 60 shown" in shown
 
 

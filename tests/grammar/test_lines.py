@@ -10,7 +10,7 @@ from kadmin_nb.commands.selectors import read_selectors
 from kadmin_nb.errors import Invalid, KadminError, UsageError
 from kadmin_nb.model.changes import Edit
 from kadmin_nb.model.entity import Entity
-from kadmin_nb.model.grammar import ANY, DEFAULT, Pattern, write
+from kadmin_nb.model.grammar import ANY, DEFAULT, Pattern, format_word
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans import change_lines
 
@@ -53,7 +53,7 @@ def test_a_cell_of_both_kinds():
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), min_size=1, max_size=5))
 def test_a_cell_of_any_names_names_them(names):
     """A name with a line end, a quote and a # took the next line with it."""
-    cell = "\n".join(f"set {PRODUCE}=1 {write('user', name)} # it's" for name in names)
+    cell = "\n".join(f"set {PRODUCE}=1 {format_word('user', name)} # it's" for name in names)
     assert [edit.resource for edit in change_lines.edits(cell)] == [user(name) for name in names]
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kadmin_nb.errors import UsageError
 from kadmin_nb.model.entity import Entity
-from kadmin_nb.model.grammar import ANY, DEFAULT, Pattern, Word, read, split, write
+from kadmin_nb.model.grammar import ANY, DEFAULT, Pattern, Word, format_word, parse_word, split
 
 NASTY = ["<default>", "<any>", "--apply", "x y=z", "DOMAIN\\alice", "{x}", "{", "=", "==x", "~=y", "~x", "'", '"',
          "'\"'", "#", "a # b", ";", "a;", "a\nb", "a\r\nb", "\t", " ", "\u2028", "\x85", "\u202e", "\x1b[31m", "a'b\"c",
@@ -34,8 +34,8 @@ def test_an_entity_reads_back_from_its_own_text(entity):
 @given(st.lists(st.tuples(st.sampled_from(["user", "client-id", "retention.ms"]), names), min_size=1))
 def test_written_words_read_back_one_by_one(given_words):
     """A name with a quote and a space took its neighbour with it."""
-    line = " ".join(write(name, value) for name, value in given_words)
-    assert [read(word) for word in split(line)] == [Word(name, value) for name, value in given_words]
+    line = " ".join(format_word(name, value) for name, value in given_words)
+    assert [parse_word(word) for word in split(line)] == [Word(name, value) for name, value in given_words]
 
 
 @given(names)
@@ -45,20 +45,20 @@ def test_written_words_never_look_anything_up(name):
     def lookup(expression: str) -> object:
         raise AssertionError(f"looked up {expression}")
 
-    assert [read(word, lookup) for word in split(write("user", name))] == [Word("user", name)]
+    assert [parse_word(word, lookup) for word in split(format_word("user", name))] == [Word("user", name)]
 
 
 @given(names)
 def test_a_variable_is_its_literal_text(name):
     """My variable held <default>, and everybody got the quota."""
-    assert read("user={who}", lambda expression: name) == Word("user", name)
+    assert parse_word("user={who}", lambda expression: name) == Word("user", name)
 
 
 @given(names, names)
 def test_a_variable_within_a_word_is_its_literal_text(first, second):
     """What a variable holds was looked up again."""
     values = {"a": first, "b": second}
-    assert read("user=x{a}-{b}", values.__getitem__) == Word("user", f"x{first}-{second}")
+    assert parse_word("user=x{a}-{b}", values.__getitem__) == Word("user", f"x{first}-{second}")
 
 
 @given(st.text())
@@ -115,23 +115,23 @@ def test_an_open_quote_is_named(line):
 )
 def test_right_of_the_sign(word, value):
     """`=` knows two special texts, `==` knows none, `~=` is a pattern."""
-    assert read(word) == Word("user", value)
+    assert parse_word(word) == Word("user", value)
 
 
 def test_special_values_pass_through_variables_as_themselves():
     """kn.DEFAULT in a variable became a client called <default>."""
     found = {"d": DEFAULT, "a": ANY, "names": ["<default>", "b"], "all": [ANY, DEFAULT, Pattern("b*"), "<any>"]}
-    assert read("user={d}", found.__getitem__).value is DEFAULT
-    assert read("user={a}", found.__getitem__).value is ANY
-    assert read("user={names}", found.__getitem__).value == ("<default>", "b")
-    assert read("user={all}", found.__getitem__).value == (ANY, DEFAULT, Pattern("b*"), "<any>")
+    assert parse_word("user={d}", found.__getitem__).value is DEFAULT
+    assert parse_word("user={a}", found.__getitem__).value is ANY
+    assert parse_word("user={names}", found.__getitem__).value == ("<default>", "b")
+    assert parse_word("user={all}", found.__getitem__).value == (ANY, DEFAULT, Pattern("b*"), "<any>")
 
 
 @pytest.mark.parametrize("nothing", [None, ""])
 def test_nothing_in_a_variable_is_refused(nothing):
     """A failed look-up left None in my variable, and it hit everyone."""
     with pytest.raises(UsageError, match=r"\{who\} is") as caught:
-        read("user={who}", lambda expression: nothing)
+        parse_word("user={who}", lambda expression: nothing)
     assert "<default>" in caught.value.hint
 
 
@@ -142,12 +142,12 @@ def test_a_missing_value_names_nobody(missing):
     """A hole in my frame became a client called nan."""
     for found in ([missing], ["alice", missing], missing):
         with pytest.raises(UsageError):
-            read("user={who}", lambda expression, found=found: found)
+            parse_word("user={who}", lambda expression, found=found: found)
     with pytest.raises(UsageError):
-        read("user=x{who}", lambda expression: missing)
+        parse_word("user=x{who}", lambda expression: missing)
 
 
 def test_names_that_sound_like_nothing_are_names():
     """A client called nan could not be named."""
     for name in ("nan", "None", "<NA>", "NaT", "null"):
-        assert read("user={who}", lambda expression, name=name: name) == Word("user", name)
+        assert parse_word("user={who}", lambda expression, name=name: name) == Word("user", name)

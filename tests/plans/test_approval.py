@@ -84,14 +84,14 @@ def test_who_we_are_is_what_others_say(monkeypatch: pytest.MonkeyPatch) -> None:
             return ("mia@example.com",)
 
     login = Settings("h:1", "SASL_SSL", "SCRAM-SHA-512", "alice")
-    assert identity.named(Settings("h:1", username="alice")) is None
-    assert identity.named(login) == "User:alice"
+    assert identity.user_in_words(Settings("h:1", username="alice")) is None
+    assert identity.user_in_words(login) == "User:alice"
     monkeypatch.setattr(identity, "active_session", Session)
-    assert identity.named(login) == "User:alice"
+    assert identity.user_in_words(login) == "User:alice"
     monkeypatch.setenv("DATABRICKS_RUNTIME_VERSION", "17.3")
-    assert identity.named(login) == "databricks:mia@example.com"
+    assert identity.user_in_words(login) == "databricks:mia@example.com"
     monkeypatch.setattr(identity, "active_session", lambda: None)
-    assert identity.named(login) == "User:alice"
+    assert identity.user_in_words(login) == "User:alice"
     assert author("User:alice").startswith("User:alice (")
 
 

@@ -54,7 +54,7 @@ def size_of_a_whole_journal(place: Path) -> int:
 
 
 def journalled(place: Path) -> replay.Story:
-    return replay.told(hash_chain.read(place).records)
+    return replay.told(hash_chain.read_records(place).records)
 
 
 @pytest.fixture

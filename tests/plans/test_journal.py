@@ -30,13 +30,13 @@ def written(place: Path) -> bytes:
 
 
 def kinds(place: Path) -> list[str]:
-    return [record.kind for record in hash_chain.read(place).records]
+    return [record.kind for record in hash_chain.read_records(place).records]
 
 
 def test_what_was_written_is_read(place):
     """The journal said less than had been done."""
     written(place)
-    records = hash_chain.read(place).records
+    records = hash_chain.read_records(place).records
     assert [(r.line, r.kind) for r in records] == [(1, "intent"), (2, "outcome"), (3, "end")]
     assert records[1].says == {"refused": {"2": "INVALID_CONFIG: naïve \ud800 \n"}}
 
@@ -49,13 +49,13 @@ def test_any_edited_byte_names_its_line(place):
         place.write_bytes(good[:at] + bytes([good[at] ^ 1]) + good[at + 1 :])
         line = good[:at].count(b"\n") + 1
         with pytest.raises(kn.Invalid, match=rf"line {line} of the journal .* was edited"):
-            hash_chain.read(place)
+            hash_chain.read_records(place)
         with pytest.raises(kn.Invalid, match=rf"line {line} "):
             Journal.open(place)
     for gone in range(2):
         place.write_bytes(b"\n".join([*lines[:gone], *lines[gone + 1 :]]))
         with pytest.raises(kn.Invalid, match=rf"line {gone + 1} "):
-            hash_chain.read(place)
+            hash_chain.read_records(place)
 
 
 def test_any_byte_that_is_not_utf_8_names_its_line(place):
@@ -64,11 +64,11 @@ def test_any_byte_that_is_not_utf_8_names_its_line(place):
     for at in range(len(good) - 1):
         place.write_bytes(good[:at] + b"\xff" + good[at + 1 :])
         line = good[:at].count(b"\n") + 1
-        for look in (hash_chain.read, Journal.open):
+        for look in (hash_chain.read_records, Journal.open):
             with pytest.raises(kn.Invalid, match=rf"line {line} of the journal .* was edited"):
                 look(place)
     place.write_bytes(good[:-1] + b"\xff")
-    assert hash_chain.read(place).torn == [3]
+    assert hash_chain.read_records(place).torn == [3]
 
 
 @pytest.mark.parametrize(
@@ -80,15 +80,15 @@ def test_a_line_under_a_right_hash_that_is_not_a_record_is_named(record, place):
         book.write("intent", rows="1")
         book.write_text(record)
     with pytest.raises(kn.Invalid, match="line 2 of the journal is not a record"):
-        hash_chain.read(place)
+        hash_chain.read_records(place)
 
 
 def test_lines_cut_off_the_end_are_seen_against_the_head_that_was_kept(place):
     """The last line was gone, and the rest of the chain was whole."""
     good = written(place)
-    head = hash_chain.read(place).head
+    head = hash_chain.read_records(place).head
     place.write_bytes(b"\n".join(good.split(b"\n")[:2]) + b"\n")
-    assert hash_chain.read(place).head != head
+    assert hash_chain.read_records(place).head != head
 
 
 def test_a_torn_last_line_is_passed_over_and_told_of(place):
@@ -97,7 +97,7 @@ def test_a_torn_last_line_is_passed_over_and_told_of(place):
     for end in range(len(good)):
         place.write_bytes(good[:end])
         whole = good[: end + 1].count(b"\n") if good[end : end + 1] == b"\n" else good[:end].count(b"\n")
-        assert len(hash_chain.read(place).records) == whole
+        assert len(hash_chain.read_records(place).records) == whole
         with Journal.open(place) as book:
             assert len(book.before) == whole
             book.write("run", run=2)
@@ -137,7 +137,7 @@ def test_where_nothing_can_be_appended_each_record_is_a_file(place, monkeypatch)
     assert kinds(place) == ["intent", "outcome"]
     (folder_of(place) / "000001.json").write_text("{}\n")
     with pytest.raises(kn.Invalid, match="line 1 "):
-        hash_chain.read(place)
+        hash_chain.read_records(place)
 
 
 def test_a_second_process_is_refused_while_the_first_writes(place):

@@ -35,7 +35,7 @@ WRONG: tuple[Any, ...] = (None, True, 7, 1.5, -1, 10**30, "", "x", [], ["x"], {}
 
 def with_right_id(document: dict[str, Any]) -> dict[str, Any]:
     """The document with the id of its body, and notes about that."""
-    document["id"] = canonical.digest(canonical.text(document["body"]))
+    document["id"] = canonical.digest(canonical.to_json(document["body"]))
     for note in document["notes"] if isinstance(document["notes"], list) else ():
         if isinstance(note, dict) and "plan_id" in note:
             note["plan_id"] = document["id"]

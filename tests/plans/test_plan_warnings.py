@@ -15,7 +15,7 @@ from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.grammar import DEFAULT
 from kadmin_nb.plans.advice import Advice, from_cluster, warnings
 from kadmin_nb.plans.advice.principals import oddities
-from kadmin_nb.plans.advice.warnings import Scene
+from kadmin_nb.plans.advice.warnings import ClusterFacts
 from kadmin_nb.plans.plan import Plan, bound
 from kadmin_nb.plans.secret_resolver import nowhere
 from tests.double import FakeKafka
@@ -48,7 +48,7 @@ def changes(held: dict[str, float], wanted: dict[str, float | None], key: str = 
 
 
 def told(held: dict[str, float], wanted: dict[str, float | None], key: str = RATE, **scene) -> list[tuple[str, str]]:
-    found = warnings.warnings(changes(held, wanted, key), Scene(quotas(held, key), **scene))
+    found = warnings.warnings(changes(held, wanted, key), ClusterFacts(quotas(held, key), **scene))
     return [(one.warning, one.message) for one in found]
 
 

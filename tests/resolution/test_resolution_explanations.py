@@ -5,7 +5,7 @@ from __future__ import annotations
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.grammar import DEFAULT
 from kadmin_nb.model.levels import LEVELS
-from kadmin_nb.resolution.rules import SHARED, explain, resolve, resolve_ip, stored_of
+from kadmin_nb.resolution.rules import SHARED, explain, resolve_client, resolve_ip, stored_of
 from tests.resolution.hierarchies import subset
 
 STORED = {
@@ -16,14 +16,14 @@ STORED = {
 
 
 def test_it_says_what_binds_and_who_shares_it_and_what_lost() -> None:
-    assert str(resolve(STORED, "alice", "app", "producer_byte_rate")) == (
+    assert str(resolve_client(STORED, "alice", "app", "producer_byte_rate")) == (
         "producer_byte_rate = 1 MB/s for user alice, client-id app, bound by user=alice client-id=<default>, "
         "not shared: each client-id of this user has its own; overrides user=alice (5 MB/s), client-id=app (2 kB/s)"
     )
 
 
 def test_unlimited_is_said() -> None:
-    one = resolve(STORED, "bob", "", "producer_byte_rate")
+    one = resolve_client(STORED, "bob", "", "producer_byte_rate")
     assert str(one) == "producer_byte_rate is unlimited for user bob, without a client-id"
     assert (one.value, one.level, one.entity, one.bucket, one.overridden) == (None, None, None, None, ())
 

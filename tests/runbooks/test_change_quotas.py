@@ -247,6 +247,6 @@ def test_the_terminal_tells_a_failed_run_from_a_wrong_call(kafka: LocalKafka, wo
     """The scheduler took a refused plan for a typing error."""
     given = [] if any("cluster" in word for word in words) else ["-p", f"cluster={kafka.bootstrap}"]
     with pytest.raises(SystemExit) as ended:
-        terminal.main(["runbook", "run", "change_quotas", *given, *words, "-o", "out.ipynb"])
+        terminal.run_command_line(["runbook", "run", "change_quotas", *given, *words, "-o", "out.ipynb"])
     assert ended.value.code == code
     assert Path("out.ipynb").exists() == (code != 2)

@@ -211,4 +211,4 @@ def test_an_old_record_is_not_taken_for_this_run(written: Written, folder: Path)
 def test_a_record_that_cannot_be_written_is_named(folder: Path) -> None:
     """The change was applied, and then the disk was full: now the first write comes before anything else."""
     with pytest.raises(kn.NotFound, match=r"x\.json cannot be written: No such file"):
-        run_record.write(folder / "no such folder" / "x.json", {})
+        run_record.write_record(folder / "no such folder" / "x.json", {})

@@ -22,7 +22,7 @@ from wcwidth import wcswidth
 import kadmin_nb as kn
 from kadmin_nb.cluster.tree import TreeAnswer
 from kadmin_nb.commands import answer_formats
-from kadmin_nb.commands.windows import REST, shown
+from kadmin_nb.commands.windows import REST, fitted_lines
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.pages import window
 from kadmin_nb.frames.render import lines
@@ -57,7 +57,7 @@ def _read(terminal: int) -> bytes:
 
 
 def piped(table: pa.Table) -> list[str]:
-    return list(shown(kn.Answer(table), io.StringIO()))
+    return list(fitted_lines(kn.Answer(table), io.StringIO()))
 
 
 def at(width: int, table: pa.Table) -> list[str]:
@@ -212,7 +212,7 @@ def test_a_long_frame_goes_through_a_pipe_in_pieces(form):
     """A million rows into a file took all the memory of the machine."""
     numbers = pa.array(range(60_000))
     answer = kn.Answer(pa.table({f"c{column}": numbers for column in range(5)}))
-    said = shown(answer, io.StringIO()) if form == "table" else answer_formats.json_lines(answer)
+    said = fitted_lines(answer, io.StringIO()) if form == "table" else answer_formats.json_lines(answer)
     tracemalloc.start()
     try:
         size = sum(len(line) for line in said)

@@ -97,7 +97,7 @@ class Advice:
         ]
 
 
-def read(notes: Iterable[Mapping[str, str]]) -> Advice:
+def advice_of_notes(notes: Iterable[Mapping[str, str]]) -> Advice:
     """The advice that these notes are.
 
     Raises

@@ -93,7 +93,7 @@ def _word(text: str | None) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class DangerRule:
     """Keys, as shell patterns; the word for what is weakened; how that is told; and what follows from it."""
 
     keys: tuple[str, ...]
@@ -103,108 +103,110 @@ class Rule:
 
 
 RULES = (
-    Rule(
+    DangerRule(
         ("min.insync.replicas", "*.min.isr"),
         DURABILITY,
         lowered,
         "a write counts as acknowledged with fewer copies, and is lost with them",
     ),
-    Rule(
+    DangerRule(
         ("unclean.leader.election.enable",),
         DURABILITY,
         turned_on,
         "a replica that lacks acknowledged records may become the leader, and they are lost",
     ),
-    Rule(
+    DangerRule(
         ("acks", "*.required.acks"), DURABILITY, cut, "a write counts as acknowledged before all copies have it"
     ),
-    Rule(("*replication.factor",), DURABILITY, lowered, "new topics are kept in fewer copies"),
-    Rule(
+    DangerRule(("*replication.factor",), DURABILITY, lowered, "new topics are kept in fewer copies"),
+    DangerRule(
         ("transaction.partition.verification.enable",),
         DURABILITY,
         turned_off,
         "a late record may end up in a transaction that is over",
     ),
-    Rule(
+    DangerRule(
         ("retention.ms", "retention.bytes", "log.retention.ms", "log.retention.minutes", "log.retention.hours",
          "log.retention.bytes", "offsets.retention.minutes"),
         RETENTION,
         cut,
         "what is beyond it is deleted for good, within minutes",
     ),
-    Rule(
+    DangerRule(
         ("delete.retention.ms", "log.cleaner.delete.retention.ms"),
         RETENTION,
         lowered,
         "a consumer that is late does not learn that a key was deleted",
     ),
-    Rule(
+    DangerRule(
         ("cleanup.policy", "log.cleanup.policy"),
         RETENTION,
         gains("^delete$"),
         "records beyond the retention are deleted for good, the last one of a key too",
     ),
-    Rule(
+    DangerRule(
         ("remote.log.delete.on.disable",), RETENTION, turned_on, "switching tiered storage off deletes what is in it"
     ),
-    Rule(("remote.storage.enable",), RETENTION, turned_off, "what is in tiered storage can no longer be read"),
-    Rule(("*jaas.config",), LOGIN, changed, "it says by which classes, and with which secrets, one logs in"),
-    Rule(
+    DangerRule(("remote.storage.enable",), RETENTION, turned_off, "what is in tiered storage can no longer be read"),
+    DangerRule(("*jaas.config",), LOGIN, changed, "it says by which classes, and with which secrets, one logs in"),
+    DangerRule(
         ("*.url", "*.urls", "config.providers*"),
         ADDRESS,
         set_anew,
         "brokers will fetch from there, keys and tokens among it, with their own rights",
     ),
-    Rule(
+    DangerRule(
         ("*.class", "*.classes", "*.class.name", "*.class.path", "*metric*.reporters", "security.providers",
          "ssl.provider", "sasl.kerberos.kinit.cmd"),
         CODE,
         set_anew,
         "brokers will run it",
     ),
-    Rule(("ssl.client.auth",), ACCESS, falls("none", "requested", "required"), "clients need no certificate any more"),
-    Rule(("sasl.enabled.mechanisms",), ACCESS, gains("."), "there is one more way to log in"),
-    Rule(("super.users",), ACCESS, changed, "it says who may do everything"),
-    Rule(("allow.everyone.if.no.acl.found",), ACCESS, turned_on, "what has no ACL is open to everyone"),
-    Rule(
+    DangerRule(("ssl.client.auth",), ACCESS, falls("none", "requested", "required"),
+               "clients need no certificate any more"),
+    DangerRule(("sasl.enabled.mechanisms",), ACCESS, gains("."), "there is one more way to log in"),
+    DangerRule(("super.users",), ACCESS, changed, "it says who may do everything"),
+    DangerRule(("allow.everyone.if.no.acl.found",), ACCESS, turned_on, "what has no ACL is open to everyone"),
+    DangerRule(
         ("ssl.principal.mapping.rules", "sasl.kerberos.principal.to.local.rules"),
         ACCESS,
         changed,
         "it says who a client is: ACLs and quotas go by that",
     ),
-    Rule(("ssl.allow.dn.changes", "ssl.allow.san.changes"), ACCESS, turned_on, "a certificate may change its owner"),
-    Rule(
+    DangerRule(("ssl.allow.dn.changes", "ssl.allow.san.changes"), ACCESS, turned_on,
+               "a certificate may change its owner"),
+    DangerRule(
         ("ssl.truststore.location", "ssl.truststore.certificates", "ssl.truststore.type", "ssl.trustmanager.algorithm"),
         ACCESS,
         changed,
         "it says whose certificates are trusted",
     ),
-    Rule(
+    DangerRule(
         ("ssl.endpoint.identification.algorithm",),
         ENCRYPTION,
         emptied,
         "any host with a trusted certificate may pose as a broker",
     ),
-    Rule(
+    DangerRule(
         ("ssl.enabled.protocols", "ssl.protocol"),
         ENCRYPTION,
         gains(r"^(SSL.*|TLSv1|TLSv1\.1)$"),
         "connections may use a protocol that is broken",
     ),
-    Rule(
+    DangerRule(
         ("ssl.cipher.suites",),
         ENCRYPTION,
         gains(r"_NULL|_anon_|EXPORT|_RC4_|_DES_|_3DES_|_RC2_|_MD5"),
         "connections may use a cipher that is broken, or none",
     ),
-    Rule(
+    DangerRule(
         ("listener.name.*.max.connections", "listener.name.*.max.connection.creation.rate",
          "listener.name.*.num.network.threads", "listener.name.*.connections.max.idle.ms"),
         LISTENER,
         lambda old, new: False,
         "a listener may be made larger and smaller",
     ),
-    Rule(
+    DangerRule(
         ("listeners", "advertised.listeners", "listener.security.protocol.map", "listener.name.*",
          "inter.broker.listener.name", "security.inter.broker.protocol", "sasl.mechanism.*.protocol"),
         LISTENER,
@@ -216,7 +218,7 @@ RULES = (
 
 
 @cache
-def rule_of(key: str) -> Rule | None:
+def rule_of(key: str) -> DangerRule | None:
     """The rule of a config key; None where a change of it weakens nothing."""
     for name in filter(None, (behind_listener(key), key)):
         for rule in RULES:

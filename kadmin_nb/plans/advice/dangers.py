@@ -17,7 +17,7 @@ from ...model.quota_keys import nearest
 from ...model.resources import Resource
 from ..secret_resolver import Resolver
 from . import REASON, Danger, allowing, lifted_quotas
-from .config_dangers import LOGIN, QUOTA, Rule, rule_of
+from .config_dangers import LOGIN, QUOTA, DangerRule, rule_of
 from .fallback import Values, fallback_values
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def certain(changes: Iterable[Change]) -> tuple[Danger, ...]:
     return tuple(_of_configs((c for c in configs if not c.old_known or None not in (c.old, c.after)), {}, None))
 
 
-def _rule(change: Change) -> Rule | None:
+def _rule(change: Change) -> DangerRule | None:
     is_logger = isinstance(change.resource, Resource) and change.resource.type == "BROKER_LOGGER"
     return None if is_logger else rule_of(change.key)
 
@@ -69,7 +69,7 @@ def _of_configs(changes: Iterable[Change], below: Values, resolver: Resolver | N
             yield Danger(change.row, str(change.resource), change.key, rule.danger, text)
 
 
-def _weakening(change: Change, rule: Rule, below: Collection[str | None]) -> str | None:
+def _weakening(change: Change, rule: DangerRule, below: Collection[str | None]) -> str | None:
     """From what to what, where that is weaker or cannot be seen; nothing where it is not weaker."""
     if change.is_done:
         return None
@@ -91,7 +91,7 @@ def _value(text: str | None) -> str:
     return "nothing" if text is None else text or "empty"
 
 
-def _modules(change: Change, rule: Rule, resolver: Resolver | None) -> str:
+def _modules(change: Change, rule: DangerRule, resolver: Resolver | None) -> str:
     """The login modules in a secret that load code from elsewhere, by name."""
     if rule.danger != LOGIN or change.after is None or resolver is None:
         return ""

@@ -63,16 +63,16 @@ def _default_quotas(kafka: Kafka, keys: Iterable[str]) -> dict[Target, str | Non
     return {target: picture.of(target).value for target in targets}
 
 
-Held = Mapping[Target, str | None]
+Limits = Mapping[Target, str | None]
 
 
-def _limit(current_limits: Held, level: str, key: str) -> float | None:
+def _limit(current_limits: Limits, level: str, key: str) -> float | None:
     """What binds everyone: the most specific that is set."""
     texts = (current_limits.get((entity, key)) for entity in EVERYONE[level])
     return next((float(text) for text in texts if text is not None), None)
 
 
-def _lifted(changes: Iterable[Change], before: Held, after: Held) -> Iterator[Danger]:
+def _lifted(changes: Iterable[Change], before: Limits, after: Limits) -> Iterator[Danger]:
     for change in changes:
         level, key = change.level or "", change.key
         was, will = _limit(before, level, key), _limit(after, level, key)
@@ -93,7 +93,7 @@ def _lift_message(key: str, was: float, will: float | None) -> str | None:
     return None
 
 
-def _emptied(removed: Sequence[Change], after: Held, stored: pa.Table) -> Iterator[Danger]:
+def _emptied(removed: Sequence[Change], after: Limits, stored: pa.Table) -> Iterator[Danger]:
     """Rows that leave none of a level, where everyone is unlimited then."""
     for group in dict.fromkeys(map(_group, removed)):
         rows = [change for change in removed if _group(change) == group]

@@ -14,7 +14,7 @@ from ...frames import schemas
 from ...frames.answer import Answer
 from ...model.changes import Change
 from ...model.entity import Entity
-from ...model.grammar import DEFAULT, write
+from ...model.grammar import DEFAULT, format_word
 from ...model.levels import LEVELS, Level
 from ...model.quota_keys import find, readable
 from ...model.resources import Resource
@@ -34,11 +34,11 @@ NAMED = 3
 
 _NOBODY = ("user", ANONYMOUS)
 
-Held = dict[tuple[Entity, str], float]
+Limits = dict[tuple[Entity, str], float]
 
 
 @dataclass(frozen=True)
-class Scene:
+class ClusterFacts:
     """What warnings need of a cluster: all its QUOTAS, how many brokers it has, the protocols of its listeners."""
 
     quotas: pa.Table
@@ -46,7 +46,7 @@ class Scene:
     protocols: frozenset[str] = frozenset()
 
 
-def scene(kafka: Kafka, changes: Sequence[Change], quotas: pa.Table | None) -> Scene | None:
+def scene(kafka: Kafka, changes: Sequence[Change], quotas: pa.Table | None) -> ClusterFacts | None:
     """What the warnings of these rows need; None where they change no quota."""
     mine = [change for change in changes if change.level]
     if not mine:
@@ -54,7 +54,7 @@ def scene(kafka: Kafka, changes: Sequence[Change], quotas: pa.Table | None) -> S
     has_anonymous = any(_NOBODY in change.resource.parts for change in mine)  # type: ignore[union-attr]  # of quotas
     protocols = _protocols(kafka) if has_anonymous else frozenset()
     stored = kafka.quotas.describe() if quotas is None else quotas
-    return Scene(stored, len(kafka.brokers()), protocols)
+    return ClusterFacts(stored, len(kafka.brokers()), protocols)
 
 
 def _protocols(kafka: Kafka) -> frozenset[str]:
@@ -72,7 +72,7 @@ def _protocols(kafka: Kafka) -> frozenset[str]:
     )
 
 
-def warnings(changes: Sequence[Change], scene: Scene) -> list[Warned]:
+def warnings(changes: Sequence[Change], scene: ClusterFacts) -> list[Warned]:
     """The warnings of these rows, few however many rows there are."""
     quotas = [change for change in changes if change.level and not change.is_done]
     sets = [change for change in quotas if change.after is not None]
@@ -146,7 +146,7 @@ def _never_winning(sets: Sequence[Change], changes: Sequence[Change], quotas: pa
         yield _about(NEVER_WINS, silenced[0], message)
 
 
-def _quotas_after(quotas: pa.Table, changes: Iterable[Change], levels: Collection[str]) -> Held:
+def _quotas_after(quotas: pa.Table, changes: Iterable[Change], levels: Collection[str]) -> Limits:
     """The quotas of these levels when the plan is done."""
     rows = quotas.filter(pc.is_in(quotas["level"].cast(pa.string()), pa.array([*levels])))
     stored = dict(stored_of(rows.to_pylist()))
@@ -285,10 +285,10 @@ def _unmatched(sets: Sequence[Change], protocols: Collection[str]) -> Iterator[W
         odd[says].append((name, row))
     by_row = {change.row: change for change in sets} if odd or spaced else {}
     for says, odd_names in odd.items():
-        names = [write("user", name) for name, _ in odd_names]
+        names = [format_word("user", name) for name, _ in odd_names]
         yield _about(PRINCIPAL, by_row[odd_names[0][1]], f"{_several(names)}: {says}")
     if spaced:
-        names = [write("client-id", name) for _, name in spaced]
+        names = [format_word("client-id", name) for _, name in spaced]
         message = f"{_several(names)}: the name begins or ends with a space, which a client would have to send"
         yield _about(PRINCIPAL, by_row[spaced[0][0]], message)
 

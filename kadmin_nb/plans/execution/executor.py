@@ -29,8 +29,8 @@ from ..sending import LARGEST_BATCH, Answers, Batch, batches, is_doubtful, is_of
 from ..validation import refusals
 from . import row_states
 from .hooks import Hooks
-from .lock import Held
-from .preflight import HIDDEN, Classed, classed, conflict, in_words, shown
+from .lock import PlanLock
+from .preflight import HIDDEN, Classed, classed, conflict, in_words, value_text
 from .progress import Advance, seconds_left
 from .row_states import Facts
 from .verification import verify
@@ -81,7 +81,7 @@ def apply(
     if not before.runs:
         refuse_expired(kafka, plan)
     refuse_invalid(plan.refused, len(plan))
-    with closing(Held(kafka, plan, lock=options.lock, steal=options.steal)) as lock:
+    with closing(PlanLock(kafka, plan, lock=options.lock, steal=options.steal)) as lock:
         return _Run(kafka, plan, journal, before, options, hooks, lock, largest_batch).carry_out()
 
 
@@ -135,7 +135,7 @@ class _Run:
     story: Story
     options: ApplyOptions
     hooks: Hooks
-    lock: Held
+    lock: PlanLock
     largest_batch: int
     facts: Facts = field(default_factory=Facts)
     halted: Refusal | None = None
@@ -191,7 +191,7 @@ class _Run:
     def _skip_moved(self, classified: Classed) -> None:
         for change, now in classified.moved:
             self.facts.skipped[change.row] = Refusal(
-                "CONFLICT", f"was {in_words(change.old)}, is now {in_words(shown(now))}"
+                "CONFLICT", f"was {in_words(change.old)}, is now {in_words(value_text(now))}"
             )
 
     def _refuse_invalid(self, pending: Sequence[Change]) -> None:

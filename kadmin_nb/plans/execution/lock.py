@@ -9,7 +9,7 @@ from ..author import author
 from ..plan import Plan
 
 
-class Held:
+class PlanLock:
     """The lease, where one is wanted and there is something to do.
 
     Raises

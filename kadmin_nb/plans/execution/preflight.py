@@ -45,7 +45,7 @@ def classed(changes: Iterable[Change], picture: Picture, ours: Ours, verified: C
             rows.done.append(change)
         elif _is_pristine(change, now):
             rows.pending.append(change)
-        elif change.row in ours and shown(now) in ours[change.row]:
+        elif change.row in ours and value_text(now) in ours[change.row]:
             rows.pending.append(change.with_(old=now.value))
         else:
             rows.moved.append((change, now))
@@ -61,7 +61,7 @@ def conflict(moved: Sequence[tuple[Change, Observed]], of: int) -> Conflict:
     first, now = moved[0]
     error = Conflict(
         f"{len(moved)} of {of} rows have moved since the plan; the first, {first.resource} {first.key}, was "
-        f"{in_words(first.old)}, is now {in_words(shown(now))}, wanted {in_words(first.after)}",
+        f"{in_words(first.old)}, is now {in_words(value_text(now))}, wanted {in_words(first.after)}",
         hint=Hint(
             "Nothing was sent. Plan again and look.",
             sentence("{} leaves those rows as they are.", Option("skip_conflicts")),
@@ -76,11 +76,11 @@ def in_words(value: str | None) -> str:
     return "not set" if value is None else value
 
 
-def shown(now: Observed) -> str | None:
+def value_text(now: Observed) -> str | None:
     """What a target holds, as far as it may be seen."""
     return now.value if now.is_known else HIDDEN
 
 
 def _conflict_row(change: Change, now: Observed) -> dict[str, object]:
     names = {"row": change.row, "resource": str(change.resource), "key": change.key}
-    return {**names, "old": change.old, "now": shown(now), "wanted": change.after}
+    return {**names, "old": change.old, "now": value_text(now), "wanted": change.after}

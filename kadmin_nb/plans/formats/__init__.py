@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 
 from . import cell, kafka_configs, markdown, python
 from .subject import Subject
-from .text import Face
+from .text import PlanText
 
 __all__ = ["Face", "Faces", "Subject"]
 
@@ -20,15 +20,15 @@ class Faces(ABC):
     def _subject(self) -> Subject:
         """What is shown; whoever has faces says it."""
 
-    def to_cell(self) -> Face:
+    def to_cell(self) -> PlanText:
         """The lines below `%%kquota`, `%%kconfig` or `%%kadmin`, and of the file that `plan -f` reads."""
-        return cell.face(self._subject())
+        return cell.as_cell(self._subject())
 
-    def to_python(self) -> Face:
+    def to_python(self) -> PlanText:
         """Python that stages the same on `stage`."""
-        return python.face(self._subject())
+        return python.as_python(self._subject())
 
-    def to_kafka_configs(self, bootstrap: str | None = None, command_config: str | None = None) -> Face:
+    def to_kafka_configs(self, bootstrap: str | None = None, command_config: str | None = None) -> PlanText:
         """Lines of Kafka's own tool, in the safe order; a comment where one line cannot say it.
 
         Parameters
@@ -38,8 +38,8 @@ class Faces(ABC):
         command_config
             The file with the client's properties, where one is needed.
         """
-        return kafka_configs.face(self._subject(), bootstrap, command_config)
+        return kafka_configs.as_kafka_configs(self._subject(), bootstrap, command_config)
 
-    def to_markdown(self) -> Face:
+    def to_markdown(self) -> PlanText:
         """A table for a pull request. No name in it can end a row, make a link, or become HTML."""
-        return markdown.face(self._subject())
+        return markdown.as_markdown(self._subject())

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from ...errors import printable
 from ...model.changes import APPEND, CONFIG, DELETE, QUOTA, SET, SUBTRACT, Change
 from ...model.entity import TYPES, Entity
-from ...model.grammar import write
+from ...model.grammar import format_word
 from ...model.quota_keys import find
 from ...model.resources import WORDS
 from .subject import Subject, is_bare_secret, what
-from .text import Face, comment, lines, note
+from .text import PlanText, comment, lines, note
 
 _QUOTA_VERBS = {SET: "set", DELETE: "remove"}
 _CONFIG_VERBS = {SET: "set", DELETE: "reset", APPEND: "append", SUBTRACT: "subtract"}
@@ -20,7 +20,7 @@ _KEY = re.compile(r"[^\s=~'\"#;{}]+")
 _MAGICS = {frozenset([QUOTA]): "%%kquota", frozenset([CONFIG]): "%%kconfig"}
 
 
-def face(subject: Subject) -> Face:
+def as_cell(subject: Subject) -> PlanText:
     """Its changes, one a line, in their order.
 
     The grammar has no escapes. A line with characters that do not print is written as it is, and shown as a comment:
@@ -28,7 +28,7 @@ def face(subject: Subject) -> Face:
     """
     head = [comment(line) for line in (*subject.title, _where(subject.changes))]
     cell_lines = [_cell_line(change) for change in subject.changes]
-    return Face(lines([*head, *cell_lines]), lines([*head, *map(_printable_line, cell_lines)]))
+    return PlanText(lines([*head, *cell_lines]), lines([*head, *map(_printable_line, cell_lines)]))
 
 
 def _where(changes: Sequence[Change]) -> str:
@@ -43,7 +43,8 @@ def _cell_line(change: Change) -> str:
     if problem:
         return note(f"{what(change)}: {problem}")
     verb = (_QUOTA_VERBS if change.kind == QUOTA else _CONFIG_VERBS)[change.op]
-    return f"{verb} {write(change.key, change.wanted) if change.wanted is not None else change.key} {change.resource}"
+    assignment = format_word(change.key, change.wanted) if change.wanted is not None else change.key
+    return f"{verb} {assignment} {change.resource}"
 
 
 def _problem(change: Change) -> str | None:

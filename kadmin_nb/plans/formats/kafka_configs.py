@@ -19,7 +19,7 @@ from ...model.resources import Resource
 from ..execution.order import waves
 from ..sending import grouped
 from .subject import Subject, is_bare_secret, is_reference, is_secret, what
-from .text import Face, comment, lines, note
+from .text import PlanText, comment, lines, note
 
 ENTITY_TYPES = {"user": "users", "client-id": "clients", "ip": "ips"}
 RESOURCE_TYPES = {
@@ -32,7 +32,7 @@ RESOURCE_TYPES = {
 _KEY = re.compile(r"[a-zA-Z0-9._-]+")
 
 
-def face(subject: Subject, bootstrap: str | None, command_config: str | None) -> Face:
+def as_kafka_configs(subject: Subject, bootstrap: str | None, command_config: str | None) -> PlanText:
     """Its changes in the safe order, those of one entity in one wave together."""
     start = " ".join(_start(bootstrap, command_config))
     tool_lines = [
@@ -41,7 +41,7 @@ def face(subject: Subject, bootstrap: str | None, command_config: str | None) ->
         for group in grouped(wave).values()
         for line in _entity_lines(start, group, subject.is_seen)
     ]
-    return Face(lines([*map(comment, (*subject.title, *_warnings(subject, tool_lines, bootstrap))), *tool_lines]))
+    return PlanText(lines([*map(comment, (*subject.title, *_warnings(subject, tool_lines, bootstrap))), *tool_lines]))
 
 
 def _start(bootstrap: str | None, command_config: str | None) -> Iterator[str]:

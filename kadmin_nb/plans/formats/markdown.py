@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from ...errors import printable
 from ...model.changes import Change
 from .subject import Subject, is_bare_secret
-from .text import Face, lines
+from .text import PlanText, lines
 
 _SEEN = ("row", "op", "resource", "key", "old", "after", "level", "validated", "note")
 _WISHED = ("row", "op", "resource", "key", "wanted", "note")
@@ -20,14 +20,14 @@ _SPECIAL = re.compile(r"[`|\\$]")
 _PLAIN_TEXT = re.compile(r"[A-Za-z0-9 ,;%'()-]*")
 
 
-def face(subject: Subject) -> Face:
+def as_markdown(subject: Subject) -> PlanText:
     """Its changes as a table; of a plan, what was there before and what will be."""
     columns = _SEEN if subject.is_seen else _WISHED
     head = [f"{name}: {said(value)}  " for name, value in subject.head.items()]
     rows = [_table_row([_CELLS[column](change) for column in columns]) for change in subject.changes]
     remarks = [f"- {said(line)}" for line in subject.told]
     below = [*[""] * bool(remarks), *remarks]
-    return Face(lines([f"**{_title(subject)}**", "", *head, *[""] * bool(head), *_top(columns), *rows, *below]))
+    return PlanText(lines([f"**{_title(subject)}**", "", *head, *[""] * bool(head), *_top(columns), *rows, *below]))
 
 
 def _title(subject: Subject) -> str:

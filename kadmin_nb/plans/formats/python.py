@@ -12,7 +12,7 @@ from ...model.levels import Part
 from ...model.quota_keys import text_of
 from ...model.resources import WORDS, Resource
 from .subject import Subject, is_bare_secret, what
-from .text import Face, comment, lines, note
+from .text import PlanText, comment, lines, note
 
 _METHODS = {
     (QUOTA, SET): "set_quota",
@@ -27,10 +27,10 @@ _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _RESOURCES = {kind: word.replace("-", "_") for word, kind in WORDS.items()}
 
 
-def face(subject: Subject) -> Face:
+def as_python(subject: Subject) -> PlanText:
     """Its changes, one a line, in their order."""
     head = [comment(line) for line in (*subject.title, "stage = cluster.stage()")]
-    return Face(lines(["import kadmin_nb as kn", "", *head, *map(_stage_line, subject.changes)]))
+    return PlanText(lines(["import kadmin_nb as kn", "", *head, *map(_stage_line, subject.changes)]))
 
 
 def _stage_line(change: Change) -> str:

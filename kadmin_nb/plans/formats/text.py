@@ -8,7 +8,7 @@ from typing import Self
 from ...errors import printable
 
 
-class Face(str):
+class PlanText(str):
     """A text that shows itself plainly.
 
     `str()` and files have it as it is. Where names hold characters that a terminal would obey, what is shown

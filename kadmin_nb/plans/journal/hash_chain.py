@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from ...errors import Invalid, NotFound
 from .. import canonical
-from .storage import END, TORN_END, Lines, opened, stored_at, unwritable
+from .storage import END, TORN_END, JournalFile, opened, stored_at, unwritable
 
 START = "0" * 64
 TORN = "torn"
@@ -26,7 +26,7 @@ _RECORD_AT = len(_HEAD) + len(START) + len(_MIDDLE)
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class JournalRecord:
     """One line: its number from 1, its kind and what it says."""
 
     line: int
@@ -38,7 +38,7 @@ class Record:
 class Chain:
     """What is written: the records that the chain proves, its head, and the lines torn at the end."""
 
-    records: list[Record] = field(default_factory=list)
+    records: list[JournalRecord] = field(default_factory=list)
     head: str = START
     torn: list[int] = field(default_factory=list)
 
@@ -46,7 +46,7 @@ class Chain:
 class Journal:
     """The journal of one plan, open for writing; no other process can have it open at the same time."""
 
-    def __init__(self, lines: Lines, chain: Chain) -> None:
+    def __init__(self, lines: JournalFile, chain: Chain) -> None:
         self._lines = lines
         self.head = chain.head
         self.place = lines.place
@@ -69,7 +69,7 @@ class Journal:
             chain = _chain(lines.texts(), place)
             journal = cls(lines, chain)
             if chain.torn:
-                journal._append(canonical.text({"kind": TORN, "lines": chain.torn}), after_torn=True)
+                journal._append(canonical.to_json({"kind": TORN, "lines": chain.torn}), after_torn=True)
         except BaseException:
             lines.close()
             raise
@@ -83,7 +83,7 @@ class Journal:
         PlanRefused
             `JOURNAL`: it cannot be written. A part of it may be on the disk; nothing may be written after it here.
         """
-        self.write_text(canonical.text({"kind": kind, **says}))
+        self.write_text(canonical.to_json({"kind": kind, **says}))
 
     def write_text(self, text: str) -> None:
         """Append a record that is canonical JSON already."""
@@ -113,7 +113,7 @@ class Journal:
         self.close()
 
 
-def read(place: Path) -> Chain:
+def read_records(place: Path) -> Chain:
     """What the journal at `place` says, each line proven by the chain; torn lines are passed over.
 
     Raises
@@ -157,12 +157,12 @@ def _fits(text: str, head: str) -> bool:
     return line == f"{_HEAD}{stored_hash}{_MIDDLE}{record}{_TAIL}" and canonical.digest(head, record) == stored_hash
 
 
-def _record(number: int, text: str) -> Record:
+def _record(number: int, text: str) -> JournalRecord:
     try:
         says = json.loads(text)["record"]
         if not all(isinstance(says[name], kind) for name, kind in _TYPES.items() if name in says):
             raise TypeError
-        return Record(number, says.pop("kind"), says)
+        return JournalRecord(number, says.pop("kind"), says)
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         raise malformed(number) from None
 

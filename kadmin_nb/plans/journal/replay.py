@@ -11,7 +11,7 @@ from ...model.changes import FAILED, UNVERIFIED, VERIFIED
 from ...model.refusal import Refusal
 from ..sending import is_doubtful
 from . import row_ranges
-from .hash_chain import Record, malformed
+from .hash_chain import JournalRecord, malformed
 
 PLAN, RUN, INTENT, OUTCOME, SETTLED, END = "plan", "run", "intent", "outcome", "settled", "end"
 
@@ -33,7 +33,7 @@ class Story:
     last_sent: datetime | None = None
     allowed: set[str] = field(default_factory=set)
 
-    def tell(self, record: Record) -> None:
+    def tell(self, record: JournalRecord) -> None:
         """Go on with the next record.
 
         Raises
@@ -59,7 +59,7 @@ class Story:
         self.allowed.update(says.get("allowed", ()))
 
     def _intent(self, says: dict[str, Any]) -> None:
-        sent = row_ranges.read(says["rows"])
+        sent = row_ranges.parse_ranges(says["rows"])
         self.in_doubt.update(sent)
         self.unsettled.update(sent)
         self.last_sent = datetime.fromisoformat(says["at"])
@@ -68,15 +68,15 @@ class Story:
 
     def _outcome(self, says: dict[str, Any]) -> None:
         refused = {int(row): Refusal.parse(text).code for row, text in says["refused"].items()}
-        answered = [row for row in row_ranges.read(says["rows"]) if not is_doubtful(refused.get(row))]
+        answered = [row for row in row_ranges.parse_ranges(says["rows"]) if not is_doubtful(refused.get(row))]
         self.in_doubt.difference_update(answered)
         self.unsettled.difference_update(row for row in answered if row in refused)
 
     def _settled(self, says: dict[str, Any]) -> None:
-        self.in_doubt.difference_update(row_ranges.read(says["landed"]))
+        self.in_doubt.difference_update(row_ranges.parse_ranges(says["landed"]))
 
     def _end(self, says: dict[str, Any]) -> None:
-        states = {state: row_ranges.read(text) for state, text in says["states"].items()}
+        states = {state: row_ranges.parse_ranges(text) for state, text in says["states"].items()}
         done, failed = states.get(VERIFIED, []), states.get(FAILED, [])
         self.verified.update(done)
         self.unsettled.difference_update(done, failed)
@@ -93,7 +93,7 @@ _TELLERS = {
 }
 
 
-def told(records: Iterable[Record]) -> Story:
+def told(records: Iterable[JournalRecord]) -> Story:
     """The story that these records tell."""
     story = Story()
     for record in records:

@@ -16,7 +16,7 @@ def written(rows: Iterable[int]) -> str:
     return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
 
 
-def read(text: str) -> list[int]:
+def parse_ranges(text: str) -> list[int]:
     """The rows that `written` wrote."""
     return [row for part in text.split(",") if part for row in _run(part)]
 

@@ -24,11 +24,11 @@ TORN_END = "#\n"
 FOLDER = ".d"
 """What the name of a folder of records has after that of the file for which it stands."""
 
-LARGEST = 1 << 30
+MAX_JOURNAL_BYTES = 1 << 30
 """Bytes of a journal that are read; 100,000 changes have some 40 MB."""
 
 
-class Lines(Protocol):
+class JournalFile(Protocol):
     """Lines that can be read, and added to by one process at a time."""
 
     place: Path
@@ -44,7 +44,7 @@ class Lines(Protocol):
     def close(self) -> None: ...
 
 
-def opened(place: Path) -> Lines:
+def opened(place: Path) -> JournalFile:
     """The lines at `place`, to be written by this process alone.
 
     Raises
@@ -148,11 +148,11 @@ class FolderOfRecords:
 
 
 def _of_file(place: Path) -> list[str]:
-    return [_text(line) for line in io.BytesIO(files.read(place, "a journal", LARGEST))]
+    return [_text(line) for line in io.BytesIO(files.read(place, "a journal", MAX_JOURNAL_BYTES))]
 
 
 def _of_folder(folder: Path) -> list[str]:
-    return [_text(files.read(file, "a record of a journal", LARGEST)) for file in _files(folder)]
+    return [_text(files.read(file, "a record of a journal", MAX_JOURNAL_BYTES)) for file in _files(folder)]
 
 
 def _text(raw: bytes) -> str:

@@ -20,7 +20,7 @@ from ...hints import Hint, Verb, sentence
 from .. import canonical
 from ..plan import Plan
 from . import hash_chain, replay
-from .hash_chain import Chain, Journal, Record
+from .hash_chain import Chain, Journal, JournalRecord
 from .storage import FOLDER
 
 _SUFFIX = ".jsonl"
@@ -51,7 +51,7 @@ class Kept:
                 hint=Hint(sentence("{} begins it.", Verb("plan apply FILE", "cluster.apply(plan)"))),
             )
         try:
-            text = canonical.text(first.says["plan"])
+            text = canonical.to_json(first.says["plan"])
         except (ValueError, RecursionError):
             raise hash_chain.malformed(first.line) from None
         return Plan.read(text, str(self.place))
@@ -125,7 +125,7 @@ class Journals:
             return _broken(_text(place.name.removesuffix(_SUFFIX)), place.parent, exc)
 
     def _kept(self, place: Path) -> Kept:
-        return Kept(place, hash_chain.read(place))
+        return Kept(place, hash_chain.read_records(place))
 
     def _place(self, cluster_id: str, plan_id: str) -> Path:
         return self.folder / quote(cluster_id, safe="") / f"{plan_id}{_SUFFIX}"
@@ -178,11 +178,16 @@ def _broken(plan_id: str, folder: Path, exc: KadminError) -> dict[str, object]:
     return {"plan_id": plan_id, "cluster_id": _cluster_id(folder), **error}
 
 
-def _record_row(record: Record) -> dict[str, object]:
+def _record_row(record: JournalRecord) -> dict[str, object]:
     says = dict(record.says)
     columns = {name: says.pop(name, None) for name in ("at", "run", "batch", "rows")}
     details = {"id": says["plan"].get("id")} if "plan" in says else says
-    return {"line": record.line, "kind": record.kind, **columns, "says": canonical.text(details) if details else None}
+    return {
+        "line": record.line,
+        "kind": record.kind,
+        **columns,
+        "says": canonical.to_json(details) if details else None,
+    }
 
 
 def _summary(journal: Kept) -> dict[str, object]:

@@ -107,8 +107,8 @@ def changed(quotas: pa.Table, changes: Sequence[Change]) -> pa.Table:
 
 def busiest(usage: Any, keys: Sequence[str], cluster_id: str | None = None) -> pa.Table:
     """`broker`, `user`, `client_id`, `key` and `rate`: what each client used at most in its recent windows."""
-    table = _of_cluster(input_columns.read(usage, _USAGE_COLUMNS, _USAGE), cluster_id)
-    names = {name: input_columns.text(table, name, _USAGE) for name in _CLIENT}
+    table = _of_cluster(input_columns.read_columns(usage, _USAGE_COLUMNS, _USAGE), cluster_id)
+    names = {name: input_columns.text_column(table, name, _USAGE) for name in _CLIENT}
     read = pa.table(
         {
             "broker": table["broker"].cast(pa.int32()),
@@ -116,7 +116,7 @@ def busiest(usage: Any, keys: Sequence[str], cluster_id: str | None = None) -> p
             "client_id": pc.fill_null(names["client_id"], ""),
             "key": names["key"],
             "end": table["window_end"].cast(_INSTANT, safe=False).cast(pa.int64()),
-            "rate": input_columns.number(table, "value", _USAGE),
+            "rate": input_columns.number_column(table, "value", _USAGE),
         }
     )
     read = read.filter(pc.and_(pc.is_in(read["key"], pa.array(keys, pa.string())), pc.is_finite(read["rate"])))
@@ -132,7 +132,7 @@ def _of_cluster(usage: pa.Table, cluster_id: str | None) -> pa.Table:
         return usage
     if cluster_id is None:
         raise UsageError(f"{_USAGE} have a cluster_id", hint="Say which of them: cluster_id=…")
-    return usage.filter(pc.equal(input_columns.text(usage, input_columns.CLUSTER, _USAGE), cluster_id))
+    return usage.filter(pc.equal(input_columns.text_column(usage, input_columns.CLUSTER, _USAGE), cluster_id))
 
 
 def _is_quota_of(change: Change, key: str) -> bool:
@@ -187,7 +187,7 @@ def _is_touched(row: dict[str, Any]) -> bool:
 
 def _stall(row: dict[str, Any], rows: dict[Any, int], windows: float) -> dict[str, object]:
     limit, used = row["value_after"], row["bucket_rate"] or 0.0
-    targets = [(_entity(row[f"level_{side}"], row["user"], row["client_id"]), row["key"]) for side in _SIDES]
+    targets = [(_binding_entity(row[f"level_{side}"], row["user"], row["client_id"]), row["key"]) for side in _SIDES]
     return {
         **{name: row[name] for name in (*_SEEN, "rate")},
         "row": next((rows[target] for target in targets if target in rows), None),
@@ -204,6 +204,6 @@ _SIDES = ("after", "before")
 
 
 @lru_cache(maxsize=100_000)
-def _entity(level: str | None, user: str, client_id: str) -> Entity | None:
+def _binding_entity(level: str | None, user: str, client_id: str) -> Entity | None:
     """The entity that binds a client at this level."""
     return None if level is None else entity_at(_LEVEL[level], user, client_id)
