@@ -35,7 +35,7 @@ from ..plans.journal.store import Journals, Kept
 from ..plans.lowering import gradual, stalls
 from ..plans.outcomes import Outcomes
 from ..plans.plan import Plan, bound
-from ..plans.shadowing import with_masks
+from ..plans.shadowing import with_shadow_notes
 from ..plans.stage import Stage
 from . import near_names
 
@@ -175,7 +175,7 @@ class Changes:
     ) -> Plan:
         picture = current_state.take(self._kafka, [e.target for e in edits], whole=True)
         try:
-            rows = with_masks(planning.changes(edits, picture, allow_unknown), picture.quotas)
+            rows = with_shadow_notes(planning.changes(edits, picture, allow_unknown), picture.quotas)
         except NotFound as exc:
             exc.hint = " ".join(filter(None, [near_names.resources(self._kafka, picture.errors), exc.hint]))
             raise

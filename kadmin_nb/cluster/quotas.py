@@ -163,7 +163,7 @@ class Quotas:
         return resolve_engines.used(self._kafka, usage, keys, resolving.marks(self._kafka, assume_default))
 
     def tree(self, **whom: Any) -> TreeAnswer:
-        """TREE: the hierarchy with what masks what; it shows itself as a tree. Arguments as `describe`."""
+        """TREE: the hierarchy, and which quotas are shadowed; it shows itself as a tree. Arguments as `describe`."""
         from .tree import tree_of
 
         return tree_of(self._kafka, _chosen(whom))

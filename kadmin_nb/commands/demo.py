@@ -59,7 +59,7 @@ def steps(kafka: LocalKafka) -> Iterator[Step]:
     parameters = {"cluster": kafka.bootstrap, "changes": json.dumps([CHANGE]), "apply": "true", "reason": "demo"}
     runbook = [word for name, value in parameters.items() for word in ("-p", f"{name}={value}")]
     yield Step("Client quotas as stored", ("quota", "describe"))
-    yield Step("What masks what", ("quota", "tree", "user=team-orders", "--any", "client-id"))
+    yield Step("The hierarchy, and what is shadowed", ("quota", "tree", "user=team-orders", "--any", "client-id"))
     yield Step(
         "Configs with their sources", ("config", "describe", "topic=orders", "topic=orders.dlq", "--keys", _KEYS)
     )

@@ -90,7 +90,7 @@ def tree(
     session: Session,
     words: tuple[str, ...],
 ) -> Any:
-    """The hierarchy as a tree, and what masks what."""
+    """The hierarchy as a tree, and which quotas are shadowed."""
     return session.cluster.quotas.tree(**_whom(words, session))
 
 

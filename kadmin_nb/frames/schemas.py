@@ -318,7 +318,7 @@ IMPACT_COUNTS = _schema(
 SHADOWED = _schema(
     ("entity", TEXT, False), ("key", TEXT, False), ("value", NUMBER, False), ("shadowed_by", TEXT, False)
 )
-"""The quotas that can bind nobody after a change, and could before, or are new; and what always comes first."""
+"""The quotas that are shadowed after a change, and were not before, or are new; and the entity that always comes first."""
 
 BACKTEST = _schema(
     ("broker", WHOLE, False),
@@ -399,7 +399,7 @@ WARNINGS = _schema(
     ("key", TEXT, True),
     ("message", TEXT, False),
 )
-"""What a reader of a plan may not see. `warning` is silences, never wins, blank client-id, sharing, principal, per
+"""What a reader of a plan may not see. `warning` is shadows, shadowed, blank client-id, sharing, principal, per
 broker or in parts; `row`, `resource` and `key` are the first that it is about, null where it is about all of it."""
 
 JOURNAL = _schema(
@@ -436,7 +436,7 @@ TREE = _schema(
     ("value", NUMBER, True),
     ("shadowed_by", TEXT, True),
 )
-"""The hierarchy with what masks what; `shadowed_by` is the entity (or entities) that always win instead."""
+"""The hierarchy of quotas; `shadowed_by` is the entity (or entities) that always come first."""
 
 VERDICTS = _schema(
     ("check", TEXT, False),

@@ -38,7 +38,7 @@ set consumer_byte_rate=10MB/s user=alice client-id=notebook
 set producer_byte_rate=256KiB/s user=bob client-id=<default>
 set producer_byte_rate=1MB/s user=ANONYMOUS
 
-# client-ids: silenced where the default user above has the same key
+# client-ids: shadowed where the default user above has the same key
 set producer_byte_rate=3MB/s consumer_byte_rate=6MB/s client-id=mirror-maker
 set controller_mutation_rate=2 client-id=terraform
 set producer_byte_rate=100kB/s controller_mutation_rate=1 client-id=<default>

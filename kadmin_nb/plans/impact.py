@@ -103,13 +103,13 @@ class ImpactAnswer(Answer):
         lines = [line for key, rows in groupby(counted, lambda row: row["key"]) if (line := _counted(key, list(rows)))]
         return "\n".join(lines or ["no known client is touched"])
 
-    def _nobodys(self) -> list[str]:
-        """The quotas that can bind nobody, a line each."""
-        nobodys_lines = (
-            f"can bind nobody: {r['entity']} {r['key']} {readable(r['key'], r['value'])} ({r['shadowed_by']} wins)"
+    def _shadowed_lines(self) -> list[str]:
+        """The shadowed quotas, a line each."""
+        lines = (
+            f"shadowed: {r['entity']} {r['key']} {readable(r['key'], r['value'])} ({r['shadowed_by']} always comes first)"
             for r in self.shadowed.to_arrow().to_pylist()
         )
-        return list(map(printable, nobodys_lines))
+        return list(map(printable, lines))
 
     def _brief(self) -> Answer:
         """What fits on a line: the names of the buckets are left to the frame."""
@@ -133,7 +133,7 @@ class ImpactAnswer(Answer):
             yield from (*self.plan.blocks(page), "")
         yield self.summary
         if len(self.shadowed):
-            yield Listing(self._nobodys(), QUOTAS_SHOWN, "that can bind nobody", ".shadowed")
+            yield Listing(self._shadowed_lines(), QUOTAS_SHOWN, "that are shadowed", ".shadowed")
         yield from self._brief().blocks(page) if len(self) else ()
         for title, answer in self._sections():
             yield from ("", title, *answer.blocks(page))

@@ -1,4 +1,4 @@
-"""What the new quotas of a plan leave unable to bind anyone."""
+"""Quotas that the new quotas of a plan shadow: they can never apply any more."""
 
 from __future__ import annotations
 
@@ -10,38 +10,38 @@ import pyarrow.compute as pc
 from ..model.changes import Change, Target
 from ..model.entity import Entity
 from ..resolution.rules import stored_of
-from ..resolution.shadows import COMES_BEFORE, masks
+from ..resolution.shadows import COMES_BEFORE, shadows_of_added
 
-MASKING = sorted({level for levels in COMES_BEFORE.values() for level in levels})
-NAMED = 5
-"""Masked entities that a note names; the rest is counted."""
+SHADOWING_LEVELS = sorted({level for levels in COMES_BEFORE.values() for level in levels})
+_MAX_NAMES = 5
+"""Shadowed entities that a note names; the others are counted."""
 
 
-def with_masks(changes: Sequence[Change], quotas: pa.Table | None) -> list[Change]:
-    """The changes, with a note on each that newly masks others.
+def with_shadow_notes(changes: Sequence[Change], quotas: pa.Table | None) -> list[Change]:
+    """The changes, with a note on each that newly shadows others.
 
     Parameters
     ----------
     quotas
         All QUOTAS as they were when the plan was made.
     """
-    shadowed = {} if quotas is None else newly_masked(changes, quotas)
+    shadowed = {} if quotas is None else newly_shadowed(changes, quotas)
     return [_noted(change, shadowed.get(change.target, ())) for change in changes] if shadowed else list(changes)
 
 
-def newly_masked(changes: Sequence[Change], quotas: pa.Table) -> dict[Target, tuple[Entity, ...]]:
-    """The entities that new quotas leave unable to bind anyone, by the target of each that does.
+def newly_shadowed(changes: Sequence[Change], quotas: pa.Table) -> dict[Target, tuple[Entity, ...]]:
+    """The entities that new quotas shadow, by the target of each new quota.
 
     Parameters
     ----------
     quotas
         All QUOTAS as they were before.
     """
-    if not any(c.level in MASKING and c.old is None and c.after for c in changes):
+    if not any(c.level in SHADOWING_LEVELS and c.old is None and c.after for c in changes):
         return {}
-    levels = pa.array([*COMES_BEFORE, *MASKING])
+    levels = pa.array([*COMES_BEFORE, *SHADOWING_LEVELS])
     before = stored_of(quotas.filter(pc.is_in(quotas["level"].cast(pa.string()), levels)).to_pylist())
-    return dict(masks(before, _after(before, changes)).items())
+    return dict(shadows_of_added(before, _after(before, changes)).items())
 
 
 def _after(before: dict[tuple[Entity, str], float], changes: Sequence[Change]) -> dict[tuple[Entity, str], float]:
@@ -54,9 +54,9 @@ def _after(before: dict[tuple[Entity, str], float], changes: Sequence[Change]) -
     return after
 
 
-def _noted(change: Change, masked: Sequence[Entity]) -> Change:
-    if not masked:
+def _noted(change: Change, shadowed: Sequence[Entity]) -> Change:
+    if not shadowed:
         return change
-    more = f" and {len(masked) - NAMED} more" if len(masked) > NAMED else ""
-    note = f"silences {', '.join(map(str, masked[:NAMED]))}{more}: they can bind nobody any more"
+    more = f" and {len(shadowed) - _MAX_NAMES} more" if len(shadowed) > _MAX_NAMES else ""
+    note = f"shadows {', '.join(map(str, shadowed[:_MAX_NAMES]))}{more}: they can never apply any more"
     return change.with_(note=f"{change.note}; {note}" if change.note else note)

@@ -94,7 +94,7 @@ def known_clients(pairs: Any, by_cluster: bool) -> pa.Table:
 
 
 def shadowed(before: Any, after: Any) -> pa.Table:
-    """SHADOWED: quotas of `after` that can bind nobody, and could in `before`, or were not there."""
+    """SHADOWED: quotas that are shadowed in `after`, and were not in `before`, or were not there."""
     was, will = (
         dict(_by_cluster(input_columns.read_columns(quotas, _QUOTA_COLUMNS, QUOTAS_LABEL)))
         for quotas in (before, after)

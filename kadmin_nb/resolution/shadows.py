@@ -1,4 +1,4 @@
-"""Quotas that can never bind anyone, because others always come first. Standard library only.
+"""Shadowed quotas: they can never apply, because others always come first. Standard library only.
 
 Only quotas of the two client levels can be so: everybody has a user, so a quota of the default user, or of its
 client-ids, always comes before `client-id=…`. Any other quota has clients left: of `user=alice`, the clients
@@ -13,7 +13,7 @@ from ..model.grammar import DEFAULT
 from ..model.levels import LEVELS
 from .rules import Stored, entity_at
 
-LEVEL = {level.name: level for level in LEVELS}
+_LEVEL_OF_NAME = {level.name: level for level in LEVELS}
 COMES_BEFORE = {
     "CLIENT": ("CLIENT_OF_DEFAULT_USER", "DEFAULT_CLIENT_OF_DEFAULT_USER", "DEFAULT_USER"),
     "DEFAULT_CLIENT": ("DEFAULT_CLIENT_OF_DEFAULT_USER", "DEFAULT_USER"),
@@ -25,7 +25,7 @@ def shadowers(entity: Entity) -> tuple[Entity, ...]:
     """The entities whose quota would leave none for this entity's, most specific first."""
     client_id = entity.get("client-id")
     name = "" if client_id is None or client_id is DEFAULT else str(client_id)
-    return tuple(entity_at(LEVEL[level], "", name) for level in COMES_BEFORE.get(entity.level, ()))
+    return tuple(entity_at(_LEVEL_OF_NAME[level], "", name) for level in COMES_BEFORE.get(entity.level, ()))
 
 
 def shadowed_by(stored: Stored, entity: Entity, key: str) -> Entity | None:
@@ -33,20 +33,20 @@ def shadowed_by(stored: Stored, entity: Entity, key: str) -> Entity | None:
     return next((other for other in shadowers(entity) if (other, key) in stored), None)
 
 
-def masks(before: Stored, after: Stored) -> dict[tuple[Entity, str], tuple[Entity, ...]]:
-    """What a set of changes newly masks: for each added quota, those that can bind nobody any more.
+def shadows_of_added(before: Stored, after: Stored) -> dict[tuple[Entity, str], tuple[Entity, ...]]:
+    """The quotas that each added quota newly shadows.
 
-    Quotas that were masked before, or that the changes remove, are not listed; a change of a value masks
-    nothing. Several added quotas may mask the same one; each lists it.
+    Quotas that were shadowed before, or that the changes remove, are not listed; a change of a value shadows
+    nothing. Several added quotas may shadow the same one; each lists it.
     """
-    could_mask = {level for levels in COMES_BEFORE.values() for level in levels}
-    added = {(e, k) for e, k in after if e.level in could_mask and (e, k) not in before}
+    could_shadow = {level for levels in COMES_BEFORE.values() for level in levels}
+    added = {(e, k) for e, k in after if e.level in could_shadow and (e, k) not in before}
     if not added:
         return {}
-    masked: dict[tuple[Entity, str], list[Entity]] = {}
+    shadowed: dict[tuple[Entity, str], list[Entity]] = {}
     for entity, key in after:
         if entity.level in COMES_BEFORE and shadowed_by(before, entity, key) is None:
             for other in shadowers(entity):
                 if (other, key) in added:
-                    masked.setdefault((other, key), []).append(entity)
-    return {change: tuple(sorted(entities, key=str)) for change, entities in masked.items()}
+                    shadowed.setdefault((other, key), []).append(entity)
+    return {change: tuple(sorted(entities, key=str)) for change, entities in shadowed.items()}

@@ -245,7 +245,7 @@ LIFTED = {
     ),
     "it is raised a little": ([quota("user=<default>", 9e7)], []),
     "it is lowered": ([quota("user=<default>", 1)], []),
-    "a first one, silenced by it": ([quota("client-id=<default>", 1e12)], []),
+    "a first one, shadowed by it": ([quota("client-id=<default>", 1e12)], []),
     "all of the named ones, with it behind": ([quota("user=a", None), quota("user=b", None)], []),
     "all of the named ones, and it": (
         [quota("user=a", None), quota("user=b", None), quota("user=<default>", None)],

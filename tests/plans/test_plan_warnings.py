@@ -60,12 +60,12 @@ APP, ANY_APP, ALL = "client-id=app", "client-id=<default>", "user=<default>"
 OF_ALICE, ANY_OF_ALICE = "user=alice client-id=app", "user=alice client-id=<default>"
 
 SCENES = {
-    "a default user beside client-ids": ({APP: 5, ANY_APP: 6}, {ALL: 9}, ["silences", "sharing"]),
+    "a default user beside client-ids": ({APP: 5, ANY_APP: 6}, {ALL: 9}, ["shadows", "sharing"]),
     "a default user alone": ({}, {ALL: 9}, []),
     "a default user that is only changed": ({APP: 5, ALL: 8}, {ALL: 9}, []),
-    "a client-id beside a default user": ({ALL: 9}, {APP: 5}, ["never wins"]),
+    "a client-id beside a default user": ({ALL: 9}, {APP: 5}, ["shadowed"]),
     "a client-id that the plan uncovers": ({ALL: 9, APP: 4}, {APP: 5, ALL: None}, []),
-    "both in one plan": ({}, {ALL: 9, APP: 5}, ["silences", "never wins"]),
+    "both in one plan": ({}, {ALL: 9, APP: 5}, ["shadows", "shadowed"]),
     "any client-id, and nobody else": ({}, {ANY_APP: 5}, ["blank client-id"]),
     "any client-id of a user": ({}, {ANY_OF_ALICE: 5}, ["blank client-id"]),
     "any client-id of a user who has a quota": ({"user=alice": 9}, {ANY_OF_ALICE: 5}, ["sharing"]),
@@ -92,16 +92,16 @@ def test_what_the_rows_do_not_show_is_said_and_nothing_else(held, wanted, says):
 
 
 def test_who_is_silenced_is_named_and_counted():
-    """It silenced 400 client-ids, and the note had room for five."""
+    """It shadowed 400 client-ids, and the note had room for five."""
     held = {f"client-id=c{n}": 5.0 for n in range(400)}
     [(_, said), _] = told(held, {ALL: 9})
     assert said == (
-        "user=<default> producer_byte_rate silences 400 quotas, which can bind nobody any more: client-id=c0, "
+        "user=<default> producer_byte_rate shadows 400 quotas, which can never apply any more: client-id=c0, "
         "client-id=c1, client-id=c10 and 397 more"
     )
     [(_, never)] = told({ALL: 9.0}, dict(held))
     assert never == (
-        "producer_byte_rate of client-id=c0, client-id=c1, client-id=c2 and 397 more can bind nobody: user=<default> "
+        "producer_byte_rate of client-id=c0, client-id=c1, client-id=c2 and 397 more can never apply: user=<default> "
         "always comes first"
     )
 
@@ -199,7 +199,7 @@ def planned(kafka: FakeKafka, held: dict[str, float], wanted: dict[str, float | 
 def test_they_stand_below_the_plan_at_every_face_and_in_its_file(tmp_path):
     """They were printed once, when nobody looked, and the file had none."""
     plan = planned(FakeKafka(), {APP: 5e6}, {"user=<default>": 9e6, "user=User:bob": 1e6})
-    kinds = ["silences", "sharing", "sharing", "principal", "per broker"]
+    kinds = ["shadows", "sharing", "sharing", "principal", "per broker"]
     assert [word for (word,) in rows(plan.warnings(), "warning")] == kinds
     again = kn.Plan.load(plan.save(tmp_path / "p.json"))
     assert (again.id, again.notes, again == plan) == (plan.id, (), True)

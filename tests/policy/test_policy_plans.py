@@ -19,7 +19,7 @@ AT = "2026-11-21T00:00:00+00:00"
 CEILING = (
     f'frame = "QUOTAS"\nwhere = {{ level = "USER", key = "{RATE}" }}\nmust = {{ value = {{ at_most = "50MB/s" }} }}'
 )
-SILENCED = """
+SHADOWED = """
 frame = "QUOTAS"
 where = { level = "DEFAULT_USER" }
 while = { level = "CLIENT" }
@@ -87,9 +87,9 @@ def test_either_half_of_a_pair_may_break_it():
     """The default user was looked at, and the client-id quota beside it came a week later."""
     default = held(quotas(("user=<default>", RATE, MB)))
     client = held(quotas(("client-id=app", RATE, MB)))
-    assert judged(SILENCED, plan(("client-id=app", RATE, "1000000")), default) == ["broken"]
-    assert judged(SILENCED, plan(("user=<default>", RATE, "1000000")), client) == ["broken"]
-    assert judged(SILENCED, plan(("client-id=app", RATE, None)), client) == ["kept"]
+    assert judged(SHADOWED, plan(("client-id=app", RATE, "1000000")), default) == ["broken"]
+    assert judged(SHADOWED, plan(("user=<default>", RATE, "1000000")), client) == ["broken"]
+    assert judged(SHADOWED, plan(("client-id=app", RATE, None)), client) == ["kept"]
 
 
 @pytest.mark.parametrize(

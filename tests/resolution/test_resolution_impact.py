@@ -1,4 +1,4 @@
-"""Whom a change of quotas touches: limits, buckets, and quotas that can bind nobody any more."""
+"""Whom a change of quotas touches: limits, buckets, and quotas that become shadowed."""
 
 from __future__ import annotations
 

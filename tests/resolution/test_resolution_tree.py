@@ -10,7 +10,7 @@ from kadmin_nb.frames import schemas
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.levels import LEVELS
 from kadmin_nb.resolution.rules import Stored, explain
-from kadmin_nb.resolution.shadows import masks, shadowed_by
+from kadmin_nb.resolution.shadows import shadowed_by, shadows_of_added
 from kadmin_nb.resolution.tree import lines, tree
 from tests.resolution.hierarchies import KEY, quotas_of, subset
 
@@ -29,7 +29,7 @@ def binding(stored: Stored) -> set[Entity]:
 
 @pytest.mark.parametrize("number", range(256))
 def test_shadowed_is_what_binds_nobody(number: int) -> None:
-    """A quota was called masked, and clients without a client-id still felt it."""
+    """A quota was called shadowed, and clients without a client-id still felt it."""
     stored = subset(number)
     never = {entity for entity, _ in stored if shadowed_by(stored, entity, KEY)}
     assert never == {entity for entity, _ in stored} - binding(stored)
@@ -46,25 +46,25 @@ def test_the_shadower_is_who_binds_instead(number: int) -> None:
 
 @pytest.mark.parametrize("level", LEVELS, ids=str)
 @pytest.mark.parametrize("number", [0, 0b11000000, 0b11010101, 255])
-def test_masks_are_what_a_change_silences(number: int, level: object) -> None:
+def test_a_change_shadows_what_comes_after_it_for_every_client(number: int, level: object) -> None:
     """Adding a default user quota silently switched off every client-id quota."""
     before, after = subset(number), subset(number | 1 << level.number)  # type: ignore[attr-defined]
     newly = {e for e, _ in before if e in binding(before)} - binding(after)
-    found = masks(before, after)
+    found = shadows_of_added(before, after)
     assert {entity for entities in found.values() for entity in entities} == newly
     assert set(found) <= after.keys() - before.keys()
 
 
-def test_masks_name_the_change_and_every_quota_it_silences() -> None:
+def test_shadows_name_the_change_and_every_quota_under_it() -> None:
     before = quotas(**{"client-id=a": 1, "client-id=b": 2, "client-id=<default>": 3, "user=alice": 4})
     change = (Entity.parse("user=<default>"), KEY)
-    assert masks(before, {**before, change: 9.0}) == {
+    assert shadows_of_added(before, {**before, change: 9.0}) == {
         change: tuple(map(Entity.parse, ("client-id=<default>", "client-id=a", "client-id=b")))
     }
-    assert masks({**before, change: 9.0}, {**before, change: 10.0}) == {}
-    assert masks({**before, change: 9.0}, before) == {}
-    assert masks(before, {change: 9.0}) == {}
-    assert masks(before, {**before, (change[0], "request_percentage"): 9.0}) == {}
+    assert shadows_of_added({**before, change: 9.0}, {**before, change: 10.0}) == {}
+    assert shadows_of_added({**before, change: 9.0}, before) == {}
+    assert shadows_of_added(before, {change: 9.0}) == {}
+    assert shadows_of_added(before, {**before, (change[0], "request_percentage"): 9.0}) == {}
 
 
 STORED = {

@@ -57,7 +57,7 @@ must = { value = { at_least = 1 } }
 
 OK = {
     "custom callbacks": "There is none: these quotas decide.",
-    "entries that can never win": "Every entry can bind somebody.",
+    "shadowed quotas": "Every quota can apply to somebody.",
     "a client that no quota names": "A default limits how much it may produce and consume.",
     "known clients without a limit": "Each of them has a limit to produce and to consume.",
     "configs": "Nothing in the configs needs a look.",

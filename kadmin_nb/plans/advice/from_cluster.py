@@ -21,7 +21,7 @@ def advice_on(kafka: Kafka, changes: Sequence[Change], quotas: pa.Table | None, 
         All QUOTAS, where they were just read.
     """
     changes = [change for change in changes if not change.is_refused]
-    scene = warnings.scene(kafka, changes, quotas)
+    scene = warnings.cluster_facts(kafka, changes, quotas)
     dangers_found = dangers.found(kafka, changes, resolver)
     return Advice(
         dangers_found, lambda: [*(warnings.warnings(changes, scene) if scene else ()), *warnings.in_parts(changes)]

@@ -1,4 +1,4 @@
-"""What the rows of a plan do not show: who is silenced, who escapes, who shares, what adds up, what can never match."""
+"""Warnings about a plan: quotas shadowed, clients that escape, buckets shared, sums per broker, names that never match."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from ...model.resources import Resource
 from ...resolution.rules import SHARED, stored_of
 from ...resolution.shadows import COMES_BEFORE, shadowed_by
 from ..execution import order
-from ..shadowing import MASKING, newly_masked
+from ..shadowing import SHADOWING_LEVELS, newly_shadowed
 from . import Warned
 from .principals import ANONYMOUS, oddities
 
-SILENCES, NEVER_WINS, BLANK = "silences", "never wins", "blank client-id"
+SHADOWS, SHADOWED, BLANK = "shadows", "shadowed", "blank client-id"
 SHARING, PRINCIPAL, PER_BROKER = "sharing", "principal", "per broker"
 IN_PARTS = "in parts"
 
-NAMED = 3
+_MAX_NAMES = 3
 """Names that a warning has; the rest is counted."""
 
 _NOBODY = ("user", ANONYMOUS)
@@ -46,7 +46,7 @@ class ClusterFacts:
     protocols: frozenset[str] = frozenset()
 
 
-def scene(kafka: Kafka, changes: Sequence[Change], quotas: pa.Table | None) -> ClusterFacts | None:
+def cluster_facts(kafka: Kafka, changes: Sequence[Change], quotas: pa.Table | None) -> ClusterFacts | None:
     """What the warnings of these rows need; None where they change no quota."""
     mine = [change for change in changes if change.level]
     if not mine:
@@ -80,8 +80,8 @@ def warnings(changes: Sequence[Change], scene: ClusterFacts) -> list[Warned]:
         return []
     levels = _Levels.of(scene.quotas, quotas)
     return [
-        *_silencing(quotas, scene.quotas),
-        *_never_winning(sets, quotas, scene.quotas),
+        *_shadowing(quotas, scene.quotas),
+        *_shadowed(sets, quotas, scene.quotas),
         *_escaping(sets, levels),
         *_sharing(sets, levels),
         *_unmatched(sets, scene.protocols),
@@ -117,33 +117,33 @@ def _about(word: str, change: Change, message: str) -> Warned:
 
 def _several(names: Collection[object]) -> str:
     """A few of them, and how many more."""
-    first_names, more = list(map(str, names))[:NAMED], len(names) - NAMED
+    first_names, more = list(map(str, names))[:_MAX_NAMES], len(names) - _MAX_NAMES
     return ", ".join(first_names) + (f" and {more:,} more" if more > 0 else "")
 
 
 # -- what always comes first
 
 
-def _silencing(changes: Sequence[Change], quotas: pa.Table) -> Iterator[Warned]:
-    newly_shadowed = newly_masked(changes, quotas)
-    for change in changes if newly_shadowed else ():
-        if masked := newly_shadowed.get(change.target):
-            who = f"{change.resource} {change.key} silences {len(masked):,} quota{'s' * (len(masked) != 1)}"
-            yield _about(SILENCES, change, f"{who}, which can bind nobody any more: {_several(masked)}")
+def _shadowing(changes: Sequence[Change], quotas: pa.Table) -> Iterator[Warned]:
+    shadowed_by_change = newly_shadowed(changes, quotas)
+    for change in changes if shadowed_by_change else ():
+        if shadowed := shadowed_by_change.get(change.target):
+            who = f"{change.resource} {change.key} shadows {len(shadowed):,} quota{'s' * (len(shadowed) != 1)}"
+            yield _about(SHADOWS, change, f"{who}, which can never apply any more: {_several(shadowed)}")
 
 
-def _never_winning(sets: Sequence[Change], changes: Sequence[Change], quotas: pa.Table) -> Iterator[Warned]:
+def _shadowed(sets: Sequence[Change], changes: Sequence[Change], quotas: pa.Table) -> Iterator[Warned]:
     rows = [change for change in sets if change.level in COMES_BEFORE]
     if not rows:
         return
-    quotas_then = _quotas_after(quotas, changes, MASKING)
-    silent: dict[tuple[Entity, str], list[Change]] = defaultdict(list)
+    quotas_then = _quotas_after(quotas, changes, SHADOWING_LEVELS)
+    by_shadower: dict[tuple[Entity, str], list[Change]] = defaultdict(list)
     for change in rows:
         if isinstance(change.resource, Entity) and (winner := shadowed_by(quotas_then, change.resource, change.key)):
-            silent[winner, change.key].append(change)
-    for (winner, key), silenced in silent.items():
-        message = f"{key} of {_several([c.resource for c in silenced])} can bind nobody: {winner} always comes first"
-        yield _about(NEVER_WINS, silenced[0], message)
+            by_shadower[winner, change.key].append(change)
+    for (winner, key), shadowed in by_shadower.items():
+        message = f"{key} of {_several([c.resource for c in shadowed])} can never apply: {winner} always comes first"
+        yield _about(SHADOWED, shadowed[0], message)
 
 
 def _quotas_after(quotas: pa.Table, changes: Iterable[Change], levels: Collection[str]) -> Limits:
