@@ -318,7 +318,7 @@ IMPACT_COUNTS = _schema(
 SHADOWED = _schema(
     ("entity", TEXT, False), ("key", TEXT, False), ("value", NUMBER, False), ("shadowed_by", TEXT, False)
 )
-"""The quotas that are shadowed after a change, and were not before, or are new; and the entity that always comes first."""
+"""The quotas that a change leaves shadowed, those that are new included, and the entity that always comes first."""
 
 BACKTEST = _schema(
     ("broker", WHOLE, False),

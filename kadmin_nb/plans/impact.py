@@ -106,7 +106,7 @@ class ImpactAnswer(Answer):
     def _shadowed_lines(self) -> list[str]:
         """The shadowed quotas, a line each."""
         lines = (
-            f"shadowed: {r['entity']} {r['key']} {readable(r['key'], r['value'])} ({r['shadowed_by']} always comes first)"
+            f"shadowed: {r['entity']} {r['key']} {readable(r['key'], r['value'])} ({r['shadowed_by']} wins)"
             for r in self.shadowed.to_arrow().to_pylist()
         )
         return list(map(printable, lines))

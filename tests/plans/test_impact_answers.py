@@ -53,7 +53,7 @@ def test_counts_come_first_then_what_can_bind_nobody():
     said = repr(plan_of(**{"user=<default>": 9}).impact(pairs, quotas=quotas(**APPS))).splitlines()
     assert said[0].startswith("plan ")
     at = said.index(f"{KEY}: becomes limited 1, raised 2; its bucket moves 2")
-    assert said[at + 1] == f"shadowed: client-id=app-00 {KEY} 5 B/s (user=<default> always comes first)"
+    assert said[at + 1] == f"shadowed: client-id=app-00 {KEY} 5 B/s (user=<default> wins)"
     assert said[at + 11] == "… and 2 more that are shadowed; .shadowed has all of it"
     assert said[-1] == "3 rows"
 

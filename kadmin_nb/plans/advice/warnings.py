@@ -1,4 +1,4 @@
-"""Warnings about a plan: quotas shadowed, clients that escape, buckets shared, sums per broker, names that never match."""
+"""Warnings about a plan: shadowed quotas, clients that escape, shared buckets, sums per broker, unmatched names."""
 
 from __future__ import annotations
 
