@@ -8,8 +8,6 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from ..admin.kafka import WireKafka
 from ..errors import Interrupted, NotFound, PartlyFailed, PlanRefused
 from ..frames.answer import Answer
@@ -34,8 +32,8 @@ from ..plans.journal.replay import told
 from ..plans.journal.store import Journals, Kept
 from ..plans.lowering import gradual, stalls
 from ..plans.outcomes import Outcomes
+from ..plans.picture import Picture
 from ..plans.plan import Plan, bound
-from ..plans.shadowing import with_shadow_notes
 from ..plans.stage import Stage
 from . import near_names
 
@@ -175,11 +173,11 @@ class Changes:
     ) -> Plan:
         picture = current_state.take(self._kafka, [e.target for e in edits], whole=True)
         try:
-            rows = with_shadow_notes(planning.changes(edits, picture, allow_unknown), picture.quotas)
+            rows = planning.changes(edits, picture, allow_unknown)
         except NotFound as exc:
             exc.hint = " ".join(filter(None, [near_names.resources(self._kafka, picture.errors), exc.hint]))
             raise
-        return self._made(validation.validated(self._kafka, rows, secret), reason, lifetime, quotas=picture.quotas)
+        return self._made(validation.validated(self._kafka, rows, secret), reason, lifetime, picture=picture)
 
     def _made(
         self,
@@ -187,12 +185,12 @@ class Changes:
         reason: str | None,
         lifetime: timedelta | None = None,
         undoes: str | None = None,
-        quotas: pa.Table | None = None,
+        picture: Picture | None = None,
     ) -> Plan:
         now = self._kafka.now()
         expires = _written(now + (lifetime or LIFETIME))
         plan = Plan(self._kafka.id, _written(now), tuple(rows), reason, author(self._named()), expires, undoes)
-        return bound(plan, self.apply, self._kafka.quotas.describe, advice_on(self._kafka, rows, quotas, secret))
+        return bound(plan, self.apply, self._kafka.quotas.describe, advice_on(self._kafka, rows, picture, secret))
 
 
 def _interrupted(plan: Plan, how: str, outcomes: Outcomes | None = None) -> Interrupted:

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from ..admin.kafka import WireKafka
 from ..errors import KadminError
+from ..model.changes import Configurable
 from ..model.grammar import format_word
 from ..model.resources import Resource
 from .filters import Selector
@@ -20,10 +21,10 @@ SLIPS = 2
 """Letters that may be missing or too many."""
 
 
-def resources(kafka: WireKafka, missing: Iterable[Resource]) -> str | None:
+def resources(kafka: WireKafka, missing: Iterable[Configurable]) -> str | None:
     """`Did you mean topic=orders?` for the first of these that has a near one, or which brokers there are."""
     try:
-        return next(filter(None, (_resource_in_words(kafka, resource) for resource in missing)), None)
+        return next(filter(None, (_resource_in_words(kafka, r) for r in missing if isinstance(r, Resource))), None)
     except KadminError:
         return None
 

@@ -12,11 +12,10 @@ from .. import files
 from ..admin.kafka import WireKafka
 from ..errors import NotKnowable, UsageError
 from ..frames.schema_metadata import stamped
-from ..frames.snapshots import QUOTAS_PART
-from ..model.changes import QUOTA, Change
+from ..frames.snapshots import QUOTAS_PART, SCOPES
+from ..model.changes import Change
 from ..model.connection_settings import Settings
 from ..policy import Policy, PolicyAnswer, load
-from ..policy.after_plan import is_kept
 from ..policy.evaluation import scene_of
 from ..policy.facts import EFFECTIVE, FINDINGS, OF_CONFIGS, OF_QUOTAS, PolicyFacts
 from .config_advice import is_reassigning
@@ -55,9 +54,8 @@ def guard(kafka: WireKafka, policies: Iterable[Policy], plan: Plan) -> PolicyAns
 
 def _touched(change: Change) -> tuple[str, ...]:
     """The frames in which it shows."""
-    if change.kind == QUOTA:
-        return OF_QUOTAS
-    return OF_CONFIGS if is_kept(change.resource) else ()
+    scope = change.resource.scope
+    return OF_QUOTAS if scope == QUOTAS_PART else OF_CONFIGS if scope in SCOPES else ()
 
 
 def in_force(settings: Settings, chosen: Given | Iterable[Given] | None = None) -> list[Policy]:

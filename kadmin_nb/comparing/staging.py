@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import index
 
 from ..errors import KadminError, UsageError
 from ..hints import Hint, Option, sentence
 from ..history.drift_frames import SECRET
-from ..model.changes import DELETE, SET, Edit, subject
+from ..model.changes import DELETE, SET, Configurable, Edit
+from ..model.entity import Entity
 from ..model.grammar import quote
 from ..model.resources import Resource
 from ..model.rows import Row
@@ -16,6 +17,7 @@ from ..model.rows import Row
 ALL = "all"
 NO_TOPIC = "has no such topic"
 """How the note ends of a row that is about a topic which one side, a or b, does not have."""
+_PARSERS: dict[str, Callable[[str], Configurable]] = {Entity.kind: Entity.parse, Resource.kind: Resource.parse}
 _ROWS_HINT = "Such as 1-3,7, or all."
 _WHY = {
     "unknown": "it could not be read",
@@ -101,7 +103,7 @@ def refusal(row: Row, like: str) -> str | None:
     if _of_each(row):
         return "it is what all brokers of a cluster have in common"
     try:
-        subject(row["kind"], row["resource"])
+        _PARSERS[row["kind"]](row["resource"])
     except KadminError as exc:
         return str(exc)
     if row["kind"] == "config" and _op(row, like) is None:
@@ -115,7 +117,7 @@ def _of_each(row: Row) -> bool:
 
 def _edit(row: Row, like: str, note: str) -> Edit:
     op = _op(row, like) if row["kind"] == "config" else DELETE if row[like] is None else SET
-    return Edit(str(op), subject(row["kind"], row["resource"]), row["key"], row[like] if op == SET else None, note)
+    return Edit(str(op), _PARSERS[row["kind"]](row["resource"]), row["key"], row[like] if op == SET else None, note)
 
 
 def _op(row: Row, like: str) -> str | None:

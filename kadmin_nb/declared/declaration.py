@@ -214,7 +214,8 @@ def _why_kept(target: Target, current: CurrentValues, allow_unknown: Collection[
     if isinstance(resource, Entity):
         strange = [name for name in _unknown(resource, key) if name not in allow_unknown]
         return f"{strange[0]} is not known here" if strange else None
-    return "a topic of Kafka's own" if resource.type == "TOPIC" and resource.name.startswith("__") else None
+    is_internal = isinstance(resource, Resource) and resource.type == "TOPIC" and resource.name.startswith("__")
+    return "a topic of Kafka's own" if is_internal else None
 
 
 def _unknown(entity: Entity, key: str) -> list[str]:

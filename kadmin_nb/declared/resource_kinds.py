@@ -7,20 +7,20 @@ from collections.abc import Iterable
 from ..errors import UsageError
 from ..frames.snapshots import QUOTAS_PART as QUOTA_SCOPE
 from ..frames.snapshots import SCOPES
-from ..model.entity import Entity
+from ..model.changes import Configurable
 from ..model.quota_keys import nearest
-from ..model.resources import WORDS, Resource
+from ..model.resources import WORDS
 
 QUOTAS, CONFIGS = "quotas", "configs"
 KINDS: dict[str, str] = {QUOTAS: QUOTA_SCOPE, **WORDS}
 """Each kind with its scope; `broker-logger` has one that no snapshot reads."""
 
+_KIND_OF = {scope: kind for kind, scope in KINDS.items()}
 
-def kind_of(resource: Entity | Resource) -> str:
+
+def kind_of(resource: Configurable) -> str:
     """The kind that an entity or a resource is of."""
-    if isinstance(resource, Entity):
-        return QUOTAS
-    return next(word for word, scope in WORDS.items() if scope == resource.type)
+    return _KIND_OF[resource.scope]
 
 
 def kinds(words: Iterable[str]) -> tuple[str, ...]:

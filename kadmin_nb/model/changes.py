@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, Protocol
 
 from . import rights
-from .entity import Entity
 from .refusal import Refusal
-from .resources import Resource
 
-QUOTA, CONFIG = "quota", "config"
 SET, DELETE, APPEND, SUBTRACT = "set", "delete", "append", "subtract"
 
 UNCHANGED, VERIFIED, UNVERIFIED = "unchanged", "verified", "unverified"
@@ -22,20 +19,33 @@ NOT_POSSIBLE: Verdict = "not possible"
 """A validation that is no refusal: the broker takes the row, or could not be asked."""
 
 
-Target = tuple[Entity | Resource, str]
-"""What a change is about: an entity or a resource, and a key of it."""
+class Configurable(Protocol):
+    """Whatever has keys that a change sets: a quota's entity, a config's resource. Its text parses back.
+
+    `kind` is the name of its kind of change in plans, `level` its place in the hierarchy of quotas, where it has one,
+    `scope` the part of a snapshot that shows it.
+    """
+
+    kind: ClassVar[str]
+
+    @property
+    def scope(self) -> str: ...
+
+    @property
+    def level(self) -> str | None: ...
+
+    def __hash__(self) -> int: ...
 
 
-def subject(kind: str, words: str) -> Entity | Resource:
-    """The entity or the resource of a row, as its columns `kind` and `resource` say it."""
-    return Entity.parse(words) if kind == QUOTA else Resource.parse(words)
+Target = tuple[Configurable, str]
+"""The entity or resource of a change, and a key of it."""
 
 
 class _About:
     """What a wish and a planned change have in common: a key of an entity or a resource."""
 
     __slots__ = ()
-    resource: Entity | Resource
+    resource: Configurable
     key: str
 
     @property
@@ -45,8 +55,8 @@ class _About:
 
     @property
     def kind(self) -> str:
-        """Whether it is about a quota or a config."""
-        return QUOTA if isinstance(self.resource, Entity) else CONFIG
+        """The name of its kind: quota, config."""
+        return self.resource.kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +67,7 @@ class Edit(_About):
     """
 
     op: str
-    resource: Entity | Resource
+    resource: Configurable
     key: str
     value: str | None = None
     note: str | None = None
@@ -72,7 +82,7 @@ class Change(_About):
 
     row: int
     op: str
-    resource: Entity | Resource
+    resource: Configurable
     key: str
     old: str | None = None
     wanted: str | None = None

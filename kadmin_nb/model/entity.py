@@ -21,6 +21,8 @@ class Entity:
     Prints as words that parse back, so its text is the row key everywhere.
     """
 
+    kind: ClassVar[str] = "quota"
+    scope: ClassVar[str] = "QUOTAS"
     parts: tuple[tuple[str, Part], ...]
     _text: ClassVar[str | None] = None
     _hash: ClassVar[int]

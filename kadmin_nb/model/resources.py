@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import ClassVar
 
 from ..errors import UsageError
 from .grammar import DEFAULT, format_word, parse_word, split
@@ -81,6 +82,8 @@ def unknown(names: Mapping[int, str], number: int) -> str:
 class Resource:
     """A config resource; the empty name of a BROKER is the cluster-wide default."""
 
+    kind: ClassVar[str] = "config"
+    level: ClassVar[None] = None
     type: str
     name: str
 
@@ -104,6 +107,11 @@ class Resource:
         if len(words) != 1:
             raise UsageError(f"{text} does not name one resource")
         return cls.of(words[0].name, words[0].value)
+
+    @property
+    def scope(self) -> str:
+        """The part of a snapshot that shows it; no snapshot shows loggers."""
+        return self.type
 
     @property
     def source(self) -> Source:

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from ..errors import NotAuthorized, kind_of
-from .entity import Entity
 from .resources import Resource
 
 _OWN = {"TOPIC": "topic", "GROUP": "group"}
 """Quotas, brokers, their loggers and client-metrics are the cluster's."""
 
 
-def to_describe(about: Resource | Entity | None = None) -> str:
+def to_describe(about: object = None) -> str:
     """The right to see configs, or quotas, in words: `DESCRIBE_CONFIGS on the topic orders`."""
     return f"DESCRIBE_CONFIGS on {_checked_on(about)}"
 
 
-def to_alter(about: Resource | Entity) -> str:
+def to_alter(about: object) -> str:
     """The right to change them: `ALTER_CONFIGS on the cluster`."""
     return f"ALTER_CONFIGS on {_checked_on(about)}"
 
 
-def _checked_on(about: Resource | Entity | None) -> str:
+def _checked_on(about: object) -> str:
     if isinstance(about, Resource) and about.type in _OWN:
         return f"the {_OWN[about.type]} {about.name}"
     return "the cluster"

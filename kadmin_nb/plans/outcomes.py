@@ -18,7 +18,8 @@ from ..frames.answer import Answer
 from ..frames.pages import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
 from ..model import rights
-from ..model.changes import FAILED, UNCHANGED, VERIFIED, Outcome, subject
+from ..model.changes import FAILED, UNCHANGED, VERIFIED, Outcome
+from .kinds.registry import KINDS
 from .plan import Plan, columns_of
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class Outcomes(Answer):
         """
         if not self.ok:
             first = self.failed.to_arrow().slice(0, 1).to_pylist()[0]
-            about = subject(first["kind"], first["resource"])
+            about = KINDS[first["kind"]].parse(first["resource"])
             raise PartlyFailed(
                 f"{len(self.failed)} of {len(self)} changes are not verified; the first, {first['resource']} "
                 f"{first['key']}, is {first['state']}: {first['message'] or first['error'] or ''}",

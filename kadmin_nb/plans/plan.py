@@ -20,19 +20,7 @@ from ..frames.display import Display
 from ..frames.pages import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
 from ..hints import Door, Hint, Option, sentence
-from ..model.changes import (
-    APPEND,
-    CONFIG,
-    DELETE,
-    NOT_POSSIBLE,
-    OK,
-    QUOTA,
-    SET,
-    SUBTRACT,
-    Change,
-    Verdict,
-    subject,
-)
+from ..model.changes import NOT_POSSIBLE, OK, Change, Verdict
 from ..model.refusal import Refusal
 from ..version import TOOL
 from . import advice, canonical, garbage_collection, shape
@@ -40,6 +28,7 @@ from .advice import Advice, dangers, warnings
 from .apply_options import ApplyOptions, takes_apply_options
 from .execution.progress import Progress, silent
 from .formats import Faces, Subject
+from .kinds.registry import KINDS
 
 if TYPE_CHECKING:
     import pandas
@@ -55,7 +44,6 @@ _AS_TEXT = ("resource", "validated")
 """The columns that are objects until a plan is written or shown."""
 _CHANGED = ("kind", "op", "resource", "key", "wanted")
 _values = attrgetter(*_CHANGE_COLUMNS)
-_OPS = {QUOTA: (SET, DELETE), CONFIG: (SET, DELETE, APPEND, SUBTRACT)}
 _HEAD = ("tool", "cluster_id", "author", "created", "expires", "reason", "undoes")
 
 
@@ -345,12 +333,13 @@ def row_of(change: Change) -> dict[str, Any]:
 
 
 def _change_from_row(row: dict[str, Any]) -> Change:
-    if row["op"] not in _OPS[row["kind"]]:
+    kind = KINDS[row["kind"]]
+    if row["op"] not in kind.verbs:
         raise Invalid(f"row {row['row']}: {row['op']} is nothing that can be done to a {row['kind']}")
-    if row["kind"] == QUOTA and row["after"] is not None:
-        float(row["after"])
+    if row["after"] is not None:
+        kind.read_value(row["after"])
     columns = {name: row[name] for name in _CHANGE_COLUMNS}
-    columns |= {"resource": subject(row["kind"], row["resource"]), "validated": _verdict(row["validated"])}
+    columns |= {"resource": kind.parse(row["resource"]), "validated": _verdict(row["validated"])}
     return Change(is_secret=row.get("is_secret", False), **columns)
 
 

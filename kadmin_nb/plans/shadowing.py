@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,7 +19,7 @@ _MAX_NAMES = 5
 
 
 def with_shadow_notes(changes: Sequence[Change], quotas: pa.Table | None) -> list[Change]:
-    """The changes, with a note on each that newly shadows others.
+    """Changes of quotas, with a note on each that newly shadows others.
 
     Parameters
     ----------
@@ -47,10 +48,10 @@ def newly_shadowed(changes: Sequence[Change], quotas: pa.Table) -> dict[Target, 
 def _after(before: dict[tuple[Entity, str], float], changes: Sequence[Change]) -> dict[tuple[Entity, str], float]:
     after = dict(before)
     for change in changes:
-        if isinstance(change.resource, Entity):
-            after.pop((change.resource, change.key), None)
-            if change.after is not None:
-                after[change.resource, change.key] = float(change.after)
+        target = cast(Entity, change.resource), change.key
+        after.pop(target, None)
+        if change.after is not None:
+            after[target] = float(change.after)
     return after
 
 

@@ -20,6 +20,7 @@ from ..secrets import Hidden, is_called_so, is_reference
 from . import change_lines, list_values
 from .formats import Faces, Subject
 from .frame_edits import config_edits, quota_edits, value_text
+from .kinds.registry import kind_of
 from .secret_resolver import SecretAsText
 
 if TYPE_CHECKING:
@@ -210,10 +211,8 @@ _LIST_OPS = (APPEND, SUBTRACT)
 
 def _covered(edit: Edit) -> Edit:
     """The edit, its value hidden where the key is called like a secret."""
-    resource = edit.resource
-    if isinstance(resource, Entity) or resource.type == "BROKER_LOGGER" or not is_called_so(edit.key):
-        return edit
-    return _hidden(edit)
+    is_secret = is_called_so(edit.key) and kind_of(edit).may_be_secret(edit.resource)
+    return _hidden(edit) if is_secret else edit
 
 
 def _hidden(edit: Edit) -> Edit:
@@ -259,7 +258,7 @@ def _edit_row(number: int, edit: Edit) -> dict[str, object]:
         "key": edit.key,
         "wanted": None if edit.value is None else str(edit.value),
         "old_known": False,
-        "level": edit.resource.level if isinstance(edit.resource, Entity) else None,
+        "level": edit.resource.level,
         "validated": NOT_POSSIBLE,
         "note": edit.note,
     }

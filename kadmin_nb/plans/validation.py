@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from ..admin.ports import Kafka
 from ..model.changes import NOT_POSSIBLE, OK, Change, Verdict
 from ..model.refusal import Refusal
+from .kinds.change_kind import Answers
+from .kinds.registry import by_kind
 from .secret_resolver import Resolver, found, nowhere
-from .sending import UNKNOWN_OUTCOME, Answers, batches, grouped
+from .sending import UNKNOWN_OUTCOME, batches, grouped
 
 
 def validated(kafka: Kafka, changes: Sequence[Change], resolver: Resolver = nowhere) -> list[Change]:
@@ -24,13 +26,15 @@ def validated(kafka: Kafka, changes: Sequence[Change], resolver: Resolver = nowh
         A secret that cannot be looked up; nothing was asked.
     """
     found(changes, resolver)
-    answers = _ask(kafka, changes, resolver)
+    askable = [c for kind, mine in by_kind(changes).items() if kind.can_validate for c in mine]
+    answers = _ask(kafka, askable, resolver)
     doubtful = [
-        c for group in grouped(changes).values() if len(group) > 1 and answers.get(group[0].resource) for c in group
+        c for group in grouped(askable).values() if len(group) > 1 and answers.get(group[0].resource) for c in group
     ]
     alone = _ask_singly(kafka, doubtful, resolver)
     together = _ask(kafka, [c for c in doubtful if alone[c.row] is None], resolver)
-    return [_judged(c, answers, alone, together) for c in changes]
+    judged = {c.row: _judged(c, answers, alone, together) for c in askable}
+    return [judged.get(c.row) or c.with_(validated=NOT_POSSIBLE) for c in changes]
 
 
 def refusals(kafka: Kafka, changes: Sequence[Change], resolver: Resolver = nowhere) -> list[Change]:

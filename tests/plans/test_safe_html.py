@@ -12,10 +12,10 @@ from kadmin_nb.model.changes import Change, Edit, Outcome
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.refusal import Refusal
 from kadmin_nb.model.resources import Resource
-from kadmin_nb.plans.current_state import Observed
 from kadmin_nb.plans.execution.executor import Done
 from kadmin_nb.plans.execution.preflight import conflict
 from kadmin_nb.plans.outcomes import Outcomes
+from kadmin_nb.plans.picture import Observed
 from kadmin_nb.plans.plan import Plan
 from kadmin_nb.plans.stage import Stage
 from tests.hostile_names import HOSTILE

@@ -14,7 +14,8 @@ from ...model.entity import Entity
 from ...model.grammar import DEFAULT
 from ...model.levels import DEFAULT_IP
 from ...model.quota_keys import readable
-from ..current_state import take
+from ..current_quotas import add_quotas
+from ..picture import Look, Picture
 from . import Danger
 from .config_dangers import QUOTA as DANGER
 
@@ -59,7 +60,8 @@ def _group(change: Change) -> tuple[str, str]:
 def _default_quotas(kafka: Kafka, keys: Iterable[str]) -> dict[Target, str | None]:
     """What is stored for everyone now."""
     targets: list[Target] = [(entity, key) for key in keys for entity in (*_CLIENTS, *_ADDRESSES)]
-    picture = take(kafka, targets)
+    picture = Picture()
+    add_quotas(picture, kafka, {*_CLIENTS, *_ADDRESSES}, Look())
     return {target: picture.of(target).value for target in targets}
 
 

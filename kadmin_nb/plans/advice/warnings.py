@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,14 +21,12 @@ from ...model.quota_keys import find, readable
 from ...model.resources import Resource
 from ...resolution.rules import SHARED, stored_of
 from ...resolution.shadows import COMES_BEFORE, shadowed_by
-from ..execution import order
 from ..shadowing import SHADOWING_LEVELS, newly_shadowed
 from . import Warned
 from .principals import ANONYMOUS, oddities
 
 SHADOWS, SHADOWED, BLANK = "shadows", "shadowed", "blank client-id"
 SHARING, PRINCIPAL, PER_BROKER = "sharing", "principal", "per broker"
-IN_PARTS = "in parts"
 
 _MAX_NAMES = 3
 """Names that a warning has; the rest is counted."""
@@ -51,7 +50,7 @@ def cluster_facts(kafka: Kafka, changes: Sequence[Change], quotas: pa.Table | No
     mine = [change for change in changes if change.level]
     if not mine:
         return None
-    has_anonymous = any(_NOBODY in change.resource.parts for change in mine)  # type: ignore[union-attr]  # of quotas
+    has_anonymous = any(_NOBODY in _entity(change).parts for change in mine)
     protocols = _protocols(kafka) if has_anonymous else frozenset()
     stored = kafka.quotas.describe() if quotas is None else quotas
     return ClusterFacts(stored, len(kafka.brokers()), protocols)
@@ -89,20 +88,6 @@ def warnings(changes: Sequence[Change], scene: ClusterFacts) -> list[Warned]:
     ]
 
 
-def in_parts(changes: Iterable[Change]) -> Iterator[Warned]:
-    """A warning where the safe order sends an entity's or a resource's keys in several requests."""
-    several = order.divided(change for change in changes if not change.is_done)
-    if several:
-        first = next(iter(several.values()))[0][0]
-        shown = [f"{whose} ({_in_turn(parts)})" for whose, parts in several.items()]
-        said = f"sent in several requests, as the safe order has other rows between: {_several(shown)}"
-        yield _about(IN_PARTS, first, f"{said}; if a later request fails, the earlier ones stay")
-
-
-def _in_turn(parts: Iterable[Iterable[Change]]) -> str:
-    return ", then ".join(" and ".join(change.key for change in part) for part in parts)
-
-
 def answer(warned: Iterable[Warned]) -> Answer:
     """WARNINGS."""
     names = schemas.WARNINGS.names
@@ -111,11 +96,17 @@ def answer(warned: Iterable[Warned]) -> Answer:
     )
 
 
-def _about(word: str, change: Change, message: str) -> Warned:
+def about(word: str, change: Change, message: str) -> Warned:
+    """A warning about rows, of which this is the first."""
     return Warned(word, message, change.row, str(change.resource), change.key)
 
 
-def _several(names: Collection[object]) -> str:
+def _entity(change: Change) -> Entity:
+    """Whose quota it is."""
+    return cast(Entity, change.resource)
+
+
+def several(names: Collection[object]) -> str:
     """A few of them, and how many more."""
     first_names, more = list(map(str, names))[:_MAX_NAMES], len(names) - _MAX_NAMES
     return ", ".join(first_names) + (f" and {more:,} more" if more > 0 else "")
@@ -129,7 +120,7 @@ def _shadowing(changes: Sequence[Change], quotas: pa.Table) -> Iterator[Warned]:
     for change in changes if shadowed_by_change else ():
         if shadowed := shadowed_by_change.get(change.target):
             who = f"{change.resource} {change.key} shadows {len(shadowed):,} quota{'s' * (len(shadowed) != 1)}"
-            yield _about(SHADOWS, change, f"{who}, which can never apply any more: {_several(shadowed)}")
+            yield about(SHADOWS, change, f"{who}, which can never apply any more: {several(shadowed)}")
 
 
 def _shadowed(sets: Sequence[Change], changes: Sequence[Change], quotas: pa.Table) -> Iterator[Warned]:
@@ -139,11 +130,11 @@ def _shadowed(sets: Sequence[Change], changes: Sequence[Change], quotas: pa.Tabl
     quotas_then = _quotas_after(quotas, changes, SHADOWING_LEVELS)
     by_shadower: dict[tuple[Entity, str], list[Change]] = defaultdict(list)
     for change in rows:
-        if isinstance(change.resource, Entity) and (winner := shadowed_by(quotas_then, change.resource, change.key)):
+        if winner := shadowed_by(quotas_then, _entity(change), change.key):
             by_shadower[winner, change.key].append(change)
     for (winner, key), shadowed in by_shadower.items():
-        message = f"{key} of {_several([c.resource for c in shadowed])} can never apply: {winner} always comes first"
-        yield _about(SHADOWED, shadowed[0], message)
+        message = f"{key} of {several([c.resource for c in shadowed])} can never apply: {winner} always comes first"
+        yield about(SHADOWED, shadowed[0], message)
 
 
 def _quotas_after(quotas: pa.Table, changes: Iterable[Change], levels: Collection[str]) -> Limits:
@@ -151,10 +142,10 @@ def _quotas_after(quotas: pa.Table, changes: Iterable[Change], levels: Collectio
     rows = quotas.filter(pc.is_in(quotas["level"].cast(pa.string()), pa.array([*levels])))
     stored = dict(stored_of(rows.to_pylist()))
     for change in changes:
-        if change.level in levels and isinstance(change.resource, Entity):
-            stored.pop((change.resource, change.key), None)
+        if change.level in levels:
+            stored.pop((_entity(change), change.key), None)
             if change.after is not None:
-                stored[change.resource, change.key] = float(change.after)
+                stored[_entity(change), change.key] = float(change.after)
     return stored
 
 
@@ -196,7 +187,7 @@ class _Levels:
 
 
 def _part_name(change: Change, kind: str) -> str:
-    return str(change.resource.get(kind)) if isinstance(change.resource, Entity) else ""
+    return str(_entity(change).get(kind))
 
 
 _FOR_ANY_CLIENT = ("DEFAULT_CLIENT_OF_USER", "DEFAULT_CLIENT_OF_DEFAULT_USER", "DEFAULT_CLIENT")
@@ -212,12 +203,12 @@ def _escaping(sets: Sequence[Change], levels: _Levels) -> Iterator[Warned]:
         bound = levels.names("USER", key, "user", after=True) if level == _FOR_ANY_CLIENT[0] else set()
         free = [change for change in changes if _part_name(change, "user") not in bound]
         if free:
-            whose = f"{_several([change.resource for change in free])} {key}"
+            whose = f"{several([change.resource for change in free])} {key}"
             beside = "the user" if level == _FOR_ANY_CLIENT[0] else "user=<default>"
             message = (
                 f"a client that sends no client-id escapes {whose}, and is unlimited: a quota of {beside} binds it"
             )
-            yield _about(BLANK, free[0], message)
+            yield about(BLANK, free[0], message)
 
 
 _ORDER = {level.name: level for level in LEVELS}
@@ -233,11 +224,11 @@ def _sharing(sets: Sequence[Change], levels: _Levels) -> Iterator[Warned]:
             first[place].append(change)
     for (name, key), changes in first.items():
         if (broader := _taken_from(_ORDER[name], key, changes, levels)) is not None:
-            who = f"{_several([c.resource for c in changes])}, the first {key} at this level"
+            who = f"{several([c.resource for c in changes])}, the first {key} at this level"
             message = (
                 f"{who}: clients that a quota of {_called(broader)} bound draw from another bucket, {SHARED[name]}"
             )
-            yield _about(SHARING, changes[0], f"{message}; before it was {SHARED[broader.name]}")
+            yield about(SHARING, changes[0], f"{message}; before it was {SHARED[broader.name]}")
 
 
 def _called(level: Level) -> str:
@@ -264,7 +255,7 @@ def _part_presence(level: Level) -> tuple[bool, bool]:
 def _meet(broader: Level, key: str, changes: Sequence[Change], levels: _Levels) -> bool:
     """Whether some client fits both: where both name a user, or a client-id, it is the same."""
     for kind, presence in (("user", broader.user), ("client-id", broader.client_id)):
-        mine = {_part_name(c, kind) for c in changes if isinstance(c.resource, Entity) and _is_name(c.resource, kind)}
+        mine = {_part_name(c, kind) for c in changes if _is_name(_entity(c), kind)}
         if presence == "name" and mine and not mine & levels.names(broader.name, key, kind, after=False):
             return False
     return True
@@ -286,18 +277,18 @@ def _unmatched(sets: Sequence[Change], protocols: Collection[str]) -> Iterator[W
     by_row = {change.row: change for change in sets} if odd or spaced else {}
     for says, odd_names in odd.items():
         names = [format_word("user", name) for name, _ in odd_names]
-        yield _about(PRINCIPAL, by_row[odd_names[0][1]], f"{_several(names)}: {says}")
+        yield about(PRINCIPAL, by_row[odd_names[0][1]], f"{several(names)}: {says}")
     if spaced:
         names = [format_word("client-id", name) for _, name in spaced]
-        message = f"{_several(names)}: the name begins or ends with a space, which a client would have to send"
-        yield _about(PRINCIPAL, by_row[spaced[0][0]], message)
+        message = f"{several(names)}: the name begins or ends with a space, which a client would have to send"
+        yield about(PRINCIPAL, by_row[spaced[0][0]], message)
 
 
 def _first_rows_by_name(changes: Sequence[Change]) -> dict[str, dict[str, int]]:
     """The names of each kind, each with its first row."""
     rows_by_name: dict[str, dict[str, int]] = defaultdict(dict)
     for change in reversed(changes):
-        for kind, name in change.resource.parts:  # type: ignore[union-attr]  # a quota's resource is an entity
+        for kind, name in _entity(change).parts:
             if name is not DEFAULT:
                 rows_by_name[kind][name] = change.row  # type: ignore[index]
     return rows_by_name

@@ -23,9 +23,10 @@ from ..current_state import take
 from ..journal import replay, row_ranges
 from ..journal.hash_chain import Journal
 from ..journal.replay import Story
+from ..kinds.change_kind import Answers
 from ..plan import Plan
 from ..secret_resolver import refuse_missing
-from ..sending import LARGEST_BATCH, Answers, Batch, batches, is_doubtful, is_of_the_whole
+from ..sending import LARGEST_BATCH, Batch, batches, is_doubtful, is_of_the_whole
 from ..validation import refusals
 from . import row_states
 from .hooks import Hooks

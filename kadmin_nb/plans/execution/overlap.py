@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from itertools import product
+from typing import cast
 
-from ...model.changes import Change
+from ...model.changes import Change, Configurable
 from ...model.entity import Entity
-from ...model.resources import Resource
 
 _ALL = object()
 """Stands for every user, or every client-id, where rows are looked up without regard to it."""
@@ -34,13 +34,13 @@ class Overlap:
         return set().union(*found)
 
 
-def _places(resource: Entity | Resource) -> Iterator[tuple[object, object]]:
+def _places(resource: Configurable) -> Iterator[tuple[object, object]]:
     """Where it is filed: by the names that it has, and without regard to them."""
     user, client_id = _names(resource)
     return product((user, _ALL), (client_id, _ALL))
 
 
-def _fitting(resource: Entity | Resource) -> Iterator[tuple[object, object]]:
+def _fitting(resource: Configurable) -> Iterator[tuple[object, object]]:
     """Where those are filed that fit a client which it fits."""
     user, client_id = _names(resource)
     return product(_meeting(user), _meeting(client_id))
@@ -51,11 +51,12 @@ def _meeting(name: str | None) -> Sequence[object]:
     return (_ALL,) if name is None else (name, None)
 
 
-def _names(resource: Entity | Resource) -> tuple[str | None, str | None]:
+def _names(resource: Configurable) -> tuple[str | None, str | None]:
     """Its user and its client-id, None where it fits any."""
-    return _name(resource, "user"), _name(resource, "client-id")
+    entity = cast(Entity, resource)
+    return _name(entity, "user"), _name(entity, "client-id")
 
 
-def _name(resource: Entity | Resource, kind: str) -> str | None:
-    name = resource.get(kind) if isinstance(resource, Entity) else None
+def _name(entity: Entity, kind: str) -> str | None:
+    name = entity.get(kind)
     return name if isinstance(name, str) else None

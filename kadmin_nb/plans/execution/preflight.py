@@ -10,7 +10,7 @@ from ...frames import schemas
 from ...frames.answer import Answer
 from ...hints import Hint, Option, sentence
 from ...model.changes import Change
-from ..current_state import Observed, Picture
+from ..picture import Observed, Picture
 from .verification import holds
 
 Ours = Mapping[int, Collection[str | None]]

@@ -8,11 +8,9 @@ from itertools import count
 from ...errors import PlanRefused
 from ...hints import Hint, Verb, sentence
 from ...model.changes import DELETE, SET, Change
-from ...model.resources import Resource
 from ..journal.replay import Story
+from ..kinds.registry import kind_of
 from ..plan import Plan
-
-_LOGGER = "BROKER_LOGGER"
 
 
 def refuse_unsettled(story: Story, seconds: float) -> None:
@@ -85,5 +83,4 @@ def _undone(row: int, change: Change) -> Change:
 
 def _notes(change: Change) -> Iterable[str]:
     yield f"takes back row {change.row}"
-    if isinstance(change.resource, Resource) and change.resource.type == _LOGGER:
-        yield "logger levels live in the broker's memory: a restart since has lost them anyway"
+    yield from kind_of(change).undo_notes(change)

@@ -10,8 +10,9 @@ from operator import attrgetter
 from ...admin.ports import Broker, Kafka
 from ...errors import KadminError
 from ...model.changes import Change
-from ...model.resources import Resource
-from ..current_state import Observed, take
+from ..current_state import take
+from ..kinds.registry import by_kind
+from ..picture import Observed
 from ..value_equality import same
 from .interrupts import Stopped, never
 
@@ -91,7 +92,7 @@ def verify(
     deadline, pause = kafka.monotonic() + timeout, FIRST_PAUSE
     brokers = _brokers(kafka, list(known))
     everyone = frozenset(b.id for b in brokers)
-    sightings = {c.row: Sighting(_expected(c, everyone)) for c in changes}
+    sightings = _unseen(changes, everyone)
     while True:
         _ask_all(kafka, brokers, changes, sightings, deadline)
         satisfied = sum(map(enough, sightings.values()))
@@ -127,10 +128,15 @@ def _ask_all(
         _look(kafka, broker, asked, sightings, max(share, PATIENCE + PATIENCE_PER_CHANGE * len(asked)))
 
 
-def _expected(change: Change, everyone: frozenset[int]) -> frozenset[int]:
-    """The brokers that must agree: all of them, or the one that a broker resource belongs to."""
-    own_broker = change.resource.broker if isinstance(change.resource, Resource) else None
-    return everyone if own_broker is None else frozenset([own_broker])
+def _unseen(changes: Sequence[Change], everyone: frozenset[int]) -> dict[int, Sighting]:
+    """Sightings to begin with: the brokers that must agree are all of them, or the one where a change is seen."""
+    alone = {
+        change.row: frozenset([broker])
+        for kind, mine in by_kind(changes).items()
+        for change in mine
+        if (broker := kind.broker(change.resource)) is not None
+    }
+    return {change.row: Sighting(alone.get(change.row, everyone)) for change in changes}
 
 
 @lru_cache
@@ -153,7 +159,7 @@ def _look(
     now = kafka.monotonic()
     for change in changes:
         sighting = sightings[change.row]
-        if isinstance(change.resource, Resource) and change.resource in picture.errors:
+        if picture.errors and change.resource in picture.errors:
             sighting.could_not(broker.id, str(picture.errors[change.resource]))
         elif holds(picture.of(change.target), change):
             sighting.seen, sighting.at, sighting.slowest = _and(sighting.seen, broker.id), now, broker.id

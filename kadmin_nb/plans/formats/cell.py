@@ -6,18 +6,16 @@ import re
 from collections.abc import Sequence
 
 from ...errors import printable
-from ...model.changes import APPEND, CONFIG, DELETE, QUOTA, SET, SUBTRACT, Change
-from ...model.entity import TYPES, Entity
+from ...model.changes import Change
+from ...model.entity import TYPES
 from ...model.grammar import format_word
-from ...model.quota_keys import find
 from ...model.resources import WORDS
+from ..kinds.change_kind import ChangeKind
+from ..kinds.registry import by_kind, kind_of
 from .subject import Subject, is_bare_secret, what
 from .text import PlanText, comment, lines, note
 
-_QUOTA_VERBS = {SET: "set", DELETE: "remove"}
-_CONFIG_VERBS = {SET: "set", DELETE: "reset", APPEND: "append", SUBTRACT: "subtract"}
 _KEY = re.compile(r"[^\s=~'\"#;{}]+")
-_MAGICS = {frozenset([QUOTA]): "%%kquota", frozenset([CONFIG]): "%%kconfig"}
 
 
 def as_cell(subject: Subject) -> PlanText:
@@ -32,8 +30,9 @@ def as_cell(subject: Subject) -> PlanText:
 
 
 def _where(changes: Sequence[Change]) -> str:
-    magic = _MAGICS.get(frozenset(change.kind for change in changes), "%%kadmin")
-    strange = dict.fromkeys(c.key for c in changes if c.kind == QUOTA and not find(c.key) and _KEY.fullmatch(c.key))
+    groups = by_kind(changes)
+    magic = next(iter(groups)).magic if len(groups) == 1 else ChangeKind.magic
+    strange = (key for kind, mine in groups.items() for key in kind.unknown_keys(mine) if _KEY.fullmatch(key))
     options = "".join(f" --allow-unknown {key}" for key in strange)
     return f"below {magic}{options}, or for kadmin-nb plan -f FILE{options}"
 
@@ -42,7 +41,7 @@ def _cell_line(change: Change) -> str:
     problem = _problem(change)
     if problem:
         return note(f"{what(change)}: {problem}")
-    verb = (_QUOTA_VERBS if change.kind == QUOTA else _CONFIG_VERBS)[change.op]
+    verb = kind_of(change).verbs[change.op]
     assignment = format_word(change.key, change.wanted) if change.wanted is not None else change.key
     return f"{verb} {assignment} {change.resource}"
 
@@ -51,8 +50,8 @@ def _problem(change: Change) -> str | None:
     """Why the grammar cannot say it."""
     if is_bare_secret(change):
         return "a secret is not written down"
-    if isinstance(change.resource, Entity) and not {kind for kind, _ in change.resource.parts} <= {*TYPES}:
-        return "no line names entities of this type"
+    if problem := kind_of(change).line_problem(change):
+        return problem
     if not _KEY.fullmatch(change.key) or change.key in (*TYPES, *WORDS):
         return "no line can name this key"
     if change.wanted == "":

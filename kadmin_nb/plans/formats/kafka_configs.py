@@ -9,26 +9,17 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from ...model.changes import APPEND, DELETE, QUOTA, SUBTRACT, Change
-from ...model.entity import Entity
+from ...model.changes import APPEND, DELETE, SUBTRACT, Change, Configurable
 from ...model.grammar import DEFAULT
-from ...model.quota_keys import find
-from ...model.resources import Resource
 from ..execution.order import waves
+from ..kinds.change_kind import ToolWords
+from ..kinds.registry import kind_of
 from ..sending import grouped
 from .subject import Subject, is_bare_secret, is_reference, is_secret, what
 from .text import PlanText, comment, lines, note
 
-ENTITY_TYPES = {"user": "users", "client-id": "clients", "ip": "ips"}
-RESOURCE_TYPES = {
-    "TOPIC": "topics",
-    "BROKER": "brokers",
-    "BROKER_LOGGER": "broker-loggers",
-    "CLIENT_METRICS": "client-metrics",
-    "GROUP": "groups",
-}
 _KEY = re.compile(r"[a-zA-Z0-9._-]+")
 
 
@@ -76,7 +67,7 @@ def _entity_lines(start: str, group: Sequence[Change], is_seen: bool) -> Iterato
         yield from (note(f"{what(change)}: {text}") for text in ([problem] if problem else _remarks(change)))
         if problem is None:
             sayable.append(change)
-    whom = " ".join(_whom(group[0].resource))
+    whom = _whom(group[0].resource)
     for options in _options(sayable, is_seen):
         yield f"{start} {whom} {options}"
 
@@ -97,11 +88,14 @@ def _pair(change: Change) -> str:
     return f"{change.key}=[{value}]" if re.search("[,=]", value) else f"{change.key}={value}"
 
 
-def _whom(resource: Entity | Resource) -> Iterable[str]:
-    if isinstance(resource, Resource):
-        name = DEFAULT if resource.is_default_broker else resource.name
-        return [f"--entity-type {RESOURCE_TYPES.get(resource.type, '')} {_name_option(name)}"]
-    return [f"--entity-type {ENTITY_TYPES.get(kind, '')} {_name_option(name)}" for kind, name in resource.parts]
+def _names(resource: Configurable) -> ToolWords | None:
+    """How the tool names it; None where it cannot."""
+    words = kind_of(resource).tool_words(resource)
+    return None if words is None or any(name is not DEFAULT and "\0" in str(name) for _, name in words) else words
+
+
+def _whom(resource: Configurable) -> str:
+    return " ".join(f"--entity-type {kind} {_name_option(name)}" for kind, name in _names(resource) or ())
 
 
 def _name_option(name: object) -> str:
@@ -124,12 +118,13 @@ def _octal(character: str) -> str:
 
 def _problem(change: Change, is_seen: bool) -> str | None:
     """Why the tool cannot do it."""
-    if _names_nobody(change.resource):
+    kind = kind_of(change)
+    if _names(change.resource) is None:
         return "the tool cannot name it"
-    if not _KEY.fullmatch(change.key) or (change.kind == QUOTA and not _is_quota_of(change.key, change.resource)):
+    if not _KEY.fullmatch(change.key) or not kind.tool_takes(change):
         return "the tool does not take this key"
     if change.op == DELETE:
-        return "it is not set, and the tool would fail" if is_seen and _is_absent(change) else None
+        return "it is not set, and the tool would fail" if is_seen and kind.is_absent(change) else None
     if is_bare_secret(change):
         return "a secret is not written down"
     if is_secret(change) and is_reference(change.wanted):
@@ -137,23 +132,6 @@ def _problem(change: Change, is_seen: bool) -> str | None:
     if change.op in (APPEND, SUBTRACT) and not is_seen:
         return "the tool only sets whole lists; a plan knows the list"
     return _unsayable(change.after or "")
-
-
-def _names_nobody(resource: Entity | Resource) -> bool:
-    if isinstance(resource, Resource):
-        return resource.type not in RESOURCE_TYPES or "\0" in resource.name
-    return any(kind not in ENTITY_TYPES or (name is not DEFAULT and "\0" in str(name)) for kind, name in resource.parts)
-
-
-def _is_quota_of(key: str, entity: Entity | Resource) -> bool:
-    quota_key = find(key)
-    return quota_key is not None and isinstance(entity, Entity) and entity.parts[0][0] in quota_key.entities
-
-
-def _is_absent(change: Change) -> bool:
-    """A logger has always a level, whether it was set or not."""
-    is_logger = isinstance(change.resource, Resource) and change.resource.type == "BROKER_LOGGER"
-    return change.old_known and change.old is None and not is_logger
 
 
 def _unsayable(value: str) -> str | None:

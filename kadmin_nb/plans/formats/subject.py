@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ...model.changes import DELETE, Change, Edit
-from ...model.entity import Entity
 from ...secrets import Hidden, is_called_so
 from ...secrets import is_reference as refers
+from ..kinds.registry import kind_of
 
 
 @dataclass(frozen=True)
@@ -42,13 +42,13 @@ class Subject:
 
 def _wish(row: int, edit: Edit) -> Change:
     after = None if edit.op == DELETE else edit.value
-    level = edit.resource.level if isinstance(edit.resource, Entity) else None
+    level = edit.resource.level
     return Change(row, edit.op, edit.resource, edit.key, None, edit.value, after, level=level, note=edit.note)
 
 
 def is_secret(change: Change) -> bool:
     """Whether the value is one that Kafka keeps to itself: it was sensitive before, or its key says so."""
-    if isinstance(change.resource, Entity) or change.resource.type == "BROKER_LOGGER" or change.wanted is None:
+    if change.wanted is None or not kind_of(change).may_be_secret(change.resource):
         return False
     return change.is_secret or not change.old_known or is_called_so(change.key) or isinstance(change.wanted, Hidden)
 

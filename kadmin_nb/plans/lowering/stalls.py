@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from operator import itemgetter
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -31,6 +31,8 @@ from ...model.grammar import DEFAULT
 from ...model.levels import LEVELS
 from ...resolution import input_columns, kernel
 from ...resolution.rules import entity_at
+from ..kinds.quotas import QUOTAS
+from ..kinds.registry import by_kind
 
 BYTE_RATES = ("consumer_byte_rate", "producer_byte_rate")
 """The keys whose lowering stalls."""
@@ -85,7 +87,8 @@ def stalls(
     UsageError
         The usage is no frame, lacks a column, or has a `cluster_id` and none was asked for.
     """
-    keys = [key for key in BYTE_RATES if any(_is_quota_of(change, key) for change in changes)]
+    changed_keys = {change.key for change in by_kind(changes).get(QUOTAS, [])}
+    keys = [key for key in BYTE_RATES if key in changed_keys]
     rates = busiest(usage, keys, cluster_id)
     if not keys or not rates.num_rows:
         return schemas.STALLS.empty_table()
@@ -97,7 +100,7 @@ def stalls(
 
 def changed(quotas: pa.Table, changes: Sequence[Change]) -> pa.Table:
     """QUOTAS as they are after these changes; unsorted."""
-    rows = [change for change in changes if isinstance(change.resource, Entity)]
+    rows = by_kind(changes).get(QUOTAS, [])
     identities = pc.binary_join_element_wise(quotas["entity"], quotas["key"].cast(pa.string()), "\n")
     gone = pc.is_in(identities, pa.array([f"{change.resource}\n{change.key}" for change in rows], pa.string()))
     new = schemas.table(schemas.QUOTAS, (_quota_row(change) for change in rows if change.after is not None))
@@ -135,13 +138,9 @@ def _of_cluster(usage: pa.Table, cluster_id: str | None) -> pa.Table:
     return usage.filter(pc.equal(input_columns.text_column(usage, input_columns.CLUSTER, _USAGE), cluster_id))
 
 
-def _is_quota_of(change: Change, key: str) -> bool:
-    return isinstance(change.resource, Entity) and change.key == key
-
-
 def _quota_row(change: Change) -> dict[str, object]:
     """A change's quota as a row of QUOTAS."""
-    entity: Entity = change.resource  # type: ignore[assignment]  # only asked of quotas
+    entity = cast(Entity, change.resource)
     names = {kind: None if (part := entity.get(kind)) is DEFAULT else part for kind in ("user", "client-id", "ip")}
     return {
         "entity": str(entity),

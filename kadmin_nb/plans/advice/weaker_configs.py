@@ -1,0 +1,78 @@
+"""Configs that weaken durability or security: the rules of `config_dangers`, judged against what holds now."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import cast
+
+from ...admin.ports import Kafka
+from ...errors import KadminError
+from ...model.changes import Change
+from ...model.resources import Resource
+from ..secret_resolver import Resolver
+from . import Danger
+from .config_dangers import LOGIN, DangerRule, rule_of
+from .fallback import Values, fallback_values
+
+_REMOTE_LOGINS = ("JndiLoginModule", "LdapLoginModule")
+"""Login modules by which a broker can be made to load somebody's code (CVE-2023-25194, CVE-2025-27818)."""
+
+
+def dangers(changes: Iterable[Change], kafka: Kafka, resolver: Resolver | None) -> Iterable[Danger]:
+    """The dangers of these configs on the cluster as it is."""
+    configs = [change for change in changes if _rule(change)]
+    below = fallback_values(kafka, (c for c in configs if c.old_known and (c.old is None or c.after is None)))
+    return _of_configs(configs, below, resolver)
+
+
+def certain(changes: Iterable[Change]) -> Iterable[Danger]:
+    """The dangers that the rows tell by themselves: both values are set, or the old one is hidden."""
+    return _of_configs((c for c in changes if _rule(c) and not (c.old_known and None in (c.old, c.after))), {}, None)
+
+
+def _rule(change: Change) -> DangerRule | None:
+    is_logger = cast(Resource, change.resource).type == "BROKER_LOGGER"
+    return None if is_logger else rule_of(change.key)
+
+
+def _of_configs(changes: Iterable[Change], below: Values, resolver: Resolver | None) -> Iterable[Danger]:
+    for change in changes:
+        rule = _rule(change)
+        message = _weakening(change, rule, below.get(change.target, ())) if rule else None
+        if rule and message:
+            text = f"{message}: {rule.why}{_modules(change, rule, resolver)}"
+            yield Danger(change.row, str(change.resource), change.key, rule.danger, text)
+
+
+def _weakening(change: Change, rule: DangerRule, below: Collection[str | None]) -> str | None:
+    """From what to what, where that is weaker or cannot be seen; nothing where it is not weaker."""
+    if change.is_done:
+        return None
+    if change.is_secret or not change.old_known:
+        return f"a value that is not shown {'is taken away' if change.after is None else 'is set or replaced'}"
+    old, new = ([value] if value is not None else [*below] for value in (change.old, change.after))
+    if not old or not new:
+        return f"{_value_text(old)} becomes {_value_text(new)}"
+    pairs = ((was, will) for was in old for will in new)
+    worst = next(((was, will) for was, will in pairs if rule.weakens(was, will)), None)
+    return f"{_value(worst[0])} becomes {_value(worst[1])}" if worst else None
+
+
+def _value_text(values: Sequence[str | None]) -> str:
+    return _value(values[0]) if values else "a value that cannot be seen"
+
+
+def _value(text: str | None) -> str:
+    return "nothing" if text is None else text or "empty"
+
+
+def _modules(change: Change, rule: DangerRule, resolver: Resolver | None) -> str:
+    """The login modules in a secret that load code from elsewhere, by name."""
+    if rule.danger != LOGIN or change.after is None or resolver is None:
+        return ""
+    try:
+        text = resolver(change.after).reveal()
+    except KadminError:
+        return ""
+    modules = [module for module in _REMOTE_LOGINS if module in text]
+    return f"; it has {' and '.join(modules)}, by which a broker can be made to run code from elsewhere" * bool(modules)

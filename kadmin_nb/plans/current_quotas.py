@@ -1,0 +1,42 @@
+"""The current quotas of entities, read through the port."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..admin.ports import DEFAULT_MATCH, EXACT, Component, Kafka
+from ..model.changes import Target
+from ..model.entity import Entity
+from ..model.quota_keys import text_of
+from .picture import Look, Observed, Picture
+
+FEW = 8
+"""Entities up to which exact filters are cheaper than describing everything."""
+
+
+def add_quotas(picture: Picture, kafka: Kafka, entities: Collection[Entity], look: Look) -> None:
+    """Add the current quotas of these entities to a picture."""
+    if look.whole or len(entities) > FEW:
+        table = kafka.quotas.describe(node=look.node, timeout=look.time_left())
+        picture.quotas = table
+    else:
+        table = pa.concat_tables(
+            kafka.quotas.describe(exactly(e), strict=True, node=look.node, timeout=look.time_left()) for e in entities
+        )
+    picture.values.update(quota_values(table, entities))
+
+
+def exactly(entity: Entity) -> list[Component]:
+    """The filter that matches this entity and, used strictly, no other."""
+    return [Component(kind, DEFAULT_MATCH if name is None else EXACT, name) for kind, name in entity.wire()]
+
+
+def quota_values(table: pa.Table, entities: Collection[Entity]) -> dict[Target, Observed]:
+    """What a QUOTAS table says of these entities."""
+    by_text = {str(entity): entity for entity in entities}
+    rows = table.filter(pc.is_in(table["entity"], pa.array(list(by_text), pa.string())))
+    columns = (rows[name].to_pylist() for name in ("entity", "key", "value"))
+    return {(by_text[entity], key): Observed(text_of(value)) for entity, key, value in zip(*columns, strict=True)}

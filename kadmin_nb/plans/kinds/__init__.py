@@ -1,0 +1,1 @@
+"""The kinds of changes: a file each, and the registry that names them."""

@@ -1,0 +1,175 @@
+"""A kind of change: everything that plans ask about quotas, configs, or another kind, in one object."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import ClassVar
+
+from ...admin.ports import Kafka
+from ...model.changes import Change, Configurable, Edit, Target
+from ...model.grammar import Special
+from ...model.refusal import Refusal
+from ...secrets import Hidden, revealed
+from ..advice import Danger, Warned
+from ..picture import Look, Observed, Picture
+from ..secret_resolver import Resolver
+
+Answers = dict[Configurable, Refusal | None]
+"""A broker's answers, entity by entity or resource by resource; None is success."""
+
+Groups = Mapping[Configurable, Sequence[Change]]
+"""Changes by whose they are."""
+
+ToolWords = Sequence[tuple[str, str | Special]]
+"""The `--entity-type`s and names by which kafka-configs.sh names an entity or a resource."""
+
+
+def no_warnings() -> Sequence[Warned]:
+    """The warnings of a kind that has none."""
+    return ()
+
+
+def wanted_text(edit: Edit) -> str | None:
+    """The text that an edit asks for, also where it is hidden."""
+    return revealed(edit.value) if isinstance(edit.value, Hidden) else edit.value
+
+
+class ChangeKind(ABC):
+    """How changes of one kind are read, planned, validated, ordered, sent, verified, judged, undone and printed.
+
+    A subclass says what differs. Its changes are those whose `resource` has its `name` as `kind`.
+    """
+
+    name: ClassVar[str]
+    """As plans and frames name it: `quota`."""
+
+    verbs: ClassVar[Mapping[str, str]]
+    """Its operations, each with the verb of its lines: `set`, `remove`."""
+
+    methods: ClassVar[Mapping[str, str]]
+    """Its operations, each with the method of `Stage`: `set_quota`."""
+
+    magic: ClassVar[str] = "%%kadmin"
+    """The cell magic that takes its lines alone."""
+
+    can_validate: ClassVar[bool] = True
+    """Whether brokers can be asked without anything being changed."""
+
+    # -- read
+
+    @abstractmethod
+    def parse(self, text: str) -> Configurable:
+        """The entity or resource of this text. Raises KadminError or ValueError where there is none."""
+
+    def read_value(self, text: str) -> object:
+        """A stored value as its type. Raises ValueError where it is none."""
+        return text
+
+    @abstractmethod
+    def read(self, kafka: Kafka, targets: Collection[Target], picture: Picture, look: Look) -> None:
+        """Add the current values of these targets to a picture."""
+
+    # -- plan
+
+    def may_be_secret(self, resource: Configurable) -> bool:
+        """Whether any value there can be a secret."""
+        return False
+
+    def is_secret(self, edit: Edit, picture: Picture) -> bool:
+        """Whether Kafka keeps the value of this edit to itself."""
+        return False
+
+    def known_keys(self, edit: Edit, picture: Picture) -> Sequence[str] | None:
+        """The keys of which one was probably meant, where Kafka would take this unknown one without a word."""
+        return None
+
+    def after(self, edit: Edit, picture: Picture) -> str | None:
+        """The value that is stored when the edit is done, None for nothing."""
+        return wanted_text(edit)
+
+    def notes(self, edit: Edit, now: Observed, picture: Picture) -> Iterable[str]:
+        """What a reader of the row should know beside its columns."""
+        return ()
+
+    def noted(self, changes: Sequence[Change], picture: Picture) -> list[Change]:
+        """The changes with notes that take all of them to write."""
+        return list(changes)
+
+    # -- order, send, verify, undo
+
+    def waves(self, changes: Sequence[Change]) -> list[list[Change]]:
+        """The changes in the order in which they are safe, in waves that wait for each other."""
+        return [list(changes)]
+
+    @abstractmethod
+    def send(
+        self, kafka: Kafka, groups: Groups, secrets: Mapping[str, Hidden], *, validate_only: bool = False
+    ) -> Answers:
+        """Send the changes in one request for each broker concerned.
+
+        Parameters
+        ----------
+        secrets
+            The values of secret changes, by their references.
+        """
+
+    def broker(self, resource: Configurable) -> int | None:
+        """The one broker on which its changes are seen, None for all."""
+        return None
+
+    def undo_notes(self, change: Change) -> Iterable[str]:
+        """What a reader should know of the row that takes this one back."""
+        return ()
+
+    # -- judge
+
+    def certain_dangers(self, changes: Sequence[Change]) -> Iterable[Danger]:
+        """The dangers that the rows tell by themselves."""
+        return ()
+
+    def dangers(self, kafka: Kafka, changes: Sequence[Change], resolver: Resolver | None) -> Iterable[Danger]:
+        """The dangers of the rows on the cluster as it is."""
+        return ()
+
+    def warnings(
+        self, kafka: Kafka, changes: Sequence[Change], picture: Picture | None
+    ) -> Callable[[], Sequence[Warned]]:
+        """The warnings of the rows, worked out when called; whatever has to be read is read at once.
+
+        Parameters
+        ----------
+        picture
+            What was read when the rows were planned, if they were just now.
+        """
+        return no_warnings
+
+    # -- print
+
+    def line_problem(self, change: Change) -> str | None:
+        """Why no line of a cell can say it."""
+        return None
+
+    def unknown_keys(self, changes: Iterable[Change]) -> Iterable[str]:
+        """The keys that a cell with these changes has to allow as unknown."""
+        return ()
+
+    def python_value(self, change: Change) -> str:
+        """The value as a Python expression."""
+        return repr(change.wanted or "")
+
+    @abstractmethod
+    def python_arguments(self, resource: Configurable) -> str:
+        """The arguments of the method of `Stage` that name it: `user='alice'`."""
+
+    def tool_words(self, resource: Configurable) -> ToolWords | None:
+        """How kafka-configs.sh names it, None where it cannot."""
+        return None
+
+    def tool_takes(self, change: Change) -> bool:
+        """Whether kafka-configs.sh takes its key there."""
+        return True
+
+    def is_absent(self, change: Change) -> bool:
+        """Whether there was nothing that could be taken away."""
+        return change.old_known and change.old is None

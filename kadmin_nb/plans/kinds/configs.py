@@ -1,0 +1,165 @@
+"""Configs of topics, brokers, loggers, groups and client-metrics as a kind of change (KIP-339)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import ClassVar, cast
+
+from ...admin.ports import ConfigOperation, Kafka
+from ...model.changes import APPEND, DELETE, SET, SUBTRACT, Change, Configurable, Edit, Target
+from ...model.config_fallback import behind_listener
+from ...model.grammar import DEFAULT
+from ...model.quota_keys import nearest
+from ...model.resources import WORDS, Resource
+from ...secrets import Hidden, is_called_so
+from .. import list_values
+from ..advice import Danger, weaker_configs
+from ..current_configs import add_configs
+from ..execution import config_order
+from ..picture import Look, Observed, Picture
+from ..secret_resolver import Resolver
+from .change_kind import Answers, ChangeKind, Groups, ToolWords, wanted_text
+
+ROOT_LOGGER = "root"
+_LOGGER = "BROKER_LOGGER"
+_ARGUMENTS = {kind: word.replace("-", "_") for word, kind in WORDS.items()}
+_TOOL_TYPES = {
+    "TOPIC": "topics",
+    "BROKER": "brokers",
+    "BROKER_LOGGER": "broker-loggers",
+    "CLIENT_METRICS": "client-metrics",
+    "GROUP": "groups",
+}
+
+
+class ConfigChanges(ChangeKind):
+    """Configs: texts on resources, lists among them; some are secrets, and some are seen on one broker alone."""
+
+    name = Resource.kind
+    verbs: ClassVar = {SET: "set", DELETE: "reset", APPEND: "append", SUBTRACT: "subtract"}
+    methods: ClassVar = {
+        SET: "set_config",
+        DELETE: "reset_config",
+        APPEND: "append_config",
+        SUBTRACT: "subtract_config",
+    }
+    magic = "%%kconfig"
+
+    def parse(self, text: str) -> Resource:
+        return Resource.parse(text)
+
+    def read(self, kafka: Kafka, targets: Collection[Target], picture: Picture, look: Look) -> None:
+        add_configs(picture, kafka, [(_resource(resource), key) for resource, key in targets], look)
+
+    def may_be_secret(self, resource: Configurable) -> bool:
+        return not _is_logger(resource)
+
+    def is_secret(self, edit: Edit, picture: Picture) -> bool:
+        """A PASSWORD, or a key of a broker that the broker does not know."""
+        if edit.value is None or _is_logger(edit.resource):
+            return False
+        schema = _schema(edit, picture)
+        if schema is None:
+            return _resource(edit.resource).type == "BROKER" or is_called_so(edit.key)
+        return schema.is_sensitive or schema.type == "PASSWORD" or (schema.type is None and is_called_so(edit.key))
+
+    def known_keys(self, edit: Edit, picture: Picture) -> Sequence[str] | None:
+        """Kafka stores unknown broker keys, and removes any, without a word."""
+        if _resource(edit.resource).type != "BROKER" and edit.op != DELETE:
+            return None
+        return None if _is_listed(edit, picture) else sorted(picture.listed.get(edit.resource, ()))
+
+    def after(self, edit: Edit, picture: Picture) -> str | None:
+        """The resulting list of an append. A logger has always a level: reset, it has the root's."""
+        if edit.op in (APPEND, SUBTRACT):
+            join = list_values.append if edit.op == APPEND else list_values.subtract
+            return join(_first_list(picture.of(edit.target)), wanted_text(edit) or "")
+        if edit.op == DELETE and _is_logger(edit.resource):
+            return picture.of((edit.resource, ROOT_LOGGER)).value
+        return wanted_text(edit)
+
+    def notes(self, edit: Edit, now: Observed, picture: Picture) -> Iterable[str]:
+        if near := _near_key(edit, picture):
+            yield f"did you mean {near}?"
+        if now.inherited is not None:
+            yield f"below it: {now.inherited} from {now.inherited_from}"
+
+    def waves(self, changes: Sequence[Change]) -> list[list[Change]]:
+        return config_order.waves(changes)
+
+    def send(
+        self, kafka: Kafka, groups: Groups, secrets: Mapping[str, Hidden], *, validate_only: bool = False
+    ) -> Answers:
+        operations = {
+            _resource(resource): [
+                ConfigOperation(c.op, c.key, secrets.get(c.wanted or "") if c.is_secret else c.wanted) for c in group
+            ]
+            for resource, group in groups.items()
+        }
+        return dict(kafka.configs.alter(operations, validate_only=validate_only).items())
+
+    def broker(self, resource: Configurable) -> int | None:
+        return _resource(resource).broker
+
+    def undo_notes(self, change: Change) -> Iterable[str]:
+        if _is_logger(change.resource):
+            yield "logger levels live in the broker's memory: a restart since has lost them anyway"
+
+    def certain_dangers(self, changes: Sequence[Change]) -> Iterable[Danger]:
+        return weaker_configs.certain(changes)
+
+    def dangers(self, kafka: Kafka, changes: Sequence[Change], resolver: Resolver | None) -> Iterable[Danger]:
+        return weaker_configs.dangers(changes, kafka, resolver)
+
+    def python_arguments(self, resource: Configurable) -> str:
+        resource = _resource(resource)
+        return f"{_ARGUMENTS[resource.type]}={'kn.DEFAULT' if resource.is_default_broker else repr(resource.name)}"
+
+    def tool_words(self, resource: Configurable) -> ToolWords | None:
+        resource = _resource(resource)
+        if resource.type not in _TOOL_TYPES:
+            return None
+        return [(_TOOL_TYPES[resource.type], DEFAULT if resource.is_default_broker else resource.name)]
+
+    def is_absent(self, change: Change) -> bool:
+        """A logger has always a level, whether it was set or not."""
+        return super().is_absent(change) and not _is_logger(change.resource)
+
+
+def _resource(resource: Configurable) -> Resource:
+    return cast(Resource, resource)
+
+
+def _is_logger(resource: Configurable) -> bool:
+    return _resource(resource).type == _LOGGER
+
+
+def _first_list(now: Observed) -> str | None:
+    """The list that an APPEND or SUBTRACT starts from: the override, else the schema's default."""
+    return now.value if now.value is not None else now.base
+
+
+def _near_key(edit: Edit, picture: Picture) -> str | None:
+    """The key that was probably meant, where the broker will refuse this one."""
+    if edit.op == DELETE or _is_listed(edit, picture):
+        return None
+    return nearest(edit.key, sorted(picture.listed.get(edit.resource, ())))
+
+
+def _schema(edit: Edit, picture: Picture) -> Observed | None:
+    """What the resource says of the key, or of the key that it is behind its listener."""
+    return picture.values.get(edit.target) or picture.values.get((edit.resource, _plain_key(edit) or ""))
+
+
+def _is_listed(edit: Edit, picture: Picture) -> bool:
+    """Whether the key, or the key without `listener.name.<x>.` and a mechanism, is one the resource lists."""
+    listed_keys = picture.listed.get(edit.resource, ())
+    return edit.key in listed_keys or _plain_key(edit) in listed_keys
+
+
+def _plain_key(edit: Edit) -> str | None:
+    """The key of a broker without `listener.name.<x>.` and a mechanism."""
+    return behind_listener(edit.key) if _resource(edit.resource).type == "BROKER" else None
+
+
+CONFIGS = ConfigChanges()

@@ -1,0 +1,115 @@
+"""Quotas as a kind of change (KIP-546)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from re import compile as pattern
+from typing import ClassVar, cast
+
+from ...admin.ports import Kafka, QuotaAlteration
+from ...model.changes import DELETE, SET, Change, Configurable, Edit, Target
+from ...model.entity import ARGUMENTS, TYPES, Entity
+from ...model.grammar import DEFAULT
+from ...model.levels import Part
+from ...model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, find, readable, text_of
+from ...secrets import Hidden
+from ..advice import Danger, Warned, lifted_quotas, warnings
+from ..current_quotas import add_quotas
+from ..execution import quota_order
+from ..picture import Look, Observed, Picture
+from ..secret_resolver import Resolver
+from ..shadowing import with_shadow_notes
+from .change_kind import Answers, ChangeKind, Groups, ToolWords, no_warnings
+
+_NUMBER = pattern(r"[0-9]+(?:\.[0-9]+)?")
+_ARGUMENTS = {kind: argument for argument, kind in ARGUMENTS.items()}
+_TOOL_TYPES = {"user": "users", "client-id": "clients", "ip": "ips"}
+
+
+class QuotaChanges(ChangeKind):
+    """Client quotas: numbers on entities, which the broker validates, and every broker shows."""
+
+    name = Entity.kind
+    verbs: ClassVar = {SET: "set", DELETE: "remove"}
+    methods: ClassVar = {SET: "set_quota", DELETE: "remove_quota"}
+    magic = "%%kquota"
+
+    def parse(self, text: str) -> Entity:
+        return Entity.parse(text)
+
+    def read_value(self, text: str) -> float:
+        return float(text)
+
+    def read(self, kafka: Kafka, targets: Collection[Target], picture: Picture, look: Look) -> None:
+        add_quotas(picture, kafka, {_entity(resource) for resource, _ in targets}, look)
+
+    def known_keys(self, edit: Edit, picture: Picture) -> Sequence[str] | None:
+        """Kafka removes unknown quota keys without a word."""
+        return [*USER_CLIENT_KEYS, *IP_KEYS] if edit.op == DELETE and find(edit.key) is None else None
+
+    def notes(self, edit: Edit, now: Observed, picture: Picture) -> Iterable[str]:
+        if edit.value is not None and find(edit.key):
+            yield f"{readable(edit.key, float(edit.value))} on each broker"
+
+    def noted(self, changes: Sequence[Change], picture: Picture) -> list[Change]:
+        return with_shadow_notes(changes, picture.quotas)
+
+    def waves(self, changes: Sequence[Change]) -> list[list[Change]]:
+        return quota_order.waves(changes)
+
+    def send(
+        self, kafka: Kafka, groups: Groups, secrets: Mapping[str, Hidden], *, validate_only: bool = False
+    ) -> Answers:
+        alterations = [
+            QuotaAlteration(
+                _entity(entity), {c.key: None if c.op == DELETE else float(c.after or "nan") for c in group}
+            )
+            for entity, group in groups.items()
+        ]
+        return dict(kafka.quotas.alter(alterations, validate_only=validate_only).items())
+
+    def dangers(self, kafka: Kafka, changes: Sequence[Change], resolver: Resolver | None) -> Iterable[Danger]:
+        return lifted_quotas.dangers(changes, kafka)
+
+    def warnings(
+        self, kafka: Kafka, changes: Sequence[Change], picture: Picture | None
+    ) -> Callable[[], Sequence[Warned]]:
+        facts = warnings.cluster_facts(kafka, changes, picture.quotas if picture else None)
+        return (lambda: warnings.warnings(changes, facts)) if facts else no_warnings
+
+    def line_problem(self, change: Change) -> str | None:
+        is_nameable = {kind for kind, _ in _entity(change.resource).parts} <= {*TYPES}
+        return None if is_nameable else "no line names entities of this type"
+
+    def unknown_keys(self, changes: Iterable[Change]) -> Iterable[str]:
+        return dict.fromkeys(change.key for change in changes if not find(change.key))
+
+    def python_value(self, change: Change) -> str:
+        """A number, where that is the very same text."""
+        text = change.wanted or ""
+        return text if _NUMBER.fullmatch(text) and text_of(float(text)) == text else repr(text)
+
+    def python_arguments(self, resource: Configurable) -> str:
+        parts = dict(_entity(resource).parts)
+        if set(parts) <= set(_ARGUMENTS):
+            return ", ".join(f"{_ARGUMENTS[kind]}={_python_name(name)}" for kind, name in parts.items())
+        return f"entity={{{', '.join(f'{kind!r}: {_python_name(name)}' for kind, name in parts.items())}}}"
+
+    def tool_words(self, resource: Configurable) -> ToolWords | None:
+        parts = _entity(resource).parts
+        return [(_TOOL_TYPES[k], name) for k, name in parts] if {k for k, _ in parts} <= {*_TOOL_TYPES} else None
+
+    def tool_takes(self, change: Change) -> bool:
+        quota_key = find(change.key)
+        return quota_key is not None and _entity(change.resource).parts[0][0] in quota_key.entities
+
+
+def _entity(resource: Configurable) -> Entity:
+    return cast(Entity, resource)
+
+
+def _python_name(name: Part) -> str:
+    return "kn.DEFAULT" if name is DEFAULT else repr(name)
+
+
+QUOTAS = QuotaChanges()

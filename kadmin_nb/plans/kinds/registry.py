@@ -1,0 +1,40 @@
+"""The kinds that plans know. To add one: a file beside this one, and its object in `KINDS`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from ...model.changes import Change, Target
+from .change_kind import ChangeKind
+from .configs import CONFIGS
+from .quotas import QUOTAS
+
+KINDS: dict[str, ChangeKind] = {kind.name: kind for kind in (QUOTAS, CONFIGS)}
+"""Each kind by the name that it has in plans, in the order in which their changes are sent."""
+
+
+class _OfKind(Protocol):
+    @property
+    def kind(self) -> str: ...
+
+
+def kind_of(thing: _OfKind) -> ChangeKind:
+    """The kind of an edit, a change, or an entity or resource."""
+    return KINDS[thing.kind]
+
+
+def by_kind(changes: Iterable[Change]) -> dict[ChangeKind, list[Change]]:
+    """The changes of each kind, in their order; kinds without any are left out."""
+    groups: dict[str, list[Change]] = {name: [] for name in KINDS}
+    for change in changes:
+        groups[change.resource.kind].append(change)
+    return {KINDS[name]: group for name, group in groups.items() if group}
+
+
+def targets_by_kind(targets: Iterable[Target]) -> dict[ChangeKind, Sequence[Target]]:
+    """The targets of each kind; kinds without any are left out."""
+    groups: dict[str, list[Target]] = {name: [] for name in KINDS}
+    for target in targets:
+        groups[target[0].kind].append(target)
+    return {KINDS[name]: group for name, group in groups.items() if group}

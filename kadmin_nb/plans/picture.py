@@ -1,0 +1,81 @@
+"""A picture: the current values of some targets, as one look at the cluster showed them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from ..errors import kind_of
+from ..model import rights
+from ..model.changes import Configurable, Target
+from ..model.refusal import Refusal
+from ..model.resources import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Where and how a picture is taken.
+
+    `node` is the broker whose metadata is read, or any. A `whole` picture keeps the table of all quotas and lists every
+    key of the resources, as planning needs it. `time_left` is the seconds that a call may take, None for its own time.
+    """
+
+    node: int | None = None
+    whole: bool = False
+    time_left: Callable[[], float | None] = lambda: None
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What a target holds. `value` is what was set on it itself, None when nothing was.
+
+    `is_known` is False for sensitive values, which brokers never tell. `inherited` is the value below it,
+    `base` what APPEND and SUBTRACT start from where nothing is set, `type` Kafka's type of the key. `is_sensitive` is
+    the broker's own word: the type PASSWORD, or a key that it does not know.
+    """
+
+    value: str | None = None
+    is_known: bool = True
+    inherited: str | None = None
+    inherited_from: Source | None = None
+    base: str | None = None
+    type: str | None = None
+    is_read_only: bool = False
+    is_sensitive: bool = False
+
+
+ABSENT = Observed()
+
+
+@dataclass
+class Picture:
+    """The values of targets, the errors of resources that could not be read, and the keys each resource listed."""
+
+    values: dict[Target, Observed] = field(default_factory=dict)
+    errors: dict[Configurable, Refusal] = field(default_factory=dict)
+    quotas: pa.Table | None = None
+    listed: dict[Configurable, set[str]] = field(default_factory=dict)
+
+    def of(self, target: Target) -> Observed:
+        """What that target holds."""
+        return self.values.get(target, ABSENT)
+
+    def refuse_unreadable(self, targets: Iterable[Target]) -> None:
+        """Raise for the first target that could not be read: nobody can say what it holds.
+
+        Raises
+        ------
+        NotAuthorized, NotFound, TimedOut, ConnectionFailed
+            As its resource's own error says.
+        """
+        for resource, key in targets if self.errors else ():
+            if failed := self.errors.get(resource):
+                needed = rights.hint(failed.code, rights.to_describe(resource))
+                raise kind_of(failed.code)(
+                    f"{resource} cannot be read: {failed}",
+                    code=failed.code,
+                    hint=" ".join(filter(None, [needed, "Nothing was sent."])),
+                    targets=[(resource, key)],
+                )
