@@ -516,18 +516,27 @@ def _counts(rows: Iterable[Mapping[str, Any]], damaged: Sequence[str], tz: str |
     rows = [row for row in rows if row["lines"]]
     good = [row for row in rows if row["fault"] is None]
     of_clients = [row for row in good if row["reason"] is None]
+    return Counts(
+        lines=_total(rows, "lines") + len(damaged),
+        requests=_total(of_clients, "requests"),
+        duplicates=_total(good, "lines") - _total(good, "requests"),
+        left_out={row["reason"]: row["requests"] for row in good if row["reason"] is not None},
+        quarantined=_quarantined(rows, damaged),
+        ambiguous=_total(of_clients, "ambiguous"),
+        unsized=_total(of_clients, "unsized"),
+        damaged=tuple(damaged),
+        tz=tz,
+    )
+
+
+def _total(rows: Iterable[Mapping[str, Any]], column: str) -> int:
+    return sum(row[column] for row in rows)
+
+
+def _quarantined(rows: Iterable[Mapping[str, Any]], damaged: Sequence[str]) -> Counter[str]:
+    """The lines that could not be read, by what is wrong with them."""
     quarantined = Counter({DAMAGED: len(damaged)} if damaged else {})
     for row in rows:
         if row["fault"] is not None:
             quarantined[row["fault"]] += row["lines"]
-    return Counts(
-        lines=sum(row["lines"] for row in rows) + len(damaged),
-        requests=sum(row["requests"] for row in of_clients),
-        duplicates=sum(row["lines"] - row["requests"] for row in good),
-        left_out={row["reason"]: row["requests"] for row in good if row["reason"] is not None},
-        quarantined=quarantined,
-        ambiguous=sum(row["ambiguous"] for row in of_clients),
-        unsized=sum(row["unsized"] for row in of_clients),
-        damaged=tuple(damaged),
-        tz=tz,
-    )
+    return quarantined

@@ -100,7 +100,9 @@ def tree(
 @options.types(*TYPES)
 def set_(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
     """Set key=value … on user=…, client-id=…, ip=…; units such as 5MB/s and 50%."""
-    return _change_quotas("set", session, words, plan_options)
+    return session.change(
+        change_lines.quota_edits("set", words, session.lookup, plan_options.allow_unknown), plan_options
+    )
 
 
 @quota.command()
@@ -109,18 +111,14 @@ def set_(session: Session, words: tuple[str, ...], plan_options: PlanOptions) ->
 @options.types(*TYPES)
 def remove(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
     """Remove key … from user=…, client-id=…, ip=…"""
-    return _change_quotas("remove", session, words, plan_options)
+    return session.change(
+        change_lines.quota_edits("remove", words, session.lookup, plan_options.allow_unknown), plan_options
+    )
 
 
 tray.add_to(quota)
 for more in (history, usage):
     quota.add_command(more)
-
-
-def _change_quotas(verb: str, session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
-    return session.change(
-        change_lines.quota_edits(verb, words, session.lookup, plan_options.allow_unknown), plan_options
-    )
 
 
 def _whom(words: Iterable[str], session: Session) -> dict[str, Any]:

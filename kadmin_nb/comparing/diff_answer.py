@@ -153,14 +153,19 @@ class Diff(Answer):
             if onto.lower() not in ("a", "b"):
                 raise UsageError(f"onto={onto!r} is no side", hint="It is a, b, or a Cluster.")
             return onto.lower()
-        sides = {name: self._named(name) for name in ("a", "b")}
-        same = [name for name, side in sides.items() if side.cluster_id == onto.id]
-        live = [name for name in same if sides[name].cluster is onto] or [n for n in same if sides[n].is_live] or same
-        if len(live) == 1:
-            return live[0]
-        if live:
+        matches = self._sides_of(onto)
+        if len(matches) > 1:
             raise UsageError("both sides are of this cluster", hint="stage.add(diff.edits(rows, like='a')) says which.")
-        raise WrongCluster(f"cluster {onto.id} is neither side: {self.a}; {self.b}")
+        if not matches:
+            raise WrongCluster(f"cluster {onto.id} is neither side: {self.a}; {self.b}")
+        return matches[0]
+
+    def _sides_of(self, cluster: Any) -> list[str]:
+        """The sides with its id; where both have it, the one that was handed in, or is live."""
+        sides = {name: self._named(name) for name in ("a", "b")}
+        same = [name for name in sides if sides[name].cluster_id == cluster.id]
+        handed_in = [name for name in same if sides[name].cluster is cluster]
+        return handed_in or [name for name in same if sides[name].is_live] or same
 
     def _failing(self) -> pa.Array | bool:
         return pc.equal(self._table["state"], "unknown")

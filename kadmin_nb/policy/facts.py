@@ -125,17 +125,22 @@ class PolicyFacts:
     def unread(self, frame: str, kinds: Collection[str]) -> Iterator[str]:
         """What of a frame was not read at all, a sentence each; of configs only resources of `kinds` matter."""
         if frame in OF_QUOTAS:
-            if self.quotas is None or (self.scopes is not None and QUOTAS not in self.scopes):
-                yield "the quotas were not read"
-            elif frame == EFFECTIVE and self._decides_by_callback:
-                yield f"a broker sets {CALLBACK}: what binds a client nobody outside can tell"
+            yield from self._unread_quotas(frame)
         elif self.configs is None:
             yield "the configs were not read"
         else:
             if not self.complete and not self.forbidden(frame):
                 yield "the snapshot is not complete"
-            missing = [kind for kind in kinds if self.scopes is not None and kind not in self.scopes]
-            yield from (f"the configs of type {kind} were not read" for kind in missing)
+            yield from (f"the configs of type {kind} were not read" for kind in kinds if not self._reads(kind))
+
+    def _unread_quotas(self, frame: str) -> Iterator[str]:
+        if self.quotas is None or not self._reads(QUOTAS):
+            yield "the quotas were not read"
+        elif frame == EFFECTIVE and self._decides_by_callback:
+            yield f"a broker sets {CALLBACK}: what binds a client nobody outside can tell"
+
+    def _reads(self, scope: str) -> bool:
+        return self.scopes is None or scope in self.scopes
 
     def bare(self, named: Iterable[Resource] = ()) -> pa.Table:
         """Config resources, those that are named and those that are known, as rows that say nothing but their names."""

@@ -37,20 +37,23 @@ EVERYONE = {**dict.fromkeys((e.level for e in _CLIENTS), _CLIENTS), DEFAULT_IP: 
 
 def dangers(changes: Sequence[Change], kafka: Kafka) -> Iterator[Danger]:
     """The rows that lift a limit from everyone, or take away all quotas of a level with no such limit behind them."""
-    candidates = (
-        c for c in changes if c.level and (c.after is None or c.level in EVERYONE)
-    )  # most plans have none of it
-    quotas = [change for change in candidates if not change.is_done]
-    removed = [change for change in quotas if change.after is None]
-    emptying = {group for group, count in Counter(map(_group, removed)).items() if count >= SEVERAL}
-    emptying = {(level, key) for level, key in emptying if level not in EVERYONE}
-    if not emptying and not any(change.level in EVERYONE for change in quotas):
-        return
+    quotas = [c for c in changes if c.level and (c.after is None or c.level in EVERYONE) and not c.is_done]
+    for_everyone = [change for change in quotas if change.level in EVERYONE]
+    emptying = _emptying(quotas)
+    if not for_everyone and not emptying:
+        return  # as in most plans
     current_limits = _default_quotas(kafka, {change.key for change in quotas})
     before, after = ({**current_limits, **{c.target: getattr(c, side) for c in quotas}} for side in ("old", "after"))
-    yield from _lifted([c for c in quotas if c.level in EVERYONE], before, after)
+    yield from _lifted(for_everyone, before, after)
     if emptying:
-        yield from _emptied([c for c in removed if _group(c) in emptying], after, kafka.quotas.describe())
+        yield from _emptied(emptying, after, kafka.quotas.describe())
+
+
+def _emptying(quotas: Iterable[Change]) -> list[Change]:
+    """The removals of several quotas of one level and key; the levels of everyone have but one."""
+    removed = [change for change in quotas if change.after is None and change.level not in EVERYONE]
+    counts = Counter(map(_group, removed))
+    return [change for change in removed if counts[_group(change)] >= SEVERAL]
 
 
 def _group(change: Change) -> tuple[str, str]:

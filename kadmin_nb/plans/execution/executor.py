@@ -83,7 +83,13 @@ def apply(
         refuse_expired(kafka, plan)
     refuse_invalid(plan.refused, len(plan))
     with closing(PlanLock(kafka, plan, lock=options.lock, steal=options.steal)) as lock:
-        return _Run(kafka, plan, journal, before, options, hooks, lock, largest_batch).carry_out()
+        run = _Run(kafka, plan, journal, before, options, hooks, lock, largest_batch)
+        requests = run.prepare()
+        if requests or before.unsettled:
+            run.begin()
+            run.send_all(requests)
+            run.verify_all()
+        return run.finish()
 
 
 def refuse_other_cluster(kafka: Kafka, plan: Plan) -> None:
@@ -145,8 +151,10 @@ class _Run:
     pictured: float = 0.0
     fresh: float = PICTURE_AGE
     unwritten: PlanRefused | None = None
+    run: int = 0
 
-    def carry_out(self) -> Done:
+    def prepare(self) -> list[_Request]:
+        """What is to be sent, when the cluster was looked at again and nothing stands against it."""
         self.ours: dict[int, set[str | None]] = {row: {*values} for row, values in self.story.values.items()}
         self.ours |= {c.row: {HIDDEN} for c in self.plan.changes if c.is_secret and c.row in self.story.unsettled}
         self.brokers = self.kafka.brokers()
@@ -156,17 +164,8 @@ class _Run:
         refuse_missing(classified.pending, self.hooks.resolver)
         self._refuse_invalid(classified.pending)
         self.let_through = self.hooks.gate(classified.pending)
-        requests = self._requests(classified.pending)
-        if requests or self.story.unsettled:
-            self._begin()
-            self._send_all(requests)
-            self._verify(classified)
-        outcomes = [row_states.outcome(change, self.facts) for change in self.plan.changes]
-        if requests or self.story.unsettled:
-            self._end(outcomes)
-        if self.unwritten and not self.facts.answered:
-            raise self.unwritten
-        return Done(outcomes, row_states.slowest(self.facts), self.lock.note, self.unwritten)
+        self.done_before = classified.done
+        return self._requests(classified.pending)
 
     # -- before anything is sent
 
@@ -211,13 +210,15 @@ class _Run:
 
     # -- sending
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
+        """Write down that a run begins."""
         if not self.story.runs:
             self.journal.write_text(f'{{"kind":"{replay.PLAN}","plan":{self.plan.document()}}}')
         self.run = self.story.runs + 1
         self._append(replay.RUN, author=author(), tool=self.plan.tool, note=self.lock.note, **self.let_through)
 
-    def _send_all(self, requests: Sequence[_Request]) -> None:
+    def send_all(self, requests: Sequence[_Request]) -> None:
+        """Send one request after the other, as long as nothing stops it."""
         of, sent, began = sum(len(r.batch.changes) for r in requests), 0, self.kafka.monotonic()
         later = Counter(c.row for r in requests for c in r.batch.changes)
         for number, request in enumerate(requests, 1):
@@ -361,14 +362,15 @@ class _Run:
 
     # -- afterwards
 
-    def _verify(self, classified: Classed) -> None:
+    def verify_all(self) -> None:
         """Every broker is asked; what was refused is looked at as well, for as long as a broker may lag behind."""
-        changed = [c for c in self.plan.changes if c.row in self.facts.answered and c.row not in self.facts.halfway]
-        before = [c for c in classified.done if c.row in self.story.unsettled]
-        accepted = [c for c in changed if c.row not in self.facts.refused or c.row in self.facts.landed]
-        refused = [c for c in changed if c.row in self.facts.refused and c.row not in self.facts.landed]
+        refused_rows = self.facts.refused.keys() - self.facts.landed
+        answered_rows = self.facts.answered.keys() - self.facts.halfway.keys()
+        changed = [c for c in self.plan.changes if c.row in answered_rows]
+        before = [c for c in self.done_before if c.row in self.story.unsettled]
+        accepted = [c for c in changed if c.row not in refused_rows]
         self._look_everywhere([*accepted, *before], self.options.verify_timeout)
-        self._look_everywhere([c for c in refused if c.old_known], LAG)
+        self._look_everywhere([c for c in changed if c.row in refused_rows and c.old_known], LAG)
 
     def _look_everywhere(self, changes: Sequence[Change], timeout: float) -> None:
         if changes:
@@ -381,6 +383,15 @@ class _Run:
                 report=lambda agreed: self.hooks.progress(Advance("verified", agreed, len(changes))),
             )
             self.facts.sightings |= sightings
+
+    def finish(self) -> Done:
+        """What became of every row; the journal says so too, where a run has begun."""
+        outcomes = [row_states.outcome(change, self.facts) for change in self.plan.changes]
+        if self.run:
+            self._end(outcomes)
+        if self.unwritten and not self.facts.answered:
+            raise self.unwritten
+        return Done(outcomes, row_states.slowest(self.facts), self.lock.note, self.unwritten)
 
     def _end(self, outcomes: Sequence[Outcome]) -> None:
         states: dict[str, list[int]] = {}
