@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from ..errors import Invalid, UsageError
 from ..frames.schemas import FINDINGS as SCHEMA
 from ..frames.schemas import MOMENT, table
+from ..model.changes import DELETE, SET
 from ..model.grammar import format_word, quote
 from ..model.resources import OWN_SOURCE, Resource
 from ..model.rows import Row
@@ -176,10 +177,10 @@ class _Seen:
                     THROTTLE,
                     row,
                     f"{_key_and_resource(row)} throttles; whether disks are being moved to is not known",
-                    mend=_reset(row),
+                    op=_removal(row),
                 )
             elif _is_throttle(row) and not reassigning:
-                yield _finding(*_said_of_throttle(row, reassigning), mend=_reset(row))
+                yield _finding(*_said_of_throttle(row, reassigning), op=_removal(row))
 
     # -- brokers beside their peers
 
@@ -369,7 +370,7 @@ def _needless(row: Row, below: Row) -> Row:
     message = f"{_key_and_resource(row)} is {row['value']}, {says}{unit}"
     if row["source"] == _STATIC:
         message += "; it stands in its server.properties"
-    return _finding(word, row, message, row["value"], below["source"], _reset(row))
+    return _finding(word, row, message, row["value"], below["source"], _removal(row))
 
 
 def _where(below: Row) -> str:
@@ -378,15 +379,22 @@ def _where(below: Row) -> str:
 
 
 def _finding(
-    word: str, row: Row, message: str, expected: str | None = None, source: str | None = None, mend: str | None = None
+    word: str, row: Row, message: str, expected: str | None = None, source: str | None = None, op: str | None = None
 ) -> Row:
-    same = {name: row.get(name) for name in COLUMNS}
-    return {**same, "finding": word, "message": message, "expected": expected, "expected_source": source, "mend": mend}
+    same = {name: row.get(name) for name in (*COLUMNS, "error")}
+    mending = {"expected": expected, "expected_source": source, "op": op, "mend": _mending_line(op, row, expected)}
+    return {**same, "finding": word, "message": message, **mending}
 
 
-def _reset(row: Row) -> str | None:
-    """The line that takes a value away; none for what stands in a broker's file."""
-    return None if row["source"] == _STATIC else f"config reset {quote(row['key'])} {_resource_of_row(row)}"
+def _mending_line(op: str | None, row: Row, expected: str | None) -> str | None:
+    if op == SET:
+        return f"config set {format_word(row['key'], str(expected))} {_resource_of_row(row)}"
+    return f"config reset {quote(row['key'])} {_resource_of_row(row)}" if op else None
+
+
+def _removal(row: Row) -> str | None:
+    """The operation that takes a value away; none for what stands in a broker's file."""
+    return None if row["source"] == _STATIC else DELETE
 
 
 def _tied(row: Row, values: Mapping[str, str | None]) -> Row:
@@ -408,16 +416,15 @@ def _value_text(value: str | None) -> str:
 
 
 def _alike(row: Row, usual: str | None) -> str | None:
-    """The line that makes a broker like its peers, where a line can."""
+    """The operation that makes a broker like its peers, where one can."""
     below = (
         synonym["value"]
         for synonym in _synonyms(row)
         if synonym["key"] == row["key"] and synonym["source"] != row["source"]
     )
     if row["source"] == "DYNAMIC_BROKER_CONFIG" and next(below, None) == usual:
-        return _reset(row)
-    can_be_set = row.get("is_read_only") is False and usual
-    return f"config set {format_word(row['key'], str(usual))} {_resource_of_row(row)}" if can_be_set else None
+        return _removal(row)
+    return SET if row.get("is_read_only") is False and usual else None
 
 
 def _resource_of_row(row: Row) -> str:

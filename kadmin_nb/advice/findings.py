@@ -13,7 +13,7 @@ from ..errors import KadminError, UsageError, kind_of
 from ..frames.answer import Answer
 from ..frames.pages import NOTEBOOK, Page
 from ..model import rights
-from ..model.changes import DELETE, SET, Edit
+from ..model.changes import SET, Edit
 from ..model.quota_keys import nearest
 from ..model.resources import Resource
 from . import FINDINGS, UNREAD
@@ -47,15 +47,14 @@ class Findings(Answer):
 
     def edits(self) -> list[Edit]:
         """The lines that mend, for `stage.add`; a row without one is passed over."""
-        return [_edit(row) for row in self._table.to_pylist() if row["mend"]]
+        return [_edit(row) for row in self._table.to_pylist() if row["op"]]
 
     def _failing(self) -> pa.Array:
         return pc.equal(self._table["finding"], UNREAD)
 
     def _error(self, row: dict[str, Any]) -> KadminError:
-        code = row["message"].partition("could not be read, ")[2].partition(":")[0]
         needed = rights.to_describe(Resource(row["resource_type"], row["resource_name"]))
-        return kind_of(code)(row["message"], code=code, hint=rights.hint(code, needed))
+        return kind_of(row["error"])(row["message"], code=row["error"], hint=rights.hint(row["error"], needed))
 
     def blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         return [self._title(), *([self._brief()] if len(self) else [])]
@@ -70,9 +69,7 @@ class Findings(Answer):
 
 def _edit(row: dict[str, Any]) -> Edit:
     resource = Resource(row["resource_type"], row["resource_name"])
-    if row["mend"].startswith("config set "):
-        return Edit(SET, resource, row["key"], row["expected"], row["finding"])
-    return Edit(DELETE, resource, row["key"], None, row["finding"])
+    return Edit(row["op"], resource, row["key"], row["expected"] if row["op"] == SET else None, row["finding"])
 
 
 def _instead(word: str) -> str:

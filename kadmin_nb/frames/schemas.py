@@ -223,10 +223,13 @@ FINDINGS = _schema(
     ("expected", TEXT, True),
     ("expected_source", TEXT, True),
     ("message", TEXT, False),
+    ("op", TEXT, True),
     ("mend", TEXT, True),
+    ("error", TEXT, True),
 )
 """What in the configs somebody should look at. `source` is where the value is set, `expected` what holds without it, or
-what a broker's peers have; `mend` the line that mends it, null where none can. A null key: it could not be read."""
+what a broker's peers have; `op` mends it, `set` (to `expected`) or `delete`, and `mend` is the line that does so, both
+null where none can. A null key: it could not be read, for the `error` of that name."""
 
 POLICY = _schema(
     ("rule", TEXT, False),

@@ -30,7 +30,7 @@ COLUMNS = {
     CONFIGS: (CLUSTER_ID, *(name for name in schemas.CONFIGS.names if name not in _NOT_ASKED)),
     EFFECTIVE: (CLUSTER_ID, *schemas.EFFECTIVE.names),
     TREE: (CLUSTER_ID, *schemas.TREE.names),
-    FINDINGS: (CLUSTER_ID, *(name for name in schemas.FINDINGS.names if name != "mend")),
+    FINDINGS: (CLUSTER_ID, *(name for name in schemas.FINDINGS.names if name not in ("op", "mend", "error"))),
 }
 """The frames that a rule may be about, and their columns."""
 
