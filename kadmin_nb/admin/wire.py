@@ -51,6 +51,10 @@ HEAD_START = 0.25
 """Seconds that a broker has for its connection before the next one is tried beside it (as RFC 8305 does)."""
 
 
+class Throttled(kafka.errors.NodeNotReadyError):  # type: ignore[misc]  # the library has no types
+    """A broker is there, and does not read from this client for a while: its quota is used up."""
+
+
 class NotSent(Exception):
     """The request certainly never left: it may be sent again whatever it does."""
 
@@ -330,7 +334,7 @@ class Wire:
         if first is None:
             muted = any(connection.paused for connection in connections.values())
             reason = "throttled: every broker mutes this client" if muted else "no broker takes a request now"
-            raise NotSent(reason) from kafka.errors.NodeNotReadyError(reason)
+            raise NotSent(reason) from (Throttled if muted else kafka.errors.NodeNotReadyError)(reason)
         if first in connections and connections[first].connected:
             return [first]
         others = (broker.node_id for broker in self._manager.cluster.brokers())
@@ -340,7 +344,7 @@ class Wire:
         connection = self._manager.get_connection(node)
         await self._manager.wait_for(connection.init_future, within * 1000)
         if connection.paused:
-            raise kafka.errors.NodeNotReadyError(f"throttled: {connection.paused}")
+            raise Throttled(f"throttled: {connection.paused}")
         if not connection.connected:
             raise kafka.errors.KafkaConnectionError("the connection has just closed")
         return connection
@@ -416,8 +420,7 @@ def _patiently(
         """A broker that is not there is given less time than one that throttles us."""
         exc = state.outcome.exception() if state.outcome else None
         cause = exc.__cause__ if isinstance(exc, NotSent) else exc
-        throttled = isinstance(cause, kafka.errors.NodeNotReadyError) and "throttled" in str(cause)
-        is_there = throttled or isinstance(exc, NoAnswerYet)
+        is_there = isinstance(cause, Throttled) or isinstance(exc, NoAnswerYet)
         missing = _UNKNOWN_ID if isinstance(cause, kafka.errors.UnknownBrokerIdError) else _REFUSING
         return stop_after_delay(bound if is_there else min(bound, missing))(state)
 

@@ -20,7 +20,6 @@ from ..model.rows import Row
 from .broker_roles import EACH, by_role, differs_by_nature
 from .diff_answer import APART, NATURE, Diff
 from .sides import Side
-from .staging import NO_TOPIC
 
 _EACH = str(Resource("BROKER", EACH))
 _ANY = f"broker={EACH}"
@@ -86,12 +85,13 @@ def _combined_row(row: Row, a: Side, b: Side, others: bool) -> Row:
     resource = Resource("BROKER", EACH) if each else _resource_of(row["resource"])
     if resource is None or row["state"] == "unknown":
         return {**row, "resource": _ANY if each else row["resource"]}
-    missing = row["note"] is None and next((name for name, side in (("a", a), ("b", b)) if side.lacks(resource)), None)
+    missing = next((name for name, side in (("a", a), ("b", b)) if side.lacks(resource)), None)
     return {
         **row,
         "resource": _ANY if each else row["resource"],
         "state": NATURE if others and differs_by_nature(resource, row["key"]) else row["state"],
-        "note": f"{missing} {NO_TOPIC}" if missing else row["note"],
+        "note": f"{missing} has no such topic" if missing and row["note"] is None else row["note"],
+        "missing": missing,
     }
 
 

@@ -193,4 +193,4 @@ class Diff(Answer):
             yield f"not compared, as nobody can see them: {self.secrets:,} secret{'s' * (self.secrets != 1)} on both"
 
     def blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        return [self.summary, *(super().blocks(page) if len(self) else [])]
+        return [self.summary, *([self._table.drop_columns(["is_sensitive", "missing"])] if len(self) else [])]

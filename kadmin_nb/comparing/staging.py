@@ -7,7 +7,6 @@ from operator import index
 
 from ..errors import KadminError, UsageError
 from ..hints import Hint, Option, sentence
-from ..history.drift_frames import SECRET
 from ..model.changes import DELETE, SET, Configurable, Edit
 from ..model.entity import Entity
 from ..model.grammar import quote
@@ -15,8 +14,6 @@ from ..model.resources import Resource
 from ..model.rows import Row
 
 ALL = "all"
-NO_TOPIC = "has no such topic"
-"""How the note ends of a row that is about a topic which one side, a or b, does not have."""
 _PARSERS: dict[str, Callable[[str], Configurable]] = {Entity.kind: Entity.parse, Resource.kind: Resource.parse}
 _ROWS_HINT = "Such as 1-3,7, or all."
 _WHY = {
@@ -96,9 +93,9 @@ def refusal(row: Row, like: str) -> str | None:
     """Why a row cannot be staged, None where it can."""
     if row["state"] in _WHY:
         return _WHY[row["state"]]
-    if row["note"] == SECRET:
+    if row["is_sensitive"]:
         return "it is a secret, which nobody can see"
-    if row["note"] == f"{_other(like)} {NO_TOPIC}":
+    if row["missing"] == _other(like):
         return "there is no such topic"
     if _of_each(row):
         return "it is what all brokers of a cluster have in common"

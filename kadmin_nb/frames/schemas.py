@@ -185,13 +185,16 @@ DRIFT = _schema(
     ("source_a", TEXT, True),
     ("source_b", TEXT, True),
     ("note", TEXT, True),
+    ("is_sensitive", FLAG, False),
 )
 """What differs, one row a resource and key. `state` is added (only b has it), removed (only a), changed, source (the
 same value from elsewhere), default (set on one side to what is the default on the other, or two defaults), or unknown
-(one side could not be read; the key is null). Values as text, as the broker takes them."""
+(one side could not be read; the key is null). Values as text, as the broker takes them; nobody can see one that
+`is_sensitive`."""
 
-DIFF = pa.schema([*_schema(("row", WHOLE, False)), *DRIFT])
-"""DRIFT with numbers, from 1: what differs first, then what does so by default or by nature only (state `nature`)."""
+DIFF = pa.schema([*_schema(("row", WHOLE, False)), *DRIFT, *_schema(("missing", TEXT, True))])
+"""DRIFT with numbers, from 1: what differs first, then what does so by default or by nature only (state `nature`).
+`missing` is the side, a or b, that does not have the topic at all."""
 
 DIFF_COUNTS = _schema(("state", TEXT, False), ("quotas", pa.int64(), False), ("configs", pa.int64(), False))
 """How many rows of each state there are, those that are not shown included."""

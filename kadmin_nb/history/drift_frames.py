@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -10,6 +11,7 @@ import pyarrow.compute as pc
 from ..errors import UsageError
 from ..frames import schemas
 from ..frames.answer import Answer
+from ..frames.pages import NOTEBOOK, Page
 from ..frames.snapshots import SCOPE, SCOPES, Snapshot, without_secrets
 from ..model.quota_keys import text_of
 from ..model.resources import Resource
@@ -18,6 +20,9 @@ from ..secrets import SHOWN
 from .contents import difference
 from .fallback import Beneath
 from .stored_rows import CONFIGS, QUOTAS, content_of, kind_of
+
+if TYPE_CHECKING:
+    from ..frames.render import Block
 
 COMPARED = {QUOTAS: ("quota",), CONFIGS: ("value", "source", "is_default")}
 WORDS = {QUOTAS: "quota", CONFIGS: "config"}
@@ -39,6 +44,9 @@ class Drift(Answer):
 
     def _failing(self) -> pa.Array | bool:
         return pc.equal(self._table["state"], "unknown")
+
+    def blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        return [self._table.drop_columns(["is_sensitive"])]
 
     def _error(self, row: Row) -> UsageError:
         return UsageError(f"{row['resource']} could not be compared: {row['note']}")
@@ -103,7 +111,8 @@ def table_of(content: object) -> pa.Table:
 
 def _of_kind(a: tuple[pa.Table, frozenset[str]], b: tuple[pa.Table, frozenset[str]], kind: str) -> Iterator[Row]:
     unread = {**_unread(a[0]), **_unread(b[0])} if kind == CONFIGS else {}
-    yield from ({"kind": "config", "resource": str(r), "state": "unknown", "note": n} for r, n in unread.items())
+    whole_resource = {"kind": "config", "state": "unknown", "is_sensitive": False}
+    yield from ({**whole_resource, "resource": str(r), "note": note} for r, note in unread.items())
     wholes = [_readable(table, kind) for table, _ in (a, b)]
     ours, theirs = (_read_by_both(whole, kind, a[1] & b[1], unread) for whole in wholes)
     differing = difference(ours, theirs, kind, COMPARED[kind])
@@ -173,6 +182,7 @@ def _one_sided(row: Row, kind: str, side: str, beneath: Beneath | None) -> Row:
         "state": "default" if by_default else state,
         side: text(row, kind),
         f"source_{side}": row.get("source"),
+        "is_sensitive": _is_secret_row(row),
         "note": SECRET if _is_secret_row(row) else note,
     }
 
@@ -195,6 +205,7 @@ def _two_sided(ours: Row, theirs: Row, kind: str) -> Row:
         "b": text(theirs, kind),
         "source_a": ours.get("source"),
         "source_b": theirs.get("source"),
+        "is_sensitive": _is_secret_row(ours, theirs),
         "note": SECRET if _is_secret_row(ours, theirs) else None,
     }
 

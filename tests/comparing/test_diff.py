@@ -50,7 +50,8 @@ def test_it_is_a_data_frame_with_the_same_columns_when_nothing_differs() -> None
     one = taken(0, {"alice": 1})
     found = kn.diff(one, taken(1, {"alice": 1}))
     assert list(found.to_pandas().columns) == [
-        *("row", "kind", "resource", "key", "state", "a", "b", "source_a", "source_b", "note")
+        *("row", "kind", "resource", "key", "state", "a", "b", "source_a", "source_b", "note"),
+        *("is_sensitive", "missing"),
     ]
     assert (len(found), len(found.differing), repr(found).splitlines()[-1]) == (0, 0, "nothing differs")
 
