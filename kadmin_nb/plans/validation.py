@@ -56,7 +56,7 @@ def _judged(change: Change, answers: Answers, alone: Mapping[int, Refusal | None
 
 def _with_verdict(change: Change, refused: Refusal | None) -> Change:
     verdict = _verdict(refused)
-    return change if change.validated == verdict else change.with_(validated=verdict)
+    return change if change.validated is verdict else change.with_(validated=verdict)
 
 
 def _noted(change: Change, note: str) -> Change:
