@@ -22,7 +22,7 @@ from ..errors import KadminError, TimedOut, Unsupported
 from ..frames import schemas
 from ..model import rights
 from ..model.refusal import Refusal
-from ..model.resources import OPERATIONS, RESOURCE_TYPES, SOURCES, VALUE_TYPES, Resource, unknown
+from ..model.resources import OPERATIONS, RESOURCE_TYPES, SOURCES, VALUE_TYPES, Resource, Source, unknown
 from . import error_codes
 from .ports import ConfigOperation
 from .wire import Wire, understood
@@ -201,7 +201,7 @@ def _config_row(resource: Resource, entry: Any) -> ConfigRow:
         "source": source,
         "is_sensitive": entry.is_sensitive,
         "is_read_only": entry.read_only,
-        "is_default": source == "DEFAULT_CONFIG",
+        "is_default": source == Source.BUILT_IN,
         "type": unknown(VALUE_TYPES, entry.config_type) if entry.config_type else None,
         "synonyms": [_synonym(s) for s in entry.synonyms],
         "documentation": entry.documentation,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -16,9 +16,12 @@ import pyarrow.compute as pc
 from ..errors import Invalid, UsageError
 from ..frames.schemas import FINDINGS as SCHEMA
 from ..frames.schemas import MOMENT, table
+from ..model.broker_configs import BrokerConfigs
 from ..model.changes import DELETE, SET
+from ..model.config_fallback import Synonym, behind_listener, in_effect, in_unit_of, last_defaults
+from ..model.config_values import ConfigValue
 from ..model.grammar import format_word, quote
-from ..model.resources import OWN_SOURCE, Resource
+from ..model.resources import OWN_SOURCE, Resource, Source
 from ..model.rows import Row
 from ..secrets import is_called_so
 from . import DEFAULT, DIFFERS, FINDINGS, LEFTOVER, REPEATS, THROTTLE, UNREAD
@@ -48,18 +51,8 @@ THROTTLES = {
 BETWEEN_DISKS = "replica.alter.log.dirs.io.max.bytes.per.second"
 """Throttles moves between the disks of one broker, which no list of reassignments has."""
 
-_STATIC, _OF_ALL, _BUILT_IN = "STATIC_BROKER_CONFIG", "DYNAMIC_DEFAULT_BROKER_CONFIG", "DEFAULT_CONFIG"
 _GONE = ("UNKNOWN_TOPIC_OR_PARTITION", "RESOURCE_NOT_FOUND", "GROUP_ID_NOT_FOUND")
-_MILLISECONDS = {"hours": 3_600_000, "minutes": 60_000, "ms": 1}
 _NUMBERS = ("INT", "SHORT", "LONG", "DOUBLE")
-
-BROKERS_UNITS = {
-    "retention.ms": (("log.retention.ms", "log.retention.minutes", "log.retention.hours"), "168"),
-    "segment.ms": (("log.roll.ms", "log.roll.hours"), "168"),
-    "segment.jitter.ms": (("log.roll.jitter.ms", "log.roll.jitter.hours"), "0"),
-}
-"""Topic keys whose default brokers keep in hours: the first of the brokers' keys that is set says it, and the default
-of the last. Kafka names no synonym for these."""
 
 KEPT_BY_KAFKA = ("min.insync.replicas",)
 """Kafka itself sets it for all brokers, and does not let it be reset, where it elects leaders among eligible replicas
@@ -135,30 +128,26 @@ def _scenes(configs: pa.Table) -> Iterator[tuple[Row, _Seen]]:
 
 @dataclass(frozen=True)
 class _Seen:
-    """One cluster's configs at one time. `brokers` are those that were read, with all their rows by key.
+    """One cluster's configs at one time: those of its brokers, what is set on a resource itself, and what failed.
 
     `only_set` says that what is not there is not set, as in a snapshot.
     """
 
-    brokers: Mapping[str, Mapping[str, Row]]
-    everywhere: Mapping[str, Row]
-    own: Sequence[Row]
+    brokers: BrokerConfigs
+    own: Sequence[ConfigValue]
     unread: Sequence[Row]
     only_set: bool = False
     values: dict[str, dict[str, str | None]] = field(default_factory=dict)
+    defaults: dict[str, Synonym | None] = field(default_factory=dict)
 
     @classmethod
     def of(cls, rows: Sequence[Row]) -> _Seen:
         unread = [row for row in rows if row.get("error") is not None]
-        good = [row for row in rows if row.get("error") is None and row["key"] is not None]
+        good = [ConfigValue.of(row) for row in rows if row.get("error") is None and row["key"] is not None]
         _refuse_twice(good)
-        brokers: dict[str, dict[str, Row]] = defaultdict(dict)
-        for row in good:
-            if row["resource_type"] == "BROKER":
-                brokers[row["resource_name"]][row["key"]] = row
-        everywhere = brokers.pop("", {})
-        set_rows = [row for row in good if _is_set_there(row) and row["value"] is not None and not _is_secret(row)]
-        return cls(brokers, everywhere, set_rows, unread, "snapshot_id" in rows[0])
+        brokers = BrokerConfigs(value for value in good if value.resource.type == "BROKER")
+        own = [value for value in good if _is_set_there(value) and value.text is not None and not _is_secret(value)]
+        return cls(brokers, own, unread, "snapshot_id" in rows[0])
 
     def findings(self, reassigning: bool | None) -> list[Row]:
         all_findings = [*self._throttles(reassigning), *self._differing(), *self._needless(), *self._unread()]
@@ -171,21 +160,17 @@ class _Seen:
     # -- throttles
 
     def _throttles(self, reassigning: bool | None) -> Iterator[Row]:
-        for row in self.own:
-            if row["key"] == BETWEEN_DISKS and row["source"] != _STATIC:
-                yield _finding(
-                    THROTTLE,
-                    row,
-                    f"{_key_and_resource(row)} throttles; whether disks are being moved to is not known",
-                    op=_removal(row),
-                )
-            elif _is_throttle(row) and not reassigning:
-                yield _finding(*_said_of_throttle(row, reassigning), op=_removal(row))
+        for value in self.own:
+            if value.key == BETWEEN_DISKS and value.source != Source.FILE:
+                message = f"{_key_and_resource(value)} throttles; whether disks are being moved to is not known"
+                yield _finding(THROTTLE, value, message, op=_removal(value))
+            elif _is_throttle(value) and not reassigning:
+                yield _finding(*_said_of_throttle(value, reassigning), op=_removal(value))
 
     # -- brokers beside their peers
 
     def _differing(self) -> Iterator[Row]:
-        for key in sorted({key for rows in self.brokers.values() for key in rows}):
+        for key in sorted(self.brokers):
             values = self._values(key)
             if len(set(values.values())) > 1 and not _differs_by_nature(key):
                 yield from self._outliers(key, values)
@@ -193,22 +178,25 @@ class _Seen:
     def _values(self, key: str) -> dict[str, str | None]:
         """What each broker goes by, as far as that is known, None where it is not set; nothing of a secret."""
         if key not in self.values:
-            rows = {name: configs[key] for name, configs in self.brokers.items() if key in configs}
-            secret = any(map(_is_secret, rows.values()))
-            self.values[key] = {} if secret else self._with_those_that_lack_it(key, rows)
+            configs = self.brokers.of_each(key)
+            secret = any(map(_is_secret, configs.values()))
+            self.values[key] = {} if secret else self._with_those_that_lack_it(key, configs)
         return self.values[key]
 
-    def _with_those_that_lack_it(self, key: str, rows: Mapping[str, Row]) -> dict[str, str | None]:
-        otherwise = self._otherwise(key, rows.values())
-        lacking = self.brokers if otherwise is not None else rows
-        return {name: rows[name]["value"] if name in rows else otherwise for name in self.brokers if name in lacking}
+    def _with_those_that_lack_it(self, key: str, configs: Mapping[str, ConfigValue]) -> dict[str, str | None]:
+        otherwise = self._otherwise(key, configs.values())
+        lacking = self.brokers.names if otherwise is not None else configs
+        return {
+            name: configs[name].text if name in configs else otherwise for name in self.brokers.names if name in lacking
+        }
 
-    def _otherwise(self, key: str, rows: Iterable[Row]) -> str | None:
+    def _otherwise(self, key: str, configs: Iterable[ConfigValue]) -> str | None:
         """What a broker goes by that sets nothing itself: what is set for all, or the default that its peers name."""
-        if key in self.everywhere:
-            return str(self.everywhere[key]["value"])
-        below = (s["value"] for row in rows for s in _synonyms(row) if s["source"] == _BUILT_IN and s["key"] == key)
-        return next(below, None)
+        of_all = self.brokers.of_all(key)
+        if of_all is not None:
+            return str(of_all.text)
+        defaults = (s.text for value in configs for s in value.synonyms if (s.source, s.key) == (Source.BUILT_IN, key))
+        return next(defaults, None)
 
     def _outliers(self, key: str, values: Mapping[str, str | None]) -> Iterator[Row]:
         """Those that do not have what most have; all of them, where no value is that of most."""
@@ -218,53 +206,54 @@ class _Seen:
             yield from (_tied(self._at(key, name, value), values) for name, value in values.items())
         else:
             odd = (self._at(key, name, value) for name, value in values.items() if value != most)
-            yield from (_odd(row, self._at(key, peers[0], most), len(peers)) for row in odd)
+            yield from (_odd(config, self._at(key, peers[0], most), len(peers)) for config in odd)
 
-    def _at(self, key: str, name: str, value: str | None) -> Row:
-        """The row of a broker, or what stands for one that it lacks."""
-        row = self.brokers[name].get(key, {"resource_type": "BROKER", "resource_name": name, "key": key})
-        return {"source": None, **row, "value": value}
+    def _at(self, key: str, name: str, text: str | None) -> ConfigValue:
+        """The value of a broker, or what stands for one that it lacks."""
+        config = self.brokers.of_each(key).get(name)
+        return ConfigValue(Resource("BROKER", name), key, text) if config is None else replace(config, text=text)
 
     # -- what is set without need
 
     def _needless(self) -> Iterator[Row]:
-        for row in self.own:
-            below = None if _is_throttle(row) or _is_kafkas(row) else self._below(row)
-            if below and _same(row, below):
-                yield _needless(row, below)
+        for value in self.own:
+            below = None if _is_throttle(value) or _is_kafkas(value) else self._below(value)
+            if below and _same(value, below):
+                yield _needless(value, below)
 
-    def _below(self, row: Row) -> Row | None:
+    def _below(self, value: ConfigValue) -> Synonym | None:
         """What would hold if the value were not set there, as far as that is certain."""
-        if row["resource_type"] == "BROKER":
-            return self._below_all(row["key"]) if not row["resource_name"] else _next(row)
-        below = _next(row)
+        if value.resource.is_default_broker:
+            return self._below_all(value.key)
+        below = value.below(value.source or value.resource.source)
+        if value.resource.type == "BROKER":
+            return below
         if below is None:
-            return self._from_brokers(row["key"]) if row["resource_type"] == "TOPIC" else None
-        agreed = below["source"] in (_BUILT_IN, _OF_ALL) or len(set(self._values(below["key"]).values())) < 2
-        return below if agreed else None
+            return self._from_brokers(value.key) if value.resource.type == "TOPIC" else None
+        is_of_all = below.source in (Source.BUILT_IN, Source.ALL_BROKERS)
+        return below if is_of_all or len(set(self._values(below.key).values())) < 2 else None
 
-    def _below_all(self, key: str) -> Row | None:
+    def _below_all(self, key: str) -> Synonym | None:
         """What is below the default for all brokers, where all of them say the same."""
         if key in KEPT_BY_KAFKA:
             return None
-        defaults = [_after(_synonyms(rows[key]), _OF_ALL) if key in rows else None for rows in self.brokers.values()]
-        first = defaults[0] if defaults else None
-        return first if first and all(default and default["value"] == first["value"] for default in defaults) else None
+        configs = self.brokers.of_each(key)
+        defaults = (configs[name].below(Source.ALL_BROKERS) if name in configs else None for name in self.brokers.names)
+        return _agreed(key, defaults)
 
-    def _from_brokers(self, key: str) -> Row | None:
-        """A topic's default out of what the brokers keep in another unit, where all of them say the same."""
-        if key not in BROKERS_UNITS:
-            return None
-        entries = [self._from_broker(key, rows) for rows in self.brokers.values()]
-        first = entries[0] if entries else None
-        return first if first and all(entry and _same(first, entry) for entry in entries) else None
+    def _from_brokers(self, key: str) -> Synonym | None:
+        """A topic's default out of what its brokers go by, where its own row does not tell and all say the same."""
+        if key not in self.defaults:
+            self.defaults[key] = self._agreed_default(key)
+        return self.defaults[key]
 
-    def _from_broker(self, key: str, rows: Mapping[str, Row]) -> Row | None:
-        keys, built_in = BROKERS_UNITS[key]
-        candidates = (rows.get(name) or self.everywhere.get(name) for name in keys)
-        if entry := next((row for row in candidates if row and row["value"] is not None), None):
-            return entry
-        return {"key": keys[-1], "value": built_in, "source": _BUILT_IN, "type": "INT"} if self.only_set else None
+    def _agreed_default(self, key: str) -> Synonym | None:
+        built_in = last_defaults("TOPIC", key) if self.only_set else []
+        entries = (
+            in_effect("TOPIC", key, [*self.brokers.synonyms(name, "TOPIC", key), *built_in])
+            for name in self.brokers.names
+        )
+        return _agreed(key, entries)
 
     # -- what nobody could see
 
@@ -272,164 +261,155 @@ class _Seen:
         for row in self.unread:
             if row["error"] not in _GONE:
                 words = f": {row['message']}" if row.get("message") else ""
-                message = f"{_resource_of_row(row)} could not be read, {row['error']}{words}"
-                yield _finding(UNREAD, {**row, "key": None, "value": None, "source": None}, message)
+                resource = Resource(row["resource_type"], row["resource_name"])
+                message = f"{resource} could not be read, {row['error']}{words}"
+                yield {**_finding(UNREAD, ConfigValue(resource, row["key"]), message), "error": row["error"]}
 
 
-def _refuse_twice(rows: Iterable[Row]) -> None:
+def _agreed(key: str, entries: Iterable[Synonym | None]) -> Synonym | None:
+    """The first, where all are there and say the same."""
+    several = list(entries)
+    texts = {in_unit_of(key, entry) if entry else None for entry in several}
+    return several[0] if len(texts) == 1 else None
+
+
+def _refuse_twice(values: Iterable[ConfigValue]) -> None:
     identities = set()
-    for row in rows:
-        place = (row["resource_type"], row["resource_name"], row["key"])
+    for value in values:
+        place = (value.resource, value.key)
         if place in identities:
             raise Invalid(
-                f"{_key_and_resource(row)} is there twice",
+                f"{_key_and_resource(value)} is there twice",
                 hint="Of several clusters a cluster_id tells which, of several snapshots a snapshot_id.",
             )
         identities.add(place)
 
 
-def _is_set_there(row: Row) -> bool:
+def _is_set_there(value: ConfigValue) -> bool:
     """Whether the value is set on that very resource; of a broker also in its file."""
-    kind, name = row["resource_type"], row["resource_name"]
-    if kind == "BROKER_LOGGER":
+    if value.resource.type == "BROKER_LOGGER":
         return False
-    in_its_file = [_STATIC] if kind == "BROKER" and name else []
-    return row["source"] in [Resource(kind, name).source, *in_its_file]
+    return value.is_own or (
+        value.source == Source.FILE and value.resource.type == "BROKER" and value.resource.name != ""
+    )
 
 
-def _is_secret(row: Row) -> bool:
-    return bool(row.get("is_sensitive")) or is_called_so(row["key"])
+def _is_secret(value: ConfigValue) -> bool:
+    return value.is_sensitive or is_called_so(value.key)
 
 
-def _is_throttle(row: Row) -> bool:
-    return row["key"] in THROTTLES.get(row["resource_type"], ()) and bool(row["value"])
+def _is_throttle(value: ConfigValue) -> bool:
+    return value.key in THROTTLES.get(value.resource.type, ()) and bool(value.text)
 
 
-def _is_kafkas(row: Row) -> bool:
+def _is_kafkas(value: ConfigValue) -> bool:
     """Whether it is of a topic that Kafka, or a tool, keeps for itself: what is set there is meant."""
-    return row["resource_type"] == "TOPIC" and str(row["resource_name"]).startswith("__")
+    return value.resource.type == "TOPIC" and value.resource.name.startswith("__")
 
 
-def _said_of_throttle(row: Row, reassigning: bool | None) -> tuple[str, Row, str]:
+def _said_of_throttle(value: ConfigValue, reassigning: bool | None) -> tuple[str, ConfigValue, str]:
+    throttles = f"{_key_and_resource(value)} throttles"
     if reassigning is None:
-        return THROTTLE, row, f"{_key_and_resource(row)} throttles; whether a reassignment is running is not known"
-    return LEFTOVER, row, f"{_key_and_resource(row)} throttles, and no reassignment is running"
+        return THROTTLE, value, f"{throttles}; whether a reassignment is running is not known"
+    return LEFTOVER, value, f"{throttles}, and no reassignment is running"
 
 
 def _differs_by_nature(key: str) -> bool:
     """Throttles are told apart from the rest elsewhere."""
-    plain = key.split(".", 3)[-1] if key.startswith("listener.name.") else key
-    return plain in BY_NATURE or key in THROTTLES["BROKER"]
+    return (behind_listener(key) or key) in BY_NATURE or key in THROTTLES["BROKER"]
 
 
-def _synonyms(row: Row) -> Sequence[Row]:
-    return row.get("synonyms") or ()
-
-
-def _next(row: Row) -> Row | None:
-    """What the broker says would come next."""
-    return _after(_synonyms(row), row["source"])
-
-
-def _after(synonyms: Sequence[Row], source: str) -> Row | None:
-    sources = [synonym["source"] for synonym in synonyms]
-    if source not in sources:
-        return None
-    lower = synonyms[sources.index(source) + 1 :]
-    return next((synonym for synonym in lower if synonym["value"] is not None), None)
-
-
-def _same(row: Row, below: Row) -> bool:
-    """Whether two values say the same, each in the unit of its key."""
-    if str(row["value"]) == below["value"] and _unit(row["key"]) == _unit(below["key"]):
+def _same(value: ConfigValue, below: Synonym) -> bool:
+    """Whether two values say the same."""
+    text = in_unit_of(value.key, below)
+    if value.text == text:
         return True
-    value, value_below = _numeric_value(row, row), _numeric_value(below, row)
-    return value is not None and value == value_below
+    return value.type in _NUMBERS and _number(value.text) is not None and _number(value.text) == _number(text)
 
 
-def _numeric_value(entry: Row, typed: Row) -> float | None:
-    if typed.get("type") not in _NUMBERS:
-        return None
+def _number(text: str | None) -> float | None:
     try:
-        return float(entry["value"]) * _unit(entry["key"])
+        return float(text or "")
     except ValueError:
         return None
 
 
-def _unit(key: str) -> int:
-    """Milliseconds in the unit that ends a key's name; 1 where none does."""
-    return _MILLISECONDS.get(key.rpartition(".")[2], 1)
-
-
-def _needless(row: Row, below: Row) -> Row:
-    if below["source"] == _BUILT_IN:
+def _needless(value: ConfigValue, below: Synonym) -> Row:
+    if below.source == Source.BUILT_IN:
         word, says = DEFAULT, "the default anyway"
     else:
         word, says = REPEATS, f"as {_where(below)} says already"
-    unit = "" if below["key"] == row["key"] else f" ({below['key']}={below['value']})"
-    message = f"{_key_and_resource(row)} is {row['value']}, {says}{unit}"
-    if row["source"] == _STATIC:
+    unit = "" if below.key == value.key else f" ({below.key}={below.text})"
+    message = f"{_key_and_resource(value)} is {value.text}, {says}{unit}"
+    if value.source == Source.FILE:
         message += "; it stands in its server.properties"
-    return _finding(word, row, message, row["value"], below["source"], _removal(row))
+    return _finding(word, value, message, value.text, below.source, _removal(value))
 
 
-def _where(below: Row) -> str:
-    places = {_OF_ALL: "the default of all brokers", _STATIC: "server.properties"}
-    return places.get(below["source"], "the broker")
+def _where(below: Synonym) -> str:
+    places = {Source.ALL_BROKERS: "the default of all brokers", Source.FILE: "server.properties"}
+    return places.get(below.source, "the broker")
 
 
 def _finding(
-    word: str, row: Row, message: str, expected: str | None = None, source: str | None = None, op: str | None = None
+    word: str,
+    value: ConfigValue,
+    message: str,
+    expected: str | None = None,
+    source: Source | None = None,
+    op: str | None = None,
 ) -> Row:
-    same = {name: row.get(name) for name in (*COLUMNS, "error")}
-    mending = {"expected": expected, "expected_source": source, "op": op, "mend": _mending_line(op, row, expected)}
-    return {**same, "finding": word, "message": message, **mending}
+    return {
+        "finding": word,
+        "resource_type": value.resource.type,
+        "resource_name": value.resource.name,
+        "key": value.key,
+        "value": value.text,
+        "source": value.source,
+        "message": message,
+        "expected": expected,
+        "expected_source": source,
+        "op": op,
+        "mend": _mending_line(op, value, expected),
+    }
 
 
-def _mending_line(op: str | None, row: Row, expected: str | None) -> str | None:
+def _mending_line(op: str | None, value: ConfigValue, expected: str | None) -> str | None:
     if op == SET:
-        return f"config set {format_word(row['key'], str(expected))} {_resource_of_row(row)}"
-    return f"config reset {quote(row['key'])} {_resource_of_row(row)}" if op else None
+        return f"config set {format_word(value.key, str(expected))} {value.resource}"
+    return f"config reset {quote(value.key)} {value.resource}" if op else None
 
 
-def _removal(row: Row) -> str | None:
+def _removal(value: ConfigValue) -> str | None:
     """The operation that takes a value away; none for what stands in a broker's file."""
-    return None if row["source"] == _STATIC else DELETE
+    return None if value.source == Source.FILE else DELETE
 
 
-def _tied(row: Row, values: Mapping[str, str | None]) -> Row:
+def _tied(config: ConfigValue, values: Mapping[str, str | None]) -> Row:
     """A broker beside peers of which none is the usual one."""
-    others = ((_value_text(value), name) for name, value in values.items() if name != row["resource_name"])
+    others = ((_value_text(value), name) for name, value in values.items() if name != config.resource.name)
     peers = ", ".join(f"{value} with broker {name}" for value, name in others)
-    return _finding(DIFFERS, row, f"{_key_and_resource(row)} is {_value_text(row['value'])}, but {peers}")
+    return _finding(DIFFERS, config, f"{_key_and_resource(config)} is {_value_text(config.text)}, but {peers}")
 
 
-def _odd(row: Row, usual: Row, count: int) -> Row:
+def _odd(config: ConfigValue, usual: ConfigValue, count: int) -> Row:
     """A broker beside its peers, of which so many are alike."""
-    peers = f"broker {usual['resource_name']}" if count == 1 else f"{count} others"
-    message = f"{_key_and_resource(row)} is {_value_text(row['value'])}, but {_value_text(usual['value'])} with {peers}"
-    return _finding(DIFFERS, row, message, usual["value"], usual["source"], _alike(row, usual["value"]))
+    peers = f"broker {usual.resource.name}" if count == 1 else f"{count} others"
+    message = f"{_key_and_resource(config)} is {_value_text(config.text)}, but {_value_text(usual.text)} with {peers}"
+    return _finding(DIFFERS, config, message, usual.text, usual.source, _alike(config, usual.text))
 
 
 def _value_text(value: str | None) -> str:
     return "not set" if value is None else value or "empty"
 
 
-def _alike(row: Row, usual: str | None) -> str | None:
+def _alike(config: ConfigValue, usual: str | None) -> str | None:
     """The operation that makes a broker like its peers, where one can."""
-    below = (
-        synonym["value"]
-        for synonym in _synonyms(row)
-        if synonym["key"] == row["key"] and synonym["source"] != row["source"]
-    )
-    if row["source"] == "DYNAMIC_BROKER_CONFIG" and next(below, None) == usual:
-        return _removal(row)
-    return SET if row.get("is_read_only") is False and usual else None
+    below = config.inherited
+    if config.is_own and (below.text if below and below.key == config.key else None) == usual:
+        return _removal(config)
+    return SET if config.is_read_only is False and usual else None
 
 
-def _resource_of_row(row: Row) -> str:
-    return str(Resource(row["resource_type"], row["resource_name"]))
-
-
-def _key_and_resource(row: Row) -> str:
-    return f"{row['key']} of {_resource_of_row(row)}"
+def _key_and_resource(value: ConfigValue) -> str:
+    return f"{value.key} of {value.resource}"

@@ -12,9 +12,9 @@ from ..admin.kafka import WireKafka
 from ..errors import Unsupported
 from ..frames import schemas
 from ..frames.snapshots import QUOTAS_PART, Snapshot, snapshot
-from ..model.resources import Resource
+from ..model.resources import Resource, Source
 
-_OWN = ("DYNAMIC_TOPIC_CONFIG", "DYNAMIC_GROUP_CONFIG", "DYNAMIC_CLIENT_METRICS_CONFIG")
+_OWN = (Source.TOPIC, Source.GROUP, Source.CLIENT_METRICS)
 _GONE = ("UNKNOWN_TOPIC_OR_PARTITION", "RESOURCE_NOT_FOUND", "GROUP_ID_NOT_FOUND")
 
 
@@ -65,8 +65,8 @@ def _own(configs: pa.Table) -> pa.Table:
     """What is set on each resource itself, static values of a broker included, and what could not be read."""
     source, name = configs["source"].cast(pa.string()), configs["resource_name"]
     broker = pc.equal(configs["resource_type"].cast(pa.string()), "BROKER")
-    of_broker = pc.and_(broker, pc.is_in(source, pa.array(["DYNAMIC_BROKER_CONFIG", "STATIC_BROKER_CONFIG"])))
-    of_all = pc.and_(pc.equal(name, ""), pc.equal(source, "DYNAMIC_DEFAULT_BROKER_CONFIG"))
+    of_broker = pc.and_(broker, pc.is_in(source, pa.array([Source.BROKER, Source.FILE])))
+    of_all = pc.and_(pc.equal(name, ""), pc.equal(source, Source.ALL_BROKERS))
     set_here = pc.or_kleene(pc.or_kleene(pc.is_in(source, pa.array(_OWN)), of_broker), pc.and_(broker, of_all))
     failed = pc.and_(pc.is_valid(configs["error"]), pc.invert(pc.is_in(configs["error"], pa.array(_GONE))))
     return configs.filter(pc.or_kleene(set_here, failed))

@@ -19,6 +19,7 @@ from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.snapshots import Snapshot, without_secrets
 from ..frames.to_pandas import plain
+from ..model.config_fallback import behind_listener
 from ..model.resources import Resource
 from ..model.rows import Row
 from ..secrets import SHOWN
@@ -35,8 +36,7 @@ _OF_A_CLUSTER = BY_NATURE | {
 
 def differs_by_nature(resource: Resource, key: str) -> bool:
     """Whether two clusters have other values because they are two: what tells brokers apart, and Kafka's own topics."""
-    own_key = key.split(".", 3)[-1] if key.startswith("listener.name.") else key
-    return own_key in _OF_A_CLUSTER if resource.type == "BROKER" else is_kafkas(resource)
+    return (behind_listener(key) or key) in _OF_A_CLUSTER if resource.type == "BROKER" else is_kafkas(resource)
 
 
 def is_kafkas(resource: Resource) -> bool:

@@ -15,7 +15,8 @@ from ..frames.answer import Answer
 from ..frames.snapshots import SCOPES, Snapshot
 from ..frames.to_pandas import plain
 from ..history import drift
-from ..model.resources import Resource
+from ..model.config_values import ConfigValue
+from ..model.resources import Resource, Source
 from ..model.rows import Row
 from .broker_roles import EACH, by_role, differs_by_nature
 from .diff_answer import APART, NATURE, Diff
@@ -54,29 +55,24 @@ def compare(a: Side, b: Side, *, everything: bool = False) -> Diff:
 
 
 def _as_sent(content: Any) -> Any:
-    """A snapshot with the texts that were sent, as a declarative file has them."""
+    """A snapshot with the texts that were sent, as a declarative file has them; Kafka shows others of brokers alone."""
     if not isinstance(content, Snapshot):
         return content
     configs = plain(content.configs.to_arrow())
-    texts = pa.array([_sent(row) for row in configs.select(_TOLD).to_pylist()], pa.string())
-    return replace(content, configs=Answer(configs.set_column(configs.schema.get_field_index("value"), "value", texts)))
-
-
-_TOLD = ["key", "value", "source", "is_sensitive", "synonyms"]
-
-
-def _sent(row: Row) -> str | None:
-    """A broker's row shows what it made of a text, its synonym the text."""
-    own_values = (s["value"] for s in row["synonyms"] or () if (s["source"], s["key"]) == (row["source"], row["key"]))
-    sent: str | None = next((text for text in own_values if text is not None), row["value"])
-    return sent
+    is_of_broker = pc.equal(configs["resource_type"], "BROKER").combine_chunks()
+    rows = configs.filter(is_of_broker).drop_columns(["documentation"]).to_pylist()
+    texts = pa.array([ConfigValue.of(row).sent for row in rows], pa.string())
+    values = pc.replace_with_mask(configs["value"].combine_chunks(), is_of_broker, texts)
+    return replace(
+        content, configs=Answer(configs.set_column(configs.schema.get_field_index("value"), "value", values))
+    )
 
 
 def _is_out_of_reach(row: Row, a: Side, b: Side) -> bool:
     """Whether it stands in the brokers' own files, of which a declarative file says nothing."""
     silent, declared_side = ("a", "b") if a.is_declared else ("b", "a")
     one_sided = (a.is_declared or b.is_declared) and row[f"source_{silent}"] is None
-    return one_sided and row[f"source_{declared_side}"] == "STATIC_BROKER_CONFIG"
+    return one_sided and row[f"source_{declared_side}"] == Source.FILE
 
 
 def _combined_row(row: Row, a: Side, b: Side, others: bool) -> Row:

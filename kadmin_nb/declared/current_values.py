@@ -7,15 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..errors import UsageError
 from ..frames import schemas
 from ..frames.snapshots import Snapshot
 from ..model.changes import Target
+from ..model.config_values import ConfigValue
 from ..model.entity import Entity
 from ..model.grammar import Special
 from ..model.quota_keys import text_of
-from ..model.resources import OWN_SOURCE, Resource
+from ..model.resources import Resource
 from ..secrets import SHOWN
 
 _Named = tuple[str, str]
@@ -54,10 +56,10 @@ def held_by(snapshot: Snapshot) -> CurrentValues:
     """What is set on the cluster: no defaults, and nothing that a broker has from its file."""
     quotas = snapshot.quotas.to_arrow()
     columns = (quotas[name].to_pylist() for name in ("entity", "key", "value"))
-    configs = snapshot.configs.to_arrow().select(["resource_type", "resource_name", *_CONFIG_COLUMNS]).to_pylist()
+    configs = _readable(snapshot.configs.to_arrow()).select(_CONFIG_COLUMNS).to_pylist()
     return CurrentValues(
         {(entity, key): text_of(value) for entity, key, value in zip(*columns, strict=True)},
-        {(resource, row["key"]): _stored(row) for row in configs if (resource := _set_on(row)) is not None},
+        {(config.resource, config.key): config.own for config in map(ConfigValue.of, configs) if config.is_own},
     )
 
 
@@ -87,29 +89,16 @@ def told(failed: Sequence[Unread]) -> str:
     return f"{failed[0].resource} cannot be read: {failed[0].error}{more}"
 
 
-_CONFIG_COLUMNS = ("key", "value", "source", "is_sensitive", "synonyms")
+_CONFIG_COLUMNS = ("resource_type", "resource_name", "key", "value", "source", "is_sensitive", "synonyms")
+
+
+def _readable(configs: pa.Table) -> pa.Table:
+    return configs.filter(pc.is_valid(configs["key"]))
 
 
 def _sort_key(target: Target) -> tuple[Any, str]:
     resource, key = target
     return (str(resource), key) if isinstance(resource, Entity) else (resource, key)
-
-
-def _set_on(row: Mapping[str, Any]) -> Resource | None:
-    """The resource that the value was set on by an alter; None where it came from elsewhere, or could not be read."""
-    if row["key"] is None or row["resource_type"] not in OWN_SOURCE:
-        return None
-    resource = Resource(row["resource_type"], row["resource_name"])
-    return resource if row["source"] == resource.source else None
-
-
-def _stored(row: Mapping[str, Any]) -> str | None:
-    """The text that was sent: a broker's row shows what it made of it, and its synonym the text."""
-    if row["is_sensitive"]:
-        return None
-    own_values = (s["value"] for s in row["synonyms"] or () if (s["source"], s["key"]) == (row["source"], row["key"]))
-    stored: str | None = next((text for text in own_values if text is not None), row["value"])
-    return stored
 
 
 def tables_of(entries: Iterable[tuple[Entity | Resource, str, str]]) -> tuple[pa.Table, pa.Table]:

@@ -14,11 +14,11 @@ from ..frames.answer import Answer
 from ..frames.pages import NOTEBOOK, Page
 from ..frames.snapshots import SCOPE, SCOPES, Snapshot, without_secrets
 from ..model.quota_keys import text_of
-from ..model.resources import Resource
+from ..model.resources import Resource, Source
 from ..model.rows import Row
 from ..secrets import SHOWN
 from .contents import difference
-from .fallback import Beneath
+from .fallback import Defaults
 from .stored_rows import CONFIGS, QUOTAS, content_of, kind_of
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 COMPARED = {QUOTAS: ("quota",), CONFIGS: ("value", "source", "is_default")}
 WORDS = {QUOTAS: "quota", CONFIGS: "config"}
-DEFAULT = "DEFAULT_CONFIG"
 SECRET = "a secret: nobody can see it"
 """The note of a row that has one."""
 
@@ -116,9 +115,9 @@ def _of_kind(a: tuple[pa.Table, frozenset[str]], b: tuple[pa.Table, frozenset[st
     wholes = [_readable(table, kind) for table, _ in (a, b)]
     ours, theirs = (_read_by_both(whole, kind, a[1] & b[1], unread) for whole in wholes)
     differing = difference(ours, theirs, kind, COMPARED[kind])
-    beneath_a, beneath_b = (_beneath(whole, kind, unread) for whole in wholes)
-    yield from (_one_sided(row, kind, "a", beneath_b) for row in differing.removed.to_pylist())
-    yield from (_one_sided(row, kind, "b", beneath_a) for row in differing.added.to_pylist())
+    defaults_a, defaults_b = (_defaults(whole, kind, unread) for whole in wholes)
+    yield from (_one_sided(row, kind, "a", defaults_b) for row in differing.removed.to_pylist())
+    yield from (_one_sided(row, kind, "b", defaults_a) for row in differing.added.to_pylist())
     yield from map(
         _two_sided, differing.before.to_pylist(), differing.after.to_pylist(), [kind] * len(differing.before)
     )
@@ -165,15 +164,15 @@ def resource(row: Row, kind: str) -> str:
     return row["entity"] if kind == QUOTAS else str(Resource(row["resource_type"], row["resource_name"]))
 
 
-def _beneath(other: pa.Table, kind: str, unread: Iterable[Resource]) -> Beneath | None:
+def _defaults(other: pa.Table, kind: str, unread: Iterable[Resource]) -> Defaults | None:
     """The brokers' configs of the other side; None where one of them could not be read."""
     is_complete = kind == CONFIGS and not any(resource.type == "BROKER" for resource in unread)
-    return Beneath(other) if is_complete else None
+    return Defaults(other) if is_complete else None
 
 
-def _one_sided(row: Row, kind: str, side: str, beneath: Beneath | None) -> Row:
+def _one_sided(row: Row, kind: str, side: str, defaults: Defaults | None) -> Row:
     state = {"a": "removed", "b": "added"}[side]
-    by_default = kind == CONFIGS and (_is_default(row) or (beneath is not None and beneath.has_the_same(row)))
+    by_default = kind == CONFIGS and (_is_default(row) or (defaults is not None and defaults.has_the_same(row)))
     note = f"{'b' if side == 'a' else 'a'} has the same by default" if by_default else None
     return {
         "kind": WORDS[kind],
@@ -188,7 +187,7 @@ def _one_sided(row: Row, kind: str, side: str, beneath: Beneath | None) -> Row:
 
 
 def _is_default(row: Row) -> bool:
-    return bool(row["is_default"]) or row["source"] == DEFAULT
+    return bool(row["is_default"]) or row["source"] == Source.BUILT_IN
 
 
 def _is_secret_row(*rows: Row) -> bool:

@@ -1,16 +1,16 @@
 """Which keys and sources decide where a config is not set on the resource itself: Kafka's rule, as data.
 
-A key goes before the keys that stand in for it, and among the values of one key the source decides, in the order of
-`Source`: a listener's own key wins over the key of all listeners, wherever each of them is set. Topics and groups fall
-back to keys of the brokers, some of which count minutes or hours.
+Whatever is set wins over what is built in. A key wins over the keys that stand in for it, and among the values of one
+key the source decides, in the order of `Source`: a listener's own key wins over the key of all listeners, wherever each
+of them is set. Topics and groups fall back to keys of the brokers, some of which count minutes or hours.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from .resources import Resource, Source
+from .resources import Source
 
 BROKER_KEYS = {
     "TOPIC": {
@@ -121,29 +121,35 @@ def deciding_keys(resource_type: str, key: str) -> tuple[str, ...]:
 
 
 def in_effect(resource_type: str, key: str, synonyms: Iterable[Synonym]) -> Synonym | None:
-    """The synonym that applies, its text in the unit of `key`; None where no text is known."""
+    """The synonym that applies; None where no text is known."""
     texts = [synonym for synonym in synonyms if synonym.text is not None]
+    if len(texts) < 2:
+        return texts[0] if texts else None
     keys = list(dict.fromkeys((*deciding_keys(resource_type, key), *(synonym.key for synonym in texts))))
-    first = min(texts, key=lambda synonym: (keys.index(synonym.key), _RANKS[synonym.source]), default=None)
-    return None if first is None else in_unit_of(key, first)
+    return min(texts, key=lambda s: (s.source == Source.BUILT_IN, keys.index(s.key), _RANKS[s.source]))
 
 
-def fallback(resource: Resource, key: str, synonyms: Iterable[Synonym]) -> Synonym | None:
-    """The synonym that applies once the key is not set on the resource itself; None where that cannot be seen.
+def fallback(resource_type: str, key: str, synonyms: Iterable[Synonym], source: Source) -> Synonym | None:
+    """The synonym that applies once this source, and those that override it, say nothing of the key.
 
-    Below the default for all brokers there is also nothing of single brokers: those that have a value keep it.
+    None where that cannot be seen.
     """
-    above = (Source.BROKER, Source.ALL_BROKERS) if resource.is_default_broker else (resource.source,)
-    below = [synonym for synonym in synonyms if synonym.key != key or synonym.source not in above]
-    return in_effect(resource.type, key, below)
+    rank = _RANKS[source]
+    return in_effect(resource_type, key, [s for s in synonyms if s.key != key or _RANKS[s.source] > rank])
 
 
-def in_unit_of(key: str, synonym: Synonym) -> Synonym:
-    """The synonym with its minutes or hours as milliseconds, where `key` counts those; -1 is without an end anyway."""
+def in_unit_of(key: str, synonym: Synonym) -> str | None:
+    """The text of a synonym, minutes and hours as the milliseconds that `key` counts; -1 is without an end anyway."""
     factor, text = MILLISECONDS.get(_unit(synonym.key), 1), synonym.text
     if text is None or factor == 1 or _unit(key) == _unit(synonym.key) or not text.strip().isdigit():
-        return synonym
-    return replace(synonym, text=str(int(text) * factor))
+        return text
+    return str(int(text) * factor)
+
+
+def last_defaults(resource_type: str, key: str) -> list[Synonym]:
+    """Kafka's defaults of the stand-ins, where it does not name them itself."""
+    names = (name for name in deciding_keys(resource_type, key) if name in BUILT_IN)
+    return [Synonym(Source.BUILT_IN, name, BUILT_IN[name]) for name in names]
 
 
 def _unit(key: str) -> str:

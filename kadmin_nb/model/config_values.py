@@ -49,7 +49,7 @@ class ConfigValue:
     @property
     def is_own(self) -> bool:
         """Whether the value is set on the resource itself, by an alter."""
-        return self.source == self.resource.source
+        return self.source == self.resource.source != Source.UNKNOWN
 
     @property
     def sent(self) -> str | None:
@@ -66,8 +66,18 @@ class ConfigValue:
 
     @property
     def inherited(self) -> Synonym | None:
-        """What applies without the resource's own value, in the unit of the key; None where the row does not tell."""
-        return config_fallback.fallback(self.resource, self.key, self.synonyms)
+        """The synonym that applies without the resource's own value; None where the row does not tell."""
+        return self.below(self.resource.source)
+
+    @property
+    def inherited_text(self) -> str | None:
+        """The text of what is inherited, in the unit of the key."""
+        synonym = self.inherited
+        return config_fallback.in_unit_of(self.key, synonym) if synonym else None
+
+    def below(self, source: Source) -> Synonym | None:
+        """The synonym that applies once that source says nothing; None where the row does not tell."""
+        return config_fallback.fallback(self.resource.type, self.key, self.synonyms, source)
 
     @property
     def built_in(self) -> str | None:

@@ -17,6 +17,7 @@ OPERATIONS = {"set": 0, "delete": 1, "append": 2, "subtract": 3}
 class Source(StrEnum):
     """Where the value of a config comes from; a member stands before those that it overrides (KIP-226)."""
 
+    UNKNOWN = "UNKNOWN"
     TOPIC = "DYNAMIC_TOPIC_CONFIG"
     GROUP = "DYNAMIC_GROUP_CONFIG"
     CLIENT_METRICS = "DYNAMIC_CLIENT_METRICS_CONFIG"
@@ -25,7 +26,6 @@ class Source(StrEnum):
     ALL_BROKERS = "DYNAMIC_DEFAULT_BROKER_CONFIG"
     FILE = "STATIC_BROKER_CONFIG"
     BUILT_IN = "DEFAULT_CONFIG"
-    UNKNOWN = "UNKNOWN"
 
     @classmethod
     def _missing_(cls, value: object) -> Source:

@@ -50,7 +50,7 @@ def observed(config: ConfigValue) -> Observed:
     return Observed(
         value=config.own,
         is_known=not (config.is_own and config.is_sensitive),
-        inherited=below.text if below else None,
+        inherited=config.inherited_text,
         inherited_from=below.source if below else None,
         base=config.built_in,
         type=config.type,

@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from ..errors import WrongCluster
 from ..frames import schemas
-from ..model.resources import Resource
+from ..model.config_values import ConfigValue
+from ..model.resources import Resource, Source
 from ..model.rows import Row
 from .facts import PolicyFacts
 from .possible_clients import Possible
@@ -18,8 +19,6 @@ from .rules import AS_BEFORE, BROKEN, KEPT, UNKNOWN
 if TYPE_CHECKING:
     from ..model.changes import Change
     from ..plans.plan import Plan
-
-_STATIC = "STATIC_BROKER_CONFIG"
 
 
 def after(scene: PolicyFacts, plan: Plan) -> PolicyFacts:
@@ -69,10 +68,13 @@ def _configs(configs: pa.Table | None, changes: Sequence[Change]) -> pa.Table | 
 
 def _uncovered(row: Row) -> list[Row]:
     """What holds on a broker when its dynamic value goes: the one in its file."""
-    if row["source"] == _STATIC:
+    if row["source"] == Source.FILE:
         return [row]
-    below = (s for s in row.get("synonyms") or () if s["source"] == _STATIC)
-    return [{**row, "value": s["value"], "source": _STATIC, "synonyms": [s]} for s in below][:1]
+    below = ConfigValue.of(row).inherited
+    if below is None or below.source != Source.FILE or below.key != row["key"]:
+        return []
+    synonyms = [s for s in row["synonyms"] if s["source"] == Source.FILE]
+    return [{**row, "value": below.text, "source": Source.FILE, "synonyms": synonyms}]
 
 
 def _set(change: Change) -> Row:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ...admin.ports import Kafka
 from ...model.changes import Change, Target
-from ...model.config_fallback import BROKER_KEYS, STAND_INS, Synonym, deciding_keys, fallback, in_effect
+from ...model.config_fallback import BROKER_KEYS, STAND_INS, Synonym, deciding_keys, fallback, in_effect, in_unit_of
 from ...model.config_values import ConfigValue
 from ...model.resources import Resource
 
@@ -51,7 +51,7 @@ def _of_topics(kafka: Kafka, topics: Sequence[tuple[Resource, str]]) -> Values:
 
 def _texts_in_effect(key: str, of_brokers: Iterable[Iterable[Synonym]]) -> set[str | None]:
     entries = (in_effect("TOPIC", key, synonyms) for synonyms in of_brokers)
-    return {entry.text for entry in entries if entry}
+    return {in_unit_of(key, entry) for entry in entries if entry}
 
 
 def _serving(kafka: Kafka) -> list[Resource]:
@@ -81,7 +81,7 @@ def _own_keys(key: str) -> tuple[str, ...]:
 
 def _fallback_texts(resource: Resource, key: str, configs: _Configs) -> list[str | None]:
     """The text that applies without an own value, None where nothing does; empty where that cannot be seen."""
-    if entry := fallback(resource, key, _synonyms(key, configs)):
-        return [entry.text]
+    if entry := fallback(resource.type, key, _synonyms(key, configs), resource.source):
+        return [in_unit_of(key, entry)]
     values = [configs[name] for name in _own_keys(key) if name in configs]
     return [None] if values and key not in STAND_INS and all(value.is_unset for value in values) else []
