@@ -26,9 +26,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from copy import copy
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from . import hints
+from .exit_state import ExitState
 from .hints import Hint
 from .secrets import redacted
 
@@ -55,6 +56,7 @@ __all__ = [
     "WrongCluster",
     "kind_of",
     "printable",
+    "printable_lines",
 ]
 
 
@@ -63,6 +65,11 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def printable_lines(text: str) -> str:
+    """The same line by line: what ends a line stays."""
+    return "\n".join(map(printable, text.split("\n")))
 
 
 def _message(text: str) -> str:
@@ -86,6 +93,11 @@ class Hinted(BaseException):
 
     _hint: str | Hint | None = None
     door: hints.Door = staticmethod(hints.python)
+    exit_state = ExitState.FAILED
+    outcomes: Any = None
+    """What became of the rows, as far as there is something to show before the error."""
+    rows: Any = None
+    """The rows that it is about, to show below it."""
 
     @property
     def hint(self) -> str | None:
@@ -152,6 +164,10 @@ def _revive(kind: type[KadminError], message: str, state: dict[str, object]) -> 
 class UsageError(KadminError):
     """The words or arguments do not make sense; nothing was sent."""
 
+    @property
+    def exit_state(self) -> ExitState:  # type: ignore[override]  # a runbook's own usage is no usage of the command's
+        return ExitState.WRONG_USAGE if self.document is None else ExitState.FAILED
+
 
 class ConnectionFailed(KadminError):
     """No broker could be reached at the given addresses."""
@@ -184,11 +200,11 @@ class NotKnowable(KadminError):
 class PlanRefused(KadminError):
     """A plan was refused before anything was sent."""
 
+    exit_state = ExitState.REFUSED
+
 
 class Conflict(PlanRefused):
     """The cluster is no longer as the plan saw it. `rows` are those that moved: old, now, wanted."""
-
-    rows: object = None
 
     def _render_traceback_(self) -> list[str]:
         return [*super()._render_traceback_(), *([repr(self.rows)] if self.rows is not None else [])]
@@ -196,8 +212,6 @@ class Conflict(PlanRefused):
 
 class Dangerous(PlanRefused):
     """The change weakens durability or security and nobody allowed it by name. `rows` are those: from what to what."""
-
-    rows: object = None
 
     def _render_traceback_(self) -> list[str]:
         return [*super()._render_traceback_(), *([repr(self.rows)] if self.rows is not None else [])]
@@ -241,7 +255,9 @@ def kind_of(code: str | None) -> type[KadminError]:
 class Interrupted(Hinted, KeyboardInterrupt):
     """A plan was stopped by Ctrl-C, between two requests; `outcomes` says what became of every row."""
 
-    def __init__(self, message: str, *, outcomes: object = None, hint: str | Hint | None = None) -> None:
+    exit_state = ExitState.INTERRUPTED
+
+    def __init__(self, message: str, *, outcomes: Any = None, hint: str | Hint | None = None) -> None:
         super().__init__(_message(message))
         self.outcomes = outcomes
         self.hint = hint
@@ -254,10 +270,14 @@ class PartlyFailed(KadminError):
         self,
         message: str,
         *,
-        outcomes: object = None,
+        outcomes: Any = None,
         code: str | None = None,
         hint: str | Hint | None = None,
         targets: Iterable[Target] = (),
     ) -> None:
         super().__init__(message, code=code, hint=hint, targets=targets)
         self.outcomes = outcomes
+
+    @property
+    def exit_state(self) -> ExitState:  # type: ignore[override]  # here it depends on the rows
+        return ExitState.PARTLY if self.outcomes is None or self.outcomes.anything_changed else ExitState.FAILED

@@ -56,10 +56,10 @@ class Findings(Answer):
         needed = rights.to_describe(Resource(row["resource_type"], row["resource_name"]))
         return kind_of(row["error"])(row["message"], code=row["error"], hint=rights.hint(row["error"], needed))
 
-    def blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        return [self._title(), *([self._brief()] if len(self) else [])]
+    def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        return [self._brief()] if len(self) else []
 
-    def _title(self) -> str:
+    def title(self) -> str:
         words = Counter(self._table["finding"].to_pylist())
         return "\n".join(f"{count:,} {word}: {FINDINGS[word]}" for word, count in words.items()) or "nothing to look at"
 

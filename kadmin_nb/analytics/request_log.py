@@ -23,6 +23,7 @@ from pyspark.sql.types import StringType
 
 from ..errors import Invalid, NotFound, UsageError, printable
 from ..frames import schemas
+from ..frames.display import Display
 from ..resolution import input_columns
 from ..resolution.input_columns import CLUSTER
 from . import log_lines, worker_code
@@ -103,8 +104,8 @@ def _warnings_of(damaged: Iterable[str]) -> tuple[str, ...]:
     return tuple(f"WARNING: {file} is damaged: only what comes before that was read" for file in damaged)
 
 
-@dataclass(frozen=True)
-class Requests:
+@dataclass(frozen=True, repr=False)
+class Requests(Display):
     """A request log, read when it is asked for.
 
     `frame` is REQUESTS: what clients asked, each request once. `left_out` has the same columns and a `reason`:
@@ -179,7 +180,7 @@ class Requests:
         rows = [row.asDict() for row in tally.collect()]
         return _counts(rows, self._damaged, self._tz)
 
-    def __repr__(self) -> str:
+    def title(self) -> str:
         return "<Requests: .frame, .left_out, .quarantine, .counts>"
 
 

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from ..admin.canary import REQUEST, Sighting, canary
 from ..admin.kafka import WireKafka
 from ..errors import KadminError, PartlyFailed, Unsupported, UsageError, printable
+from ..exit_state import ExitState
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.pages import NOTEBOOK, Page
@@ -60,8 +61,6 @@ class Prediction:
 class CanaryAnswer(Answer):
     """CANARY. A row fails where a broker does something else than resolve predicts."""
 
-    is_about_changes = True
-
     @property
     def warnings(self) -> tuple[str, ...]:
         """What disagrees, broker by broker."""
@@ -72,8 +71,12 @@ class CanaryAnswer(Answer):
         """Whether every broker was seen to do what is predicted, or something else."""
         return not self._table["agrees"].null_count
 
-    def blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        return [*super().blocks(page), *(["\n".join(self.warnings)] if self.warnings else [])]
+    def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        return ["\n".join(self.warnings)] if self.warnings else []
+
+    def exit_state(self, detailed: bool = False) -> ExitState:
+        """A limit that is stored and not in force is a change that is not verified."""
+        return ExitState.DONE if self.ok else ExitState.PARTLY
 
     def _failing(self) -> pa.Array:
         return pc.fill_null(pc.invert(self._table["agrees"]), False)

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from ..admin.kafka import WireKafka
 from ..errors import Interrupted, Invalid, KadminError, PartlyFailed, PlanRefused, UsageError, kind_of
+from ..exit_state import ExitState
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.pages import NOTEBOOK, Page
@@ -58,8 +59,6 @@ _PAUSE, _BEAT = 0.2, 0.5
 class Observed(Answer):
     """OBSERVED. A row fails where the logger is still on, or could not be switched on."""
 
-    is_about_changes = True
-
     @property
     def logs(self) -> tuple[str, ...]:
         """The files that the requests are in, those of a broker oldest first, where they are known."""
@@ -99,11 +98,16 @@ class Observed(Answer):
             raise PartlyFailed(failures, outcomes=self, hint=self.lines or None)
         return self
 
-    def blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+    def exit_state(self, detailed: bool = False) -> ExitState:
+        """A logger that is still on, or never was, is a change that is not verified."""
+        return ExitState.DONE if self.ok else ExitState.PARTLY
+
+    def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        """The lines that take levels back, and where the requests are."""
         from ..frames.render import Listing
 
         below = [*self.lines.splitlines(), *self.warnings, *(f"request log: {log}" for log in self.logs)]
-        return [*super().blocks(page), *([Listing(below, len(below), "lines", types=True)] if below else [])]
+        return [Listing(below, len(below), "lines", types=True)] if below else []
 
 
 @dataclass(frozen=True)

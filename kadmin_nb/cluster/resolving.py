@@ -42,8 +42,9 @@ class EffectiveAnswer(Answer):
         super().__init__(table)
         self.explanation = explanation
 
-    def blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        return [*super().blocks(page), *(["\n".join(map(str, self.explanation))] if self.explanation else [])]
+    def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        """Why each client is bound as it is."""
+        return ["\n".join(map(str, self.explanation))] if self.explanation else []
 
 
 def reasons(quotas: pa.Table, clients: pa.Table, keys: list[str]) -> tuple[Effective, ...]:

@@ -27,7 +27,9 @@ ENTITIES_SHOWN = 200
 class TreeAnswer(Answer):
     """TREE: `entity`, `parent`, `level`, `key`, `value`, `shadowed_by`."""
 
-    def blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+    is_frame = False
+
+    def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         from ..frames.render import Listing
 
         return [Listing(lines(self._table), ENTITIES_SHOWN, "entities")] if len(self) else ["no quotas"]

@@ -15,40 +15,20 @@ ROWS_AT_ONCE = 4096
 
 
 def formed(value: Any, form: str) -> Any:
-    """The value as pandas, arrow or spark.
+    """The value as a plain frame: pandas, arrow or spark.
 
     Raises
     ------
     UsageError
-        It is no frame.
+        It has no rows.
     Unsupported
         `spark`, where pyspark is not installed.
     """
-    from ..frames.answer import Answer
-    from ..frames.lazy_answer import SparkAnswer
+    from ..frames.tabular import Tabular
 
-    if not hasattr(value, "to_arrow"):
+    if not isinstance(value, Tabular):
         raise UsageError(f"--as {form} is for frames, and this is none")
-    return (value if isinstance(value, SparkAnswer) else Answer(value.to_arrow())).as_(form)
-
-
-def is_plain(value: Any) -> bool:
-    """Whether it is a frame first of all: no tree, diff, plan, stage, impact, verdict or outcomes, which show
-    themselves better.
-
-    Nor what is in Spark, which stays there.
-    """
-    from ..cluster.tree import TreeAnswer
-    from ..comparing import Diff
-    from ..frames.answer import Answer
-    from ..frames.lazy_answer import SparkAnswer
-    from ..plans.impact import ImpactAnswer
-    from ..plans.outcomes import Outcomes
-    from ..policy import PolicyAnswer
-
-    return isinstance(value, Answer) and not isinstance(
-        value, TreeAnswer | Diff | ImpactAnswer | Outcomes | PolicyAnswer | SparkAnswer
-    )
+    return value.as_(form)
 
 
 def as_json(value: Any) -> Text:

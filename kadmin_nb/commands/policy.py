@@ -11,7 +11,7 @@ import click
 
 from ..errors import NotFound, UsageError
 from . import options
-from .click_glue import Text, Verbs
+from .click_glue import Verbs
 from .session import Session
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def check(
 @_file
 def show(file: str | None) -> Any:
     """The rules of a policy, if every word in it is known."""
-    return Text(repr(_policy(file)))
+    return _policy(file)
 
 
 def _refuse_what_does_not_go_together(

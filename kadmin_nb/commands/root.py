@@ -61,7 +61,7 @@ def snapshot(session: Session, file: str) -> Any:
     """Save what the current cluster holds now, its quotas and all configs that are set, for diff."""
     current = session.cluster.snapshot()
     current.save(file)
-    return Text(repr(current))
+    return current
 
 
 @root.command()

@@ -9,17 +9,19 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
-from .. import errors, files
-from ..errors import Interrupted, KadminError, NotFound, UsageError, printable
+from .. import files
+from ..errors import Hinted, Interrupted, KadminError, NotFound, UsageError, printable
+from ..exit_state import ExitState
 from ..hints import terminal
 from ..plans.execution.progress import Advance, silent
 from . import Result, run
 from .session import Note, Session
 from .windows import fitted_lines
 
-DONE, FAILED, WRONG_USAGE, DIFFERENCES, PARTLY, REFUSED, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
+if TYPE_CHECKING:
+    from ..frames.display import Display
 
 COMPLETION = "_KADMIN_NB_COMPLETE"
 """`eval "$(_KADMIN_NB_COMPLETE=bash_source kadmin-nb)"` turns the shell's completion on; zsh and fish alike."""
@@ -63,15 +65,12 @@ def _run(words: list[str]) -> int:
         _refuse_broken_text(words)
         with _warnings_as_notes():
             return _print_result(run(words or ["--help"], session))
-    except Interrupted as exc:
+    except (KadminError, Interrupted) as exc:
         _complain(exc)
-        return INTERRUPTED
+        return exc.exit_state
     except KeyboardInterrupt:
         _print_note("interrupted")
-        return INTERRUPTED
-    except KadminError as exc:
-        _complain(exc)
-        return _code_of(exc)
+        return ExitState.INTERRUPTED
     finally:
         _close(session)
 
@@ -88,25 +87,22 @@ def _refuse_broken_text(words: list[str]) -> None:
             raise UsageError(f"word {number} of the line is not UTF-8")
 
 
-def _print_result(result: Result) -> int:
-    """Print a value, or write it where --out says; the exit code that fits it."""
+def _print_result(result: Result) -> ExitState:
+    """Print a value, or write it where --out says; how that ends."""
     from .answer_formats import formed, json_lines
 
     value = result.value
     if value is None:
-        return DONE
+        return ExitState.DONE
     if result.form:
         formed(value, result.form)
     if result.out:
         _write(value, Path(result.out), raw=result.raw)
     elif not _print(json_lines(value) if result.json else fitted_lines(value, sys.stdout)):
-        return PARTLY if getattr(value, "anything_changed", False) else FAILED
+        return ExitState.PARTLY if getattr(value, "anything_changed", False) else ExitState.FAILED
     if isinstance(value, str):  # a text, help say, has no rows: nothing need be loaded to see that
-        return DONE
-    _complain_of_rows(value)
-    if getattr(value, "hint", None) and getattr(value, "ok", False):
-        _print_note(f"Hint: {printable(value.hint)}")
-    return _code(value, result.detailed)
+        return ExitState.DONE
+    return _ended(value, result.detailed)
 
 
 @contextlib.contextmanager
@@ -137,67 +133,36 @@ def _write_lines(stream: TextIO, lines: Iterable[str]) -> OSError | None:
     return None
 
 
-def _code(value: Any, detailed: bool) -> int:
-    """0; 4 or 1 for changes that are not verified; 3 when there is something to change, or a difference, and one
-    asked."""
-    from ..frames.answer import Answer
-
-    if isinstance(value, Answer):
-        differs = detailed and not value.is_about_changes and len(getattr(value, "differing", value)) > 0
-        if detailed and getattr(value, "only_breaches", False):
-            return DIFFERENCES
-        return (DIFFERENCES if differs else DONE) if value.ok else PARTLY if value.is_about_changes else FAILED
-    from ..plans.plan import Plan
-
-    if isinstance(value, Plan) and value.refused:
-        return FAILED
-    if isinstance(value, Plan) and detailed and not all(c.is_done for c in value.changes):
-        return DIFFERENCES
-    return DONE
-
-
-def _code_of(exc: KadminError) -> int:
-    if isinstance(exc, errors.PartlyFailed):
-        return PARTLY if getattr(exc.outcomes, "anything_changed", exc.outcomes is None) else FAILED
-    if isinstance(exc, errors.PlanRefused):
-        return REFUSED
-    return WRONG_USAGE if isinstance(exc, UsageError) and exc.document is None else FAILED
-
-
-def _complain_of_rows(value: Any) -> None:
-    """Rows that failed are in the table; standard error says so too."""
-    from ..frames.answer import Answer
-
+def _ended(value: Display, detailed: bool) -> ExitState:
+    """Rows that failed are in the table; standard error says so too, or what would work."""
     try:
-        if isinstance(value, Answer):
-            value.raise_for_errors()
-        elif refused := getattr(value, "refused", None):
-            raise errors.Invalid(
-                f"{len(refused)} of {len(value)} changes would be refused; nothing was sent",
-                hint=refused[0].missing_right,
-            )
+        value.raise_for_errors()
     except KadminError as exc:
         _say(exc)
+    else:
+        if value.hint:
+            _print_note(f"Hint: {printable(value.hint)}")
+    return value.exit_state(detailed)
 
 
-def _complain(exc: KadminError | Interrupted) -> None:
+def _complain(exc: Hinted) -> None:
     """The outcomes, as far as there are some, then the error."""
-    outcomes = getattr(exc, "outcomes", None)
-    if outcomes is not None:
-        _print(fitted_lines(outcomes, sys.stdout))
+    if exc.outcomes is not None:
+        _print(fitted_lines(exc.outcomes, sys.stdout))
     _say(exc)
 
 
-def _say(exc: KadminError | Interrupted) -> None:
+def _say(exc: Hinted) -> None:
     """The error in a line, its hint, and the rows that it is about."""
     exc.door = terminal
-    rows = getattr(exc, "rows", None)
-    table = [] if rows is None else fitted_lines(rows, sys.stderr, rest="2> FILE has all of it")
+    table = [] if exc.rows is None else fitted_lines(exc.rows, sys.stderr, rest="2> FILE has all of it")
     _write_lines(sys.stderr, [*exc.lines(), *table])
 
 
 def _write(value: Any, place: Path, *, raw: bool) -> None:
-    if not hasattr(value, "to_arrow"):
+    from ..frames.tabular import Tabular
+
+    if not isinstance(value, Tabular):
         raise UsageError("--out writes frames, and this is none")
     from ..frames.files import write_table
 

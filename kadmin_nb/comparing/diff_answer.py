@@ -45,6 +45,8 @@ class Diff(Answer):
     scopes that one side says nothing of; `secrets` counts those that both have, which are not compared.
     """
 
+    is_frame = False
+
     def __init__(
         self,
         table: pa.Table,
@@ -173,18 +175,25 @@ class Diff(Answer):
     def _error(self, row: dict[str, Any]) -> UsageError:
         return UsageError(f"{row['resource']} could not be compared: {row['note']}")
 
-    @property
-    def summary(self) -> str:
+    def title(self) -> str:
         """What is compared, how many rows differ and how, and what is not shown."""
-        by_state = {row["state"]: row["quotas"] + row["configs"] for row in self.counts.to_arrow().to_pylist()}
-        differing = sum(by_state.get(state, 0) for state in _SAID)
-        parts = ", ".join(f"{by_state[state]:,} {word}" for state, word in _SAID.items() if state in by_state)
+        by_state = self._by_state()
+        differing = len(self.differing)
         apart = ", ".join(f"{by_state[state]:,} {word}" for state, word in _SAID_APART.items() if state in by_state)
         sides = [f"{name}: {printable(str(side))}" for name, side in (("a", self.a), ("b", self.b)) if side]
-        lines = [f"{differing:,} differ: {parts}" if differing else "nothing differs"]
+        lines = [self.short_form()]
         lines += [f"besides, {apart}{'' if len(self) > differing else ' (not shown: --all)'}"] if apart else []
         lines += [*self._not_compared()]
         return "\n".join([*sides, *lines, *([f"diff {self.id}"] if differing else [])])
+
+    def short_form(self) -> str:
+        """How many rows differ, and how."""
+        by_state = self._by_state()
+        parts = ", ".join(f"{by_state[state]:,} {word}" for state, word in _SAID.items() if state in by_state)
+        return f"{len(self.differing):,} differ: {parts}" if parts else "nothing differs"
+
+    def _by_state(self) -> dict[str, int]:
+        return {row["state"]: row["quotas"] + row["configs"] for row in self.counts.to_arrow().to_pylist()}
 
     def _not_compared(self) -> Iterator[str]:
         if self.passed_over:
@@ -192,5 +201,5 @@ class Diff(Answer):
         if self.secrets:
             yield f"not compared, as nobody can see them: {self.secrets:,} secret{'s' * (self.secrets != 1)} on both"
 
-    def blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        return [self.summary, *([self._table.drop_columns(["is_sensitive", "missing"])] if len(self) else [])]
+    def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        return [self._table.drop_columns(["is_sensitive", "missing"])] if len(self) else []

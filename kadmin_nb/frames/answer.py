@@ -7,33 +7,27 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import KadminError, PartlyFailed, UsageError, kind_of
+from ..errors import KadminError, PartlyFailed, kind_of
+from ..exit_state import ExitState
 from ..model import rights
 from ..model.resources import Resource
-from . import FORMS
-from .display import Display
 from .pages import NOTEBOOK, Page
+from .tabular import Tabular
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    import pandas
-    import pyspark.sql
+    from collections.abc import Iterable, Sized
 
     from .render import Block
 
 
-class Answer(Display):
+class Answer(Tabular):
     """A frame that came from a cluster: show it, or take it as Arrow, pandas or Spark.
 
     Rows that failed stay in it with their error: *forbidden* never looks like *empty*.
     """
 
-    is_about_changes = False
-    """Whether a row that fails says that a change is not in force, rather than that something could not be read."""
-
-    hint: str | None = None
-    """What would work, where something that was named is not there; a door shows it below the answer."""
+    is_frame = True
+    """Whether a notebook has it as a DataFrame that shows it; False where its own verbs are worth more."""
 
     def __init__(self, table: pa.Table) -> None:
         self._table = table
@@ -41,30 +35,6 @@ class Answer(Display):
     def to_arrow(self) -> pa.Table:
         """The Arrow table; `kadmin.cluster_id` and `kadmin.taken_at` are in its schema metadata."""
         return self._table
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """A plain DataFrame with the same columns."""
-        from .to_pandas import to_pandas
-
-        return to_pandas(self._table)
-
-    def to_spark(self, spark: pyspark.sql.SparkSession | None = None) -> pyspark.sql.DataFrame:
-        """A Spark DataFrame in `spark`, the active session, or a local one.
-
-        Raises
-        ------
-        Unsupported
-            pyspark is not installed.
-        """
-        from .spark import to_spark
-
-        return to_spark(self._table, spark)
-
-    def as_(self, form: str) -> Any:
-        """The frame in the form of that name: pandas, arrow or spark."""
-        if form not in FORMS:
-            raise UsageError(f"--as {form} is no frame type", hint=f"It is one of {', '.join(FORMS)}.")
-        return getattr(self, f"to_{form}")()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self._table.__arrow_c_stream__(requested_schema)
@@ -103,6 +73,16 @@ class Answer(Display):
             )
         return self
 
+    @property
+    def differing(self) -> Sized:
+        """The rows that are something to change, or a difference."""
+        return self
+
+    def exit_state(self, detailed: bool = False) -> ExitState:
+        if not self.ok:
+            return ExitState.FAILED
+        return ExitState.DIFFERENCES if detailed and len(self.differing) else ExitState.DONE
+
     def _failing(self) -> pa.Array | None:
         """Which rows failed; None where none can, as making an array of nothing but False loads pandas."""
         return pc.is_valid(self._table["error"]) if "error" in self._table.column_names else None
@@ -118,8 +98,20 @@ class Answer(Display):
             return f"{row['resource_type']} {row['resource_name']}"
         return str(row.get("resource", row.get("plan_id")))
 
-    def blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+    def in_cell(self) -> Any:
+        if not self.is_frame:
+            return self
+        from .answer_frame import AnswerFrame
+
+        return AnswerFrame(self)
+
+    def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         return [self._table]
+
+    def short_form(self) -> str:
+        from .render import counted
+
+        return super().short_form() or counted(len(self))
 
 
 def _missing_right(row: dict[str, Any]) -> str | None:

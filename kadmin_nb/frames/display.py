@@ -1,11 +1,15 @@
-"""Display: a value that shows itself in blocks of text and tables."""
+"""Display: a value that declares what it shows; text and HTML are made of that in `render` alone.
+
+The parts are a title, a table, a footer, a short form and the exit state. Each kind of answer declares those that are
+its own. The terminal, a notebook and a Python prompt show the same parts, each within its page.
+"""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
+from ..exit_state import ExitState
 from .pages import NOTEBOOK, Page
 
 if TYPE_CHECKING:
@@ -13,18 +17,60 @@ if TYPE_CHECKING:
     from .render import Block
 
 
-class Display(ABC):
-    """A value with a text and an HTML form. The terminal takes the blocks, and knows how wide it is."""
+class Display:
+    """A value that shows itself at any door."""
 
     __slots__ = ()
 
-    @abstractmethod
-    def blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        """The texts and tables that it shows, in their order."""
+    hint: str | None = None
+    """What would work, where something that was named is not there; a door shows it below the value."""
+
+    is_raised = False
+    """Whether a notebook's cell fails where the value is not ok: no run may pass over a change that is not in force."""
+
+    @property
+    def anything_changed(self) -> bool:
+        """Whether a cluster may differ from before."""
+        return False
+
+    def title(self) -> str:
+        """What it is, or the counts that matter first, in lines."""
+        return ""
+
+    def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        """Its rows: a table, or the lines of a tree."""
+        return ()
+
+    def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        """Reasons, warnings, and what to do next."""
+        return ()
+
+    def short_form(self) -> str:
+        """One line of it, where it stands among other values."""
+        return self.title().partition("\n")[0]
+
+    def exit_state(self, detailed: bool = False) -> ExitState:
+        """How a command that gives it ends; `detailed` tells differences from none."""
+        return ExitState.DONE
+
+    def raise_for_errors(self) -> Self:
+        """Itself when nothing failed; else an error that names what did."""
+        return self
 
     def at(self, door: Door) -> Self:
         """The same for whoever looks at that door; most values look the same everywhere."""
         return self
+
+    def in_cell(self) -> Any:
+        """The value that a notebook's cell gives."""
+        return self
+
+    def blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        """Title, table and footer, in their order."""
+        if title := self.title():
+            yield title
+        yield from self.table(page)
+        yield from self.footer(page)
 
     def __repr__(self) -> str:
         from .render import text_of_blocks
@@ -35,3 +81,25 @@ class Display(ABC):
         from .render import document
 
         return document(*self.blocks(NOTEBOOK))
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """IPython's text: all of it, or the short form within a list, tuple or dictionary."""
+        print_lines(bracketed(self.short_form()) if is_inside(printer) else repr(self), printer)
+
+
+def is_inside(printer: Any) -> bool:
+    """Whether IPython prints a value within another."""
+    return len(printer.stack) > 1
+
+
+def bracketed(short_form: str) -> str:
+    """A short form as it stands among other values."""
+    return short_form if short_form.startswith("<") else f"<{short_form}>"
+
+
+def print_lines(text: str, printer: Any) -> None:
+    """A text into IPython's printer, line by line."""
+    for number, line in enumerate(text.split("\n")):
+        if number:
+            printer.break_()
+        printer.text(line)

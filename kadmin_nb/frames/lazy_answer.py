@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
 
+from ..errors import printable
 from .answer import Answer
 from .pages import NOTEBOOK, ROWS, Page
 from .spark import at_work
@@ -29,6 +30,8 @@ class SparkAnswer(Answer):
 
     Only `to_arrow()`, `to_pandas()` and `len()` read it whole, once. `around` is what its work is done in.
     """
+
+    is_frame = False
 
     def __init__(
         self, frame: pyspark.sql.DataFrame, marks: Mapping[str, str] | None = None, around: Around = at_work
@@ -59,11 +62,15 @@ class SparkAnswer(Answer):
         """Itself: no row of it fails."""
         return self
 
-    def blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+    def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """The first rows, or, where the page has no bound, all of them."""
         from .render import Head
 
         return [self._table if page.rows is None else Head(self._head)]
+
+    def short_form(self) -> str:
+        """Without a count: nobody asked Spark for one."""
+        return f"rows in Spark: {', '.join(map(printable, self._frame.columns))}"
 
     def __len__(self) -> int:
         with self.around("Spark counts the rows"):

@@ -126,7 +126,7 @@ def _head(table: pa.Table, page: Page) -> tuple[Iterable[str], Sequence[str]]:
 
 def _html(block: Block, page: Page) -> str:
     if isinstance(block, str | Listing):
-        return tree("\n".join(lines([block], page))) if block else ""
+        return f"<pre>{html.escape(chr(10).join(lines([block], page)))}</pre>" if block else ""
     import pandas as pd
 
     table = _table(block)
@@ -136,11 +136,6 @@ def _html(block: Block, page: Page) -> str:
     body = pd.DataFrame(rows, columns=[column.name for column in shown], dtype=str)
     below = _count(block, page, _remarks(columns, shown)) + _engine_line(table)
     return f"{body.to_html(index=False, escape=True, border=0, max_rows=None)}<p>{html.escape(below)}</p>"
-
-
-def tree(lines: str) -> str:
-    """Preformatted text as HTML."""
-    return f"<pre>{html.escape(lines)}</pre>"
 
 
 def _table(block: pa.Table | Head) -> pa.Table:
@@ -216,12 +211,16 @@ def _engine_line(table: pa.Table) -> str:
     return f"\n{printable(engine.decode())}" if engine else ""
 
 
+def counted(rows: int) -> str:
+    """So many rows, in words."""
+    return f"{rows:,} rows" if rows != 1 else "1 row"
+
+
 def _count(block: pa.Table | Head, page: Page, remarks: Sequence[str]) -> str:
     """How many rows there are, and where the rest of them is."""
     total = _table(block).num_rows
     is_head = page.rows is not None and total > page.rows
     if is_head and isinstance(block, Head):
         return f"the first {page.rows} rows shown, in Spark; {page.lazy_rest}"
-    count = f"{total:,} rows" if total != 1 else "1 row"
     missing = [*([f"the first {page.rows} shown"] if is_head else []), *remarks]
-    return ", ".join([count, *missing]) + (f"; {page.rest}" if missing else "")
+    return ", ".join([counted(total), *missing]) + (f"; {page.rest}" if missing else "")

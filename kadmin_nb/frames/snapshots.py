@@ -16,6 +16,7 @@ from ..model.resources import Resource
 from ..secrets import is_called_so
 from . import schemas
 from .answer import Answer
+from .display import Display
 from .schema_metadata import stamped
 
 QUOTAS_PART = "QUOTAS"
@@ -25,8 +26,8 @@ SCOPES = (QUOTAS_PART, "TOPIC", "BROKER", "CLIENT_METRICS", "GROUP")
 ID, COMPLETE, SCOPE = "kadmin.snapshot_id", "kadmin.complete", "kadmin.scopes"
 
 
-@dataclass(frozen=True, eq=False)
-class Snapshot:
+@dataclass(frozen=True, eq=False, repr=False)
+class Snapshot(Display):
     """Quotas and configs of a cluster at a time; what is in no scope was not read, and says nothing.
 
     `quotas` and `configs` are SNAPSHOT frames: Answers, for Arrow, pandas or Spark. `resources` are all that could be
@@ -66,7 +67,7 @@ class Snapshot:
 
         return load_snapshot(Path(path))
 
-    def __repr__(self) -> str:
+    def title(self) -> str:
         counted = f"{len(self.quotas):,} quotas, {len(self.configs):,} configs"
         half = "" if self.complete else f", NOT COMPLETE: {len(self.failed):,} could not be read"
         return f"<Snapshot {self.id} of {self.cluster_id} at {self.taken_at.isoformat()}: {counted}{half}>"

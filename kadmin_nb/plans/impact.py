@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import Invalid, printable
+from ..errors import printable
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.pages import NOTEBOOK, Page
@@ -35,8 +35,7 @@ _MEASURED = {"broker", "key", *backtesting.MEASURED}
 class BacktestAnswer(Answer):
     """BACKTEST: a row a broker, key and bucket that has a limit, the longest throttled first."""
 
-    @property
-    def summary(self) -> str:
+    def title(self) -> str:
         """How many would have been throttled, and the one that was longest."""
         rows = self._table.slice(0, 1).to_pylist()
         muted = self._table.filter(pc.greater(self._table["throttled_s"], 0))
@@ -46,9 +45,6 @@ class BacktestAnswer(Answer):
             return count
         return f"{count}, on {brokers} broker{'s' * (brokers != 1)}; the longest: {_throttled(rows[0])}"
 
-    def blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        return [self.summary, *super().blocks(page)]
-
 
 class ImpactAnswer(Answer):
     """IMPACT: a row a client and key that the change touches, the worst first. Its display leads with counts.
@@ -56,6 +52,8 @@ class ImpactAnswer(Answer):
     `counts` is IMPACT_COUNTS, `shadowed` SHADOWED. Of a plan, `plan` is there; where its clients came as a USAGE,
     `backtest` and `stalls` too.
     """
+
+    is_frame = False
 
     def __init__(
         self,
@@ -79,7 +77,7 @@ class ImpactAnswer(Answer):
     @property
     def differing(self) -> Sized:
         """What the plan would change; without a plan, whom the change touches."""
-        return self if self.plan is None else [change for change in self.plan.changes if not change.is_done]
+        return self if self.plan is None else self.plan.differing
 
     def raise_for_errors(self) -> ImpactAnswer:
         """Itself when the brokers would take the plan.
@@ -89,15 +87,11 @@ class ImpactAnswer(Answer):
         Invalid
             They would refuse some of it.
         """
-        if self.plan is not None and not self.ok:
-            raise Invalid(
-                f"{len(self.plan.refused)} of {len(self.plan)} changes would be refused; nothing was sent",
-                hint=self.plan.refused[0].missing_right,
-            )
+        if self.plan is not None:
+            self.plan.raise_for_errors()
         return self
 
-    @property
-    def summary(self) -> str:
+    def title(self) -> str:
         """How many clients there are of each effect, key by key."""
         counted = self.counts.to_arrow().to_pylist()
         lines = [line for key, rows in groupby(counted, lambda row: row["key"]) if (line := _counted(key, list(rows)))]
@@ -111,10 +105,10 @@ class ImpactAnswer(Answer):
         )
         return list(map(printable, lines))
 
-    def _brief(self) -> Answer:
+    def _brief(self) -> pa.Table:
         """What fits on a line: the names of the buckets are left to the frame."""
         names = self._table.column_names
-        return Answer(self._table.select([name for name in names if not name.startswith("bucket_")]))
+        return self._table.select([name for name in names if not name.startswith("bucket_")])
 
     def at(self, door: Door) -> ImpactAnswer:
         plan = self.plan.at(door) if self.plan is not None else None
@@ -126,17 +120,23 @@ class ImpactAnswer(Answer):
         parts = (("backtest, these limits on the usage as it was", self.backtest), ("stalls when applied", self.stalls))
         return [(title, answer) for title, answer in parts if answer is not None]
 
-    def blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+    def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         from ..frames.render import Listing
 
-        if self.plan is not None:
-            yield from (*self.plan.blocks(page), "")
-        yield self.summary
         if len(self.shadowed):
             yield Listing(self._shadowed_lines(), QUOTAS_SHOWN, "that are shadowed", ".shadowed")
-        yield from self._brief().blocks(page) if len(self) else ()
+        if len(self):
+            yield self._brief()
+
+    def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         for title, answer in self._sections():
             yield from ("", title, *answer.blocks(page))
+
+    def blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        """Below the plan, where it is one's."""
+        if self.plan is not None:
+            yield from (*self.plan.blocks(page), "")
+        yield from super().blocks(page)
 
 
 def impact(before: Any, after: Any, pairs: Any, *, keys: str | Iterable[str] | None = None) -> ImpactAnswer:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from .. import files
 from ..errors import PartlyFailed, UsageError, printable
+from ..exit_state import ExitState
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.pages import NOTEBOOK, Page
@@ -35,6 +36,9 @@ class Outcomes(Answer):
     last line), `kadmin.slowest` (the last broker to show a change) and `kadmin.lock` (why other editors were not
     prevented), each where there is one.
     """
+
+    is_frame = False
+    is_raised = True
 
     def __init__(self, table: pa.Table, rollback: Callable[[], Plan] | None = None) -> None:
         super().__init__(table)
@@ -99,10 +103,10 @@ class Outcomes(Answer):
             )
         return self
 
-    @property
-    def is_about_changes(self) -> bool:  # type: ignore[override]  # here it depends on the rows
-        """Whether something was changed, and not all of it is verified."""
-        return self.anything_changed
+    def exit_state(self, detailed: bool = False) -> ExitState:
+        if self.ok:
+            return ExitState.DONE
+        return ExitState.PARTLY if self.anything_changed else ExitState.FAILED
 
     @property
     def anything_changed(self) -> bool:
@@ -112,10 +116,10 @@ class Outcomes(Answer):
     def _failing(self) -> pa.Array:
         return pc.invert(pc.is_in(self._table["state"], pa.array([UNCHANGED, VERIFIED])))
 
-    def blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        return [self._title(), self._brief()]
+    def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        return [self._brief()]
 
-    def _title(self) -> str:
+    def title(self) -> str:
         counts = Counter(self._table["state"].to_pylist())
         states = ", ".join(f"{count} {state}" for state, count in counts.items()) or "no rows"
         nothing = "nothing to change, " if set(counts) == {UNCHANGED} else ""

@@ -15,10 +15,11 @@ import pyarrow as pa
 
 from .. import documents, files, hints
 from ..errors import Invalid, KadminError, UsageError, printable
+from ..exit_state import ExitState
 from ..frames import schemas
-from ..frames.display import Display
 from ..frames.pages import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
+from ..frames.tabular import Tabular
 from ..hints import Door, Hint, Option, sentence
 from ..model.changes import NOT_POSSIBLE, OK, Change, Verdict
 from ..model.refusal import Refusal
@@ -31,8 +32,6 @@ from .formats import Faces, Subject
 from .kinds.registry import KINDS
 
 if TYPE_CHECKING:
-    import pandas
-
     from ..frames.answer import Answer
     from ..frames.render import Block
     from .impact import ImpactAnswer
@@ -48,7 +47,7 @@ _HEAD = ("tool", "cluster_id", "author", "created", "expires", "reason", "undoes
 
 
 @dataclass(frozen=True, repr=False)
-class Plan(Faces, Display):
+class Plan(Faces, Tabular):
     """Changes to one cluster, each with the value seen before. `id` is the SHA-256 of all it says.
 
     `created` and `expires` are ISO 8601, UTC; `undoes` is the id of the plan that this one rolls back. `notes`,
@@ -105,6 +104,26 @@ class Plan(Faces, Display):
     def refused(self) -> tuple[Change, ...]:
         """The rows that the broker's validation refused."""
         return tuple(c for c in self.changes if c.is_refused)
+
+    @property
+    def differing(self) -> tuple[Change, ...]:
+        """The rows that are not as wanted yet."""
+        return tuple(c for c in self.changes if not c.is_done)
+
+    def raise_for_errors(self) -> Plan:
+        """Itself when the brokers would take every row.
+
+        Raises
+        ------
+        Invalid
+            They would refuse some of it.
+        """
+        if self.refused:
+            raise Invalid(
+                f"{len(self.refused)} of {len(self)} changes would be refused; nothing was sent",
+                hint=self.refused[0].missing_right,
+            )
+        return self
 
     @takes_apply_options
     def apply(self, options: ApplyOptions | None = None, *, progress: Progress = silent, **keywords: Any) -> Outcomes:
@@ -183,12 +202,6 @@ class Plan(Faces, Display):
         marks = {"kadmin.plan_id": self.id, **({"kadmin.expires": self.expires} if self.expires else {})}
         table = schemas.from_columns(schemas.PLAN, columns_of(self.changes))
         return stamped(table, self.cluster_id, marks, at=self.created)
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """PLAN as pandas."""
-        from ..frames.to_pandas import to_pandas
-
-        return to_pandas(self.to_arrow())
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
         """Write it as canonical JSON, its id and its notes beside the body, whole or not at all.
@@ -284,10 +297,19 @@ class Plan(Faces, Display):
     def __len__(self) -> int:
         return len(self.changes)
 
-    def blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+    def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        return [_brief(self.to_arrow())]
+
+    def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        """Dangers, warnings, and what allows it to be applied."""
         shown = None if page.rows is None else advice.SHOWN
-        told = self._advice_lines(page.door or self._door, shown)
-        return [self._title(), _brief(self.to_arrow()), *(["\n".join(told)] if told else [])]
+        advice_lines = self._advice_lines(page.door or self._door, shown)
+        return ["\n".join(advice_lines)] if advice_lines else []
+
+    def exit_state(self, detailed: bool = False) -> ExitState:
+        if self.refused:
+            return ExitState.FAILED
+        return ExitState.DIFFERENCES if detailed and self.differing else ExitState.DONE
 
     @property
     def _end(self) -> str:
@@ -310,7 +332,7 @@ class Plan(Faces, Display):
         """The notes, a line each."""
         return [f"{note.get('kind')} by {note.get('author')}: {note.get('text')}" for note in self.notes]
 
-    def _title(self) -> str:
+    def title(self) -> str:
         reason = f" because {self.reason}" if self.reason else ""
         count = f"{len(self)} change{'s' * (len(self) != 1)}"
         made = f"made by {self.author or 'nobody known'}, {self.created[:19]}Z"

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from ..errors import UsageError
 from ..frames import schemas
-from ..frames.display import Display
 from ..frames.pages import NOTEBOOK, Page
+from ..frames.tabular import Tabular
 from ..model.changes import APPEND, DELETE, NOT_POSSIBLE, SET, SUBTRACT, Edit, Target
 from ..model.entity import Entity, given, named
 from ..model.quota_keys import parse_value, text_of
@@ -24,15 +24,13 @@ from .kinds.registry import kind_of
 from .secret_resolver import SecretAsText
 
 if TYPE_CHECKING:
-    import pandas
-
     from ..frames.render import Block
     from .plan import Plan
 
 Planner = Callable[[list[Edit], str | None, Collection[str], timedelta | None], "Plan"]
 
 
-class Stage(Faces, Display):
+class Stage(Faces, Tabular):
     """Wishes, in the order they were staged. Of the same key staged twice the last wins; items of lists add up."""
 
     def __init__(self, planner: Planner) -> None:
@@ -159,14 +157,8 @@ class Stage(Faces, Display):
             self._edits |= {target: _hidden(self._edits[target]) for target in exc.targets}
             raise
 
-    def to_pandas(self) -> pandas.DataFrame:
-        """PLAN's columns for what is staged; what only the cluster knows is null."""
-        from ..frames.to_pandas import to_pandas
-
-        return to_pandas(self.to_arrow())
-
     def to_arrow(self) -> pa.Table:
-        """The same as Arrow."""
+        """PLAN's columns for what is staged; what only the cluster knows is null."""
         return schemas.table(schemas.PLAN, (_edit_row(n, edit) for n, edit in enumerate(self._edits.values(), 1)))
 
     def _subject(self) -> Subject:
@@ -175,8 +167,11 @@ class Stage(Faces, Display):
     def __len__(self) -> int:
         return len(self._edits)
 
-    def blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+    def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         return [_brief(self.to_arrow())]
+
+    def short_form(self) -> str:
+        return f"{len(self)} staged change{'s' * (len(self) != 1)}"
 
     def _add(self, edit: Edit) -> Edit:
         """The last wish for a target wins or joins the earlier one, keeps its place, and says so."""

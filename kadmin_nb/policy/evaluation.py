@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,8 @@ import pyarrow.compute as pc
 
 from ..errors import NotFound, UsageError
 from ..frames import schemas
+from ..frames.display import Display
+from ..frames.pages import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
 from ..frames.snapshots import Snapshot
 from ..model.rows import Row
@@ -23,11 +25,12 @@ from .policy_answer import PolicyAnswer
 from .rules import LineRates, Rule
 
 if TYPE_CHECKING:
+    from ..frames.render import Block
     from ..plans.plan import Plan
 
 
-@dataclass(frozen=True)
-class Policy:
+@dataclass(frozen=True, repr=False)
+class Policy(Display):
     """The rules of one file. `source` is what errors call it, `clients` the file of PAIRS that it names."""
 
     rules: tuple[Rule, ...]
@@ -128,9 +131,15 @@ class Policy:
     def __len__(self) -> int:
         return len(self.rules)
 
-    def __repr__(self) -> str:
+    def title(self) -> str:
+        return f"<Policy {self.source}, {len(self)} rule{'s' * (len(self) != 1)}>"
+
+    def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        """The rules, a line each."""
+        from ..frames.render import Listing
+
         rules = [f"  {rule.severity:6} {rule.name}: {rule.reason}" for rule in self.rules]
-        return "\n".join([f"<Policy {self.source}, {len(self)} rule{'s' * (len(self) != 1)}>", *rules])
+        return [Listing(rules, len(rules), "rules", types=True)]
 
 
 def scene_of(snapshot: Snapshot, reassigning: bool | None = None) -> PolicyFacts:

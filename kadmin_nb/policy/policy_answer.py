@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import Invalid, KadminError, PlanRefused, printable
+from ..exit_state import ExitState
 from ..frames.answer import Answer
 from ..frames.pages import NOTEBOOK, Page
 from ..hints import Hint, Verb, sentence
@@ -38,6 +39,8 @@ _SAID = {
 class PolicyAnswer(Answer):
     """POLICY. A row fails where a rule that refuses is broken, or nobody can tell; of a plan, where it is to blame."""
 
+    is_frame = False
+
     def __init__(self, table: pa.Table, about_plan: bool = False) -> None:
         super().__init__(table)
         self.about_plan = about_plan
@@ -46,16 +49,12 @@ class PolicyAnswer(Answer):
         bad = pc.is_in(self._table["state"], pa.array([BROKEN] if self.about_plan else [BROKEN, UNKNOWN]))
         return pc.and_(bad, pc.equal(self._table["severity"], REFUSE))
 
-    @property
-    def differing(self) -> Self:
-        """What fails it."""
-        return self.failed
-
-    @property
-    def only_breaches(self) -> bool:
-        """Whether it fails, and all that fails it is a rule that is broken: everything could be judged."""
-        failing = set(self.failed._table["state"].to_pylist())
-        return failing == {BROKEN}
+    def exit_state(self, detailed: bool = False) -> ExitState:
+        """Broken rules are differences where everything could be judged."""
+        if self.ok:
+            return ExitState.DONE
+        states = set(self.failed._table["state"].to_pylist())
+        return ExitState.DIFFERENCES if detailed and states == {BROKEN} else ExitState.FAILED
 
     @property
     def broken(self) -> Self:
@@ -108,8 +107,7 @@ class PolicyAnswer(Answer):
     def _error(self, row: dict[str, Any]) -> KadminError:
         return Invalid(f"{row['rule']}: {row['message']}", code="POLICY")
 
-    @property
-    def summary(self) -> str:
+    def title(self) -> str:
         """How many rules there are, and how many of each state."""
         worst: dict[str, int] = {}
         order = list(dict.fromkeys(_SAID.values()))
@@ -119,15 +117,15 @@ class PolicyAnswer(Answer):
             worst[row["rule"]] = min(rank, worst.get(row["rule"], rank))
         counted = Counter(worst.values())
         rules = f"{len(worst)} rule{'s' * (len(worst) != 1)}"
-        return ", ".join([rules, *(f"{counted[rank]} {order[rank]}" for rank in sorted(counted))])
+        return printable(", ".join([rules, *(f"{counted[rank]} {order[rank]}" for rank in sorted(counted))]))
 
     def _shown(self) -> pa.Table:
         names = ("cluster_id", "rule", "severity", "state", "message", "wanted", "reason")
         return self.broken._table.select([name for name in names if name in self._table.column_names])
 
-    def blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+    def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         shown = self._shown()
-        return [printable(self.summary), *([shown] if len(shown) else [])]
+        return [shown] if len(shown) else []
 
 
 def _rules(table: pa.Table) -> list[str]:

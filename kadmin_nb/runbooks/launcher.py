@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from .. import errors, files
 from ..errors import KadminError, PartlyFailed, Unsupported, UsageError
+from ..frames.display import Display
+from ..frames.pages import NOTEBOOK, Page
 from . import run_record
 from .catalogue import Runbook, find
 from .parameters_cell import BUILT_IN, refuse_unknown
@@ -20,9 +22,11 @@ from .parameters_cell import BUILT_IN, refuse_unknown
 if TYPE_CHECKING:
     from papermill import PapermillExecutionError
 
+    from ..frames.render import Block
 
-@dataclass(frozen=True)
-class Run:
+
+@dataclass(frozen=True, repr=False)
+class Run(Display):
     """A run that ended well: the executed document, its HTML, and the record as a file and as a dictionary."""
 
     document: Path
@@ -30,12 +34,18 @@ class Run:
     html: Path | None
     result: dict[str, Any]
 
-    def __repr__(self) -> str:
+    def title(self) -> str:
         result = self.result
         plan = f"\nplan {result['plan_id']}\nchanges {result['changes_id']}" if result.get("plan_id") else ""
         looks = [f"{row['verdict']}: {row['check']}" for row in result.get("verdicts", []) if row["verdict"] != "ok"]
-        files = "\n".join(str(path) for path in (self.document, self.record, self.html) if path)
-        return "\n".join([f"{result['runbook']}: {result['state']}{plan}", *looks, files])
+        return "\n".join([f"{result['runbook']}: {result['state']}{plan}", *looks])
+
+    def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        """The files."""
+        from ..frames.render import Listing
+
+        paths = [str(path) for path in (self.document, self.record, self.html) if path]
+        return [Listing(paths, len(paths), "files", types=True)]
 
 
 def run(

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from ..errors import KadminError, printable
 from ..frames import schemas
-from ..frames.display import Display
 from ..frames.pages import NOTEBOOK, Page
+from ..frames.tabular import Tabular
 
 if TYPE_CHECKING:
     from ..frames.render import Block
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 OK, LOOK, NOT_LOOKED = "ok", "look", "not looked"
 
 
-class Verdicts(Display):
+class Verdicts(Tabular):
     """VERDICTS, as they come in."""
 
     def __init__(self) -> None:
@@ -65,5 +65,5 @@ class Verdicts(Display):
     def __len__(self) -> int:
         return len(self._rows)
 
-    def blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+    def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         return [self.to_arrow()]

@@ -130,7 +130,7 @@ class Record:
         try:
             self.outcomes = self.cluster.apply(self.plan, options, **keywords)
         except (PartlyFailed, Interrupted) as exc:
-            self.outcomes = exc.outcomes  # type: ignore[assignment]  # those of a plan that was stopped
+            self.outcomes = exc.outcomes  # those of a plan that was stopped
             raise
         return self.outcomes
 

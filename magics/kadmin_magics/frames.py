@@ -1,7 +1,9 @@
-"""How frames that came from a cluster show themselves: as pandas does, with hostile names made visible.
+"""How frames that came from a cluster show themselves in a shell.
 
-A client-id is chosen by whoever connects. pandas escapes HTML, but hands a terminal the control characters of a
-name, and a browser its bidi marks. Frames of other origin show themselves exactly as they did.
+The DataFrame that a cell gives shows its answer, whatever else shows frames there. A plain one shows itself as pandas
+does, with hostile names made visible: a client-id is chosen by whoever connects. pandas escapes HTML, but hands a
+terminal the control characters of a name, and a browser its bidi marks. Frames of other origin show themselves exactly
+as they did.
 """
 
 from __future__ import annotations
@@ -13,10 +15,13 @@ from typing import Any
 from IPython.core.formatters import BaseFormatter
 from IPython.core.interactiveshell import InteractiveShell
 
-from kadmin_nb.errors import printable
+from kadmin_nb.errors import printable_lines
+from kadmin_nb.frames.display import print_lines
 
 _HOMES = ("pandas.core.frame", "pandas")
 """Where DataFrame says that it lives: before pandas 3, and since."""
+
+_ANSWERS = ("kadmin_nb.frames.answer_frame", "AnswerFrame")
 
 _OURS = "kadmin.cluster_id"
 _ENGINE = "kadmin.engine"
@@ -27,22 +32,23 @@ class Frames:
 
     def __init__(self, shell: InteractiveShell) -> None:
         formatters = shell.display_formatter.formatters  # type: ignore[union-attr]
-        self._with: list[tuple[BaseFormatter, Callable[..., Any]]] = [
-            (formatters["text/plain"], _print_plain),
-            (formatters["text/html"], _html),
+        self._with: list[tuple[BaseFormatter, Callable[..., Any], Callable[..., Any]]] = [
+            (formatters["text/plain"], _print_plain, _print_answer),
+            (formatters["text/html"], _html, _answer_html),
         ]
 
     def register(self) -> None:
         """Where nobody else has already said how frames show themselves; pandas is not imported for it."""
-        for formatter, ours in self._with:
+        for formatter, plain, answer in self._with:
+            formatter.for_type_by_name(*_ANSWERS, answer)  # type: ignore[no-untyped-call]
             for home in _HOMES:
-                _offer(formatter, home, ours)
+                _offer(formatter, home, plain)
 
     def unregister(self) -> None:
         """Frames show themselves again as they did before."""
-        for formatter, ours in self._with:
+        for formatter, *ours in self._with:
             for printers in (formatter.deferred_printers, formatter.type_printers):
-                for kind in [kind for kind, printer in printers.items() if printer is ours]:
+                for kind in [kind for kind, printer in printers.items() if printer in ours]:
                     del printers[kind]
 
 
@@ -51,12 +57,18 @@ def _offer(formatter: Any, home: str, ours: Callable[..., Any]) -> None:
         formatter.for_type_by_name(home, "DataFrame", ours)
 
 
+def _print_answer(frame: Any, printer: Any, cycle: bool) -> None:
+    """All of it, or a line within a list, tuple or dictionary."""
+    frame._repr_pretty_(printer, cycle)
+
+
+def _answer_html(frame: Any) -> str | None:
+    return frame._repr_html_()  # type: ignore[no-any-return]
+
+
 def _print_plain(frame: Any, printer: Any, cycle: bool) -> None:
     """As IPython prints any repr, line by line."""
-    for number, line in enumerate(_safe(frame, repr(frame) + _below(frame, "\n{}")).split("\n")):
-        if number:
-            printer.break_()
-        printer.text(line)
+    print_lines(_safe(frame, repr(frame) + _below(frame, "\n{}")), printer)
 
 
 def _html(frame: Any) -> str | None:
@@ -71,4 +83,4 @@ def _below(frame: Any, form: str) -> str:
 
 
 def _safe(frame: Any, text: str) -> str:
-    return "\n".join(map(printable, text.split("\n"))) if _OURS in frame.attrs else text
+    return printable_lines(text) if _OURS in frame.attrs else text

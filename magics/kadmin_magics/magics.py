@@ -27,13 +27,19 @@ if TYPE_CHECKING:
     from kadmin_nb.commands.session import Note, NotebookSession
 
 
+ANSWER = "answer"
+"""The frame type that is not plain: a DataFrame that shows the answer."""
+
+
 @magics_class
 class KAdmin(Magics):
     """Kafka quotas and configs in a notebook."""
 
-    frame = Enum(FORMS, default_value="pandas", help="The frame type of answers; --as says it for one call.").tag(
-        config=True
-    )
+    frame = Enum(
+        (ANSWER, *FORMS),
+        default_value=ANSWER,
+        help="The frame type of answers; --as says it for one call. answer: a pandas DataFrame that shows its answer.",
+    ).tag(config=True)
 
     def __init__(self, shell: InteractiveShell) -> None:
         super().__init__(shell)
@@ -130,29 +136,27 @@ class KAdmin(Magics):
                 raise
 
     def _handed(self, result: Result, name: str | None) -> Any:
-        """The value in its form; into its variable when it has one. Outcomes that are not good are raised."""
-        from kadmin_nb.plans.outcomes import Outcomes
-
+        """The value in its form; into its variable when it has one. What is raised where it is not ok, is."""
         value = self._formed(result)
         out = name or result.out
         if out is not None:
             self._shell.push({out: value})  # type: ignore[no-untyped-call]
-        if isinstance(result.value, Outcomes):
+        if getattr(result.value, "is_raised", False):
             result.value.raise_for_errors()
         if hint := getattr(result.value, "hint", None):
             _show_text(f"Hint: {printable(hint)}")
         return None if out is not None else value
 
     def _formed(self, result: Result) -> Any:
-        from kadmin_nb.commands.answer_formats import as_json, formed, is_plain
+        from kadmin_nb.commands.answer_formats import as_json, formed
         from kadmin_nb.frames.display import Display
 
+        value = result.value
         if result.json:
-            return as_json(result.value)
-        form = result.form or (self.frame if is_plain(result.value) else None)
-        if form:
-            return formed(result.value, form)
-        return result.value.at(hints.magic) if isinstance(result.value, Display) else result.value
+            return as_json(value)
+        if form := result.form or (self.frame if self.frame != ANSWER and getattr(value, "is_frame", False) else None):
+            return formed(value, form)
+        return value.at(hints.magic).in_cell() if isinstance(value, Display) else value
 
     def _leave(self) -> None:
         if "session" in self.__dict__:

@@ -36,16 +36,29 @@ PASSPORTS = {
 }
 """Where each third-party package may be imported within kadmin_nb."""
 
-GROUND = ("version", "hints", "secrets", "errors", "files", "documents", "databricks", "paths", "java", "local_runs")
+GROUND = (
+    "version",
+    "exit_state",
+    "hints",
+    "secrets",
+    "errors",
+    "files",
+    "documents",
+    "databricks",
+    "paths",
+    "java",
+    "local_runs",
+)
 """Single modules that any room may import; among themselves they follow ROOMS."""
 
 ROOMS = {
     "version": (),
+    "exit_state": (),
     "hints": (),
     "documents": (),
     "secrets": (),
     "databricks": (),
-    "errors": ("hints", "secrets"),
+    "errors": ("exit_state", "hints", "secrets"),
     "files": ("errors",),
     "paths": ("errors", "files", "databricks"),
     "java": ("errors", "files", "paths"),

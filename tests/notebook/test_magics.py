@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import kadmin_nb as kn
+from kadmin_nb.frames.answer_frame import AnswerFrame
 from kadmin_nb.model.changes import Outcome
 from kadmin_nb.plans.execution.executor import Done
 from kadmin_nb.plans.outcomes import Outcomes
@@ -60,13 +61,13 @@ def test_a_broken_text_is_one_line(live):
 
 @pytest.mark.parametrize(
     ("words", "kind"),
-    [("", pd.DataFrame), ("--as pandas", pd.DataFrame), ("--as arrow", pa.Table)],
+    [("", AnswerFrame), ("--as pandas", pd.DataFrame), ("--as arrow", pa.Table)],
 )
-def test_a_read_is_a_plain_frame(live, words, kind):
+def test_a_read_is_a_frame(live, words, kind):
     """The answer was no DataFrame, and merge failed."""
     answer = live(f"x = %kquota describe user=nobody {words}\nx")
     assert type(answer) is kind
-    names = list(answer.columns) if kind is pd.DataFrame else answer.column_names
+    names = list(answer.columns) if isinstance(answer, pd.DataFrame) else answer.column_names
     assert names == ["entity", "level", "user", "client_id", "ip", "key", "value"]
 
 
@@ -98,7 +99,7 @@ def test_json_in_a_notebook(live):
 def test_an_answer_that_goes_into_a_variable_shows_nothing(live, line):
     """I named a variable, and the frame was shown all the same."""
     assert live(line) is None
-    assert type(live["mine"]) is pd.DataFrame
+    assert type(live["mine"]) is AnswerFrame
     assert not live.displayed
 
 
