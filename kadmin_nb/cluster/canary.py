@@ -74,6 +74,10 @@ class CanaryAnswer(Answer):
     def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         return ["\n".join(self.warnings)] if self.warnings else []
 
+    def complaint(self) -> str:
+        """Nothing: the warnings are the footer."""
+        return ""
+
     def exit_state(self, detailed: bool = False) -> ExitState:
         """A limit that is stored and not in force is a change that is not verified."""
         return ExitState.DONE if self.ok else ExitState.PARTLY

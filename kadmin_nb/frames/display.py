@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Self
 
+from ..errors import KadminError
 from ..exit_state import ExitState
 from .pages import NOTEBOOK, Page
 
@@ -66,11 +67,27 @@ class Display:
         return self
 
     def blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        """Title, table and footer, in their order."""
+        """Title, table and footer, in their order; and what failed, where nothing else shows it."""
         if title := self.title():
             yield title
         yield from self.table(page)
         yield from self.footer(page)
+        if not page.has_errors_apart and (complaint := self.complaint()):
+            yield complaint
+
+    def complaint(self) -> str:
+        """What failed, and what would work, as the error says it; nothing where all is well."""
+        try:
+            self.raise_for_errors()
+        except KadminError as exc:
+            return "\n".join(exc.lines())
+        return ""
+
+    def mimebundle(self, page: Page) -> dict[str, str]:
+        """Text and HTML of it for that page."""
+        from .render import document, text
+
+        return {"text/plain": text(*self.blocks(page), page=page), "text/html": document(*self.blocks(page), page=page)}
 
     def __repr__(self) -> str:
         from .render import text_of_blocks

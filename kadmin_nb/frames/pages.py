@@ -17,6 +17,7 @@ class Page:
     `rows` are those of a table, `width` is the width of a line, `longest` the length of a cell. `rest` says where all
     of it is, `lazy_rest` the same of a frame that was not read whole, `rest_of_lines` of a list of lines, where that is
     no attribute of the value. `door` spells what could be typed next; where it is None, the value knows who looks.
+    `has_errors_apart` is a page beside which errors are shown, as a terminal's.
     """
 
     rows: int | None = None
@@ -26,9 +27,10 @@ class Page:
     lazy_rest: str = ""
     rest_of_lines: str = ""
     door: Door | None = None
+    has_errors_apart: bool = False
 
 
-WHOLE = Page(door=terminal)
+WHOLE = Page(door=terminal, has_errors_apart=True)
 """A file, or a pipe: every row, every cell."""
 
 NOTEBOOK = Page(
@@ -42,4 +44,4 @@ NOTEBOOK = Page(
 
 def window(width: int, rest: str) -> Page:
     """A terminal of that width."""
-    return Page(ROWS, width, rest=rest, lazy_rest=rest, rest_of_lines="a pipe", door=terminal)
+    return Page(ROWS, width, rest=rest, lazy_rest=rest, rest_of_lines="a pipe", door=terminal, has_errors_apart=True)

@@ -1,7 +1,7 @@
 """The one place that makes HTML or terminal text out of a frame. Every name in it is hostile.
 
-A client-id is chosen by whoever connects. Controls and bidi marks are shown as escapes in both forms,
-and pandas escapes cells, labels and column names in HTML.
+A client-id is chosen by whoever connects. Controls and bidi marks are shown as escapes in both forms, and every text
+and name is escaped in HTML.
 """
 
 from __future__ import annotations
@@ -125,17 +125,33 @@ def _head(table: pa.Table, page: Page) -> tuple[Iterable[str], Sequence[str]]:
 
 
 def _html(block: Block, page: Page) -> str:
-    if isinstance(block, str | Listing):
-        return f"<pre>{html.escape(chr(10).join(lines([block], page)))}</pre>" if block else ""
-    import pandas as pd
-
+    if isinstance(block, str):
+        return _html_paragraph(block)
+    if isinstance(block, Listing):
+        return f"<pre>{html.escape(text(block, page=page))}</pre>"
     table = _table(block)
     columns = _text_columns((_without_empty_columns(table) if table.num_rows else table).slice(0, page.rows))
     shown = _shortened(columns, page)
-    rows = list(zip(*(column.cells for column in shown), strict=True))
-    body = pd.DataFrame(rows, columns=[column.name for column in shown], dtype=str)
-    below = _count(block, page, _remarks(columns, shown)) + _engine_line(table)
-    return f"{body.to_html(index=False, escape=True, border=0, max_rows=None)}<p>{html.escape(below)}</p>"
+    return _html_table(shown) + _html_paragraph(_count(block, page, _remarks(columns, shown)) + _engine_line(table))
+
+
+def _html_paragraph(text: str) -> str:
+    """Sentences, which a browser breaks between words."""
+    return f'<p style="white-space: pre-line;">{html.escape(text)}</p>' if text else ""
+
+
+def _html_table(columns: Sequence[Column]) -> str:
+    """The classes are those of pandas' tables: front ends know how these look in each of their themes."""
+    names = "".join(_html_cell("th", column, column.name) for column in columns)
+    rows = zip(*([_html_cell("td", column, text) for text in column.cells] for column in columns), strict=True)
+    body = "\n".join(f"<tr>{''.join(row)}</tr>" for row in rows)
+    return f'<table class="dataframe">\n<thead><tr>{names}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>\n'
+
+
+def _html_cell(tag: str, column: Column, text: str) -> str:
+    """Texts stand to the left: JupyterLab has all cells to the right, where sentences are hard to read."""
+    side = "right" if column.is_number else "left"
+    return f'<{tag} style="text-align: {side};">{html.escape(text)}</{tag}>'
 
 
 def _table(block: pa.Table | Head) -> pa.Table:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -167,8 +168,10 @@ def _display_outcomes(failed: KadminError | Interrupted) -> None:
     """The rows, before the error that counts them."""
     from IPython.display import display
 
-    if (outcomes := getattr(failed, "outcomes", None)) is not None:
-        display(outcomes)  # type: ignore[no-untyped-call]
+    from kadmin_nb.frames.pages import NOTEBOOK
+
+    if failed.outcomes is not None:
+        display(failed.outcomes.mimebundle(replace(NOTEBOOK, has_errors_apart=True)), raw=True)  # type: ignore[no-untyped-call]
 
 
 def _show_text(text: str) -> None:

@@ -193,7 +193,7 @@ def test_changes_that_are_not_verified_are_raised_with_their_rows(live, monkeypa
     """A change that one broker never saw looked like any other."""
     live(f"%kquota set producer_byte_rate=1kB user={name('user')}")
     live("%kquota plan")
-    half = lambda self, plan, **_: Outcomes.of(plan, Done([Outcome(plan.changes[0], "unverified")]))  # noqa: E731
+    half = lambda self, plan, *_, **__: Outcomes.of(plan, Done([Outcome(plan.changes[0], "unverified")]))  # noqa: E731
     monkeypatch.setattr(kn.Cluster, "apply", half)
     error = live.refused(line, kn.PartlyFailed)
     assert "1 of 1 changes are not verified" in str(error)

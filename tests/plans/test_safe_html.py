@@ -21,7 +21,8 @@ from kadmin_nb.plans.stage import Stage
 from tests.hostile_names import HOSTILE
 
 TAGS = {"table", "thead", "tbody", "tr", "th", "td", "p", "pre"}
-ATTRIBUTES = {("class", "dataframe"), ("border", "0"), ("style", "text-align: right;")}
+STYLES = ("text-align: right;", "text-align: left;", "white-space: pre-line;")
+ATTRIBUTES = {("class", "dataframe"), *(("style", style) for style in STYLES)}
 
 
 class Page(HTMLParser):

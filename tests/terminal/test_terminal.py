@@ -203,7 +203,7 @@ def test_many_lines_from_a_file_and_from_standard_input(live, cluster, user, tmp
 def test_changes_that_are_not_verified(live, cluster, user, monkeypatch, state, code):
     """Half of it was done, and the exit status was 0."""
     monkeypatch.setattr(
-        type(cluster), "apply", lambda self, plan, **_: Outcomes.of(plan, Done([Outcome(plan.changes[0], state)]))
+        type(cluster), "apply", lambda self, plan, *_, **__: Outcomes.of(plan, Done([Outcome(plan.changes[0], state)]))
     )
     said = live("quota", "set", "producer_byte_rate=1", f"user={user}", "--apply")
     assert said.code == code
