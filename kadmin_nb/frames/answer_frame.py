@@ -9,7 +9,6 @@ import pandas as pd
 from ..errors import printable_lines
 from .display import bracketed, is_inside, print_lines
 from .pages import NOTEBOOK, ROWS, Page
-from .render import document, text
 
 if TYPE_CHECKING:
     from .answer import Answer
@@ -46,12 +45,12 @@ class AnswerFrame(pd.DataFrame):  # type: ignore[misc]  # pandas has no types he
 
     def __repr__(self) -> str:
         if self._is_unchanged():
-            return text(*self.answer.blocks(_page()), page=_page())
+            return self.answer.mimebundle(_page())["text/plain"]
         return printable_lines(super().__repr__())
 
     def _repr_html_(self) -> str | None:
         if self._is_unchanged():
-            return document(*self.answer.blocks(_page()), page=_page())
+            return self.answer.mimebundle(_page())["text/html"]
         html = super()._repr_html_()
         return html if html is None else printable_lines(html)
 

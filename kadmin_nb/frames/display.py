@@ -83,21 +83,18 @@ class Display:
             return "\n".join(exc.lines())
         return ""
 
-    def mimebundle(self, page: Page) -> dict[str, str]:
+    def mimebundle(self, page: Page = NOTEBOOK) -> dict[str, str]:
         """Text and HTML of it for that page."""
-        from .render import document, text
+        from .render import document, text_of_blocks
 
-        return {"text/plain": text(*self.blocks(page), page=page), "text/html": document(*self.blocks(page), page=page)}
+        blocks = list(self.blocks(page))
+        return {"text/plain": text_of_blocks(*blocks, page=page), "text/html": document(*blocks, page=page)}
 
     def __repr__(self) -> str:
-        from .render import text_of_blocks
-
-        return text_of_blocks(*self.blocks(NOTEBOOK))
+        return self.mimebundle()["text/plain"]
 
     def _repr_html_(self) -> str:
-        from .render import document
-
-        return document(*self.blocks(NOTEBOOK))
+        return self.mimebundle()["text/html"]
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """IPython's text: all of it, or the short form within a list, tuple or dictionary."""

@@ -128,7 +128,7 @@ def _html(block: Block, page: Page) -> str:
     if isinstance(block, str):
         return _html_paragraph(block)
     if isinstance(block, Listing):
-        return f"<pre>{html.escape(text(block, page=page))}</pre>"
+        return f"<pre>{html.escape(text_of_blocks(block, page=page))}</pre>"
     table = _table(block)
     columns = _text_columns((_without_empty_columns(table) if table.num_rows else table).slice(0, page.rows))
     shown = _shortened(columns, page)

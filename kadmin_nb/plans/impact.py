@@ -132,6 +132,10 @@ class ImpactAnswer(Answer):
         for title, answer in self._sections():
             yield from ("", title, *answer.blocks(page))
 
+    def complaint(self) -> str:
+        """Nothing: the plan above it says what would be refused."""
+        return ""
+
     def blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """Below the plan, where it is one's."""
         if self.plan is not None:

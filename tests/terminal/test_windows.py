@@ -61,7 +61,8 @@ def piped(table: pa.Table) -> list[str]:
 
 
 def at(width: int, table: pa.Table) -> list[str]:
-    return list(lines(kn.Answer(table).blocks(), window(width, REST)))
+    page = window(width, REST)
+    return list(lines(kn.Answer(table).blocks(page), page))
 
 
 def flat(said: Sequence[str]) -> str:
