@@ -44,7 +44,7 @@ class Drift(Answer):
     def _failing(self) -> pa.Array | bool:
         return pc.equal(self._table["state"], "unknown")
 
-    def blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+    def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         return [self._table.drop_columns(["is_sensitive"])]
 
     def _error(self, row: Row) -> UsageError:
