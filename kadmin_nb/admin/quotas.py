@@ -101,7 +101,10 @@ class WireQuotas:
         """
         doing = "validating quotas" if validate_only else "altering quotas"
         send = self._wire.ask if validate_only else self._wire.tell
-        answer = send(lambda: _alter_request(alterations, validate_only), doing=doing)
+        answer = send(
+            lambda: AlterClientQuotasRequest(entries=[_entry(a) for a in alterations], validate_only=validate_only),
+            doing=doing,
+        )
         refusals = understood(lambda: _answers(answer), doing, may_have_happened=not validate_only)
         return {a.entity: refusals.get(a.entity, error_codes.UNNAMED) for a in alterations}
 
@@ -110,10 +113,6 @@ def _request(components: Sequence[Component], strict: bool) -> _RawDescribe:
     kind = DescribeClientQuotasRequest.ComponentData
     parts = [kind(entity_type=c.entity_type, match_type=c.match, match=c.name) for c in components]
     return _RawDescribe(components=parts, strict=strict, version=1)
-
-
-def _alter_request(alterations: Sequence[QuotaAlteration], validate_only: bool) -> AlterClientQuotasRequest:
-    return AlterClientQuotasRequest(entries=[_entry(a) for a in alterations], validate_only=validate_only)
 
 
 def _entry(alteration: QuotaAlteration) -> Any:

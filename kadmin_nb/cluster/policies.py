@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -67,7 +67,8 @@ def in_force(settings: Settings, chosen: Given | Iterable[Given] | None = None) 
         One of them is not there, or is none: then nothing is allowed.
     """
     several = [chosen] if isinstance(chosen, str | os.PathLike | Policy) else chosen or ()
-    by_key: dict[object, Given] = {_policy_key(source): source for source in (*_standing(settings), *several)}
+    standing = filter(None, (settings.policy, os.environ.get(VARIABLE)))
+    by_key: dict[object, Given] = {_policy_key(source): source for source in (*standing, *several)}
     return [source if isinstance(source, Policy) else load(source) for source in by_key.values()]
 
 
@@ -83,10 +84,6 @@ def policy_in_force(settings: Settings, chosen: Given | None) -> list[Policy]:
     if not policies:
         raise UsageError("no policy is in force", hint=f"Name one: a file, ${VARIABLE}, or policy = … in the profile.")
     return policies
-
-
-def _standing(settings: Settings) -> Iterator[str]:
-    yield from (source for source in (settings.policy, os.environ.get(VARIABLE)) if source)
 
 
 def _policy_key(source: Given) -> object:

@@ -43,7 +43,9 @@ class DeltaFolder:
             return set()
         files = _files(table)
         names = {f[edge] for f in files for edge in ("min.cluster_id", "max.cluster_id")}
-        if all(f["min.cluster_id"] == f["max.cluster_id"] is not None for f in files) and _all_short(names):
+        if all(f["min.cluster_id"] == f["max.cluster_id"] is not None for f in files) and all(
+            len(name) < _SHORT for name in names
+        ):
             return names
         return {state.cluster_id for state in self.states()}
 
@@ -168,10 +170,6 @@ def _may_hold(file: dict[str, Any], cluster_id: str, until: datetime | None) -> 
         and (file["max.cluster_id"] >= cluster_id or len(file["max.cluster_id"]) >= _SHORT)
         and (until is None or file["min.taken_at"] <= until)
     )
-
-
-def _all_short(names: set[str]) -> bool:
-    return all(len(name) < _SHORT for name in names)
 
 
 def _states(

@@ -58,7 +58,9 @@ class History:
         plan, author = _plan_and_author(plan_id)
         last = {state.frame: state for state in self._place.newest(snapshot_read.cluster_id, None)}
         stored_states = [
-            self._kept(snapshot_read, kind, last.get(kind), plan, author) for kind in _kinds(snapshot_read)
+            self._kept(snapshot_read, kind, last.get(kind), plan, author)
+            for kind in (QUOTAS, CONFIGS)
+            if _scopes(snapshot_read, kind)
         ]
         self._place.append(
             [state for state, _ in stored_states], [rows for _, rows in stored_states if rows is not None]
@@ -243,10 +245,6 @@ def _by_part(rows: pa.Table) -> dict[str, pa.Table]:
     ends, names = lengths.run_ends.to_pylist(), lengths.values.to_pylist()
     starts = [0, *ends[:-1]]
     return {name: rows.slice(start, end - start) for name, start, end in zip(names, starts, ends, strict=True)}
-
-
-def _kinds(snapshot: Snapshot) -> list[str]:
-    return [kind for kind in (QUOTAS, CONFIGS) if _scopes(snapshot, kind)]
 
 
 def _scopes(snapshot: Snapshot, kind: str) -> list[str]:

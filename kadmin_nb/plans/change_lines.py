@@ -154,17 +154,13 @@ def read_words(words: Iterable[str], lookup: Lookup | None, *, bare_keys: bool =
     """The words of one line. Where one names a secret, an error repeats none: after a slip any may be its value."""
     words = list(words)
     try:
-        return [Word(word, "") if bare_keys and not _has_sign(word) else parse_word(word, lookup) for word in words]
+        return [Word(word, "") if bare_keys and "=" not in word else parse_word(word, lookup) for word in words]
     except UsageError:
         if any(map(mentions_secret, words)):
             raise UsageError(
                 "a word is neither type=value nor key=value; it is not repeated, as a secret is set beside it"
             ) from None
         raise
-
-
-def _has_sign(word: str) -> bool:
-    return "=" in word
 
 
 def _parts(words: Iterable[Word]) -> dict[str, Part]:

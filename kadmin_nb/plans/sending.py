@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ..admin.ports import Kafka
 from ..errors import AuthenticationFailed, ConnectionFailed, KadminError, NotAuthorized, Unsupported
 from ..model.changes import Change, Configurable
 from ..model.refusal import Refusal
-from ..secrets import Hidden
 from .kinds.change_kind import Answers, Groups
 from .kinds.registry import by_kind, kind_of
 from .secret_resolver import MISSING, Resolver, found, nowhere, scrubbed
@@ -70,16 +69,18 @@ class Batch:
             secrets = found(self.changes, resolver)
         except KadminError as exc:
             return dict.fromkeys(self.groups, Refusal(MISSING, str(exc)))
-        answers = self._answers(kafka, validate_only, secrets)
+        try:
+            kind = kind_of(next(iter(self.groups)))
+            answers = kind.send(kafka, self.groups, secrets, validate_only=validate_only)
+        except KadminError as exc:
+            answers = dict.fromkeys(self.groups, _refusal_of_all(exc))
         return {whom: scrubbed(refusal, secrets) for whom, refusal in answers.items()} if secrets else answers
 
-    def _answers(self, kafka: Kafka, validate_only: bool, secrets: Mapping[str, Hidden]) -> Answers:
-        try:
-            whose = next(iter(self.groups))
-            return kind_of(whose).send(kafka, self.groups, secrets, validate_only=validate_only)
-        except KadminError as exc:
-            code = next((code for kind, code in _CERTAIN.items() if isinstance(exc, kind)), UNKNOWN_OUTCOME)
-            return dict.fromkeys(self.groups, Refusal(code, str(exc)))
+
+def _refusal_of_all(exc: KadminError) -> Refusal:
+    """What an error of the whole request says of each that it names."""
+    code = next((code for kind, code in _CERTAIN.items() if isinstance(exc, kind)), UNKNOWN_OUTCOME)
+    return Refusal(code, str(exc))
 
 
 def batches(changes: Iterable[Change], largest: int = LARGEST_BATCH) -> Iterator[Batch]:

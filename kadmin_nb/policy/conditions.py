@@ -32,14 +32,10 @@ def _same(value: object, expected: Wanted) -> bool:
     return number(value) == expected if isinstance(expected, float) else said(value) == said(expected)
 
 
-def _like(value: object, pattern: Wanted) -> bool:
-    return fnmatchcase(said(value), str(pattern))
-
-
 _COMPARISONS: Mapping[str, Callable[[object, Wanted], bool]] = {
     "is": _same,
     "one_of": _same,
-    "like": _like,
+    "like": lambda value, pattern: fnmatchcase(said(value), str(pattern)),
     "at_least": lambda value, wanted: number(value) >= float(wanted),
     "at_most": lambda value, wanted: number(value) <= float(wanted),
 }

@@ -102,7 +102,9 @@ class Required:
         """A row for each key that one of them lacks."""
         if rule.frame == EFFECTIVE:
             lacking = rows.filter(
-                pc.and_(pc.is_null(rows["value"]), pc.is_in(rows["key"].cast(pa.string()), _texts(self.keys)))
+                pc.and_(
+                    pc.is_null(rows["value"]), pc.is_in(rows["key"].cast(pa.string()), pa.array(self.keys, pa.string()))
+                )
             )
             for row in lacking.to_pylist():
                 yield rule.said(scene, row, f"{row['key']} is unlimited", str(self), excess=0.0)
@@ -282,7 +284,3 @@ class Rule:
             "reason": self.reason,
             "excess": excess,
         }
-
-
-def _texts(words: tuple[str, ...]) -> pa.Array:
-    return pa.array(words, pa.string())

@@ -158,7 +158,8 @@ class _Profile:
     def entries(self) -> Entries:
         self._check()
         policy = str(self._beside(self._text("policy"))) if "policy" in self.given else None
-        own = Entries(self._values(), self.where, self._login(), policy)
+        values = {_JAVA.get(key, key): self._value(key) for key in self.given if key not in _APART}
+        own = Entries(values, self.where, self._login(), policy)
         file = self.given.get("properties")
         return (
             java_properties.parse_properties(self._beside(self._text("properties"))).under(own)
@@ -176,9 +177,6 @@ class _Profile:
         for one, other in _ONCE:
             if one in self.given and other in self.given:
                 raise UsageError(f"{self.where} has both {one} and {other}; one is enough")
-
-    def _values(self) -> dict[str, str | Secret]:
-        return {_JAVA.get(key, key): self._value(key) for key in self.given if key not in _APART}
 
     def _value(self, key: str) -> str | Secret:
         if key in java_keys.SECRET:

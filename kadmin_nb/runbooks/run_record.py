@@ -232,7 +232,7 @@ def header(runbook: str, state: str, parameters: Mapping[str, Any]) -> dict[str,
         "ok": state != FAILED,
         "written": now(),
         "parameters": dict(parameters),
-        "versions": {"python": platform.python_version(), **_versions()},
+        "versions": {"python": platform.python_version(), **{package: _version(package) for package in _PACKAGES}},
     }
 
 
@@ -256,10 +256,6 @@ def write_record(path: Path, body: Mapping[str, Any]) -> None:
         It cannot be written there.
     """
     files.write(path, as_json(body) + "\n")
-
-
-def _versions() -> dict[str, str | None]:
-    return {package: _version(package) for package in _PACKAGES}
 
 
 def _version(package: str) -> str | None:

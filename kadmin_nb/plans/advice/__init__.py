@@ -51,16 +51,12 @@ class Warned:
         return self.message
 
 
-def _none() -> Sequence[Warned]:
-    return ()
-
-
 @dataclass(frozen=True)
 class Advice:
     """The dangers of a plan, and its warnings, which are worked out when first asked for."""
 
     dangers: tuple[Danger, ...] = ()
-    warn: Callable[[], Sequence[Warned]] = field(default=_none, repr=False)
+    warn: Callable[[], Sequence[Warned]] = field(default=lambda: (), repr=False)
 
     @cached_property
     def warnings(self) -> tuple[Warned, ...]:

@@ -37,16 +37,21 @@ EVERYONE = {**dict.fromkeys((e.level for e in _CLIENTS), _CLIENTS), DEFAULT_IP: 
 
 def dangers(changes: Sequence[Change], kafka: Kafka) -> Iterator[Danger]:
     """The rows that lift a limit from everyone, or take away all quotas of a level with no such limit behind them."""
-    quotas = [c for c in changes if c.level and (c.after is None or c.level in EVERYONE) and not c.is_done]
+    quotas = [change for change in changes if _may_lift(change) and not change.is_done]
     for_everyone = [change for change in quotas if change.level in EVERYONE]
     emptying = _emptying(quotas)
     if not for_everyone and not emptying:
         return  # as in most plans
     current_limits = _default_quotas(kafka, {change.key for change in quotas})
-    before, after = ({**current_limits, **{c.target: getattr(c, side) for c in quotas}} for side in ("old", "after"))
+    before = current_limits | {change.target: change.old for change in quotas}
+    after = current_limits | {change.target: change.after for change in quotas}
     yield from _lifted(for_everyone, before, after)
     if emptying:
         yield from _emptied(emptying, after, kafka.quotas.describe())
+
+
+def _may_lift(change: Change) -> bool:
+    return bool(change.level) and (change.after is None or change.level in EVERYONE)
 
 
 def _emptying(quotas: Iterable[Change]) -> list[Change]:

@@ -255,14 +255,10 @@ def _part_presence(level: Level) -> tuple[bool, bool]:
 def _meet(broader: Level, key: str, changes: Sequence[Change], levels: _Levels) -> bool:
     """Whether some client fits both: where both name a user, or a client-id, it is the same."""
     for kind, presence in (("user", broader.user), ("client-id", broader.client_id)):
-        mine = {_part_name(c, kind) for c in changes if _is_name(_entity(c), kind)}
+        mine = {_part_name(c, kind) for c in changes if isinstance(_entity(c).get(kind), str)}
         if presence == "name" and mine and not mine & levels.names(broader.name, key, kind, after=False):
             return False
     return True
-
-
-def _is_name(entity: Entity, kind: str) -> bool:
-    return isinstance(entity.get(kind), str)
 
 
 # -- names and numbers

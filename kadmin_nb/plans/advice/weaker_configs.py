@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from itertools import product
 from typing import cast
 
 from ...admin.ports import Kafka
@@ -53,8 +54,7 @@ def _weakening(change: Change, rule: DangerRule, below: Collection[str | None]) 
     old, new = ([value] if value is not None else [*below] for value in (change.old, change.after))
     if not old or not new:
         return f"{_value_text(old)} becomes {_value_text(new)}"
-    pairs = ((was, will) for was in old for will in new)
-    worst = next(((was, will) for was, will in pairs if rule.weakens(was, will)), None)
+    worst = next((pair for pair in product(old, new) if rule.weakens(*pair)), None)
     return f"{_value(worst[0])} becomes {_value(worst[1])}" if worst else None
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...model.changes import DELETE, Change, Configurable
+from ...model.changes import DELETE, Change
 from ...model.resources import Resource
 
 _EVERYONE = Resource("BROKER", "")
@@ -17,18 +17,16 @@ _EVERYONE = Resource("BROKER", "")
 
 def waves(changes: Sequence[Change]) -> list[list[Change]]:
     """Shields up; the cluster-wide default; shields down. Without the default there is nothing to be shielded from."""
-    default = [change for change in changes if _is_default(change)]
-    moved = {change.key for change in default}
-    still_set = {change.resource for change in changes if change.op != DELETE}
-    down = [c for c in changes if default and not _is_default(c) and _comes_down(c, moved, still_set)]
-    late = {id(change) for change in (*default, *down)}
-    up = [change for change in changes if id(change) not in late]
+    default = [change for change in changes if change.resource == _EVERYONE]
+    shields = [change for change in changes if change.resource != _EVERYONE]
+    down = _coming_down(shields, {change.key for change in default}) if default else []
+    late = set(map(id, down))
+    up = [change for change in shields if id(change) not in late]
     return [wave for wave in (up, default, down) if wave]
 
 
-def _is_default(change: Change) -> bool:
-    return change.resource == _EVERYONE
-
-
-def _comes_down(change: Change, moved: set[str], still_set: set[Configurable]) -> bool:
-    return change.op == DELETE and (change.key in moved or change.resource not in still_set)
+def _coming_down(shields: Sequence[Change], moved_keys: set[str]) -> list[Change]:
+    """The removals of keys that the default changes too, and of resources of which no key stays."""
+    still_set = {change.resource for change in shields if change.op != DELETE}
+    removals = (change for change in shields if change.op == DELETE)
+    return [change for change in removals if change.key in moved_keys or change.resource not in still_set]

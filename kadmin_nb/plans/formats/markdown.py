@@ -24,19 +24,16 @@ def as_markdown(subject: Subject) -> PlanText:
     """Its changes as a table; of a plan, what was there before and what will be."""
     columns = _SEEN if subject.is_seen else _WISHED
     head = [f"{name}: {said(value)}  " for name, value in subject.head.items()]
-    rows = [_table_row([_CELLS[column](change) for column in columns]) for change in subject.changes]
+    rows = [_table_row(columns), _table_row(["---"] * len(columns))]
+    rows += [_table_row([_CELLS[column](change) for column in columns]) for change in subject.changes]
     remarks = [f"- {said(line)}" for line in subject.told]
     below = [*[""] * bool(remarks), *remarks]
-    return PlanText(lines([f"**{_title(subject)}**", "", *head, *[""] * bool(head), *_top(columns), *rows, *below]))
+    return PlanText(lines([f"**{_title(subject)}**", "", *head, *[""] * bool(head), *rows, *below]))
 
 
 def _title(subject: Subject) -> str:
     count = len(subject.changes)
     return f"{'Plan' if subject.is_seen else 'Stage'} of {count:,} change{'s' * (count != 1)}"
-
-
-def _top(columns: tuple[str, ...]) -> list[str]:
-    return [_table_row(columns), _table_row(["---"] * len(columns))]
 
 
 def _table_row(cells: tuple[str, ...] | list[str]) -> str:
