@@ -8,8 +8,20 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
+
+
+def nearest(word: str, candidates: Iterable[str], *, likeness: float = 0.6) -> str | None:
+    """The candidate that `word` probably meant: one that is at least so much like it, from 0 to 1."""
+    return next(iter(get_close_matches(word, list(candidates), n=1, cutoff=likeness)), None)
+
+
+def did_you_mean(word: str, candidates: Iterable[str], otherwise: str = "") -> str:
+    """`Did you mean set?`; another text where no candidate is near."""
+    near = nearest(word, candidates)
+    return f"Did you mean {near}?" if near else otherwise
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 from ..errors import KadminError, UsageError, kind_of
 from ..frames.answer import Answer
 from ..frames.pages import NOTEBOOK, Page
+from ..hints import did_you_mean
 from ..model import rights
 from ..model.changes import SET, Edit
-from ..model.quota_keys import nearest
 from ..model.resources import Resource
 from . import FINDINGS, UNREAD
 
@@ -35,7 +35,9 @@ class Findings(Answer):
         """
         for word in words:
             if word not in FINDINGS:
-                raise UsageError(f"{word} is no finding", hint=_instead(word))
+                raise UsageError(
+                    f"{word} is no finding", hint=did_you_mean(word, FINDINGS, f"One of {', '.join(FINDINGS)}.")
+                )
         table = self._table.filter(pc.is_in(self._table["finding"], pa.array(words or [*FINDINGS])))
         return Findings(table if source is None else table.filter(pc.equal(table["source"], source)))
 
@@ -70,8 +72,3 @@ class Findings(Answer):
 def _edit(row: dict[str, Any]) -> Edit:
     resource = Resource(row["resource_type"], row["resource_name"])
     return Edit(row["op"], resource, row["key"], row["expected"] if row["op"] == SET else None, row["finding"])
-
-
-def _instead(word: str) -> str:
-    near = nearest(word, [*FINDINGS])
-    return f"Did you mean {near}?" if near else f"One of {', '.join(FINDINGS)}."

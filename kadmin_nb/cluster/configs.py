@@ -10,8 +10,8 @@ from ..admin.kafka import WireKafka
 from ..errors import KadminError, UsageError
 from ..frames.answer import Answer
 from ..frames.schema_metadata import stamped
+from ..hints import did_you_mean
 from ..model.grammar import DEFAULT
-from ..model.quota_keys import nearest
 from ..model.resources import WORDS, Resource
 from . import near_names
 from .filters import matcher, selector
@@ -87,11 +87,8 @@ class Configs:
         strange = sorted(key for key in missing if not key.startswith("listener.name."))
         listed = self._listed(resources) if strange else set()
         if listed and (key := next((key for key in strange if key not in listed), None)):
-            meant = nearest(key, sorted(listed))
             kinds = " or ".join(sorted({resource.type.lower().replace("_", "-") for resource in resources}))
-            raise UsageError(
-                f"{key} is not a config key of a {kinds}", hint=f"Did you mean {meant}?" if meant else None
-            )
+            raise UsageError(f"{key} is not a config key of a {kinds}", hint=did_you_mean(key, sorted(listed)))
 
     def _listed(self, resources: Sequence[Resource]) -> set[str]:
         """All keys of one resource of each type; none where they cannot be read. The cluster-wide default lists only

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 
 import pyarrow.compute as pc
 
 from ..admin.kafka import WireKafka
 from ..errors import KadminError
+from ..hints import nearest
 from ..model.changes import Configurable
 from ..model.grammar import format_word
 from ..model.resources import Resource
@@ -59,4 +59,4 @@ def _nearest(name: str, known: list[str]) -> str | None:
     if len(known) > COMPARED:
         return None
     as_long = [other for other in known if abs(len(other) - len(name)) <= SLIPS]
-    return next(iter(get_close_matches(name, as_long, n=1, cutoff=0.8)), None)
+    return nearest(name, as_long, likeness=0.8)

@@ -13,9 +13,10 @@ from ..admin.ports import DEFAULT_MATCH, EXACT, SPECIFIED, Component
 from ..errors import UsageError
 from ..frames.answer import Answer
 from ..frames.schema_metadata import ENGINE, stamped
+from ..hints import did_you_mean
 from ..model.entity import Entity, given
 from ..model.grammar import ANY, DEFAULT
-from ..model.quota_keys import QUOTA_KEYS, find, nearest
+from ..model.quota_keys import QUOTA_KEYS, find
 from . import near_names
 from .filters import Selector, matcher, selector
 
@@ -126,8 +127,7 @@ class Quotas:
             return
         known = {key.name for key in QUOTA_KEYS} | set(pc.unique(self._kafka.quotas.describe()["key"]).to_pylist())
         if key := next((key for key in strange if key not in known), None):
-            meant = nearest(key, sorted(known))
-            raise UsageError(f"{key} is not a quota key", hint=f"Did you mean {meant}?" if meant else _ONE_OF)
+            raise UsageError(f"{key} is not a quota key", hint=did_you_mean(key, sorted(known), _ONE_OF))
 
     def _resolve_many(
         self, pairs: object, engine: str | None, keys: Sequence[str] | None, overridden: bool, assume_default: bool

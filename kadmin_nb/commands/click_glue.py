@@ -10,7 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from ..errors import UsageError
-from ..model.quota_keys import nearest
+from ..hints import did_you_mean
 from ..secrets import SHOWN, mentions_secret
 
 _CHANGE, _AWAY, _READ = ("set", "remove"), ("remove",), ("describe",)
@@ -138,8 +138,7 @@ class Verbs(_Corners, click.Group):
         deeper = [f"{ctx.command_path} {group} {name}" for group in words if name in _verbs_of(self.commands[group])]
         if deeper:
             return f"Did you mean {' or '.join(deeper)}?"
-        near = nearest(name, words)
-        return f"Did you mean {near}?" if near else f"One of {', '.join(words)}."
+        return did_you_mean(name, words, f"One of {', '.join(words)}.")
 
 
 Verbs.group_class = Verbs

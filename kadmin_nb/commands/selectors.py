@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ..errors import UsageError
+from ..hints import nearest
 from ..model.grammar import Choice, Lookup, Value
-from ..model.quota_keys import nearest
 from ..plans.change_lines import read_words
 
 

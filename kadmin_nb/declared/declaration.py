@@ -10,10 +10,10 @@ from pathlib import PurePath
 
 from ..errors import Invalid, KadminError, PlanRefused, WrongCluster
 from ..frames.snapshots import SCOPES, Snapshot, snapshot
-from ..hints import Hint, Option, sentence
+from ..hints import Hint, Option, did_you_mean, sentence
 from ..model.changes import DELETE, SET, Edit, Target
 from ..model.entity import TYPES, Entity
-from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, find, nearest
+from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, find
 from ..model.resources import WORDS, Resource
 from ..secrets import SHOWN
 from .current_values import CurrentValues, held_by, refuse_other_than_snapshot, tables_of, told, unread
@@ -250,4 +250,4 @@ def _meant(name: str, candidates: Sequence[str]) -> str:
     """What was probably meant by a word that is not known."""
     if name in WORDS:
         return f"What is set on a {name} stands under {CONFIGS}."
-    return f"Did you mean {near}?" if (near := nearest(name, list(candidates))) else ""
+    return did_you_mean(name, candidates)

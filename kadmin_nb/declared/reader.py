@@ -11,8 +11,9 @@ from typing import Any, NoReturn, TypeVar
 
 from .. import files
 from ..errors import Invalid, KadminError, UsageError
+from ..hints import did_you_mean
 from ..model.entity import Entity
-from ..model.quota_keys import nearest, parse_value, text_of
+from ..model.quota_keys import parse_value, text_of
 from ..model.resources import Resource
 from ..secrets import SHOWN, Hidden, is_called_so, is_reference
 from . import json_tokens, yaml_tokens
@@ -115,10 +116,8 @@ _BEGIN = "It begins with kadmin: 1."
 
 
 def _refuse_word(key: Text, name: str, allowed: list[str]) -> NoReturn:
-    near = nearest(name, allowed)
-    key.refuse(
-        f"{name} is no word of such a file", f"Did you mean {near}?" if near else f"One of {', '.join(allowed)}."
-    )
+    hint = did_you_mean(name, allowed, f"One of {', '.join(allowed)}.")
+    key.refuse(f"{name} is no word of such a file", hint)
 
 
 def _placed(node: Node, reader: Callable[[_S], _T], value: _S) -> _T:

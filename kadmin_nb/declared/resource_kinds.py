@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from ..errors import UsageError
 from ..frames.snapshots import QUOTAS_PART as QUOTA_SCOPE
 from ..frames.snapshots import SCOPES
+from ..hints import did_you_mean
 from ..model.changes import Configurable
-from ..model.quota_keys import nearest
 from ..model.resources import WORDS
 
 QUOTAS, CONFIGS = "quotas", "configs"
@@ -44,6 +44,5 @@ def _known(word: str) -> str:
     if word in KINDS:
         return word
     words = [*KINDS, CONFIGS]
-    near = nearest(word, words)
-    hint = f"Did you mean {near}?" if near else f"One of {', '.join(words)}."
+    hint = did_you_mean(word, words, f"One of {', '.join(words)}.")
     raise UsageError(f"{word} is no kind of what a file declares", hint=hint)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from dataclasses import dataclass
@@ -45,11 +44,6 @@ _MAX_VALUES = {"LONG": 2.0**63, "INT": 2.0**31 - 1}
 def find(name: str) -> QuotaKey | None:
     """The key of that name, None when this version does not know it."""
     return _KEYS.get(name)
-
-
-def nearest(word: str, candidates: tuple[str, ...] | list[str]) -> str | None:
-    """The known word that `word` probably meant."""
-    return next(iter(difflib.get_close_matches(word, candidates, n=1, cutoff=0.6)), None)
 
 
 def parse_value(key: str, value: object) -> float:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from ..errors import KadminError, UsageError
-from ..hints import Hint, Option, sentence
+from ..hints import Hint, Option, did_you_mean, nearest, sentence
 from ..model.changes import APPEND, DELETE, SET, SUBTRACT, Edit
 from ..model.entity import TYPES, Entity, named
 from ..model.grammar import Lookup, Word, open_quote, parse_word, split
 from ..model.levels import Part
-from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, find, nearest, parse_value, text_of
+from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, find, parse_value, text_of
 from ..model.resources import WORDS, Resource
 from ..secrets import SCRAM, is_credential, mentions_secret
 
@@ -135,8 +135,7 @@ def _which_verb(verb: str, verbs: dict[str, str], kind: str) -> str:
     if verb in other:
         config_verb = verb if kind == "quota" else "reset"
         return f"For a quota: remove KEY user=NAME. For a config: {config_verb} KEY topic=NAME."
-    near = nearest(verb, list(verbs))
-    return f"Did you mean {near}?" if near else f"One of {', '.join(verbs)}."
+    return did_you_mean(verb, verbs, f"One of {', '.join(verbs)}.")
 
 
 def _apart(

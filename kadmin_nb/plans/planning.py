@@ -7,9 +7,8 @@ from itertools import compress
 from operator import attrgetter
 
 from ..errors import Invalid
-from ..hints import Hint, Option, sentence
+from ..hints import Hint, Option, did_you_mean, sentence
 from ..model.changes import OK, Change, Edit
-from ..model.quota_keys import nearest
 from ..secrets import FORMS, is_reference, reference
 from .kinds.change_kind import wanted_text
 from .kinds.registry import by_kind, kind_of
@@ -106,11 +105,11 @@ def _refuse_unknown(edit: Edit, picture: Picture) -> None:
 
 
 def _refuse_unknown_key(edit: Edit, known_keys: Sequence[str]) -> None:
-    near = nearest(edit.key, list(known_keys))
-    hint = f"Did you mean {near}?" if near else ""
     raise Invalid(
         f"{edit.key} is no key that Kafka or {edit.resource} knows",
         code="INVALID_CONFIG",
-        hint=Hint(hint, sentence("{} lets it through.", Option("allow_unknown", [edit.key]))),
+        hint=Hint(
+            did_you_mean(edit.key, known_keys), sentence("{} lets it through.", Option("allow_unknown", [edit.key]))
+        ),
         targets=[edit.target],
     )

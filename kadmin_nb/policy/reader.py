@@ -12,8 +12,9 @@ from typing import Any
 from .. import documents, files
 from ..advice import FINDINGS as FINDING
 from ..errors import KadminError, UsageError
+from ..hints import did_you_mean
 from ..model.levels import LEVEL_NAMES
-from ..model.quota_keys import QUOTA_KEYS, nearest
+from ..model.quota_keys import QUOTA_KEYS
 from ..model.resources import RESOURCE_TYPES, SOURCES
 from . import units
 from .conditions import BOUNDS, OPERATORS, Condition, Wanted, said
@@ -287,16 +288,15 @@ class _Reader:
     def _known(self, names: Iterable[str], allowed: Sequence[str], otherwise: str) -> None:
         for word in names:
             if word not in allowed:
-                close = nearest(word, tuple(allowed))
-                hint = f"Did you mean {close}?" if close else f"It is one of {', '.join(allowed)}."
+                hint = did_you_mean(word, allowed, f"It is one of {', '.join(allowed)}.")
                 raise self.wrong(word, f"{word} {otherwise}", hint)
 
     def _one_of(self, noun: str, raw: object, allowed: Sequence[str]) -> str:
         if isinstance(raw, str) and raw in allowed:
             return raw
-        close = nearest(str(raw), tuple(allowed)) or nearest(str(raw).upper(), tuple(allowed))
         problem = "is missing" if raw is None else f"cannot be {raw}"
-        hint = f"Did you mean {close}?" if close else f"It is one of {', '.join(allowed)}."
+        listed = f"It is one of {', '.join(allowed)}."
+        hint = did_you_mean(str(raw), allowed, did_you_mean(str(raw).upper(), allowed, listed))
         raise self.wrong(noun if raw is None else str(raw), f"{noun} {problem}", hint)
 
     def _sentence(self, word: str, raw: object) -> str:

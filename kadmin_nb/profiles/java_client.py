@@ -6,8 +6,8 @@ import re
 from collections.abc import Collection
 
 from ..errors import KadminError, Unsupported, UsageError
+from ..hints import nearest
 from ..model.connection_settings import Settings
-from ..model.quota_keys import nearest
 from . import jaas, java_keys, pem
 from .entries import Entries, Login
 

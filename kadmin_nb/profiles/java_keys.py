@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 
 from ..errors import KadminError, Unsupported, UsageError
-from ..model.quota_keys import nearest
+from ..hints import nearest
 
 SECRET = frozenset({
     "sasl.jaas.config", "ssl.key.password", "ssl.keystore.key", "ssl.keystore.password", "ssl.truststore.password",

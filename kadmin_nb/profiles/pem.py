@@ -14,8 +14,8 @@ from pathlib import Path
 
 from .. import files
 from ..errors import KadminError, Unsupported, UsageError
+from ..hints import did_you_mean
 from ..model.connection_settings import Secret
-from ..model.quota_keys import nearest
 from .entries import Entries
 
 MAX_PEM_BYTES = 1 << 22
@@ -97,8 +97,8 @@ def _check_type(entries: Entries, store: str) -> None:
         raise Unsupported(f"{entries.source}: {key} is {described}; only PEM is read", hint=f"{_TO_PEM[store]} "
                           f"Then {key}=PEM and ssl.{store}.location name it.")  # fmt: skip
     if kind != "PEM":
-        close = nearest(kind.upper(), ["PEM", "JKS", "PKCS12"])
-        raise UsageError(f"{entries.source}: {key} is not PEM", hint=f"Did you mean {close}?" if close else None)
+        hint = did_you_mean(kind.upper(), ["PEM", "JKS", "PKCS12"])
+        raise UsageError(f"{entries.source}: {key} is not PEM", hint=hint)
 
 
 def _checked(location: str, key: str) -> str:

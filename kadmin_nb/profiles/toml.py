@@ -11,9 +11,9 @@ from typing import Any
 
 from .. import documents, files
 from ..errors import KadminError, NotFound, UsageError
+from ..hints import did_you_mean, nearest
 from ..model.connection_settings import Secret
 from ..model.grammar import quote
-from ..model.quota_keys import nearest
 from . import java_keys, java_properties, secret_references
 from .entries import Entries, Login
 
@@ -135,8 +135,7 @@ def profile(name: str, profiles: Profiles) -> Entries:
 
 
 def _no_profile(name: str, profiles: Profiles) -> KadminError:
-    close = profiles.nearest(name)
-    return NotFound(f"there is no profile {name}: {profiles}", hint=f"Did you mean {close}?" if close else None)
+    return NotFound(f"there is no profile {name}: {profiles}", hint=did_you_mean(name, profiles.tables))
 
 
 def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import documents, files
 from ..errors import Invalid, NotFound
+from ..hints import did_you_mean
 from .parameters_cell import Parameter, parameters
 
 if TYPE_CHECKING:
@@ -64,10 +64,9 @@ def find(name_or_path: str | Path) -> Runbook:
         return Runbook.read(path)
     if str(name_or_path) in shipped:
         return Runbook.read(shipped[str(name_or_path)])
-    near = difflib.get_close_matches(path.stem, shipped, n=1, cutoff=0.5)
     raise NotFound(
         f"there is no runbook {name_or_path}, and no such file",
-        hint=f"Did you mean {near[0]}?" if near else f"There are {', '.join(shipped) or 'none'}.",
+        hint=did_you_mean(path.stem, shipped, f"There are {', '.join(shipped) or 'none'}."),
     )
 
 

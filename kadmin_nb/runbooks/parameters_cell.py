@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import io
 import tokenize
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from ..errors import UsageError
+from ..hints import did_you_mean
 from . import secret_parameters
 from .parameter_types import Kind
 
@@ -86,10 +86,9 @@ def refuse_unknown(names: Iterable[str], declared: Collection[str]) -> None:
         secret_parameters.refuse_name(name)
         if name in declared or name in BUILT_IN:
             continue
-        near = difflib.get_close_matches(name, declared, n=1, cutoff=0.5)
         raise UsageError(
             f"{name} is no parameter of this runbook",
-            hint=f"Did you mean {near[0]}?" if near else f"It takes {', '.join(declared) or 'none'}.",
+            hint=did_you_mean(name, declared, f"It takes {', '.join(declared) or 'none'}."),
         )
 
 

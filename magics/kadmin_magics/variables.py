@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
 from kadmin_nb.errors import UsageError
+from kadmin_nb.hints import did_you_mean
 
 _QUOTES = "Quotes or spaces within {…} want quotes around the word: \"user={names['a']}\""
 
@@ -44,9 +44,8 @@ class Variables:
         return self.value(name[1:-1] if name.startswith("{") and name.endswith("}") else name)
 
     def _unknown(self, name: str, expression: str) -> UsageError:
-        near = difflib.get_close_matches(name, self._names(), n=1)
-        otherwise = None if expression.isidentifier() else _QUOTES
-        return UsageError(f"there is no variable {name}", hint=f"Did you mean {near[0]}?" if near else otherwise)
+        otherwise = "" if expression.isidentifier() else _QUOTES
+        return UsageError(f"there is no variable {name}", hint=did_you_mean(name, self._names(), otherwise))
 
     def _names(self) -> list[str]:
         hidden: dict[str, Any] = self._shell.user_ns_hidden

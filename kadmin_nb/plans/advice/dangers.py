@@ -10,9 +10,8 @@ from ...admin.ports import Kafka
 from ...errors import Dangerous, UsageError
 from ...frames import schemas
 from ...frames.answer import Answer
-from ...hints import Hint, sentence
+from ...hints import Hint, nearest, sentence
 from ...model.changes import Change
-from ...model.quota_keys import nearest
 from ..kinds.registry import by_kind
 from ..secret_resolver import Resolver
 from . import REASON, Danger, allowing

@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import ClassVar, cast
 
 from ...admin.ports import ConfigOperation, Kafka
+from ...hints import nearest
 from ...model.changes import APPEND, DELETE, SET, SUBTRACT, Change, Configurable, Edit, Target
 from ...model.config_fallback import behind_listener
 from ...model.grammar import DEFAULT
-from ...model.quota_keys import nearest
 from ...model.resources import WORDS, Resource
 from ...secrets import Hidden, is_called_so
 from .. import list_values
