@@ -10,13 +10,18 @@ from importlib.resources import files
 from typing import Any
 
 from ..errors import Invalid
+from .kinds.registry import KINDS
+
+_KINDS = '["quota", "config"]'
+"""The kinds in the schema as it is published."""
 
 _ROW = re.compile(r"^body\.changes\[(\d+)\]\.?")
 
 
 def schema() -> str:
-    """The JSON Schema (draft-07) of a plan's file, as text."""
-    return files(__package__).joinpath("schema.json").read_text(encoding="utf-8")
+    """The JSON Schema (draft-07) of a plan's file, as text, with the kinds of changes that are registered."""
+    text = files(__package__).joinpath("schema.json").read_text(encoding="utf-8")
+    return text.replace(_KINDS, json.dumps([*KINDS]))
 
 
 def refuse_other(document: object, where: str) -> None:
@@ -30,17 +35,17 @@ def refuse_other(document: object, where: str) -> None:
     import fastjsonschema
 
     try:
-        _validate()(document)
+        _validator(schema())(document)
     except fastjsonschema.JsonSchemaValueException as exc:
         raise Invalid(f"{where} is no plan file of format {_format()}: {_told(exc)}") from None
     _refuse_other_numbers(document["body"]["changes"], where)  # type: ignore[index]  # its shape is right
 
 
 @functools.cache
-def _validate() -> Callable[[object], object]:
+def _validator(text: str) -> Callable[[object], object]:
     import fastjsonschema
 
-    return fastjsonschema.compile(json.loads(schema()))
+    return fastjsonschema.compile(json.loads(text))
 
 
 @functools.cache

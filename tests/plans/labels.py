@@ -1,0 +1,100 @@
+"""A kind of change that Kafka does not have: labels of users. All that plans need to carry it stands in this file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, cast
+
+from kadmin_nb.model.changes import DELETE, SET, Change, Configurable, Target
+from kadmin_nb.model.grammar import format_word
+from kadmin_nb.model.refusal import Refusal
+from kadmin_nb.plans.advice import Danger, Warned
+from kadmin_nb.plans.kinds.change_kind import Answers, ChangeKind, Groups, ToolWords
+from kadmin_nb.plans.picture import Look, Observed, Picture
+from tests.double import FakeKafka
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """Who has labels."""
+
+    kind: ClassVar[str] = "label"
+    scope: ClassVar[str] = "LABELS"
+    level: ClassVar[None] = None
+    name: str
+
+    def __str__(self) -> str:
+        return format_word("labelled", self.name)
+
+
+class Labels:
+    """The labels' half of the double: what a broker believes, and what it refuses."""
+
+    def __init__(self, kafka: FakeKafka) -> None:
+        self._kafka = kafka
+
+    def describe(self, node: int | None, timeout: float | None) -> Mapping[Labelled, Mapping[str, Any]]:
+        def labels(_: object) -> Mapping[Labelled, Mapping[str, Any]]:
+            image: Any = self._kafka.cluster.values(self._kafka.calls[-1].node)
+            return {whose: dict(values) for whose, values in image.items() if isinstance(whose, Labelled)}
+
+        return self._kafka.request("describe labels", labels, node=node, timeout=timeout)
+
+    def alter(self, wanted: Mapping[Labelled, Mapping[str, str | None]], *, validate_only: bool) -> Answers:
+        return self._kafka.request(
+            "alter labels", lambda parts: self._altered(parts, validate_only), parts=wanted, validate_only=validate_only
+        )
+
+    def _altered(self, parts: Mapping[Labelled, Mapping[str, Any]], validate_only: bool) -> Answers:
+        shouted = {whose for whose, values in parts.items() if any(text and text.isupper() for text in values.values())}
+        for whose in parts if not validate_only else ():
+            for key, text in parts[whose].items() if whose not in shouted else ():
+                self._kafka.cluster.write(cast(Any, (whose, key)), text)
+        return {whose: Refusal("INVALID_REQUEST", "too loud") if whose in shouted else None for whose in parts}
+
+
+class LabelChanges(ChangeKind):
+    """Labels, as texts."""
+
+    name = Labelled.kind
+    verbs: ClassVar = {SET: "label", DELETE: "unlabel"}
+    methods: ClassVar = {SET: "set_label", DELETE: "remove_label"}
+
+    def parse(self, text: str) -> Labelled:
+        return Labelled(text.removeprefix("labelled="))
+
+    def read(self, kafka: Any, targets: Collection[Target], picture: Picture, look: Look) -> None:
+        for whose, values in kafka.labels.describe(look.node, look.time_left()).items():
+            picture.values.update({(whose, key): Observed(text) for key, text in values.items()})
+
+    def waves(self, changes: Sequence[Change]) -> list[list[Change]]:
+        """Removals first."""
+        parts = [c for c in changes if c.op == DELETE], [c for c in changes if c.op != DELETE]
+        return [wave for wave in parts if wave]
+
+    def send(self, kafka: Any, groups: Groups, secrets: object, *, validate_only: bool = False) -> Answers:
+        wanted = {whose: {c.key: c.after for c in group} for whose, group in groups.items()}
+        return kafka.labels.alter(wanted, validate_only=validate_only)
+
+    def broker(self, resource: Configurable) -> int | None:
+        """A label of `local` is seen on broker 1 alone."""
+        return 1 if cast(Labelled, resource).name == "local" else None
+
+    def undo_notes(self, change: Change) -> Iterable[str]:
+        yield "a label was worn"
+
+    def dangers(self, kafka: Any, changes: Sequence[Change], resolver: object) -> Iterable[Danger]:
+        return [Danger(c.row, str(c.resource), c.key, "label", "it is gone") for c in changes if c.op == DELETE]
+
+    def warnings(self, kafka: Any, changes: Sequence[Change], picture: object) -> Callable[[], Sequence[Warned]]:
+        return lambda: [Warned("labels", f"{len(changes)} labels")]
+
+    def python_arguments(self, resource: Configurable) -> str:
+        return f"labelled={cast(Labelled, resource).name!r}"
+
+    def tool_words(self, resource: Configurable) -> ToolWords:
+        return [("labelled", cast(Labelled, resource).name)]
+
+
+LABELS = LabelChanges()

@@ -1,0 +1,116 @@
+"""A new kind of change is one file (`labels.py`) and one registration, and goes the whole way of a plan."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import kadmin_nb as kn
+from kadmin_nb.model.changes import DELETE, SET, VERIFIED, Edit
+from kadmin_nb.plans.advice.from_cluster import advice_on
+from kadmin_nb.plans.execution import executor, rollback
+from kadmin_nb.plans.journal import replay
+from kadmin_nb.plans.kinds import registry
+from kadmin_nb.plans.plan import Plan
+from kadmin_nb.plans.secret_resolver import nowhere
+from kadmin_nb.plans.stage import Stage
+from tests.double import FakeKafka
+from tests.plans.labels import LABELS, Labelled, Labels
+from tests.plans.simulation import Pages, plan_of
+
+ALICE, LOCAL = Labelled("alice"), Labelled("local")
+
+
+@pytest.fixture
+def kafka(monkeypatch: pytest.MonkeyPatch) -> FakeKafka:
+    """Three brokers that know labels, and plans that do."""
+    monkeypatch.setitem(registry.KINDS, LABELS.name, LABELS)
+    kafka = FakeKafka()
+    kafka.labels = Labels(kafka)  # type: ignore[attr-defined]
+    kafka.cluster.write((ALICE, "old"), "yes")  # type: ignore[arg-type]
+    kafka.cluster.settle()
+    return kafka
+
+
+def stage_labels(stage: Stage) -> None:
+    stage.add([Edit(SET, ALICE, "team", "red"), Edit(DELETE, ALICE, "old"), Edit(SET, LOCAL, "team", "blue")])
+    stage.set_quota("producer_byte_rate", 1000, user="alice")
+
+
+@pytest.fixture
+def plan(kafka: FakeKafka) -> Plan:
+    return plan_of(kafka, stage_labels)
+
+
+def test_it_is_planned_beside_others(plan):
+    """The plan of users' labels and quotas failed: it took whatever is no quota for a config."""
+    assert [(c.kind, c.op, str(c.resource), c.key, c.old, c.after, c.validated) for c in plan.changes] == [
+        ("label", "set", "labelled=alice", "team", None, "red", "ok"),
+        ("label", "delete", "labelled=alice", "old", "yes", None, "ok"),
+        ("label", "set", "labelled=local", "team", None, "blue", "ok"),
+        ("quota", "set", "user=alice", "producer_byte_rate", None, "1000", "ok"),
+    ]
+    assert plan.to_arrow()["kind"].to_pylist() == ["label"] * 3 + ["quota"]
+
+
+def test_the_broker_refuses_a_row_of_it(kafka):
+    """One label was wrong, and all rows of its user were blamed."""
+    edits = [Edit(SET, ALICE, "team", "RED"), Edit(SET, ALICE, "city", "rome")]
+    refused = [str(c.validated) for c in plan_of(kafka, lambda stage: stage.add(edits)).changes]
+    assert refused == ["INVALID_REQUEST: too loud", "ok"]
+
+
+def test_its_file_is_read_back(plan, tmp_path, monkeypatch):
+    """A saved plan of labels could be opened by nobody, not even by us."""
+    again = Plan.load(plan.save(tmp_path / "p.json"))
+    assert (again, again.id, again.changes) == (plan, plan.id, plan.changes)
+    kinds = json.loads(Plan.schema())["definitions"]["change"]["properties"]["kind"]["enum"]
+    assert kinds == ["quota", "config", "label"]
+    monkeypatch.delitem(registry.KINDS, LABELS.name)
+    with pytest.raises(kn.Invalid, match="does not know changes of kind label"):
+        Plan.load(tmp_path / "p.json")
+
+
+def test_it_is_applied_verified_and_rolled_back(kafka, plan):
+    """Labels were sent as configs, and looked for on brokers that never have them."""
+    pages = Pages()
+    done = executor.apply(kafka, plan, pages.opened())
+    assert [(o.state, o.brokers_agreeing, o.brokers) for o in done.outcomes] == [
+        (VERIFIED, 3, 3),
+        (VERIFIED, 3, 3),
+        (VERIFIED, 1, 1),
+        (VERIFIED, 3, 3),
+    ]
+    sent = [list(call.parts) for call in kafka.calls if call.verb == "alter labels" and not call.validate_only]
+    assert sent == [[ALICE], [ALICE, LOCAL]]
+    story = replay.told(pages.opened().before)
+    back = Plan(kafka.id, plan.created, tuple(rollback.changes(plan, story.verified)), undoes=plan.id)
+    assert back.changes[1].note == "takes back row 3; a label was worn"
+    executor.apply(kafka, back, Pages().opened())
+    kafka.cluster.settle()
+    assert kafka.cluster.head.values.get(ALICE) == {"old": "yes"}
+    assert not kafka.cluster.head.values.get(LOCAL)
+
+
+def test_it_is_judged(kafka, plan):
+    """Its dangers and warnings were nobody's to find."""
+    advice = advice_on(kafka, plan.changes, None, nowhere)
+    assert [(danger.row, danger.danger) for danger in advice.dangers] == [(2, "label")]
+    assert "3 labels" in [warned.message for warned in advice.warnings]
+
+
+def test_every_format_prints_it(plan):
+    """The export had every row but the labels."""
+    assert "label team=red labelled=alice\nunlabel old labelled=alice\n" in str(plan.to_cell())
+    assert "stage.set_label('team', 'red', labelled='alice')\n" in str(plan.to_python())
+    assert "--entity-type labelled --entity-name alice --delete-config old\n" in str(plan.to_kafka_configs())
+    assert "`labelled=alice`" in str(plan.to_markdown())
+
+
+def test_one_that_no_broker_validates_says_so(kafka, monkeypatch):
+    """A credential's row was "ok" before anybody could have been asked (KIP-554 has no validate-only)."""
+    monkeypatch.setattr(type(LABELS), "can_validate", False)
+    rows = plan_of(kafka, stage_labels).changes
+    assert [c.validated for c in rows] == ["not possible"] * 3 + ["ok"]
+    assert [call.verb for call in kafka.calls if call.validate_only] == ["alter quotas"]
