@@ -20,7 +20,7 @@ from ..frames.schema_metadata import stamped
 from ..model.connection_settings import Settings
 from ..model.grammar import quote
 from ..model.quota_keys import readable
-from . import resolving
+from . import resolve_engines, resolving
 
 if TYPE_CHECKING:
     from ..frames.render import Block
@@ -158,7 +158,7 @@ def predicted(kafka: WireKafka, user: str | None, client_id: str, key: str) -> P
     """By Kafka's own rules, also where a custom callback decides: that is when looking is worth most."""
     if user is None:
         return Prediction(None)
-    clients = resolving.pairs_of([(user, client_id)])
+    clients = resolve_engines.pairs_of([(user, client_id)])
     of_key, other = resolving.of_clients(kafka, clients, [key, "request_percentage"], False, {}).to_arrow().to_pylist()
     return Prediction(user, of_key["value"], of_key["level"], other["value"] is not None)
 

@@ -13,11 +13,10 @@ from pyarrow import dataset
 
 from ..admin.kafka import WireKafka
 from ..errors import Invalid, NotFound, UsageError
-from ..frames import files
+from ..frames import files, schemas
 from ..frames import spark as sparks
 from ..frames.lazy_answer import SparkAnswer
 from ..frames.schema_metadata import CLUSTER_ID, ENGINE, TAKEN_AT, now
-from . import resolving
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -62,7 +61,7 @@ def chosen(pairs: object, engine: str | None) -> Chosen:
         return _of_spark(pairs, engine)
     if isinstance(pairs, str | os.PathLike):
         return _of_file(Path(pairs), engine)
-    return _of_table(resolving.pairs_of(pairs), engine)
+    return _of_table(pairs_of(pairs), engine)
 
 
 def on_spark(
@@ -149,3 +148,17 @@ def _here(rows: int, engine: str | None) -> str:
 
 def _there(rows: int, engine: str | None) -> str:
     return f"resolved on Spark: {rows:,} pairs{', as asked' if engine == SPARK else ''}"
+
+
+def pairs_of(pairs: object) -> pa.Table:
+    """PAIRS from a list of (user, client_id), or a frame."""
+    if not isinstance(pairs, list | tuple):
+        return _pairs_frame(pairs)
+    users, ids = zip(*pairs, strict=True) if pairs else ((), ())
+    return pa.table([pa.array(users, pa.string()), pa.array(ids, pa.string())], schema=schemas.PAIRS)
+
+
+def _pairs_frame(pairs: object) -> pa.Table:
+    if not hasattr(pairs, "__arrow_c_stream__"):
+        raise UsageError(f"pairs cannot be a {type(pairs).__name__}", hint="A list of (user, client_id), or a frame.")
+    return pa.table(pairs)

@@ -13,7 +13,6 @@ from ..admin.kafka import WireKafka
 from ..admin.ports import DEFAULT_MATCH, EXACT, SPECIFIED, Component
 from ..admin.wire import PATIENCE
 from ..errors import NotFound, NotKnowable, UsageError
-from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.pages import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
@@ -24,6 +23,7 @@ from ..model.resources import Resource
 from ..resolution import kernel
 from ..resolution.ips import resolve_ip
 from ..resolution.rules import Effective, explain, stored_of
+from . import resolve_engines
 from .filters import Selector, matcher, parts
 
 if TYPE_CHECKING:
@@ -133,29 +133,14 @@ def clients_of(kafka: WireKafka, user: object, client_id: object) -> pa.Table:
     NotFound
         A pattern that no name matches on which a quota is set.
     """
-    from .resolve_engines import ARROW_PAIRS
-
     users, client_ids = _names(kafka, "user", user), _names(kafka, "client-id", client_id)
-    if len(users) * len(client_ids) > ARROW_PAIRS:
+    most = resolve_engines.ARROW_PAIRS
+    if len(users) * len(client_ids) > most:
         raise UsageError(
-            f"{len(users):,} users with {len(client_ids):,} client-ids are more than {ARROW_PAIRS:,} clients",
+            f"{len(users):,} users with {len(client_ids):,} client-ids are more than {most:,} clients",
             hint=Hint(sentence("{} takes just those that there are.", Option("pairs", "NAME"))),
         )
-    return pairs_of(list(product(users, client_ids)))
-
-
-def pairs_of(pairs: object) -> pa.Table:
-    """PAIRS from a list of (user, client_id), or a frame."""
-    if not isinstance(pairs, list | tuple):
-        return _pairs_frame(pairs)
-    users, ids = zip(*pairs, strict=True) if pairs else ((), ())
-    return pa.table([pa.array(users, pa.string()), pa.array(ids, pa.string())], schema=schemas.PAIRS)
-
-
-def _pairs_frame(pairs: object) -> pa.Table:
-    if not hasattr(pairs, "__arrow_c_stream__"):
-        raise UsageError(f"pairs cannot be a {type(pairs).__name__}", hint="A list of (user, client_id), or a frame.")
-    return pa.table(pairs)
+    return resolve_engines.pairs_of(list(product(users, client_ids)))
 
 
 def _names(kafka: WireKafka, kind: str, value: object) -> list[str]:

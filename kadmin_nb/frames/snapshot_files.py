@@ -1,31 +1,30 @@
-"""A snapshot in a file: one Parquet row, with the quotas and the configs as two lists of structs."""
+"""The file of a snapshot: one Parquet row, with the quotas and the configs as two lists of structs, and its marks."""
 
 from __future__ import annotations
 
-import json
-from datetime import datetime
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 import pyarrow as pa
 from pyarrow import parquet
 
 from ..errors import Invalid, NotFound, UsageError
 from ..files import check, writing
-from ..model.resources import Resource
 from . import schemas
 from .files import MAX_TABLE_BYTES, read_parquet
-from .schema_metadata import CLUSTER_ID, TAKEN_AT
-from .snapshots import COMPLETE, ID, SCOPE, Snapshot, snapshot
 from .to_pandas import plain
 
 SUFFIX = ".parquet"
-RESOURCES = "kadmin.resources"
 _FRAMES = {"quotas": schemas.QUOTAS, "configs": schemas.CONFIGS}
 _NO_SNAPSHOT = "cluster.snapshot().save(path) writes one."
 
 
-def save(snapshot: Snapshot, place: Path) -> Path:
-    """Write a snapshot, whole or not at all.
+_T = TypeVar("_T")
+
+
+def save(place: Path, quotas: pa.Table, configs: pa.Table, marks: Mapping[str, str]) -> Path:
+    """Write a snapshot's QUOTAS and CONFIGS with its marks, whole or not at all.
 
     Raises
     ------
@@ -34,19 +33,10 @@ def save(snapshot: Snapshot, place: Path) -> Path:
     """
     if place.suffix != SUFFIX:
         raise UsageError(f"{place} is no name for a snapshot", hint=f"It is written as {SUFFIX}.")
-    parts = {name: _parts_list(getattr(snapshot, name).to_arrow(), schema) for name, schema in _FRAMES.items()}
-    whole = pa.table(parts)
-    marks = {
-        CLUSTER_ID: snapshot.cluster_id,
-        TAKEN_AT: snapshot.taken_at.isoformat(timespec="microseconds"),
-        ID: snapshot.id,
-        COMPLETE: str(snapshot.complete).lower(),
-        SCOPE: " ".join(snapshot.scopes),
-    }
-    if snapshot.resources is not None:
-        marks[RESOURCES] = json.dumps([(resource.type, resource.name) for resource in snapshot.resources])
+    tables = zip(_FRAMES.items(), (quotas, configs), strict=True)
+    whole = pa.table({name: _parts_list(table, schema) for (name, schema), table in tables})
     with writing(place) as file:
-        parquet.write_table(whole.replace_schema_metadata(marks), file)
+        parquet.write_table(whole.replace_schema_metadata(dict(marks)), file)
     return place
 
 
@@ -55,8 +45,8 @@ def _parts_list(table: pa.Table, schema: pa.Schema) -> pa.Array:
     return pa.ListArray.from_arrays(pa.array([0, len(rows)], pa.int32()), rows.to_struct_array().combine_chunks())
 
 
-def load_snapshot(place: Path) -> Snapshot:
-    """Read what `save` wrote.
+def load_snapshot(place: Path, build: Callable[[pa.Table, pa.Table, Mapping[str, str]], _T]) -> _T:
+    """What `build` makes of the QUOTAS, CONFIGS and marks that `save` wrote.
 
     Raises
     ------
@@ -67,25 +57,17 @@ def load_snapshot(place: Path) -> Snapshot:
         raise NotFound(f"there is no file {place}", hint=_NO_SNAPSHOT)
     check(place, "a snapshot", MAX_TABLE_BYTES)
     try:
-        return _snapshot_of(read_parquet(place))
+        return build(*_parts(read_parquet(place)))
     except (pa.ArrowException, OSError, ValueError, KeyError) as exc:
         why = str(exc).partition("\n")[0]
         raise Invalid(f"{place} cannot be read as a snapshot: {why}", hint=_NO_SNAPSHOT) from None
 
 
-def _snapshot_of(whole: pa.Table) -> Snapshot:
-    marks = {key.decode(): value.decode() for key, value in (whole.schema.metadata or {}).items()}
-    if ID not in marks or whole.column_names != list(_FRAMES) or len(whole) != 1:
+def _parts(whole: pa.Table) -> tuple[pa.Table, pa.Table, Mapping[str, str]]:
+    if whole.column_names != list(_FRAMES) or len(whole) != 1:
         raise ValueError("it holds something else")
-    return snapshot(
-        *(_frame(whole[name], schema) for name, schema in _FRAMES.items()),
-        cluster_id=marks[CLUSTER_ID],
-        taken_at=datetime.fromisoformat(marks[TAKEN_AT]),
-        scopes=marks[SCOPE].split(),
-        snapshot_id=marks[ID],
-        complete=marks[COMPLETE] == "true",
-        resources=[Resource(*fields) for fields in json.loads(marks[RESOURCES])] if RESOURCES in marks else None,
-    )
+    quotas, configs = (_frame(whole[name], schema) for name, schema in _FRAMES.items())
+    return quotas, configs, {key.decode(): value.decode() for key, value in (whole.schema.metadata or {}).items()}
 
 
 def _frame(column: pa.ChunkedArray, schema: pa.Schema) -> pa.Table:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import uuid
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -17,13 +18,14 @@ from ..secrets import is_called_so
 from . import schemas
 from .answer import Answer
 from .display import Display
-from .schema_metadata import stamped
+from .schema_metadata import CLUSTER_ID, TAKEN_AT, stamped
 
 QUOTAS_PART = "QUOTAS"
 SCOPES = (QUOTAS_PART, "TOPIC", "BROKER", "CLIENT_METRICS", "GROUP")
 """What can be read of a cluster: its quotas, and the configs of each type of resource."""
 
 ID, COMPLETE, SCOPE = "kadmin.snapshot_id", "kadmin.complete", "kadmin.scopes"
+_RESOURCES = "kadmin.resources"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -52,7 +54,7 @@ class Snapshot(Display):
         """Write it to a `.parquet` file, whole or not at all. There is no secret in it."""
         from .snapshot_files import save
 
-        return save(self, Path(path))
+        return save(Path(path), self.quotas.to_arrow(), self.configs.to_arrow(), _marks(self))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Snapshot:
@@ -65,7 +67,7 @@ class Snapshot(Display):
         """
         from .snapshot_files import load_snapshot
 
-        return load_snapshot(Path(path))
+        return load_snapshot(Path(path), _of_marks)
 
     def title(self) -> str:
         counted = f"{len(self.quotas):,} quotas, {len(self.configs):,} configs"
@@ -104,6 +106,34 @@ def snapshot(
     both = (frame(quotas, schemas.SNAPSHOT_QUOTAS), frame(configs, schemas.SNAPSHOT_CONFIGS))
     listed = None if resources is None else tuple(resources)
     return Snapshot(unique_id, cluster_id, taken_at, scopes, bool(complete), *both, listed)
+
+
+def _marks(snapshot: Snapshot) -> dict[str, str]:
+    """A snapshot's file says these beside its frames."""
+    marks = {
+        CLUSTER_ID: snapshot.cluster_id,
+        TAKEN_AT: snapshot.taken_at.isoformat(timespec="microseconds"),
+        ID: snapshot.id,
+        COMPLETE: str(snapshot.complete).lower(),
+        SCOPE: " ".join(snapshot.scopes),
+    }
+    if snapshot.resources is not None:
+        marks[_RESOURCES] = json.dumps([(resource.type, resource.name) for resource in snapshot.resources])
+    return marks
+
+
+def _of_marks(quotas: pa.Table, configs: pa.Table, marks: Mapping[str, str]) -> Snapshot:
+    """The snapshot of a file's frames and marks. Raises ValueError, KeyError where they are none."""
+    return snapshot(
+        quotas,
+        configs,
+        cluster_id=marks[CLUSTER_ID],
+        taken_at=datetime.fromisoformat(marks[TAKEN_AT]),
+        scopes=marks[SCOPE].split(),
+        snapshot_id=marks[ID],
+        complete=marks[COMPLETE] == "true",
+        resources=[Resource(*fields) for fields in json.loads(marks[_RESOURCES])] if _RESOURCES in marks else None,
+    )
 
 
 def without_secrets(configs: pa.Table) -> pa.Table:

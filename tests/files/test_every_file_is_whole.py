@@ -15,7 +15,6 @@ from kadmin_nb import files
 from kadmin_nb.commands.session import PlanOptions, save
 from kadmin_nb.frames import files as frames
 from kadmin_nb.frames import schemas
-from kadmin_nb.frames.snapshot_files import save as save_snapshot
 from kadmin_nb.frames.snapshots import snapshot
 from kadmin_nb.local.process import remember
 from kadmin_nb.model.changes import Change
@@ -45,7 +44,7 @@ WRITERS: dict[str, Callable[[Path], object]] = {
     "csv": lambda place: frames.write_table(TABLE, place.with_suffix(".csv")),
     "json": lambda place: frames.write_table(TABLE, place.with_suffix(".json")),
     "parquet": lambda place: frames.write_table(TABLE, place.with_suffix(".parquet")),
-    "a snapshot": lambda place: save_snapshot(SNAPSHOT, place.with_suffix(".parquet")),
+    "a snapshot": lambda place: SNAPSHOT.save(place.with_suffix(".parquet")),
     "JUnit": lambda place: junit.write_report(schemas.table(schemas.POLICY, ()), place, "suite" * 100),
     "the record of a run": lambda place: run_record.write_record(place, {"rows": "x" * 1000}),
     "a process id": lambda place: remember(place, 1, "token" * 100),

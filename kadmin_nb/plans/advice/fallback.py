@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import cast
 
 from ...admin.ports import Kafka
 from ...model.changes import Change, Target
@@ -19,7 +20,7 @@ _Configs = Mapping[str, ConfigValue]
 
 def fallback_values(kafka: Kafka, changes: Iterable[Change]) -> Values:
     """The values below these configs; below the default for all brokers, one of every broker that serves."""
-    targets = [(c.resource, c.key) for c in changes if isinstance(c.resource, Resource)]
+    targets = [(cast(Resource, c.resource), c.key) for c in changes]
     of_all = [key for resource, key in targets if resource.is_default_broker]
     of_resources = [(resource, key) for resource, key in targets if not resource.is_default_broker]
     values = {**_of_all_brokers(kafka, of_all), **_of_each(kafka, of_resources)}

@@ -1,0 +1,48 @@
+"""A kind of change is one object: nothing else in plans tells quotas and configs apart by their classes."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from pathlib import Path
+
+from tests.architecture.test_imports import PACKAGE, SOURCES
+
+CLASSES = {"Entity", "Resource"}
+NAMES = {"quota", "config"}
+
+KIND_FILES = ("plans/kinds/quotas.py", "plans/kinds/configs.py")
+
+LEFT_IN_PLANS = {"plans/stage.py": 2, "plans/change_lines.py": 2}
+"""Arguments that already are an entity or a resource; lines that say neither."""
+
+MOST_ELSEWHERE = 25
+"""Places outside of plans; they may only become fewer."""
+
+
+def _tells_apart(node: ast.AST) -> bool:
+    """`isinstance(x, Entity)`, or a comparison with the name of a kind."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance":
+        classes = node.args[1].elts if isinstance(node.args[1], ast.Tuple) else [node.args[1]]
+        return bool({c.id for c in classes if isinstance(c, ast.Name)} & CLASSES)
+    sides = [node.left, *node.comparators] if isinstance(node, ast.Compare) else []
+    return any(isinstance(side, ast.Constant) and side.value in NAMES for side in sides)
+
+
+def _places(source: Path) -> int:
+    return sum(map(_tells_apart, ast.walk(ast.parse(source.read_text()))))
+
+
+COUNTS = Counter({str(s.relative_to(PACKAGE)): n for s in SOURCES if (n := _places(s))})
+
+
+def test_plans_tell_kinds_apart_nowhere_else() -> None:
+    """Credentials were to become a kind of change, and 49 places asked whether it was a quota."""
+    places = {place: n for place, n in COUNTS.items() if place.startswith("plans/") and place not in KIND_FILES}
+    assert places == LEFT_IN_PLANS
+
+
+def test_other_rooms_seldom_tell_kinds_apart() -> None:
+    """The same question was asked by files, policies and comparisons, each in its own words."""
+    elsewhere = Counter({place: n for place, n in COUNTS.items() if not place.startswith("plans/")})
+    assert elsewhere.total() <= MOST_ELSEWHERE, elsewhere.most_common()
