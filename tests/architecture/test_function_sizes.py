@@ -14,7 +14,7 @@ FILES = sorted([*(ROOT / "kadmin_nb").rglob("*.py"), *(ROOT / "magics").rglob("*
 MOST_LINES = 40
 """Of code, from `def` on; a docstring may say what it needs."""
 
-MOST_DECISIONS = 14
+MOST_DECISIONS = 12
 
 BRANCHES = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.IfExp, ast.ExceptHandler, ast.match_case)
 Function = ast.FunctionDef | ast.AsyncFunctionDef
