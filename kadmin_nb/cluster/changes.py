@@ -30,6 +30,7 @@ from ..plans.impact import ImpactAnswer, of_plan
 from ..plans.journal.hash_chain import Journal
 from ..plans.journal.replay import told
 from ..plans.journal.store import Journals, Kept
+from ..plans.live_cluster import LiveCluster
 from ..plans.lowering import gradual, stalls
 from ..plans.outcomes import Outcomes
 from ..plans.picture import Picture
@@ -190,7 +191,8 @@ class Changes:
         now = self._kafka.now()
         expires = _written(now + (lifetime or LIFETIME))
         plan = Plan(self._kafka.id, _written(now), tuple(rows), reason, author(self._named()), expires, undoes)
-        return bound(plan, self.apply, self._kafka.quotas.describe, advice_on(self._kafka, rows, picture, secret))
+        live = LiveCluster(self.apply, self._kafka.quotas.describe)
+        return bound(plan, live, advice_on(self._kafka, rows, picture, secret))
 
 
 def _interrupted(plan: Plan, how: str, outcomes: Outcomes | None = None) -> Interrupted:

@@ -21,7 +21,8 @@ from ..frames.schema_metadata import stamped
 from ..model import rights
 from ..model.changes import FAILED, UNCHANGED, VERIFIED, Outcome
 from .kinds.registry import KINDS
-from .plan import Plan, columns_of
+from .plan import Plan
+from .plan_rows import columns_of
 
 if TYPE_CHECKING:
     from ..frames.render import Block

@@ -1,35 +1,34 @@
-"""Plan: reviewed changes with what was seen before them, as canonical JSON under a hash."""
+"""Plan: reviewed changes with what was seen before them, as a value under a hash (its file: `plan_file`)."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
-from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from .. import documents, files, hints
-from ..errors import Invalid, KadminError, UsageError, printable
+from .. import hints
+from ..errors import Invalid, UsageError, printable
 from ..exit_state import ExitState
 from ..frames import schemas
 from ..frames.pages import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
 from ..frames.tabular import Tabular
-from ..hints import Door, Hint, Option, sentence
-from ..model.changes import NOT_POSSIBLE, OK, Change, Verdict
-from ..model.refusal import Refusal
+from ..hints import Door
+from ..model.changes import Change
 from ..version import TOOL
-from . import advice, canonical, garbage_collection, shape
+from . import advice, canonical, garbage_collection, plan_file, shape
 from .advice import Advice, dangers, warnings
 from .apply_options import ApplyOptions, takes_apply_options
 from .execution.progress import Progress, silent
 from .formats import Faces, Subject
-from .kinds.registry import KINDS
+from .live_cluster import LiveCluster
+from .plan_rows import columns_of, row_of
 
 if TYPE_CHECKING:
     from ..frames.answer import Answer
@@ -37,13 +36,7 @@ if TYPE_CHECKING:
     from .impact import ImpactAnswer
     from .outcomes import Outcomes
 
-FORMAT = 2
-_CHANGE_COLUMNS = ("row", "op", "key", "old", "wanted", "after", "old_known", "level", "validated", "note")
-_AS_TEXT = ("resource", "validated")
-"""The columns that are objects until a plan is written or shown."""
 _CHANGED = ("kind", "op", "resource", "key", "wanted")
-_values = attrgetter(*_CHANGE_COLUMNS)
-_HEAD = ("tool", "cluster_id", "author", "created", "expires", "reason", "undoes")
 
 
 @dataclass(frozen=True, repr=False)
@@ -64,8 +57,7 @@ class Plan(Faces, Tabular):
     undoes: str | None = None
     tool: str = TOOL
     notes: tuple[Mapping[str, str], ...] = field(default=(), compare=False)
-    _apply: Callable[..., Outcomes] | None = field(default=None, compare=False, repr=False)
-    _quotas: Callable[[], pa.Table] | None = field(default=None, compare=False, repr=False)
+    _live: LiveCluster | None = field(default=None, compare=False, repr=False)
     _advice: Advice = field(default=Advice(), compare=False, repr=False)
     _door: Door = field(default=hints.python, compare=False, repr=False)
 
@@ -77,9 +69,9 @@ class Plan(Faces, Tabular):
     @cached_property
     def body(self) -> str:
         """All that the id stands for, as canonical JSON."""
-        head = {name: getattr(self, name) for name in _HEAD}
+        head = {name: getattr(self, name) for name in plan_file.HEAD}
         with garbage_collection.at_rest():
-            return canonical.to_json({"format": FORMAT, **head, "changes": self._rows()})
+            return plan_file.body(head, self._rows())
 
     @property
     def changes_id(self) -> str:
@@ -128,9 +120,9 @@ class Plan(Faces, Tabular):
     @takes_apply_options
     def apply(self, options: ApplyOptions | None = None, *, progress: Progress = silent, **keywords: Any) -> Outcomes:
         """Carry it out on its cluster; see `Cluster.apply`."""
-        if self._apply is None:
+        if self._live is None:
             raise UsageError("this plan is bound to no cluster", hint="cluster.apply(plan) applies it.")
-        return self._apply(self, options, progress=progress, **keywords)
+        return self._live.apply(self, options, progress=progress, **keywords)
 
     def quotas_after(self, before: Any = None) -> pa.Table:
         """QUOTAS as they are when it is done.
@@ -172,11 +164,13 @@ class Plan(Faces, Tabular):
         return of_plan(self, self._before(quotas), clients)
 
     def _before(self, quotas: Any) -> Any:
-        if quotas is None and self._quotas is None:
+        if quotas is not None:
+            return quotas
+        if self._live is None or self._live.quotas is None:
             raise UsageError(
                 "this plan is bound to no cluster", hint="Give it quotas=, or ask the cluster: cluster.impact(plan, …)."
             )
-        return quotas if quotas is not None else self._quotas()  # type: ignore[misc]  # one of them is there
+        return self._live.quotas()
 
     def dangers(self) -> Answer:
         """DANGERS: the rows that weaken something, and are refused by `apply` unless their keys are allowed.
@@ -220,27 +214,13 @@ class Plan(Faces, Tabular):
         """
         place = Path(path)
         if not overwrite:
-            self._refuse_to_replace(place)
-        files.write(place, self.document() + "\n")
-        return place
-
-    def _refuse_to_replace(self, place: Path) -> None:
-        """Refuse where a file would be lost; an empty one, as mktemp makes it, is none."""
-        if not place.is_file() or not place.stat().st_size:
-            return
-        try:
-            there = Plan.load(place)
-        except KadminError:
-            raise _would_be_lost(place, "it is no plan that can be read") from None
-        if there.id != self.id:
-            raise _would_be_lost(place, f"it holds another plan, {there.id[:12]}")
-        if any(note not in self.notes for note in there.notes):
-            raise _would_be_lost(place, "the same plan there has notes that this one lacks")
+            plan_file.refuse_to_replace(place, self.id, self.notes, Plan.load)
+        return plan_file.write(place, self.document())
 
     def document(self) -> str:
         """What `save` writes."""
         notes = [*self.notes, *({**note, "plan_id": self.id} for note in self._told.notes())]
-        return f'{{"body":{self.body},"id":"{self.id}","notes":{canonical.to_json(notes)}}}'
+        return plan_file.document(self.body, self.id, notes)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Plan:
@@ -251,29 +231,15 @@ class Plan(Faces, Tabular):
         NotFound, Invalid
             No such file; a file that is no plan, or one in which a byte was changed.
         """
-        return cls.read(_file_text(Path(path)), str(path))
+        return cls.read(plan_file.text_of(Path(path)), str(path))
 
     @classmethod
     @garbage_collection.at_rest()
     def read(cls, text: str, where: str) -> Plan:
         """Read what `document` wrote; `where` is named when it is none."""
-        try:
-            document = documents.from_json(text)
-        except ValueError as exc:
-            raise Invalid(f"{where} is no plan file: {exc}") from None
-        shape.refuse_other(document, where)
-        if any(note["plan_id"] != document["id"] for note in document["notes"]):
-            raise Invalid(f"{where} has a note about another plan", code="CORRUPT_PLAN")
-        body = document["body"]
-        try:
-            for time in filter(None, (body["created"], body["expires"])):
-                datetime.fromisoformat(time)
-            changes = tuple(_change_from_row(row) for row in body["changes"])
-            notes, loaded_advice = _parted(document["notes"])
-        except (KeyError, ValueError) as exc:
-            raise Invalid(f"{where} is no plan file of format {FORMAT}: {exc!r}") from None
-        plan = cls(**{name: body[name] for name in _HEAD}, changes=changes, notes=notes, _advice=loaded_advice)
-        if plan.id != document["id"]:
+        content = plan_file.content_of(text, where)
+        plan = cls(**content.head, changes=content.changes, notes=content.notes, _advice=content.advice)
+        if plan.id != content.plan_id:
             raise Invalid(f"{where} was changed after it was saved: its id does not fit", code="CORRUPT_PLAN")
         return plan
 
@@ -340,73 +306,10 @@ class Plan(Faces, Tabular):
         return "\n".join(map(printable, lines))
 
 
-def columns_of(changes: Sequence[Change]) -> dict[str, list[Any]]:
-    """Changes as the columns of PLAN."""
-    columns: dict[str, list[Any]] = {name: list(map(attrgetter(name), changes)) for name in (*_CHANGE_COLUMNS, "kind")}
-    texts = {name: [str(getattr(change, name)) for change in changes] for name in _AS_TEXT}
-    return columns | texts
-
-
-def row_of(change: Change) -> dict[str, Any]:
-    """A change as a row of PLAN."""
-    row = dict(zip(_CHANGE_COLUMNS, _values(change), strict=True))
-    secret = {"is_secret": True} if change.is_secret else {}
-    return {**row, "kind": change.kind, **{name: str(getattr(change, name)) for name in _AS_TEXT}, **secret}
-
-
-def _change_from_row(row: dict[str, Any]) -> Change:
-    kind = KINDS[row["kind"]]
-    if row["op"] not in kind.verbs:
-        raise Invalid(f"row {row['row']}: {row['op']} is nothing that can be done to a {row['kind']}")
-    if row["after"] is not None:
-        kind.read_value(row["after"])
-    columns = {name: row[name] for name in _CHANGE_COLUMNS}
-    columns |= {"resource": kind.parse(row["resource"]), "validated": _verdict(row["validated"])}
-    return Change(is_secret=row.get("is_secret", False), **columns)
-
-
-def _verdict(text: str) -> Refusal | Verdict:
-    """What a plan's file says of a row's validation."""
-    return next((verdict for verdict in (OK, NOT_POSSIBLE) if text == verdict), Refusal.parse(text))
-
-
-def _would_be_lost(place: Path, why: str) -> UsageError:
-    return UsageError(f"{place} was not overwritten: {why}", hint=_OTHERWISE)
-
-
-_OTHERWISE = Hint(
-    "Save the plan under another name.", sentence("{} replaces the file.", Option("overwrite", flag="--force"))
-)
-
-
-_LARGEST = 1 << 29
-"""Bytes of a plan file: more than a million changes."""
-
-
-def _file_text(place: Path) -> str:
-    raw = files.read(place, "a plan file", _LARGEST, pipe=True, missing=f"there is no plan file {place}")
-    try:
-        return raw.decode()
-    except UnicodeDecodeError:
-        raise Invalid(f"{place} is no plan file: it is not UTF-8") from None
-
-
-def _parted(notes: Sequence[Mapping[str, str]]) -> tuple[tuple[Mapping[str, str], ...], Advice]:
-    """The notes of people, and those that are the advice."""
-    is_advice = [note.get("kind") in (advice.DANGER, advice.WARNING) for note in notes]
-    loaded_advice = advice.advice_of_notes(note for note, is_ in zip(notes, is_advice, strict=True) if is_)
-    return tuple(note for note, is_ in zip(notes, is_advice, strict=True) if not is_), loaded_advice
-
-
 def _brief(table: pa.Table) -> pa.Table:
     return table.select(["row", "op", "resource", "key", "old", "after", "validated", "note"])
 
 
-def bound(
-    plan: Plan,
-    apply: Callable[..., Outcomes],
-    quotas: Callable[[], pa.Table] | None = None,
-    told: Advice | None = None,
-) -> Plan:
-    """The same plan, tied to a cluster: how it is applied there, how the quotas there are read, what it is told."""
-    return replace(plan, _apply=apply, _quotas=quotas, _advice=told or plan._advice)
+def bound(plan: Plan, live: LiveCluster, told: Advice | None = None) -> Plan:
+    """The same plan, tied to a cluster, with the advice on it."""
+    return replace(plan, _live=live, _advice=told or plan._advice)

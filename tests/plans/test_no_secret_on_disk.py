@@ -110,7 +110,7 @@ def test_what_is_written_down_is_the_reference(cluster, clean_broker, silence, p
     plan.save(place / "p.json")
     outcomes = applied(plan).raise_for_errors()
     again, seen = kn.Plan.load(place / "p.json"), cluster.verify(plan)
-    assert again == replace(plan, _apply=None)
+    assert again == replace(plan, _live=None)
     assert rows(again, "wanted", "after") == [(REFERENCE, REFERENCE)]
     back = outcomes.rollback()
     log = cluster.log(plan)

@@ -16,6 +16,7 @@ from kadmin_nb.model.grammar import DEFAULT
 from kadmin_nb.plans.advice import Advice, from_cluster, warnings
 from kadmin_nb.plans.advice.principals import oddities
 from kadmin_nb.plans.advice.warnings import ClusterFacts
+from kadmin_nb.plans.live_cluster import LiveCluster
 from kadmin_nb.plans.plan import Plan, bound
 from kadmin_nb.plans.secret_resolver import nowhere
 from tests.double import FakeKafka
@@ -193,7 +194,8 @@ def planned(kafka: FakeKafka, held: dict[str, float], wanted: dict[str, float | 
     kafka.cluster.settle()
     made = changes(held, wanted)
     plan = Plan(kafka.id, kafka.now().isoformat(), tuple(made), "a test")
-    return bound(plan, lambda *_, **__: None, told=from_cluster.advice_on(kafka, made, None, nowhere))  # type: ignore[arg-type,return-value]
+    live = LiveCluster(lambda *_, **__: None)  # type: ignore[arg-type,return-value]
+    return bound(plan, live, from_cluster.advice_on(kafka, made, None, nowhere))
 
 
 def test_they_stand_below_the_plan_at_every_face_and_in_its_file(tmp_path):

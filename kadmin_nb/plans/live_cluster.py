@@ -1,0 +1,20 @@
+"""The live handle of a plan: the cluster that it can be applied to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from .outcomes import Outcomes
+
+
+@dataclass(frozen=True)
+class LiveCluster:
+    """How a plan is applied to its cluster, and how the quotas there are read."""
+
+    apply: Callable[..., Outcomes]
+    quotas: Callable[[], pa.Table] | None = None
