@@ -18,7 +18,7 @@ from ..frames.schemas import FINDINGS as SCHEMA
 from ..frames.schemas import MOMENT, table
 from ..model.broker_configs import BrokerConfigs
 from ..model.changes import DELETE, SET
-from ..model.config_fallback import Synonym, behind_listener, in_effect, in_unit_of, last_defaults
+from ..model.config_fallback import Synonym, behind_listener, in_effect, in_unit_of, unnamed_defaults
 from ..model.config_values import ConfigValue
 from ..model.grammar import format_word, quote
 from ..model.resources import OWN_SOURCE, Resource, Source
@@ -248,7 +248,7 @@ class _Seen:
         return self.defaults[key]
 
     def _agreed_default(self, key: str) -> Synonym | None:
-        built_in = last_defaults("TOPIC", key) if self.only_set else []
+        built_in = unnamed_defaults("TOPIC", key) if self.only_set else []
         entries = (
             in_effect("TOPIC", key, [*self.brokers.synonyms(name, "TOPIC", key), *built_in])
             for name in self.brokers.names

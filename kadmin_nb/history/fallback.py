@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..model.broker_configs import BrokerConfigs
-from ..model.config_fallback import Synonym, in_effect, in_unit_of, last_defaults
+from ..model.config_fallback import Synonym, in_effect, in_unit_of, unnamed_defaults
 from ..model.config_values import ConfigValue
 from ..model.resources import Source
 
@@ -41,7 +41,7 @@ class Defaults:
         self, resource_type: str, broker: str, key: str, built_in: tuple[Synonym, ...]
     ) -> set[str | None]:
         """What that broker, or each, goes by where a resource sets nothing; `built_in` is of another cluster."""
-        defaults = [*built_in, *last_defaults(resource_type, key)]
+        defaults = [*built_in, *unnamed_defaults(resource_type, key)]
         synonyms = [
             self._brokers.synonyms(name, resource_type, key) for name in ([broker] if broker else self._brokers.names)
         ]

@@ -75,8 +75,13 @@ BUILT_IN = {
     "log.roll.hours": "168",
     "log.roll.jitter.hours": "0",
     "log.flush.scheduler.interval.ms": "9223372036854775807",
+    "follower.replication.throttled.replicas": "",
+    "leader.replication.throttled.replicas": "",
+    "remote.log.copy.disable": "false",
+    "remote.log.delete.on.disable": "false",
+    "remote.storage.enable": "false",
 }
-"""Kafka's defaults of the last stand-ins: those of all other keys Kafka names itself."""
+"""Kafka's defaults that it does not name beside a value: of the last stand-ins, and of keys that topics alone have."""
 
 MILLISECONDS = {"minutes": 60_000, "hours": 3_600_000}
 """The units that end the names of keys, other than ms."""
@@ -134,8 +139,13 @@ def fallback(resource_type: str, key: str, synonyms: Iterable[Synonym], source: 
 
     None where that cannot be seen.
     """
+    return in_effect(resource_type, key, synonyms_below(key, synonyms, source))
+
+
+def synonyms_below(key: str, synonyms: Iterable[Synonym], source: Source) -> list[Synonym]:
+    """The synonyms without those of the key by this source, and by those that override it."""
     rank = _RANKS[source]
-    return in_effect(resource_type, key, [s for s in synonyms if s.key != key or _RANKS[s.source] > rank])
+    return [synonym for synonym in synonyms if synonym.key != key or _RANKS[synonym.source] > rank]
 
 
 def in_unit_of(key: str, synonym: Synonym) -> str | None:
@@ -146,8 +156,8 @@ def in_unit_of(key: str, synonym: Synonym) -> str | None:
     return str(int(text) * factor)
 
 
-def last_defaults(resource_type: str, key: str) -> list[Synonym]:
-    """Kafka's defaults of the stand-ins, where it does not name them itself."""
+def unnamed_defaults(resource_type: str, key: str) -> list[Synonym]:
+    """Kafka's defaults of the deciding keys, where it does not name them itself."""
     names = (name for name in deciding_keys(resource_type, key) if name in BUILT_IN)
     return [Synonym(Source.BUILT_IN, name, BUILT_IN[name]) for name in names]
 

@@ -7,7 +7,16 @@ from typing import cast
 
 from ...admin.ports import Kafka
 from ...model.changes import Change, Target
-from ...model.config_fallback import BROKER_KEYS, STAND_INS, Synonym, deciding_keys, fallback, in_effect, in_unit_of
+from ...model.config_fallback import (
+    BROKER_KEYS,
+    STAND_INS,
+    Synonym,
+    deciding_keys,
+    in_effect,
+    in_unit_of,
+    synonyms_below,
+    unnamed_defaults,
+)
 from ...model.config_values import ConfigValue
 from ...model.resources import Resource
 
@@ -82,7 +91,11 @@ def _own_keys(key: str) -> tuple[str, ...]:
 
 def _fallback_texts(resource: Resource, key: str, configs: _Configs) -> list[str | None]:
     """The text that applies without an own value, None where nothing does; empty where that cannot be seen."""
-    if entry := fallback(resource.type, key, _synonyms(key, configs), resource.source):
+    of_topics_alone = resource.type == "TOPIC" and key not in BROKER_KEYS["TOPIC"]
+    defaults = unnamed_defaults("TOPIC", key) if of_topics_alone else []
+    below = synonyms_below(key, [*_synonyms(key, configs), *defaults], resource.source)
+    if entry := in_effect(resource.type, key, below):
         return [in_unit_of(key, entry)]
     values = [configs[name] for name in _own_keys(key) if name in configs]
-    return [None] if values and key not in STAND_INS and all(value.is_unset for value in values) else []
+    is_nothing = not below if resource.type == "BROKER" else all(value.is_unset for value in values)
+    return [None] if values and key not in STAND_INS and is_nothing else []
