@@ -7,7 +7,7 @@ the same plan can be carried on from its journal.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
@@ -148,14 +148,17 @@ class _Run:
     halted: Refusal | None = None
     missing: dict[str, int] = field(default_factory=dict)
     brokers: Sequence[Broker] = ()
-    pictured: float = 0.0
-    fresh: float = PICTURE_AGE
+    looked_at: float = 0.0
+    picture_age: float = PICTURE_AGE
+    ours: dict[int, set[str | None]] = field(default_factory=dict)
+    done_before: Sequence[Change] = ()
+    let_through: Mapping[str, object] = field(default_factory=dict)
     unwritten: PlanRefused | None = None
     run: int = 0
 
     def prepare(self) -> list[_Request]:
         """What is to be sent, when the cluster was looked at again and nothing stands against it."""
-        self.ours: dict[int, set[str | None]] = {row: {*values} for row, values in self.story.values.items()}
+        self.ours = {row: {*values} for row, values in self.story.values.items()}
         self.ours |= {c.row: {HIDDEN} for c in self.plan.changes if c.is_secret and c.row in self.story.unsettled}
         self.brokers = self.kafka.brokers()
         self._await_what_is_in_doubt()
@@ -178,9 +181,9 @@ class _Run:
             verify(self.kafka, [c for c in changes if c.row in landed], self.brokers, LAG)
 
     def _look(self, changes: Sequence[Change]) -> Classed:
-        self.pictured = self.kafka.monotonic()
+        self.looked_at = self.kafka.monotonic()
         found = classed(changes, take(self.kafka, [c.target for c in changes]), self.ours, self.story.verified)
-        self.fresh = max(PICTURE_AGE, LOOKS_APART * (self.kafka.monotonic() - self.pictured))
+        self.picture_age = max(PICTURE_AGE, LOOKS_APART * (self.kafka.monotonic() - self.looked_at))
         return found
 
     def _refuse_moved(self, classified: Classed) -> None:
@@ -224,7 +227,7 @@ class _Run:
         for number, request in enumerate(requests, 1):
             later.subtract(c.row for c in request.batch.changes)
             self._wait(request.pause, of, sent)
-            if batch := self._allowed(request):
+            if batch := self._sendable(request):
                 self._send(number, request.wave, batch, [c for c in batch.changes if later[c.row]])
             sent += len(request.batch.changes)
             left = seconds_left(began, self.kafka.monotonic(), sent, of)
@@ -236,7 +239,7 @@ class _Run:
             self.hooks.progress(Advance("waiting: sent", sent, of, left=left))
             self.kafka.sleep(min(left, _SLICE))
 
-    def _allowed(self, request: _Request) -> Batch | None:
+    def _sendable(self, request: _Request) -> Batch | None:
         """What of a batch may still be sent; the rest is told why not."""
         if self.hooks.stopped() and not self.halted:
             self.halted = Refusal("INTERRUPTED", "stopped by Ctrl-C before it was sent")
@@ -263,7 +266,7 @@ class _Run:
 
     def _as_seen_now(self, batch: Batch) -> Batch:
         """The batch against a new picture, where the last one is old."""
-        if not batch.groups or self.kafka.monotonic() - self.pictured <= self.fresh:
+        if not batch.groups or self.kafka.monotonic() - self.looked_at <= self.picture_age:
             return batch
         try:
             classified = self._look(batch.changes)
@@ -292,16 +295,16 @@ class _Run:
         for change in steps:
             self.ours.setdefault(change.row, set()).add(change.after or "")
         answers = batch.send(self.kafka, resolver=self.hooks.resolver)
-        answers |= self._again(batch, answers)
-        refused = self._noted(changes, answers)
+        answers |= self._send_again(batch, answers)
+        refused = self._note_answers(changes, answers)
         self._write(replay.OUTCOME, **meant, refused={str(row): str(why) for row, why in refused.items()})
         if refused:
-            self._consider([c for c in changes if c.row in refused], wave)
+            self._judge_refusals([c for c in changes if c.row in refused], wave)
         return None
 
-    def _consider(self, changes: Sequence[Change], wave: int) -> None:
+    def _judge_refusals(self, changes: Sequence[Change], wave: int) -> None:
         """What refusals mean for the rest."""
-        self._settle([c for c in changes if is_doubtful(self.facts.refused[c.row].code)])
+        self._settle_doubtful([c for c in changes if is_doubtful(self.facts.refused[c.row].code)])
         for change in changes:
             if change.row not in self.facts.landed:
                 self.missing.setdefault(change.key, wave)
@@ -309,7 +312,7 @@ class _Run:
         if (why := next(whole, None)) and not self.halted:
             self.halted = replace(why, message=f"not sent, as rows before it were refused: {why.message}")
 
-    def _again(self, batch: Batch, answers: Answers) -> Answers:
+    def _send_again(self, batch: Batch, answers: Answers) -> Answers:
         """What was certainly not carried out, because of throttling or a controller change, is sent once more."""
         passing = {r: refused.code for r, refused in answers.items() if refused and refused.code in RETRIED_ONCE}
         if not passing:
@@ -319,7 +322,7 @@ class _Run:
         self.kafka.sleep(_RETRY_PAUSE)
         return again.send(self.kafka, resolver=self.hooks.resolver)
 
-    def _noted(self, changes: Sequence[Change], answers: Answers) -> dict[int, Refusal]:
+    def _note_answers(self, changes: Sequence[Change], answers: Answers) -> dict[int, Refusal]:
         now, refused = self.kafka.monotonic(), {}
         for change in changes:
             self.facts.answered[change.row] = now
@@ -328,7 +331,7 @@ class _Run:
         self.facts.refused |= refused
         return refused
 
-    def _settle(self, doubtful: Sequence[Change]) -> None:
+    def _settle_doubtful(self, doubtful: Sequence[Change]) -> None:
         """Whether a lost answer was a yes is seen, or is not known when the quiet period is over."""
         if not doubtful:
             return
