@@ -22,14 +22,14 @@ class AnswerFrame(pd.DataFrame):  # type: ignore[misc]  # pandas has no types he
     """
 
     answer: Answer
-    _internal_names = [*pd.DataFrame._internal_names, "answer"]  # noqa: RUF012  # pandas reads it off the class
+    _internal_names = [*pd.DataFrame._internal_names, "answer", "_as_made"]  # noqa: RUF012  # pandas reads it off the class
     _internal_names_set = frozenset(_internal_names)
 
     def __init__(self, answer: Answer) -> None:
         frame = answer.to_pandas()
         super().__init__(frame)
         self.attrs.update(frame.attrs)
-        self.answer = answer
+        self.answer, self._as_made = answer, frame.copy()  # the texts are shared
 
     @property
     def _constructor(self) -> Any:
@@ -41,7 +41,7 @@ class AnswerFrame(pd.DataFrame):  # type: ignore[misc]  # pandas has no types he
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Pickled, it is a plain DataFrame: whoever reads it may not have kadmin_nb."""
-        return self.to_pandas().__reduce_ex__(protocol)
+        return pd.DataFrame.copy, (self.to_pandas(),)
 
     def __repr__(self) -> str:
         if self._is_unchanged():
@@ -61,7 +61,7 @@ class AnswerFrame(pd.DataFrame):  # type: ignore[misc]  # pandas has no types he
 
     def _is_unchanged(self) -> bool:
         """Whether the rows and columns still are the answer's."""
-        return bool(self.equals(self.answer.to_pandas()))
+        return bool(self.equals(self._as_made))
 
 
 def _page() -> Page:

@@ -313,6 +313,57 @@ def test_hostile_names_obey_nobody_in_a_frame(live, cluster, name):
     assert shown["text/html"] == mine._repr_html_()
 
 
+def displayed(live, value) -> dict[str, str]:
+    """What the shell shows of a value."""
+    shown, _ = live.shell.display_formatter.format(value)
+    return shown
+
+
+def test_a_cell_shows_what_belongs_to_its_answer(live, cluster, name):
+    """The terminal said why; the notebook had a bare table."""
+    who = name("user")
+    live(f"%kquota set producer_byte_rate=1kB user={who} --apply")
+    resolved = displayed(live, live(f"%kquota resolve user={who} client-id=app -k producer_byte_rate"))
+    for form in ("text/plain", "text/html"):
+        assert f"for user {who}, client-id app, bound by user={who}" in resolved[form]
+    plain = displayed(live, live(f"%kquota resolve user={who} client-id=app -k producer_byte_rate --as pandas"))
+    assert "bound by" not in plain["text/plain"]
+
+
+def test_a_plan_with_refused_rows_says_so_below_them(live, name):
+    """The refusal was a word in the seventh column, and I applied."""
+    live(f"%kconfig set interval.ms=soon client-metrics={name('metrics')}")
+    shown = displayed(live, live("%kconfig plan"))
+    for form in ("text/plain", "text/html"):
+        assert "Invalid: 1 of 1 changes would be refused; nothing was sent" in shown[form]
+
+
+def test_plain_frames_for_the_whole_session(live, name):
+    """My own library's tables were what I wanted to see, and ours came."""
+    live("%config KAdmin.frame = 'pandas'")
+    assert type(live("%kquota describe user=nobody")) is pd.DataFrame
+    assert type(live("%kquota tree")).__name__ == "TreeAnswer"
+
+
+def test_a_warning_shows_where_another_library_shows_frames(live, name):
+    """A table widget took over all frames, and the reasons were gone."""
+    who, formatter = name("user"), live.shell.display_formatter.formatters["text/html"]
+    formatter.for_type(pd.DataFrame, lambda frame: "<i>theirs</i>")
+    answer = live(f"%kquota resolve user={who} client-id=app -k producer_byte_rate")
+    assert f"for user {who}" in displayed(live, answer)["text/html"]
+    assert displayed(live, answer.head())["text/html"] == "<i>theirs</i>"
+
+
+def test_answers_in_a_list_are_a_line_each(live, name):
+    """Two plans side by side were two screens."""
+    live(f"%kquota set producer_byte_rate=1kB user={name('user')}")
+    live["plan"], live["frame"] = live("%kquota plan"), live("%kquota describe user=nobody")
+    shown = displayed(live, live("[plan, frame]"))["text/plain"]
+    assert shown.startswith("[<plan ")
+    assert shown.endswith("1 change>, <0 rows>]")
+    live("%kquota discard")
+
+
 @pytest.mark.spark
 def test_spark_frames(live):
     """--as spark gave something that Spark did not know."""

@@ -1,0 +1,93 @@
+"""Each answer and each error says itself how a command ends."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import kadmin_nb as kn
+from kadmin_nb.cluster.canary import CanaryAnswer
+from kadmin_nb.exit_state import ExitState
+from kadmin_nb.frames import schemas
+from kadmin_nb.model.changes import Change, Outcome
+from kadmin_nb.model.entity import Entity
+from kadmin_nb.plans.execution.executor import Done
+from kadmin_nb.plans.outcomes import Outcomes
+from kadmin_nb.plans.plan import Plan
+from kadmin_nb.policy import PolicyAnswer
+
+WHOM = Entity.of({"user": "a"})
+WANTED = Change(1, "set", WHOM, "producer_byte_rate", "1", "2", "2")
+THERE = Change(1, "set", WHOM, "producer_byte_rate", "2", "2", "2")
+
+
+def plan(change: Change) -> Plan:
+    return Plan("cluster", "2026-01-01T00:00:00Z", (change,))
+
+
+def outcomes(change: Change, state: str) -> Outcomes:
+    return Outcomes.of(plan(change), Done([Outcome(change, state)]))
+
+
+def configs(error: str | None) -> kn.Answer:
+    row = {"resource_type": "TOPIC", "resource_name": "t", "key": None if error else "k", "error": error}
+    return kn.Answer(schemas.table(schemas.CONFIGS, [row]))
+
+
+def canary(agrees: bool | None) -> CanaryAnswer:
+    row = {"broker": 1, "user": "a", "client_id": "c", "key": "producer_byte_rate", "bytes": 1.0, "agrees": agrees}
+    return CanaryAnswer(schemas.table(schemas.CANARY, [row]))
+
+
+def policy(*states: str) -> PolicyAnswer:
+    return PolicyAnswer(pa.table({"rule": [*map(str, range(len(states)))], "severity": ["refuse"] * len(states),
+                                  "state": pa.array(states, pa.string())}))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("value", "plain", "detailed"),
+    [
+        (configs(None), 0, 3),
+        (configs("TOPIC_AUTHORIZATION_FAILED"), 1, 1),
+        (kn.Answer(schemas.CONFIGS.empty_table()), 0, 0),
+        (plan(WANTED), 0, 3),
+        (plan(THERE), 0, 0),
+        (outcomes(WANTED, "verified"), 0, 0),
+        (outcomes(THERE, "unchanged"), 0, 0),
+        (outcomes(WANTED, "unverified"), 4, 4),
+        (outcomes(WANTED, "failed"), 1, 1),
+        (canary(agrees=True), 0, 0),
+        (canary(agrees=None), 0, 0),
+        (canary(agrees=False), 4, 4),
+        (policy("kept"), 0, 0),
+        (policy("broken"), 1, 3),
+        (policy("broken", "unknown"), 1, 1),
+    ],
+)
+def test_the_exit_state_of_an_answer(value, plain, detailed):
+    """CI could not tell a change from none, and called an apply that had nothing to do a difference."""
+    assert (value.exit_state(), value.exit_state(detailed=True)) == (plain, detailed)
+
+
+@pytest.mark.parametrize(
+    ("error", "state"),
+    [
+        (kn.UsageError("x"), ExitState.WRONG_USAGE),
+        (kn.Conflict("x"), ExitState.REFUSED),
+        (kn.Invalid("x"), ExitState.FAILED),
+        (kn.PartlyFailed("x"), ExitState.PARTLY),
+        (kn.PartlyFailed("x", outcomes=outcomes(WANTED, "unverified")), ExitState.PARTLY),
+        (kn.PartlyFailed("x", outcomes=outcomes(WANTED, "failed")), ExitState.FAILED),
+        (kn.PartlyFailed("x", outcomes=configs("UNKNOWN_TOPIC_OR_PARTITION")), ExitState.FAILED),
+    ],
+)
+def test_the_exit_state_of_an_error(error, state):
+    """A plan that was refused ended like one that failed half-way."""
+    assert error.exit_state is state
+
+
+def test_a_runbook_that_was_used_wrongly_failed():
+    """The command was right; the notebook that it ran was not, and the shell said that I had mistyped."""
+    error = kn.UsageError("x")
+    error.document = "out.ipynb"
+    assert error.exit_state is ExitState.FAILED
