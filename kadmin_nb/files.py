@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, BinaryIO
+from typing import BinaryIO
 
 from .errors import Invalid, KadminError, NotFound, TimedOut, UsageError
 
@@ -102,14 +102,34 @@ def make_folder(place: Path, *, mode: int = 0o777) -> Path:
 
 
 @contextmanager
-def locking(place: Path) -> Iterator[IO[str]]:
-    """A file that is open for a lock on it, made where it is not there; raises as `writing` does."""
+def locking(place: Path, *, seconds: float = 0) -> Iterator[bool]:
+    """Whether this process has the lock file `place` for itself until the block ends.
+
+    The file is made where it is not there, and stays; what stands in it is nobody's but the caller's.
+
+    Parameters
+    ----------
+    seconds
+        How long to wait while another process has it; -1 is for ever.
+
+    Raises
+    ------
+    NotFound, Invalid
+        It cannot be made; as of `writing`.
+    """
+    from filelock import FileLock  # it imports asyncio
+
+    lock = FileLock(place, timeout=seconds)
     try:
-        file = place.open("a+", encoding="utf-8")
+        lock.acquire()
+    except TimeoutError:
+        pass
     except OSError as error:
         raise not_written(place, error) from None
-    with file:
-        yield file
+    try:
+        yield lock.is_locked
+    finally:
+        lock.release()
 
 
 def home() -> Path | None:

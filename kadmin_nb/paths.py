@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Callable
 from pathlib import Path
+
+from platformdirs.unix import Unix
 
 from . import databricks, files
 from .errors import NotFound
@@ -14,12 +17,12 @@ __all__ = ["cache_dir", "journal_dir", "state_dir"]
 
 def cache_dir() -> Path:
     """Where downloads are: `$KADMIN_CACHE`, `$XDG_CACHE_HOME/kadmin-nb`, `~/.cache/kadmin-nb`."""
-    return _place("KADMIN_CACHE", "XDG_CACHE_HOME", ".cache")
+    return _place("KADMIN_CACHE", "XDG_CACHE_HOME", lambda user: user.user_cache_path)
 
 
 def state_dir() -> Path:
     """Where runs and journals are: `$KADMIN_STATE`, `$XDG_STATE_HOME/kadmin-nb`, `~/.local/state/kadmin-nb`."""
-    return _place("KADMIN_STATE", "XDG_STATE_HOME", ".local/state")
+    return _place("KADMIN_STATE", "XDG_STATE_HOME", lambda user: user.user_state_path)
 
 
 def journal_dir() -> Path:
@@ -40,10 +43,11 @@ _LOST = (
 )
 
 
-def _place(ours: str, xdg: str, below_home: str) -> Path:
+def _place(ours: str, xdg: str, of_user: Callable[[Unix], Path]) -> Path:
     if named := os.environ.get(ours):
         return files.expanded(named).absolute()
-    base, home = os.environ.get(xdg), files.home()
-    if base or home:
-        return (Path(base) if base else home / below_home).absolute() / "kadmin-nb"  # type: ignore[operator]  # one is
-    raise NotFound("there is no home folder to keep files in: HOME is not set", hint=f"{ours}=/a/folder names another.")
+    if not os.environ.get(xdg) and files.home() is None:
+        raise NotFound(
+            "there is no home folder to keep files in: HOME is not set", hint=f"{ours}=/a/folder names another."
+        )
+    return of_user(Unix("kadmin-nb", appauthor=False)).absolute()

@@ -7,7 +7,6 @@ What it must know, secrets among it, comes through its standard input, and is ne
 from __future__ import annotations
 
 import dataclasses
-import fcntl
 import json
 import os
 import select
@@ -17,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import Any, Self
 from urllib.parse import quote
 
 from .. import errors, files
@@ -144,19 +143,25 @@ def lock_path(cluster_id: str) -> Path:
 
 
 @contextmanager
-def locked(place: Path) -> Iterator[IO[str]]:
+def locked(place: Path) -> Iterator[None]:
     files.make_folder(place.parent, mode=0o700)
-    with files.locking(place) as lock_file:
-        try:
-            fcntl.flock(lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+    with files.locking(place) as is_ours:
+        if not is_ours:
             raise PlanRefused(
                 f"this cluster is being observed from here already, {_who(place)}",
                 code="LOCKED",
                 hint="Nothing was sent. Wait for its end; its request log has everything meanwhile.",
-            ) from None
-        yield lock_file
+            )
+        yield
+
+
+def holder_file(place: Path) -> Path:
+    """The file beside a lock that says until when it is held, and by which process."""
+    return place.with_suffix(".holder")
 
 
 def _who(place: Path) -> str:
-    return place.read_text().strip() or "by a guard that has just begun"
+    try:
+        return holder_file(place).read_text().strip()
+    except OSError:
+        return "by a guard that has just begun"

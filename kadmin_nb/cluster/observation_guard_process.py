@@ -12,10 +12,11 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import IO, Any
 
+from kadmin_nb import files
 from kadmin_nb.admin.kafka import WireKafka
 from kadmin_nb.cluster import Cluster
 from kadmin_nb.cluster.observation import mend, take_back
-from kadmin_nb.cluster.observation_guard import DONE, lock_path, locked
+from kadmin_nb.cluster.observation_guard import DONE, holder_file, lock_path, locked
 from kadmin_nb.errors import KadminError
 from kadmin_nb.model.connection_settings import Secret, Settings
 from kadmin_nb.plans.plan import Plan
@@ -103,11 +104,9 @@ def _sole(cluster_id: str, seconds: float) -> Iterator[IO[str]]:
         LOCKED.
     """
     place = lock_path(cluster_id)
-    with locked(place) as lock_file:
+    with locked(place):
         until = datetime.now(UTC) + timedelta(seconds=seconds)
-        lock_file.truncate(0)
-        lock_file.write(f"until about {until:%H:%M:%SZ}, guarded by process {os.getpid()}\n")
-        lock_file.flush()
+        files.write(holder_file(place), f"until about {until:%H:%M:%SZ}, guarded by process {os.getpid()}\n")
         with place.with_suffix(".log").open("a") as log:
             yield log
 

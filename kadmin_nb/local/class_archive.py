@@ -7,7 +7,6 @@ start without.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -49,13 +48,12 @@ def _make(file: Path, java: Java, train: Train, progress: Progress) -> None:
     half = file.with_name(f"{file.name}.new")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        with file.with_name(f".{file.name}.lock").open("a") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with files.locking(file.with_name(f".{file.name}.lock")) as is_ours:
+            if not is_ours:
+                return
             progress("first start with this Java: making the class archive that halves later starts")
             train([f"-XX:{'AOTCacheOutput' if java.major >= 25 else 'ArchiveClassesAtExit'}={half}"])
             half.rename(file)
-    except BlockingIOError:
-        return
     except (KadminError, OSError) as error:
         half.unlink(missing_ok=True)
         _record_failure(_failed(file), error)

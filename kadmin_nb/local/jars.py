@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import importlib.util
 import os
@@ -13,7 +12,7 @@ import tempfile
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -157,13 +156,11 @@ def _keep(half: Path, folder: Path, work: Path, sums: Mapping[str, str]) -> None
 
 @contextmanager
 def _lock(path: Path, progress: Progress) -> Iterator[None]:
-    with locking(path) as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+    with locking(path) as is_ours:
+        if not is_ours:
             progress("another process is downloading Kafka; waiting for it")
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+        with nullcontext() if is_ours else locking(path, seconds=-1):
+            yield
 
 
 def _retrieve(version: str, into: Path, work: Path, expected: int, progress: Progress) -> None:

@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -50,12 +49,10 @@ def claim(name: str, *, unique: bool) -> Iterator[Path]:
 @contextmanager
 def _starting(name: str) -> Iterator[None]:
     path = state_dir() / "local" / f".{name}.lock"
-    with files.locking(path) as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+    with files.locking(path) as is_ours:
+        if not is_ours:
             raise UsageError(f"a local Kafka {name!r} is being started by another process",
-                             hint="wait for it, or choose another name") from None  # fmt: skip
+                             hint="wait for it, or choose another name")  # fmt: skip
         yield
 
 

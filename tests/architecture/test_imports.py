@@ -31,6 +31,8 @@ PASSPORTS = {
     "javaproperties": ("profiles",),
     "tenacity": ("admin",),
     "wcwidth": ("frames",),
+    "platformdirs": ("paths",),
+    "filelock": ("files",),
     "yaml": ("declared",),
     "fastjsonschema": ("plans",),
 }
