@@ -71,7 +71,7 @@ def diff(a: object, b: object, *, everything: bool = False, cluster_id: str | No
                 sides[place] = _kept(one, cluster_id, [side.cluster_id for side in sides.values()])
         _refuse_one_cluster(sides[0], sides[1])
         for place, cluster in clusters.items():
-            sides[1 - place] = _with_what_is_beneath(sides[1 - place], cluster, sides[place])
+            sides[1 - place] = _with_synonyms(sides[1 - place], cluster, sides[place])
     return compare(sides[0], sides[1], everything=everything)
 
 
@@ -136,8 +136,8 @@ def _kept(source: Any, cluster_id: str | None, others: Sequence[str | None]) -> 
     return framed(source)
 
 
-def _with_what_is_beneath(file: Side, cluster: Cluster, live: Side) -> Side:
-    """A declarative file's configs with what the cluster goes by where it sets nothing: a file cannot say it."""
+def _with_synonyms(file: Side, cluster: Cluster, live: Side) -> Side:
+    """A declarative file's configs with the cluster's synonyms: a file cannot say what applies without a value."""
     if not file.is_declared:
         return file
     configs, live_configs = file.content.configs.to_arrow(), live.content.configs.to_arrow()

@@ -1,4 +1,4 @@
-"""What a cluster goes by where a resource sets nothing, out of what its brokers set."""
+"""The values that a cluster goes by where a resource sets nothing, out of what its brokers set."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Defaults:
     def _texts_in_effect(
         self, resource_type: str, broker: str, key: str, built_in: tuple[Synonym, ...]
     ) -> set[str | None]:
-        """What that broker, or each, goes by where a resource sets nothing; `built_in` is of another cluster."""
+        """The texts that this broker, or each, goes by without a value; `built_in` is of another cluster."""
         defaults = [*built_in, *unnamed_defaults(resource_type, key)]
         synonyms = [
             self._brokers.synonyms(name, resource_type, key) for name in ([broker] if broker else self._brokers.names)

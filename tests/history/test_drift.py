@@ -69,13 +69,21 @@ _ALL = {"resource_type": "BROKER", "source": "DYNAMIC_DEFAULT_BROKER_CONFIG", "s
         ([topic("1", "node.id", "1", **_FIRST)], "604800000", "default"),
         ([topic("1", "log.retention.ms", "604800000", **_FIRST)], "604800000", "default"),
         ([topic("1", "log.retention.hours", "24", **_FIRST)], "86400000", "default"),
+        ([topic("1", "log.retention.hours", "-1", **_FIRST)], "-1", "default"),
         ([topic("1", "log.retention.hours", "24", **_FIRST)], "604800000", "added"),
         ([topic("1", "node.id", "1", **_FIRST), topic("", "log.retention.ms", "5", **_ALL)], "604800000", "added"),
         ([topic("1", "node.id", "1", **_FIRST), topic("", "log.retention.ms", "5", **_ALL)], "5", "default"),
         ([topic("1", "log.retention.ms", "5", **_FIRST), topic("2", "node.id", "2", **_FIRST)], "5", "added"),
     ],
     ids=[
-        *("Kafka's", "that of its file", "the same in hours", "another in its file", "another for all"),
+        *(
+            "Kafka's",
+            "that of its file",
+            "the same in hours",
+            "no end in hours",
+            "another in its file",
+            "another for all",
+        ),
         *("the same for all", "its brokers do not agree"),
     ],
 )
