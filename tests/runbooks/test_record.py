@@ -32,7 +32,7 @@ class Cluster:
     def __init__(self, answer: Outcome | Exception) -> None:
         self.answer = answer
 
-    def apply(self, plan: kn.Plan) -> kn.Outcomes:
+    def apply(self, plan: kn.Plan, options: object = None) -> kn.Outcomes:
         if isinstance(self.answer, Exception):
             raise self.answer
         return kn.Outcomes.of(plan, Done([self.answer]))
@@ -103,7 +103,7 @@ def test_a_run_that_is_killed_while_applying_has_said_so(place: Path) -> None:
         pass
 
     class Dying(Cluster):
-        def apply(self, plan: kn.Plan) -> kn.Outcomes:
+        def apply(self, plan: kn.Plan, options: object = None) -> kn.Outcomes:
             raise Killed
 
     record = recorded(place, Outcome(CHANGE, VERIFIED))
