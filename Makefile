@@ -15,11 +15,11 @@ help: ## this list
 demo: kafka ## a real Kafka: quotas, which limit binds a client, a change planned, applied, verified
 	@$(VENV)/bin/kadmin-nb demo
 
-test: kafkas ## every test, on the local Kafka, Spark and the notebooks (about 25 minutes)
-	@$(RUN) -m pytest tests
+test: kafkas ## every test, on the local Kafka, Spark and the notebooks (about 18 minutes on 2 cores)
+	@$(RUN) -m pytest tests -n 3 --dist loadscope
 
 test-fast: install ## the tests that need neither a broker nor Spark, on all cores (one minute)
-	@$(RUN) -m pytest tests -m "not broker and not spark and not secure and not slow" -n logical --dist loadfile
+	@$(RUN) -m pytest tests -m "not broker and not spark and not secure and not slow" -n logical --dist loadscope
 
 test-long: kafkas ## every pair of faults in the simulator, every order of two editors (about 40 minutes)
 	@$(RUN) -m pytest tests -m long

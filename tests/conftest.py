@@ -7,12 +7,14 @@ import os
 import signal
 import tempfile
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 import kadmin_nb as kn
 from kadmin_nb.local import LocalKafka
+from tests.side_by_side import Groups, rank_of
 
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy")  # how long an example takes says how busy the machine is, not what the code does
@@ -23,10 +25,21 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What takes half an hour runs only where `-m` names it: `make test-long`."""
+    """What takes half an hour runs only where `-m` names it; what takes minutes begins first."""
     if "long" not in config.option.markexpr:
         config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("long")])
         items[:] = [item for item in items if not item.get_closest_marker("long")]
+    slow_files = {item.path for item in items if any(map(item.get_closest_marker, SLOW))}
+    items.sort(key=lambda item: (rank_of(item.nodeid), item.path not in slow_files))
+
+
+SLOW = ("broker", "secure", "slow", "spark")
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Side by side: files stay whole, and all that shares a Spark session or other Kafkas stays in one process."""
+    config.option.loadscopereorder = False  # the order of the collection is the better one
+    return Groups(config, log)
 
 
 @pytest.fixture(scope="session")

@@ -1,9 +1,8 @@
 """One Spark session for all Spark tests of a process, in one of two modes.
 
 Classic unless `KADMIN_TEST_SPARK=connect`: one process holds one mode, so this folder runs once more in a child that
-speaks Spark Connect to a server of its own. It begins when the tests are collected, and `test_connect_mode.py`, the
-last of them, waits for it. The JVM's log goes to a file there, and its workers have no kadmin_nb, as on a cluster
-where nobody installed it.
+speaks Spark Connect to a server of its own, which `test_connect_mode.py` starts and waits for. The JVM's log goes to
+a file there, and its workers have no kadmin_nb, as on a cluster where nobody installed it.
 """
 
 from __future__ import annotations
@@ -50,35 +49,18 @@ appender.file.layout.pattern = %d{{HH:mm:ss}} %p %c{{1}}: %m%n%ex
 """
 
 
-_CHILD = pytest.StashKey[Child]()
-_WAITS_FOR_IT = "test_everything_works_over_connect"
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The child has the whole time of the other tests."""
-    items.sort(key=lambda item: item.name == _WAITS_FOR_IT)
-
-
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Start the child, where its test is among those to run; the child ends with this process."""
+    """The child ends with the process that started it."""
     if CONNECT:
         end_with(os.getppid())
-    asked = any(item.name == _WAITS_FOR_IT for item in session.items)
-    if asked and not CONNECT and not session.config.option.collectonly:
-        session.config.stash[_CHILD] = Child()
 
 
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Leave no child behind."""
-    if child := session.config.stash.get(_CHILD, None):
-        child.stop()
-
-
-@pytest.fixture(scope="session")
-def connect_child(request: pytest.FixtureRequest) -> Child:
-    """The child that was started when the tests were collected."""
-    return request.config.stash[_CHILD]
+@pytest.fixture
+def connect_child() -> Iterator[Child]:
+    """This folder's tests in a process that speaks Spark Connect."""
+    child = Child()
+    yield child
+    child.stop()
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ BOUND = 1800
 
 
 class Child:
-    """It runs beside the other tests, from the moment that these are collected."""
+    """It runs beside the tests of other processes."""
 
     def __init__(self) -> None:
         self._said = tempfile.TemporaryFile("w+")  # noqa: SIM115  # as long as the child

@@ -1,0 +1,42 @@
+"""Which tests stay together in one process where several run side by side (`-n 3`), and which groups begin first.
+
+pytest-xdist's own `--dist loadgroup` groups nothing under pytest 9.2 (pytest-xdist#1386); this needs no marks either.
+"""
+
+from __future__ import annotations
+
+from xdist.scheduler import LoadScopeScheduling
+
+GROUPS = {
+    "tests/analytics/test_connect_mode.py": "connect",
+    "tests/analytics/": "spark",
+    "tests/frames/test_forms.py": "spark",
+    "tests/notebook/test_spark_magics.py": "spark",
+    "tests/terminal/test_usage_words.py": "spark",
+    "tests/admin/": "admin",
+    "tests/local/": "local",
+    "tests/comparing/": "comparing",
+}
+"""By the beginning of a test's id. A Spark session is shared, and so are Kafkas of other versions and settings."""
+
+FIRST = ("spark", "connect", "admin")
+"""What takes longest."""
+
+
+class Groups(LoadScopeScheduling):
+    """Hands out whole groups, in the order of the collection."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return group_of(nodeid)
+
+
+def group_of(nodeid: str) -> str:
+    """The group of a test: one of GROUPS, or its file."""
+    file = nodeid.partition("::")[0]
+    return next((group for start, group in GROUPS.items() if nodeid.startswith(start)), file)
+
+
+def rank_of(nodeid: str) -> int:
+    """The place of its group among the groups that begin first."""
+    group = group_of(nodeid)
+    return FIRST.index(group) if group in FIRST else len(FIRST)
