@@ -9,7 +9,7 @@ import click
 from ..advice import FINDINGS
 from ..errors import UsageError
 from ..model.resources import WORDS
-from ..plans import change_lines
+from ..plans import change_words
 from . import completions, options, tray
 from .change_options import changing
 from .click_glue import Verbs, words
@@ -112,5 +112,5 @@ tray.add_to(config)
 
 def _change_configs(verb: str, session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
     return session.change(
-        change_lines.config_edits(verb, words, session.lookup, plan_options.allow_unknown), plan_options
+        change_words.config_edits(verb, words, session.lookup, plan_options.allow_unknown), plan_options
     )

@@ -9,7 +9,7 @@ import click
 
 from ..errors import UsageError
 from ..model.entity import TYPES
-from ..plans import change_lines
+from ..plans import change_words
 from . import completions, options, spark_inputs, tray
 from .change_options import changing
 from .click_glue import Verbs, words
@@ -101,7 +101,7 @@ def tree(
 def set_(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
     """Set key=value … on user=…, client-id=…, ip=…; units such as 5MB/s and 50%."""
     return session.change(
-        change_lines.quota_edits("set", words, session.lookup, plan_options.allow_unknown), plan_options
+        change_words.quota_edits("set", words, session.lookup, plan_options.allow_unknown), plan_options
     )
 
 
@@ -112,7 +112,7 @@ def set_(session: Session, words: tuple[str, ...], plan_options: PlanOptions) ->
 def remove(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
     """Remove key … from user=…, client-id=…, ip=…"""
     return session.change(
-        change_lines.quota_edits("remove", words, session.lookup, plan_options.allow_unknown), plan_options
+        change_words.quota_edits("remove", words, session.lookup, plan_options.allow_unknown), plan_options
     )
 
 

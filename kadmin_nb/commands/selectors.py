@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from ..errors import UsageError
 from ..hints import nearest
 from ..model.grammar import Choice, Lookup, Value
-from ..plans.change_lines import read_words
+from ..plans.change_words import read_words
 
 
 def read_selectors(words: Iterable[str], types: Sequence[str], lookup: Lookup | None) -> dict[str, tuple[Choice, ...]]:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
-from kadmin_nb.model.changes import DELETE, SET, Change, Configurable, Target
-from kadmin_nb.model.grammar import format_word
+from kadmin_nb.model.changes import DELETE, SET, Change, Configurable, Edit, Target
+from kadmin_nb.model.grammar import Lookup, format_word
 from kadmin_nb.model.refusal import Refusal
 from kadmin_nb.plans.advice import Danger, Warned
 from kadmin_nb.plans.kinds.change_kind import Answers, ChangeKind, Groups, ToolWords
@@ -59,7 +59,16 @@ class LabelChanges(ChangeKind):
 
     name = Labelled.kind
     verbs: ClassVar = {SET: "label", DELETE: "unlabel"}
+    words: ClassVar = ("labelled",)
     methods: ClassVar = {SET: "set_label", DELETE: "remove_label"}
+
+    def line_edits(
+        self, verb: str, words: Sequence[str], lookup: Lookup | None, allow_unknown: Collection[str]
+    ) -> list[Edit]:
+        op = next(op for op, known in self.verbs.items() if known == verb)
+        whose = next(Labelled(name) for kind, _, name in (word.partition("=") for word in words) if kind in self.words)
+        texts = [word.partition("=") for word in words if word.partition("=")[0] not in self.words]
+        return [Edit(op, whose, key, text if op == SET else None) for key, _, text in texts]
 
     def parse(self, text: str) -> Labelled:
         return Labelled(text.removeprefix("labelled="))

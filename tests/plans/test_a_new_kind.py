@@ -7,7 +7,7 @@ import json
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.model.changes import DELETE, SET, VERIFIED, Edit
+from kadmin_nb.model.changes import SET, VERIFIED, Edit
 from kadmin_nb.plans.advice.from_cluster import advice_on
 from kadmin_nb.plans.execution import executor, rollback
 from kadmin_nb.plans.journal import replay
@@ -34,8 +34,8 @@ def kafka(monkeypatch: pytest.MonkeyPatch) -> FakeKafka:
 
 
 def stage_labels(stage: Stage) -> None:
-    stage.add([Edit(SET, ALICE, "team", "red"), Edit(DELETE, ALICE, "old"), Edit(SET, LOCAL, "team", "blue")])
-    stage.set_quota("producer_byte_rate", 1000, user="alice")
+    lines = ["label team=red labelled=alice", "unlabel old labelled=alice", "label team=blue labelled=local"]
+    stage.add_lines("\n".join([*lines, "set producer_byte_rate=1000 user=alice"]))
 
 
 @pytest.fixture

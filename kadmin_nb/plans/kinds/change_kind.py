@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from ...admin.ports import Kafka
 from ...model.changes import Change, Configurable, Edit, Target
-from ...model.grammar import Special
+from ...model.grammar import Lookup, Special
 from ...model.refusal import Refusal
 from ...secrets import Hidden, revealed
 from ..advice import Danger, Warned
@@ -50,13 +50,22 @@ class ChangeKind(ABC):
     methods: ClassVar[Mapping[str, str]]
     """Its operations, each with the method of `Stage`: `set_quota`."""
 
+    words: ClassVar[Collection[str]] = ()
+    """The types by which its lines name whose a change is: `topic`, `broker`."""
+
     magic: ClassVar[str] = "%%kadmin"
     """The cell magic that takes its lines alone."""
 
     can_validate: ClassVar[bool] = True
     """Whether brokers can be asked without anything being changed."""
 
-    # -- read
+    # -- stage and read
+
+    @abstractmethod
+    def line_edits(
+        self, verb: str, words: Sequence[str], lookup: Lookup | None, allow_unknown: Collection[str]
+    ) -> list[Edit]:
+        """The edits of one line, `set key=value … topic=…`. Raises UsageError where it is wrong."""
 
     @abstractmethod
     def parse(self, text: str) -> Configurable:

@@ -9,11 +9,12 @@ from ...admin.ports import ConfigOperation, Kafka
 from ...hints import nearest
 from ...model.changes import APPEND, DELETE, SET, SUBTRACT, Change, Configurable, Edit, Target
 from ...model.config_fallback import behind_listener
-from ...model.grammar import DEFAULT
+from ...model.grammar import DEFAULT, Lookup
 from ...model.resources import WORDS, Resource
 from ...secrets import Hidden, is_called_so
 from .. import list_values
 from ..advice import Danger, weaker_configs
+from ..change_words import config_edits
 from ..current_configs import add_configs
 from ..execution import config_order
 from ..picture import Look, Observed, Picture
@@ -43,7 +44,13 @@ class ConfigChanges(ChangeKind):
         APPEND: "append_config",
         SUBTRACT: "subtract_config",
     }
+    words: ClassVar = tuple(WORDS)
     magic = "%%kconfig"
+
+    def line_edits(
+        self, verb: str, words: Sequence[str], lookup: Lookup | None, allow_unknown: Collection[str]
+    ) -> list[Edit]:
+        return config_edits(verb, words, lookup, allow_unknown)
 
     def parse(self, text: str) -> Resource:
         return Resource.parse(text)

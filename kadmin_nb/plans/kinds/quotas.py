@@ -9,11 +9,12 @@ from typing import ClassVar, cast
 from ...admin.ports import Kafka, QuotaAlteration
 from ...model.changes import DELETE, SET, Change, Configurable, Edit, Target
 from ...model.entity import ARGUMENTS, TYPES, Entity
-from ...model.grammar import DEFAULT
+from ...model.grammar import DEFAULT, Lookup
 from ...model.levels import Part
 from ...model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, find, readable, text_of
 from ...secrets import Hidden
 from ..advice import Danger, Warned, lifted_quotas, warnings
+from ..change_words import quota_edits
 from ..current_quotas import add_quotas
 from ..execution import quota_order
 from ..picture import Look, Observed, Picture
@@ -32,7 +33,13 @@ class QuotaChanges(ChangeKind):
     name = Entity.kind
     verbs: ClassVar = {SET: "set", DELETE: "remove"}
     methods: ClassVar = {SET: "set_quota", DELETE: "remove_quota"}
+    words: ClassVar = TYPES
     magic = "%%kquota"
+
+    def line_edits(
+        self, verb: str, words: Sequence[str], lookup: Lookup | None, allow_unknown: Collection[str]
+    ) -> list[Edit]:
+        return quota_edits(verb, words, lookup, allow_unknown)
 
     def parse(self, text: str) -> Entity:
         return Entity.parse(text)

@@ -1,0 +1,149 @@
+"""The words of one change, of a quota or a config, as edits: what a `set` says, with its slips named."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from ..errors import UsageError
+from ..hints import Hint, Option, did_you_mean, nearest, sentence
+from ..model.changes import APPEND, DELETE, SET, SUBTRACT, Edit
+from ..model.entity import TYPES, Entity, named
+from ..model.grammar import Lookup, Word, parse_word
+from ..model.levels import Part
+from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, find, parse_value, text_of
+from ..model.resources import WORDS, Resource
+from ..secrets import SCRAM, is_credential, mentions_secret
+
+QUOTA_VERBS = {"set": SET, "remove": DELETE}
+CONFIG_VERBS = {"set": SET, "reset": DELETE, "append": APPEND, "subtract": SUBTRACT}
+QUOTA_KEY_NAMES = (*USER_CLIENT_KEYS, *IP_KEYS)
+
+
+def quota_edits(
+    verb: str, words: Sequence[str], lookup: Lookup | None = None, allow_unknown: Collection[str] = ()
+) -> list[Edit]:
+    """The edits of `set key=value … user=…` or `remove key … user=…`."""
+    op = _op(verb, QUOTA_VERBS, "quota")
+    keys, whom = _apart(words, TYPES, lookup, bare_keys=op == DELETE)
+    _refuse_credentials(keys)
+    for word in keys:
+        _refuse_secret(word.name)
+        _refuse_near_miss(word.name, allow_unknown)
+    entity = Entity.of(_parts(whom))
+    return [_quota_edit(op, entity, word) for word in _some(keys, op, "producer_byte_rate")]
+
+
+def _quota_edit(op: str, entity: Entity, word: Word) -> Edit:
+    if op == DELETE:
+        return Edit(op, entity, word.name)
+    return Edit(op, entity, word.name, text_of(parse_value(word.name, _single(word))))
+
+
+def config_edits(
+    verb: str, words: Sequence[str], lookup: Lookup | None = None, allow_unknown: Collection[str] = ()
+) -> list[Edit]:
+    """The edits of `set|append|subtract key=value … topic=…` or `reset key … topic=…`."""
+    op = _op(verb, CONFIG_VERBS, "config")
+    keys, resources = _apart(words, tuple(WORDS), lookup, bare_keys=op == DELETE)
+    _refuse_credentials(keys)
+    if len(resources) != 1:
+        raise UsageError("a config change names one resource", hint=_which_resource([word.name for word in keys]))
+    resource = Resource.of(resources[0].name, resources[0].value)
+    return [Edit(op, resource, w.name, None if op == DELETE else _single(w)) for w in _some(keys, op, "retention.ms")]
+
+
+def _which_resource(names: Iterable[str]) -> str:
+    """What was probably meant, when no resource was named."""
+    for name in names:
+        if name in TYPES:
+            return f"{name}=… has quotas: quota set …"
+        if near := nearest(name, list(WORDS)):
+            return f"Did you mean {near}=…?"
+    return f"One of {', '.join(f'{word}=…' for word in WORDS)}."
+
+
+def _op(verb: str, verbs: dict[str, str], kind: str) -> str:
+    if verb not in verbs:
+        raise UsageError(f"{verb.partition('=')[0]} is no {kind} change", hint=_which_verb(verb, verbs, kind))
+    return verbs[verb]
+
+
+def _which_verb(verb: str, verbs: dict[str, str], kind: str) -> str:
+    other = {"quota": CONFIG_VERBS, "config": QUOTA_VERBS}[kind]
+    if verb in other:
+        config_verb = verb if kind == "quota" else "reset"
+        return f"For a quota: remove KEY user=NAME. For a config: {config_verb} KEY topic=NAME."
+    return did_you_mean(verb, verbs, f"One of {', '.join(verbs)}.")
+
+
+def _apart(
+    words: Iterable[str], types: Sequence[str], lookup: Lookup | None, *, bare_keys: bool
+) -> tuple[list[Word], list[Word]]:
+    """The words that are keys, and those that say whom."""
+    parsed = read_words(words, lookup, bare_keys=bare_keys)
+    keys = [word for word in parsed if word.name not in types]
+    if bare_keys and (valued := next((word for word in keys if word.value != ""), None)):
+        raise UsageError(f"{valued.name} has a value", hint=f"Name the key alone: {valued.name}")
+    return keys, [word for word in parsed if word.name in types]
+
+
+def read_words(words: Iterable[str], lookup: Lookup | None, *, bare_keys: bool = False) -> list[Word]:
+    """The words of one line. Where one names a secret, an error repeats none: after a slip any may be its value."""
+    words = list(words)
+    try:
+        return [Word(word, "") if bare_keys and "=" not in word else parse_word(word, lookup) for word in words]
+    except UsageError:
+        if any(map(mentions_secret, words)):
+            raise UsageError(
+                "a word is neither type=value nor key=value; it is not repeated, as a secret is set beside it"
+            ) from None
+        raise
+
+
+def _parts(words: Iterable[Word]) -> dict[str, Part]:
+    parts: dict[str, Part] = {}
+    for word in words:
+        if word.name in parts:
+            raise UsageError(f"{word.name} is named twice", hint="A change names exactly one entity.")
+        parts[word.name] = named(word.name, word.value)
+    return parts
+
+
+def _some(keys: Sequence[Word], op: str, example: str) -> Sequence[Word]:
+    if not keys:
+        raise UsageError("no key is named", hint=f"Such as {example}{'' if op == DELETE else '=…'}.")
+    return keys
+
+
+def _single(word: Word) -> str:
+    if not isinstance(word.value, str):
+        raise UsageError(f"{word.name} has a pattern, a list or a special value, where it takes one text")
+    return word.value
+
+
+def _refuse_credentials(keys: Iterable[Word]) -> None:
+    """Kafka's own tool sets a user's password where it sets quotas and configs; here it is neither."""
+    if scram := next((word.name for word in keys if word.name.upper().startswith(SCRAM)), None):
+        raise UsageError(
+            f"{scram} is a user's credential, neither a quota nor a config",
+            hint="Kafka's own tool kafka-configs.sh sets credentials.",
+        )
+
+
+def _refuse_secret(name: str) -> None:
+    """A password of digits would be a number that a plan shows."""
+    if is_credential(name):
+        raise UsageError(f"{name} is a secret, not a quota", hint=f"config set {name}=env:NAME broker=NUMBER")
+
+
+def _refuse_near_miss(name: str, allow_unknown: Collection[str]) -> None:
+    """A word that is almost an entity type or a key is a slip, not a key of a Kafka to come."""
+    if find(name) is not None or name in allow_unknown:
+        return
+    if name in WORDS:
+        raise UsageError(f"{name}=… has configs, not quotas", hint=f"config set KEY=VALUE {name}=NAME")
+    if near := nearest(name, [*TYPES, *QUOTA_KEY_NAMES]):
+        raise UsageError(
+            f"{name} is neither an entity type nor a quota key",
+            hint=Hint(f"Did you mean {near}?", sentence("{} insists.", Option("allow_unknown", [name]))),
+        )
