@@ -7,7 +7,6 @@ from typing import Any
 import click
 
 from ..errors import UsageError
-from ..plans import change_lines
 from . import completions
 from .change_options import changing
 from .click_glue import Offers, Verb, Verbs, Words
@@ -30,6 +29,8 @@ def cell(kind: str | None) -> click.Command:
         if words:
             name = words[0].partition("=")[0]
             raise UsageError(f"{name} stands beside the magic", hint="Options go there, changes below.")
+        from ..plans import change_lines  # with Arrow, which help does not need
+
         edits = change_lines.edits(session.cell or "", session.lookup, kind, plan_options.allow_unknown)
         if not edits:
             raise UsageError("the cell has no change in it", hint="Such as set producer_byte_rate=5MB/s user=alice")

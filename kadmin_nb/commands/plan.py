@@ -9,7 +9,6 @@ import click
 
 from .. import files
 from ..errors import Invalid, UsageError
-from ..plans import change_lines
 from ..plans.apply_options import ApplyOptions
 from . import options
 from .change_options import applying, changing
@@ -55,6 +54,8 @@ def plan(session: Session, file: str | None, schema: bool, impact: str | None, p
     if impact and plan_options.apply:
         raise UsageError("--impact is for looking, --apply for doing", hint="One after the other.")
     clients = session.named(impact) if impact else None
+    from ..plans import change_lines  # with Arrow, which help does not need
+
     edits = change_lines.edits(_change_lines_in(file), session.lookup, allow_unknown=plan_options.allow_unknown)
     stage = session.cluster.stage()
     stage.add(edits)
