@@ -144,10 +144,10 @@ def __dir__() -> list[str]:
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """What `%load_ext kadmin_nb` runs: registers the magics, contacts nothing, prints nothing."""
+    """Run by `%load_ext kadmin_nb`: registers the magics, contacts nothing, prints nothing."""
     importlib.import_module("kadmin_magics").load(shell)
 
 
 def unload_ipython_extension(shell: Any) -> None:
-    """What `%unload_ext kadmin_nb` runs."""
+    """Run by `%unload_ext kadmin_nb`."""
     importlib.import_module("kadmin_magics").unload(shell)

@@ -21,8 +21,8 @@ def from_json(text: str) -> Any:
     Raises
     ------
     ValueError
-        It is no JSON (RFC 8259: NaN and Infinity are none), a name is twice in one object, half a surrogate pair is no
-        text, a number has more than 4,300 digits, or it is nested more than some 1,000 times.
+        It is not JSON (RFC 8259: NaN and Infinity are none), a name is twice in one object, a text has half a
+        surrogate pair, a number has more than 4,300 digits, or it is nested more than some 1,000 times.
     """
     try:
         value = json.loads(text, object_pairs_hook=_object, parse_constant=_no_number)
@@ -33,7 +33,7 @@ def from_json(text: str) -> Any:
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
     except UnicodeEncodeError:
-        raise ValueError("Half a surrogate pair is no text") from None
+        raise ValueError("Half a surrogate pair is not text") from None
     except _Ambiguous:
         raise
     except ValueError:
@@ -47,7 +47,7 @@ def from_toml(text: str) -> dict[str, Any]:
     Raises
     ------
     ValueError
-        It is no TOML, a key has more than 16 dots, a number has more than 4,300 digits, or it is nested too deeply.
+        It is not TOML, a key has more than 16 dots, a number has more than 4,300 digits, or it is nested too deeply.
     """
     for number, line in enumerate(text.split("\n"), 1):
         if line.count(".") > MOST_DOTS and _outside_of_texts(line).count(".") > MOST_DOTS:
@@ -80,4 +80,4 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_number(word: str) -> float:
-    raise _Ambiguous(f"{word} is no number of JSON")
+    raise _Ambiguous(f"{word} is not a JSON number")

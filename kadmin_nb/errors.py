@@ -95,13 +95,13 @@ class Hinted(BaseException):
     door: hints.Door = staticmethod(hints.python)
     exit_state = ExitState.FAILED
     outcomes: Any = None
-    """What became of the rows, as far as there is something to show before the error."""
+    """The outcome of the rows, as far as there is something to show before the error."""
     rows: Any = None
     """The rows that it is about, to show below it."""
 
     @property
     def hint(self) -> str | None:
-        """What would work."""
+        """A remedy that works."""
         return hints.spelled(self._hint, self.door, _message) if isinstance(self._hint, Hint) else self._hint
 
     @hint.setter
@@ -114,7 +114,7 @@ class Hinted(BaseException):
         return [f"{type(self).__name__}: {self}", *([f"Hint: {self.hint}"] if self.hint else [])]
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython shows instead of a stack trace."""
+        """The lines that IPython shows instead of a stack trace."""
         return self.lines()
 
 
@@ -165,7 +165,7 @@ class UsageError(KadminError):
     """The words or arguments do not make sense; nothing was sent."""
 
     @property
-    def exit_state(self) -> ExitState:  # type: ignore[override]  # a runbook's own usage is no usage of the command's
+    def exit_state(self) -> ExitState:  # type: ignore[override]  # a runbook's own usage is not a usage of the command's
         return ExitState.WRONG_USAGE if self.document is None else ExitState.FAILED
 
 

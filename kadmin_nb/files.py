@@ -47,8 +47,8 @@ def writing(place: Path, *, mode: int = 0o666) -> Iterator[BinaryIO]:
     """A file to write to; when the block ends well, all of it is at `place` and on the disk.
 
     When the block raises, the disk is full, or the process is killed, `place` is as it was before. A file that was
-    there keeps its mode, and a symbolic link stays a link. What is no regular file, a pipe or /dev/stdout, is written
-    to when the block has ended.
+    there keeps its mode, and a symbolic link stays a link. A pipe or /dev/stdout is written to when the
+    block has ended.
 
     Parameters
     ----------

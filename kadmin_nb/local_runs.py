@@ -1,4 +1,4 @@
-"""What was started as a local Kafka, a folder for each: written by `kadmin_nb.local`, read by whoever looks for a log.
+"""Local Kafkas that were started, a folder for each: written by `kadmin_nb.local`, read by whoever looks for a log.
 
 <state>/local/NAME/run.json          what was started (no secret in it)
                    node-1/           server.log and the request log of a node
@@ -19,7 +19,7 @@ from .paths import state_dir
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What was started. `ports` has a mapping a node, listener name to port, the clients' listener first."""
+    """A local Kafka that was started. `ports` maps listener names to ports, a mapping a node; the clients' is first."""
 
     name: str
     run_id: str

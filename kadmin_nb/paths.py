@@ -47,7 +47,5 @@ def _place(ours: str, xdg: str, of_user: Callable[[Unix], Path]) -> Path:
     if named := os.environ.get(ours):
         return files.expanded(named).absolute()
     if not os.environ.get(xdg) and files.home() is None:
-        raise NotFound(
-            "there is no home folder to keep files in: HOME is not set", hint=f"{ours}=/a/folder names another."
-        )
+        raise NotFound("no home folder to keep files in: HOME is not set", hint=f"{ours}=/a/folder names another.")
     return of_user(Unix("kadmin-nb", appauthor=False)).absolute()

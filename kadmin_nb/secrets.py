@@ -1,4 +1,4 @@
-"""What is a secret by its name, what refers to one, texts that do not print, and messages without secrets."""
+"""Secrets: keys that hold them, references to them, texts that do not print, messages without them."""
 
 from __future__ import annotations
 

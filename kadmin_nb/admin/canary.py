@@ -40,7 +40,7 @@ _SENDING = 0.6
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """What one broker did to the client: `bytes` of records went through, those that it was first muted for included.
+    """The effect of one broker on the client: `bytes` of records went through, those of its first throttle included.
 
     `throttle_ms` is the longest mute that the broker answered, 0 when there was none. A null `partition`: the broker
     leads none of the topic's, and was not tried.
@@ -55,7 +55,7 @@ class Sighting:
 
 @dataclass(slots=True)
 class _Watch:
-    """What is seen of the brokers while the client runs."""
+    """Observations of the brokers while the client runs."""
 
     leaders: Mapping[int, int]
     enough: int
@@ -78,7 +78,7 @@ class _Watch:
             self._end(broker)
 
     def delivered(self, error: KafkaError | None, message: Message) -> None:
-        """librdkafka's delivery report; what we threw away ourselves is no error."""
+        """librdkafka's delivery report; what we threw away ourselves is not an error."""
         if error is None:
             self.went_through(message.partition() or 0, len(message.value() or b""))
         elif error.code() not in (KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT):

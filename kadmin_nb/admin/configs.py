@@ -80,9 +80,9 @@ class WireConfigs:
     def alter(
         self, changes: Mapping[Resource, Sequence[ConfigOperation]], *, validate_only: bool = False
     ) -> dict[Resource, Refusal | None]:
-        """What the broker says of each resource; a resource fails or succeeds as a whole.
+        """The broker's answer for each resource; a resource fails or succeeds as a whole.
 
-        REQUEST_TIMED_OUT is no answer: unless `validate_only`, it may have happened.
+        REQUEST_TIMED_OUT is not an answer: unless `validate_only`, it may have happened.
         """
         answers: dict[Resource, Refusal | None] = {}
         for target, batch in _batches(changes, None):

@@ -12,12 +12,12 @@ _OWN_WORDS = {
     "CLUSTER_AUTHORIZATION_FAILED": "Cluster authorization failed.",
     "TOPIC_AUTHORIZATION_FAILED": "Topic authorization failed.",
     "GROUP_AUTHORIZATION_FAILED": "Group authorization failed.",
-    "UNKNOWN_TOPIC_OR_PARTITION": "There is no such topic.",
+    "UNKNOWN_TOPIC_OR_PARTITION": "No such topic.",
     "THROTTLING_QUOTA_EXCEEDED": "The throttling quota has been exceeded.",
 }
 _LONGEST_MESSAGE = 400
 UNNAMED = Refusal("REQUEST_TIMED_OUT", "the answer does not name it: it may have happened")
-"""What is known of a row that was asked for and not answered."""
+"""The error of a row that was requested and not answered."""
 
 
 def name_of(code: int) -> str:

@@ -88,7 +88,7 @@ _LASTING = frozenset(
         KafkaError.UNSUPPORTED_VERSION,
     }
 )
-"""What librdkafka says that trying again does not mend; being fenced, for one, is mended."""
+"""Errors of librdkafka that trying again does not mend; being fenced, for one, is mended."""
 
 _PASSING = frozenset(
     {
@@ -102,7 +102,7 @@ _PASSING = frozenset(
         "UNKNOWN_TOPIC_OR_PARTITION",
     }
 )
-"""What our own requests say while a leader is made or replaced, or was cut short."""
+"""Errors of our own requests while a leader is made or replaced, or was cut short."""
 
 
 def take(
@@ -143,7 +143,7 @@ class NoLease:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a record says of its holder, its texts made printable, and until when it lives in ms since 1970."""
+    """The holder named in a record, its texts made printable, and the end of its life in ms since 1970."""
 
     holder: str
     host: str

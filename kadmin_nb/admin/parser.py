@@ -34,7 +34,7 @@ class AnswerParser(KafkaProtocol):  # type: ignore[misc]
         Raises
         ------
         kafka.errors.KafkaProtocolError
-            Bytes that are no answer; the library then closes the connection.
+            Bytes that are not an answer; the library then closes the connection.
         """
         self._coming += data
         answers = []

@@ -1,4 +1,4 @@
-"""What the rest of kadmin_nb asks of a cluster, and nothing about how it is asked.
+"""The port: everything kadmin_nb needs of a cluster, and nothing about how it is done.
 
 A double of `Cluster` may stand in for the broker in tests, if the conformance suite passes on both.
 """
@@ -31,7 +31,7 @@ class Broker:
 NOT_KEPT_OUT = (
     "another editor can overwrite these rows between its look and its send: plan verify shows whether one did"
 )
-"""What a run without the lease has to say: it ends before it could see that."""
+"""The note of a run without the lease: it ends before it could see that."""
 
 RETRIED_ONCE = frozenset({"NOT_CONTROLLER", "THROTTLING_QUOTA_EXCEEDED"})
 """Refusals that say a request was not carried out and may be sent again, once."""
@@ -82,7 +82,7 @@ class Quotas(Protocol):
     def alter(
         self, alterations: Sequence[QuotaAlteration], *, validate_only: bool = False
     ) -> dict[Entity, Refusal | None]:
-        """What the broker says of each entity; None is success. Raises TimedOut when that is unknown."""
+        """The broker's answer for each entity; None is success. Raises TimedOut when that is unknown."""
         ...
 
 
@@ -105,7 +105,7 @@ class Configs(Protocol):
     def alter(
         self, changes: Mapping[Resource, Sequence[ConfigOperation]], *, validate_only: bool = False
     ) -> dict[Resource, Refusal | None]:
-        """What the broker says of each resource; None is success, REQUEST_TIMED_OUT that it is unknown."""
+        """The broker's answer for each resource; None is success, REQUEST_TIMED_OUT that it is unknown."""
         ...
 
 

@@ -259,7 +259,7 @@ def table(answer: QuotaResponse) -> pa.Table:
     try:
         return _table(answer.entries, answer.frame)
     except (pa.ArrowInvalid, UnicodeDecodeError):
-        raise Unsupported("DescribeClientQuotas: a name that is no UTF-8", code="CORRUPT_MESSAGE") from None
+        raise Unsupported("DescribeClientQuotas: a name that is not UTF-8", code="CORRUPT_MESSAGE") from None
 
 
 def _table(entries: ResponseEntries, frame: bytes) -> pa.Table:

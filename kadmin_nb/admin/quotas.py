@@ -29,7 +29,7 @@ class _Frame(bytes):
 
     @property
     def throttle_time_ms(self) -> int:
-        """What kafka-python asks of every answer, to hold back a throttled connection."""
+        """A method that kafka-python calls on every answer, to hold back a throttled connection."""
         return int.from_bytes(self[:4], "big", signed=True)
 
 
@@ -90,7 +90,7 @@ class WireQuotas:
     def alter(
         self, alterations: Sequence[QuotaAlteration], *, validate_only: bool = False
     ) -> dict[Entity, Refusal | None]:
-        """What the broker says of each entity, matched by entity: answers come back in another order.
+        """The broker's answer for each entity, matched by entity: answers come back in another order.
 
         The caller keeps within `LARGEST_ALTER` and names no entity twice (kafka-facts 1.4).
 

@@ -380,7 +380,7 @@ def _raise_cause(settings: Settings, timeout: float, spent: float, is_reached: C
 
 
 def understood(read: Callable[[], T], doing: str, *, may_have_happened: bool = False) -> T:
-    """What `read` makes of an answer.
+    """The value that `read` makes of an answer.
 
     Raises
     ------
@@ -481,7 +481,7 @@ def _tls(settings: Settings) -> ssl.SSLContext | None:
         return None
     for file in (settings.ca_file, settings.certificate_file, settings.key_file):
         if file and not os.path.isfile(file):
-            raise NotFound(f"{settings.source}: there is no file {file}")
+            raise NotFound(f"{settings.source}: no such file: {file}")
     try:
         return _tls_context(settings)
     except (OSError, ValueError):

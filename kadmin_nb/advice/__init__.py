@@ -1,4 +1,4 @@
-"""What somebody should look at: rules over frames, which ask nobody and change nothing."""
+"""Findings: rules over frames, without IO and without changes."""
 
 LEFTOVER, THROTTLE, DIFFERS, REPEATS, DEFAULT, UNREAD = (
     "leftover", "throttle", "differs", "repeats", "default", "unread",

@@ -1,4 +1,4 @@
-"""What in the configs of a cluster somebody should look at: FINDINGS out of CONFIGS.
+"""Findings in the configs of a cluster: FINDINGS out of CONFIGS.
 
 It asks nobody and changes nothing. Spark sends it to its workers by value, so it uses little of ours.
 """
@@ -46,7 +46,7 @@ THROTTLES = {
     "TOPIC": ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas"),
     "BROKER": ("leader.replication.throttled.rate", "follower.replication.throttled.rate"),
 }
-"""What a reassignment is throttled by, on each type of resource."""
+"""The keys that throttle a reassignment, on each type of resource."""
 
 BETWEEN_DISKS = "replica.alter.log.dirs.io.max.bytes.per.second"
 """Throttles moves between the disks of one broker, which no list of reassignments has."""
@@ -176,7 +176,7 @@ class _Seen:
                 yield from self._outliers(key, values)
 
     def _values(self, key: str) -> dict[str, str | None]:
-        """What each broker goes by, as far as that is known, None where it is not set; nothing of a secret."""
+        """The value in use on each broker, as far as it is known, None where it is not set; no secrets."""
         if key not in self.values:
             configs = self.brokers.of_each(key)
             secret = any(map(_is_secret, configs.values()))
@@ -191,7 +191,7 @@ class _Seen:
         }
 
     def _otherwise(self, key: str, configs: Iterable[ConfigValue]) -> str | None:
-        """What a broker goes by that sets nothing itself: what is set for all, or the default that its peers name."""
+        """The value of a broker that sets nothing itself: the default for all, or the default that its peers name."""
         of_all = self.brokers.of_all(key)
         if of_all is not None:
             return str(of_all.text)
@@ -222,7 +222,7 @@ class _Seen:
                 yield _needless(value, below)
 
     def _below(self, value: ConfigValue) -> Synonym | None:
-        """What would hold if the value were not set there, as far as that is certain."""
+        """The value if it were not set there, as far as that is certain."""
         if value.resource.is_default_broker:
             return self._below_all(value.key)
         below = value.below(value.source or value.resource.source)
@@ -234,7 +234,7 @@ class _Seen:
         return below if is_of_all or len(set(self._values(below.key).values())) < 2 else None
 
     def _below_all(self, key: str) -> Synonym | None:
-        """What is below the default for all brokers, where all of them say the same."""
+        """The value under the default for all brokers, where all of them agree."""
         if key in KEPT_BY_KAFKA:
             return None
         configs = self.brokers.of_each(key)

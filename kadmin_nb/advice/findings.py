@@ -36,7 +36,7 @@ class Findings(Answer):
         for word in words:
             if word not in FINDINGS:
                 raise UsageError(
-                    f"{word} is no finding", hint=did_you_mean(word, FINDINGS, f"One of {', '.join(FINDINGS)}.")
+                    f"unknown finding {word}", hint=did_you_mean(word, FINDINGS, f"One of {', '.join(FINDINGS)}.")
                 )
         table = self._table.filter(pc.is_in(self._table["finding"], pa.array(words or [*FINDINGS])))
         return Findings(table if source is None else table.filter(pc.equal(table["source"], source)))

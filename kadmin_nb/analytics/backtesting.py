@@ -79,13 +79,13 @@ def _measured_columns(names: Sequence[str]) -> list[str]:
 
 
 def _judged_schema(names: Sequence[str]) -> str:
-    """What `demand.judged` gives, as Spark writes types."""
+    """The schema of `demand.judged`'s result, as Spark writes types."""
     fields = [*names, *(name for name in schemas.BACKTEST.names if name not in names)]
     return ", ".join(f"{name} {_OUTPUT_TYPES.get(name, 'string')}" for name in fields)
 
 
 def _demand_rows(usage: Any, keys: Sequence[str], by_cluster: bool) -> DataFrame:
-    """What was wanted at all of these keys, with times in microseconds; a null name is the empty one."""
+    """The demand of all these keys, with times in microseconds; a null name is the empty one."""
     if not isinstance(usage, DataFrame):
         raise UsageError(
             f"{USAGE} is a {type(usage).__name__}, not a Spark DataFrame", hint="kn.backtest takes others."

@@ -1,7 +1,7 @@
-"""What the lines of Kafka's request log say, on Spark's workers. Sent by value, so it uses nothing else of ours.
+"""Kafka's request log lines, parsed on Spark's workers. Sent by value, so it uses nothing else of ours.
 
 Arrow's JSON reader takes all documents of a batch at once, or none of them, for a fifth of the work of Spark's
-`from_json`. So what is no document is blanked out of the lines' bytes, with the lines that look odd, and the rest is
+`from_json`. So what is not a document is blanked out of the lines' bytes, with the lines that look odd, and the rest is
 read; the odd ones, and those that the reader stumbles over, are read one by one.
 """
 
@@ -51,12 +51,12 @@ _DOCUMENT = pa.schema(
         ("clientInformation", pa.struct([("softwareName", pa.string()), ("softwareVersion", pa.string())])),
     ]
 )
-"""What is read of a document."""
+"""The fields that are read of a document."""
 
 _TAKEN = {pa.bool_(): (bool,), pa.string(): (str,), pa.int32(): (int,), pa.int64(): (int,), pa.float64(): (int, float)}
 
 _UNTOLD = re.compile(rb'"re(?:quest|sponse)":""')
-"""What Kafka writes where it does not know, such as of a request that came before the logger was switched on."""
+"""The value that Kafka writes for unknown, such as of a request that came before the logger was switched on."""
 
 _FIELDS = {
     "forwarded": ("isForwarded",),
@@ -88,11 +88,11 @@ SCHEMA = (
     "io_ms double, throttle_ms double, principal string, listener string, software_name string, "
     "software_version string, produced bigint, fetched bigint"
 )
-"""What `read` hands out, as Spark writes it."""
+"""The schema of `parse_lines`' result, as Spark writes it."""
 
 
 def parse_lines(with_line: bool, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """What each `line` says; null but for `path` where it is no request.
+    """The columns parsed from each `line`; null but for `path` where it is not a request.
 
     `written` is the time in front of the mark, "" for none. The `line` itself is handed out again only if asked for.
     """
@@ -109,7 +109,7 @@ def parse_lines(with_line: bool, batches: Iterable[pa.RecordBatch]) -> Iterator[
 
 
 def _readable_strings(column: pa.Array) -> pa.Array:
-    """With a sign instead of bytes that are no UTF-8, which a file may have and no string; "" for null."""
+    """With a sign instead of bytes that are not UTF-8, which a file may have and no string; "" for null."""
     try:
         return column.cast(pa.binary()).cast(pa.string()).fill_null("")
     except pa.ArrowInvalid:
@@ -135,7 +135,7 @@ class LineBatch:
         return np.array([find(MARK, start, stop) for start, stop in spans], np.int64)
 
     def _end(self) -> str:
-        """What most have behind the document, by the brokers' pattern; a line that was cut short ends otherwise."""
+        """The end of most lines, behind the document, by the brokers' pattern; a cut line ends otherwise."""
         some = self.line.filter(pa.array(self.is_request)).slice(0, SAMPLE).to_pylist()
         return max(Counter(line.rpartition("}")[2] for line in some).items(), key=itemgetter(1), default=("", 0))[0]
 
@@ -154,7 +154,7 @@ class LineBatch:
         return pa.array(old)
 
     def columns(self) -> dict[str, pa.Array]:
-        """What is read of the documents; null where there is none, or a broken one."""
+        """The fields of the documents; null where a document is missing or broken."""
         odd = self.is_request & ~self.is_usual
         tables = [*self._together(self._blanked(), 0, len(self.line)), self._one_by_one(np.flatnonzero(odd))]
         found = _columns(pa.concat_tables(tables))

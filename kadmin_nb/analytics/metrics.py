@@ -47,7 +47,7 @@ def usage_from_metrics(metrics: Any, *, window: float = WINDOW) -> DataFrame:
     Raises
     ------
     UsageError
-        A column is missing, or it is no frame.
+        A column is missing, or it is not a frame.
     """
     normalised = _with_one_spelling(_spark_frame(metrics))
     ours = [name for name in (CLUSTER, *_BY) if name in normalised.columns]
@@ -72,7 +72,7 @@ def _spark_frame(metrics: Any) -> DataFrame:
     if not isinstance(metrics, DataFrame) and hasattr(metrics, "__arrow_c_stream__"):
         session = SparkSession.getActiveSession()
         if session is None:
-            raise UsageError("the metrics are no Spark frame, and no session is active", hint="frame.to_spark(spark)")
+            raise UsageError("the metrics need an active Spark session", hint="frame.to_spark(spark)")
         metrics = to_spark(pa.table(metrics), session)
     if not isinstance(metrics, DataFrame):
         raise UsageError(f"the metrics are a {type(metrics).__name__}, not a frame")

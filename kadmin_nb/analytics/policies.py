@@ -73,7 +73,7 @@ def policy(
     }
     frames = [side for side in sides.values() if side is not None]
     if not frames:
-        raise UsageError("a policy of what?", hint="quotas= or configs=, or both: the SNAPSHOT frames of a fleet.")
+        raise UsageError("quotas= or configs= is required", hint="Pass the SNAPSHOT frames of a fleet, one or both.")
     by = [CLUSTER_ID, *([_SNAPSHOT] if all(_SNAPSHOT in side.columns for side in frames) else [])]
     judge = _on_workers(rules, _clients(rules, pairs), tuple(name for name, side in sides.items() if side is not None))
     kinds = StructType([StructField(f.name, _type(f.type), f.nullable) for f in SCHEMA])
@@ -136,5 +136,5 @@ def _work(carried: Any, sides: Any) -> Iterator[pa.RecordBatch]:
 
 
 def _one(name: str, sides: Sequence[pa.Table]) -> Any:
-    """What all rows of one cluster and time have in this column."""
+    """The value that all rows of one cluster and time share in this column."""
     return next((side[name][0].as_py() for side in sides if name in side.column_names and len(side)), None)

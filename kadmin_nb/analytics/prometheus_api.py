@@ -31,7 +31,7 @@ from ..frames.answer import Answer
 from ..model.connection_settings import Secret
 
 QUERY = '{__name__=~"(?i)kafka_server_.*(byte_rate|request_time|throttle_time)"}'
-"""What jmx_exporter calls the quota metrics, by its own names and by the usual rules."""
+"""The names that jmx_exporter gives to the quota metrics, by its own names and by the usual rules."""
 
 TIMEOUT = 30.0
 MOST_BYTES = 500_000_000
@@ -139,7 +139,7 @@ class _Client:
     def __init__(self, url: str, token: Secret | str | None, until: float, bytes_left: int) -> None:
         parts = urllib.parse.urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise UsageError("the url is no address of a Prometheus", hint="Such as http://prometheus:9090.")
+            raise UsageError("the url is not the address of a Prometheus", hint="Such as http://prometheus:9090.")
         place = parts.netloc.rpartition("@")[2]
         self.shown = urllib.parse.urlunsplit((parts.scheme, place, parts.path.rstrip("/"), "", ""))
         self._headers = {"Accept": "application/json", **_authorization(parts, token)}

@@ -24,11 +24,11 @@ READ = ("level", "user", "client_id", "key", "value")
 PAIR = LEVELS[0].name
 
 SENT_BYTES = 256 << 20
-"""What the quotas of exact pairs may take in a worker's memory; sent they are a third of that at most."""
+"""The memory that quotas of exact pairs may take in a worker; sent they are a third of that at most."""
 PLAIN_BYTES = 256 << 20
-"""What all quotas may take if they are to reach the driver without being compressed."""
+"""The size up to which all quotas reach the driver uncompressed."""
 JOINED_BYTES = 16 << 20
-"""What they may take in one partition of the join, which holds them in memory."""
+"""Their size limit in one partition of the join, which holds them in memory."""
 _ENTITY, _VALUE = 128, 12
 """Bytes that an entity takes beside its names, and each of its keys."""
 

@@ -41,11 +41,11 @@ BROKERS_ONLY = (
     "READ_SHARE_GROUP_STATE_SUMMARY", "STOP_REPLICA", "UPDATE_METADATA", "UPDATE_RAFT_VOTER", "VOTE",
     "WRITE_SHARE_GROUP_STATE", "WRITE_TXN_MARKERS",
 )  # fmt: skip
-"""What only brokers and controllers ask, whichever listener they use."""
+"""Requests that only brokers and controllers send, on any listener."""
 
 NOT_KAFKA = "not a line of Kafka's request log"
 OLD_KAFKA = "not JSON: an old Kafka wrote it"
-BROKEN = "the JSON is broken, or is none of Kafka's"
+BROKEN = "the JSON is broken, or not Kafka's"
 NO_TIME = "no time in front that can be read"
 NO_ZONE = "the time has no offset, and no tz was given"
 NO_SUCH_TIME = "the time does not exist in this tz: the clocks skipped it"
@@ -63,12 +63,12 @@ _FIXED = re.compile(r"Z|(Etc/)?(UTC|GMT)|[+-]\d\d:\d\d")
 _FETCHER = r"^broker-\d+-fetcher-\d+$"
 _SAMPLE = 20
 _IDENTITY = ("broker", "time", "connection", "correlation_id", "api")
-"""What no two requests have in common; a line that is read twice is one request."""
+"""The columns that identify a request; a line that is read twice is one request."""
 
 
 @dataclass(frozen=True)
 class Counts:
-    """What became of the lines of a request log.
+    """The counts of a request log's lines, by their fate.
 
     `lines` = `requests` + `duplicates` + those `left_out` + those `quarantined`, both by reason; the rest of a
     `damaged` file counts as one line. `ambiguous` are the requests in the hour that a clock put back passes twice,
@@ -87,10 +87,10 @@ class Counts:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What a reader must know before he trusts the figures."""
+        """Warnings about the figures."""
         quarantined = sum(self.quarantined.values())
         texts = (
-            (quarantined, f"{quarantined:,} of {self.lines:,} lines are no requests: see `.quarantine`"),
+            (quarantined, f"{quarantined:,} of {self.lines:,} lines are not requests: see `.quarantine`"),
             (
                 self.ambiguous,
                 f"{self.ambiguous:,} requests fell into the hour that {self.tz} passes twice: the first is taken",
@@ -122,7 +122,7 @@ class Requests(Display):
 
     @cached_property
     def quarantine(self) -> DataFrame:
-        """`path`, `line` and `reason` of every line that is no request, and without a `line` of every damaged file.
+        """`path`, `line` and `reason` of every line that is not a request, and without a `line` of every damaged file.
 
         Compressed files are unpacked here, to find those that are damaged.
         """
@@ -135,7 +135,7 @@ class Requests(Display):
 
     @cached_property
     def counts(self) -> Counts:
-        """What became of the lines. The log is read for it once, and compressed files are unpacked once more.
+        """The lines, counted by their fate. The log is read for it once, and compressed files are unpacked once more.
 
         Raises
         ------
@@ -204,10 +204,10 @@ def requests(
         Files and folders, with all that is below them, plain or gzip, wherever Spark reads; or a frame of lines, with
         a column `line`, and `path` where the broker is told by it.
     broker
-        Who wrote it: an id; a regular expression whose group is the id within a file's path (`r"broker-(\\d+)/"`, as
-        Java spells them); or a frame with `id`, `host` and `port`, such as BROKERS, matched with the local address of
-        each connection. Such a `host` is an address as the broker sees it; `port` decides where hosts have several
-        brokers. One of them has to be said.
+        The broker that wrote it: an id; a regular expression whose group is the id within a file's path
+        (`r"broker-(\\d+)/"`, as Java spells them); or a frame with `id`, `host` and `port`, such as BROKERS, matched
+        with the local address of each connection. Such a `host` is an address as the broker sees it; `port` decides
+        where hosts have several brokers. It is required.
     tz
         The brokers' time zone, `Europe/Berlin`: log4j writes their local time. Not needed where the pattern has an
         offset. Of an hour that the clock passes twice the first is taken, and `counts` says how many requests it has.
@@ -309,13 +309,13 @@ def _source_text(path: Any) -> str:
 
 
 def _parse_lines(text: DataFrame, with_line: bool) -> DataFrame:
-    """What the lines say, as `log_lines` has it."""
+    """The parsed lines, as `log_lines` has them."""
     work = worker_code.by_value(log_lines.parse_lines, with_line)
     return text.select("path", "line").mapInArrow(work, log_lines.SCHEMA)
 
 
 def _placing(spark: SparkSession, paths: DataFrame, broker: Any) -> Callable[[DataFrame], DataFrame]:
-    """Gives lines their `broker`, null where the connection's address is no broker's."""
+    """Gives lines their `broker`, null where the connection's address is not a broker's."""
     if isinstance(broker, int):
         return lambda lines: lines.withColumn("broker", F.lit(broker).cast("int"))
     if isinstance(broker, str):
@@ -426,7 +426,7 @@ def _time(tz: str | None) -> Column:
 
 
 def _with_fault(requests: DataFrame, tz: str | None) -> DataFrame:
-    """With `fault`: why a line is no request that can be used, null where it is one; is it `ambiguous`, `unsized`?"""
+    """With `fault`: why a line is not a usable request, null where it is one; is it `ambiguous`, `unsized`?"""
     is_broken = F.col("api").isNull() | F.col("user").isNull() | F.col("connection").isNull()
     fault = (
         F.when(F.col("written").isNull(), NOT_KAFKA)
@@ -493,7 +493,9 @@ def _no_request(first: Sequence[Row], path: Any) -> Exception:
     if not first:
         return NotFound(f"no line in {_source_text(path)}", hint="kafka.request.logger writes at DEBUG or TRACE only.")
     line_text = printable(first[0].line[:80])
-    return Invalid(f"{first[0].path} is no request log of Kafka's: {line_text}", hint="kafka.request.logger writes it.")
+    return Invalid(
+        f"{first[0].path} is not a request log of Kafka: {line_text}", hint="kafka.request.logger writes it."
+    )
 
 
 def _no_broker(row: Row) -> UsageError:

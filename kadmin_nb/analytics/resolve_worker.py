@@ -1,4 +1,4 @@
-"""What runs on Spark's workers: the look-ups over Arrow batches. Sent by value, so it uses nothing else of ours."""
+"""Code for Spark's workers: the look-ups over Arrow batches. Sent by value, so it uses nothing else of ours."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def resolve(
 
 
 def bound(rows: DataFrame, quotas: DataFrame | pa.Table, keys: Sequence[str], overridden: bool = False) -> ResolvedRows:
-    """What binds the client of each row, whatever else is in it; `quotas` as `read` gives them."""
+    """The effective quotas of each row's client; `quotas` as `read_columns` gives them."""
     stored = SplitQuotas.of(quotas, rows.sparkSession, len(keys))
     joined_rows = rows if stored.joined is None else stored.join_to(rows, keys)
     resolved = _with_results(joined_rows, Index.of(stored.sent, keys, overridden=overridden), overridden)
@@ -101,7 +101,7 @@ def _with_results(rows: DataFrame, index: Index, overridden: bool) -> DataFrame:
 
 @dataclass(frozen=True)
 class ResolvedRows:
-    """What the workers found, beside the columns `names`; `joined` says that quotas of exact pairs stand there too."""
+    """The workers' results, beside the columns `names`; `joined` says that quotas of exact pairs stand there too."""
 
     found: DataFrame
     names: Sequence[str]

@@ -1,4 +1,4 @@
-"""What Spark says at length, as one line of ours."""
+"""Spark's long errors, as one line."""
 
 from __future__ import annotations
 

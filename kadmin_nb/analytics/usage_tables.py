@@ -12,7 +12,7 @@ from .spark_errors import in_one_line
 from .usage_windows import USAGE_COLUMNS, check_length, in_windows, usage_rows
 
 INCOMING = "_incoming"
-"""What the name of the table ends with that the windows of a log are in until they are all read."""
+"""The suffix of the table that holds the windows of a log until they are all read."""
 
 
 def store_usage(requests: Requests, table: str, every: str = "1 second") -> Counts:
@@ -36,7 +36,7 @@ def store_usage(requests: Requests, table: str, every: str = "1 second") -> Coun
     Unsupported
         The session has no Delta.
     UsageError
-        The table is another one, or of another kind; `every` is no length.
+        The table is another one, or of another kind; `every` is not a length.
     """
     check_length(every)
     spark, incoming = requests.frame.sparkSession, f"{table}{INCOMING}"

@@ -47,7 +47,7 @@ def usage(requests: Requests | DataFrame, every: str = "1 second") -> DataFrame:
     Raises
     ------
     UsageError
-        A column is missing, or `every` is no length.
+        A column is missing, or `every` is not a length.
     """
     check_length(every)
     frame = requests.only(USAGE_COLUMNS) if isinstance(requests, Requests) else requests
@@ -60,7 +60,7 @@ def usage(requests: Requests | DataFrame, every: str = "1 second") -> DataFrame:
 
 
 def check_length(every: str) -> None:
-    """Refuse what is no length of a window.
+    """Refuse what is not a length of a window.
 
     Raises
     ------

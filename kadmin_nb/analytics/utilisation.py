@@ -1,4 +1,4 @@
-"""What each bucket used of its limit, on each broker: USAGE beside the quotas.
+"""The use of each bucket's limit, on each broker: USAGE beside the quotas.
 
 The usage is shuffled once, to add up the clients that share a bucket window by window; what comes out, a row a bucket
 and window however many clients share it, once more, to bring the windows of a bucket together.
@@ -40,7 +40,7 @@ _COLUMN_TYPES: dict[str, tuple[tuple[type[DataType], ...], str]] = {
 }
 _USAGE_COLUMNS = tuple(name for name in _COLUMN_TYPES if name != CLUSTER)
 _GIVEN = (CLUSTER, "broker", "user", "window_start", "window_end")
-"""What may not be null."""
+"""The columns that may not be null."""
 
 _BUCKET = ("key", "bucket_user", "bucket_client_id", "user", "client_id", "level")
 
@@ -185,7 +185,7 @@ def _broker(frame: DataFrame) -> list[str]:
 
 
 def _windows(rows: DataFrame) -> DataFrame:
-    """What each bucket used in each window: `start`, `end`, `limit`, `used`, `throttle_ms`.
+    """The use of each bucket in each window: `start`, `end`, `limit`, `used`, `throttle_ms`.
 
     For each client of a bucket that several share there is one row more, without a window, so that both are counted
     in one go. The rows go through a generator, which neither pruning nor a filter of `key` passes: both readers want

@@ -32,7 +32,7 @@ LONGEST = 60.0
 """Seconds that a canary may take."""
 
 _FREE_BYTES = 2_000_000
-"""What is sent to a broker where no limit is expected."""
+"""The bytes sent to a broker where no limit is expected."""
 
 _ALLOWED, _CERTAIN, _SENT = 10, 12, 15
 """Seconds' worth of a limit: what an idle bucket lets through, what certainly crosses it, and what is sent.
@@ -46,7 +46,7 @@ _EARLY = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What resolve says of the client: its limit in bytes/s, None for unlimited, and the level that sets it.
+    """The limit that resolve predicts for the client: its value in bytes/s, None for unlimited, and its level.
 
     `others` tells that request_percentage binds it too, which throttles by the same answers. A null `user`: nobody
     here knows what the broker calls it.
@@ -63,7 +63,7 @@ class CanaryAnswer(Answer):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What disagrees, broker by broker."""
+        """The disagreements, broker by broker."""
         return tuple(map(_warning, self.failed.to_arrow().to_pylist()))
 
     @property
@@ -91,7 +91,7 @@ class CanaryAnswer(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a canary is to try; see `Cluster.canary`.
+    """The settings of a canary; see `Cluster.canary`.
 
     Raises
     ------
@@ -112,9 +112,11 @@ class Asked:
         if not self.client_id:
             raise Unsupported("a canary needs a client-id", hint="librdkafka calls a client without one rdkafka.")
         if not 0 < self.seconds <= LONGEST:
-            raise UsageError(f"a canary of {self.seconds:g} s is none", hint=f"More than 0, at most {LONGEST:g} s.")
+            raise UsageError(
+                f"a canary of {self.seconds:g} s is not possible", hint=f"More than 0, at most {LONGEST:g} s."
+            )
         if self.max_bytes < 1:
-            raise UsageError(f"a canary of {self.max_bytes} bytes is none")
+            raise UsageError(f"a canary of {self.max_bytes} bytes is not possible")
 
 
 def look(kafka: WireKafka, settings: Settings, request: Asked) -> CanaryAnswer:
@@ -127,7 +129,7 @@ def look(kafka: WireKafka, settings: Settings, request: Asked) -> CanaryAnswer:
 
 
 def tried(settings: Settings, request: Asked, expected: Prediction) -> list[Sighting]:
-    """What the brokers do to a client that crosses the limit expected."""
+    """The brokers' effect on a client that crosses the expected limit."""
     return canary(
         settings,
         client_id=request.client_id,
@@ -140,14 +142,14 @@ def tried(settings: Settings, request: Asked, expected: Prediction) -> list[Sigh
 
 
 def user_of(settings: Settings) -> str | None:
-    """What a broker calls whoever logs in so; None where its certificate, or another mechanism, decides."""
+    """The principal of a client that logs in so; None where its certificate, or another mechanism, decides."""
     if settings.uses_sasl:
         return settings.username
     return None if settings.uses_tls and settings.certificate_file else "ANONYMOUS"
 
 
 def compared(cluster_id: str, expected: Prediction, sightings: Sequence[Sighting], request: Asked) -> CanaryAnswer:
-    """What was seen beside what was expected."""
+    """The observed rates beside the expected limits."""
     rows = (
         _canary_row(expected, sighting, request) for sighting in sorted(sightings, key=lambda sighting: sighting.broker)
     )

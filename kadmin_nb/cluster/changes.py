@@ -43,7 +43,7 @@ LIFETIME = timedelta(days=7)
 
 
 def secret(reference: str) -> Secret:
-    """What a secret's reference leads to now; `file:` paths count from the current folder."""
+    """The secret behind a reference, as it is now; `file:` paths count from the current folder."""
     from ..profiles.secret_references import read_reference
 
     return read_reference(reference, Path())
@@ -117,7 +117,7 @@ class Changes:
 
     @garbage_collection.at_rest()
     def verify(self, plan: Plan, verify_timeout: float) -> Outcomes:
-        """What every broker holds of a plan; see `plans.execution.executor.check`."""
+        """The state of a plan's rows on every broker; see `plans.execution.executor.check`."""
         return Outcomes.of(plan, executor.check(self._kafka, plan, verify_timeout=verify_timeout))
 
     @garbage_collection.at_rest()

@@ -52,7 +52,7 @@ class Configs:
             A key that no such resource has; the nearest is given.
         """
         if not what:
-            raise UsageError("describe what?", hint=f"One of {', '.join(f'{w}=…' for w in WORDS)}.")
+            raise UsageError("a resource is required", hint=f"One of {', '.join(f'{w}=…' for w in WORDS)}.")
         resources = [r for name, value in what.items() for r in self._resources(name.replace("_", "-"), value)]
         table = self._kafka.configs.describe(resources, keys, documentation=documentation)
         if keys is not None:
@@ -105,7 +105,7 @@ class Configs:
 
     def _resources(self, word: str, value: object) -> list[Resource]:
         if word not in WORDS:
-            raise UsageError(f"{word} is no config resource", hint=f"It is one of {', '.join(WORDS)}.")
+            raise UsageError(f"unknown config resource {word}", hint=f"It is one of {', '.join(WORDS)}.")
         chosen = selector(word, value)
         asked = [part for part in chosen if isinstance(part, str) or part is DEFAULT]
         listed = [] if len(asked) == len(chosen) else filter(matcher(chosen), self._all[word]())

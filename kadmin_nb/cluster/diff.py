@@ -54,7 +54,7 @@ def diff(a: object, b: object, *, everything: bool = False, cluster_id: str | No
     Raises
     ------
     UsageError
-        The same side twice; quotas and configs; what is no side.
+        The same side twice; quotas and configs; what is not a side.
     NotFound, Invalid, ConnectionFailed, NotAuthorized
         A side that is not there, or cannot be read.
     """

@@ -80,7 +80,7 @@ class Observed(Answer):
 
     @property
     def lines(self) -> str:
-        """What takes back the levels that are left, a line a broker."""
+        """The commands that take back the remaining levels, a line a broker."""
         rows = (row for row in self._table.to_pylist() if row["state"] == LEFT)
         return "\n".join(mend(row["broker"], row["level_before"]) for row in rows)
 
@@ -112,7 +112,7 @@ class Observed(Answer):
 
 @dataclass(frozen=True)
 class Level:
-    """What one broker's logger is at, or why nobody knows."""
+    """The level of one broker's logger, or the reason why it is unknown."""
 
     broker: int
     level: str | None
@@ -125,7 +125,7 @@ def observe(
 ) -> Observed:
     """Switch on, wait, take back; see `Cluster.observe`."""
     if not 1 <= seconds <= LONGEST:
-        raise UsageError(f"an observation of {seconds:g} s is none", hint=f"From 1 s to {LONGEST:g} s.")
+        raise UsageError(f"an observation of {seconds:g} s is not possible", hint=f"From 1 s to {LONGEST:g} s.")
     refuse_another(kafka.id)
     before = levels(kafka, [broker.id for broker in kafka.brokers()])
     _refuse_blind(before)
@@ -169,7 +169,7 @@ class _Watch:
         assert self.plan is not None
         try:
             _refuse_unguarded(guard.is_alive)
-            self.plan.apply(lock=False).raise_for_errors()  # levels are no editor's: a killed one's lease would stay
+            self.plan.apply(lock=False).raise_for_errors()  # no editor sets levels: a killed one's lease would stay
             self.since = self.kafka.now()
             self.wait(guard.is_alive)
         except KeyboardInterrupt as exc:
@@ -272,7 +272,7 @@ def _became(before: Level, after: Level | None, not_restored: Mapping[int, str])
 
 
 def levels(kafka: WireKafka, brokers: Iterable[int]) -> list[Level]:
-    """What the request logger of each of these brokers is at."""
+    """The level of each of these brokers' request loggers."""
     return [_level(kafka, broker) for broker in brokers]
 
 
@@ -371,7 +371,7 @@ def _set_back(stage: Callable[[], Stage], changes: Mapping[int, Change]) -> dict
 def change_broker(change: Change) -> int:
     """Whose logger it is."""
     if not isinstance(change.resource, Resource) or change.resource.broker is None:
-        raise Invalid(f"{change.resource} is no logger of a broker")
+        raise Invalid(f"{change.resource} is not a logger of a broker")
     return change.resource.broker
 
 

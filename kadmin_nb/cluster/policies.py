@@ -91,7 +91,7 @@ def _policy_key(source: Given) -> object:
 
 
 def _scene(kafka: WireKafka, policy: Policy) -> PolicyFacts:
-    """What its rules are about, and no more; of quotas alone, whether a broker decides by a class of its own."""
+    """The frames that its rules are about; of quotas alone, whether a broker decides by a class of its own."""
     frames = {rule.frame for rule in policy.rules}
     if policy.needs_configs:
         return scene_of(snapshot_of(kafka), is_reassigning(kafka) if FINDINGS in frames else None)

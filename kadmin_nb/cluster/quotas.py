@@ -186,7 +186,7 @@ def _component(kind: str, chosen: Selector) -> Component:
 
 
 def _filtered(table: pa.Table, kind: str, chosen: Selector) -> pa.Table:
-    """What the broker's filter cannot say: lists and patterns."""
+    """Selectors that the broker's filter cannot express: lists and patterns."""
     if _component(kind, chosen).match != SPECIFIED or ANY in chosen:
         return table
     if kind in _PART_COLUMNS:

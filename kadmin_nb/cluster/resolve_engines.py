@@ -115,7 +115,7 @@ def _of_table(table: pa.Table, engine: str | None) -> Chosen:
 def _of_file(place: Path, engine: str | None) -> Chosen:
     """A large Parquet file goes to Spark unread, where Spark can see it."""
     if not place.exists():
-        raise NotFound(f"there is no file {place}")
+        raise NotFound(f"no such file: {place}")
     if place.suffix != ".parquet":
         return _of_table(files.read_table(place), engine)
     source = _opened(place)

@@ -83,7 +83,7 @@ def _quotas_of(kafka: WireKafka, clients: pa.Table) -> pa.Table:
 
 
 def marks(kafka: WireKafka, assume_default: bool) -> dict[str, str]:
-    """What to say of the answer; refuses when a broker decides by a class of its own."""
+    """The remark on the answer; refuses when a broker decides by a class of its own."""
     brokers = [Resource("BROKER", str(b.id)) for b in kafka.brokers() if not b.is_fenced]
     rows = [row for broker in brokers for row in _asked_for_callback(kafka, broker)]
     custom = [row for row in rows if row["value"]]

@@ -62,7 +62,7 @@ def _resources(kafka: WireKafka) -> dict[str, Sequence[Resource]]:
 
 
 def _own(configs: pa.Table) -> pa.Table:
-    """What is set on each resource itself, static values of a broker included, and what could not be read."""
+    """The configs set on each resource itself, a broker's static values included, and the unreadable ones."""
     source, name = configs["source"].cast(pa.string()), configs["resource_name"]
     broker = pc.equal(configs["resource_type"].cast(pa.string()), "BROKER")
     of_broker = pc.and_(broker, pc.is_in(source, pa.array([Source.BROKER, Source.FILE])))

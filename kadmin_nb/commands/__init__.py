@@ -15,7 +15,7 @@ __all__ = ["Result", "complete", "main", "run"]
 
 @dataclass(frozen=True)
 class Result:
-    """What a command returned, and what its shared options asked the door to do with it."""
+    """The value a command returned, with the shared options that say how to show it."""
 
     value: Any
     form: str | None = None
@@ -53,7 +53,7 @@ def run(words: Sequence[str], session: Session, door: str = "kadmin-nb") -> Resu
 
 
 def complete(words: Sequence[str], incomplete: str, door: str = "kadmin-nb") -> list[str]:
-    """What may stand for `incomplete` after these words; nothing is contacted.
+    """The candidates for `incomplete` after these words; nothing is contacted.
 
     The door is one of `doors.DOORS`, or of `doors.LINES` in a cell.
     """

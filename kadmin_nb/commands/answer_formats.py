@@ -27,7 +27,7 @@ def formed(value: Any, form: str) -> Any:
     from ..frames.tabular import Tabular
 
     if not isinstance(value, Tabular):
-        raise UsageError(f"--as {form} is for frames, and this is none")
+        raise UsageError(f"--as {form} works with frames only")
     return value.as_(form)
 
 

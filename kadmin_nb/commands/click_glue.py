@@ -125,7 +125,7 @@ class Verbs(_Corners, click.Group):
             if ctx.resilient_parsing:
                 return name, click.Command(name, add_help_option=False), args[1:]
             raise UsageError(
-                f"{name.partition('=')[0]} is no word after {ctx.command_path}", hint=self._instead(ctx, name)
+                f"unknown command '{name.partition('=')[0]}' for '{ctx.command_path}'", hint=self._instead(ctx, name)
             )
         return super().resolve_command(ctx, args)
 
@@ -200,7 +200,7 @@ def _option_instead(exc: click.NoSuchOption) -> str | None:
 
 
 Offers = Callable[[Sequence[str]], Iterable[str]]
-"""What may follow, given the words before it on the line."""
+"""The words that may follow those before it on the line."""
 
 
 class Words(click.ParamType):  # type: ignore[type-arg]  # generic only in newer clicks

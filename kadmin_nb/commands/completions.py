@@ -1,4 +1,4 @@
-"""What completion offers left of the `=`: entity types, resource types and keys, from what is known offline."""
+"""Completion left of the `=`: entity types, resource types and keys, without asking a cluster."""
 
 from __future__ import annotations
 

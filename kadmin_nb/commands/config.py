@@ -56,7 +56,7 @@ def describe(
 @click.option("--only", multiple=True, type=click.Choice(FINDINGS), help="Only these findings.")
 @click.option("--stage", is_flag=True, help="Stage the lines that mend them; in the terminal plan them.")
 def advise(session: Session, only: tuple[str, ...], stage: bool, plan_options: PlanOptions) -> Any:
-    """What somebody should look at: throttles left behind, odd brokers, settings that change nothing.
+    """Findings in the configs: throttles left behind, odd brokers, settings that change nothing.
 
     \b
     {here} --only leftover

@@ -103,7 +103,7 @@ def _form(form: str | None, out: str | None) -> str:
 def _snapshot_to_write(
     session: Session, saved: str | None, where: str | None, time: str | None, cluster_id: str | None
 ) -> Snapshot:
-    """What is to be written: of a live cluster, a file, or a history."""
+    """The snapshot to write: of a live cluster, a file, or a history."""
     if where is None and (time or cluster_id):
         raise UsageError("--as-of and --cluster-id are of a --history WHERE")
     if where and saved:
@@ -140,7 +140,7 @@ def _into_variable(session: Session, text: Text, out: str) -> Text:
     try:
         session.refuse_out(out)
     except UsageError as exc:
-        raise UsageError(f"--out {out} is no .yaml or .json file", hint=str(exc)) from None
+        raise UsageError(f"--out {out} is not a .yaml or .json file", hint=str(exc)) from None
     click.get_current_context().meta["out"] = out
     return text
 

@@ -36,7 +36,7 @@ def diff(
     session: Session, sides: tuple[str, ...], where: str | None, as_of: str | None, cluster_id: str | None,
     everything: bool, onto: str | None, rows: str | None, which: str | None, plan_options: PlanOptions,
 ) -> Any:  # fmt: skip
-    """What differs from A to B. Each is a profile, a .properties file or host:port; a declarative file (.yaml, .json);
+    """Differences from A to B. Each is a profile, a .properties file or host:port; a declarative file (.yaml, .json);
     a saved snapshot (.parquet); or history:WHERE@TIME. B is the current cluster unless said.
 
     \b
@@ -59,7 +59,7 @@ def _refuse_half_a_wish(onto: str | None, rows: str | None, which: str | None, p
     if onto is None and (rows or which or plan_options.is_typed):
         raise UsageError("nothing is to be changed", hint="--stage-on a|b --rows 1-3,7 stages rows on one side.")
     if onto is not None and not rows:
-        raise UsageError("which rows?", hint="--rows 1-3,7, or --rows all.")
+        raise UsageError("--rows is required", hint="--rows 1-3,7, or --rows all.")
     if plan_options.apply and not which:
         raise UsageError(
             "--apply wants --of ID: the rows are numbered anew each time",
@@ -70,12 +70,12 @@ def _refuse_half_a_wish(onto: str | None, rows: str | None, which: str | None, p
 def _two(session: Session, sides: Sequence[str], where: str | None, as_of: str | None) -> tuple[Any, Any]:
     """The two sides, as they are given; the current cluster is the second unless said."""
     if as_of and where is None:
-        raise UsageError("--as-of of which history?", hint="--history WHERE, or history:WHERE@TIME.")
+        raise UsageError("--as-of needs --history", hint="--history WHERE, or history:WHERE@TIME.")
     from ..comparing.sides import NOW, Past
 
     sources = [*([Past(where, as_of or NOW)] if where is not None else []), *(_given(session, side) for side in sides)]
     if not sources:
-        raise UsageError("diff of what?", hint="diff A B, or diff FILE: against the current cluster.")
+        raise UsageError("two sides are required", hint="diff A B, or diff FILE: against the current cluster.")
     if len(sources) > 2:
         raise UsageError(
             f"{len(sources)} sides are too many: two are compared", hint="A TIME of two words wants quotes."
@@ -88,7 +88,7 @@ def _two(session: Session, sides: Sequence[str], where: str | None, as_of: str |
 
 
 def _given(session: Session, word: str) -> Any:
-    """What a word is: in a notebook `{name}` is a variable."""
+    """The meaning of a word: in a notebook `{name}` is a variable."""
     if word.startswith("{") and word.endswith("}") and session.lookup is not None:
         return session.lookup(word[1:-1])
     return word
@@ -143,4 +143,4 @@ def _refuse_what_stays(target: Any, onto: str) -> None:
     if isinstance(target, Cluster):
         raise UsageError(f"side {onto} is not the current cluster", hint="%kadmin use {name} first; or diff.stage(…).")
     if not isinstance(target, str) or not isinstance(source_of(target), Live):
-        raise UsageError(f"side {onto} is no cluster, so nothing can be staged on it", hint="Stage on the other side.")
+        raise UsageError(f"side {onto} is not a cluster: nothing can be staged on it", hint="Stage on the other side.")

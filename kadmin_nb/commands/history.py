@@ -21,7 +21,7 @@ NOW = "now"
 
 @click.group(cls=Verbs)
 def history() -> None:
-    """What clusters held, and what moved: snapshots kept at WHERE, a path (Delta) or a table of Spark's, a.b or a.b.c.
+    """Snapshots and changes of clusters, kept at WHERE, a path (Delta) or a table of Spark's, a.b or a.b.c.
 
     A TIME is UTC as 2026-11-21T12:00:00Z, or how long ago: '2h ago'.
 
@@ -67,7 +67,7 @@ def snapshots(session: Session, where: str, cluster_id: str | None) -> Any:
 @_whose
 @click.option("--configs", is_flag=True, help="Its configs, instead of its quotas.")
 def as_of(session: Session, where: str, time: tuple[str, ...], cluster_id: str | None, configs: bool) -> Any:
-    """What the cluster held then, by the newest snapshot up to that TIME."""
+    """The state of the cluster then, by the newest snapshot up to that TIME."""
     with session.at_work("looking back"):
         snapshot = _at(where).as_of(" ".join(time), cluster_id)
     return snapshot.configs if configs else snapshot.quotas
@@ -80,7 +80,7 @@ def as_of(session: Session, where: str, time: tuple[str, ...], cluster_id: str |
 @click.argument("times", nargs=-1, metavar="[SINCE] [UNTIL]")
 @_whose
 def changes(session: Session, where: str, times: tuple[str, ...], cluster_id: str | None) -> Any:
-    """What moved from snapshot to snapshot, since TIME or the beginning, until TIME or now; and with which plan."""
+    """The changes from snapshot to snapshot, since TIME or the beginning, until TIME or now; and with which plan."""
     if len(times) > 2:
         raise UsageError(f"{times[2]} is one word too many: since, until", hint="A TIME of two words wants quotes.")
     since, until = (*times, None, None)[:2]
@@ -93,7 +93,7 @@ def changes(session: Session, where: str, times: tuple[str, ...], cluster_id: st
 @_where
 @click.argument("plan", metavar="PLAN")
 def who(session: Session, where: str, plan: str) -> Any:
-    """What came with a plan, named by its file or (the beginning of) its id."""
+    """The changes that came with a plan, named by its file or (the beginning of) its id."""
     from ..plans.plan import Plan
 
     with session.at_work("looking back"):
@@ -110,7 +110,7 @@ def who(session: Session, where: str, plan: str) -> Any:
 def drift(
     session: Session, where: str | None, times: tuple[str, ...], against: str | None, cluster_id: str | None,
 ) -> Any:  # fmt: skip
-    """What differs from a to b: two times of a history, a time (or the newest) and the live cluster, or two clusters.
+    """Differences from a to b: two times of a history, a time (or the newest) and the live cluster, or two clusters.
 
     Rows of the state `default` differ only by what is a default; they count for no exit code.
     """
@@ -125,7 +125,9 @@ def _sides(
 ) -> list[Snapshot]:
     """The two that are compared: the past first, the current cluster next, the other one last."""
     if where is None and against is None:
-        raise UsageError("drift of what?", hint="drift WHERE [TIME] [TIME], or drift --against TARGET.")
+        raise UsageError(
+            "a history or --against is required", hint="drift WHERE [TIME] [TIME], or drift --against TARGET."
+        )
     if len(times) + (against is not None) > 2:
         raise UsageError(f"{times[-1]} is one too many: two are compared", hint="A TIME of two words wants quotes.")
     live = len(times) + (against is not None) < 2

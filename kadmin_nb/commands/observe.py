@@ -23,7 +23,7 @@ class Length(click.ParamType):  # type: ignore[type-arg]  # generic only in newe
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         match = _LENGTH.fullmatch(str(value).strip())
         if match is None:
-            self.fail(f"{value} is no length of time: 60s, 5m", param, ctx)
+            self.fail(f"{value} is not a duration: 60s, 5m", param, ctx)
         return float(match[1]) * _SECONDS[match[2]]
 
 

@@ -38,7 +38,7 @@ def reading(command: Command, bind: Bind = lambda ctx, session, params: None) ->
 
 
 def connecting(command: Command) -> Command:
-    """`--cluster`, `--property` alone: for a verb whose answer is no frame."""
+    """`--cluster`, `--property` alone: for a verb whose answer is not a frame."""
     return _with_session(_cluster(_property(command)), lambda ctx, session, params: None)
 
 
@@ -114,7 +114,7 @@ def keys(offers: Offers) -> Callable[[Command], Command]:
 
 
 TARGET = Words(lambda before: profiles())
-"""What `--cluster` takes; completion offers the profiles."""
+"""The value of `--cluster`; completion offers the profiles."""
 
 
 def _remembered(*names: str, **more: Any) -> Callable[[Command], Command]:

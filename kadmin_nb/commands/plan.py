@@ -49,7 +49,8 @@ def plan(session: Session, file: str | None, schema: bool, impact: str | None, p
         return _schema_option()
     if file is None:
         raise UsageError(
-            "plan what?", hint="plan -f FILE, plan from FILE, or plan show|apply|verify|resume|rollback|log PLAN"
+            "a file or a subcommand is required",
+            hint="plan -f FILE, plan from FILE, or plan show|apply|verify|resume|rollback|log PLAN",
         )
     if impact and plan_options.apply:
         raise UsageError("--impact is for looking, --apply for doing", hint="One after the other.")

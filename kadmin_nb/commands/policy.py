@@ -87,7 +87,7 @@ def _refuse_what_does_not_go_together(
     if where is not None and (snapshot or which):
         raise UsageError("--history is judged by itself", hint="Without --snapshot and --plan.")
     if as_of and where is None:
-        raise UsageError("--as-of of which history?", hint="--history WHERE.")
+        raise UsageError("--as-of needs --history", hint="--history WHERE.")
 
 
 def _policy(file: str | None) -> Policy:
@@ -96,7 +96,7 @@ def _policy(file: str | None) -> Policy:
 
     path = file or os.environ.get("KADMIN_POLICY")
     if path is None:
-        raise UsageError("which policy?", hint="Name its file, or set $KADMIN_POLICY.")
+        raise UsageError("a policy is required", hint="Name its file, or set $KADMIN_POLICY.")
     return load(path)
 
 
@@ -128,7 +128,7 @@ def _of_history(session: Session, policy: Policy, where: str, time: str, pairs: 
 
 
 def _each(recorded: Any, time: str) -> Iterator[Snapshot]:
-    """What each cluster held then; one that was not yet recorded is passed over."""
+    """The state of each cluster then; one that was not yet recorded is passed over."""
     for cluster_id in recorded.clusters:
         try:
             yield recorded.as_of(time, cluster_id)

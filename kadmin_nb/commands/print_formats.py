@@ -20,5 +20,5 @@ def faced(value: Any, face: str) -> Any:
     from ..plans.formats import Faces
 
     if not isinstance(value, Faces):
-        raise UsageError(f"--print {face} is for stages and plans, and this is none")
+        raise UsageError(f"--print {face} works with stages and plans only")
     return getattr(value, f"to_{face.replace('-', '_')}")()

@@ -31,7 +31,7 @@ def list_() -> Any:
 @runbook.command()
 @click.argument("name")
 def show(name: str) -> Any:
-    """What a runbook does, and its parameters."""
+    """Show the purpose of a runbook, and its parameters."""
     from .. import runbooks
 
     return Text(runbooks.show(name))

@@ -1,4 +1,4 @@
-"""What a door remembers between commands: the cluster, the tray, the frame type, and how to look names up."""
+"""The state between commands: the cluster, the tray, the frame type, and how to look names up."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Watch = Callable[[], AbstractContextManager[Note | None]]
 
 @dataclass(frozen=True)
 class PlanOptions:
-    """What the options of a verb that plans ask for, and how the plan is applied where `apply` asks for that."""
+    """The options of a verb that plans, and how the plan is applied where `apply` asks for that."""
 
     reason: str | None = None
     save: str | None = None
@@ -105,10 +105,10 @@ class Session:
         from ..frames.files import FILES
 
         if not name.endswith(FILES):
-            raise UsageError(f"--out {name} is none of {', '.join(FILES)}")
+            raise UsageError(f"--out {name} does not end in {', '.join(FILES)}")
 
     def chosen(self, target: str, properties: Mapping[str, str]) -> object:
-        """What `use` does at this door: a process cannot change its shell, so it says the line that does."""
+        """`use` in a terminal: a process cannot change its shell, so it prints the line that does."""
         import shlex
 
         from ..profiles import lasting
@@ -119,13 +119,13 @@ class Session:
         return Text(f"export KADMIN_PROFILE={shlex.quote(lasting(target))}")
 
     def next_line(self, target: str) -> str:
-        """What to type to reach this target."""
+        """The options to type to reach this target."""
         import shlex
 
         return f"kadmin-nb quota describe --cluster {shlex.quote(target)}"
 
     def change(self, edits: Sequence[Edit], plan_options: PlanOptions) -> Plan | Outcomes | Stage:
-        """What a changing verb does at this door: the terminal plans that one line."""
+        """The result of a changing verb: the terminal plans that one line."""
         stage = self.cluster.stage()
         stage.add(edits)
         return self.save_or_apply(planned(stage, plan_options), plan_options)
@@ -174,7 +174,7 @@ class Session:
             raise
 
     def _a_local_one(self) -> str:
-        """What to say to somebody who named no cluster."""
+        """The error for a command without a cluster."""
         from ..local import status
 
         running = [local.bootstrap for local in status() if local.state == "running" and not local.secure]
@@ -278,7 +278,7 @@ class NotebookSession(Session):
     def refuse_out(self, name: str) -> None:
         """In a notebook it is a variable."""
         if not name.isidentifier() or iskeyword(name):
-            raise UsageError(f"{name} is no name of a variable")
+            raise UsageError(f"{name} is not a variable name")
 
     def next_line(self, target: str) -> str:
         return f"%kadmin use {quote(target)}"

@@ -1,4 +1,4 @@
-"""What the verbs over whole fleets share: frames or files, a Spark session where it was asked for, answers in Spark."""
+"""The inputs of verbs over whole fleets: frames or files, a Spark session where it was asked for, answers in Spark."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def _warnings_as_notes() -> Iterator[None]:
 
 
 def _print(lines: Iterable[str]) -> bool:
-    """Whether the lines could be printed; a reader that went away, `| head`, is no failure."""
+    """Whether the lines could be printed; a reader that went away, `| head`, is not a failure."""
     error = _write_lines(sys.stdout, lines)
     if error is None or isinstance(error, BrokenPipeError):
         return True
@@ -163,7 +163,7 @@ def _write(value: Any, place: Path, *, raw: bool) -> None:
     from ..frames.tabular import Tabular
 
     if not isinstance(value, Tabular):
-        raise UsageError("--out writes frames, and this is none")
+        raise UsageError("--out works with frames only")
     from ..frames.files import write_table
 
     write_table(value.to_arrow(), place, raw=raw)
@@ -180,7 +180,7 @@ def _print_note(text: str) -> None:
 
 @contextlib.contextmanager
 def _watch() -> Iterator[Note | None]:
-    """A line on standard error that is written over, and gone at the end; nothing where that is no terminal."""
+    """A line on standard error that is written over, and gone at the end; nothing where that is not a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -196,5 +196,5 @@ def frame_in_file(name: str) -> Any:
 
     place = Path(name)
     if not place.exists():
-        raise NotFound(f"there is no file {name}")
+        raise NotFound(f"no such file: {name}")
     return read_table(place)

@@ -48,7 +48,7 @@ class Source:
         """Refuse what cannot be meant, before Spark starts."""
         sources = [source for source in (self.paths, self.prometheus, self.usage) if source]
         if len(sources) != 1:
-            problem = "usage of what?" if not sources else "usage comes from one source"
+            problem = "a source of usage is required" if not sources else "usage comes from one source"
             raise UsageError(problem, hint="Paths of a request log, --prometheus URL, or --usage NAME, a USAGE frame.")
         if of_lines and not self.paths:
             raise UsageError("only a request log has lines", hint="Give its paths.")
@@ -57,7 +57,7 @@ class Source:
         for path in self.paths:
             _refuse_what_is_no_path(path)
         if self.paths and self.broker is None:
-            raise UsageError("who wrote the log?", hint=_BROKER_HINT)
+            raise UsageError("--broker is required", hint=_BROKER_HINT)
 
     def frame(self, session: Session) -> Any:
         """USAGE, in Spark."""
@@ -109,7 +109,9 @@ def _from(command: Any) -> Any:
 _OPTIONS = (
     click.argument("paths", nargs=-1, metavar="[PATH]..."),
     click.option(
-        "--broker", metavar="WHO", help=r"Who wrote it: an id, a pattern such as 'broker-(\d+)/', or cluster."
+        "--broker",
+        metavar="WHO",
+        help=r"The broker that wrote the log: an id, a pattern such as 'broker-(\d+)/', or cluster.",
     ),
     click.option("--tz", metavar="ZONE", help="The brokers' time zone, such as Europe/Berlin, where times have none."),
     click.option("--names", metavar="PATTERN", help="Only files called so, such as '*request*'."),
@@ -132,13 +134,13 @@ _OPTIONS = (
 @click.option("--utilisation", is_flag=True, help="Beside the current cluster's limits, a row a broker and bucket.")
 @click.option("--clients", is_flag=True, help="Only who they are: PAIRS, for resolve --pairs.")
 @click.option("--lines", is_flag=True, help="What became of the log's lines: how many are left out, and why.")
-@click.option("--quarantine", is_flag=True, help="The log's lines that are no requests.")
+@click.option("--quarantine", is_flag=True, help="The log's lines that are not requests.")
 @click.option("--assume-default", is_flag=True, help="Judge by Kafka's rules although a custom callback decides.")
 def usage(
     session: Session, utilisation: bool, clients: bool, lines: bool, quarantine: bool, assume_default: bool,
     **source: Any,
 ) -> Any:  # fmt: skip
-    """What each client used on each broker, window by window: USAGE, on Spark.
+    """The usage of each client on each broker, window by window: USAGE, on Spark.
 
     \b
     {here} logs/kafka-request.log* --broker 1 --tz UTC
@@ -190,6 +192,6 @@ def _answer(session: Session, used: Any, utilisation: bool, clients: bool, assum
 
 def _refuse_what_is_no_path(path: str) -> None:
     if path.startswith(("http://", "https://")):
-        raise UsageError(f"{path} is no path of a log", hint="Did you mean --prometheus URL?")
+        raise UsageError(f"{path} is not a path", hint="Did you mean --prometheus URL?")
     if path.isidentifier() and not Path(path).exists():
-        raise UsageError(f"there is no path {path}", hint=f"Of a frame: --usage {path}.")
+        raise UsageError(f"no such path: {path}", hint=f"Of a frame: --usage {path}.")

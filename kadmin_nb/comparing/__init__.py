@@ -1,4 +1,4 @@
-"""What differs between two clusters, files, snapshots or moments: `kn.diff(a, b)`, `kadmin-nb diff A B`.
+"""The differences between two clusters, files, snapshots or moments: `kn.diff(a, b)`, `kadmin-nb diff A B`.
 
 It takes contents, not connections; `cluster.comparing` reads the clusters.
 """

@@ -67,12 +67,12 @@ class Diff(Answer):
 
     @property
     def only_by_default(self) -> Answer:
-        """What one side sets to what the other has by default, and two defaults."""
+        """Keys that one side sets to the other's default, and pairs of defaults."""
         return Answer(self._of(["default"]))
 
     @property
     def by_nature(self) -> Answer:
-        """What tells one cluster's brokers from another's: ids, listeners, folders."""
+        """Keys that identify a cluster's brokers: ids, listeners, folders."""
         return Answer(self._of([NATURE]))
 
     @property
@@ -92,12 +92,12 @@ class Diff(Answer):
 
     @property
     def id(self) -> str:
-        """What `--of` takes: rows chosen by their numbers are those of this very answer."""
+        """The value of `--of`: rows chosen by their numbers are those of this very answer."""
         rows = self.differing.to_arrow().to_pylist()
         return hashlib.sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest()[:12]
 
     def edits(self, rows: object, like: str) -> list[Edit]:
-        """What makes the chosen rows like side `a`, or `b`, in the other one.
+        """The edits that make the chosen rows like side `a`, or `b`, in the other one.
 
         Parameters
         ----------
@@ -111,7 +111,7 @@ class Diff(Answer):
             nature, one that could not be read, one of the brokers in common or of their files.
         """
         if like not in ("a", "b"):
-            raise UsageError(f"like={like!r} is no side", hint="It is a or b.")
+            raise UsageError(f"unknown side like={like!r}", hint="It is a or b.")
         told = self._whole.to_pylist()
         return edits(told, chosen(rows, told, like), like, self.id)
 
@@ -128,7 +128,7 @@ class Diff(Answer):
         Raises
         ------
         UsageError
-            A row that cannot be staged, or a side that is no Cluster.
+            A row that cannot be staged, or a side that is not a Cluster.
         WrongCluster
             It is neither side.
         """
@@ -153,7 +153,7 @@ class Diff(Answer):
         """Which side a cluster is: the one that was handed in, or is live, or has its id."""
         if isinstance(onto, str):
             if onto.lower() not in ("a", "b"):
-                raise UsageError(f"onto={onto!r} is no side", hint="It is a, b, or a Cluster.")
+                raise UsageError(f"unknown side onto={onto!r}", hint="It is a, b, or a Cluster.")
             return onto.lower()
         matches = self._sides_of(onto)
         if len(matches) > 1:
@@ -176,7 +176,7 @@ class Diff(Answer):
         return UsageError(f"{row['resource']} could not be compared: {row['note']}")
 
     def title(self) -> str:
-        """What is compared, how many rows differ and how, and what is not shown."""
+        """The two sides, how many rows differ and how, and the rows not shown."""
         by_state = self._by_state()
         differing = len(self.differing)
         apart = ", ".join(f"{by_state[state]:,} {word}" for state, word in _SAID_APART.items() if state in by_state)

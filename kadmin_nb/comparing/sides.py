@@ -25,7 +25,7 @@ NOW = "now"
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """What is compared: a snapshot, or a frame of quotas or of configs; and how it is called.
+    """One side of a comparison: a snapshot, or a frame of quotas or of configs; and how it is called.
 
     `cluster` is the connection, where it was handed in; `is_live` that it is a cluster as it is now; `topics` are all
     that it has, None where nobody knows. `is_declared` that it is a file that somebody may have written: it says
@@ -93,7 +93,7 @@ Source = Live | Saved | Written | Past
 
 
 def source_of(text: str) -> Source:
-    """What a word names: `history:WHERE@TIME`, a file by the end of its name, else a cluster.
+    """The side that a word names: `history:WHERE@TIME`, a file by the end of its name, else a cluster.
 
     What begins with `history:` is one; a file that is called so is `./history:…`. The last `@` begins the time.
 
@@ -114,7 +114,7 @@ def _past(text: str) -> Past:
     where, _, time = text.rpartition("@") if "@" in text else (text, "", NOW)
     if not where or not time.strip():
         raise UsageError(
-            f"{quote(HISTORY + text)} is no moment of a history", hint="Write history:lake/kafka@'2h ago'."
+            f"{quote(HISTORY + text)} is not a time of a history", hint="Write history:lake/kafka@'2h ago'."
         )
     return Past(where, time)
 
@@ -149,7 +149,7 @@ def declared(declaration: Declared) -> Side:
 
 
 def past(source: Past, cluster_id: str | None = None, others: Iterable[str | None] = ()) -> Side:
-    """What a cluster held at that moment.
+    """The snapshot of a cluster at that time.
 
     Parameters
     ----------

@@ -37,10 +37,10 @@ def chosen(rows: object, diff_rows: Sequence[Row], like: str) -> list[int]:
     for bounds in _ranges(rows):
         strange = [n for n in (bounds.start, bounds.stop - 1) if not 1 <= n <= len(diff_rows)]
         if strange:
-            raise UsageError(f"there is no row {strange[0]}", hint=f"There are {len(diff_rows):,}, from 1.")
+            raise UsageError(f"no such row: {strange[0]}", hint=f"There are {len(diff_rows):,}, from 1.")
         numbers.update(bounds)
     if not numbers:
-        raise UsageError("which rows?", hint=_ROWS_HINT)
+        raise UsageError("--rows is required", hint=_ROWS_HINT)
     return sorted(numbers)
 
 
@@ -51,7 +51,7 @@ def _ranges(rows: object) -> Iterator[range]:
     try:
         numbers = [index(n) for n in (rows if isinstance(rows, Iterable) else [rows])]  # type: ignore[arg-type]
     except TypeError:
-        raise UsageError(f"{rows!r} are no numbers of rows", hint=_ROWS_HINT) from None
+        raise UsageError(f"{rows!r}: row numbers are required", hint=_ROWS_HINT) from None
     yield from (range(n, n + 1) for n in numbers)
 
 
@@ -68,7 +68,7 @@ def _range(part: str) -> range:
 
 
 def edits(diff_rows: Sequence[Row], numbers: Iterable[int], like: str, named: str) -> list[Edit]:
-    """What makes these rows like that side; each edit notes its row, and the diff, `named`, that it is of.
+    """The edits that make these rows like that side; each edit notes its row, and the diff, `named`, that it is of.
 
     Raises
     ------
@@ -96,7 +96,7 @@ def refusal(row: Row, like: str) -> str | None:
     if row["is_sensitive"]:
         return "it is a secret, which nobody can see"
     if row["missing"] == _other(like):
-        return "there is no such topic"
+        return "no such topic"
     if _of_each(row):
         return "it is what all brokers of a cluster have in common"
     try:

@@ -1,4 +1,4 @@
-"""What a snapshot says is set: each target with the text that was sent for it."""
+"""The current values of a snapshot: each target with the text that was sent for it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class CurrentValues:
         return self.is_set(target) and self._all(target)[_sort_key(target)] is None
 
     def targets(self, but: Collection[_Named]) -> Iterator[Target]:
-        """What is set, but for these."""
+        """The current values, but for these."""
         yield from ((Entity.parse(words), key) for words, key in self.quotas if (words, key) not in but)
         yield from (target for target in self.configs if (str(target[0]), target[1]) not in but)
 
@@ -53,7 +53,7 @@ class CurrentValues:
 
 
 def held_by(snapshot: Snapshot) -> CurrentValues:
-    """What is set on the cluster: no defaults, and nothing that a broker has from its file."""
+    """The dynamic values of the cluster: no defaults, and nothing from a broker's file."""
     quotas = snapshot.quotas.to_arrow()
     columns = (quotas[name].to_pylist() for name in ("entity", "key", "value"))
     configs = _readable(snapshot.configs.to_arrow()).select(_CONFIG_COLUMNS).to_pylist()
@@ -72,9 +72,9 @@ class Unread:
 
 
 def refuse_other_than_snapshot(source: object) -> None:
-    """Raise UsageError for what is no snapshot; a cluster has one."""
+    """Raise UsageError for what is not a snapshot; a cluster has one."""
     if not isinstance(source, Snapshot):
-        raise UsageError(f"a {type(source).__name__} is no snapshot", hint="Pass cluster.snapshot().")
+        raise UsageError(f"a {type(source).__name__} is not a snapshot", hint="Pass cluster.snapshot().")
 
 
 def unread(snapshot: Snapshot) -> list[Unread]:

@@ -83,7 +83,7 @@ class Difference:
 
 @dataclass(frozen=True, eq=False)
 class Declared:
-    """What a file says that a cluster is to hold; what it does not mention stays as it is.
+    """The declaration in a file of a cluster's quotas and configs; others stay as they are.
 
     `kinds` are those that it speaks of in full: only these are pruned. `complete` is False for what could not be read
     in full when it was written. `where` names the file in errors.
@@ -165,7 +165,7 @@ class Declared:
         return PurePath(self.where).name
 
     def _edit(self, entry: Entry, current: CurrentValues, allow_unknown: Collection[str]) -> Edit | None:
-        """What has to be done for an entry, if anything."""
+        """The edit that an entry needs, if any."""
         if current.has(entry.target, entry.value):
             return None
         if entry.is_placeholder:
@@ -241,13 +241,13 @@ def _refuse_unknown(entry: Entry, entity: Entity, current: CurrentValues, allow_
         if name not in allow_unknown:
             noun, candidates = ("quota key", QUOTA_KEY_NAMES) if name == entry.key else ("entity type", TYPES)
             raise Invalid(
-                f"{entry.node.place}: {name} is no {noun} that Kafka knows",
+                f"{entry.node.place}: unknown {noun} {name}",
                 hint=Hint(_meant(name, candidates), sentence("{} insists.", Option("allow_unknown", [name]))),
             )
 
 
 def _meant(name: str, candidates: Sequence[str]) -> str:
-    """What was probably meant by a word that is not known."""
+    """The nearest words to an unknown one, as a hint."""
     if name in WORDS:
         return f"What is set on a {name} stands under {CONFIGS}."
     return did_you_mean(name, candidates)

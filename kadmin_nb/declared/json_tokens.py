@@ -19,7 +19,7 @@ def tokens(text: str) -> Iterator[Token]:
     Raises
     ------
     UsageError
-        It is no JSON.
+        It is not JSON.
     """
     _refuse_other_than_json(text)
     line, start = 1, 0
@@ -42,6 +42,6 @@ def _refuse_other_than_json(text: str) -> None:
     try:
         json.loads(text, parse_int=str, parse_float=str)
     except json.JSONDecodeError as exc:
-        raise UsageError(f"line {exc.lineno}, column {exc.colno}: it is no JSON: {exc.msg}") from None
+        raise UsageError(f"line {exc.lineno}, column {exc.colno}: invalid JSON: {exc.msg}") from None
     except RecursionError:
         raise UsageError("it is nested too deeply") from None

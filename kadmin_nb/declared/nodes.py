@@ -19,7 +19,7 @@ _HALF_A_PAIR = re.compile("[\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What a reader of YAML or JSON came across; lines and columns count from 1.
+    """A token of YAML or JSON; lines and columns count from 1.
 
     `kind` is text, or what opens or closes a mapping or a list. `is_plain`: a YAML text without quotes, a word of JSON.
     """
@@ -74,7 +74,7 @@ class Mapping(Node):
             self.items[self._key.text], self._key = (self._key, node), None
             return
         if not isinstance(node, Text):
-            node.refuse("a mapping or a list is no key")
+            node.refuse("a key is a text, not a mapping or a list")
         if earlier := self.items.get(node.text):
             node.refuse(f"{node.text} is there twice, first in line {earlier[0].line}")
         self._key = node
@@ -97,7 +97,7 @@ def compose(tokens: Iterable[Token]) -> Node:
     Raises
     ------
     UsageError
-        Nothing at all, a key twice, a key that is no text, half a surrogate pair, or nested too deeply.
+        Nothing at all, a key twice, a key that is not a text, half a surrogate pair, or nested too deeply.
     """
     everything = List(1, 1)
     stack: list[Mapping | List] = [everything]
@@ -123,7 +123,7 @@ def _made(token: Token) -> Text | Mapping | List:
     if token.kind == "text":
         text = Text(token.line, token.column, token.text, token.is_plain)
         if not token.text.isascii() and _HALF_A_PAIR.search(token.text):
-            text.refuse("half a surrogate pair is no Unicode text")
+            text.refuse("half a surrogate pair is not Unicode text")
         return text
     return Mapping(token.line, token.column) if token.kind == "{" else List(token.line, token.column)
 

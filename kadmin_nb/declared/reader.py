@@ -34,7 +34,7 @@ _R = TypeVar("_R", Entity, Resource)
 
 
 def load(path: str | os.PathLike[str]) -> Declared:
-    """What a file declares; it is JSON where its name or its first character says so, else YAML.
+    """Read a declared file; it is JSON where its name or its first character says so, else YAML.
 
     Raises
     ------
@@ -54,7 +54,7 @@ def load(path: str | os.PathLike[str]) -> Declared:
 
 
 def read(text: str, where: str = "the file") -> Declared:
-    """What a text declares; `where` names it in errors."""
+    """Read a declaration from text; `where` names it in errors."""
     try:
         return _declared(compose(_tokens(text, where)), where)
     except KadminError as exc:
@@ -63,7 +63,7 @@ def read(text: str, where: str = "the file") -> Declared:
 
 def text_of_file(place: Path) -> str:
     """The text of a file of a size that can be one of ours."""
-    missing = f"there is no file {place}"
+    missing = f"no such file: {place}"
     return decoded(files.read(place, WHAT, MAX_DECLARATION_BYTES, pipe=True, missing=missing), str(place))
 
 
@@ -106,7 +106,7 @@ def _declared(root: Node, where: str) -> Declared:
 
 def _refuse_other_format(root: Node, head: Mapping[str, tuple[Text, Node]]) -> None:
     if "kadmin" not in head:
-        root.refuse("it does not say kadmin: 1, so it is no file of quotas and configs", _BEGIN)
+        root.refuse("kadmin: 1 is required", _BEGIN)
     format_node = expect(head["kadmin"][1], Text, "kadmin")
     if format_node.text != FORMAT:
         format_node.refuse(f"format {format_node.text} is not known to this version", _BEGIN)
@@ -117,11 +117,11 @@ _BEGIN = "It begins with kadmin: 1."
 
 def _refuse_word(key: Text, name: str, allowed: list[str]) -> NoReturn:
     hint = did_you_mean(name, allowed, f"One of {', '.join(allowed)}.")
-    key.refuse(f"{name} is no word of such a file", hint)
+    key.refuse(f"unknown key {name}", hint)
 
 
 def _placed(node: Node, reader: Callable[[_S], _T], value: _S) -> _T:
-    """What the reader makes of what is given; its error with the place of the node before it."""
+    """The result of the reader; an error gets the place of the node in front."""
     try:
         return reader(value)
     except KadminError as exc:
@@ -142,7 +142,7 @@ def _moment(node: Node) -> datetime:
     except ValueError:
         moment = None
     if moment is None or moment.tzinfo is None:
-        time_node.refuse(f"{time_node.text} is no time with a zone", "Such as 2026-11-21T12:00:00Z.")
+        time_node.refuse(f"{time_node.text} is not a time with a zone", "Such as 2026-11-21T12:00:00Z.")
     return moment.astimezone(UTC)
 
 
@@ -165,7 +165,7 @@ _HEAD: dict[str, Callable[[Node], object]] = {
     "kinds": _kinds,
     "complete": _flag,
 }
-"""What may stand above the sections, and how it is read."""
+"""The keys above the sections, and how they are read."""
 
 
 def _section(
@@ -244,7 +244,7 @@ def _refuse_half_a_file(head: Mapping[str, tuple[Text, Node]], sections: Collect
         section = QUOTAS if kind == QUOTAS else CONFIGS
         if section not in head:
             head["kinds"][0].refuse(
-                f"kinds names {kind}, and there is no {section}:",
+                f"kinds names {kind} without {section}:",
                 f"Take {kind} out of kinds, or write {section}: {{}} for none.",
             )
 
@@ -252,4 +252,4 @@ def _refuse_half_a_file(head: Mapping[str, tuple[Text, Node]], sections: Collect
 def _refuse_outside(entries: Iterable[Entry], sections: Collection[str]) -> None:
     for entry in entries:
         if kind_of(entry.resource) not in sections:
-            entry.node.refuse(f"{entry.resource} is none of the kinds that the file names: {', '.join(sections)}")
+            entry.node.refuse(f"{entry.resource} is not of the kinds that the file names: {', '.join(sections)}")

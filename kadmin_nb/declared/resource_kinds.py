@@ -45,4 +45,4 @@ def _known(word: str) -> str:
         return word
     words = [*KINDS, CONFIGS]
     hint = did_you_mean(word, words, f"One of {', '.join(words)}.")
-    raise UsageError(f"{word} is no kind of what a file declares", hint=hint)
+    raise UsageError(f"unknown kind {word}", hint=hint)

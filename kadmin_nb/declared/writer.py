@@ -51,7 +51,7 @@ def export(
         Something could not be read.
     """
     if format not in FORMATS:
-        raise UsageError(f"{format} is no format of a file", hint=f"It is {' or '.join(FORMATS)}.")
+        raise UsageError(f"unknown file format {format}", hint=f"It is {' or '.join(FORMATS)}.")
     refuse_other_than_snapshot(snapshot)
     chosen = _chosen(snapshot, [kinds] if isinstance(kinds, str) else kinds)
     unread = _unread(snapshot, chosen)
@@ -75,7 +75,7 @@ def _chosen(snapshot: Snapshot, kinds: Collection[str] | None) -> tuple[str, ...
 
 
 def _unread(snapshot: Snapshot, chosen: Collection[str]) -> KadminError | None:
-    """What to say where something of these kinds could not be read."""
+    """The error where resources of these kinds could not be read."""
     failed = [
         failed_resource for failed_resource in unread(snapshot) if kind_of_resource(failed_resource.resource) in chosen
     ]
@@ -164,7 +164,7 @@ _UNQUOTED = re.compile(
     re.ASCII,
 )
 _YAML_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "null", "true", "false"})
-"""What YAML 1.1 or 1.2 takes for something else than a text."""
+"""Texts that YAML 1.1 or 1.2 takes for another type."""
 
 
 def _scalar(text: str) -> str:
@@ -175,7 +175,7 @@ def _scalar(text: str) -> str:
 
 
 def _escaped(character: str) -> str:
-    """What no terminal obeys and no reader folds."""
+    """Characters that no terminal obeys and no reader folds."""
     if character in '"\\':
         return f"\\{character}"
     if character.isprintable():

@@ -10,7 +10,7 @@ from ..errors import Unsupported, UsageError
 from .nodes import Token
 
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
-"""What YAML does not allow, and the three characters that YAML 1.1 takes for the end of a line and 1.2 does not."""
+"""Characters that YAML does not allow, and the three that YAML 1.1 takes for the end of a line and 1.2 does not."""
 
 _LINE_END = re.compile("\r\n|\r|\n")
 
@@ -28,7 +28,7 @@ def tokens(text: str) -> Iterator[Token]:
     Raises
     ------
     UsageError
-        It is no YAML, or uses what a file of ours has no need of: anchors, aliases, tags, a second document.
+        It is not YAML, or uses what a file of ours has no need of: anchors, aliases, tags, a second document.
     Unsupported
         PyYAML is not installed.
     """
@@ -92,12 +92,12 @@ def _syntax(exc: Exception, text: str) -> UsageError:
     """The parser's complaint, without what stands there: it may be a secret."""
     mark = getattr(exc, "problem_mark", None) or getattr(exc, "context_mark", None)
     if mark is None:
-        return UsageError(f"it is no YAML: {getattr(exc, 'reason', None) or exc}")
+        return UsageError(f"invalid YAML: {getattr(exc, 'reason', None) or exc}")
     place = f"line {mark.line + 1}, column {mark.column + 1}"
     if _is_at_a_tab(text, mark):
         return UsageError(f"{place}: a tab", hint="YAML is indented with spaces.")
     problem, context = getattr(exc, "problem", None) or exc, getattr(exc, "context", None)
-    return UsageError(f"{place}: it is no YAML: {problem}{f', {context}' if context else ''}")
+    return UsageError(f"{place}: invalid YAML: {problem}{f', {context}' if context else ''}")
 
 
 def _is_at_a_tab(text: str, mark: Any) -> bool:

@@ -1,4 +1,4 @@
 """Frames: every answer as Arrow, pandas or Spark, with the same columns and types."""
 
 FORMS = ("pandas", "arrow", "spark")
-"""What a frame can be taken as."""
+"""The forms of a frame."""

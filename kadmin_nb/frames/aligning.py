@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 GAP = "  "
-"""What stands between two columns."""
+"""The gap between two columns."""
 
 PADDED = 80
 """The width up to which a column is aligned: one cell of a megabyte must not make every row as long."""

@@ -24,7 +24,7 @@ class Display:
     __slots__ = ()
 
     hint: str | None = None
-    """What would work, where something that was named is not there; a door shows it below the value."""
+    """A hint where something named does not exist; it is shown below the value."""
 
     is_raised = False
     """Whether a notebook's cell fails where the value is not ok: no run may pass over a change that is not in force."""
@@ -35,7 +35,7 @@ class Display:
         return False
 
     def title(self) -> str:
-        """What it is, or the counts that matter first, in lines."""
+        """Its title, or the counts that matter first, in lines."""
         return ""
 
     def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
@@ -76,7 +76,7 @@ class Display:
             yield complaint
 
     def complaint(self) -> str:
-        """What failed, and what would work, as the error says it; nothing where all is well."""
+        """The failure and its remedy, as the error says it; nothing where all is well."""
         try:
             self.raise_for_errors()
         except KadminError as exc:

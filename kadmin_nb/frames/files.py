@@ -42,7 +42,7 @@ def read_table(place: Path) -> pa.Table:
     readers: dict[str, Callable[[Path], pa.Table]] = {".parquet": read_parquet, ".csv": _read_csv}
     if place.suffix not in readers:
         raise UsageError(f"{place} is neither .parquet nor .csv")
-    check(place, "a frame", MAX_TABLE_BYTES, missing=f"there is no file {place}")
+    check(place, "a frame", MAX_TABLE_BYTES, missing=f"no such file: {place}")
     try:
         return readers[place.suffix](place)
     except (pa.ArrowInvalid, OSError) as exc:
@@ -98,7 +98,7 @@ def _originals(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _harmless(text: object) -> object:
-    """A text that no spreadsheet takes for a formula; whatever is no text stays as it is."""
+    """A text that no spreadsheet takes for a formula; whatever is not a text stays as it is."""
     return f"'{text}" if isinstance(text, str) and _FORMULA.match(text) else text
 
 
@@ -128,7 +128,7 @@ def write_table(table: pa.Table, place: Path, *, raw: bool = False) -> None:
         ".json": lambda table, file: to_pandas(table).to_json(file, orient="records", lines=True),
     }
     if place.suffix not in writers:
-        raise UsageError(f"--out {place} is none of {', '.join(FILES)}")
+        raise UsageError(f"--out {place} does not end in {', '.join(FILES)}")
     with writing(place) as file:
         writers[place.suffix](plain(table), file)
 

@@ -116,7 +116,7 @@ def _cell(column: Column, number: int, width: int) -> list[str]:
 
 
 def _details_below(columns: Sequence[Column], number: int, width: int) -> Iterator[str]:
-    """What stands below a row: its other values in a paragraph, each sentence in one of its own."""
+    """The lines below a row: its other values in a paragraph, each sentence in one of its own."""
     texts = [(column.is_prose, f"{column.name}: {column.cells[number]}") for column in columns if column.cells[number]]
     values = GAP.join(text for is_prose, text in texts if not is_prose)
     for paragraph in filter(None, [values, *(text for is_prose, text in texts if is_prose)]):

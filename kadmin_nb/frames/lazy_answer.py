@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .render import Block
 
 Around = Callable[[str], AbstractContextManager[None]]
-"""What is put around each piece of Spark's work: `frames.spark.at_work`, or a door's that tells how far it is."""
+"""A context manager around each piece of Spark's work: `frames.spark.at_work`, or a door's that tells how far it is."""
 
 
 class SparkAnswer(Answer):

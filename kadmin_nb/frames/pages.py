@@ -12,7 +12,7 @@ ROWS = 60
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A bound on what is shown; None is no bound.
+    """A bound on what is shown; None is not a bound.
 
     `rows` are those of a table, `width` is the width of a line, `longest` the length of a cell. `rest` says where all
     of it is, `lazy_rest` the same of a frame that was not read whole, `rest_of_lines` of a list of lines, where that is

@@ -44,10 +44,11 @@ EFFECTIVE = _schema(
     ("bucket_user", WORD, True),
     ("bucket_client_id", WORD, True),
 )
-"""What binds each client. A null value, level and bucket mean unlimited; "" in a bucket: that part is not in it."""
+"""The effective quota of each client and key. A null value, level and bucket mean unlimited; "" in a bucket means that
+the part is not in it."""
 
 EFFECTIVE_IP = _schema(("ip", TEXT, False), ("key", WORD, False), ("value", NUMBER, True), ("level", WORD, True))
-"""What binds connections from an address."""
+"""The effective connection quota of each address."""
 
 SYNONYMS = pa.list_(
     pa.struct([pa.field("source", TEXT, False), pa.field("key", TEXT, False), pa.field("value", TEXT, True)])
@@ -123,7 +124,7 @@ FETCH was answered with, null for every other API, and where the log does not te
 """
 
 LOG_LINES = _schema(("became", TEXT, False), ("reason", TEXT, True), ("lines", pa.int64(), False))
-"""What became of the lines of a request log: a request, a duplicate, left out, or quarantined; and why."""
+"""The lines of a request log, counted by fate: a request, a duplicate, left out, or quarantined; and why."""
 
 METRICS = _schema(
     ("time", pa.timestamp("us", "UTC"), False),
@@ -149,7 +150,7 @@ USAGE = _schema(
     ("throttle_ms", NUMBER, True),
     ("source", TEXT, False),
 )
-"""What each client was seen to use of a key on each broker, in the key's unit, over a window of time."""
+"""The use of a key by each client on each broker, in the key's unit, over a window of time."""
 
 OF_BUCKETS = "metrics: the broker's own rate of a bucket"
 """The `source` of a row whose names are a bucket's: who shares one it does not tell."""
@@ -173,7 +174,7 @@ SNAPSHOTS = _schema(
     ("plan_id", TEXT, True),
     ("author", TEXT, True),
 )
-"""What a history holds, one row a snapshot and kind (`quotas`, `configs`). 0 rows: for certain nothing was set."""
+"""The snapshots of a history, one row a snapshot and kind (`quotas`, `configs`). 0 rows: certainly nothing was set."""
 
 DRIFT = _schema(
     ("kind", TEXT, False),
@@ -187,7 +188,7 @@ DRIFT = _schema(
     ("note", TEXT, True),
     ("is_sensitive", FLAG, False),
 )
-"""What differs, one row a resource and key. `state` is added (only b has it), removed (only a), changed, source (the
+"""Differences, one row a resource and key. `state` is added (only b has it), removed (only a), changed, source (the
 same value from elsewhere), default (set on one side to what is the default on the other, or two defaults), or unknown
 (one side could not be read; the key is null). Values as text, as the broker takes them; nobody can see one that
 `is_sensitive`."""
@@ -214,7 +215,7 @@ HISTORY_CHANGES = _schema(
     ("new", TEXT, True),
     ("source", TEXT, True),
 )
-"""What changed between a snapshot (`since`) and the next (`taken_at`): `state` is added, removed or changed."""
+"""Changes between a snapshot (`since`) and the next (`taken_at`): `state` is added, removed or changed."""
 
 FINDINGS = _schema(
     ("finding", TEXT, False),
@@ -230,7 +231,7 @@ FINDINGS = _schema(
     ("mend", TEXT, True),
     ("error", TEXT, True),
 )
-"""What in the configs somebody should look at. `source` is where the value is set, `expected` what holds without it, or
+"""Configs that somebody should look at. `source` is where the value is set, `expected` what holds without it, or
 what a broker's peers have; `op` mends it, `set` (to `expected`) or `delete`, and `mend` is the line that does so, both
 null where none can. A null key: it could not be read, for the `error` of that name."""
 
@@ -276,7 +277,7 @@ UTILISATION = _schema(
     ("throttle_ms", NUMBER, True),
     ("share_throttled", NUMBER, True),
 )
-"""What each bucket used on each broker beside its limit. Without a limit a row is a client's, named by `user` and
+"""The use of each bucket on each broker beside its limit. Without a limit a row is a client's, named by `user` and
 `client_id`, which are null otherwise; `utilisation` is the peak in percent; shares are fractions of `windows`."""
 
 STALLS = _schema(
@@ -342,7 +343,9 @@ BACKTEST = _schema(
     ("delay_s", NUMBER, False),
     ("first_throttled", pa.timestamp("us", "UTC"), True),
 )
-"""What limits would have done to a usage, a row a broker, key and bucket. `windows` are the seconds that it was active
+"""The effect that limits would have had on a usage, a row a broker, key and bucket.
+
+`windows` are the seconds that it was active
 in; `throttled_s` is how long it would have been muted, `longest_s` in one go, `delay_s` how late it was at worst.
 """
 
@@ -361,7 +364,7 @@ CANARY = _schema(
     ("agrees", FLAG, True),
     ("note", TEXT, True),
 )
-"""What each broker did to a real client beside what resolve predicts. Null in `agrees`: not conclusive."""
+"""The limit that each broker enforced on a real client, beside the prediction. Null in `agrees`: not conclusive."""
 
 OBSERVED = _schema(
     ("broker", WHOLE, False),
@@ -374,7 +377,9 @@ OBSERVED = _schema(
     ("complete", FLAG, True),
     ("message", TEXT, True),
 )
-"""What became of the request logger of each broker. `state` is restored, kept (on already before), moved (somebody set
+"""The request logger of each broker after an observation.
+
+`state` is restored, kept (on already before), moved (somebody set
 another level), left (still on) or skipped (not observed). `logs` are the files that the requests are in, the oldest
 first, where that is known; not `complete` where log4j has deleted some of them meanwhile."""
 
@@ -405,7 +410,7 @@ WARNINGS = _schema(
     ("key", TEXT, True),
     ("message", TEXT, False),
 )
-"""What a reader of a plan may not see. `warning` is shadows, shadowed, blank client-id, sharing, principal, per
+"""Facts that the rows of a plan do not show. `warning` is shadows, shadowed, blank client-id, sharing, principal, per
 broker or in parts; `row`, `resource` and `key` are the first that it is about, null where it is about all of it."""
 
 JOURNAL = _schema(
@@ -450,10 +455,10 @@ VERDICTS = _schema(
     ("found", pa.int64(), True),
     ("says", TEXT, False),
 )
-"""What a report looked at. `verdict` is ok, look (somebody should), or not looked; `found` counts rows."""
+"""The checks of a report. `verdict` is ok, look (somebody should), or not looked; `found` counts rows."""
 
 SUMMARY = _schema(("of", TEXT, False), ("is", TEXT, False))
-"""What a run of a runbook did, in a few lines."""
+"""The record of a runbook's run, in a few lines."""
 
 BROKERS = _schema(
     ("id", WHOLE, False),

@@ -32,7 +32,7 @@ def save(place: Path, quotas: pa.Table, configs: pa.Table, marks: Mapping[str, s
         A name that does not end in `.parquet`; a place that cannot be written.
     """
     if place.suffix != SUFFIX:
-        raise UsageError(f"{place} is no name for a snapshot", hint=f"It is written as {SUFFIX}.")
+        raise UsageError(f"{place} is not a name for a snapshot", hint=f"It is written as {SUFFIX}.")
     tables = zip(_FRAMES.items(), (quotas, configs), strict=True)
     whole = pa.table({name: _parts_list(table, schema) for (name, schema), table in tables})
     with writing(place) as file:
@@ -46,7 +46,7 @@ def _parts_list(table: pa.Table, schema: pa.Schema) -> pa.Array:
 
 
 def load_snapshot(place: Path, build: Callable[[pa.Table, pa.Table, Mapping[str, str]], _T]) -> _T:
-    """What `build` makes of the QUOTAS, CONFIGS and marks that `save` wrote.
+    """The result of `build` for the QUOTAS, CONFIGS and marks that `save` wrote.
 
     Raises
     ------
@@ -54,7 +54,7 @@ def load_snapshot(place: Path, build: Callable[[pa.Table, pa.Table, Mapping[str,
         No such file; a folder, a pipe; a file that holds no snapshot.
     """
     if not place.exists():
-        raise NotFound(f"there is no file {place}", hint=_NO_SNAPSHOT)
+        raise NotFound(f"no such file: {place}", hint=_NO_SNAPSHOT)
     check(place, "a snapshot", MAX_TABLE_BYTES)
     try:
         return build(*_parts(read_parquet(place)))

@@ -22,7 +22,7 @@ from .schema_metadata import CLUSTER_ID, TAKEN_AT, stamped
 
 QUOTAS_PART = "QUOTAS"
 SCOPES = (QUOTAS_PART, "TOPIC", "BROKER", "CLIENT_METRICS", "GROUP")
-"""What can be read of a cluster: its quotas, and the configs of each type of resource."""
+"""The readable state of a cluster: its quotas, and the configs of each type of resource."""
 
 ID, COMPLETE, SCOPE = "kadmin.snapshot_id", "kadmin.complete", "kadmin.scopes"
 _RESOURCES = "kadmin.resources"

@@ -114,12 +114,12 @@ def taken(frame: object, spark: SparkSession | None = None) -> DataFrame:
     Raises
     ------
     UsageError
-        It is no frame.
+        It is not a frame.
     """
     if is_spark(frame):
         return frame  # type: ignore[return-value]
     if not hasattr(frame, "__arrow_c_stream__"):
-        raise UsageError(f"a {type(frame).__name__} is no frame", hint="Arrow, pandas, Polars or Spark.")
+        raise UsageError(f"a {type(frame).__name__} is not a frame", hint="Arrow, pandas, Polars or Spark.")
     return to_spark(pa.table(frame), spark)
 
 
@@ -239,7 +239,7 @@ def _error_text(error: BaseException) -> str:
 
 
 def said_by(error: BaseException) -> str:
-    """What an error of Spark's says first, without the stack of the JVM."""
+    """The first line of a Spark error, without the stack of the JVM."""
     lines = [line.strip() for line in _error_text(error).splitlines() if line.strip()]
     error_lines = (
         [line for line in lines if line.startswith("[") or "Exception: [" in line] or lines or [type(error).__name__]

@@ -51,5 +51,5 @@ class Tabular(Display, ABC):
             There is no such type.
         """
         if form not in FORMS:
-            raise UsageError(f"--as {form} is no frame type", hint=f"It is one of {', '.join(FORMS)}.")
+            raise UsageError(f"unknown frame type {form}", hint=f"It is one of {', '.join(FORMS)}.")
         return getattr(self, f"to_{form}")()

@@ -27,7 +27,7 @@ class Difference:
 
 
 def difference(a: pa.Table, b: pa.Table, kind: str, columns: tuple[str, ...] | None = None) -> Difference:
-    """What was removed from `a`, added in `b`, and changed in these columns (any, unless said)."""
+    """The rows removed from `a`, added in `b`, and changed in these columns (any, unless said)."""
     left_, right = identities(a, kind), identities(b, kind)
     place = pc.index_in(right, value_set=left_)
     both = pc.is_valid(place)

@@ -131,7 +131,7 @@ class DeltaFolder:
         columns = [field.name for field in table.schema().fields]
         if missing := [name for name in TABLE.names if name not in columns]:
             raise UsageError(
-                f"{self.where} is no history: no column {', '.join(missing)}", hint=f"Found: {', '.join(columns)}."
+                f"{self.where} is not a history: no column {', '.join(missing)}", hint=f"Found: {', '.join(columns)}."
             )
         self._open = table
         return table
@@ -151,12 +151,12 @@ def _refuse_others(where: str) -> None:
     entries = os.listdir(where) if os.path.isdir(where) else []
     if strange := [name for name in entries if not name.startswith(("_", "kind="))]:
         raise UsageError(
-            f"{where} is no history, and not empty: {strange[0]}", hint="A history is a folder of its own."
+            f"{where} is not a history, and not empty: {strange[0]}", hint="A history is a folder of its own."
         )
 
 
 def _files(table: DeltaTable) -> list[dict[str, Any]]:
-    """What the log says of the files that hold states."""
+    """The files that hold states, by the log."""
     actions = pa.table(table.get_add_actions(flatten=True))
     statistics = ["partition.kind", *(f"{edge}.{name}" for name in STATISTICS for edge in ("min", "max"))]
     rows = actions.select([name for name in statistics if name in actions.column_names]).to_pylist()

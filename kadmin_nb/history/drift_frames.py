@@ -160,7 +160,7 @@ def text(row: Row, kind: str) -> str | None:
 
 
 def resource(row: Row, kind: str) -> str:
-    """What a content's row is set on, in the grammar's words."""
+    """The entity or resource of a row, in the grammar's words."""
     return row["entity"] if kind == QUOTAS else str(Resource(row["resource_type"], row["resource_name"]))
 
 

@@ -38,7 +38,7 @@ def history(where: object, spark: SparkSession | None = None) -> History:
 
         return History(SparkTable(where, spark))
     if not isinstance(where, str | os.PathLike) or not os.fspath(where):
-        raise UsageError(f"{where!r} is no place for a history", hint="Give a path, or catalog.schema.table.")
+        raise UsageError(f"{where!r} is not a place for a history", hint="Give a path, or catalog.schema.table.")
     from .delta import DeltaFolder
 
     return History(DeltaFolder(os.fspath(where)))

@@ -52,7 +52,7 @@ class History:
         Invalid
             It is not complete, or holds something twice; nothing was recorded.
         UsageError
-            It is no snapshot.
+            It is not a snapshot.
         """
         snapshot_read = taken_of(snapshot)
         plan, author = _plan_and_author(plan_id)
@@ -78,7 +78,7 @@ class History:
         return tuple(sorted(self._place.clusters()))
 
     def as_of(self, time: object, cluster_id: str | None = None) -> Snapshot:
-        """What the cluster held at a time: the newest snapshot that was taken then or before.
+        """The state of the cluster at a time: the newest snapshot that was taken then or before.
 
         Parameters
         ----------

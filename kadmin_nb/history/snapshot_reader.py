@@ -1,4 +1,4 @@
-"""What is given to be recorded: a snapshot, or a SNAPSHOT frame that says of itself what it is."""
+"""The snapshot to record: a snapshot, or a SNAPSHOT frame that says of itself what it is."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _of_frame(table: pa.Table) -> Snapshot:
 
 
 def _common_value(table: pa.Table, name: str, mark: str) -> object:
-    """What all rows of a column say; of a frame without rows, what its metadata says."""
+    """The one value of a column; of a frame without rows, that of its metadata."""
     if name in table.column_names and len(table):
         values = table[name].unique().to_pylist()
         if len(values) == 1 and values[0] is not None:

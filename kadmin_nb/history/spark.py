@@ -139,7 +139,7 @@ class SparkTable:
         table = self._spark.table(self.where)
         if missing := [name for name in TABLE.names if name not in table.columns]:
             raise UsageError(
-                f"{self.where} is no history: no column {', '.join(missing)}",
+                f"{self.where} is not a history: no column {', '.join(missing)}",
                 hint=f"Found: {', '.join(table.columns)}.",
             )
         return table
@@ -160,7 +160,7 @@ class SparkTable:
         raise Invalid(f"{self.where} cannot be made: {message}", hint="Does the schema exist?")
 
     def _told(self) -> dict[str, str]:
-        """What the catalog says of the table."""
+        """The catalog's description of the table."""
         return {row[0]: str(row[1]) for row in self._spark.sql(f"DESCRIBE TABLE EXTENDED {self.where}").collect()}
 
 

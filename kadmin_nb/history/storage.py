@@ -1,4 +1,4 @@
-"""What a history asks of the place where it is kept."""
+"""The port of a history's storage."""
 
 from __future__ import annotations
 

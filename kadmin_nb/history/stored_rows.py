@@ -73,7 +73,7 @@ COLUMNS = {
     ),
 }
 IDENTITY = {QUOTAS: ("key", "entity"), CONFIGS: ("resource_type", "key", "resource_name")}
-"""What names a row; its order is that of `identities`."""
+"""The columns that identify a row; their order is that of `identities`."""
 
 ORDER = {QUOTAS: ("entity", "key"), CONFIGS: ("resource_type", "resource_name", "key")}
 SCHEMAS = {QUOTAS: schemas.QUOTAS, CONFIGS: schemas.CONFIGS}

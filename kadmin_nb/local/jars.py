@@ -32,7 +32,7 @@ BINDINGS = {
     "4.3.1": ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.4"),
     "3.9.2": ("org.slf4j", "slf4j-reload4j", "1.7.36"),
 }
-"""What carries each version's log to a file: Kafka's distribution adds it, its published modules do not."""
+"""The module that writes each version's log to a file: Kafka's distribution adds it, its published modules do not."""
 
 VERSIONS = tuple(BINDINGS)
 DEFAULT_VERSION = VERSIONS[0]

@@ -265,7 +265,7 @@ def _status(folder: Path, run: Run) -> LocalStatus:
 
 @dataclass(frozen=True, slots=True)
 class _Order:
-    """What is to be started."""
+    """The settings of a local Kafka."""
 
     name: str
     outlives: bool

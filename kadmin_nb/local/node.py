@@ -191,7 +191,7 @@ def _last_lines(file: Path) -> list[str]:
 
 
 def _text_since(file: Path, since: int) -> str:
-    """What a file holds after a byte, or all of it where it has become shorter."""
+    """The text of a file after a byte, or all of it where it has become shorter."""
     try:
         with file.open("rb") as log:
             log.seek(since if since <= file.stat().st_size else 0)

@@ -1,4 +1,4 @@
-"""What a node and its clients are told: KRaft server properties and Java client properties, as data."""
+"""Properties of a node and its clients: KRaft server properties and Java client properties, as data."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class TlsFiles:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What a cluster should be like, before ports are chosen.
+    """The wish for a cluster, before ports are chosen.
 
     `passwords` has one entry a PLAIN user, the admin among them, and is empty on a cluster without logins.
     `proxied` has a port a node where a proxy stands, or is empty: a client of the listener PROXIED is told to go there.
@@ -165,7 +165,7 @@ def _proxied(recipe: Recipe, node_id: int, node_ports: Mapping[str, int]) -> dic
 
 
 def client_properties(bootstrap: str, credentials: Mapping[str, str] | None = None) -> dict[str, str]:
-    """What a Java client needs to connect, `credentials` as `login` makes them."""
+    """The properties with which a Java client connects, `credentials` as `login` makes them."""
     return {"bootstrap.servers": bootstrap, **(credentials or {})}
 
 

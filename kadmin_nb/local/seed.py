@@ -70,7 +70,7 @@ set interval.ms=60000 metrics=org.apache.kafka.producer. client-metrics=producer
 """
 
 SHORTENED = ("retention.ms", "log.retention.ms")
-"""What of it is shorter than Kafka's default, and so needs a second word."""
+"""The keys that are shorter than Kafka's default, and so must be allowed."""
 
 
 def seed(cluster: Cluster, *, progress: Callable[[str], None] | None = None) -> Outcomes:

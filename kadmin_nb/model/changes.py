@@ -16,7 +16,7 @@ FAILED, UNKNOWN, SKIPPED = "failed", "unknown", "skipped"
 Verdict = Literal["ok", "not possible"]
 OK: Verdict = "ok"
 NOT_POSSIBLE: Verdict = "not possible"
-"""A validation that is no refusal: the broker takes the row, or could not be asked."""
+"""A validation that is not a refusal: the broker takes the row, or could not be asked."""
 
 
 class Configurable(Protocol):
@@ -42,7 +42,7 @@ Target = tuple[Configurable, str]
 
 
 class _About:
-    """What a wish and a planned change have in common: a key of an entity or a resource."""
+    """The common part of an edit and a planned change: a key of an entity or a resource."""
 
     __slots__ = ()
     resource: Configurable
@@ -50,7 +50,7 @@ class _About:
 
     @property
     def target(self) -> Target:
-        """What it is about; two edits of one target cannot both hold."""
+        """Its target; two edits of one target cannot both hold."""
         return self.resource, self.key
 
     @property
@@ -124,7 +124,7 @@ _CHANGE_FIELDS = tuple(column.name for column in fields(Change))
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one change: OUTCOMES' columns beyond PLAN's. `lag_ms` runs from the broker's ack.
+    """The outcome of one change: OUTCOMES' columns beyond PLAN's. `lag_ms` runs from the broker's ack.
 
     The brokers are None where none was asked whether it holds the change, as nothing of it was sent.
     """

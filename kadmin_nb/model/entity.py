@@ -51,7 +51,7 @@ class Entity:
         return level_of(dict(self.parts))
 
     def get(self, kind: str) -> Part | None:
-        """The name or DEFAULT of that type, None when it is no part of this entity."""
+        """The name or DEFAULT of that type, None when it is not a part of this entity."""
         return dict(self.parts).get(kind)
 
     def wire(self) -> tuple[tuple[str, str | None], ...]:
@@ -60,7 +60,7 @@ class Entity:
 
     @classmethod
     def from_wire(cls, parts: Iterable[tuple[str, str | None]]) -> Entity:
-        """What a broker calls so; never refused, whatever it says."""
+        """The entity of a broker's answer; never refused, whatever it contains."""
         named_parts = ((kind, DEFAULT if name is None else name) for kind, name in parts)
         return cls(_in_order(named_parts))
 
@@ -92,7 +92,7 @@ def given(whom: Mapping[str, Any]) -> dict[str, Any]:
         Another argument.
     """
     if strange := next((name for name in whom if name != "entity" and name not in ARGUMENTS), None):
-        raise UsageError(f"{strange}= is no entity part", hint="Use user=, client_id=, ip= or entity={…}.")
+        raise UsageError(f"unknown entity part {strange}=", hint="Use user=, client_id=, ip= or entity={…}.")
     named_alone = {ARGUMENTS[name]: value for name, value in whom.items() if name in ARGUMENTS}
     return dict(whom.get("entity") or {}) | named_alone
 
@@ -113,7 +113,7 @@ def named(kind: str, value: object) -> Part:
     Raises
     ------
     UsageError
-        None, an empty name, ANY, or something that is no text.
+        None, an empty name, ANY, or something that is not a text.
     """
     _check(kind, value)
     part = as_value(value)

@@ -93,7 +93,7 @@ def open_quote(line: str) -> int | None:
 
 
 def parse_word(word: str, lookup: Lookup | None = None) -> Word:
-    """What one word says. `{expr}` right of `=` is looked up, always as a literal name or value.
+    """Parse one word. `{expr}` right of `=` is looked up, always as a literal name or value.
 
     A word that is one `{expr}` and nothing else may be `kn.DEFAULT`, `kn.ANY` or a list of names.
 
@@ -141,7 +141,7 @@ def as_value(value: object) -> Value:
 
 
 _NOTHING = {"float": ("nan",), "float64": ("nan",), "NAType": ("<NA>",), "NaTType": ("NaT",)}
-"""What stands for a missing value in a frame, by the name of its type; its text would name a client."""
+"""The marker of a missing value in a frame, by the name of its type; its text would name a client."""
 
 
 _KINDS_OF_NOTHING = {"NoneType": "nothing", "bytes": "a sequence of bytes"}

@@ -105,7 +105,7 @@ def _decimal(key: str, text: str) -> Decimal:
 
 
 def _factor(key: str, unit: str, rate: str | None) -> int:
-    """What one of `unit` counts for this key; a unit that does not fit is refused."""
+    """The factor of `unit` for this key; a unit that does not fit is refused."""
     spec = find(key)
     counts = spec.unit if spec else "a number"
     if unit == "%" and counts.startswith("%") and not rate:

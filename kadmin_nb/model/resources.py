@@ -91,7 +91,7 @@ class Resource:
     def of(cls, word: str, name: object) -> Resource:
         """The resource that a word such as `topic=orders` or `broker=<default>` names."""
         if word not in WORDS:
-            raise UsageError(f"{word} is no config resource", hint=f"It is one of {', '.join(WORDS)}.")
+            raise UsageError(f"unknown config resource {word}", hint=f"It is one of {', '.join(WORDS)}.")
         if name is DEFAULT and word == "broker":
             return cls("BROKER", "")
         if isinstance(name, int) and not isinstance(name, bool):
@@ -128,7 +128,7 @@ class Resource:
         if self.type not in ("BROKER", "BROKER_LOGGER") or not self.name:
             return None
         if not self.name.isascii() or not self.name.isdigit():
-            raise UsageError(f"{self} is no broker", hint="Brokers are numbers: broker=1, or broker=<default>.")
+            raise UsageError(f"{self} is not a broker", hint="Brokers are numbers: broker=1, or broker=<default>.")
         return int(self.name)
 
     def __str__(self) -> str:

@@ -7,7 +7,7 @@ import os
 import platform
 
 BROKER, PLATFORM = "User:", "databricks:"
-"""What the names begin with that others than this machine give."""
+"""The prefix of names that another system vouches for."""
 
 
 def author(named: str | None = None) -> str:

@@ -53,7 +53,7 @@ def config_edits(
 
 
 def _which_resource(names: Iterable[str]) -> str:
-    """What was probably meant, when no resource was named."""
+    """A hint, when no resource was named."""
     for name in names:
         if name in TYPES:
             return f"{name}=… has quotas: quota set …"
@@ -64,7 +64,7 @@ def _which_resource(names: Iterable[str]) -> str:
 
 def _op(verb: str, verbs: dict[str, str], kind: str) -> str:
     if verb not in verbs:
-        raise UsageError(f"{verb.partition('=')[0]} is no {kind} change", hint=_which_verb(verb, verbs, kind))
+        raise UsageError(f"unknown {kind} change '{verb.partition('=')[0]}'", hint=_which_verb(verb, verbs, kind))
     return verbs[verb]
 
 

@@ -35,7 +35,7 @@ def exactly(entity: Entity) -> list[Component]:
 
 
 def quota_values(table: pa.Table, entities: Collection[Entity]) -> dict[Target, Observed]:
-    """What a QUOTAS table says of these entities."""
+    """The rows of a QUOTAS table for these entities."""
     by_text = {str(entity): entity for entity in entities}
     rows = table.filter(pc.is_in(table["entity"], pa.array(list(by_text), pa.string())))
     columns = (rows[name].to_pylist() for name in ("entity", "key", "value"))

@@ -1,4 +1,4 @@
-"""What the cluster says now of the targets of some changes: a picture, one call for each kind of change."""
+"""The current values of the targets of some changes: a picture, one call for each kind of change."""
 
 from __future__ import annotations
 

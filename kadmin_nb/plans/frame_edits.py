@@ -44,7 +44,7 @@ def config_edits(frame: object) -> list[Edit]:
     ------
     UsageError
         No frame, or one without these columns; the first row that could not be read, names no resource, or is a
-        secret without its value: brokers never show one, so its null is no wish to remove it.
+        secret without its value: brokers never show one, so its null does not ask to remove it.
     """
     return _edits(frame, _OF_CONFIGS, _BESIDE_CONFIGS, _config_edit)
 

@@ -1,4 +1,4 @@
-"""What a change does to clients, as answers that lead with counts: whom it touches, whom it would have throttled."""
+"""The impact of a change on clients: whom it touches, whom it would have throttled. Counts come first."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class ImpactAnswer(Answer):
 
     @property
     def differing(self) -> Sized:
-        """What the plan would change; without a plan, whom the change touches."""
+        """The clients that the plan would touch; without a plan, whom the change touches."""
         return self if self.plan is None else self.plan.differing
 
     def raise_for_errors(self) -> ImpactAnswer:
@@ -106,7 +106,7 @@ class ImpactAnswer(Answer):
         return list(map(printable, lines))
 
     def _brief(self) -> pa.Table:
-        """What fits on a line: the names of the buckets are left to the frame."""
+        """The columns that fit on a line: the names of the buckets are left to the frame."""
         names = self._table.column_names
         return self._table.select([name for name in names if not name.startswith("bucket_")])
 
@@ -116,7 +116,7 @@ class ImpactAnswer(Answer):
         return ImpactAnswer(self._table, counts, shadowed, plan, self.backtest, self.stalls)
 
     def _sections(self) -> list[tuple[str, Answer]]:
-        """What stands below the impact, with its heading."""
+        """The sections below the impact, with their headings."""
         parts = (("backtest, these limits on the usage as it was", self.backtest), ("stalls when applied", self.stalls))
         return [(title, answer) for title, answer in parts if answer is not None]
 

@@ -1,4 +1,4 @@
-"""What APPEND and SUBTRACT make of a list, as the controller does it (kafka-facts 2.2).
+"""The results of APPEND and SUBTRACT on a list, as the controller does it (kafka-facts 2.2).
 
 Items are split on commas as Java does it: not trimmed, empty ones at the end dropped. Subtracting everything
 stores an empty text, it does not delete.

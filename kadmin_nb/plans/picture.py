@@ -29,7 +29,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What a target holds. `value` is what was set on it itself, None when nothing was.
+    """The current state of a target. `value` is set on the target itself, None when it is not set.
 
     `is_known` is False for sensitive values, which brokers never tell. `inherited` is the value below it,
     `base` what APPEND and SUBTRACT start from where nothing is set, `type` Kafka's type of the key. `is_sensitive` is
@@ -59,7 +59,7 @@ class Picture:
     listed: dict[Configurable, set[str]] = field(default_factory=dict)
 
     def of(self, target: Target) -> Observed:
-        """What that target holds."""
+        """The current state of that target."""
         return self.values.get(target, ABSENT)
 
     def refuse_unreadable(self, targets: Iterable[Target]) -> None:

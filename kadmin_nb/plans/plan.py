@@ -218,7 +218,7 @@ class Plan(Faces, Tabular):
         return plan_file.write(place, self.document())
 
     def document(self) -> str:
-        """What `save` writes."""
+        """The text that `save` writes."""
         notes = [*self.notes, *({**note, "plan_id": self.id} for note in self._told.notes())]
         return plan_file.document(self.body, self.id, notes)
 
@@ -229,7 +229,7 @@ class Plan(Faces, Tabular):
         Raises
         ------
         NotFound, Invalid
-            No such file; a file that is no plan, or one in which a byte was changed.
+            No such file; a file that is not a plan, or one in which a byte was changed.
         """
         return cls.read(plan_file.text_of(Path(path)), str(path))
 

@@ -33,7 +33,7 @@ class _Saved(Protocol):
 
 @dataclass(frozen=True)
 class Content:
-    """What a plan's file says; `plan_id` is the hash that stands in it."""
+    """The content of a plan's file; `plan_id` is the hash that stands in it."""
 
     plan_id: str
     head: Mapping[str, Any]
@@ -69,14 +69,14 @@ def content_of(text: str, where: str) -> Content:
     try:
         whole = documents.from_json(text)
     except ValueError as exc:
-        raise Invalid(f"{where} is no plan file: {exc}") from None
+        raise Invalid(f"{where} is not a plan file: {exc}") from None
     shape.refuse_other(whole, where)
     if any(note["plan_id"] != whole["id"] for note in whole["notes"]):
         raise Invalid(f"{where} has a note about another plan", code="CORRUPT_PLAN")
     try:
         return _content(whole)
     except (KeyError, ValueError) as exc:
-        raise Invalid(f"{where} is no plan file of format {FORMAT}: {exc!r}") from None
+        raise Invalid(f"{where} is not a plan file of format {FORMAT}: {exc!r}") from None
 
 
 def _content(whole: Mapping[str, Any]) -> Content:
@@ -100,7 +100,7 @@ def refuse_to_replace(place: Path, plan_id: str, notes: Sequence[Note], load: Ca
     try:
         there = load(place)
     except KadminError:
-        raise _would_be_lost(place, "it is no plan that can be read") from None
+        raise _would_be_lost(place, "it is not a plan that can be read") from None
     if there.id != plan_id:
         raise _would_be_lost(place, f"it holds another plan, {there.id[:12]}")
     if any(note not in notes for note in there.notes):
@@ -122,11 +122,11 @@ _LARGEST = 1 << 29
 
 def text_of(place: Path) -> str:
     """The text of a plan's file, or of a pipe."""
-    raw = files.read(place, "a plan file", _LARGEST, pipe=True, missing=f"there is no plan file {place}")
+    raw = files.read(place, "a plan file", _LARGEST, pipe=True, missing=f"no such plan file: {place}")
     try:
         return raw.decode()
     except UnicodeDecodeError:
-        raise Invalid(f"{place} is no plan file: it is not UTF-8") from None
+        raise Invalid(f"{place} is not a plan file: it is not UTF-8") from None
 
 
 def _parted(notes: Sequence[Mapping[str, str]]) -> tuple[tuple[Mapping[str, str], ...], Advice]:

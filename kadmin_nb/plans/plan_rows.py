@@ -44,5 +44,5 @@ def change_of_row(row: dict[str, Any]) -> Change:
 
 
 def _verdict(text: str) -> Refusal | Verdict:
-    """What a plan's file says of a row's validation."""
+    """The validation of a row, as a plan's file has it."""
     return next((verdict for verdict in (OK, NOT_POSSIBLE) if text == verdict), Refusal.parse(text))

@@ -65,7 +65,7 @@ def _plan_row(row: int, edit: Edit, picture: Picture, allow_unknown: Collection[
 def _notes(
     edit: Edit, now: Observed, after: str | None, allow_unknown: Collection[str], picture: Picture
 ) -> Iterable[str]:
-    """What a reader of the row should know beside its columns."""
+    """Notes on the row, beside its columns."""
     if edit.note:
         yield edit.note
     if edit.key in allow_unknown:
@@ -106,7 +106,7 @@ def _refuse_unknown(edit: Edit, picture: Picture) -> None:
 
 def _refuse_unknown_key(edit: Edit, known_keys: Sequence[str]) -> None:
     raise Invalid(
-        f"{edit.key} is no key that Kafka or {edit.resource} knows",
+        f"unknown key {edit.key}: neither Kafka nor {edit.resource} knows it",
         code="INVALID_CONFIG",
         hint=Hint(
             did_you_mean(edit.key, known_keys), sentence("{} lets it through.", Option("allow_unknown", [edit.key]))

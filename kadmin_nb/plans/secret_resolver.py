@@ -13,7 +13,7 @@ from ..model.refusal import Refusal
 from ..secrets import Hidden
 
 Resolver = Callable[[str], Secret]
-"""What a reference leads to; it raises a KadminError when it leads nowhere."""
+"""The value behind a reference; it raises a KadminError when it leads nowhere."""
 
 MISSING = "SECRET_NOT_FOUND"
 _SHORTEST_PIECE = 4
@@ -29,7 +29,7 @@ def nowhere(reference: str) -> Secret:
 
 
 def found(changes: Iterable[Change], resolver: Resolver) -> Mapping[str, Hidden]:
-    """What the references of these changes lead to, by reference.
+    """The values behind the references of these changes, by reference.
 
     Raises
     ------

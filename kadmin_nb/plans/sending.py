@@ -78,7 +78,7 @@ class Batch:
 
 
 def _refusal_of_all(exc: KadminError) -> Refusal:
-    """What an error of the whole request says of each that it names."""
+    """The answer for each row that an error of the whole request is about."""
     code = next((code for kind, code in _CERTAIN.items() if isinstance(exc, kind)), UNKNOWN_OUTCOME)
     return Refusal(code, str(exc))
 

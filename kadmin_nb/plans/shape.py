@@ -37,7 +37,7 @@ def refuse_other(document: object, where: str) -> None:
     try:
         _validator(schema())(document)
     except fastjsonschema.JsonSchemaValueException as exc:
-        raise Invalid(f"{where} is no plan file of format {_format()}: {_told(exc)}") from None
+        raise Invalid(f"{where} is not a plan file of format {_format()}: {_told(exc)}") from None
     _refuse_other_numbers(document["body"]["changes"], where)  # type: ignore[index]  # its shape is right
 
 
@@ -54,7 +54,7 @@ def _format() -> int:
 
 
 def _told(exc: Any) -> str:
-    """What is wrong and where; of a kind that a later version may know, that this one does not."""
+    """The problem and its place; for a kind of a later version, that this one does not know it."""
     name = exc.name.removeprefix("data").removeprefix(".")
     row = _ROW.match(name)
     place = f"row {int(row[1]) + 1}: {name[row.end() :]}".rstrip() if row else name
@@ -67,4 +67,4 @@ def _refuse_other_numbers(rows: Sequence[dict[str, Any]], where: str) -> None:
     """Rows are named by their numbers, in a journal too, so they count from 1; 1.0 is another text than 1."""
     for number, row in enumerate(rows, 1):
         if row["row"] != number or type(row["row"]) is not int:
-            raise Invalid(f"{where} is no plan file: its row {number} has the number {row['row']}")
+            raise Invalid(f"{where} is not a plan file: its row {number} has the number {row['row']}")

@@ -133,7 +133,7 @@ class Stage(Faces, Tabular):
     def plan(
         self, reason: str | None = None, *, allow_unknown: Collection[str] = (), lifetime: timedelta | None = None
     ) -> Plan:
-        """What these wishes mean on the cluster as it is now, validated by the broker.
+        """The plan of these edits on the cluster as it is now, validated by the broker.
 
         Parameters
         ----------
@@ -219,12 +219,12 @@ def _hidden(edit: Edit) -> Edit:
 
 def _without(edits: list[Edit], rows: set[int]) -> list[Edit]:
     if strange := rows - set(range(1, len(edits) + 1)):
-        raise UsageError(f"there is no staged row {min(strange)}", hint=f"There are {len(edits)}, from 1.")
+        raise UsageError(f"no such staged row: {min(strange)}", hint=f"There are {len(edits)}, from 1.")
     return [edit for n, edit in enumerate(edits, 1) if n not in rows]
 
 
 def entity_of(**whom: Any) -> Entity:
-    """The one entity that `user=`, `client_id=`, `ip=` or `entity={…}` name; one left out is no part of it.
+    """The one entity that `user=`, `client_id=`, `ip=` or `entity={…}` name; one left out is not a part of it.
 
     Raises
     ------

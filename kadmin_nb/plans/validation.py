@@ -1,4 +1,4 @@
-"""What the broker says of each row when it is only asked."""
+"""The broker's answer for each row when it only validates."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def _configs(configs: pa.Table | None, changes: Sequence[Change]) -> pa.Table | 
 
 
 def _uncovered(row: Row) -> list[Row]:
-    """What holds on a broker when its dynamic value goes: the one in its file."""
+    """The value on a broker when its dynamic value goes: the one in its file."""
     if row["source"] == Source.FILE:
         return [row]
     below = ConfigValue.of(row).inherited

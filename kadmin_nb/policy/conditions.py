@@ -1,4 +1,4 @@
-"""What a rule asks of one column: the few comparisons that there are, over Arrow columns."""
+"""Conditions of a rule on one column: a few comparisons, over Arrow columns."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import pyarrow.compute as pc
 
 Wanted = str | float | bool
 NOTHING, UNLIMITED, UNKNOWN = "nothing", "unlimited", "unknown"
-"""What a null in a column says: that there is nothing, that there is no limit, or that nobody could see it."""
+"""The meaning of a null in a column: that there is nothing, that there is no limit, or that nobody could see it."""
 
 
 def number(value: object) -> float:
     """A cell as a number; NaN, which no comparison fits, where it is none."""
     try:
-        return float(value)  # type: ignore[arg-type]  # what is no number says so
+        return float(value)  # type: ignore[arg-type]  # what is not a number says so
     except (TypeError, ValueError):
         return math.nan
 

@@ -75,7 +75,10 @@ class Policy(Display):
         if isinstance(on, Snapshot):
             return self.judged_with(plan, scene_of(on), pairs)
         if on is None:
-            raise UsageError("as if it were applied to what?", hint="policy.check(plan, on=cluster), or a snapshot.")
+            raise UsageError(
+                "a cluster or a snapshot is required to check a plan",
+                hint="policy.check(plan, on=cluster), or a snapshot.",
+            )
         checked: PolicyAnswer = on.check(self, plan, pairs=pairs)
         return checked
 
@@ -143,7 +146,7 @@ class Policy(Display):
 
 
 def scene_of(snapshot: Snapshot, reassigning: bool | None = None) -> PolicyFacts:
-    """What a snapshot holds, to be judged."""
+    """The facts of a snapshot, to be checked."""
     quotas, configs = snapshot.quotas.to_arrow(), snapshot.configs.to_arrow()
     return PolicyFacts(
         snapshot.cluster_id,
@@ -167,5 +170,5 @@ def _in_file(place: Path) -> pa.Table:
     from ..frames.files import read_table
 
     if not place.exists():
-        raise NotFound(f"there is no file {place}, which the policy names for its pairs")
+        raise NotFound(f"no such file: {place}, which the policy names for its pairs")
     return read_table(place)

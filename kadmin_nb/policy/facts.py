@@ -1,4 +1,4 @@
-"""What a policy is judged by: the frames of one cluster at one time, and how a row of each is named."""
+"""The facts that a policy checks: the frames of one cluster at one time, and how a row of each is named."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ NUMBERS = {QUOTAS: ("value",), CONFIGS: ("value",), EFFECTIVE: ("value",), TREE:
 """The columns that are compared as numbers."""
 
 OF_QUOTAS, OF_CONFIGS = (QUOTAS, EFFECTIVE, TREE), (CONFIGS, FINDINGS)
-"""What a frame is made of."""
+"""The frames that a frame is made of."""
 
 
 def null_of(frame: str, column: str) -> str:
-    """What a null in that column says."""
+    """The meaning of a null in that column."""
     if column != "value":
         return NOTHING
     return {EFFECTIVE: UNLIMITED, CONFIGS: UNKNOWN, FINDINGS: UNKNOWN}.get(frame, NOTHING)
@@ -111,7 +111,7 @@ class PolicyFacts:
         return clients
 
     def resource(self, frame: str, row: Row) -> str:
-        """What a row of that frame is about, in the words of the grammar."""
+        """The entity or resource of a row, in the words of the grammar."""
         if frame in (QUOTAS, TREE):
             return str(row["entity"])
         if frame in OF_CONFIGS:
@@ -123,7 +123,7 @@ class PolicyFacts:
         return f"{kind}=<any other>" if is_any else format_word(kind, name)
 
     def unread(self, frame: str, kinds: Collection[str]) -> Iterator[str]:
-        """What of a frame was not read at all, a sentence each; of configs only resources of `kinds` matter."""
+        """The unread parts of a frame, a sentence each; of configs only resources of `kinds` matter."""
         if frame in OF_QUOTAS:
             yield from self._unread_quotas(frame)
         elif self.configs is None:

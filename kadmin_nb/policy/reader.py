@@ -47,7 +47,7 @@ def load(path: str | os.PathLike[str]) -> Policy:
     NotFound
         No such file.
     UsageError
-        It is no TOML, or a word, column, operator or unit in it is not known: the line, the rule, the nearest word.
+        It is not TOML, or a word, column, operator or unit in it is not known: the line, the rule, the nearest word.
     """
     place = Path(path)
     return read(_policy_text(place), str(path), place.parent)
@@ -63,7 +63,7 @@ def read(text: str, source: str, folder: Path | None = None) -> Policy:
 
 
 def _policy_text(place: Path) -> str:
-    content = files.read(place, "a policy", MAX_POLICY_BYTES, missing=f"there is no policy {place}")
+    content = files.read(place, "a policy", MAX_POLICY_BYTES, missing=f"no such policy: {place}")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -143,7 +143,7 @@ class _Reader:
         for name in table:
             if name != "every" and not (name.isascii() and name.isdigit()):
                 raise self.wrong(
-                    name, f"{name} is no broker", "A broker's id, or every; a cluster's own stand in a table."
+                    name, f"{name} is not a broker", "A broker's id, or every; a cluster's own stand in a table."
                 )
         return {"" if name == "every" else name: self._speed(name, text) for name, text in table.items()}
 
@@ -216,7 +216,7 @@ class _Reader:
             text = str(raw)
             return LimitBound(self._amount("at_most", raw, lambda: units.of_quota(text, keys)), text)
         if strange := [key for key in keys if key not in _BYTE_RATES]:
-            raise self.wrong("sum", f"{strange[0]} is no part of a line, which takes bytes/s")
+            raise self.wrong("sum", f"{strange[0]} is not in bytes/s, as a line is")
         if not lines.every and not lines.of_cluster:
             raise self.wrong("sum", "the policy tells no line", '[line] every = "1.25GB/s" tells it.')
         return LimitBound(float(match["percent"]) / 100, str(raw), is_share=True)
@@ -227,7 +227,7 @@ class _Reader:
         """`{ column = … }`; `keys` say in which unit a value is counted."""
         if not isinstance(raw, dict):
             raise self.wrong(word, f"{word} is a table of columns", 'Such as { key = "retention.ms" }.')
-        self._known(raw, COLUMNS[frame], f"is no column of {frame}")
+        self._known(raw, COLUMNS[frame], f"is not a column of {frame}")
         return tuple(condition for column, spec in raw.items() for condition in self._column(frame, column, spec, keys))
 
     def _column(self, frame: str, column: str, spec: object, keys: Sequence[str]) -> list[Condition]:
@@ -235,7 +235,7 @@ class _Reader:
             spec = {"one_of": spec}
         if not isinstance(spec, dict):
             spec = {"is": spec}
-        self._known(spec, OPERATORS, f"is no comparison of {column}")
+        self._known(spec, OPERATORS, f"is not a comparison for {column}")
         if not spec:
             raise self.wrong(column, f"{column} is compared with nothing", f"With {', '.join(OPERATORS)}.")
         return [self._condition(frame, column, operator, raw, keys) for operator, raw in spec.items()]
@@ -301,7 +301,7 @@ class _Reader:
 
     def _sentence(self, word: str, raw: object) -> str:
         if not isinstance(raw, str) or not raw.strip():
-            raise self.wrong(word, f"there is no {word}", "It is what people read when the rule is broken.")
+            raise self.wrong(word, f"{word} is required", "It is what people read when the rule is broken.")
         return raw.strip()
 
     def _number(self, word: str, parse: Any) -> float:

@@ -28,7 +28,7 @@ _WHOSE = {CONFIGS: ("resource_type", "resource_name"), QUOTAS: ("entity",), EFFE
 
 @dataclass(frozen=True)
 class LineRates:
-    """What a broker's network line takes, bytes/s: by broker, "" being every other one."""
+    """The capacity of a broker's network line, bytes/s: by broker, "" being every other one."""
 
     every: Mapping[str, float]
     of_cluster: Mapping[str, Mapping[str, float]]
@@ -245,7 +245,7 @@ class Rule:
         return rows
 
     def _unread(self, scene: PolicyFacts) -> Iterator[tuple[str | None, str]]:
-        """What it is about and nobody could see; a resource that its names leave out does not count."""
+        """The rows it is about that nobody could see; a resource that its names leave out does not count."""
         yield from ((None, why) for why in scene.unread(self.frame, self.kinds or ()))
         of_names = [c for c in self.where if c.column in ("resource_type", "resource_name")]
         for row in scene.forbidden(self.frame):

@@ -26,7 +26,9 @@ def of_quota(text: str, keys: Sequence[str]) -> float:
     """
     values = {parse_value(key, text) for key in keys}
     if len(values) != 1:
-        raise UsageError(f"{text} of what?", hint='where = { key = "producer_byte_rate" } says what is counted.')
+        raise UsageError(
+            f"{text}: the key is not known", hint='where = { key = "producer_byte_rate" } says what is counted.'
+        )
     return values.pop()
 
 

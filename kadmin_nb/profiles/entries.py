@@ -1,4 +1,4 @@
-"""What one source says about a connection, before it is understood."""
+"""The entries of one source of connection settings, not yet interpreted."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def _refused_module(name: str, at: str) -> KadminError:
 
 
 def _options(tokens: Iterator[Token], at: str) -> dict[str, str]:
-    """What stands before the semicolon, the last of equal names winning."""
+    """The options before the semicolon; the last of equal names wins."""
     options: dict[str, str] = {}
     while (token := next(tokens, _END))[0] == "word":
         sign, value = next(tokens, _END), next(tokens, _END)

@@ -1,4 +1,4 @@
-"""What the keys of a Java client mean to us: from entries to `Settings`."""
+"""Settings from the keys of a Java client."""
 
 from __future__ import annotations
 

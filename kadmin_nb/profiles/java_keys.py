@@ -118,8 +118,8 @@ def _refusal_reason(key: str) -> str | None:
 def _unknown(key: str, where: str, also: Iterable[str]) -> KadminError:
     close = nearest(key, sorted(USED | IGNORED | set(also))) if _LIKE_A_KEY.fullmatch(key) else None
     hint = _ELSEWHERE.get(key) or (f"Did you mean {close}?" if close else "docs/connections.md lists the keys.")
-    safe_key = key if close or key in _ELSEWHERE or _DOTTED.fullmatch(key) else "what stands left of its first '='"
-    return UsageError(f"{where}: {safe_key} is no key of a Kafka client", hint=hint)
+    safe_key = key if close or key in _ELSEWHERE or _DOTTED.fullmatch(key) else "left of the first '='"
+    return UsageError(f"{where}: unknown Kafka client property {safe_key}", hint=hint)
 
 
 _LIKE_A_KEY = re.compile(r"[A-Za-z0-9._-]{1,60}")

@@ -22,7 +22,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def parse_properties(path: Path) -> Entries:
-    """What the file says: Latin-1 with escapes as in Java, the last of equal keys wins, every key known.
+    """The entries of the file: Latin-1 with escapes as in Java, the last of equal keys wins, every key known.
 
     Raises
     ------

@@ -107,7 +107,7 @@ def _imported(module: str, reference: str, hint: str) -> Any:
 
 
 def _asked(reference: str, ask: Callable[[], str | None]) -> str | None:
-    """What the foreign store says. Its errors are named by class only: their text is not ours to vouch for."""
+    """The value in the foreign store. Its errors are named by class only: their text is not ours to vouch for."""
     try:
         return ask()
     except Exception as error:

@@ -116,10 +116,10 @@ def _nothing_fits(target: str, profiles: toml.Profiles) -> KadminError:
     if os.sep in target or target.endswith(".properties"):
         return _no_file(target)
     if ":" in target or "," in target:
-        return UsageError(f"{quote(target)} is no file, and no host:port[,host:port…]", hint=_EXAMPLE)
+        return UsageError(f"{quote(target)} is not a file and not host:port[,host:port…]", hint=_EXAMPLE)
     close = profiles.nearest(target)
     hint = f"Did you mean the profile {close}?" if close else _EXAMPLE
-    return NotFound(f"{quote(target)} is no file, no profile ({profiles}) and no host:port", hint=hint)
+    return NotFound(f"{quote(target)} is not a file, not a profile ({profiles}) and not host:port", hint=hint)
 
 
 def _no_file(path: str) -> KadminError:

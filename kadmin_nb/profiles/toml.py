@@ -120,7 +120,7 @@ def _check_names(names: Mapping[str, object], path: Path) -> None:
 
 
 def profile(name: str, profiles: Profiles) -> Entries:
-    """What profile `name` says, on top of the properties file that it may name.
+    """The entries of profile `name`, on top of the properties file that it may name.
 
     Raises
     ------
@@ -135,7 +135,7 @@ def profile(name: str, profiles: Profiles) -> Entries:
 
 
 def _no_profile(name: str, profiles: Profiles) -> KadminError:
-    return NotFound(f"there is no profile {name}: {profiles}", hint=did_you_mean(name, profiles.tables))
+    return NotFound(f"no such profile: {name}: {profiles}", hint=did_you_mean(name, profiles.tables))
 
 
 def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

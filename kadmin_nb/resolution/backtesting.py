@@ -20,7 +20,7 @@ MEASURED = ("window_start", "window_end", "value")
 TOKENS = "controller_mutation_rate"
 
 MEASURED_COLUMNS = ("broker", "user", "client_id", "key", *MEASURED)
-"""What is read of USAGE."""
+"""The columns that are read of USAGE."""
 _INSTANT = pa.timestamp("us", "UTC")
 _WORST = ("throttled_s", "delay_s")
 
@@ -69,7 +69,7 @@ def backtest(quotas: Any, usage: Any, *, keys: str | Iterable[str] | None = None
 
 
 def _demand_rows(usage: pa.Table) -> pa.Table:
-    """What was wanted at all, with times in microseconds; a null name is the empty one."""
+    """The demand, with times in microseconds; a null name is the empty one."""
     names = [name for name in (CLUSTER, "user", "client_id", "key") if name in usage.column_names]
     parts: dict[str, Any] = {name: pc.fill_null(input_columns.text_column(usage, name, USAGE), "") for name in names}
     parts |= {"broker": _number_column(usage, "broker", pa.int32())}
@@ -100,7 +100,7 @@ def _limited(bound: pa.Table) -> pa.Table:
 
 
 def framed(table: pa.Table) -> pa.Table:
-    """What `demand.judged` gave, as BACKTEST, the worst first."""
+    """The result of `demand.judged` as BACKTEST, the worst first."""
     schema = led(schemas.BACKTEST) if CLUSTER in table.column_names else schemas.BACKTEST
     first = table["first_throttled"].cast(_INSTANT)
     table = table.set_column(table.schema.get_field_index("first_throttled"), "first_throttled", first)

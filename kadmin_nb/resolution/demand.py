@@ -1,4 +1,4 @@
-"""What clients wanted, added up by bucket and spread over seconds, and replayed under the limits.
+"""The demand of clients, added up by bucket, spread over seconds, and replayed under the limits.
 
 Depends on numpy, pyarrow and `sampling` alone, so that Spark can ship this module to its workers by value.
 """
@@ -113,7 +113,7 @@ def _clients(demand: pa.Table, whose: Longs, buckets: int) -> tuple[Longs, Doubl
 
 
 def _quiet(demand: pa.Table, whose: Longs, buckets: int) -> Replay:
-    """What becomes of buckets that are never muted: they are active while their windows last."""
+    """The result of buckets that are never muted: they are active while their windows last."""
     windows = pa.table({"bucket": whose, "start": demand["start"], "end": demand["end"]})
     _, first = _numbered(windows, windows.column_names)
     seconds = (np.asarray(demand["end"]) - np.asarray(demand["start"]))[first] / _SECOND
@@ -124,7 +124,7 @@ def _quiet(demand: pa.Table, whose: Longs, buckets: int) -> Replay:
 
 @dataclass(frozen=True)
 class _Series:
-    """What a bucket wanted, second by second, without its long rests.
+    """The demand of a bucket, second by second, without its long rests.
 
     `idle` says before which seconds so many periods are left out, `second` which seconds (since 1970) they are.
     """
@@ -192,7 +192,7 @@ def _stretches(length: Longs) -> Iterator[slice]:
 
 
 def _by_second(begin: Longs, stop: Longs, value: Doubles) -> Doubles:
-    """What windows (in microseconds from 0) hold of each second, each evenly spread over its length."""
+    """The part of each second in windows (in microseconds from 0), each evenly spread over its length."""
     first, last = begin // _SECOND, -(-stop // _SECOND)
     whole = np.zeros(int(last.max()) + 1)
     inner = (stop > begin) & (first + 1 < last)

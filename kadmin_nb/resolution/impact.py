@@ -23,14 +23,14 @@ from .shadows import COMES_BEFORE, shadowed_by
 SAME_VALUE, SAME, UNCHANGED = "same value", "same", "unchanged"
 
 EFFECTS = ("becomes limited", "lowered", "raised", "becomes unlimited", SAME_VALUE)
-"""What becomes of a client's limit, the worst first."""
+"""The effects on a client's limit, the worst first."""
 
 SHARING = ("becomes shared", "more share it", "moves", "is split", "fewer share it", SAME)
-"""What becomes of its bucket: it holds more clients by its kind, or by their number; is another's; holds fewer."""
+"""The effects on its bucket: it holds more clients by its kind, or by their number; is another's; holds fewer."""
 
 BY_USER, BY_CLIENT = 1, 2
 KIND = np.array([BY_USER * bool(level.user) + BY_CLIENT * bool(level.client_id) for level in LEVELS] + [0])
-"""What each level's bucket goes by, the last (-1) for no level: 0 is no bucket, 3 one user and client-id alone."""
+"""The kind of each level's bucket, the last (-1) for no level: 0 without a bucket, 3 one user and client-id alone."""
 
 _QUOTA_COLUMNS = ("level", "user", "client_id", "key", "value")
 _WIDTH = len(SHARING) + 1
@@ -153,7 +153,7 @@ def _codes(names: pa.ChunkedArray) -> tuple[Longs, int]:
 
 @dataclass(frozen=True)
 class _Side:
-    """What binds each client: value (NaN where nothing does), level number (-1), bucket's kind, who shares it."""
+    """The effective quota of each client: value (NaN: unlimited), level number (-1), bucket's kind, who shares it."""
 
     value: Doubles
     level: Longs

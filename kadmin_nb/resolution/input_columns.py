@@ -1,4 +1,4 @@
-"""What is read from a caller's frame: the columns the rules need, as Arrow strings and doubles, checked."""
+"""The columns that the rules need of a caller's frame, as Arrow strings and doubles, checked."""
 
 from __future__ import annotations
 

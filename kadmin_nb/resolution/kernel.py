@@ -63,7 +63,7 @@ class Index:
         return cls(tables_of(StoredRows.of(table), asked_keys(keys), overridden), input_columns.stamp(table))
 
     def resolve(self, pairs: Any, *, shape: Shape = "long", threads: int | None = None) -> pa.Table:
-        """What binds each pair, in the order of the pairs; see `resolve`. `threads` is all cores unless said."""
+        """The effective quotas of each pair, in their order; see `resolve`. `threads` is all cores by default."""
         if shape not in ("long", "wide"):
             raise UsageError(f"shape={shape!r} is not known", hint='It is "long" or "wide".')
         if shape == "wide" and self.tables.chains is not None:

@@ -83,7 +83,7 @@ class Probe:
 
 @dataclass(frozen=True)
 class NameTable:
-    """What the quotas know about users, or about client-ids: names, and a row of the tables for each.
+    """The users, or the client-ids, of the quotas: names, and a row of the tables for each.
 
     `rows` gives the row of a name; with several clusters `probe` gives that of (cluster, name) instead,
     and a name without one takes the cluster's own row, `unknown[cluster]`, or `blank[cluster]`.
@@ -159,7 +159,7 @@ def resolve(
     *,
     threads: int = 1,
 ) -> list[tuple[pa.Array, ...]]:
-    """What binds each pair: for each key the arrays value, level, bucket_user, bucket_client_id.
+    """The effective quotas of each pair: for each key the arrays value, level, bucket_user, bucket_client_id.
 
     Names are string arrays without nulls, of one length. With `tables.chains` there is a fifth array, the
     list of overridden quotas.
@@ -299,7 +299,7 @@ class _Job:
         return np.ascontiguousarray(tags.T)
 
     def _write(self, start: int, stop: int, tags: Ints, users: Ints, clients: Ints) -> None:
-        """What each tag says, into the result's own rows."""
+        """Write the meaning of each tag into the result's rows."""
         bound = self.bound
         numbers = (tags >> NUMBER_SHIFT) + self.offset
         for key, row in enumerate(numbers):

@@ -83,7 +83,7 @@ class Effective:
 
 @dataclass(frozen=True, slots=True)
 class EffectiveIp:
-    """What binds new connections from one address, per broker; None means unlimited."""
+    """The effective quota of new connections from one address, per broker; None means unlimited."""
 
     ip: str
     key: str
@@ -126,7 +126,7 @@ def resolve_client(stored: Stored, user: str, client_id: str, key: str) -> Effec
 def explain(
     stored: Stored, user: str, client_id: str = "", keys: Iterable[str] = USER_CLIENT_KEYS
 ) -> tuple[Effective, ...]:
-    """What binds one client, key by key; a blank client-id is a client that sends none."""
+    """The effective quotas of one client, key by key; a blank client-id is a client that sends none."""
     return tuple(resolve_client(stored, user, client_id, key) for key in keys)
 
 
@@ -174,7 +174,7 @@ def _entity_of(row: Mapping[str, object]) -> Entity | None:
 
 
 def resolve_ip(stored: Stored, ip: str, key: str = IP_KEYS[0]) -> EffectiveIp:
-    """What binds connections from this address: its own quota, else the default ip's, else nothing.
+    """The effective quota of this address: its own quota, else the default ip's, else nothing.
 
     Addresses are compared as addresses (`::1` is `0:0:0:0:0:0:0:1`). A quota stored on a host name is
     looked up by the brokers, not by us: it is found under that very name only.

@@ -1,4 +1,4 @@
-"""What limits would have done to a demand: Kafka's own sampling, replayed second by second for many buckets at once.
+"""The effect of limits on a demand: Kafka's own sampling, replayed second by second for many buckets at once.
 
 Depends on numpy alone, so that Spark can ship this module to its workers by value.
 
@@ -32,12 +32,12 @@ REST = 3 * PERIOD
 """Seconds in which a queue of less than two periods is through, and forgotten."""
 
 _NOISE = 1e-9
-"""What a limit may be passed by, as a share of it: sums of doubles are no more exact."""
+"""The share by which a limit may be passed: sums of doubles are no more exact."""
 
 
 @dataclass(frozen=True)
 class Replay:
-    """What became of each bucket: numbers of seconds, but for `first`, the place of the first mute (NaN: none).
+    """The result of each bucket: numbers of seconds, but for `first`, the place of the first mute (NaN: none).
 
     `active` are the seconds in which it wanted something, `throttled` those of them in which it was muted, `muted` for
     how long in all, `longest` in one go; `delay` is how long what it wanted last had to wait, at the worst time.
@@ -110,7 +110,7 @@ class _Buckets:
 
 
 def replay(wanted: Doubles, limit: Doubles, by_tokens: Flags, idle: Doubles | None = None) -> Replay:
-    """What these limits would have done to this demand, until all that was wanted is through.
+    """The effect of these limits on this demand, until all of it is through.
 
     Parameters
     ----------

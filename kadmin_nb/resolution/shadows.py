@@ -18,7 +18,7 @@ COMES_BEFORE = {
     "CLIENT": ("CLIENT_OF_DEFAULT_USER", "DEFAULT_CLIENT_OF_DEFAULT_USER", "DEFAULT_USER"),
     "DEFAULT_CLIENT": ("DEFAULT_CLIENT_OF_DEFAULT_USER", "DEFAULT_USER"),
 }
-"""What fits every client that a level fits, and is more specific; most specific first."""
+"""The more specific levels that fit every client of a level; most specific first."""
 
 
 def shadowers(entity: Entity) -> tuple[Entity, ...]:

@@ -1,4 +1,4 @@
-"""What an audit looks for: frames of what somebody should look at, empty where all is well."""
+"""The checks of an audit: frames of findings, empty where all is well."""
 
 from __future__ import annotations
 

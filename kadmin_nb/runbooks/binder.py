@@ -50,7 +50,7 @@ def bind(namespace: MutableMapping[str, Any] | None = None, *, show: Callable[[s
 
 
 def _cells(space: MutableMapping[str, Any]) -> tuple[list[Parameter], list[str]]:
-    """What is declared, and the names set by the cells right behind.
+    """The declared parameters, and the names set by the cells right behind.
 
     IPython keeps the source of every executed cell in `In`. Where it does not, the namespace's annotations declare.
     """

@@ -65,7 +65,7 @@ def find(name_or_path: str | Path) -> Runbook:
     if str(name_or_path) in shipped:
         return Runbook.read(shipped[str(name_or_path)])
     raise NotFound(
-        f"there is no runbook {name_or_path}, and no such file",
+        f"no such runbook: {name_or_path}, and no such file",
         hint=did_you_mean(path.stem, shipped, f"There are {', '.join(shipped) or 'none'}."),
     )
 
@@ -86,7 +86,7 @@ def listed() -> Answer:
 
 
 def show(name_or_path: str | Path) -> str:
-    """What a runbook does and takes, as text: each parameter with type, default and help."""
+    """The description of a runbook, as text: each parameter with type, default and help."""
     runbook = find(name_or_path)
     width = max((len(str(p)) for p in runbook.parameters), default=0)
     lines = (f"  {p!s:<{width}}  {p.help}".rstrip() for p in runbook.parameters)
@@ -103,7 +103,7 @@ def _cells(path: Path) -> list[dict[str, Any]]:
         cells = documents.from_json(files.read(path, "a notebook", _LARGEST).decode())["cells"]
         return [{**cell, "source": "".join(cell["source"])} for cell in cells]
     except (ValueError, KeyError, TypeError):
-        raise Invalid(f"{path} is no notebook") from None
+        raise Invalid(f"{path} is not a notebook") from None
 
 
 def _declaring(path: Path, cells: list[dict[str, Any]]) -> str:

@@ -22,7 +22,7 @@ LIMITS = USER_CLIENT_KEYS
 """The quotas that a user or client can have."""
 
 NOBODY = "ANONYMOUS"
-"""What brokers call a user that did not log in."""
+"""The name that brokers give to a user that did not log in."""
 
 _BUCKET = ["key", "bucket_user", "bucket_client_id"]
 
@@ -66,7 +66,7 @@ class Client:
         return Answer(pa.table(quotas).filter(reduce(or_, [_is({name: text}) for name, text in self.whom.items()])))
 
     def removals(self, quotas: Any) -> pa.Table:
-        """What names it alone, as `Stage.set_quotas` removes it; quotas of named users are theirs."""
+        """The entities that name it alone, as `Stage.set_quotas` removes it; quotas of named users are theirs."""
         is_own = _is(self.whom) if self.user else _is(self.whom) & field("user").is_null()
         table = pa.table(quotas).filter(is_own)
         return table.set_column(table.column_names.index("value"), "value", pa.nulls(len(table), pa.float64()))

@@ -30,7 +30,7 @@ def frame(where: str) -> Any:
         return files.typed(files.read_table(place), schemas.USAGE)
     session = sparks.active_session()
     if session is None or not _TABLE.fullmatch(where) or place.suffix in files.FILES:
-        raise NotFound(f"there is no file {where}", hint="A .parquet or .csv file; with a Spark session also a table.")
+        raise NotFound(f"no such file: {where}", hint="A .parquet or .csv file; with a Spark session also a table.")
     with sparks.at_work(f"Spark reads the table {where}"):
         table = session.table(where)
         table.schema  # noqa: B018  # over Connect a table that is not there is found out here

@@ -174,7 +174,7 @@ def _failure(
 
 
 def _error_class(name: str, changed: bool) -> type[KadminError]:
-    """Our class of that name; what failed in part and changed nothing is no `PartlyFailed`."""
+    """Our class of that name; what failed in part and changed nothing is not a `PartlyFailed`."""
     kind = getattr(errors, name, None)
     if not (isinstance(kind, type) and issubclass(kind, KadminError)):
         return KadminError
@@ -193,7 +193,7 @@ def _result(path: Path, runbook: Runbook, bound: dict[str, object], state: str, 
 
 
 def _html(document: Path) -> Path | None:
-    """The document as a page beside it; one that cannot be made is no reason to fail."""
+    """The document as a page beside it; one that cannot be made is not a reason to fail."""
     if not document.exists():
         return None
     page = document.with_suffix(".html")

@@ -18,7 +18,7 @@ from . import home_folder
 
 NAME = "kadmin_nb"
 SCHEME = "kadmin-nb:"
-"""What a document's path begins with, for papermill to save it through `Documents`."""
+"""The prefix of a document's path, for papermill to save it through `Documents`."""
 
 
 class Engine(NBClientEngine):  # type: ignore[misc]

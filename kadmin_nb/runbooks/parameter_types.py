@@ -1,4 +1,4 @@
-"""What a parameter may hold, and how a value, or a text that stands for one, becomes that."""
+"""The types of parameters, and how a value or a text becomes one."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Kind:
             return _type_of(ast.parse(annotation, mode="eval").body)
         except (SyntaxError, _Unknown):
             raise UsageError(
-                f"{annotation} is no type of a parameter", hint="bool, int, float, str, list[…] of one, … | None."
+                f"unknown parameter type {annotation}", hint="bool, int, float, str, list[…] of one, … | None."
             ) from None
 
     def bind(self, name: str, value: object) -> object:
@@ -58,7 +58,7 @@ class Kind:
 
 
 class _Unknown(Exception):
-    """An annotation that is no kind."""
+    """An annotation that is not a kind."""
 
 
 def _type_of(node: ast.expr) -> Kind:

@@ -14,7 +14,7 @@ from . import secret_parameters
 from .parameter_types import Kind
 
 BUILT_IN = ("PAPERMILL_INPUT_PATH", "PAPERMILL_OUTPUT_PATH")
-"""What `papermill --inject-paths` adds by itself."""
+"""The names that `papermill --inject-paths` adds by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +49,12 @@ def parameter(name: str, annotation: str, default: object, help: str = "") -> Pa
 
 
 def parameters(cell: str) -> list[Parameter]:
-    """What a parameters cell declares.
+    """The parameters of a parameters cell.
 
     Raises
     ------
     UsageError
-        A line that is no annotated literal, and what `parameter` refuses.
+        A line that is not an annotated literal, and what `parameter` refuses.
     """
     helps = _comments(cell)
     return [_declared(statement, helps.get(statement.end_lineno or 0, "")) for statement in _statements(cell)]
@@ -87,7 +87,7 @@ def refuse_unknown(names: Iterable[str], declared: Collection[str]) -> None:
         if name in declared or name in BUILT_IN:
             continue
         raise UsageError(
-            f"{name} is no parameter of this runbook",
+            f"unknown parameter {name}",
             hint=did_you_mean(name, declared, f"It takes {', '.join(declared) or 'none'}."),
         )
 
@@ -118,7 +118,7 @@ def _literal(name: str, value: ast.expr | None) -> object:
         return ast.literal_eval(value)
     except ValueError:
         raise UsageError(
-            f"the default of {name} is no literal", hint="Declare a literal, and compute from it in a later cell."
+            f"the default of {name} is not a literal", hint="Declare a literal, and compute from it in a later cell."
         ) from None
 
 

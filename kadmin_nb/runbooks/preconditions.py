@@ -1,4 +1,4 @@
-"""What a runbook asks before it changes anything."""
+"""The checks of a runbook before it changes anything."""
 
 from __future__ import annotations
 

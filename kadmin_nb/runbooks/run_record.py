@@ -37,7 +37,7 @@ PLACE = "KADMIN_RUNBOOK_RECORD"
 STARTED, PLANNED, APPLYING = "started", "planned", "applying"
 NOTHING, APPLIED, FAILED = "nothing to do", "applied", "failed"
 FINISHED = "finished"
-"""What the launcher writes for a notebook that keeps no record itself."""
+"""The launcher's record of a notebook that keeps none itself."""
 
 _PACKAGES = ("kadmin_nb", "kafka-python", "confluent-kafka", "pyarrow", "papermill")
 
@@ -59,7 +59,7 @@ def record(runbook: str, parameters: Any, namespace: Mapping[str, Any] | None = 
 
 
 class Record:
-    """What one run did. `with record:` around a cell keeps it true, also when the cell fails.
+    """The record of one run. `with record:` around a cell keeps it true, also when the cell fails.
 
     The file is beside the document where that is known (the launcher, or papermill with `--inject-output-path`),
     else in the working folder; on Databricks there is none, `finish` hands the text to the job.
@@ -224,7 +224,7 @@ class Summary(Answer):
 
 
 def header(runbook: str, state: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """What every record begins with."""
+    """The first fields of every record."""
     return {
         "format": FORMAT,
         "runbook": runbook,

@@ -33,7 +33,7 @@ def new(name: str, folder: str | os.PathLike[str] | None = None) -> Path:
     from .catalogue import runbooks
 
     if not _NAME.fullmatch(name):
-        raise UsageError(printable(f"{name} is no name of a runbook"), hint="Letters, digits, _ and -: restart_weekly.")
+        raise UsageError(printable(f"{name} is not a runbook name"), hint="Letters, digits, _ and -: restart_weekly.")
     if name in (runbook.name for runbook in runbooks()):
         raise UsageError(f"{name} comes with kadmin_nb already", hint=f"runbook show {name} says what it takes.")
     place = Path(folder or Path.cwd()) / f"{name}.ipynb"

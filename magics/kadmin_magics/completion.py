@@ -20,7 +20,7 @@ class Completion:
 
     @context_matcher(identifier="kadmin_magics")  # type: ignore[untyped-decorator]
     def matcher(self, context: CompletionContext) -> SimpleMatcherResult:
-        """What may stand at the cursor, where that is in a line or a cell of ours; nothing elsewhere."""
+        """The candidates at the cursor, where that is in a line or a cell of ours; nothing elsewhere."""
         before = context.line_with_cursor[: context.cursor_position]
         try:
             fragment, matches = offered(before, context.full_text if context.cursor_line else "")

@@ -20,5 +20,5 @@ def destination(line: str) -> tuple[str | None, list[str]]:
     if words[1:2] != ["<<"]:
         return None, words
     if not words[0].isidentifier() or iskeyword(words[0]):
-        raise UsageError(f"{words[0]} is no name of a variable")
+        raise UsageError(f"{words[0]} is not a variable name")
     return words[0], words[2:]

@@ -108,7 +108,7 @@ class KAdmin(Magics):
 
     @cached_property
     def session(self) -> NotebookSession:
-        """What the magics of this shell remember together."""
+        """The state that the magics of this shell share."""
         from kadmin_nb.commands.session import NotebookSession
 
         variables = Variables(self._shell)

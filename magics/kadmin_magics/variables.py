@@ -1,4 +1,4 @@
-"""What `{expr}` and `--pairs name` mean in a notebook."""
+"""The look-up of `{expr}` and `--pairs name` in a notebook."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Variables:
         self._shell = shell
 
     def value(self, expression: str) -> object:
-        """What a name or an expression means now.
+        """The current value of a name or an expression.
 
         Raises
         ------
@@ -35,7 +35,7 @@ class Variables:
         except NameError as exc:
             raise self._unknown(exc.name or expression, expression) from None
         except SyntaxError:
-            raise UsageError(f"{{{expression}}} is no expression", hint=_QUOTES) from None
+            raise UsageError(f"{{{expression}}} is not an expression", hint=_QUOTES) from None
         except Exception as exc:
             raise UsageError(f"{{{expression}}} raises {type(exc).__name__}: {exc}") from None
 
@@ -45,7 +45,7 @@ class Variables:
 
     def _unknown(self, name: str, expression: str) -> UsageError:
         otherwise = "" if expression.isidentifier() else _QUOTES
-        return UsageError(f"there is no variable {name}", hint=did_you_mean(name, self._names(), otherwise))
+        return UsageError(f"no such variable: {name}", hint=did_you_mean(name, self._names(), otherwise))
 
     def _names(self) -> list[str]:
         hidden: dict[str, Any] = self._shell.user_ns_hidden

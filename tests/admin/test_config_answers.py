@@ -61,7 +61,7 @@ def test_an_unknown_resource_type_is_a_number():
 
 
 def test_an_unknown_error_is_a_number_in_its_row():
-    """An error of a later Kafka was no error at all."""
+    """An error of a later Kafka was not an error at all."""
     canned = Canned(described(error_code=9999, error_message="new words", configs=[]))
     [row] = WireConfigs(canned).describe([TOPIC]).to_pylist()
     assert (row["key"], row["error"], row["message"]) == (None, "UNKNOWN_9999", "new words")

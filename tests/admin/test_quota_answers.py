@@ -219,10 +219,10 @@ def test_garbled_answers_are_refused_or_read_and_never_hang():
 
 GARBLED = {
     "nothing": b"",
-    "a name that is no UTF-8": answer(entity([("user", b"\xff\xfe")], [("k", 1.0)])),
-    "a type that is no UTF-8": answer(entity([(b"\xff", "x")], [("k", 1.0)])),
-    "a key that is no UTF-8": answer(entity([("user", "x")], [(b"\xff", 1.0)])),
-    "a message that is no UTF-8": struct.pack(">ih", 0, 42) + varint(3) + b"\xff\xff" + b"\1\0",
+    "a name that is not UTF-8": answer(entity([("user", b"\xff\xfe")], [("k", 1.0)])),
+    "a type that is not UTF-8": answer(entity([(b"\xff", "x")], [("k", 1.0)])),
+    "a key that is not UTF-8": answer(entity([("user", "x")], [(b"\xff", 1.0)])),
+    "a message that is not UTF-8": struct.pack(">ih", 0, 42) + varint(3) + b"\xff\xff" + b"\1\0",
     "a billion entities": struct.pack(">ih", 0, 0) + b"\0" + varint(1_000_000_000) + b"\0",
     "a count that never ends": struct.pack(">ih", 0, 0) + b"\0" + b"\xff" * 12,
     "a name longer than the answer": answer(b"\2" + text("user") + varint(5000) + b"x\0\1\0"),

@@ -156,7 +156,7 @@ def test_no_certificate_where_one_is_wanted(good, capfd):
 @pytest.mark.parametrize("part", ["ca_file", "certificate_file", "key_file"])
 def test_a_file_that_is_not_there(good, capfd, part):
     """A wrong path was a time-out."""
-    with pytest.raises(NotFound, match=r"there is no file /no/such/file\.pem"):
+    with pytest.raises(NotFound, match=r"no such file: /no/such/file\.pem"):
         WireKafka(Settings(**{**good, part: "/no/such/file.pem"}))
     assert capfd.readouterr() == ("", "")
 

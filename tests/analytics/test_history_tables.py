@@ -77,7 +77,7 @@ def test_two_writers_at_once_lose_nothing(spark, table: str) -> None:
 def test_other_tables_are_not_taken_for_a_history(spark, table: str) -> None:
     """The name was that of another table."""
     spark.sql("CREATE TABLE kept.orders (number INT, cluster_id STRING) USING parquet")
-    with pytest.raises(kn.UsageError, match=r"kept\.orders is no history: no column taken_at") as raised:
+    with pytest.raises(kn.UsageError, match=r"kept\.orders is not a history: no column taken_at") as raised:
         kn.history("kept.orders").record(taken(0, {}))
     assert raised.value.hint == "Found: number, cluster_id."
 

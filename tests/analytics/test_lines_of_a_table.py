@@ -51,7 +51,7 @@ def test_lines_without_paths_are_one_brokers(spark, lines):
         (lambda lines: lines.withColumnRenamed("line", "value"), "the lines have no column line"),
         (lambda lines: lines.selectExpr("length(line) as line"), "line of the lines is int, not text"),
         (lambda lines: lines.where("false"), "no line in the lines"),
-        (lambda lines: lines.where("line = 'no request'"), "is no request log of Kafka's"),
+        (lambda lines: lines.where("line = 'no request'"), "is not a request log of Kafka"),
     ],
     ids=["no line", "numbers", "empty", "another log"],
 )

@@ -90,7 +90,7 @@ BROKER_LABELS = {
     "an id": ("3", {}, 3),
     "a pod": ("my-cluster-kafka-3", {}, 3),
     "said": ("kafka-a:9404", {"kafka-a:9404": 3}, 3),
-    "a port is no id": ("kafka-a:9404", {}, None),
+    "a port is not an id": ("kafka-a:9404", {}, None),
     "absent": (None, {}, None),
 }
 
@@ -173,8 +173,8 @@ def test_what_is_no_answer_is_one_line(serve, answer, kind, said):
 
 
 NONSENSE = {
-    "a file": ("file:///etc/passwd", START, END, "no address of a Prometheus"),
-    "no scheme": ("prometheus:9090", START, END, "no address of a Prometheus"),
+    "a file": ("file:///etc/passwd", START, END, "not the address of a Prometheus"),
+    "no scheme": ("prometheus:9090", START, END, "not the address of a Prometheus"),
     "backwards": ("http://127.0.0.1:1", END, START, "end is before start"),
     "no zone": ("http://127.0.0.1:1", START.replace(tzinfo=None), END, "has no time zone"),
 }

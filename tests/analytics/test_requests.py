@@ -1,4 +1,4 @@
-"""Kafka's request log as a frame: what two real brokers wrote, and what is no request log."""
+"""Kafka's request log as a frame: what two real brokers wrote, and what is not a request log."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_lines_that_are_no_request_are_kept_apart(spark, log):
     )
     assert read.counts.requests == 1
     assert read.counts.quarantined == {request_log.BROKEN: 2, request_log.NOT_KAFKA: 2, request_log.NO_TIME: 1}
-    assert read.counts.warnings == ("WARNING: 5 of 6 lines are no requests: see `.quarantine`",)
+    assert read.counts.warnings == ("WARNING: 5 of 6 lines are not requests: see `.quarantine`",)
     kept = {(row.line, row.reason) for row in read.quarantine.collect()}
     assert ("\tat y", request_log.NOT_KAFKA) in kept
     assert (FAST[:400], request_log.BROKEN) in kept
@@ -262,7 +262,7 @@ def test_the_document_is_parsed_once(spark, capsys):
 
 OLD = "[2020-01-01 00:00:00,000] DEBUG Completed request:RequestHeader(apiKey=PRODUCE, apiVersion=8, clientId=a) (k)"
 BAD = {
-    "another tool": (["127.0.0.1 - - GET / 200"], {}, kn.Invalid, "is no request log of Kafka's: 127.0.0.1 - - GET"),
+    "another tool": (["127.0.0.1 - - GET / 200"], {}, kn.Invalid, "is not a request log of Kafka: 127.0.0.1 - - GET"),
     "nothing in it": ([], {}, kn.NotFound, "no line in"),
     "an old Kafka": ([OLD], {}, kn.Invalid, "can be read: not JSON: an old Kafka wrote it"),
     "no tz": ([FAST], {"tz": None}, kn.UsageError, "the times in .* have no offset"),

@@ -1,4 +1,4 @@
-"""What each client used, out of the request log and out of the brokers' metrics; measured on a real broker."""
+"""The usage of each client, out of the request log and out of the brokers' metrics; measured on a real broker."""
 
 from __future__ import annotations
 

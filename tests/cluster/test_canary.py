@@ -184,9 +184,9 @@ REFUSED = {
         "cannot feel controller_mutation",
     ),
     "no client-id": ({"client_id": ""}, kn.Unsupported, "needs a client-id"),
-    "no time": ({"seconds": 0}, kn.UsageError, "of 0 s is none"),
-    "an hour": ({"seconds": 3600}, kn.UsageError, "of 3600 s is none"),
-    "no bytes": ({"max_bytes": 0}, kn.UsageError, "of 0 bytes is none"),
+    "no time": ({"seconds": 0}, kn.UsageError, "of 0 s is not possible"),
+    "an hour": ({"seconds": 3600}, kn.UsageError, "of 3600 s is not possible"),
+    "no bytes": ({"max_bytes": 0}, kn.UsageError, "of 0 bytes is not possible"),
 }
 
 

@@ -79,7 +79,7 @@ def test_clients_come_in_any_form(cluster, quotas, form) -> None:
 
 
 def test_ip_quotas_stand_apart(cluster, unique) -> None:
-    """An address is no client."""
+    """An address is not a client."""
     stage = cluster.stage()
     stage.set_quota("connection_creation_rate", 7, ip="10.77.0.1")
     stage.plan().apply().raise_for_errors()

@@ -1,4 +1,4 @@
-"""What differs: two snapshots, frames, clusters' brokers by their role; counts first; rows by number."""
+"""Differences: two snapshots, frames, clusters' brokers by their role; counts first; rows by number."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_a_topic_that_is_not_there_cannot_be_staged_there() -> None:
     found = compare(Side("one", a), Side("two", b, is_live=True, topics=frozenset({"u"})))
     assert found.to_pandas()["note"].tolist() == ["b has no such topic"]
     assert found.edits("all", like="a") == []
-    with pytest.raises(kn.UsageError, match=r"row 1, topic=t .* cannot be staged: there is no such topic"):
+    with pytest.raises(kn.UsageError, match=r"row 1, topic=t .* cannot be staged: no such topic"):
         found.edits("1", like="a")
     assert [edit.op for edit in found.edits("1", like="b")] == [DELETE]
 
@@ -225,15 +225,15 @@ def test_a_row_that_cannot_be_staged_says_why(resource: str, key: str | None, li
     [
         ("", "'' is not the number of a row"),
         ("1-", "1- is not the number of a row"),
-        ("0", "there is no row 0"),
-        ("1-999999999", "there is no row 999999999"),
+        ("0", "no such row: 0"),
+        ("1-999999999", "no such row: 999999999"),
         ("3-1", "3-1 ends before it begins"),
         ("-1", "-1 is not the number of a row"),
         ("one", "one is not the number of a row"),
-        ([], "which rows?"),
-        ([1.5], "[1.5] are no numbers of rows"),
-        ([-1], "there is no row -1"),
-        (None, "None are no numbers of rows"),
+        ([], "--rows is required"),
+        ([1.5], "[1.5]: row numbers are required"),
+        ([-1], "no such row: -1"),
+        (None, "None: row numbers are required"),
     ],
 )
 def test_rows_that_are_not_there(given: object, says: str) -> None:

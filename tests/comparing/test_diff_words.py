@@ -129,29 +129,29 @@ def test_a_moment_beside_a_cluster(kafka, cluster, kadmin, unique, tmp_path: Pat
 
 
 WRONG = {
-    "diff": (2, "diff of what?"),
+    "diff": (2, "two sides are required"),
     "compare a b": (2, "Did you mean kadmin-nb diff?"),
     "import c.yaml": (2, "Did you mean kadmin-nb plan from?"),
     "diff a b c": (2, "3 sides are too many"),
     "diff {kafka} {kafka}": (2, "both sides are the same"),
     "diff {kafka} {alias}": (2, "as it is now"),
-    "diff nosuch {kafka}": (1, "nosuch is no file, no profile"),
+    "diff nosuch {kafka}": (1, "nosuch is not a file, not a profile"),
     "diff 127.0.0.1:1 {kafka}": (1, "127.0.0.1:1"),
     "diff no.yaml {kafka}": (1, "no.yaml"),
-    "diff no.parquet {kafka}": (1, "there is no file no.parquet"),
+    "diff no.parquet {kafka}": (1, "no such file: no.parquet"),
     "diff {notes} {kafka}": (2, "A declarative file ends in .yaml"),
     "diff {notes}.parquet {kafka}": (1, "cannot be read as a snapshot"),
     "diff {notes}.json {kafka}": (2, "notes.json"),
-    "diff history: {kafka}": (2, "is no moment of a history"),
-    "diff history:{lake}@ {kafka}": (2, "is no moment of a history"),
+    "diff history: {kafka}": (2, "is not a time of a history"),
+    "diff history:{lake}@ {kafka}": (2, "is not a time of a history"),
     "diff history:{lake}@tomorrow {kafka}": (2, "tomorrow is not a time"),
     "diff history:{lake}@now {kafka}": (1, "nothing has been recorded here yet"),
     "diff a b --cluster {kafka}": (2, "--cluster is of the current cluster, and two others are named"),
-    "diff {kafka} --as-of now": (2, "--as-of of which history?"),
+    "diff {kafka} --as-of now": (2, "--as-of needs --history"),
     "diff a b --rows 1": (2, "nothing is to be changed"),
     "diff a b --apply": (2, "nothing is to be changed"),
     "diff a b --stage-on c": (2, "'c' is not one of 'a', 'b'"),
-    "diff a b --onto a": (2, "which rows?"),
+    "diff a b --onto a": (2, "--rows is required"),
     "diff a b --stage-on a --rows 1 --apply": (2, "--apply wants --of ID"),
 }
 
@@ -195,6 +195,6 @@ def test_rows_are_staged_on_clusters_only(kafka, other_kafka, other, kadmin, uni
     assert (code, "nothing differs" in out) == (0, True)
     hold(other, {unique("user"): "1MB/s"})
     code, _, err = kadmin("diff", saved, *at, "--stage-on", "a", "--rows", "all", "--save", "x.json")
-    assert (code, "side a is no cluster, so nothing can be staged on it" in err) == (2, True)
+    assert (code, "side a is not a cluster: nothing can be staged on it" in err) == (2, True)
     with pytest.raises(kn.WrongCluster, match="is neither side"), kafka.connect() as third:
         kn.diff(kn.Snapshot.load(saved), other).stage(onto=third, rows="all")

@@ -48,11 +48,11 @@ def test_what_is_no_snapshot_is_one_line(tmp_path: Path) -> None:
         with pytest.raises(kn.Invalid, match=f"{place.name} cannot be read as a snapshot") as found:
             kn.Snapshot.load(place)
         assert "\n" not in str(found.value)
-    with pytest.raises(kn.NotFound, match="there is no file"):
+    with pytest.raises(kn.NotFound, match="no such file"):
         kn.Snapshot.load(tmp_path / "none.parquet")
     with pytest.raises(kn.UsageError, match="is not a file"):
         kn.Snapshot.load(tmp_path)
-    with pytest.raises(kn.UsageError, match="no name for a snapshot"):
+    with pytest.raises(kn.UsageError, match="is not a name for a snapshot"):
         taken(0, {}).save(tmp_path / "held.json")
     with pytest.raises(kn.NotFound, match="cannot be written"):
         taken(0, {}).save(tmp_path / "nowhere" / "held.parquet")

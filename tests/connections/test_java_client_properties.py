@@ -77,10 +77,18 @@ def test_a_jaas_text_over_several_lines(client):
 @pytest.mark.parametrize(
     ("content", "error", "says"),
     [
-        (b"bootstrap.servers=a:1\n\nsecurity.protocl=SSL\n", UsageError, "line 3: security.protocl is no key"),
-        (b"client.id=a\\\n  b\nsasl.mechanisms=PLAIN\n", UsageError, "line 3: sasl.mechanisms is no key"),
-        (b"sasl.username=a\n", UsageError, "line 1: sasl.username is no key"),
-        (b"schema.registry.url=http://x\n", UsageError, "line 1: schema.registry.url is no key"),
+        (
+            b"bootstrap.servers=a:1\n\nsecurity.protocl=SSL\n",
+            UsageError,
+            "line 3: unknown Kafka client property security.protocl",
+        ),
+        (
+            b"client.id=a\\\n  b\nsasl.mechanisms=PLAIN\n",
+            UsageError,
+            "line 3: unknown Kafka client property sasl.mechanisms",
+        ),
+        (b"sasl.username=a\n", UsageError, "line 1: unknown Kafka client property sasl.username"),
+        (b"schema.registry.url=http://x\n", UsageError, "line 1: unknown Kafka client property schema.registry.url"),
         (b"client.id=x\n", UsageError, "names no brokers"),
         (b"bootstrap.servers=kafka://a:1\n", UsageError, "bootstrap.servers is not host:port"),
         (b"", UsageError, "names no brokers"),

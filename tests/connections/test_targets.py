@@ -64,7 +64,7 @@ def test_no_target_takes_the_profile_in_the_environment(profiles, monkeypatch):
     monkeypatch.setenv("KADMIN_PROFILE", "prod")
     assert settings_for().bootstrap == "prod:9092"
     monkeypatch.setenv("KADMIN_PROFILE", "prd")
-    with pytest.raises(NotFound, match="there is no profile prd") as caught:
+    with pytest.raises(NotFound, match="no such profile: prd") as caught:
         settings_for()
     assert caught.value.hint == "Did you mean prod?"
 
@@ -88,18 +88,18 @@ def test_no_target_and_no_profiles_at_all():
 @pytest.mark.parametrize(
     ("target", "kind", "says", "hint"),
     [
-        ("prdo", NotFound, "prdo is no file, no profile", "the profile prod?"),
-        ("localhost", NotFound, "no host:port", "localhost:9092"),
-        ("", NotFound, "'' is no file", "host:port"),
+        ("prdo", NotFound, "prdo is not a file, not a profile", "the profile prod?"),
+        ("localhost", NotFound, "not host:port", "localhost:9092"),
+        ("", NotFound, "'' is not a file", "host:port"),
         ("missing.properties", NotFound, "missing.properties, a Java client properties file, does not exist", None),
         ("no/such/file", NotFound, "does not exist", None),
         (os.sep, UsageError, "is not a file", None),
-        ("localhost:kafka", UsageError, "no host:port", "localhost:9092"),
-        ("localhost:0", UsageError, "no host:port", "localhost:9092"),
-        ("localhost:99999", UsageError, "no host:port", "localhost:9092"),
-        ("::1:9092", UsageError, "no host:port", "localhost:9092"),
-        ("a:1,b", UsageError, "no host:port", "localhost:9092"),
-        ("host\0name:1", UsageError, "no host:port", "localhost:9092"),
+        ("localhost:kafka", UsageError, "not host:port", "localhost:9092"),
+        ("localhost:0", UsageError, "not host:port", "localhost:9092"),
+        ("localhost:99999", UsageError, "not host:port", "localhost:9092"),
+        ("::1:9092", UsageError, "not host:port", "localhost:9092"),
+        ("a:1,b", UsageError, "not host:port", "localhost:9092"),
+        ("host\0name:1", UsageError, "not host:port", "localhost:9092"),
         ("SASL_SSL://host:9092", UsageError, "the target is a URL", "localhost:9092"),
     ],
 )
@@ -138,7 +138,7 @@ _PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 
 def test_an_unknown_property_is_named_with_the_nearest():
     """I mistyped it."""
-    with pytest.raises(UsageError, match=r"properties: security\.protocl is no key of a Kafka client") as caught:
+    with pytest.raises(UsageError, match=r"properties: unknown Kafka client property security\.protocl") as caught:
         settings_for("a:1", {"security.protocl": "SSL"})
     assert caught.value.hint == "Did you mean security.protocol?"
 

@@ -172,7 +172,7 @@ def test_only_some_kinds(kinds, written):
 @pytest.mark.parametrize(
     ("kinds", "told"),
     [
-        (["topics"], "topics is no kind of what a file declares"),
+        (["topics"], "unknown kind topics"),
         (["group"], "group was not read"),
         (["broker-logger"], "broker-logger was not read"),
     ],
@@ -186,7 +186,7 @@ def test_a_kind_that_is_none_or_was_not_read(kinds, told):
 def test_a_cluster_is_no_snapshot():
     """`export(cluster)`: 'Cluster' object has no attribute 'scopes'."""
     for refused in (kn.declared.export, kn.declared.read("kadmin: 1\n").difference):
-        with pytest.raises(kn.UsageError, match="a str is no snapshot"):
+        with pytest.raises(kn.UsageError, match="a str is not a snapshot"):
             refused("prod")
     assert "kinds: [quotas]" in kn.declared.export(held(), kinds="quotas")
 

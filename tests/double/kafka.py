@@ -330,7 +330,7 @@ def _by_broker(resources: Iterable[Resource], node: int | None) -> dict[int | No
     return batches
 
 
-_NO_TOPIC = Refusal("UNKNOWN_TOPIC_OR_PARTITION", "There is no such topic.")
+_NO_TOPIC = Refusal("UNKNOWN_TOPIC_OR_PARTITION", "No such topic.")
 
 
 def _forbidden(resource: Resource) -> Refusal:

@@ -83,8 +83,8 @@ def test_nothing_at_all():
 def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(kn.NotFound, match="gone, a plan file, does not exist"):
         plan_file(tmp_path / "gone")
-    with pytest.raises(kn.NotFound, match=r"^there is no policy$"):
-        files.read(tmp_path / "gone", "a policy", 100, missing="there is no policy")
+    with pytest.raises(kn.NotFound, match=r"^no such policy$"):
+        files.read(tmp_path / "gone", "a policy", 100, missing="no such policy")
     with pytest.raises(kn.UsageError, match="cannot be read: not a path"):
         plan_file(tmp_path / "a\0b")
 

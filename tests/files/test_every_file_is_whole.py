@@ -86,8 +86,8 @@ def test_an_approval_that_is_killed_loses_no_plan(tmp_path):
 
 SOMETHING_ELSE: dict[str, tuple[Callable[[Path], object], str]] = {
     "another plan": (lambda place: replace(PLAN, reason="another").save(place), "it holds another plan, "),
-    "no plan": (lambda place: place.write_text("my notes"), "it is no plan that can be read"),
-    "a plan that was edited": (lambda place: place.write_text(PLAN.document().replace("5", "6")), "it is no plan"),
+    "no plan": (lambda place: place.write_text("my notes"), "it is not a plan that can be read"),
+    "a plan that was edited": (lambda place: place.write_text(PLAN.document().replace("5", "6")), "it is not a plan"),
     "an approval": (lambda place: APPROVED.save(place), "the same plan there has notes that this one lacks"),
 }
 

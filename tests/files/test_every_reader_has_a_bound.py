@@ -157,4 +157,4 @@ def test_process_substitution():
     line = f"{shlex.quote(sys.executable)} -c '{program}' plan show <(sleep 0.2; echo hello)"
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert done.stderr.startswith("Invalid: /dev/fd/63 is no plan file")
+    assert done.stderr.startswith("Invalid: /dev/fd/63 is not a plan file")

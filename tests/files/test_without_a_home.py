@@ -34,7 +34,7 @@ def test_what_keeps_files_says_where_it_could(words, capsys):
     """In a container `plan log` was a stack of twenty lines: Could not determine home directory."""
     assert terminal._run(words) == 1
     assert capsys.readouterr().err.splitlines() == [
-        "NotFound: there is no home folder to keep files in: HOME is not set",
+        "NotFound: no home folder to keep files in: HOME is not set",
         "Hint: KADMIN_STATE=/a/folder names another.",
     ]
 

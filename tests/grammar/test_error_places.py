@@ -31,7 +31,7 @@ def test_outcomes_stay_with_an_error_that_gets_a_place() -> None:
 
 def test_a_hint_is_still_spelled_by_its_door_after_a_place_was_added() -> None:
     """The terminal told me to write allow_unknown=['x'], because the hint had become Python's on its way."""
-    placed = UsageError("x is no key", hint=Hint(sentence("{} insists.", Option("allow_unknown", ["x"])))).within(
+    placed = UsageError("unknown key x", hint=Hint(sentence("{} insists.", Option("allow_unknown", ["x"])))).within(
         "line 1"
     )
     placed.door = terminal

@@ -65,8 +65,8 @@ def test_a_cell_of_any_names_names_them(names):
         ("set producer_byte_rate=1 user='a\nset producer_byte_rate=1 user='b'", UsageError, "line 1: a quote"),
         ("\n\nset producer_byte_rate=0 user=a", Invalid, "line 3: "),
         ("set producer_byte_rate=1 usr=a", UsageError, "line 1: usr is neither"),
-        ("sett producer_byte_rate=1 user=a", UsageError, "line 1: sett is no quota change"),
-        ("set producer_byte_rate=1 user={who}", UsageError, "line 1: there is no"),
+        ("sett producer_byte_rate=1 user=a", UsageError, "line 1: unknown quota change 'sett'"),
+        ("set producer_byte_rate=1 user={who}", UsageError, "line 1: no such variable: who"),
         ("set producer_byte_rate=1", UsageError, "line 1: an entity needs"),
         ("set user=a", UsageError, "line 1: no key is named"),
         ("set producer_byte_rate=1 user=a user=b", UsageError, "line 1: user is named twice"),
@@ -84,7 +84,7 @@ def test_an_error_names_its_line_and_nothing_is_returned(text, error, says):
     """The first three lines were staged before the fourth was found wrong."""
 
     def lookup(expression: str) -> object:
-        raise UsageError(f"there is no variable {expression}")
+        raise UsageError(f"no such variable: {expression}")
 
     with pytest.raises(KadminError, match=says) as caught:
         change_lines.edits(text, lookup)

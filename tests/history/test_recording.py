@@ -213,7 +213,7 @@ def test_other_tables_are_not_taken_for_a_history(tmp_path: Path) -> None:
     from deltalake import write_deltalake
 
     write_deltalake(tmp_path / "orders", pa.table({"order": [1], "cluster_id": ["x"]}))
-    with pytest.raises(kn.UsageError, match=r"is no history: no column taken_at.*") as raised:
+    with pytest.raises(kn.UsageError, match=r"is not a history: no column taken_at.*") as raised:
         kn.history(tmp_path / "orders").record(taken(0, {}))
     assert raised.value.hint == "Found: order, cluster_id."
 
@@ -248,7 +248,7 @@ def test_without_the_library_a_line_says_which(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize("where", ["", 5, None])
 def test_a_place_is_named(where) -> None:
     """It wrote into the current folder."""
-    with pytest.raises(kn.UsageError, match="is no place for a history"):
+    with pytest.raises(kn.UsageError, match="is not a place for a history"):
         kn.history(where)
 
 

@@ -51,8 +51,8 @@ def test_what_cells_show(kafka, tmp_path):
 @pytest.mark.parametrize(
     ("cell", "name", "says", "hint"),
     [
-        ("%kquota describ", "UsageError", "describ is no word after %kquota", "Hint: Did you mean describe?"),
-        ("%%kquota\nset producer_byte_rate=1 user={nobody}", "UsageError", "line 1: there is no variable nobody", None),
+        ("%kquota describ", "UsageError", "unknown command 'describ' for '%kquota'", "Hint: Did you mean describe?"),
+        ("%%kquota\nset producer_byte_rate=1 user={nobody}", "UsageError", "line 1: no such variable: nobody", None),
         ("%kquota describe --cluster 127.0.0.1:1", "ConnectionFailed", "127.0.0.1:1", "Hint: "),
         ("%kquota set producer_byte_rate=-1 user=x", "Invalid", "producer_byte_rate cannot be -1", "Hint: "),
         ("%kconfig describe topic=nosuch", "NotFound", "UNKNOWN_TOPIC_OR_PARTITION for TOPIC nosuch", None),

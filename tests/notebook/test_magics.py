@@ -64,7 +64,7 @@ def test_a_broken_text_is_one_line(live):
     [("", AnswerFrame), ("--as pandas", pd.DataFrame), ("--as arrow", pa.Table)],
 )
 def test_a_read_is_a_frame(live, words, kind):
-    """The answer was no DataFrame, and merge failed."""
+    """The answer was not a DataFrame, and merge failed."""
     answer = live(f"x = %kquota describe user=nobody {words}\nx")
     assert type(answer) is kind
     names = list(answer.columns) if isinstance(answer, pd.DataFrame) else answer.column_names

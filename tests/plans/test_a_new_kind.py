@@ -44,7 +44,7 @@ def plan(kafka: FakeKafka) -> Plan:
 
 
 def test_it_is_planned_beside_others(plan):
-    """The plan of users' labels and quotas failed: it took whatever is no quota for a config."""
+    """The plan of users' labels and quotas failed: it took whatever is not a quota for a config."""
     assert [(c.kind, c.op, str(c.resource), c.key, c.old, c.after, c.validated) for c in plan.changes] == [
         ("label", "set", "labelled=alice", "team", None, "red", "ok"),
         ("label", "delete", "labelled=alice", "old", "yes", None, "ok"),

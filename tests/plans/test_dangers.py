@@ -126,7 +126,7 @@ def test_fewer_insync_replicas_are_always_dangerous_and_more_never(old, new, res
 
 @given(old=st.integers(-1, 2**62), new=st.integers(-1, 2**62))
 def test_a_retention_is_cut_where_it_ends_earlier(old, new):
-    """From -1, which is for ever, to a year was no cut."""
+    """From -1, which is for ever, to a year was not a cut."""
     ends = [float("inf") if number == -1 else number for number in (old, new)]
     assert bool(words(changed(RETENTION, str(old), str(new), TOPIC))) == (ends[1] < ends[0])
 
@@ -179,7 +179,7 @@ BELOW = {
 
 @pytest.mark.parametrize(("edit", "says"), BELOW.values(), ids=BELOW)
 def test_it_is_judged_against_what_holds_now(kafka, edit, says):
-    """min.insync.replicas=1 on one topic was no change to the guard: the topic had nothing set."""
+    """min.insync.replicas=1 on one topic was not a change to the guard: the topic had nothing set."""
     found = told(kafka, edit)
     assert [message.startswith(says or "?") for _, message in found] == [True] * bool(says)
 

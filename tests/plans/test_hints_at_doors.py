@@ -82,7 +82,7 @@ def test_the_terminal_lifts_a_danger_by_options(kafka, durable, capsys):
 
 @pytest.mark.broker
 def test_python_lifts_a_danger_by_arguments(cluster, durable):
-    """`plan.apply(--allow)` is no Python."""
+    """`plan.apply(--allow)` is not Python."""
     stage = cluster.stage()
     stage.set_config("retention.ms", "1000", topic=durable)
     plan = stage.plan()

@@ -98,7 +98,7 @@ def test_a_file_that_is_no_plan_says_so(tmp_path, text):
 
 def test_a_file_that_is_not_there_says_so(tmp_path):
     """A wrong path gave a stack trace."""
-    with pytest.raises(kn.NotFound, match="there is no plan file"):
+    with pytest.raises(kn.NotFound, match="no such plan file"):
         Plan.load(tmp_path / "nothing.json")
 
 

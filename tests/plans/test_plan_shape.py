@@ -138,11 +138,11 @@ TEXTS = {
     "two rows of one number": (numbered(1, 1, 3), "its row 2 has the number 1"),
     "rows from zero": (numbered(0, 1, 2), "row 1: row must be bigger than or equal to 1"),
     "a number that is none": (numbered(1.0, 2, 3), r"its row 1 has the number 1\.0"),
-    "NaN": (PLAN.document().replace('"row":1', '"row":NaN'), "NaN is no number of JSON"),
+    "NaN": (PLAN.document().replace('"row":1', '"row":NaN'), "NaN is not a JSON number"),
     "brackets": ("[" * 200_000, "Nested too deeply"),
     "digits": (PLAN.document().replace('"row":1', f'"row":{"1" * 6_000}'), "A number with too many digits"),
     "a key twice": (PLAN.document().replace('"row":1', '"row":1,"row":1'), "A name is twice in one object"),
-    "half a pair": (PLAN.document().replace('"ok"', r'"\ud800"'), "Half a surrogate pair is no text"),
+    "half a pair": (PLAN.document().replace('"ok"', r'"\ud800"'), "Half a surrogate pair is not text"),
     "a later kind": (
         json.dumps(with_right_id(json.loads(PLAN.document().replace('"kind":"quota"', '"kind":"scram"')))),
         "row 1: this version does not know changes of kind scram",

@@ -115,7 +115,7 @@ def test_rights_that_go_between_two_requests(editing, rights, unique, monkeypatc
         if options["doing"].startswith("altering"):
             sent.append(options["doing"])
             if len(sent) == 3:
-                monkeypatch.undo()  # asking whether the right is gone is no request of the plan
+                monkeypatch.undo()  # asking whether the right is gone is not a request of the plan
                 rights.take()
         return real(request, **options)
 

@@ -158,7 +158,7 @@ def test_a_secret_that_vanishes_while_the_plan_is_carried_out_is_a_failed_row():
     [
         ("Invalid value a b-secret for x", "Invalid value env:X for x"),
         ("flag 'b-secret' is none", "flag 'env:X' is none"),
-        ("a is no value", "a is no value"),
+        ("a is not a value", "a is not a value"),
         (None, None),
     ],
 )

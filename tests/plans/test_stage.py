@@ -54,7 +54,7 @@ ENTITIES = {
     "None": ({"user": None}, "user has no value"),
     "anybody": ({"user": kn.ANY}, "names more than one entity"),
     "two names": ({"user": ["a", "b"]}, "names more than one entity"),
-    "a misspelt part": ({"client": "a"}, "client= is no entity part"),
+    "a misspelt part": ({"client": "a"}, "unknown entity part client="),
 }
 
 
@@ -71,7 +71,7 @@ RESOURCES = {
     "two": ({"topic": "a", "broker": 1}, "exactly one resource"),
     "a default topic": ({"topic": kn.DEFAULT}, "names no single resource"),
     "an empty topic": ({"topic": ""}, "names no single resource"),
-    "a misspelt kind": ({"topics": "a"}, "topics is no config resource"),
+    "a misspelt kind": ({"topics": "a"}, "unknown config resource topics"),
     "any topic": ({"topic": kn.ANY}, "names no single resource"),
 }
 
@@ -141,7 +141,7 @@ def test_rows_are_discarded_by_their_number(stage):
         stage.set_quota(RATE, n, user=f"u{n}")
     stage.discard([2])
     assert stage.to_arrow()["resource"].to_pylist() == ["user=u1", "user=u3"]
-    with pytest.raises(kn.UsageError, match="no staged row 3"):
+    with pytest.raises(kn.UsageError, match="no such staged row: 3"):
         stage.discard([3])
     stage.discard()
     assert len(stage) == 0

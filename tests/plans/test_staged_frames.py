@@ -34,7 +34,7 @@ CONFIGS = {
     "a type of a later Kafka": (config("UNKNOWN_64"), "UNKNOWN_64 is not a type of config resource"),
     "no type": (config(None), "None is not a type of config resource"),
     "no name": (config(name=None), "topic=None names no single resource"),
-    "a broker that is no number": (config("BROKER", "one"), "broker=one is no broker"),
+    "a broker that is not a number": (config("BROKER", "one"), "broker=one is not a broker"),
     "a secret": (config("BROKER", "1", "ssl.key.password", None, is_sensitive=True), SECRET),
     "a secret by its name": (config("BROKER", "1", "ssl.key.password", None), SECRET),
     "a key that the broker does not know": (

@@ -28,7 +28,7 @@ OF_PRODUCE = {"frame": '"EFFECTIVE"', "where": '{ key = "producer_byte_rate" }',
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (rule(where='{ usr = "x" }'), "p.toml:6: rule one: usr is no column of QUOTAS Hint: Did you mean user?"),
+        (rule(where='{ usr = "x" }'), "p.toml:6: rule one: usr is not a column of QUOTAS Hint: Did you mean user?"),
         (rule(frame='"QUOTA"'), "p.toml:4: rule one: frame cannot be QUOTA Hint: Did you mean QUOTAS?"),
         (rule(where='{ level = "USR" }'), "p.toml:6: rule one: level cannot be USR Hint: Did you mean USER?"),
         (
@@ -37,11 +37,11 @@ OF_PRODUCE = {"frame": '"EFFECTIVE"', "where": '{ key = "producer_byte_rate" }',
         ),
         (
             rule(**OF_TOPICS, must="{ value = { at_last = 2 } }"),
-            "p.toml:5: rule one: at_last is no comparison of value Hint: Did you mean at_least?",
+            "p.toml:5: rule one: at_last is not a comparison for value Hint: Did you mean at_least?",
         ),
         (rule(severty='"warn"'), "p.toml:6: rule one: severty is nothing that a rule has Hint: Did you mean severity?"),
         (rule(severity='"warning"'), "p.toml:6: rule one: severity cannot be warning Hint: Did you mean warn?"),
-        (rule(reason=""), "p.toml:1: rule one: there is no reason Hint: It is what people read"),
+        (rule(reason=""), "p.toml:1: rule one: reason is required Hint: It is what people read"),
         (rule(name='""'), "p.toml:2: rule 1 has no name Hint: It is how"),
         (rule() + "\n" + rule(), "p.toml:7: rule one: there is another rule of that name"),
         (rule(forbid=""), "p.toml:2: rule one: says nothing that must hold Hint: One of forbid, must, required, sum."),
@@ -66,7 +66,7 @@ OF_PRODUCE = {"frame": '"EFFECTIVE"', "where": '{ key = "producer_byte_rate" }',
         (rule(**OF_PRODUCE, sum="{ most = 1 }"), "p.toml:6: rule one: sum wants one bound"),
         (rule(frame='"FINDINGS"', forbid="", required='["a"]'), "required is for CONFIGS, QUOTAS and EFFECTIVE"),
         (rule(**OF_TOPICS, required="[]"), "p.toml:5: rule one: required is a list of keys"),
-        ('[line]\neverry = "1GB/s"', "p.toml:2: everry is no broker"),
+        ('[line]\neverry = "1GB/s"', "p.toml:2: everry is not a broker"),
         ('[line]\nevery = "1 Gbit/s"', "p.toml:2: Gbit/s does not fit producer_byte_rate"),
         ("[line]\nevery = 5", "p.toml:2: the line of every is a text with a unit"),
         ("[[rules]]\nname = 'x'", "p.toml:1: rules is nothing that a policy has Hint: Did you mean rule?"),
@@ -90,13 +90,13 @@ def test_the_line_is_of_the_rule_that_is_wrong():
     """The line was that of the same word in another rule, where it was right."""
     first = rule(name='"first"', where='{ level = "USER" }')
     second = rule(name='"second"', frame='"EFFECTIVE"', where='{ user = "a", entity = "USER" }  # entity')
-    with pytest.raises(kn.UsageError, match=r"p\.toml:13: rule second: entity is no column of EFFECTIVE"):
+    with pytest.raises(kn.UsageError, match=r"p\.toml:13: rule second: entity is not a column of EFFECTIVE"):
         read(f"{first}\n\n{second}", "p.toml")
 
 
 def test_a_file_that_is_none(tmp_path):
-    """A missing policy was no policy, and everything was allowed."""
-    with pytest.raises(kn.NotFound, match="there is no policy"):
+    """A missing policy was not a policy, and everything was allowed."""
+    with pytest.raises(kn.NotFound, match="no such policy"):
         load(tmp_path / "no.toml")
     with pytest.raises(kn.UsageError, match="is not a file"):
         load(tmp_path)
@@ -116,7 +116,7 @@ def test_clients_come_from_beside_the_policy(tmp_path: Path):
     answer = load(tmp_path / "p.toml").check(held(quotas(("user=alice", "producer_byte_rate", 1e6))))
     assert answer.to_arrow()["resource"].to_pylist() == ["user=bob client-id=app"]
     (tmp_path / "clients.csv").unlink()
-    with pytest.raises(kn.NotFound, match=r"there is no file .*clients\.csv, which the policy names"):
+    with pytest.raises(kn.NotFound, match=r"no such file: .*clients\.csv, which the policy names"):
         load(tmp_path / "p.toml").check(held())
 
 

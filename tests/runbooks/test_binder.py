@@ -119,7 +119,7 @@ def test_a_value_of_another_type_is_refused(injected: str, words: str, hint: str
 )
 def test_an_unknown_name_is_refused_with_the_nearest(injected: str, near: str) -> None:
     """-p clutser prod ran on the default cluster, with a warning in a log."""
-    with pytest.raises(kn.UsageError, match="no parameter of this runbook") as refused:
+    with pytest.raises(kn.UsageError, match="unknown parameter") as refused:
         bound(injected)
     assert near in (refused.value.hint or "")
 
@@ -213,12 +213,12 @@ def test_without_a_parameters_cell_it_says_what_one_looks_like() -> None:
     ("cell", "words"),
     [
         ("a: str = ''\nb = 5\n", "declares none: b = 5"),
-        ("a: dict = {}\n", "dict is no type"),
-        ("a: list[list[int]] = []\n", "is no type"),
+        ("a: dict = {}\n", "unknown parameter type dict"),
+        ("a: list[list[int]] = []\n", "unknown parameter type list"),
         ("a: int = None\n", "a is declared int and got nothing"),
         ("a: bool = 0\n", "a is declared bool and got the number 0"),
         ("import os\na: str = os.getcwd()\n", "declares none"),
-        ("a: str = str(1)\n", "no literal"),
+        ("a: str = str(1)\n", "not a literal"),
         ("a: int\n", "no default"),
         ("host: str = 'https://u:p@h'\n", "looks like a secret"),
     ],
@@ -271,7 +271,7 @@ def test_a_tasks_text_is_bound_by_type() -> None:
 @pytest.mark.usefixtures("on_databricks")
 @pytest.mark.parametrize(
     ("passed", "words"),
-    [({"apply": "0"}, "declared bool"), ({"clutser": "x"}, "no parameter"), ({"password": "x"}, "secret"),
+    [({"apply": "0"}, "declared bool"), ({"clutser": "x"}, "unknown parameter"), ({"password": "x"}, "secret"),
      ({"cluster": "x://a:b@c"}, "looks like a secret"), ({"users": "alice"}, "list[str]")],
 )  # fmt: skip
 def test_a_task_is_refused_what_papermill_is(passed: dict[str, str], words: str) -> None:

@@ -148,7 +148,7 @@ def test_papermill_alone_applies_and_records(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("-p", "clutser", "prod", "-p", "apply", "True"), "clutser is no parameter of this runbook"),
+        (("-p", "clutser", "prod", "-p", "apply", "True"), "unknown parameter clutser"),
         (("-p", "reason", "007", "-p", "apply", "True"), "reason is declared str and got the number 7"),
         (("-p", "reason", "nan"), "reason is declared str and got the number nan"),
         (("-p", "apply", "yes"), "apply is declared bool"),

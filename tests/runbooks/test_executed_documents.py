@@ -138,7 +138,7 @@ def test_a_name_is_no_script_in_the_page(runs: dict[str, Run]) -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"clutser": "prod"}, "clutser is no parameter"),
+        ({"clutser": "prod"}, "unknown parameter clutser"),
         ({"cluster": 7}, "cluster is declared str"),
         ({"cluster_id": "a:b@c"}, "looks like a secret"),
     ],
@@ -156,7 +156,7 @@ def test_a_parameter_that_is_none_is_refused_before_anything_starts(
 @pytest.mark.parametrize("name", NAMES)
 def test_a_tasks_parameter_that_is_none_is_refused(name: str) -> None:
     """It ran with the default instead, on Databricks too."""
-    with pytest.raises(kn.UsageError, match="clutser is no parameter"):
+    with pytest.raises(kn.UsageError, match="unknown parameter clutser"):
         as_task(name, clutser="prod")
 
 

@@ -36,7 +36,7 @@ def left(folder: Path) -> set[str]:
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
-        ({"aply": True}, "aply is no parameter"),
+        ({"aply": True}, "unknown parameter aply"),
         ({"apply": "yes"}, "apply is declared bool"),
         ({"user": 7}, "user is declared str and got the number 7"),
         ({"user": float("nan")}, "user is declared str"),

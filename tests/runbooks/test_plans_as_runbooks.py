@@ -68,7 +68,7 @@ def test_the_plan_that_was_reviewed_is_applied_and_taken_back(
         ({"plan_id": ""}, kn.UsageError, "needs the id that was reviewed"),
         ({"plan_id": "{id:.6}"}, kn.UsageError, "needs the id that was reviewed"),
         ({"plan": ""}, kn.UsageError, "plan names no file"),
-        ({"plan": "none.json"}, kn.NotFound, "there is no plan file none.json"),
+        ({"plan": "none.json"}, kn.NotFound, "no such plan file: none.json"),
         ({"plan": "edited.json"}, kn.Invalid, "was changed after it was saved"),
         ({"plan": "noted.json", "require_approval": True}, kn.Invalid, "a note about another plan"),
         ({"require_approval": True}, kn.PlanRefused, "is not approved"),

@@ -111,7 +111,7 @@ def test_a_job_may_fail_where_something_wants_a_look(kafka: LocalKafka, limited:
 @pytest.mark.parametrize(
     ("given", "kind", "words"),
     [
-        ({"usage": "none.parquet"}, kn.NotFound, "there is no file none.parquet"),
+        ({"usage": "none.parquet"}, kn.NotFound, "no such file: none.parquet"),
         ({"usage": "main.fleet.usage"}, kn.KadminError, "main.*fleet.*usage"),  # Spark says it where it is active
         ({"usage": "text.parquet"}, kn.Invalid, "text.parquet cannot be read"),
         ({"clients": "other.csv"}, kn.UsageError, "no column user"),

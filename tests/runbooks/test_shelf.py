@@ -74,7 +74,7 @@ def test_a_file_that_is_no_notebook_is_named(tmp_path: Path, text: str) -> None:
     """It died of a KeyError."""
     place = tmp_path / "x.ipynb"
     place.write_text(text)
-    with pytest.raises(kn.Invalid, match=r"x\.ipynb is no notebook"):
+    with pytest.raises(kn.Invalid, match=r"x\.ipynb is not a notebook"):
         kn.runbooks.find(place)
 
 
@@ -124,7 +124,12 @@ def test_a_new_runbook_overwrites_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("../x", "no name of a runbook"), ("a b", "no name"), ("", "no name"), ("apply_plan", "comes with kadmin_nb")],
+    [
+        ("../x", "is not a runbook name"),
+        ("a b", "is not a runbook name"),
+        ("", "is not a runbook name"),
+        ("apply_plan", "comes with kadmin_nb"),
+    ],
 )
 def test_a_new_runbook_needs_a_name_of_its_own(tmp_path: Path, name: str, words: str) -> None:
     """It was written into the folder above."""

@@ -169,7 +169,7 @@ REFUSED: dict[str, tuple[str, int, str]] = {
     "an unknown key of a broker": (
         "configs:\n  broker=1:\n    background.thread: 11\n",
         1,
-        "Invalid: line 4 of c.yaml: background.thread is no key that Kafka or broker=1 knows",
+        "Invalid: line 4 of c.yaml: unknown key background.thread: neither Kafka nor broker=1 knows it",
     ),
     "a value that the broker refuses": (
         "configs:\n  topic=declared-orders:\n    flush.ms: soon\n",
@@ -220,7 +220,7 @@ def test_what_a_history_held_is_exported(live, kadmin, seeded, cluster, tmp_path
 def test_the_options_of_an_export(kadmin, live, tmp_path):
     """`--out cluster` was a file without a format."""
     assert json.loads(kadmin("export", "--schema").out)["required"] == ["kadmin"]
-    assert live("export", "--out", "cluster").err.startswith("UsageError: --out cluster is no .yaml or .json file")
+    assert live("export", "--out", "cluster").err.startswith("UsageError: --out cluster is not a .yaml or .json file")
     assert live("export", "--out", str(tmp_path / "no" / "c.yaml")).err.startswith("NotFound: ")
     assert live("export", "--kinds", "topics").err.splitlines()[1] == "Hint: Did you mean topic?"
     assert live("export", "--format", "toml").code == 2

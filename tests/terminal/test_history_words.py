@@ -66,7 +66,7 @@ WRONG = {
     "history as-of {lake} 2026-11-21T12:00:00": (2, "has no time zone"),
     "history as-of {lake} 2 ago": (2, "2 ago is not a time"),
     "history as-of {lake} 0s ago": (1, "nothing has been recorded here yet"),
-    "history drift": (2, "drift of what?"),
+    "history drift": (2, "a history or --against is required"),
     "history drift {lake} 1h ago now": (2, "A TIME of two words wants quotes"),
     "history changes {lake} 1h ago now": (2, "A TIME of two words wants quotes"),
     "history who {lake} 3f9a27": (1, "no snapshot was recorded with the plan 3f9a27"),

@@ -245,9 +245,9 @@ def test_where_no_journal_can_be_written_nothing_is_sent(live, saved, cluster, t
     [
         (("show", "abc"), 2, "UsageError: abc is too short for a plan's id"),
         (("show", "abcdef12"), 1, "NotFound: no journal of a plan abcdef12"),
-        (("show", "nothing.json"), 1, "NotFound: there is no plan file nothing.json"),
+        (("show", "nothing.json"), 1, "NotFound: no such plan file: nothing.json"),
         (("apply", "x.json", "--gradual", "15"), 2, "UsageError: lowering in steps needs to know what clients use"),
-        ((), 2, "UsageError: plan what?"),
+        ((), 2, "UsageError: a file or a subcommand is required"),
     ],
 )
 def test_wrong_words_are_one_line(live, words, code, says):

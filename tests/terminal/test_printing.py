@@ -1,4 +1,4 @@
-"""What is staged or planned is printed in the form that `--print` asks for, at every verb that has it."""
+"""Staged changes and plans are printed in the form that `--print` asks for, at every verb that has it."""
 
 from __future__ import annotations
 

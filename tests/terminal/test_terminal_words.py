@@ -44,10 +44,20 @@ def test_help_is_printed_and_all_is_well(kadmin, line, says):
 @pytest.mark.parametrize(
     ("line", "code", "says", "hint"),
     [
-        ("quota alter", 2, "alter is no word after kadmin-nb quota", "kadmin-nb quota set producer_byte_rate=5MB/s"),
-        ("alter", 2, "alter is no word after kadmin-nb", "kadmin-nb config set retention.ms=86400000 topic=orders"),
-        ("confg describe", 2, "confg is no word", "Did you mean config?"),
-        ("describe", 2, "describe is no word", "kadmin-nb quota describe"),
+        (
+            "quota alter",
+            2,
+            "unknown command 'alter' for 'kadmin-nb quota'",
+            "kadmin-nb quota set producer_byte_rate=5MB/s",
+        ),
+        (
+            "alter",
+            2,
+            "unknown command 'alter' for 'kadmin-nb'",
+            "kadmin-nb config set retention.ms=86400000 topic=orders",
+        ),
+        ("confg describe", 2, "unknown command 'confg'", "Did you mean config?"),
+        ("describe", 2, "unknown command 'describe'", "kadmin-nb quota describe"),
         ("--version", 2, "No such option '--version'", "kadmin-nb version"),
         ("quota describe --entity-type users", 2, "No such option '--entity-type'", "quota describe user=alice"),
         ("quota set --user alice", 2, "No such option '--user'", "quota set producer_byte_rate=5MB/s user=alice"),
@@ -59,25 +69,30 @@ def test_help_is_printed_and_all_is_well(kadmin, line, says):
         ("quota set producer_byte_rate=1 user=a ip=1.1.1.1", 2, "ip cannot be combined", "ip=…"),
         ("quota set producer_byte_rate=1 user=", 2, "nothing right of the sign", "no empty names"),
         ("quota describe", 2, "no cluster was named", "kadmin-nb"),
-        ("quota describe --cluster nosuch", 1, "nosuch is no file, no profile", "host:port"),
+        ("quota describe --cluster nosuch", 1, "nosuch is not a file, not a profile", "host:port"),
         ("quota describe --cluster 127.0.0.1:1", 1, "Connection refused", "kadmin-nb local start"),
         ("quota describe --cluster nosuch.invalid:9092", 1, "nosuch.invalid", ""),
         ("quota describe --cluster nosuch.properties", 1, "nosuch.properties", ""),
         ("quota describe --property x --cluster a:1", 2, "x is not key=value", ""),
-        ("quota describe --property x=y --cluster a:1", 2, "is no key of a Kafka client", ""),
-        ("quota describe --out x.doc --cluster a:1", 2, "--out x.doc is none of .parquet, .csv, .json", ""),
+        ("quota describe --property x=y --cluster a:1", 2, "unknown Kafka client property left of the first", ""),
+        ("quota describe --out x.doc --cluster a:1", 2, "--out x.doc does not end in .parquet, .csv, .json", ""),
         ("quota describe --out x.json --raw --cluster a:1", 2, "--raw is for --out FILE.csv", ""),
-        ("quota resolve --pairs no.csv user=a", 1, "there is no file no.csv", ""),
+        ("quota resolve --pairs no.csv user=a", 1, "no such file: no.csv", ""),
         ("quota plan", 2, "the terminal keeps no tray", "kadmin-nb plan -f FILE"),
         ("quota apply", 2, "the terminal keeps no tray", "kadmin-nb plan apply FILE"),
         ("quota discard", 2, "the terminal keeps no tray", ""),
-        ("plan", 2, "plan what?", "plan -f FILE"),
+        ("plan", 2, "a file or a subcommand is required", "plan -f FILE"),
         ("plan -f no.txt", 1, "no.txt cannot be read", ""),
-        ("plan show no.json", 1, "there is no plan file no.json", ""),
+        ("plan show no.json", 1, "no such plan file: no.json", ""),
         ("plan --apply show no.json", 2, "these options belong to plan -f FILE", ""),
-        ("use nosuch", 1, "nosuch is no file, no profile (no kadmin-nb.toml was found) and no host:port", "host:port"),
+        (
+            "use nosuch",
+            1,
+            "nosuch is not a file, not a profile (no kadmin-nb.toml was found) and not host:port",
+            "host:port",
+        ),
         ("use nosuch.properties", 1, "nosuch.properties, a Java client properties file, does not exist", ""),
-        ("use a:b:c", 2, "a:b:c is no file, and no host:port", "localhost:9092"),
+        ("use a:b:c", 2, "a:b:c is not a file and not host:port", "localhost:9092"),
         ("local stop --name nosuch", 1, "nosuch", ""),
         ("local start --nodes 2", 2, "'2' is not one of '1', '3'", ""),
         ("runbook run nosuch", 1, "nosuch", ""),
@@ -100,8 +115,8 @@ def test_a_wrong_line_is_one_line_on_standard_error(kadmin, line, code, says, hi
     [
         ("quota describe 5 GB", "5 is neither type=value nor key=value"),
         ("quota set producer_byte_rate=5 GB user=alice", "GB is neither type=value nor key=value"),
-        ("quota describe -c no-such:x", "no-such:x is no file, and no host:port"),
-        ("quota describe -c nosuch", "nosuch is no file, no profile"),
+        ("quota describe -c no-such:x", "no-such:x is not a file and not host:port"),
+        ("quota describe -c nosuch", "nosuch is not a file, not a profile"),
     ],
 )
 def test_no_words_of_python_in_a_line_for_people(kadmin, line, says):
@@ -154,7 +169,7 @@ def test_use_says_the_line_for_the_shell(kadmin):
     """`use` did nothing that the next command knew of."""
     assert kadmin("use", "prod").out == "export KADMIN_PROFILE=prod\n"
     said = kadmin("use", "prd")
-    assert "prd is no file, no profile" in said.err
+    assert "prd is not a file, not a profile" in said.err
     assert "Did you mean the profile prod?" in said.err
 
 

@@ -121,7 +121,7 @@ def test_metrics_beside_the_limits(live, monkeypatch):
 
 
 BAD = {
-    "a log of another tool": (["other.log"], 1, "is no request log of Kafka's"),
+    "a log of another tool": (["other.log"], 1, "is not a request log of Kafka"),
     "a gzip that was cut short": (["cut.gz", "--strict"], 1, "cannot be read to its end"),
     "no log below it": (["empty"], 1, "no file below"),
     "no line in it": (["nothing.log"], 1, "no line in"),
@@ -132,7 +132,7 @@ BAD = {
     "no regular expression": (["other.log", "--broker", "(("], 2, "is not a regular expression"),
     "no length": (["whole.gz", "--every", "often"], 2, "often is not the length of a window"),
     "columns that miss": (["--usage", "clients.csv", "--clients"], 2, "have no column client_id"),
-    "a text that is no number": (["--usage", "broken.csv"], 1, "value is not double"),
+    "a text that is not a number": (["--usage", "broken.csv"], 1, "value is not double"),
     "no Prometheus": (["--prometheus", "http://127.0.0.1:1"], 1, "127.0.0.1:1"),
     "no time": (["--prometheus", "http://127.0.0.1:1", "--since", "lately"], 2, "lately is not a time"),
     "a token itself": (["--prometheus", "http://127.0.0.1:1", "--token", "s3cret"], 2, "only by reference"),
@@ -183,8 +183,8 @@ def test_what_cannot_be_read_is_one_line(kadmin, bad, case):
 
 
 SLIPS = {
-    "quota usage": "usage of what?",
-    "quota usage logs": "who wrote the log?",
+    "quota usage": "a source of usage is required",
+    "quota usage logs": "--broker is required",
     "quota usage df --broker 1": "Of a frame: --usage df",
     "quota usage http://prometheus:9090": "--prometheus URL",
     "quota usage x/y --broker 1 --usage z": "one source",

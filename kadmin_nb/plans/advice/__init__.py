@@ -1,4 +1,4 @@
-"""What a plan's reader is told beside its rows: dangers, which need a second word, and warnings, which do not.
+"""The advice on a plan, beside its rows: dangers, which need a second word, and warnings, which do not.
 
 Both are made when the plan is made, from what the cluster says then, and stand beside the hashed body: a saved plan has
 them as notes. What `apply` refuses does not depend on them: it judges anew.
@@ -17,7 +17,7 @@ DANGER, WARNING = "danger", "warning"
 """The kinds of notes that an advice is kept as."""
 
 REASON = Option("reason", "WHY")
-"""What a dangerous plan has to be made with."""
+"""The options that a dangerous plan needs when it is made."""
 
 SHOWN = 20
 """Lines of each that are shown below a plan."""
@@ -116,7 +116,7 @@ def _head(kind: str, several: Sequence[Danger] | Sequence[Warned], shown: int | 
 
 
 def lifted(dangers: Iterable[Danger], reason: str | None) -> Sentence:
-    """What applies a plan with these dangers."""
+    """The options that apply a plan with these dangers."""
     if reason:
         return sentence("to apply it: {}", allowing(dangers))
     return sentence("to apply it: {}, and {} when it is planned", allowing(dangers), REASON)

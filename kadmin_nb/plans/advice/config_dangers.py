@@ -19,14 +19,14 @@ DURABILITY, RETENTION, LISTENER, LOGIN, ADDRESS = "durability", "retention", "li
 CODE, ACCESS, ENCRYPTION, QUOTA = "code", "access", "encryption", "quota"
 
 Weakens = Callable[[str | None, str | None], bool]
-"""Whether the way from what holds to what will hold is one to less; None is no value at all."""
+"""Whether the way from what holds to what will hold is one to less; None is not a value at all."""
 
 UNLIMITED = -1.0
-"""What stands for no end, and for all replicas."""
+"""Values that mean no end, and all replicas."""
 
 
 def lowered(old: str | None, new: str | None) -> bool:
-    """A smaller number; what is no number is not trusted."""
+    """A smaller number; what is not a number is not trusted."""
     was, will = _as_number(old), _as_number(new)
     return (old != new) if was is None or will is None else will < was
 

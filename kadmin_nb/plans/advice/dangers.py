@@ -49,17 +49,17 @@ def certain(changes: Iterable[Change]) -> tuple[Danger, ...]:
 
 @dataclass(frozen=True)
 class Gate:
-    """What stands between a plan that was looked at again and its first request: dangers need their keys allowed."""
+    """The last check before the first request of a plan: dangers need their keys allowed."""
 
     kafka: Kafka
     plan: Plan
     resolver: Resolver
     allow: Collection[str] = ()
     before: Collection[str] = ()
-    """What an earlier run of the plan was allowed."""
+    """The dangers allowed in an earlier run of the plan."""
 
     def pass_(self, pending: Sequence[Change]) -> Mapping[str, object]:
-        """What the journal shall say of the dangers among the rows that are to be sent.
+        """The journal's note on the dangers among the rows to be sent.
 
         Raises
         ------

@@ -66,7 +66,7 @@ def _group(change: Change) -> tuple[str, str]:
 
 
 def _default_quotas(kafka: Kafka, keys: Iterable[str]) -> dict[Target, str | None]:
-    """What is stored for everyone now."""
+    """The quotas stored for everyone now."""
     targets: list[Target] = [(entity, key) for key in keys for entity in (*_CLIENTS, *_ADDRESSES)]
     picture = Picture()
     add_quotas(picture, kafka, {*_CLIENTS, *_ADDRESSES}, Look())
@@ -77,7 +77,7 @@ Limits = Mapping[Target, str | None]
 
 
 def _limit(current_limits: Limits, level: str, key: str) -> float | None:
-    """What binds everyone: the most specific that is set."""
+    """The limit for everyone: the most specific that is set."""
     texts = (current_limits.get((entity, key)) for entity in EVERYONE[level])
     return next((float(text) for text in texts if text is not None), None)
 

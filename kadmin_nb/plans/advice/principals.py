@@ -23,7 +23,7 @@ _ORDER = re.compile(rf"(?:^|(?<!\\),)\s*({_ATTRIBUTE})\s*=")
 
 @dataclass(frozen=True, slots=True)
 class Oddity:
-    """What is odd about a name: whether it is so, and what somebody should know."""
+    """The oddities of a name: whether it is so, and what somebody should know."""
 
     is_so: Callable[[str], bool]
     says: str
@@ -84,7 +84,7 @@ ODDITIES = (
 """The first that a name has is told."""
 
 _SUSPECT = r"(?i)^User:|^\pZ|^\s|\pZ$|\s$|=|^arn:|%[0-9a-f]{2}|^\*$|^<any>$|^anonymous$"
-"""What every odd name has; almost no other does."""
+"""A character that every odd name has, and almost no other."""
 
 _NOBODY = "every listener wants a login, so no client is called ANONYMOUS"
 

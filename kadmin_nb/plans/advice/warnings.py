@@ -38,7 +38,7 @@ Limits = dict[tuple[Entity, str], float]
 
 @dataclass(frozen=True)
 class ClusterFacts:
-    """What warnings need of a cluster: all its QUOTAS, how many brokers it has, the protocols of its listeners."""
+    """The facts of a cluster that warnings need: its QUOTAS, its number of brokers, the protocols of its listeners."""
 
     quotas: pa.Table
     brokers: int = 1
@@ -46,7 +46,7 @@ class ClusterFacts:
 
 
 def cluster_facts(kafka: Kafka, changes: Sequence[Change], quotas: pa.Table | None) -> ClusterFacts | None:
-    """What the warnings of these rows need; None where they change no quota."""
+    """The facts that the warnings of these rows need; None where they change no quota."""
     mine = [change for change in changes if change.level]
     if not mine:
         return None

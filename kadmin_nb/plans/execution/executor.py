@@ -47,7 +47,7 @@ _RETRY_PAUSE, _SLICE = 1.0, 0.2
 
 @dataclass(frozen=True)
 class Done:
-    """What became of every row, in the plan's order; who was slow; what the lock said.
+    """The outcome of every row, in the plan's order; the slowest brokers; the lock's note.
 
     `unwritten` is why the journal does not have all of it.
     """
@@ -157,7 +157,7 @@ class _Run:
     run: int = 0
 
     def prepare(self) -> list[_Request]:
-        """What is to be sent, when the cluster was looked at again and nothing stands against it."""
+        """The rows to send, when the cluster was looked at again and nothing speaks against them."""
         self.ours = {row: {*values} for row, values in self.story.values.items()}
         self.ours |= {c.row: {HIDDEN} for c in self.plan.changes if c.is_secret and c.row in self.story.unsettled}
         self.brokers = self.kafka.brokers()
@@ -240,7 +240,7 @@ class _Run:
             self.kafka.sleep(min(left, _SLICE))
 
     def _sendable(self, request: _Request) -> Batch | None:
-        """What of a batch may still be sent; the rest is told why not."""
+        """The part of a batch that may still be sent; the other rows get the reason."""
         if self.hooks.stopped() and not self.halted:
             self.halted = Refusal("INTERRUPTED", "stopped by Ctrl-C before it was sent")
         batch = request.batch if self.halted else self._as_seen_now(self._without_held_back(request))
@@ -303,7 +303,7 @@ class _Run:
         return None
 
     def _judge_refusals(self, changes: Sequence[Change], wave: int) -> None:
-        """What refusals mean for the rest."""
+        """The effect of refusals on the rows that follow."""
         self._settle_doubtful([c for c in changes if is_doubtful(self.facts.refused[c.row].code)])
         for change in changes:
             if change.row not in self.facts.landed:
@@ -313,7 +313,7 @@ class _Run:
             self.halted = replace(why, message=f"not sent, as rows before it were refused: {why.message}")
 
     def _send_again(self, batch: Batch, answers: Answers) -> Answers:
-        """What was certainly not carried out, because of throttling or a controller change, is sent once more."""
+        """Send once more the rows that throttling or a controller change certainly kept from being carried out."""
         passing = {r: refused.code for r, refused in answers.items() if refused and refused.code in RETRIED_ONCE}
         if not passing:
             return {}
@@ -388,7 +388,7 @@ class _Run:
             self.facts.sightings |= sightings
 
     def finish(self) -> Done:
-        """What became of every row; the journal says so too, where a run has begun."""
+        """The outcome of every row; the journal has it too, where a run has begun."""
         outcomes = [row_states.outcome(change, self.facts) for change in self.plan.changes]
         if self.run:
             self._end(outcomes)

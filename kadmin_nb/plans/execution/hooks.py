@@ -25,7 +25,7 @@ def open_gate(pending: Sequence[Change]) -> Mapping[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """What the executor calls: to show how far it is, to hear of Ctrl-C, to look a secret up, to divide into waves.
+    """The executor's hooks: progress, Ctrl-C, the look-up of secrets, the division into waves.
 
     `gate` is called with the rows that are to be sent, before any is; it refuses, or says what the journal shall keep.
     """

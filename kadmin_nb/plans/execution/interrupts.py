@@ -18,7 +18,7 @@ def never() -> bool:
 
 @contextmanager
 def heard_between_requests() -> Iterator[Stopped]:
-    """What tells whether somebody has asked to stop.
+    """A function that says whether somebody has asked to stop.
 
     Only where Ctrl-C would raise KeyboardInterrupt here: in the main thread, with Python's own handler.
     """

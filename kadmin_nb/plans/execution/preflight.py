@@ -17,7 +17,7 @@ Ours = Mapping[int, Collection[str | None]]
 """Values that we have sent for a row, on its way to the last one or in doubt."""
 
 HIDDEN = "a sensitive value"
-"""What stands among them for a secret, which no broker shows."""
+"""The placeholder of a secret, which no broker shows."""
 
 
 @dataclass
@@ -77,7 +77,7 @@ def in_words(value: str | None) -> str:
 
 
 def value_text(now: Observed) -> str | None:
-    """What a target holds, as far as it may be seen."""
+    """The value of a target, as far as it may be seen."""
     return now.value if now.is_known else HIDDEN
 
 

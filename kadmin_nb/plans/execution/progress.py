@@ -39,5 +39,5 @@ def silent(advance: Advance) -> None:
 
 
 def seconds_left(since: float, now: float, done: int, of: int) -> float | None:
-    """What the rest takes at the pace so far."""
+    """The time that the remaining rows take at the pace so far."""
     return (now - since) / done * (of - done) if done else None

@@ -49,7 +49,7 @@ def changes(plan: Plan, done: Collection[int]) -> list[Change]:
 
 
 def left_out(plan: Plan, done: Collection[int]) -> list[str]:
-    """What cannot be taken back, and why, a line each."""
+    """The changes that cannot be taken back, with the reason, a line each."""
     return [line for change in plan.changes for line in _why_not(change, done)]
 
 

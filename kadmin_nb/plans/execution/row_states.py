@@ -14,7 +14,7 @@ from .verification import Sighting
 
 @dataclass
 class Facts:
-    """What happened to the rows of a plan, by number.
+    """The facts about the rows of a plan, by number.
 
     `refused` are the brokers' own words and the errors of lost answers; `answered` is when a row's last answer came,
     on the port's clock; `unknown` were sent, and the quiet period has passed without a sign of them; `halfway` tells
@@ -32,7 +32,7 @@ class Facts:
 
 
 def outcome(change: Change, facts: Facts) -> Outcome:
-    """What became of this row."""
+    """The outcome of this row."""
     row = change.row
     if row in facts.halfway:
         return Outcome(change, UNVERIFIED, "INCOMPLETE", facts.halfway[row])

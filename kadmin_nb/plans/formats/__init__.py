@@ -12,13 +12,13 @@ __all__ = ["Face", "Faces", "Subject"]
 
 
 class Faces(ABC):
-    """What a stage and a plan can print themselves as. Each face is a text that shows itself as it is."""
+    """The printable forms of a stage and a plan. Each is a text that shows itself as it is."""
 
     __slots__ = ()
 
     @abstractmethod
     def _subject(self) -> Subject:
-        """What is shown; whoever has faces says it."""
+        """The content of the forms."""
 
     def to_cell(self) -> PlanText:
         """The lines below `%%kquota`, `%%kconfig` or `%%kadmin`, and of the file that `plan -f` reads."""

@@ -1,4 +1,4 @@
-"""What a face is a face of: wishes, or a plan's rows with what was seen before them."""
+"""The content of a printed form: edits, or a plan's rows with the values before them."""
 
 from __future__ import annotations
 

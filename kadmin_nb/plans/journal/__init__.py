@@ -1,1 +1,1 @@
-"""What was meant and what came of it, on the disk before it is done, in a chain of hashes."""
+"""The journal: intents, on the disk before they are sent, and their outcomes, in a chain of hashes."""

@@ -36,7 +36,7 @@ class JournalRecord:
 
 @dataclass
 class Chain:
-    """What is written: the records that the chain proves, its head, and the lines torn at the end."""
+    """The content of a journal: the records that the chain proves, its head, and the lines torn at the end."""
 
     records: list[JournalRecord] = field(default_factory=list)
     head: str = START
@@ -114,7 +114,7 @@ class Journal:
 
 
 def read_records(place: Path) -> Chain:
-    """What the journal at `place` says, each line proven by the chain; torn lines are passed over.
+    """Read the journal at `place`, each line proven by the chain; torn lines are passed over.
 
     Raises
     ------
@@ -125,7 +125,7 @@ def read_records(place: Path) -> Chain:
     """
     texts = stored_at(place)
     if texts is None:
-        raise NotFound(f"there is no journal {place}")
+        raise NotFound(f"no such journal: {place}")
     return _chain(texts, place)
 
 

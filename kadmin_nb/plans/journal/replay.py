@@ -1,4 +1,4 @@
-"""What a journal tells of a plan: what we sent, what is in doubt, what was verified as done by us."""
+"""The state of a plan by its journal: the rows sent, the rows in doubt, the rows verified."""
 
 from __future__ import annotations
 

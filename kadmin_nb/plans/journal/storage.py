@@ -19,10 +19,10 @@ from ...errors import PlanRefused
 
 END = "\n"
 TORN_END = "#\n"
-"""What ends a torn line, when the next one is written: no whole line ends so."""
+"""The end of a torn line, when the next one is written: no whole line ends so."""
 
 FOLDER = ".d"
-"""What the name of a folder of records has after that of the file for which it stands."""
+"""The suffix of a folder of records, after the name of the file that it replaces."""
 
 MAX_JOURNAL_BYTES = 1 << 30
 """Bytes of a journal that are read; 100,000 changes have some 40 MB."""
@@ -104,7 +104,7 @@ class AppendedFile:
         return _of_file(self.place)
 
     def append(self, text: str, *, after_torn: bool = False) -> None:
-        """What the line before it lacks is written with it."""
+        """The missing end of the line before is written with it."""
         size = os.fstat(self._file).st_size
         lacks_end = size > 0 and os.pread(self._file, 1, size - 1) != END.encode()
         end = (TORN_END if after_torn else END) if lacks_end else ""

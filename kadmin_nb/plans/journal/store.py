@@ -58,7 +58,7 @@ class Kept:
 
     @cached_property
     def story(self) -> replay.Story:
-        """What it tells of the rows."""
+        """The state of the rows."""
         return replay.told(self.chain.records)
 
     def to_arrow(self) -> pa.Table:

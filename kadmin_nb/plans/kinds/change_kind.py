@@ -98,7 +98,7 @@ class ChangeKind(ABC):
         return wanted_text(edit)
 
     def notes(self, edit: Edit, now: Observed, picture: Picture) -> Iterable[str]:
-        """What a reader of the row should know beside its columns."""
+        """Notes on the row, beside its columns."""
         return ()
 
     def noted(self, changes: Sequence[Change], picture: Picture) -> list[Change]:
@@ -128,7 +128,7 @@ class ChangeKind(ABC):
         return None
 
     def undo_notes(self, change: Change) -> Iterable[str]:
-        """What a reader should know of the row that takes this one back."""
+        """Notes on the row that takes this one back."""
         return ()
 
     # -- judge

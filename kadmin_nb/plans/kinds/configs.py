@@ -154,7 +154,7 @@ def _near_key(edit: Edit, picture: Picture) -> str | None:
 
 
 def _schema(edit: Edit, picture: Picture) -> Observed | None:
-    """What the resource says of the key, or of the key that it is behind its listener."""
+    """The config of the key, or of the key behind its listener."""
     return picture.values.get(edit.target) or picture.values.get((edit.resource, _plain_key(edit) or ""))
 
 

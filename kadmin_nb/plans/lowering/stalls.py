@@ -85,7 +85,7 @@ def stalls(
     Raises
     ------
     UsageError
-        The usage is no frame, lacks a column, or has a `cluster_id` and none was asked for.
+        The usage is not a frame, lacks a column, or has a `cluster_id` and none was asked for.
     """
     changed_keys = {change.key for change in by_kind(changes).get(QUOTAS, [])}
     keys = [key for key in BYTE_RATES if key in changed_keys]
@@ -154,7 +154,7 @@ def _quota_row(change: Change) -> dict[str, object]:
 
 
 def _bound(before: pa.Table, after: pa.Table, clients: pa.Table, keys: Sequence[str]) -> pa.Table:
-    """What binds each client before and after, key by key: `value_before`, …, `bucket_client_id_after`."""
+    """The effective quotas of each client before and after, key by key: `value_before`, …, `bucket_client_id_after`."""
     was, will = (kernel.resolve(quotas, clients, keys=keys) for quotas in (before, after))
     names = {name: was[name].cast(pa.string()) for name in _CLIENT}
     sides = {
