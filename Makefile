@@ -7,7 +7,7 @@ RUN := $(VENV)/bin/python
 KAFKAS := 4.3.1 3.9.2
 
 .DEFAULT_GOAL := help
-.PHONY: help install kafka kafkas demo test test-fast test-long check bench bench-full lock binder clean
+.PHONY: help install kafka kafkas demo test test-fast test-long check reference bench bench-full lock binder clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -28,6 +28,9 @@ check: install ## formatting, lint, types
 	@$(RUN) -m ruff format --check .
 	@$(RUN) -m ruff check .
 	@$(RUN) -m mypy
+
+reference: install ## the pages of docs/reference, from the code
+	@$(RUN) docs/reference/generate.py
 
 bench: kafka ## the figures, as a table and as JSON (half an hour; it fails where one is missed)
 	@$(RUN) -m benchmarks

@@ -38,6 +38,7 @@ class Entry:
 
     @property
     def target(self) -> Target:
+        """The resource and the key."""
         return self.resource, self.key
 
     @property

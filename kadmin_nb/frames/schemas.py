@@ -160,8 +160,10 @@ _CLUSTER = _schema(("cluster_id", TEXT, False))
 _TAKEN = _schema(("taken_at", MOMENT, False), ("snapshot_id", TEXT, False), ("complete", FLAG, False))
 
 SNAPSHOT_QUOTAS = pa.schema([*_CLUSTER, *QUOTAS, *_TAKEN])
+"""SNAPSHOT: the quotas that a cluster held at a time. `complete` is false where something could not be read."""
+
 SNAPSHOT_CONFIGS = pa.schema([*_CLUSTER, *CONFIGS, *_TAKEN])
-"""SNAPSHOT: what a cluster held at a time. `complete` is false where something of it could not be read."""
+"""SNAPSHOT: the configs that a cluster held at a time. `complete` is false where something could not be read."""
 
 SNAPSHOTS = _schema(
     ("cluster_id", TEXT, False),

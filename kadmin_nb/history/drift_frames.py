@@ -35,6 +35,7 @@ class Drift(Answer):
 
     @property
     def only_by_default(self) -> Answer:
+        """The rows that differ by a default alone."""
         return Answer(self._table.filter(pc.equal(self._table["state"], "default")))
 
     @property

@@ -83,6 +83,7 @@ class LocalKafka:
 
     @property
     def name(self) -> str:
+        """The name it was started under."""
         return self._run.name
 
     @property
@@ -92,10 +93,12 @@ class LocalKafka:
 
     @property
     def secure(self) -> bool:
+        """Whether it has logins and the authorizer."""
         return self._run.secure
 
     @property
     def cluster_id(self) -> str:
+        """The cluster id."""
         return self._run.cluster_id
 
     @property

@@ -45,6 +45,7 @@ class Node:
 
     @property
     def log_path(self) -> Path:
+        """The broker's log."""
         return self.folder / "server.log"
 
     def format(self, timeout: float) -> None:

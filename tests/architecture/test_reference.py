@@ -1,0 +1,30 @@
+"""The pages of docs/reference, which are made out of the code."""
+
+from __future__ import annotations
+
+import re
+import runpy
+
+import pytest
+
+import kadmin_nb
+from tests.architecture.test_terminology import ROOT
+
+PAGES = runpy.run_path(str(ROOT / "docs/reference/generate.py"))["pages"]()
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_reference_pages_are_as_new_as_the_code(path):
+    """The manual listed a column that the frame had lost."""
+    assert path.read_text() == PAGES[path], f"docs/reference/{path.name} is out of date: `make reference` renews it"
+
+
+def test_every_public_name_is_in_the_reference():
+    """I saw `kn.metric_tags` in a colleague's notebook, and no page had it."""
+    titles = set(re.findall(r"^##? kn\.(\w+)$", "".join(PAGES.values()), re.MULTILINE))
+    assert set(kadmin_nb.__all__) - titles == set()
+
+
+def test_reference_pages_are_the_same_on_every_machine():
+    """Each of us made other pages: they had addresses in memory and our home folders in them."""
+    assert re.findall(rf"\b0x[0-9a-f]+|{re.escape(str(ROOT))}|/home/\w+", "".join(PAGES.values())) == []
