@@ -14,7 +14,7 @@ from ..hints import Hint, Option, sentence
 from ..model.changes import Change
 from . import advice, canonical, shape
 from .advice import Advice
-from .plan_rows import change_of_row
+from .plan_rows import changes_of_rows
 
 FORMAT = 2
 HEAD = ("tool", "cluster_id", "author", "created", "expires", "reason", "undoes")
@@ -83,8 +83,8 @@ def _content(whole: Mapping[str, Any]) -> Content:
     of_plan = whole["body"]
     for time in filter(None, (of_plan["created"], of_plan["expires"])):
         datetime.fromisoformat(time)
-    changes = tuple(map(change_of_row, of_plan["changes"]))
-    return Content(whole["id"], {name: of_plan[name] for name in HEAD}, changes, *_parted(whole["notes"]))
+    head = {name: of_plan[name] for name in HEAD}
+    return Content(whole["id"], head, changes_of_rows(of_plan["changes"]), *_parted(whole["notes"]))
 
 
 def refuse_to_replace(place: Path, plan_id: str, notes: Sequence[Note], load: Callable[[Path], _Saved]) -> None:

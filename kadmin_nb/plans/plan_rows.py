@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from operator import attrgetter
 from typing import Any
 
 from ..errors import Invalid
-from ..model.changes import NOT_POSSIBLE, OK, Change, Verdict
+from ..model.changes import NOT_POSSIBLE, OK, Change, Configurable, Verdict
 from ..model.refusal import Refusal
 from .kinds.registry import KINDS
 
@@ -27,22 +28,37 @@ def columns_of(changes: Sequence[Change]) -> dict[str, list[Any]]:
 def row_of(change: Change) -> dict[str, Any]:
     """A change as a row of PLAN."""
     row = dict(zip(_CHANGE_COLUMNS, _values(change), strict=True))
-    secret = {"is_secret": True} if change.is_secret else {}
-    return {**row, "kind": change.kind, **{name: str(getattr(change, name)) for name in _AS_TEXT}, **secret}
+    row |= {"kind": change.resource.kind, **{name: str(getattr(change, name)) for name in _AS_TEXT}}
+    return row | {"is_secret": True} if change.is_secret else row
 
 
-def change_of_row(row: dict[str, Any]) -> Change:
-    """The change that a row of a plan's file is. Raises Invalid, KeyError or ValueError where it is none."""
+def changes_of_rows(rows: Iterable[dict[str, Any]]) -> tuple[Change, ...]:
+    """The changes that the rows of a plan's file are, of which several may name one entity or resource.
+
+    Raises Invalid, KeyError or ValueError where one is none.
+    """
+    parse = cache(_parsed)
+    return tuple(_change_of_row(row, parse) for row in rows)
+
+
+def _parsed(kind: str, text: str) -> Configurable:
+    return KINDS[kind].parse(text)
+
+
+def _change_of_row(row: dict[str, Any], parse: Callable[[str, str], Configurable]) -> Change:
     kind = KINDS[row["kind"]]
     if row["op"] not in kind.verbs:
         raise Invalid(f"row {row['row']}: {row['op']} is nothing that can be done to a {row['kind']}")
     if row["after"] is not None:
         kind.read_value(row["after"])
-    columns = {name: row[name] for name in _CHANGE_COLUMNS}
-    columns |= {"resource": kind.parse(row["resource"]), "validated": _verdict(row["validated"])}
-    return Change(is_secret=row.get("is_secret", False), **columns)
+    columns = {**row, "resource": parse(row["kind"], row["resource"]), "validated": _verdict(row["validated"])}
+    del columns["kind"]
+    return Change(**columns)
+
+
+_VERDICTS: dict[str, Verdict] = {OK: OK, NOT_POSSIBLE: NOT_POSSIBLE}
 
 
 def _verdict(text: str) -> Refusal | Verdict:
     """The validation of a row, as a plan's file has it."""
-    return next((verdict for verdict in (OK, NOT_POSSIBLE) if text == verdict), Refusal.parse(text))
+    return _VERDICTS.get(text) or Refusal.parse(text)

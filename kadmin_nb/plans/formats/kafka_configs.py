@@ -61,13 +61,13 @@ def _entity_lines(start: str, group: Sequence[Change], is_seen: bool) -> Iterato
 
     Of wishes alone the deletions stand by themselves: one that fails takes nothing else with it.
     """
-    sayable = []
+    sayable, names = [], _names(group[0].resource)
     for change in group:
-        problem = _problem(change, is_seen)
+        problem = "the tool cannot name it" if names is None else _problem(change, is_seen)
         yield from (note(f"{what(change)}: {text}") for text in ([problem] if problem else _remarks(change)))
         if problem is None:
             sayable.append(change)
-    whom = _whom(group[0].resource)
+    whom = _whom(names or ())
     for options in _options(sayable, is_seen):
         yield f"{start} {whom} {options}"
 
@@ -94,8 +94,8 @@ def _names(resource: Configurable) -> ToolWords | None:
     return None if words is None or any(name is not DEFAULT and "\0" in str(name) for _, name in words) else words
 
 
-def _whom(resource: Configurable) -> str:
-    return " ".join(f"--entity-type {kind} {_name_option(name)}" for kind, name in _names(resource) or ())
+def _whom(names: ToolWords) -> str:
+    return " ".join(f"--entity-type {kind} {_name_option(name)}" for kind, name in names)
 
 
 def _name_option(name: object) -> str:
@@ -117,10 +117,8 @@ def _octal(character: str) -> str:
 
 
 def _problem(change: Change, is_seen: bool) -> str | None:
-    """Why the tool cannot do it."""
+    """Why the tool cannot do it to what it can name."""
     kind = kind_of(change)
-    if _names(change.resource) is None:
-        return "the tool cannot name it"
     if not _KEY.fullmatch(change.key) or not kind.tool_takes(change):
         return "the tool does not take this key"
     if change.op == DELETE:
