@@ -106,7 +106,7 @@ def _compare(spark: Any, folder: str) -> None:
 
 
 def _rows(usage: pa.Table) -> dict[tuple[object, ...], tuple[float, float | None]]:
-    """The value and the longest mute by broker, client, key and window."""
+    """The value and the longest throttle by broker, client, key and window."""
     starts = usage["window_start"].cast(pa.timestamp("us")).cast(pa.int64())
     names = [usage[name].to_pylist() for name in ("broker", "user", "client_id", "key")]
     figures = zip(usage["value"].to_pylist(), usage["throttle_ms"].to_pylist(), strict=True)
@@ -116,9 +116,9 @@ def _rows(usage: pa.Table) -> dict[tuple[object, ...], tuple[float, float | None
 def _refuse_other(ours: dict[Any, Any], theirs: dict[Any, Any], whose: str) -> None:
     if ours.keys() != theirs.keys():
         raise AssertionError(f"{whose} rows differ: {sorted(ours.keys() ^ theirs.keys(), key=repr)[:3]}")
-    for key, (value, mute) in ours.items():
-        if not math.isclose(value, theirs[key][0], rel_tol=1e-9, abs_tol=1e-9) or mute != theirs[key][1]:
-            raise AssertionError(f"{whose} values differ: {key} is {(value, mute)} and {theirs[key]}")
+    for key, (value, throttle) in ours.items():
+        if not math.isclose(value, theirs[key][0], rel_tol=1e-9, abs_tol=1e-9) or throttle != theirs[key][1]:
+            raise AssertionError(f"{whose} values differ: {key} is {(value, throttle)} and {theirs[key]}")
 
 
 def by_sql(folder: str, each_once: bool = False) -> pa.Table:

@@ -11,7 +11,7 @@ KadminError
 ├── NotKnowable           the cluster decides by rules nobody outside can see
 ├── PlanRefused           a plan was not started, nothing was sent
 │   ├── Conflict          the cluster is no longer as the plan saw it
-│   ├── Dangerous         the change needs a second word
+│   ├── Dangerous         the change has to be confirmed
 │   ├── Expired           the plan is too old
 │   └── WrongCluster      the plan was made for another cluster
 ├── TimedOut              no answer in time: the outcome is unknown

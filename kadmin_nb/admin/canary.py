@@ -1,4 +1,4 @@
-"""A small real client, over confluent-kafka: how long each broker mutes it.
+"""A small real client, over confluent-kafka: how long each broker throttles it.
 
 What a broker stores is not always what it enforces: it only logs when a quota cannot be put in force. The throttle
 time in its answers is the one thing that tells.
@@ -42,8 +42,8 @@ _SENDING = 0.6
 class Sighting:
     """The effect of one broker on the client: `bytes` of records went through, those of its first throttle included.
 
-    `throttle_ms` is the longest mute that the broker answered, 0 when there was none. A null `partition`: the broker
-    leads none of the topic's, and was not tried.
+    `throttle_ms` is the longest throttle that the broker answered, 0 when there was none. A null `partition`: the
+    broker leads none of the topic's, and was not tried.
     """
 
     broker: int
@@ -61,14 +61,14 @@ class _Watch:
     enough: int
     start: float = field(default_factory=time.monotonic)
     passed: dict[int, int] = field(default_factory=dict)
-    muted: dict[int, float] = field(default_factory=dict)
+    throttle_s: dict[int, float] = field(default_factory=dict)
     ended: dict[int, float] = field(default_factory=dict)
     error: KafkaError | None = None
 
     def throttled(self, event: ThrottleEvent) -> None:
-        """librdkafka's throttle_cb: seconds; it calls with 0 too, when a mute is over."""
+        """librdkafka's throttle_cb: seconds; it calls with 0 too, when the throttling is over."""
         if event.throttle_time > 0:
-            self.muted[event.broker_id] = max(self.muted.get(event.broker_id, 0.0), event.throttle_time)
+            self.throttle_s[event.broker_id] = max(self.throttle_s.get(event.broker_id, 0.0), event.throttle_time)
             self._end(event.broker_id)
 
     def went_through(self, partition: int, size: int) -> None:
@@ -90,7 +90,7 @@ class _Watch:
 
     @property
     def open(self) -> dict[int, int]:
-        """The brokers that are neither muted nor done, with their partitions."""
+        """The brokers that are neither throttled nor done, with their partitions."""
         return {broker: partition for broker, partition in self.leaders.items() if broker not in self.ended}
 
     @property
@@ -103,7 +103,7 @@ class _Watch:
     def _sighting(self, broker: int, partition: int) -> Sighting:
         seconds = self.ended.get(broker, self.elapsed)
         return Sighting(
-            broker, partition, self.passed.get(broker, 0), seconds, round(self.muted.get(broker, 0.0) * 1000, 1)
+            broker, partition, self.passed.get(broker, 0), seconds, round(self.throttle_s.get(broker, 0.0) * 1000, 1)
         )
 
     def _end(self, broker: int) -> None:
@@ -113,7 +113,7 @@ class _Watch:
 def canary(
     settings: Settings, *, client_id: str, topic: str, produce: bool, enough: int, most: int, seconds: float = 5.0
 ) -> list[Sighting]:
-    """Produce to, or fetch from, one partition led by each broker, until each has muted us or let `enough` through.
+    """Produce to, or fetch from, one partition led by each broker, until each has throttled us or let `enough` through.
 
     Records are zeros, written without a key; fetching joins no group and commits nothing.
 
@@ -169,7 +169,7 @@ def _topic_error(error: KafkaError, doing: str, operation: str, topic: str) -> K
 
 
 def _produce(config: dict[str, Any], watch: _Watch, topic: str, seconds: float) -> None:
-    """Send evenly, and to nobody who has muted us."""
+    """Send evenly, and to nobody who has throttled us."""
     timeout = {"message.timeout.ms": int((seconds + TIMEOUT) * 1000)}
     producer = Producer(config | {"acks": "1", "linger.ms": 5, "batch.size": REQUEST} | timeout)
     record = bytes(min(_LARGEST, max(_SMALLEST, watch.enough // _RECORDS)))

@@ -1,6 +1,6 @@
 """The topic that the lease stands in: made where it is missing, read as far as transactions are decided.
 
-Read with kafka-python's messages: confluent-kafka's consumer insists on a group, which asks for a right on a
+Read with kafka-python's messages: confluent-kafka's consumer requires a group, which asks for a right on a
 group, and makes `__consumer_offsets` on a new cluster. `Fetcher.PartitionRecords`, an inner class, knows which
 transactions were aborted; `tests/locking` says if that moves.
 """

@@ -332,9 +332,9 @@ class Wire:
         first = self._manager.least_loaded_node()
         connections = self._manager._conns
         if first is None:
-            muted = any(connection.paused for connection in connections.values())
-            reason = "throttled: every broker mutes this client" if muted else "no broker takes a request now"
-            raise NotSent(reason) from (Throttled if muted else kafka.errors.NodeNotReadyError)(reason)
+            throttled = any(connection.paused for connection in connections.values())
+            reason = "throttled: every broker throttles this client" if throttled else "no broker takes a request now"
+            raise NotSent(reason) from (Throttled if throttled else kafka.errors.NodeNotReadyError)(reason)
         if first in connections and connections[first].connected:
             return [first]
         others = (broker.node_id for broker in self._manager.cluster.brokers())

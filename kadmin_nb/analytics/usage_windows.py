@@ -40,9 +40,9 @@ def usage(requests: Requests | DataFrame, every: str = "1 second") -> DataFrame:
     DataFrame
         `producer_byte_rate` and `consumer_byte_rate`: bytes of records a second, a lower bound of what the quota
         charges. `request_percentage`: the time on I/O threads in percent of one thread, an estimate. `source` says
-        which. `throttle_ms` is the longest mute that an answer of the window told: of PRODUCE for the first, of FETCH
-        for the second (a request quota mutes them just so), of all other requests for the third, null where there was
-        none. `cluster_id` leads where the requests have one.
+        which. `throttle_ms` is the longest throttle that an answer of the window told: of PRODUCE for the first, of
+        FETCH for the second (a request quota throttles them just so), of all other requests for the third, null where
+        there was none. `cluster_id` leads where the requests have one.
 
     Raises
     ------

@@ -100,7 +100,7 @@ def utilisation(
         `peak`: the most in a window; `p95`: what 95 % of the windows do not exceed; `mean`: of all windows.
         `utilisation` is the peak in percent of the limit, `headroom` the limit less the peak. `share_above_80`,
         `share_above_100` and `share_throttled` are fractions of `windows`. `longest_above_100_s`: seconds of the
-        longest run of windows above the limit that follow each other without a gap. `throttle_ms`: the longest mute
+        longest run of windows above the limit that follow each other without a gap. `throttle_ms`: the longest throttle
         that was told, null where nothing tells. A broker judges the average of 11 s: a second above 100 % need not be
         throttled.
 

@@ -226,7 +226,7 @@ class Cluster:
         return self._changes.rollback(plan)
 
     def stalls(self, plan: Plan, usage: object) -> Answer:
-        """STALLS: for how long a plan would mute each client that USAGE knows; see `apply(gradual=…)`."""
+        """STALLS: for how long a plan would throttle each client that USAGE knows; see `apply(gradual=…)`."""
         return self._changes.stalls(plan, usage)
 
     def impact(self, plan: Plan, clients: object) -> ImpactAnswer:

@@ -41,7 +41,7 @@ The broker averages over 10 to 12 s (its default window, 11 x 1 s).
 """
 
 _EARLY = 0.5
-"""The share of the allowance below which a mute came sooner than the limit and one request explain."""
+"""The share of the allowance below which a throttle came sooner than the limit and one request explain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,15 +202,15 @@ def _without_limit(expected: Prediction, sighting: Sighting) -> tuple[bool | Non
     if not sighting.throttle_ms:
         return True, None
     if expected.others:
-        return None, "not conclusive: request_percentage binds this client too, and may be what mutes it"
-    return False, f"muted for {sighting.throttle_ms:g} ms, and no limit is stored that binds it"
+        return None, "not conclusive: request_percentage binds this client too, and may be what throttles it"
+    return False, f"throttled for {sighting.throttle_ms:g} ms, and no limit is stored that binds it"
 
 
 def _with_limit(limit: float, sighting: Sighting, key: str) -> tuple[bool | None, str | None]:
     allowed, passed = readable(key, limit), _size(sighting.bytes)
     if sighting.throttle_ms and sighting.bytes + REQUEST < _EARLY * _ALLOWED * limit:
         return None, (
-            f"muted after {passed}, where {allowed} lets {_size(_ALLOWED * limit)} through at first: "
+            f"throttled after {passed}, where {allowed} lets {_size(_ALLOWED * limit)} through at first: "
             "others use the same allowance, or a tighter limit is in force"
         )
     if sighting.throttle_ms:

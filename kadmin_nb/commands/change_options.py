@@ -112,7 +112,7 @@ _gradual = click.option(
     "--gradual",
     type=click.FloatRange(min=1),
     metavar="SECONDS",
-    help="Lower quotas in steps, so that no client is muted for longer.",
+    help="Lower quotas in steps, so that no client is throttled for longer.",
 )
 _usage = click.option("--usage", metavar="NAME", help="What clients use: a variable, or a file in the terminal.")
 _approval = click.option(

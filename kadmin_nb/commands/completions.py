@@ -61,7 +61,7 @@ def config_keys(before: Sequence[str] = ()) -> list[str]:
 
 
 def dangerous(before: Sequence[str] = ()) -> list[str]:
-    """The keys whose changes may need a second word."""
+    """The keys whose changes may be dangerous."""
     from ..plans.advice.config_dangers import rule_of
 
     return sorted({key for keys in KEYS.values() for key in keys if rule_of(key)} | {*QUOTA_KEY_NAMES})

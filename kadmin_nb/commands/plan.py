@@ -76,7 +76,7 @@ _which = click.argument("which", metavar="PLAN")
 @options.printing
 @_which
 @options.impact
-@click.option("--usage", metavar="NAME", help="Say whom it would mute and how long; a USAGE frame or file.")
+@click.option("--usage", metavar="NAME", help="Say whom it would throttle and how long; a USAGE frame or file.")
 @click.option("--dangers", "told", flag_value="dangers", help="Only what it weakens, as a frame.")
 @click.option("--warnings", "told", flag_value="warnings", help="Only its warnings, as a frame.")
 def show(session: Session, which: str, usage: str | None, impact: str | None, told: str | None) -> Any:

@@ -243,7 +243,7 @@ def _refuse_unknown(entry: Entry, entity: Entity, current: CurrentValues, allow_
             noun, candidates = ("quota key", QUOTA_KEY_NAMES) if name == entry.key else ("entity type", TYPES)
             raise Invalid(
                 f"{entry.node.place}: unknown {noun} {name}",
-                hint=Hint(_meant(name, candidates), sentence("{} insists.", Option("allow_unknown", [name]))),
+                hint=Hint(_meant(name, candidates), sentence("Confirm with {}.", Option("allow_unknown", [name]))),
             )
 
 

@@ -296,7 +296,7 @@ STALLS = _schema(
     ("bucket_rate", NUMBER, False),
     ("stall_s", NUMBER, False),
 )
-"""How long a plan mutes each client that it touches. A null limit is unlimited; rates and limits in bytes/s."""
+"""How long a plan throttles each client that it touches. A null limit is unlimited; rates and limits in bytes/s."""
 
 IMPACT = _schema(
     ("user", TEXT, False),
@@ -348,7 +348,7 @@ BACKTEST = _schema(
 """The effect that limits would have had on a usage, a row a broker, key and bucket.
 
 `windows` are the seconds that it was active
-in; `throttled_s` is how long it would have been muted, `longest_s` in one go, `delay_s` how late it was at worst.
+in; `throttled_s` is how long it would have been throttled, `longest_s` in one go, `delay_s` how late it was at worst.
 """
 
 CANARY = _schema(

@@ -145,5 +145,5 @@ def _refuse_near_miss(name: str, allow_unknown: Collection[str]) -> None:
     if near := nearest(name, [*TYPES, *QUOTA_KEY_NAMES]):
         raise UsageError(
             f"{name} is neither an entity type nor a quota key",
-            hint=Hint(f"Did you mean {near}?", sentence("{} insists.", Option("allow_unknown", [name]))),
+            hint=Hint(f"Did you mean {near}?", sentence("Confirm with {}.", Option("allow_unknown", [name]))),
         )

@@ -38,10 +38,10 @@ class BacktestAnswer(Answer):
     def title(self) -> str:
         """How many would have been throttled, and the one that was longest."""
         rows = self._table.slice(0, 1).to_pylist()
-        muted = self._table.filter(pc.greater(self._table["throttled_s"], 0))
-        brokers = len(muted["broker"].unique())
-        count = f"{len(muted):,} of {len(self):,} buckets would have been throttled"
-        if not len(muted):
+        throttled = self._table.filter(pc.greater(self._table["throttled_s"], 0))
+        brokers = len(throttled["broker"].unique())
+        count = f"{len(throttled):,} of {len(self):,} buckets would have been throttled"
+        if not len(throttled):
             return count
         return f"{count}, on {brokers} broker{'s' * (brokers != 1)}; the longest: {_throttled(rows[0])}"
 
@@ -181,9 +181,9 @@ def backtest(quotas: Any, usage: Any, *, keys: str | Iterable[str] | None = None
     """Who would have been throttled, for how long and on which broker, had these limits been in force all along.
 
     The usage is what clients wanted, so it is best taken where no limit was in force. It is replayed second by second
-    through the brokers' own sampling: the clients of a bucket are added up on each broker, and what a muted client
+    through the brokers' own sampling: the clients of a bucket are added up on each broker, and what a throttled client
     wanted comes later, until all is through. Windows longer than a second are spread evenly, which hides bursts.
-    Requests are taken as small beside the limit: a large one is let through whole, and muted the longer for it.
+    Requests are taken as small beside the limit: a large one is let through whole, and throttled the longer for it.
 
     Parameters
     ----------
@@ -224,8 +224,8 @@ def of_plan(plan: Plan, quotas: Any, clients: Any) -> ImpactAnswer:
     compared = comparing.impact(before, after, _clients(clients_read) if measured else clients_read)
     parts: tuple[Any, ...] = ()
     if measured:
-        muted = stamped(stalls.stalls(plan.changes, before, clients_read), plan.cluster_id)
-        parts = (BacktestAnswer(stamped(backtesting.backtest(after, clients_read), plan.cluster_id)), Answer(muted))
+        predicted = stamped(stalls.stalls(plan.changes, before, clients_read), plan.cluster_id)
+        parts = (BacktestAnswer(stamped(backtesting.backtest(after, clients_read), plan.cluster_id)), Answer(predicted))
     return ImpactAnswer(stamped(compared.rows, plan.cluster_id), compared.counts, compared.shadowed, plan, *parts)
 
 

@@ -30,8 +30,8 @@ def backtest(quotas: Any, usage: Any, *, keys: str | Iterable[str] | None = None
 
     The usage is what clients wanted, so it is best taken where no limit was in force. It is replayed second by second
     through the brokers' own sampling (see `sampling`): the clients of a bucket are added up on each broker, and what a
-    muted client wanted comes later, until all is through. Windows longer than a second are spread evenly, which hides
-    bursts; the requests are taken as small beside the limit.
+    throttled client wanted comes later, until all is through. Windows longer than a second are spread evenly, which
+    hides bursts; the requests are taken as small beside the limit.
 
     Parameters
     ----------

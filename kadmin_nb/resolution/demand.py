@@ -24,7 +24,7 @@ CELLS = 1 << 22
 """Seconds times buckets that are replayed at once."""
 _SECOND = 1_000_000
 _NOISE = 1e-9
-_COUNTED = ("active", "throttled", "muted", "longest", "delay", "first")
+_COUNTED = ("active", "throttled", "throttled_for", "longest", "delay", "first")
 
 
 def judged(demand: pa.Table, names: Sequence[str], tokens: str) -> pa.Table:
@@ -113,7 +113,7 @@ def _clients(demand: pa.Table, whose: Longs, buckets: int) -> tuple[Longs, Doubl
 
 
 def _quiet(demand: pa.Table, whose: Longs, buckets: int) -> Replay:
-    """The result of buckets that are never muted: they are active while their windows last."""
+    """The result of buckets that are never throttled: they are active while their windows last."""
     windows = pa.table({"bucket": whose, "start": demand["start"], "end": demand["end"]})
     _, first = _numbered(windows, windows.column_names)
     seconds = (np.asarray(demand["end"]) - np.asarray(demand["start"]))[first] / _SECOND
@@ -222,7 +222,7 @@ def _frame(buckets: pa.Table, names: Sequence[str], clients: Longs, replayed: Re
             "windows": pa.array(replayed.active.astype(np.int64)),
             "throttled_windows": pa.array(replayed.throttled.astype(np.int64)),
             "throttled_share": pa.array(replayed.throttled / np.maximum(replayed.active, 1.0)),
-            "throttled_s": pa.array(replayed.muted),
+            "throttled_s": pa.array(replayed.throttled_for),
             "longest_s": pa.array(replayed.longest),
             "delay_s": pa.array(replayed.delay),
             "first_throttled": pa.array(first, mask=np.isnan(replayed.first)),

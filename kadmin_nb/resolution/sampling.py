@@ -5,13 +5,13 @@ Depends on numpy alone, so that Spark can ship this module to its workers by val
 A broker adds up what a bucket used in samples of one second (`quota.window.size.seconds`), and keeps eleven
 (`quota.window.num`): ten past ones and the current one. It divides by ten seconds and the part of the current one that
 is over, also when less than that was ever recorded (`org.apache.kafka.common.metrics.stats.Rate`). Whoever is above the
-limit then is muted for just as long as it takes to be at it again (`QuotaUtils.throttleTime`). So at the part f of a
-second a bucket may have used, in this second and the ten before it, **limit x (10 + f)**, and not more.
+limit then is throttled for just as long as it takes to be at it again (`QuotaUtils.throttleTime`). So at the part f of
+a second a bucket may have used, in this second and the ten before it, **limit x (10 + f)**, and not more.
 controller_mutation_rate is a bucket of tokens (`TokenBucket`): eleven seconds' worth at most, limit x f more at f.
 
-What a client wanted while it was muted it still wants: it comes when the broker lets it, in the order it came. The
+What a client wanted while it was throttled it still wants: it comes when the broker lets it, in the order it came. The
 other reading, that it is dropped, is not what a producer does. Requests are taken as small beside the limit: a large
-one is let through whole, and the mute after it is the longer for it.
+one is let through whole, and the throttle after it is the longer for it.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ _NOISE = 1e-9
 
 @dataclass(frozen=True)
 class Replay:
-    """The result of each bucket: numbers of seconds, but for `first`, the place of the first mute (NaN: none).
+    """The result of each bucket: numbers of seconds, but for `first`, the place of the first throttle (NaN: none).
 
-    `active` are the seconds in which it wanted something, `throttled` those of them in which it was muted, `muted` for
-    how long in all, `longest` in one go; `delay` is how long what it wanted last had to wait, at the worst time.
-    """
+    `active` are the seconds in which it wanted something, `throttled` those of them in which it was throttled, and
+    `throttled_for` for how long in all, `longest` in one go; `delay` is how long what it wanted last had to wait, at
+    the worst time."""
 
     active: Doubles
     throttled: Doubles
-    muted: Doubles
+    throttled_for: Doubles
     longest: Doubles
     delay: Doubles
     first: Doubles
@@ -53,8 +53,8 @@ class Replay:
     @classmethod
     def empty(cls, buckets: int) -> Replay:
         """Nothing became of so many buckets."""
-        active, throttled, muted, longest, delay = np.zeros((5, buckets))
-        return cls(active, throttled, muted, longest, delay, np.full(buckets, np.nan))
+        active, throttled, throttled_for, longest, delay = np.zeros((5, buckets))
+        return cls(active, throttled, throttled_for, longest, delay, np.full(buckets, np.nan))
 
 
 class _Buckets:
@@ -76,9 +76,9 @@ class _Buckets:
         over_last = whole > room + self.limit + self.slack
         with np.errstate(divide="ignore", invalid="ignore"):
             crossing = np.clip(np.nan_to_num((room - waiting) / (wanted - self.limit), posinf=1.0), 0.0, 1.0)
-        muted = np.select([over_first & over_last, over_first, over_last], [1.0, crossing, 1.0 - crossing], 0.0)
+        throttled_for = np.select([over_first & over_last, over_first, over_last], [1.0, crossing, 1.0 - crossing], 0.0)
         used = np.where(over_last, np.maximum(room + self.limit, 0.0), whole)
-        self._count(whole > 0, muted, np.where(over_first, 0.0, crossing), over_first, over_last)
+        self._count(whole > 0, throttled_for, np.where(over_first, 0.0, crossing), over_first, over_last)
         self.queue = np.where(over_last, whole - used, 0.0)
         np.maximum(self.found.delay, self.queue / self.limit, out=self.found.delay)
         self.past[self.now % PAST] = used
@@ -94,18 +94,20 @@ class _Buckets:
         size = self.limit * PERIOD
         whole = np.clip(np.floor(self.queue / size) - 1, 0.0, periods)
         self.queue = self.queue - whole * size
-        for column in (self.found.active, self.found.throttled, self.found.muted, self.run):
+        for column in (self.found.active, self.found.throttled, self.found.throttled_for, self.run):
             column += whole * PERIOD
 
-    def _count(self, active: Flags, muted: Doubles, since: Doubles, over_first: Flags, over_last: Flags) -> None:
+    def _count(
+        self, active: Flags, throttled_for: Doubles, since: Doubles, over_first: Flags, over_last: Flags
+    ) -> None:
         counts = self.found
         counts.active[active] += 1
-        counts.throttled[muted > 0] += 1
-        counts.muted[:] += muted
-        run = np.where(over_first, self.run, 0.0) + muted
+        counts.throttled[throttled_for > 0] += 1
+        counts.throttled_for[:] += throttled_for
+        run = np.where(over_first, self.run, 0.0) + throttled_for
         np.maximum(counts.longest, run, out=counts.longest)
         self.run = np.where(over_last, run, 0.0)
-        begins = np.isnan(counts.first) & (muted > 0)
+        begins = np.isnan(counts.first) & (throttled_for > 0)
         counts.first[begins] = self.now + since[begins]
 
 
@@ -127,7 +129,7 @@ def replay(wanted: Doubles, limit: Doubles, by_tokens: Flags, idle: Doubles | No
     Examples
     --------
     >>> twice = replay(np.full((40, 1), 2.0), np.array([1.0]), np.array([False]))
-    >>> [round(float(column[0]), 1) for column in (twice.first, twice.muted, twice.delay)]
+    >>> [round(float(column[0]), 1) for column in (twice.first, twice.throttled_for, twice.delay)]
     [5.0, 73.0, 36.0]
     """
     buckets = _Buckets(limit, by_tokens)

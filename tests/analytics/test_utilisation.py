@@ -213,7 +213,7 @@ def figures(limit, starts, windows, clients) -> list[object]:
     each = sorted([0.0] * (count - len(sums)) + list(sums.values()))
     told = [row["throttle_ms"] for rows in windows.values() for row in rows if (row["throttle_ms"] or 0) >= 0]
     told = [ms for ms in told if ms is not None]
-    muted = sum(any((row["throttle_ms"] or 0) > 0 for row in rows) for rows in windows.values())
+    throttled = sum(any((row["throttle_ms"] or 0) > 0 for row in rows) for rows in windows.values())
     run = longest = 0
     for n in range(count):
         run = run + 1 if limit and sums.get(min(starts) + timedelta(seconds=5 * n), 0) > limit else 0
@@ -222,7 +222,7 @@ def figures(limit, starts, windows, clients) -> list[object]:
     return [
         clients, count, len(sums), each[-1], each[math.ceil(0.95 * count) - 1], sum(each) / count,
         100 * each[-1] / limit if limit else None, limit - each[-1] if limit else None, *above,
-        5.0 * longest if limit else None, max(told, default=None), muted / count if told else None,
+        5.0 * longest if limit else None, max(told, default=None), throttled / count if told else None,
     ]  # fmt: skip
 
 

@@ -21,6 +21,8 @@ BANNED = {
     r"\bis no word\b": "write: unknown command 'x' for 'y'",
     r"\b(of|plan|diff|describe) what\?|^which \w+\?$|\bwho wrote\b": "a message does not ask: 'X is required'",
     r"\b(masked|masks|masking|silenced|silences)\b": "write: shadowed",
+    r"\bmut(e[sd]?|ing)\b(?! channels?\b)": "write: throttled",
+    r"\bsecond words?\b|\binsist(s|ed)?\b": "write: dangerous, confirm with …, requires",
     r"\bcan bind nobody\b|\bnever wins?\b|\bcan never win\b": "write: shadowed, or can never apply",
 }
 OPENINGS = re.compile(r"What\b")

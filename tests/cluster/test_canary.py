@@ -51,9 +51,9 @@ def test_it_is_muted_where_a_limit_is_predicted(cluster, topic, unique, capfd):
     """The quota was there, and whether it held, nobody had tried."""
     answer = cluster.canary(client_id=limited(cluster, unique("app")), topic=topic)
     assert only_row(answer, *SEEN) == (1, "ANONYMOUS", LIMIT, "CLIENT", True, True, True, None)
-    sent, muted, rate = only_row(answer, "bytes", "throttle_ms", "rate")
+    sent, throttled, rate = only_row(answer, "bytes", "throttle_ms", "rate")
     assert 0.8e6 < sent <= 1.6e6
-    assert muted > 0
+    assert throttled > 0
     assert rate > LIMIT
     assert answer.ok
     assert answer.is_conclusive
@@ -219,22 +219,22 @@ def test_whom_the_brokers_see(settings, user):
 MB = 1_000_000
 ASKED = Asked("app", "t", "producer_byte_rate", 5.0, 50 * MB)
 VERDICTS = {
-    "muted as predicted": (Prediction("u", MB, "USER"), Sighting(1, 0, 11 * MB, 5, 200), True, None),
-    "muted far too soon": (
+    "throttled as predicted": (Prediction("u", MB, "USER"), Sighting(1, 0, 11 * MB, 5, 200), True, None),
+    "throttled far too soon": (
         Prediction("u", MB, "USER"),
         Sighting(1, 0, MB, 5, 9000),
         None,
-        "muted after 1 MB, where 1 MB/s",
+        "throttled after 1 MB, where 1 MB/s",
     ),
-    "not muted, and too little sent": (Prediction("u", MB, "USER"), Sighting(1, 0, 5 * MB, 5), None, "not conclusive"),
-    "not muted": (Prediction("u", MB, "USER"), Sighting(1, 0, 15 * MB, 5), False, "15 MB went through at once"),
-    "muted for another key": (
+    "too little sent to be throttled": (Prediction("u", MB, "USER"), Sighting(1, 0, 5 * MB, 5), None, "not conclusive"),
+    "not throttled": (Prediction("u", MB, "USER"), Sighting(1, 0, 15 * MB, 5), False, "15 MB went through at once"),
+    "throttled for another key": (
         Prediction("u", None, None, True),
         Sighting(1, 0, 0, 5, 1000),
         None,
         "request_percentage",
     ),
-    "muted without a limit": (Prediction("u"), Sighting(1, 0, MB, 5, 1000), False, "muted for 1000 ms"),
+    "throttled without a limit": (Prediction("u"), Sighting(1, 0, MB, 5, 1000), False, "throttled for 1000 ms"),
     "an unknown user": (Prediction(None), Sighting(1, 0, MB, 5, 1000), None, "say user="),
     "no leader there": (Prediction("u"), Sighting(1, None), None, "leads no partition"),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import kadmin_nb as kn
-from tests.second_word import applied
+from tests.dangerous_plans import applied
 
 pytestmark = pytest.mark.broker
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import kadmin_nb as kn
-from tests.declared.held_there import held
+from tests.declared.snapshots import held
 
 BEGIN = "kadmin: 1\n"
 ORDERS = "configs:\n  topic=orders:\n"

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 import kadmin_nb as kn
-from tests.declared.held_there import held
+from tests.declared.snapshots import held
 
 BEGIN = "kadmin: 1\n"
 ALICE = f"{BEGIN}quotas:\n  user=alice:\n"
@@ -225,7 +225,7 @@ NOT_TO_BE_PLANNED: dict[str, tuple[str, type[kn.KadminError], str, str]] = {
         f"{ALICE}    producer_byte_rat: 1\n",
         kn.Invalid,
         "c.yaml: line 4, column 5: unknown quota key producer_byte_rat",
-        "Did you mean producer_byte_rate? allow_unknown=['producer_byte_rat'] insists.",
+        "Did you mean producer_byte_rate? Confirm with allow_unknown=['producer_byte_rat'].",
     ),
     "an unknown type": (
         f"{BEGIN}quotas:\n  usr=alice:\n    producer_byte_rate: 1\n",

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import kadmin_nb as kn
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
-from tests.declared.held_there import held
+from tests.declared.snapshots import held
 from tests.hostile_names import HOSTILE
 
 FORMATS = ("yaml", "json")

@@ -31,11 +31,11 @@ def test_outcomes_stay_with_an_error_that_gets_a_place() -> None:
 
 def test_a_hint_is_still_spelled_by_its_door_after_a_place_was_added() -> None:
     """The terminal told me to write allow_unknown=['x'], because the hint had become Python's on its way."""
-    placed = UsageError("unknown key x", hint=Hint(sentence("{} insists.", Option("allow_unknown", ["x"])))).within(
-        "line 1"
-    )
+    placed = UsageError(
+        "unknown key x", hint=Hint(sentence("Confirm with {}.", Option("allow_unknown", ["x"])))
+    ).within("line 1")
     placed.door = terminal
-    assert placed.hint == "--allow-unknown x insists."
+    assert placed.hint == "Confirm with --allow-unknown x."
 
 
 def test_targets_survive_a_process() -> None:

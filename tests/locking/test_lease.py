@@ -354,7 +354,7 @@ def test_ctrl_c_is_heard(verb, frozen, topic):
 
 
 def test_an_editor_who_is_above_its_own_quota_gets_the_lease_too(kafka, cluster, unique):
-    """IndexError: the broker answers a muted fetch with nothing."""
+    """IndexError: the broker answers a throttled fetch with nothing."""
     slow = unique("slow")
     limit = cluster.stage()
     limit.set_quota("consumer_byte_rate", 1000, client_id=slow)

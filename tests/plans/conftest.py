@@ -9,7 +9,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 import kadmin_nb as kn
 from kadmin_nb.local import LocalKafka
-from tests.second_word import applied
+from tests.dangerous_plans import applied
 from tests.waiting import eventually
 
 _SCHEDULES: dict[str, list[int]] = {}

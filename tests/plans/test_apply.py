@@ -9,8 +9,8 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.plans.outcomes import Outcomes
+from tests.dangerous_plans import applied
 from tests.plans.plan_rows import rows
-from tests.second_word import applied
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.broker

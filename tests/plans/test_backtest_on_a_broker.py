@@ -61,8 +61,8 @@ class Paced:
         self.late = time.monotonic() - begin - self.seconds
 
     @property
-    def muted(self) -> float:
-        """Seconds for which the broker said that it mutes."""
+    def throttled(self) -> float:
+        """Seconds for which the broker said that it throttles."""
         return sum(seconds for _, seconds in self.throttles)
 
     def usage(self) -> pa.Table:
@@ -101,8 +101,8 @@ def test_the_broker_throttles_whom_the_backtest_named_and_as_long(
     usage = pa.concat_tables([burst.usage(), steady.usage()])
     found = {row["bucket_client_id"]: row for row in kn.backtest(plan, usage).to_arrow().to_pylist()}
     first = (found[burst.client_id]["first_throttled"] - datetime(2026, 5, 1, 12, tzinfo=UTC)).total_seconds()
-    assert found[steady.client_id]["throttled_s"] == steady.muted == 0.0
-    assert burst.muted == pytest.approx(found[burst.client_id]["throttled_s"], abs=4.0)
+    assert found[steady.client_id]["throttled_s"] == steady.throttled == 0.0
+    assert burst.throttled == pytest.approx(found[burst.client_id]["throttled_s"], abs=4.0)
     assert burst.throttles[0][0] == pytest.approx(first, abs=2.0)
     assert burst.late == pytest.approx(found[burst.client_id]["throttled_s"] + first - burst.seconds, abs=4.0)
 
@@ -112,10 +112,10 @@ EACH_SECOND = 200
 
 
 def asked(kafka: LocalKafka, topic: str, client_id: str, seconds: int) -> list[float]:
-    """So many requests, paced; the mutes that the broker told, in seconds."""
-    mutes: list[float] = []
+    """So many requests, paced; the throttles that the broker told, in seconds."""
+    throttles: list[float] = []
     settings = {"bootstrap.servers": kafka.bootstrap, "client.id": client_id, "linger.ms": 0, "max.in.flight": 1}
-    producer = Producer({**settings, "acks": 1, "throttle_cb": lambda event: mutes.append(event.throttle_time)})
+    producer = Producer({**settings, "acks": 1, "throttle_cb": lambda event: throttles.append(event.throttle_time)})
     producer.list_topics(topic, timeout=30)
     begin = time.monotonic()
     for number in range(seconds * EACH_SECOND):
@@ -123,7 +123,7 @@ def asked(kafka: LocalKafka, topic: str, client_id: str, seconds: int) -> list[f
             producer.poll(wait)
         producer.produce(topic, b"x" * 100)
         assert producer.flush(60) == 0
-    return mutes
+    return throttles
 
 
 def on_threads(kafka: LocalKafka, client_id: str) -> list[float]:
@@ -175,12 +175,14 @@ def test_the_time_of_threads_is_sampled_as_the_backtest_has_it(
     done = plan.apply()
     try:
         eventually(lambda: len(cluster.quotas.describe(client_id=tight)), 1)
-        mutes = asked(kafka, topic, tight, 4)
+        throttles = asked(kafka, topic, tight, 4)
         eventually(lambda: len(on_threads(kafka, tight)), 4 * EACH_SECOND)
     finally:
         cluster.apply(done.rollback())
     (found,) = kn.backtest(plan, percents(tight, on_threads(kafka, tight))).to_arrow().to_pylist()
-    print(f"muted {sum(mutes):.1f} s, foretold {found['throttled_s']:.1f} s; the longest {max(mutes):.1f} s")
-    assert sum(mutes) > 3.0
-    assert max(mutes) <= 1.0  # the broker's bound for this quota, a sample long
-    assert sum(mutes) == pytest.approx(found["throttled_s"], abs=5.0)
+    print(
+        f"throttled {sum(throttles):.1f} s, foretold {found['throttled_s']:.1f} s; the longest {max(throttles):.1f} s"
+    )
+    assert sum(throttles) > 3.0
+    assert max(throttles) <= 1.0  # the broker's bound for this quota, a sample long
+    assert sum(throttles) == pytest.approx(found["throttled_s"], abs=5.0)

@@ -1,4 +1,4 @@
-"""Dangerous changes: told by what holds now, refused without a second word, and journalled with it."""
+"""Dangerous changes: told by what holds now, refused unless confirmed, and journalled with that."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ WEAKER = {
 
 @pytest.mark.parametrize(("key", "old", "new", "word"), [(key, *case) for key, case in WEAKER.items()], ids=WEAKER)
 def test_the_weaker_way_is_dangerous_and_the_way_back_is_not(key, old, new, word):
-    """Making the cluster safer needed a second word too, so everybody typed it always."""
+    """Making the cluster safer had to be confirmed too, so everybody typed it always."""
     assert words(changed(key, old, new)) == [word]
     assert words(changed(key, new, old)) == []
     assert words(changed(key, old, old)) == []
@@ -278,7 +278,7 @@ def dangerous(kafka: FakeKafka, reason: str | None = "less is enough") -> kn.Pla
     return kn.Plan(plan.cluster_id, plan.created, plan.changes, reason)
 
 
-def test_nothing_is_sent_without_the_second_word(kafka):
+def test_nothing_is_sent_unconfirmed(kafka):
     """It asked in an input box, which a nightly job never sees, and went on."""
     plan, before = dangerous(kafka), copy.deepcopy(kafka.cluster.head.values)
     with pytest.raises(kn.Dangerous) as refused:

@@ -27,22 +27,22 @@ pytestmark = [pytest.mark.broker, pytest.mark.slow]
 KEY = "producer_byte_rate"
 RATE, LOW = 1_000_000, 100_000
 BATCH = 16_384
-"""Java's default. With librdkafka's, 1 MB, one request at 100 kB/s mutes for 10 s, lowered or not."""
+"""Java's default. With librdkafka's, 1 MB, one request at 100 kB/s throttles for 10 s, lowered or not."""
 
 
 class Busy(threading.Thread):
-    """A producer that has 1 MB to send each second, and notes how long each answer mutes it."""
+    """A producer that has 1 MB to send each second, and notes how long each answer throttles it."""
 
     def __init__(self, bootstrap: str, client_id: str) -> None:
         super().__init__(daemon=True)
-        self.muted: list[tuple[float, float]] = []
+        self.throttled: list[tuple[float, float]] = []
         self.done = threading.Event()
         settings = {"bootstrap.servers": bootstrap, "client.id": client_id, "batch.size": BATCH, "linger.ms": 5}
         self._producer = Producer({**settings, "throttle_cb": self._throttled, "log_level": 0})
 
     def since(self, start: float) -> list[float]:
-        """Seconds of every mute that began after that moment."""
-        return [seconds for at, seconds in self.muted if at >= start]
+        """Seconds of every throttle that began after that moment."""
+        return [seconds for at, seconds in self.throttled if at >= start]
 
     def run(self) -> None:
         start, sent, record = time.monotonic(), 0, b"x" * 10_000
@@ -54,7 +54,7 @@ class Busy(threading.Thread):
         self._producer.purge()
 
     def _throttled(self, event: ThrottleEvent) -> None:
-        self.muted.append((time.monotonic(), event.throttle_time))
+        self.throttled.append((time.monotonic(), event.throttle_time))
 
 
 @contextmanager
@@ -156,5 +156,5 @@ def _the_steps_keep_the_bound(cluster, quotas, producer, windows, bound) -> None
 
 def _one_that_moves_is_not_stalled(producer, bound) -> None:
     """It left its past in another bucket: it is slowed down, request by request."""
-    assert producer.muted
-    assert max(seconds for _, seconds in producer.muted) < bound / 2
+    assert producer.throttled
+    assert max(seconds for _, seconds in producer.throttled) < bound / 2

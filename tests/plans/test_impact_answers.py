@@ -66,13 +66,13 @@ def test_nobody_is_touched_is_said_in_words():
 
 
 @pytest.mark.parametrize(
-    ("clusters", "muted"), [((), [52.0]), (("here",), [52.0]), (("here", "there"), [52.0]), (("there",), [])]
+    ("clusters", "throttled"), [((), [52.0]), (("here",), [52.0]), (("here", "there"), [52.0]), (("there",), [])]
 )
-def test_a_usage_of_several_clusters_counts_for_its_own(clusters, muted):
+def test_a_usage_of_several_clusters_counts_for_its_own(clusters, throttled):
     """The other cluster's traffic was added to ours, and the plan looked dangerous."""
     found = plan_of(**{"user=alice": 1_000_000}).impact(usage(*clusters), quotas=quotas())
-    assert found.backtest.to_arrow()["throttled_s"].to_pylist() == pytest.approx(muted)
-    assert len(found) == len(found.stalls) == len(muted)
+    assert found.backtest.to_arrow()["throttled_s"].to_pylist() == pytest.approx(throttled)
+    assert len(found) == len(found.stalls) == len(throttled)
 
 
 def test_a_plan_from_a_file_needs_the_quotas_or_a_cluster():

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import kadmin_nb as kn
+from tests.dangerous_plans import applied
 from tests.plans.plan_rows import rows
-from tests.second_word import applied
 
 pytestmark = pytest.mark.broker
 

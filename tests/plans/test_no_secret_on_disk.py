@@ -17,9 +17,9 @@ from kadmin_nb.commands import terminal
 from kadmin_nb.model.connection_settings import Secret
 from kadmin_nb.model.refusal import Refusal
 from kadmin_nb.secrets import revealed
+from tests.dangerous_plans import applied
 from tests.plans.plan_rows import rows
 from tests.plans.secret_search import CORE, SECRET, shown, sings, variables
-from tests.second_word import applied
 
 pytestmark = pytest.mark.broker
 

@@ -10,8 +10,8 @@ from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans.execution import rollback
 from kadmin_nb.plans.plan import Plan
+from tests.dangerous_plans import applied
 from tests.plans.plan_rows import rows
-from tests.second_word import applied
 
 USER = Entity.of({"user": "alice"})
 

@@ -1,4 +1,4 @@
-"""How long a plan would mute the clients that are known to be busy, and the steps that keep it short."""
+"""How long a plan would throttle the clients that are known to be busy, and the steps that keep it short."""
 
 from __future__ import annotations
 

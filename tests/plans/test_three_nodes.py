@@ -13,8 +13,8 @@ import kadmin_nb as kn
 from kadmin_nb.cluster.changes import journals
 from kadmin_nb.commands import terminal
 from kadmin_nb.local import LocalKafka, Node
+from tests.dangerous_plans import applied
 from tests.plans.plan_rows import rows
-from tests.second_word import applied
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.broker

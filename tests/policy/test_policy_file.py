@@ -10,7 +10,7 @@ import pytest
 import kadmin_nb as kn
 from kadmin_nb.policy import load
 from kadmin_nb.policy.reader import read
-from tests.policy.scenes_of_policy import held, policy, quotas
+from tests.policy.judged_snapshots import held, policy, quotas
 
 GOOD = 'name = "one"\nreason = "why"\nframe = "QUOTAS"\nforbid = true'
 

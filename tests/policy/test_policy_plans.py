@@ -11,7 +11,7 @@ import kadmin_nb as kn
 from kadmin_nb.model.changes import Change
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
-from tests.policy.scenes_of_policy import CLUSTER, MB, breaches, configs, held, pairs, policy, quotas, states
+from tests.policy.judged_snapshots import CLUSTER, MB, breaches, configs, held, pairs, policy, quotas, states
 from tests.waiting import eventually
 
 RATE = "producer_byte_rate"

@@ -13,7 +13,7 @@ from kadmin_nb.frames import schemas
 from kadmin_nb.frames.snapshots import snapshot
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.policy.junit import write_report
-from tests.policy.scenes_of_policy import MB, breaches, configs, held, pairs, policy, quotas, states
+from tests.policy.judged_snapshots import MB, breaches, configs, held, pairs, policy, quotas, states
 
 UNLIMITED = """
 frame = "EFFECTIVE"

@@ -61,7 +61,7 @@ def test_twice_the_limit_is_muted_until_all_is_through():
 
 
 def test_clients_of_a_bucket_are_added_up_on_each_broker():
-    """Each of the four was within the limit, and all four were muted."""
+    """Each of the four was within the limit, and all four were throttled."""
     four = [used(50, 30, client=f"app-{n}") for n in range(4)]
     found = backtest(quotas(**ALICE), pa.concat_tables([*four, used(50, 30, broker=2)])).to_pylist()
     assert [(row["broker"], row["clients"], row["throttled_s"]) for row in found] == [(1, 4, 52.0), (2, 1, 0.0)]

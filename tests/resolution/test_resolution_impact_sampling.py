@@ -22,7 +22,7 @@ BEGIN_MS = 1_700_000_000_000
 
 
 class Sensor:
-    """Kafka's sensor of one bucket, with a limit; it says for how long it would mute."""
+    """Kafka's sensor of one bucket, with a limit; it says for how long it would throttle."""
 
     def __init__(self, jvm: Any, by_tokens: bool) -> None:
         metrics, quota = jvm.org.apache.kafka.common.metrics, jvm.org.apache.kafka.server.quota
@@ -31,13 +31,15 @@ class Sensor:
         self.sensor = registry.sensor("bucket")
         self.sensor.add(registry.metricName("used", "test", ""), stat, config.quota(metrics.Quota.upperBound(LIMIT)))
         tokens = quota.ControllerMutationQuotaManager
-        self.mute = (lambda exc, at: tokens.throttleTimeMs(exc)) if by_tokens else quota.QuotaUtils.throttleTime
+        self.throttle_time = (
+            (lambda exc, at: tokens.throttleTimeMs(exc)) if by_tokens else quota.QuotaUtils.throttleTime
+        )
 
     def throttle_ms(self, amount: float, at: int) -> int:
         try:
             self.sensor.record(amount, at, True)
         except Py4JJavaError as violated:
-            return int(self.mute(violated.java_exception, at))
+            return int(self.throttle_time(violated.java_exception, at))
         return 0
 
 
@@ -58,16 +60,16 @@ def gateway() -> Iterator[JavaGateway]:
     running.shutdown()
 
 
-def muted(sensor: Sensor, wanted: list[float], size: float) -> list[tuple[float, float]]:
-    """When Kafka mutes a client that has all of this to send, in requests of that size, and sends whenever it may."""
+def throttles(sensor: Sensor, wanted: list[float], size: float) -> list[tuple[float, float]]:
+    """When Kafka throttles a client that has all of this to send, in such requests, and sends whenever it may."""
     queue, free, at, found = 0.0, BEGIN_MS, BEGIN_MS, []
     while at < BEGIN_MS + len(wanted) * 1000 or queue >= size:
         second, at = (at - BEGIN_MS) // 1000, at + TICK_MS
         queue += wanted[second] * TICK_MS / 1000 if second < len(wanted) else 0.0
         while queue > size * 0.999 and at >= free:
             queue -= size
-            if mute := sensor.throttle_ms(size, at):
-                free = at + mute
+            if throttle := sensor.throttle_ms(size, at):
+                free = at + throttle
                 found.append(((at - BEGIN_MS) / 1000, (free - BEGIN_MS) / 1000))
     return found
 
@@ -88,10 +90,10 @@ DEMANDS = {
 def test_kafka_mutes_as_the_replay_says(gateway, wanted, by_tokens):
     """The backtest said ten seconds, and the clients stood still for a minute."""
     amounts = [LIMIT * share for share in wanted]
-    seen = muted(Sensor(gateway.jvm, by_tokens), amounts, LIMIT / 20)
+    seen = throttles(Sensor(gateway.jvm, by_tokens), amounts, LIMIT / 20)
     found = replay(np.array(amounts)[:, None], np.array([LIMIT]), np.array([by_tokens]))
     total = sum(end - start for start, end in seen)
-    assert found.muted[0] == pytest.approx(total, abs=1.5, rel=0.05)
+    assert found.throttled_for[0] == pytest.approx(total, abs=1.5, rel=0.05)
     assert bool(found.throttled[0]) == bool(seen)
     if seen:
         assert found.first[0] == pytest.approx(seen[0][0], abs=0.2)
@@ -114,7 +116,7 @@ def test_many_buckets_are_replayed_as_each_alone():
     together = replay(np.stack(demands, axis=1), limits, by_tokens)
     for n, wanted in enumerate(demands):
         alone = replay(wanted[:, None], limits[:1], by_tokens[n : n + 1])
-        for name in ("active", "throttled", "muted", "longest", "delay", "first"):
+        for name in ("active", "throttled", "throttled_for", "longest", "delay", "first"):
             np.testing.assert_allclose(getattr(together, name)[n], getattr(alone, name)[0])
 
 
@@ -122,5 +124,5 @@ def test_many_buckets_are_replayed_as_each_alone():
 def test_what_takes_days_is_not_waited_for_second_by_second(by_tokens):
     """One client with a tiny limit, and the backtest never came back."""
     found = replay(np.array([[1e12]]), np.array([LIMIT]), np.array([by_tokens]))
-    assert found.muted[0] == pytest.approx(1e9, abs=15)
-    assert found.longest[0] == pytest.approx(found.muted[0])
+    assert found.throttled_for[0] == pytest.approx(1e9, abs=15)
+    assert found.longest[0] == pytest.approx(found.throttled_for[0])

@@ -43,9 +43,9 @@ def test_each_station_shows_its_answer(shown: str, words: str) -> None:
 def test_the_client_that_wants_too_much_is_the_one_that_was_muted(shown: str) -> None:
     """The table of who is near the limit named somebody else first."""
     table = shown.split("bucket_user bucket_client_id  clients", 1)[1].splitlines()
-    mutes = [line.split() for line in table if line[:1] in "012" and line[:1]][:6]
-    assert mutes[0][1:3] == ["ANONYMOUS", "reports"]
-    assert [float(row[-1]) > 0 for row in mutes[3:6]] == [True, False, False]
+    throttles = [line.split() for line in table if line[:1] in "012" and line[:1]][:6]
+    assert throttles[0][1:3] == ["ANONYMOUS", "reports"]
+    assert [float(row[-1]) > 0 for row in throttles[3:6]] == [True, False, False]
 
 
 def test_the_history_knows_what_moved_and_with_which_plan(shown: str) -> None:

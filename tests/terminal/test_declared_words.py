@@ -13,8 +13,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 import kadmin_nb as kn
 from kadmin_nb.model.entity import Entity
+from tests.dangerous_plans import applied
 from tests.hostile_names import HOSTILE
-from tests.second_word import applied
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.broker

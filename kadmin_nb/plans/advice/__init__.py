@@ -1,4 +1,4 @@
-"""The advice on a plan, beside its rows: dangers, which need a second word, and warnings, which do not.
+"""The advice on a plan, beside its rows: dangers, which have to be confirmed, and warnings, which do not.
 
 Both are made when the plan is made, from what the cluster says then, and stand beside the hashed body: a saved plan has
 them as notes. What `apply` refuses does not depend on them: it judges anew.

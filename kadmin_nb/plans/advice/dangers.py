@@ -1,4 +1,4 @@
-"""Rows that weaken durability, security or everybody's limits, judged against what holds now; and their second word."""
+"""Rows that weaken durability, security or everybody's limits, judged by what holds now; and their confirmation."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Whom a lower limit mutes and for how long, and how to lower in steps that mute nobody for long."""
+"""Whom a lower limit throttles and for how long, and how to lower in steps that throttle nobody for long."""

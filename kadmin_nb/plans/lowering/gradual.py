@@ -1,14 +1,14 @@
-"""Lowering in steps, so that no client known to be busy is muted for longer than a bound.
+"""Lowering in steps, so that no client known to be busy is throttled for longer than a bound.
 
-A broker mutes for (used in the window) / limit - window, and each request that crosses the limit counts whole. Going
-from limit p to n, a client that fills its allowance is muted for at most (p/n - 1) x window + 3 x request / n seconds,
-and the next n is the lowest that keeps this within the bound.
+A broker throttles for (used in the window) / limit - window, and each request that crosses the limit counts whole.
+Going from limit p to n, a client that fills its allowance is throttled for at most (p/n - 1) x window + 3 x request / n
+seconds, and the next n is the lowest that keeps this within the bound.
 
-The next step waits until the broker has forgotten what was sent before the last: a client that was muted comes back
+The next step waits until the broker has forgotten what was sent before the last: a client that was throttled comes back
 with a burst, which stays in the window for as long as the window is, however short the stall was.
 
-No step helps against one request that is large beside the limit: with 1 MB batches at 100 kB/s a client is muted for
-10 to 19 s all the time (tried, Kafka 4.3.1). There a third of the bound goes to the lowering.
+No step helps against one request that is large beside the limit: with 1 MB batches at 100 kB/s a client is throttled
+for 10 to 19 s all the time (tried, Kafka 4.3.1). There a third of the bound goes to the lowering.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ...model.quota_keys import text_of
 from .stalls import WINDOW, changed, stalls
 
 BOUND = 15.0
-"""Seconds that a client may be muted."""
+"""Seconds that a client may be throttled."""
 
 SHARE = 0.85
 """How much of the bound is used; the rest is margin."""
@@ -91,7 +91,7 @@ def steps(
         STALLS of these changes. An added quota is stepped down from what the clients use; a removal is stepped down
         to what then binds, and is the last step.
     bound
-        Seconds that a client may be muted by one answer.
+        Seconds that a client may be throttled by one answer.
     windows
         The brokers' quota window in seconds.
     request
@@ -127,7 +127,7 @@ def _worst(stalls: pa.Table) -> Mapping[int, tuple[float, float]]:
 
 @dataclass(frozen=True, slots=True)
 class _Pace:
-    """Seconds that a step may mute, seconds that a broker remembers, bytes above the limit that it may remember."""
+    """Seconds that a step may throttle, seconds that a broker remembers, bytes above the limit that it may remember."""
 
     budget: float
     memory: float

@@ -1,12 +1,12 @@
-"""How long a plan would mute the clients that are known to be busy. Pure: what it needs is in the frames.
+"""How long a plan would throttle the clients that are known to be busy. Pure: what it needs is in the frames.
 
 A broker averages what a bucket used over its quota window (11 x 1 s by default) and, when a request finds the average
-above the limit, mutes the connection until it would be below: (rate / limit - 1) x the window, without an upper bound.
-Lowering a limit tenfold under a busy client mutes it for a minute and a half, and taking the limit away again does not
-wake it.
+above the limit, throttles the connection until it would be below: (rate / limit - 1) x the window, without an upper
+bound. Lowering a limit tenfold under a busy client throttles it for a minute and a half, and taking the limit away
+again does not wake it.
 
 What the broker remembers belongs to the bucket. A client that the change moves to another bucket leaves its past
-behind, and is slowed down there but not stalled; what the other clients of that bucket used counts. What an unlimited
+behind, and is held to its limit there at once, without a stall; what the other clients of that bucket used counts. What an unlimited
 client used may be remembered under any bucket, so it is counted under the one it gets.
 
 Only the byte rates stall. A broker holds an answer for at most one second for request_percentage, whatever the excess,
@@ -60,7 +60,7 @@ def stalls(
     windows: float = WINDOW,
     cluster_id: str | None = None,
 ) -> pa.Table:
-    """STALLS: the clients of `usage` that these changes touch, broker by broker, and how long each is muted.
+    """STALLS: the clients of `usage` that these changes touch, broker by broker, and how long each is throttled.
 
     Parameters
     ----------

@@ -12,8 +12,8 @@ import pytest
 import kadmin_nb as kn
 from kadmin_nb.commands import run, terminal
 from kadmin_nb.commands.session import NotebookSession
+from tests.dangerous_plans import applied, keys
 from tests.plans.plan_rows import rows
-from tests.second_word import applied, keys
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.broker

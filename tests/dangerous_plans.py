@@ -6,7 +6,7 @@ import kadmin_nb as kn
 
 
 def keys(plan: kn.Plan) -> list[str]:
-    """The keys that need a second word."""
+    """The keys of dangerous rows."""
     return plan.dangers().to_arrow()["key"].to_pylist()
 
 

@@ -19,9 +19,9 @@ from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans import change_lines
 from kadmin_nb.plans.formats import Faces, Subject
 from kadmin_nb.plans.stage import Stage
+from tests.dangerous_plans import applied
 from tests.hostile_names import HOSTILE
 from tests.plans.kafka_tool import Tool, read_by_bash, run_by_bash
-from tests.second_word import applied
 from tests.waiting import eventually
 
 RATE, OTHER_RATE, IP_RATE = "producer_byte_rate", "consumer_byte_rate", "connection_creation_rate"
