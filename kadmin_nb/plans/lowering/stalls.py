@@ -6,7 +6,7 @@ bound. Lowering a limit tenfold under a busy client throttles it for a minute an
 again does not wake it.
 
 What the broker remembers belongs to the bucket. A client that the change moves to another bucket leaves its past
-behind, and is held to its limit there at once, without a stall; what the other clients of that bucket used counts. What an unlimited
+behind, and is throttled there but does not stall; what the other clients of that bucket used counts. What an unlimited
 client used may be remembered under any bucket, so it is counted under the one it gets.
 
 Only the byte rates stall. A broker holds an answer for at most one second for request_percentage, whatever the excess,
