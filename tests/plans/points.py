@@ -2,7 +2,8 @@
 
 A point is any moment at which what is on the disk or at the broker is about to change: before a line of the journal
 is written, in the middle of it, before it is synced; before a batch is sent, when it has left, when it is answered;
-before the lease is taken, renewed or given back.
+before the lease is taken, renewed or given back. They are the same on any machine: a plan counts as just made, so that
+a slow one does not validate it again.
 
 Each line of stdin is a JSON list: the words, the point (0: none), the names of the signals. The answer is a line: the
 points that were passed, the last of which is the end where there was one, the exit code, and what was printed.
@@ -11,6 +12,7 @@ points that were passed, the last of which is the end where there was one, the e
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import sys
@@ -27,6 +29,7 @@ from kadmin_nb.admin.wire import Wire
 from kadmin_nb.cluster.changes import Changes  # noqa: F401  # what a forked process need not import again
 from kadmin_nb.commands import terminal
 from kadmin_nb.plans import sending
+from kadmin_nb.plans.execution import executor
 from kadmin_nb.plans.journal import storage
 
 
@@ -69,6 +72,7 @@ class Disk:
 
 def run(words: list[str], points: Points) -> int:
     """The exit code of a command line, with points everywhere."""
+    executor.PICTURE_AGE = math.inf
     storage.os = Disk(points)
     sending.Batch.send = points.before("before a request", sending.Batch.send)
     lease._Producer.commit = points.before("before a commit", lease._Producer.commit)
