@@ -30,12 +30,22 @@ BATCH = 16_384
 """Java's default. With librdkafka's, 1 MB, one request at 100 kB/s throttles for 10 s, lowered or not."""
 
 
+RECORD = b"x" * 10_000
+BACKLOG = 20
+"""Records that a client which was never muted lets wait. A broker that stood still is not sent what it missed."""
+
+
 class Busy(threading.Thread):
-    """A producer that has 1 MB to send each second, and notes how long each answer throttles it."""
+    """A producer that has 1 MB to send each second, and notes how long each answer throttles it.
+
+    It never uses more than that, also on a machine that stood still for seconds: no time is made up for. Once a broker
+    has throttled it, what it has to send waits, and it comes back with a burst.
+    """
 
     def __init__(self, bootstrap: str, client_id: str) -> None:
         super().__init__(daemon=True)
         self.throttled: list[tuple[float, float]] = []
+        self.delivered: list[float] = []
         self.done = threading.Event()
         settings = {"bootstrap.servers": bootstrap, "client.id": client_id, "batch.size": BATCH, "linger.ms": 5}
         self._producer = Producer({**settings, "throttle_cb": self._throttled, "log_level": 0})
@@ -44,14 +54,29 @@ class Busy(threading.Thread):
         """Seconds of every throttle that began after that moment."""
         return [seconds for at, seconds in self.throttled if at >= start]
 
+    def rate(self, seconds: float) -> float:
+        """Bytes a second that it delivered in the last seconds."""
+        start = time.monotonic() - seconds
+        return sum(at >= start for at in self.delivered) * len(RECORD) / seconds
+
     def run(self) -> None:
-        start, sent, record = time.monotonic(), 0, b"x" * 10_000
+        before, due = time.monotonic(), 0.0
         while not self.done.is_set():
-            while sent < (time.monotonic() - start) * RATE:
-                self._producer.produce("busy", record)
-                sent += len(record)
+            now = time.monotonic()
+            before, due = now, due + min(now - before, 0.1) * RATE
+            while due >= len(RECORD):
+                due -= len(RECORD)
+                self._send()
             self._producer.poll(0.01)
         self._producer.purge()
+
+    def _send(self) -> None:
+        if self.throttled or len(self._producer) < BACKLOG:
+            self._producer.produce("busy", RECORD, on_delivery=self._delivered)
+
+    def _delivered(self, error: object, message: object) -> None:
+        if error is None:
+            self.delivered.append(time.monotonic())
 
     def _throttled(self, event: ThrottleEvent) -> None:
         self.throttled.append((time.monotonic(), event.throttle_time))
@@ -70,12 +95,12 @@ def busy(bootstrap: str, *client_ids: str) -> Iterator[dict[str, Busy]]:
             producer.join()
 
 
-def used(*client_ids: str) -> pa.Table:
+def used(client_id: str, rate: float = RATE) -> pa.Table:
     """USAGE as somebody who measures would have it."""
     end = datetime.now(UTC)
-    row = {"broker": 1, "user": "ANONYMOUS", "key": KEY, "value": float(RATE), "source": "the test"}
+    row = {"broker": 1, "user": "ANONYMOUS", "client_id": client_id, "key": KEY, "value": rate, "source": "the test"}
     row |= {"window_start": end - timedelta(seconds=10), "window_end": end}
-    return schemas.table(schemas.USAGE, ({**row, "client_id": client_id} for client_id in client_ids))
+    return schemas.table(schemas.USAGE, [row])
 
 
 def lowering(cluster: kn.Cluster, **whom: object) -> kn.Plan:
@@ -130,15 +155,23 @@ def _one_step_stalls_as_foretold(cluster, quotas, producers, windows) -> None:
     }
     for client_id, entity in whom.items():
         plan = lowering(cluster, **entity)
-        (foretold,) = stalls(plan.changes, quotas, used(client_id), windows=windows)["stall_s"].to_pylist()
+        producer = producers[client_id]
+        foretold = _foretold(plan, quotas, used(client_id), windows)
+        of_its_rate = _foretold(plan, quotas, used(client_id, producer.rate(windows)), windows)
         at = time.monotonic()
         send(cluster, plan.changes)
         if client_id == "moved":
             assert foretold == 0
             continue
         assert foretold == pytest.approx(9 * windows)
-        assert wait_for_a_mute(producers[client_id], at, 10) > 0.8 * foretold
-        producers[client_id].done.set()
+        assert of_its_rate > 0.3 * foretold  # a machine that lets nobody send shows nothing
+        assert wait_for_a_mute(producer, at, 30) > 0.8 * of_its_rate
+        producer.done.set()
+
+
+def _foretold(plan: kn.Plan, quotas: pa.Table, usage: pa.Table, windows: int) -> float:
+    (stall,) = stalls(plan.changes, quotas, usage, windows=windows)["stall_s"].to_pylist()
+    return stall
 
 
 def _the_steps_keep_the_bound(cluster, quotas, producer, windows, bound) -> None:
