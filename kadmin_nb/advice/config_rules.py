@@ -13,9 +13,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import Invalid, UsageError
+from ..errors import Invalid
 from ..frames.schemas import FINDINGS as SCHEMA
-from ..frames.schemas import MOMENT, table
+from ..frames.schemas import MOMENT, require_columns, table
 from ..model.broker_configs import BrokerConfigs
 from ..model.changes import DELETE, SET
 from ..model.config_fallback import Synonym, behind_listener, in_effect, in_unit_of, unnamed_defaults
@@ -82,10 +82,7 @@ def findings(configs: pa.Table, reassigning: bool | None = None) -> pa.Table:
     Invalid
         A resource and key twice in one cluster: several clusters, or snapshots, that nothing tells apart.
     """
-    if missing := [name for name in COLUMNS if name not in configs.column_names]:
-        raise UsageError(
-            f"the configs have no column {', '.join(missing)}", hint=f"They have {', '.join(configs.column_names)}."
-        )
+    require_columns("the configs", COLUMNS, configs.column_names)
     rows = [{**row, **place} for place, scene in _scenes(relevant(configs)) for row in scene.findings(reassigning)]
     return table(schema_of(configs.column_names), rows)
 

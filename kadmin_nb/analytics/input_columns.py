@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, NullType, StringType
 
 from ..errors import UsageError
+from ..frames import schemas
 from ..resolution.input_columns import CLUSTER
 
 _CLUSTER_HINT = "Give it to both, or drop it."
@@ -24,9 +25,7 @@ def of_types(frame: DataFrame, names: Sequence[str], frame_name: str) -> dict[st
         A column is missing; the message says which, and what there is.
     """
     types = {field.name: field.dataType for field in frame.schema}
-    missing = [name for name in names if name not in types]
-    if missing:
-        raise UsageError(f"{frame_name} have no column {', '.join(missing)}", hint=f"They have {', '.join(types)}.")
+    schemas.require_columns(frame_name, names, types)
     return {name: types[name] for name in (CLUSTER, *names) if name in types}
 
 

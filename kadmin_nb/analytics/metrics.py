@@ -76,10 +76,7 @@ def _spark_frame(metrics: Any) -> DataFrame:
         metrics = to_spark(pa.table(metrics), session)
     if not isinstance(metrics, DataFrame):
         raise UsageError(f"the metrics are a {type(metrics).__name__}, not a frame")
-    missing = [name for name in _METRIC_COLUMNS if name not in metrics.columns]
-    if missing:
-        has = ", ".join(metrics.columns)
-        raise UsageError(f"the metrics have no column {', '.join(missing)}", hint=f"They have {has}.")
+    schemas.require_columns("the metrics", _METRIC_COLUMNS, metrics.columns)
     return metrics
 
 

@@ -294,8 +294,7 @@ def _paths(spark: SparkSession, files: LogFiles | None, text: DataFrame) -> Data
 def _of_frame(lines: Any) -> Any:
     """The lines of a table, where somebody has put them."""
     types = {field.name: field.dataType for field in lines.schema}
-    if "line" not in types:
-        raise UsageError("the lines have no column line", hint=f"They have {', '.join(types)}.")
+    schemas.require_columns("the lines", ["line"], types)
     for name in ("path", "line"):
         check_text(name, types.get(name, StringType()), "the lines")
     path = F.col("path") if "path" in types else F.lit(None)

@@ -51,11 +51,7 @@ def usage(requests: Requests | DataFrame, every: str = "1 second") -> DataFrame:
     """
     check_length(every)
     frame = requests.only(USAGE_COLUMNS) if isinstance(requests, Requests) else requests
-    missing = [name for name in USAGE_COLUMNS if name not in frame.columns]
-    if missing:
-        raise UsageError(
-            f"the requests have no column {', '.join(missing)}", hint=f"They have {', '.join(frame.columns)}."
-        )
+    schemas.require_columns("the requests", USAGE_COLUMNS, frame.columns)
     return usage_rows(in_windows(frame, every))
 
 

@@ -136,8 +136,7 @@ def _opened(place: Path) -> dataset.Dataset:
 
 def _pair_columns(columns: Sequence[str]) -> list[str]:
     """The columns of pairs that are read."""
-    if missing := [name for name in _PAIR_COLUMNS if name not in columns]:
-        raise UsageError(f"the pairs have no column {', '.join(missing)}", hint=f"They have {', '.join(columns)}.")
+    schemas.require_columns("the pairs", _PAIR_COLUMNS, columns)
     return [name for name in ("cluster_id", *_PAIR_COLUMNS) if name in columns]
 
 

@@ -15,7 +15,6 @@ from ..frames.snapshots import Snapshot
 from ..model.changes import Target
 from ..model.config_values import ConfigValue
 from ..model.entity import Entity
-from ..model.grammar import Special
 from ..model.quota_keys import text_of
 from ..model.resources import Resource
 from ..secrets import SHOWN
@@ -103,22 +102,16 @@ def _sort_key(target: Target) -> tuple[Any, str]:
 
 def tables_of(entries: Iterable[tuple[Entity | Resource, str, str]]) -> tuple[pa.Table, pa.Table]:
     """QUOTAS and CONFIGS of targets and their texts, each sorted as a cluster's."""
-    quotas, configs = [], []
+    quotas: list[dict[str, Any]] = []
+    configs: list[dict[str, Any]] = []
     for resource, key, value in entries:
         if isinstance(resource, Entity):
-            quotas.append(_quota_row(resource, key, value))
+            quotas.append({**resource.columns(), "key": key, "value": float(value)})
         else:
             configs.append(_config_row(resource, key, value))
     quotas.sort(key=lambda row: (row["entity"], row["key"]))
     configs.sort(key=lambda row: (row["resource_type"], row["resource_name"], row["key"]))
     return schemas.table(schemas.QUOTAS, quotas), schemas.table(schemas.CONFIGS, configs)
-
-
-def _quota_row(entity: Entity, key: str, value: str) -> dict[str, Any]:
-    parts = {"user": "user", "client_id": "client-id", "ip": "ip"}
-    names = {column: entity.get(kind) for column, kind in parts.items()}
-    plain = {column: None if isinstance(name, Special) else name for column, name in names.items()}
-    return {"entity": str(entity), "level": entity.level, **plain, "key": key, "value": float(value)}
 
 
 def _config_row(resource: Resource, key: str, value: str) -> dict[str, Any]:

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import pyarrow as pa
 
+from ..errors import UsageError
+
 TEXT, NUMBER, FLAG, WHOLE = pa.string(), pa.float64(), pa.bool_(), pa.int32()
 WORD = pa.dictionary(pa.int32(), pa.string())
 """Strings from a small set, dictionary-encoded in Arrow; plain strings in Spark."""
@@ -484,6 +486,20 @@ LOCAL = _schema(
     ("folder", TEXT, False),
 )
 """The local Kafkas."""
+
+
+def require_columns(frame_name: str, needed: Iterable[str], columns: Iterable[str]) -> None:
+    """Refuse a frame that does not have all the needed columns; `frame_name` is a plural, such as "the pairs".
+
+    Raises
+    ------
+    UsageError
+        A column is missing; the message says which, and what there is.
+    """
+    names = list(columns)
+    if missing := [name for name in needed if name not in names]:
+        hint = f"They have {', '.join(names) or 'no columns'}."
+        raise UsageError(f"{frame_name} have no column {', '.join(missing)}", hint=hint)
 
 
 def effective(overridden: bool) -> pa.Schema:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ..errors import Invalid, KadminError, TimedOut, Unsupported, UsageError
+from ..frames import schemas
 from .stored_rows import PARTITIONS, STATES, STATISTICS, TABLE, State, state_rows, states
 
 if TYPE_CHECKING:
@@ -129,10 +130,7 @@ class DeltaFolder:
         except (DeltaError, OSError, ValueError) as exc:
             raise Invalid(f"{self.where} cannot be read as a Delta table: {_one_line(exc)}") from None
         columns = [field.name for field in table.schema().fields]
-        if missing := [name for name in TABLE.names if name not in columns]:
-            raise UsageError(
-                f"{self.where} is not a history: no column {', '.join(missing)}", hint=f"Found: {', '.join(columns)}."
-            )
+        schemas.require_columns(f"the snapshots in {self.where}", TABLE.names, columns)
         self._open = table
         return table
 

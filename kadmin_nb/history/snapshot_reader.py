@@ -74,7 +74,7 @@ def _common_value(table: pa.Table, name: str, mark: str) -> object:
     if mark_text := (table.schema.metadata or {}).get(mark.encode()):
         return mark_text.decode()
     if len(table):
-        raise UsageError(f"no SNAPSHOT frame: no column {name}", hint=f"Found: {', '.join(table.column_names)}.")
+        schemas.require_columns("the rows of the snapshot", [name], table.column_names)
     raise UsageError(
         f"a frame without rows, and nothing in it says {name}",
         hint="Nothing there, or not read? Record cluster.snapshot(), which knows.",

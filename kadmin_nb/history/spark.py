@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .. import databricks
-from ..errors import Invalid, TimedOut, UsageError
+from ..errors import Invalid, TimedOut
+from ..frames import schemas
 from .stored_rows import PARTITIONS, STATES, TABLE, State, state_rows, states
 
 if TYPE_CHECKING:
@@ -137,11 +138,7 @@ class SparkTable:
         if not databricks.is_here():  # Delta, which is all that it makes, needs none; serverless compute refuses it
             self._spark.catalog.refreshTable(self.where)
         table = self._spark.table(self.where)
-        if missing := [name for name in TABLE.names if name not in table.columns]:
-            raise UsageError(
-                f"{self.where} is not a history: no column {', '.join(missing)}",
-                hint=f"Found: {', '.join(table.columns)}.",
-            )
+        schemas.require_columns(f"the snapshots in {self.where}", TABLE.names, table.columns)
         return table
 
     def _make(self) -> None:

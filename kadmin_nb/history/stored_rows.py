@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import Invalid, UsageError
+from ..errors import Invalid
 from ..frames import schemas
 from ..frames.to_pandas import plain
 
@@ -142,13 +142,9 @@ def kind_of(table: pa.Table) -> str:
     UsageError
         Neither; the columns that miss are named.
     """
-    names = set(table.column_names)
-    kind = CONFIGS if "resource_type" in names else QUOTAS
+    kind = CONFIGS if "resource_type" in table.column_names else QUOTAS
     needed = ("resource_type", "resource_name", "key", "value") if kind == CONFIGS else ("entity", "key", "value")
-    if missing := [name for name in needed if name not in names]:
-        raise UsageError(
-            f"neither quotas nor configs: no column {', '.join(missing)}", hint=f"Found: {', '.join(names) or 'none'}."
-        )
+    schemas.require_columns("the rows of quotas or configs", needed, table.column_names)
     return kind
 
 

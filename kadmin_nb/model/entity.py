@@ -58,6 +58,12 @@ class Entity:
         """As the protocol has it: a null name is the default."""
         return tuple((kind, None if name is DEFAULT else str(name)) for kind, name in self.parts)
 
+    def columns(self) -> dict[str, str | None]:
+        """The columns of QUOTAS that name it; the default has no name there, as a part that is not in it."""
+        parts = {column: self.get(kind) for column, kind in ARGUMENTS.items()}
+        names = {column: None if isinstance(part, Special) else part for column, part in parts.items()}
+        return {"entity": str(self), "level": self.level, **names}
+
     @classmethod
     def from_wire(cls, parts: Iterable[tuple[str, str | None]]) -> Entity:
         """The entity of a broker's answer; never refused, whatever it contains."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import pyarrow as pa
-
 from ..errors import KadminError, UsageError
+from ..frames import schemas
 from ..model.changes import DELETE, SET, Edit
 from ..model.entity import Entity
 from ..model.grammar import DEFAULT
@@ -15,6 +14,7 @@ from ..model.levels import LEVELS, OTHER
 from ..model.quota_keys import parse_value, text_of
 from ..model.resources import RESOURCE_TYPES, WORDS, Resource
 from ..resolution.input_columns import arrow_table
+from ..resolution.rules import entity_of
 from ..secrets import is_called_so
 
 FrameRow = Mapping[str, Any]
@@ -70,14 +70,9 @@ def _edits(
     frame: object, needed: Sequence[str], others: Sequence[str], edit_of: Callable[[FrameRow], Edit]
 ) -> list[Edit]:
     table = arrow_table(frame, (*needed, *others), "the changes")
-    _require(table, needed)
+    schemas.require_columns("the changes", needed, table.column_names)
     rows = table.select([name for name in (*needed, *others) if name in table.column_names]).to_pylist()
     return [_placed(number, row, edit_of) for number, row in enumerate(rows, 1)]
-
-
-def _require(table: pa.Table, columns: Sequence[str]) -> None:
-    if missing := [name for name in columns if name not in table.column_names]:
-        raise UsageError(f"the frame lacks the column {missing[0]}")
 
 
 def _placed(number: int, row: FrameRow, edit_of: Callable[[FrameRow], Edit]) -> Edit:
@@ -116,18 +111,10 @@ def _entity(row: FrameRow) -> Entity:
     level = row.get("level") or ""
     if level == OTHER or not level:
         raise UsageError("it has neither an entity nor a level")
-    return _from_level(level, row)
-
-
-def _from_level(level: str, row: FrameRow) -> Entity:
-    if level in ("IP", "DEFAULT_IP"):
-        return Entity.of({"ip": row.get("ip") or "" if level == "IP" else DEFAULT})
-    found = next((known for known in LEVELS if known.name == level), None)
-    if found is None:
+    entity = entity_of(row)
+    if entity is None:
         raise UsageError(f"{level} is not a level", hint=f"It is one of {', '.join(known.name for known in LEVELS)}.")
-    parts = {"user": found.user, "client-id": found.client_id}
-    names = {"user": row.get("user"), "client-id": row.get("client_id")}
-    return Entity.of({k: DEFAULT if p == "default" else names[k] or "" for k, p in parts.items() if p})
+    return entity
 
 
 # -- configs

@@ -139,10 +139,10 @@ class Plan(Faces, Tabular):
         """
         from ..resolution import input_columns
         from .impact import of_cluster
-        from .lowering.stalls import changed
+        from .quotas_after import table_after
 
         quotas = input_columns.read_columns(self._before(before), schemas.QUOTAS.names, input_columns.QUOTAS_LABEL)
-        return changed(of_cluster(quotas, self.cluster_id), self.changes)
+        return table_after(of_cluster(quotas, self.cluster_id), self.changes)
 
     def impact(self, clients: Any, *, quotas: Any = None) -> ImpactAnswer:
         """Whom it touches among the known clients: limit, level and bucket before and after, counts first.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,6 +11,7 @@ from ..model.changes import Change, Target
 from ..model.entity import Entity
 from ..resolution.rules import stored_of
 from ..resolution.shadows import COMES_BEFORE, shadows_of_added
+from .quotas_after import limits_after
 
 SHADOWING_LEVELS = sorted({level for levels in COMES_BEFORE.values() for level in levels})
 _MAX_NAMES = 5
@@ -42,17 +42,7 @@ def newly_shadowed(changes: Sequence[Change], quotas: pa.Table) -> dict[Target, 
         return {}
     levels = pa.array([*COMES_BEFORE, *SHADOWING_LEVELS])
     before = stored_of(quotas.filter(pc.is_in(quotas["level"].cast(pa.string()), levels)).to_pylist())
-    return dict(shadows_of_added(before, _after(before, changes)).items())
-
-
-def _after(before: dict[tuple[Entity, str], float], changes: Sequence[Change]) -> dict[tuple[Entity, str], float]:
-    after = dict(before)
-    for change in changes:
-        target = cast(Entity, change.resource), change.key
-        after.pop(target, None)
-        if change.after is not None:
-            after[target] = float(change.after)
-    return after
+    return dict(shadows_of_added(before, limits_after(before, changes)).items())
 
 
 def _noted(change: Change, shadowed: Sequence[Entity]) -> Change:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import Invalid, UsageError
+from ..frames import schemas
 
 CLUSTER = "cluster_id"
 QUOTAS_LABEL = "the quotas"
@@ -26,11 +27,7 @@ def read_columns(frame: Any, names: Sequence[str], what: str) -> pa.Table:
         No such thing, or a column is missing; `what` is how the message calls the frame.
     """
     table = arrow_table(frame, (*names, CLUSTER), what)
-    missing = [name for name in names if name not in table.column_names]
-    if missing:
-        raise UsageError(
-            f"{what} have no column {', '.join(missing)}", hint=f"They have {', '.join(table.column_names)}."
-        )
+    schemas.require_columns(what, names, table.column_names)
     return table.select([name for name in (CLUSTER, *names) if name in table.column_names])
 
 

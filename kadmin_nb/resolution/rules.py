@@ -14,7 +14,7 @@ from ipaddress import ip_address
 from urllib.parse import quote_plus
 
 from ..errors import NotKnowable, printable
-from ..model.entity import Entity
+from ..model.entity import ARGUMENTS, Entity
 from ..model.grammar import DEFAULT, quote
 from ..model.levels import DEFAULT_IP, IP, LEVELS, Level, Part
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, readable
@@ -160,16 +160,18 @@ def stored_of(rows: Iterable[Mapping[str, object]]) -> dict[tuple[Entity, str], 
 
     Rows of level OTHER, an entity type that this version does not know, are passed over: no rule is known.
     """
-    entities = ((_entity_of(row), row) for row in rows)
+    entities = ((entity_of(row), row) for row in rows)
     return {(e, str(row["key"])): float(row["value"]) for e, row in entities if e}  # type: ignore[arg-type]
 
 
-def _entity_of(row: Mapping[str, object]) -> Entity | None:
+def entity_of(row: Mapping[str, object]) -> Entity | None:
+    """The entity that the level and the names of a QUOTAS row tell; None of a level that no rule is known for."""
+    user, client_id, ip = (str(row.get(name) or "") for name in ARGUMENTS)
     level = next((level for level in LEVELS if level.name == row["level"]), None)
     if level:
-        return entity_at(level, str(row.get("user")), str(row.get("client_id")))
+        return entity_at(level, user, client_id)
     if row["level"] == IP:
-        return Entity.of({"ip": str(row["ip"])})
+        return Entity.of({"ip": ip})
     return Entity.of({"ip": DEFAULT}) if row["level"] == DEFAULT_IP else None
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..errors import NotFound, UsageError
+from ..errors import NotFound
 from ..files import expanded
 from ..frames import files, schemas
 from ..frames import spark as sparks
@@ -47,10 +47,7 @@ def clients(given: Any) -> pa.Table:
     """
     if given is None:
         given = schemas.table(schemas.PAIRS, ())
-    if missing := [name for name in _CLIENT if name not in _column_names(given)]:
-        raise UsageError(
-            f"the clients have no column {missing[0]}", hint=f"They have {', '.join(_column_names(given))}."
-        )
+    schemas.require_columns("the clients", _CLIENT, _column_names(given))
     if sparks.is_spark(given):
         with sparks.at_work("Spark reads the clients"):
             given = given.select(*_CLIENT).distinct().toArrow()

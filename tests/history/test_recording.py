@@ -126,7 +126,7 @@ def _of_two_clusters() -> pa.Table:
     ("given", "complaint"),
     [
         (lambda: [1, 2], "a list is neither a snapshot nor a frame"),
-        (lambda: pa.table({"user": ["alice"]}), "neither quotas nor configs: no column entity, key, value"),
+        (lambda: pa.table({"user": ["alice"]}), "the rows of quotas or configs have no column entity, key, value"),
         (
             lambda: taken(0, {"alice": 1.0}).quotas.to_arrow().drop_columns(["complete"]).replace_schema_metadata(),
             "no column complete",
@@ -213,9 +213,9 @@ def test_other_tables_are_not_taken_for_a_history(tmp_path: Path) -> None:
     from deltalake import write_deltalake
 
     write_deltalake(tmp_path / "orders", pa.table({"order": [1], "cluster_id": ["x"]}))
-    with pytest.raises(kn.UsageError, match=r"is not a history: no column taken_at.*") as raised:
+    with pytest.raises(kn.UsageError, match=r"the snapshots in .* have no column taken_at.*") as raised:
         kn.history(tmp_path / "orders").record(taken(0, {}))
-    assert raised.value.hint == "Found: order, cluster_id."
+    assert raised.value.hint == "They have order, cluster_id."
 
 
 @pytest.mark.parametrize("kind", ["file", "folder", "broken log"])

@@ -11,7 +11,7 @@ import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.changes import SET, Change
 from kadmin_nb.model.entity import Entity
-from kadmin_nb.plans.lowering.stalls import changed
+from kadmin_nb.plans.quotas_after import table_after
 
 KEY = "producer_byte_rate"
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -28,7 +28,7 @@ def plan_of(**limits: int) -> kn.Plan:
 
 
 def quotas(**limits: int) -> pa.Table:
-    return changed(schemas.QUOTAS.empty_table(), plan_of(**limits).changes)
+    return table_after(schemas.QUOTAS.empty_table(), plan_of(**limits).changes)
 
 
 def usage(*clusters: str) -> pa.Table:

@@ -14,7 +14,8 @@ from kadmin_nb.model.changes import DELETE, SET, Change
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.plans.execution import order
 from kadmin_nb.plans.lowering import gradual
-from kadmin_nb.plans.lowering.stalls import changed, stalls
+from kadmin_nb.plans.lowering.stalls import stalls
+from kadmin_nb.plans.quotas_after import table_after
 
 MB = 1e6
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -29,7 +30,9 @@ def change(row: int, entity: str, old: float | None, after: float | None, key: s
 
 
 def stored(entries: dict[str, float], key: str = "producer_byte_rate") -> pa.Table:
-    return changed(NOTHING, [change(n, entity, None, value, key) for n, (entity, value) in enumerate(entries.items())])
+    return table_after(
+        NOTHING, [change(n, entity, None, value, key) for n, (entity, value) in enumerate(entries.items())]
+    )
 
 
 def usage(*rows: tuple[object, ...], ago: float = 0.0, key: str = "producer_byte_rate", broker: int = 1) -> pa.Table:
@@ -241,8 +244,8 @@ def test_no_step_stalls_longer_than_the_bound(before, changes, bound):
     for wave in waves:
         table = stalls(wave.changes, now, seen, windows=12.0)
         assert max((_held(row) for row in table.to_pylist()), default=0.0) <= bound
-        now = changed(now, wave.changes)
-    assert sorted(now.to_pylist(), key=str) == sorted(changed(stored(before), plan).to_pylist(), key=str)
+        now = table_after(now, wave.changes)
+    assert sorted(now.to_pylist(), key=str) == sorted(table_after(stored(before), plan).to_pylist(), key=str)
 
 
 def _held(row: dict) -> float:

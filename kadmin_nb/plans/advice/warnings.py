@@ -21,6 +21,7 @@ from ...model.quota_keys import find, readable
 from ...model.resources import Resource
 from ...resolution.rules import SHARED, stored_of
 from ...resolution.shadows import COMES_BEFORE, shadowed_by
+from ..quotas_after import Limits, limits_after
 from ..shadowing import SHADOWING_LEVELS, newly_shadowed
 from . import Warned
 from .principals import ANONYMOUS, oddities
@@ -32,8 +33,6 @@ _MAX_NAMES = 3
 """Names that a warning has; the rest is counted."""
 
 _NOBODY = ("user", ANONYMOUS)
-
-Limits = dict[tuple[Entity, str], float]
 
 
 @dataclass(frozen=True)
@@ -140,13 +139,7 @@ def _shadowed(sets: Sequence[Change], changes: Sequence[Change], quotas: pa.Tabl
 def _quotas_after(quotas: pa.Table, changes: Iterable[Change], levels: Collection[str]) -> Limits:
     """The quotas of these levels when the plan is done."""
     rows = quotas.filter(pc.is_in(quotas["level"].cast(pa.string()), pa.array([*levels])))
-    stored = dict(stored_of(rows.to_pylist()))
-    for change in changes:
-        if change.level in levels:
-            stored.pop((_entity(change), change.key), None)
-            if change.after is not None:
-                stored[_entity(change), change.key] = float(change.after)
-    return stored
+    return limits_after(stored_of(rows.to_pylist()), (change for change in changes if change.level in levels))
 
 
 # -- levels, before and after

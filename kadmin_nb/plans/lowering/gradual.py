@@ -24,7 +24,8 @@ import pyarrow as pa
 from ...errors import UsageError
 from ...model.changes import SET, Change
 from ...model.quota_keys import text_of
-from .stalls import WINDOW, changed, stalls
+from ..quotas_after import table_after
+from .stalls import WINDOW, stalls
 
 BOUND = 15.0
 """Seconds that a client may be throttled."""
@@ -71,7 +72,7 @@ def schedule(
     for wave in waves:
         expected = stalls(wave, quotas, usage, windows=windows, cluster_id=cluster_id)
         found += steps(wave, expected, bound, windows=windows, request=request)
-        quotas = changed(quotas, wave)
+        quotas = table_after(quotas, wave)
     return [*found[:-1], *(Wave(last.changes) for last in found[-1:])]
 
 

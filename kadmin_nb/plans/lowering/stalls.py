@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from operator import itemgetter
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,12 +27,12 @@ from ...errors import UsageError
 from ...frames import schemas
 from ...model.changes import Change
 from ...model.entity import Entity
-from ...model.grammar import DEFAULT
 from ...model.levels import LEVELS
 from ...resolution import input_columns, kernel
 from ...resolution.rules import entity_at
 from ..kinds.quotas import QUOTAS
 from ..kinds.registry import by_kind
+from ..quotas_after import table_after
 
 BYTE_RATES = ("consumer_byte_rate", "producer_byte_rate")
 """The keys whose lowering stalls."""
@@ -94,18 +94,8 @@ def stalls(
         return schemas.STALLS.empty_table()
     quotas = quotas.filter(pc.is_in(quotas["key"].cast(pa.string()), pa.array(keys)))
     clients = rates.group_by(["user", "client_id"], use_threads=False).aggregate([])
-    busy = rates.join(_bound(quotas, changed(quotas, changes), clients, keys), _CLIENT, join_type="inner")
+    busy = rates.join(_bound(quotas, table_after(quotas, changes), clients, keys), _CLIENT, join_type="inner")
     return _frame(_with_history(busy), {change.target: change.row for change in changes}, windows)
-
-
-def changed(quotas: pa.Table, changes: Sequence[Change]) -> pa.Table:
-    """QUOTAS as they are after these changes; unsorted."""
-    rows = by_kind(changes).get(QUOTAS, [])
-    identities = pc.binary_join_element_wise(quotas["entity"], quotas["key"].cast(pa.string()), "\n")
-    gone = pc.is_in(identities, pa.array([f"{change.resource}\n{change.key}" for change in rows], pa.string()))
-    new = schemas.table(schemas.QUOTAS, (_quota_row(change) for change in rows if change.after is not None))
-    unchanged = quotas.filter(pc.invert(gone)).select(schemas.QUOTAS.names).cast(schemas.QUOTAS)
-    return pa.concat_tables([unchanged.replace_schema_metadata(), new]).unify_dictionaries()
 
 
 def busiest(usage: Any, keys: Sequence[str], cluster_id: str | None = None) -> pa.Table:
@@ -136,21 +126,6 @@ def _of_cluster(usage: pa.Table, cluster_id: str | None) -> pa.Table:
     if cluster_id is None:
         raise UsageError(f"{_USAGE} have a cluster_id", hint="Say which of them: cluster_id=…")
     return usage.filter(pc.equal(input_columns.text_column(usage, input_columns.CLUSTER, _USAGE), cluster_id))
-
-
-def _quota_row(change: Change) -> dict[str, object]:
-    """A change's quota as a row of QUOTAS."""
-    entity = cast(Entity, change.resource)
-    names = {kind: None if (part := entity.get(kind)) is DEFAULT else part for kind in ("user", "client-id", "ip")}
-    return {
-        "entity": str(entity),
-        "level": entity.level,
-        "user": names["user"],
-        "client_id": names["client-id"],
-        "ip": names["ip"],
-        "key": change.key,
-        "value": float(change.after or "nan"),
-    }
 
 
 def _bound(before: pa.Table, after: pa.Table, clients: pa.Table, keys: Sequence[str]) -> pa.Table:
