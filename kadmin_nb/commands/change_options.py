@@ -50,12 +50,12 @@ def _bind_plan_options(ctx: click.Context, session: Session, params: dict[str, A
     if plan_options.apply and "print" in ctx.meta:
         raise UsageError("--print is for looking, --apply for doing", hint="One after the other.")
     if plan_options.apply_options.allow and not plan_options.apply:
-        raise UsageError("--allow is said with --apply", hint="A plan shows what is dangerous; applying it allows.")
+        raise UsageError("--allow needs --apply", hint="A plan shows what is dangerous; applying it allows.")
     params["plan_options"] = plan_options
 
 
 def _bind_apply_options(ctx: click.Context, session: Session, params: dict[str, Any]) -> None:
-    params["usage"] = session.named(params["usage"]) if params["usage"] else None
+    params["usage"] = session.find_frame(params["usage"]) if params["usage"] else None
     params["apply_options"] = _taken(ApplyOptions, params)
 
 

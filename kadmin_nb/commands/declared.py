@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +25,20 @@ _KINDS_OPTION = Listed(lambda before: ("quotas", "configs", *WORDS))
 _FILES = {".yaml": "yaml", ".yml": "yaml", ".json": "json"}
 
 
+def _bind_out(ctx: click.Context, session: Session, params: dict[str, Any]) -> None:
+    """Leave an `--out` that does not name one of our files to the entry point: in a notebook it is a variable."""
+    out = params["out"]
+    if out is None or Path(out).suffix in _FILES:
+        return
+    try:
+        session.refuse_out(out)
+    except UsageError as exc:
+        raise UsageError(f"--out {out} is not a .yaml or .json file", hint=str(exc)) from None
+    ctx.meta["out"] = out
+
+
 @click.command(cls=Verb)
-@options.connecting
+@partial(options.connecting, bind=_bind_out)
 @click.option("--out", metavar="NAME", help="Write it to this .yaml or .json file; in a notebook also a variable.")
 @click.option("--format", "form", type=click.Choice(FORMATS), help="YAML unless --out names a .json file.")
 @click.option(
@@ -51,11 +64,11 @@ def export(
     from .. import declared
 
     if schema:
-        return _given(session, Text(declared.schema().rstrip()), out)
+        return _written(Text(declared.schema().rstrip()), out)
     form = _form(form, out)
     snapshot = _snapshot_to_write(session, saved, where, time, cluster_id)
     text = declared.export(snapshot, format=form, kinds=options.keys_of(kinds), allow_incomplete=allow_incomplete)
-    return _given(session, Text(text), out)
+    return _written(Text(text), out)
 
 
 @click.command("from", cls=Verb)
@@ -79,7 +92,7 @@ def plan_from(
 
     if impact and plan_options.apply:
         raise UsageError("--impact is for looking, --apply for doing", hint="One after the other.")
-    clients = session.named(impact) if impact else None
+    clients = session.find_frame(impact) if impact else None
     plan = session.cluster.plan_from(
         declared.load(file) if file != "-" else declared.read(_standard_input(), "standard input"),
         prune=prune,
@@ -126,23 +139,12 @@ def _as_of(session: Session, where: str, time: str | None, cluster_id: str | Non
         return history(where).as_of(time or "now", cluster_id)
 
 
-def _given(session: Session, text: Text, out: str | None) -> Any:
-    """The text; or nothing, when it goes into a file or a variable."""
-    if out is None:
+def _written(text: Text, out: str | None) -> Any:
+    """The text; or nothing, when it goes into a file."""
+    if out is None or Path(out).suffix not in _FILES:
         return text
-    if Path(out).suffix not in _FILES:
-        return _into_variable(session, text, out)
     files.write(Path(out), f"{text}\n")
     return None
-
-
-def _into_variable(session: Session, text: Text, out: str) -> Text:
-    try:
-        session.refuse_out(out)
-    except UsageError as exc:
-        raise UsageError(f"--out {out} is not a .yaml or .json file", hint=str(exc)) from None
-    click.get_current_context().meta["out"] = out
-    return text
 
 
 def _standard_input() -> str:

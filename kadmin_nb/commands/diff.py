@@ -9,7 +9,7 @@ import click
 
 from ..errors import Conflict, UsageError, WrongCluster
 from ..model.grammar import quote
-from . import completions
+from . import completions, options
 from .change_options import changing
 from .click_glue import Verb, Words
 from .session import PlanOptions, Session
@@ -32,9 +32,11 @@ _SIDE = click.Choice(["a", "b"], case_sensitive=False)
 )
 @click.option("--rows", metavar="ROWS", help="Which rows: 1-3,7, or all that can be staged.")
 @click.option("--of", "which", metavar="ID", help="Only if the rows are still those of that diff.")
+@options.from_context(cluster_options=lambda ctx: {"cluster", "property"} & set(ctx.meta))
 def diff(
     session: Session, sides: tuple[str, ...], where: str | None, as_of: str | None, cluster_id: str | None,
     everything: bool, onto: str | None, rows: str | None, which: str | None, plan_options: PlanOptions,
+    cluster_options: set[str],
 ) -> Any:  # fmt: skip
     """Differences from A to B. Each is a profile, a .properties file or host:port; a declarative file (.yaml, .json);
     a saved snapshot (.parquet); or history:WHERE@TIME. B is the current cluster unless said.
@@ -46,7 +48,7 @@ def diff(
     {here} staging prod --stage-on b --rows 1-3,7 --of 3f9a27c41b2e --apply
     """
     _refuse_half_a_wish(onto, rows, which, plan_options)
-    sources = _two(session, sides, where, as_of)
+    sources = _two(session, sides, where, as_of, cluster_options)
     answer = _compared(sources, everything, cluster_id)
     if onto is None:
         return answer
@@ -67,7 +69,9 @@ def _refuse_half_a_wish(onto: str | None, rows: str | None, which: str | None, p
         )
 
 
-def _two(session: Session, sides: Sequence[str], where: str | None, as_of: str | None) -> tuple[Any, Any]:
+def _two(
+    session: Session, sides: Sequence[str], where: str | None, as_of: str | None, cluster_options: set[str]
+) -> tuple[Any, Any]:
     """The two sides, as they are given; the current cluster is the second unless said."""
     if as_of and where is None:
         raise UsageError("--as-of needs --history", hint="--history WHERE, or history:WHERE@TIME.")
@@ -80,9 +84,9 @@ def _two(session: Session, sides: Sequence[str], where: str | None, as_of: str |
         raise UsageError(
             f"{len(sources)} sides are too many: two are compared", hint="A TIME of two words wants quotes."
         )
-    if len(sources) == 2 and (strange := {"cluster", "property"} & set(click.get_current_context().meta)):
+    if len(sources) == 2 and cluster_options:
         raise UsageError(
-            f"--{min(strange)} is of the current cluster, and two others are named", hint="diff A --cluster B"
+            f"--{min(cluster_options)} is of the current cluster, and two others are named", hint="diff A --cluster B"
         )
     return (sources[0], sources[1] if len(sources) == 2 else session.cluster)
 
@@ -109,7 +113,7 @@ def _refuse_another(answer: Diff, which: str | None) -> None:
 def _staged(
     session: Session, answer: Diff, onto: str, rows: str, sources: tuple[Any, Any], plan_options: PlanOptions
 ) -> Any:
-    """The chosen rows where that side's door stages them: in the tray, or as a plan of their own."""
+    """The chosen rows where that side stages them: in the tray, or as a plan of their own."""
     target = sources[onto == "b"]
     edits = answer.edits(rows, like="b" if onto == "a" else "a")
     if not edits and not len(answer.differing):

@@ -37,9 +37,23 @@ def reading(command: Command, bind: Bind = lambda ctx, session, params: None) ->
     return _with_session(command, bind)
 
 
-def connecting(command: Command) -> Command:
+def connecting(command: Command, bind: Bind = lambda ctx, session, params: None) -> Command:
     """`--cluster`, `--property` alone: for a verb whose answer is not a frame."""
-    return _with_session(_cluster(_property(command)), lambda ctx, session, params: None)
+    return _with_session(_cluster(_property(command)), bind)
+
+
+def from_context(**readers: Callable[[click.Context], Any]) -> Callable[[Command], Command]:
+    """Arguments of a command that are read from click's context, each by its reader."""
+
+    def decorate(command: Command) -> Command:
+        @functools.wraps(command)
+        @click.pass_context
+        def run(ctx: click.Context, /, *args: Any, **params: Any) -> Any:
+            return command(*args, **params, **{name: read(ctx) for name, read in readers.items()})
+
+        return run
+
+    return decorate
 
 
 def _with_session(command: Command, bind: Bind) -> Command:

@@ -32,7 +32,10 @@ _HEX = frozenset("0123456789abcdef")
 @options.impact
 @click.option("--file", "-f", metavar="FILE", help="Lines as a %%kquota cell holds them; - reads standard input.")
 @click.option("--schema", is_flag=True, help="The JSON Schema of saved plans instead.")
-def plan(session: Session, file: str | None, schema: bool, impact: str | None, plan_options: PlanOptions) -> Any:
+@options.from_context(verb=lambda ctx: ctx.invoked_subcommand)
+def plan(
+    session: Session, file: str | None, schema: bool, impact: str | None, plan_options: PlanOptions, verb: str | None
+) -> Any:
     """Plans that exist: made of the many lines of -f FILE, saved before, or begun from here.
 
     \b
@@ -43,7 +46,7 @@ def plan(session: Session, file: str | None, schema: bool, impact: str | None, p
     {here} rollback 3f9a27 --apply
     {here} from cluster.yaml
     """
-    if (verb := click.get_current_context().invoked_subcommand) is not None:
+    if verb is not None:
         return _refuse_options_of_another_verb(verb, file or impact or ("--schema" if schema else None), plan_options)
     if schema:
         return _schema_option()
@@ -54,7 +57,7 @@ def plan(session: Session, file: str | None, schema: bool, impact: str | None, p
         )
     if impact and plan_options.apply:
         raise UsageError("--impact is for looking, --apply for doing", hint="One after the other.")
-    clients = session.named(impact) if impact else None
+    clients = session.find_frame(impact) if impact else None
     from ..plans import change_lines  # with Arrow, which help does not need
 
     edits = change_lines.edits(_change_lines_in(file), session.lookup, allow_unknown=plan_options.allow_unknown)
@@ -88,8 +91,8 @@ def show(session: Session, which: str, usage: str | None, impact: str | None, to
     if usage and impact:
         raise UsageError("--impact says what --usage does, of the same frame", hint="One of them.")
     if impact:
-        return session.cluster.impact(_load_plan(which), session.named(impact))
-    return _load_plan(which) if usage is None else session.cluster.stalls(_load_plan(which), session.named(usage))
+        return session.cluster.impact(_load_plan(which), session.find_frame(impact))
+    return _load_plan(which) if usage is None else session.cluster.stalls(_load_plan(which), session.find_frame(usage))
 
 
 @plan.command()

@@ -59,7 +59,7 @@ def check(
     when rules are broken and all could be judged.
     """
     _refuse_what_does_not_go_together(snapshot, which, where, as_of)
-    pair_frame = session.named(pairs) if pairs else None
+    pair_frame = session.find_frame(pairs) if pairs else None
     plan = _plan_of(which) if which else None
     if where is not None:
         answer = _of_history(session, _policy(file), where, as_of or NOW, pair_frame)

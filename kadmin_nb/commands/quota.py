@@ -61,6 +61,7 @@ def describe(
 @click.option("--engine", type=click.Choice(ENGINES), help="Who resolves the pairs; by their number unless said.")
 @click.option("--overridden", is_flag=True, help="Also the entries that lost, most specific first.")
 @click.option("--assume-default", is_flag=True, help="Answer by Kafka's rules although a custom callback decides.")
+@options.from_context(form=lambda ctx: ctx.meta.get("form"))
 def resolve(
     session: Session,
     words: tuple[str, ...],
@@ -69,6 +70,7 @@ def resolve(
     engine: str | None,
     overridden: bool,
     assume_default: bool,
+    form: str | None,
 ) -> Any:
     """Which quota binds user=… client-id=…, key by key: its level, value, bucket, and what it overrides."""
     whom = _whom(words, session)
@@ -78,7 +80,7 @@ def resolve(
     clients = spark_inputs.frame_or_file(session, pairs)
     if whom:
         raise UsageError(f"{next(iter(whom)).replace('_', '-')}=… and --pairs both say whom", hint="Take one of them.")
-    with spark_inputs.spark_for(session, engine):
+    with spark_inputs.spark_for(session, engine, form):
         return spark_inputs.with_progress(session.cluster.quotas.resolve(pairs=clients, engine=engine, **more), session)
 
 

@@ -48,10 +48,10 @@ class PlanOptions:
 
 @dataclass
 class Session:
-    """One door's memory. This one, the terminal's, lasts for one command and keeps no tray.
+    """The memory of one entry point. This one, the terminal's, lasts for one command and keeps no tray.
 
     `lookup` finds what `{expr}` means, `frames` what a frame's name means; `progress`, `note` and `watch` are told
-    of what takes long; `cell` is the text of the cell, where the door is one.
+    of what takes long; `cell` is the text of the cell, in a notebook.
     """
 
     target: str | None = None
@@ -86,7 +86,7 @@ class Session:
             self.connected.close()
         self.connected, self.owns = None, True
 
-    def named(self, name: str) -> Any:
+    def find_frame(self, name: str) -> Any:
         """The frame of that name: a notebook's variable, in the terminal a Parquet or CSV file."""
         if self.frames is None:
             raise UsageError(f"there is nothing to look {name} up in")
@@ -119,13 +119,13 @@ class Session:
         return Text(f"export KADMIN_PROFILE={shlex.quote(lasting(target))}")
 
     def next_line(self, target: str) -> str:
-        """The options to type to reach this target."""
+        """The line to type to reach this target."""
         import shlex
 
         return f"kadmin-nb quota describe --cluster {shlex.quote(target)}"
 
     def change(self, edits: Sequence[Edit], plan_options: PlanOptions) -> Plan | Outcomes | Stage:
-        """The result of a changing verb: the terminal plans that one line."""
+        """Carry out a changing verb: the terminal plans that one line."""
         stage = self.cluster.stage()
         stage.add(edits)
         return self.save_or_apply(planned(stage, plan_options), plan_options)
@@ -174,7 +174,7 @@ class Session:
             raise
 
     def _a_local_one(self) -> str:
-        """The error for a command without a cluster."""
+        """The hint for somebody who named no cluster."""
         from ..local import status
 
         running = [local.bootstrap for local in status() if local.state == "running" and not local.secure]
@@ -353,6 +353,6 @@ def planned(stage: Stage, plan_options: PlanOptions) -> Plan:
 
 
 def save(plan: Plan, plan_options: PlanOptions) -> None:
-    """Write a plan's file, where one is plan_options."""
+    """Write a plan's file, where the options name one."""
     if plan_options.save:
         plan.save(plan_options.save, overwrite=plan_options.force)

@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import click
-
 from .session import Session
 
 _FILES = (".parquet", ".csv")
@@ -18,15 +16,15 @@ _FILES = (".parquet", ".csv")
 def frame_or_file(session: Session, name: str) -> Any:
     """The path of a Parquet or CSV file that is there; else the frame of that name."""
     place = Path(name)
-    return place if place.suffix in _FILES and place.exists() else session.named(name)
+    return place if place.suffix in _FILES and place.exists() else session.find_frame(name)
 
 
 @contextmanager
-def spark_for(session: Session, engine: str | None = None) -> Iterator[None]:
-    """Around a verb that may go to Spark; whoever says `--as spark` or `--engine spark` has asked for a session."""
+def spark_for(session: Session, *names: str | None) -> Iterator[None]:
+    """Around a verb that may go to Spark, with a session where one of the names, a form or an engine, is `spark`."""
     from ..frames.spark import spark_session
 
-    if "spark" in (engine, click.get_current_context().meta.get("form")):
+    if "spark" in names:
         with session.at_work("Spark starts"):
             spark_session()
     with session.at_work("Spark is at work"):

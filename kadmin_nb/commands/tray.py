@@ -24,7 +24,7 @@ def add_to(group: Verbs) -> None:
 @options.impact
 def plan(session: Session, impact: str | None, plan_options: PlanOptions) -> Any:
     """The plan of the staged changes: before, after, and the broker's answer for each row (notebook)."""
-    clients = session.named(impact) if impact else None
+    clients = session.find_frame(impact) if impact else None
     made = session.plan(plan_options)
     return made if clients is None else session.cluster.impact(made, clients)
 
