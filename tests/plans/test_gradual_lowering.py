@@ -32,7 +32,7 @@ BATCH = 16_384
 
 RECORD = b"x" * 10_000
 BACKLOG = 20
-"""Records that a client which was never muted lets wait. A broker that stood still is not sent what it missed."""
+"""Records that a client which was never throttled lets wait. A broker that stood still is not sent what it missed."""
 
 
 class Busy(threading.Thread):
