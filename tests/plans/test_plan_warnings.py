@@ -237,7 +237,7 @@ def test_a_note_that_is_no_advice_is_refused(tmp_path):
     note = {"kind": "danger", "row": "first", "plan_id": plan.id}
     place = tmp_path / "p.json"
     place.write_text(f'{{"body":{plan.body},"id":"{plan.id}","notes":[{note!s}]}}'.replace("'", '"'))
-    with pytest.raises(kn.Invalid, match="no plan file of format"):
+    with pytest.raises(kn.Invalid, match="is not a plan file of format"):
         kn.Plan.load(place)
 
 
