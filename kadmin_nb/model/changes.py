@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal, Protocol
 
-from . import rights
 from .refusal import Refusal
 
 SET, DELETE, APPEND, SUBTRACT = "set", "delete", "append", "subtract"
@@ -112,11 +111,6 @@ class Change(_About):
         """The refusal of a row that `is_refused`."""
         assert isinstance(self.validated, Refusal)
         return self.validated
-
-    @property
-    def missing_right(self) -> str | None:
-        """The hint that names the right for want of which the validation refused it; None for other reasons."""
-        return rights.hint(self.refusal.code, rights.to_alter(self.resource)) if self.is_refused else None
 
 
 _CHANGE_FIELDS = tuple(column.name for column in fields(Change))

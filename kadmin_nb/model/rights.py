@@ -14,8 +14,8 @@ def to_describe(about: object = None) -> str:
     return f"DESCRIBE_CONFIGS on {_checked_on(about)}"
 
 
-def to_alter(about: object) -> str:
-    """The right to change them: `ALTER_CONFIGS on the cluster`."""
+def to_alter(about: object = None) -> str:
+    """The right to change configs, or quotas, in words: `ALTER_CONFIGS on the cluster`."""
     return f"ALTER_CONFIGS on {_checked_on(about)}"
 
 

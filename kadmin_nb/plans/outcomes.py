@@ -92,14 +92,15 @@ class Outcomes(Answer):
         """
         if not self.ok:
             first = self.failed.to_arrow().slice(0, 1).to_pylist()[0]
-            about = KINDS[first["kind"]].parse(first["resource"])
+            kind = KINDS[first["kind"]]
+            about = kind.parse(first["resource"])
             raise PartlyFailed(
                 f"{len(self.failed)} of {len(self)} changes are not verified; the first, {first['resource']} "
                 f"{first['key']}, is {first['state']}: {first['message'] or first['error'] or ''}",
                 outcomes=self,
                 code=first["error"],
                 targets=[(about, first["key"])],
-                hint=rights.hint(first["error"], rights.to_alter(about))
+                hint=rights.hint(first["error"], kind.needed_right(about))
                 or "Its rows say which; what was applied stays applied.",
             )
         return self

@@ -27,6 +27,7 @@ from .advice import Advice, dangers, warnings
 from .apply_options import ApplyOptions, takes_apply_options
 from .execution.progress import Progress, silent
 from .formats import Faces, Subject
+from .kinds.registry import missing_right
 from .live_cluster import LiveCluster
 from .plan_rows import columns_of, row_of
 
@@ -113,7 +114,7 @@ class Plan(Faces, Tabular):
         if self.refused:
             raise Invalid(
                 f"{len(self.refused)} of {len(self)} changes would be refused; nothing was sent",
-                hint=self.refused[0].missing_right,
+                hint=missing_right(self.refused[0]),
             )
         return self
 

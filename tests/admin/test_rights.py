@@ -31,6 +31,7 @@ from kadmin_nb.model.connection_settings import Secret, Settings
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.refusal import Refusal
 from kadmin_nb.model.resources import Resource
+from kadmin_nb.plans.kinds.registry import missing_right
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.secure
@@ -249,7 +250,7 @@ def alter(name: str, key: str, value: str) -> Callable[[kn.Cluster], object]:
         [refused] = cluster._kafka.configs.alter(change, validate_only=True).values()
         if refused:
             row = Change(1, "set", Resource.parse(name), key, validated=refused)
-            raise NotAuthorized(str(refused), hint=row.missing_right)
+            raise NotAuthorized(str(refused), hint=missing_right(row))
         return refused
 
     return attempt

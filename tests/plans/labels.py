@@ -86,6 +86,9 @@ class LabelChanges(ChangeKind):
         wanted = {whose: {c.key: c.after for c in group} for whose, group in groups.items()}
         return kafka.labels.alter(wanted, validate_only=validate_only)
 
+    def needed_right(self, resource: Configurable) -> str:
+        return "ALTER on the cluster"
+
     def broker(self, resource: Configurable) -> int | None:
         """A label of `local` is seen on broker 1 alone."""
         return 1 if cast(Labelled, resource).name == "local" else None

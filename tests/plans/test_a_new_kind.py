@@ -7,11 +7,15 @@ import json
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.model.changes import SET, VERIFIED, Edit
+from kadmin_nb.model.changes import DELETE, SET, VERIFIED, Edit
+from kadmin_nb.model.entity import Entity
+from kadmin_nb.model.refusal import Refusal
+from kadmin_nb.plans.advice.dangers import Gate
 from kadmin_nb.plans.advice.from_cluster import advice_on
 from kadmin_nb.plans.execution import executor, rollback
 from kadmin_nb.plans.journal import replay
 from kadmin_nb.plans.kinds import registry
+from kadmin_nb.plans.kinds.registry import missing_right
 from kadmin_nb.plans.plan import Plan
 from kadmin_nb.plans.secret_resolver import nowhere
 from kadmin_nb.plans.stage import Stage
@@ -19,6 +23,7 @@ from tests.double import FakeKafka
 from tests.plans.labels import LABELS, Labelled, Labels
 from tests.plans.simulation import Pages, plan_of
 
+KEY = "producer_byte_rate"
 ALICE, LOCAL = Labelled("alice"), Labelled("local")
 
 
@@ -98,6 +103,25 @@ def test_it_is_judged(kafka, plan):
     advice = advice_on(kafka, plan.changes, None, nowhere)
     assert [(danger.row, danger.danger) for danger in advice.dangers] == [(2, "label")]
     assert "3 labels" in [warned.message for warned in advice.warnings]
+
+
+def test_the_right_that_it_lacks_is_its_own(plan):
+    """The hint asked for ALTER_CONFIGS, which nobody needs to change a credential."""
+    refused = plan.changes[0].with_(validated=Refusal("CLUSTER_AUTHORIZATION_FAILED"))
+    assert missing_right(refused) == "It needs ALTER on the cluster."
+
+
+def test_what_quotas_do_together_is_not_done_by_it(kafka):
+    """The quota was gone long ago, and a label of the same key was refused for it."""
+    default = Entity.of({"user": kn.DEFAULT})
+    kafka.cluster.write((default, KEY), 1000.0)
+    kafka.cluster.settle()
+    plan = plan_of(kafka, lambda stage: stage.add([Edit(DELETE, default, KEY), Edit(SET, ALICE, KEY, "red")]))
+    of_quota, of_label = sorted(plan.changes, key=lambda change: change.kind != "quota")
+    gate = Gate(kafka, plan, nowhere)
+    with pytest.raises(kn.Dangerous):
+        gate.pass_([of_quota])
+    assert gate.pass_([of_label]) == {}
 
 
 def test_every_format_prints_it(plan):

@@ -72,7 +72,7 @@ class Gate:
             return {}
         dangers = found(self.kafka, self.plan.changes, self.resolver)
         _refuse_strange(self.allow, self.plan.changes, dangers)
-        ahead = [*_ahead(dangers, pending)]
+        ahead = [*_ahead(dangers, pending, self.plan.changes)]
         _refuse_dangers([danger for danger in ahead if danger.key not in {*self.allow, *self.before}], self.plan)
         if ahead and not self.plan.reason:
             raise UsageError(
@@ -82,10 +82,11 @@ class Gate:
         return {"allowed": sorted({d.key for d in ahead}), "reason": self.plan.reason} if ahead else {}
 
 
-def _ahead(dangers: Iterable[Danger], pending: Sequence[Change]) -> Iterable[Danger]:
+def _ahead(dangers: Iterable[Danger], pending: Sequence[Change], changes: Iterable[Change]) -> Iterable[Danger]:
     """Those of rows that are to be sent; what quotas do to everyone, their rows do together."""
-    rows, keys = {change.row for change in pending}, {change.key for change in pending}
-    return (d for d in dangers if d.row in rows or (d.danger == QUOTA and d.key in keys))
+    rows, keys = {change.row for change in pending}, {(change.kind, change.key) for change in pending}
+    kinds = {change.row: change.kind for change in changes}
+    return (d for d in dangers if d.row in rows or (d.danger == QUOTA and (kinds[d.row], d.key) in keys))
 
 
 def _refuse_dangers(dangers: Sequence[Danger], plan: Plan) -> None:

@@ -123,6 +123,10 @@ class ChangeKind(ABC):
             The values of secret changes, by their references.
         """
 
+    @abstractmethod
+    def needed_right(self, resource: Configurable) -> str:
+        """The right to change it, in words: `ALTER_CONFIGS on the cluster`."""
+
     def broker(self, resource: Configurable) -> int | None:
         """The one broker on which its changes are seen, None for all."""
         return None

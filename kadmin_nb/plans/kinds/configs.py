@@ -7,6 +7,7 @@ from typing import ClassVar, cast
 
 from ...admin.ports import ConfigOperation, Kafka
 from ...hints import nearest
+from ...model import rights
 from ...model.changes import APPEND, DELETE, SET, SUBTRACT, Change, Configurable, Edit, Target
 from ...model.config_fallback import behind_listener
 from ...model.grammar import DEFAULT, Lookup
@@ -104,6 +105,9 @@ class ConfigChanges(ChangeKind):
             for resource, group in groups.items()
         }
         return dict(kafka.configs.alter(operations, validate_only=validate_only).items())
+
+    def needed_right(self, resource: Configurable) -> str:
+        return rights.to_alter(resource)
 
     def broker(self, resource: Configurable) -> int | None:
         return _resource(resource).broker

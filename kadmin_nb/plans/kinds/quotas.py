@@ -7,6 +7,7 @@ from re import compile as pattern
 from typing import ClassVar, cast
 
 from ...admin.ports import Kafka, QuotaAlteration
+from ...model import rights
 from ...model.changes import DELETE, SET, Change, Configurable, Edit, Target
 from ...model.entity import ARGUMENTS, TYPES, Entity
 from ...model.grammar import DEFAULT, Lookup
@@ -74,6 +75,9 @@ class QuotaChanges(ChangeKind):
             for entity, group in groups.items()
         ]
         return dict(kafka.quotas.alter(alterations, validate_only=validate_only).items())
+
+    def needed_right(self, resource: Configurable) -> str:
+        return rights.to_alter()
 
     def dangers(self, kafka: Kafka, changes: Sequence[Change], resolver: Resolver | None) -> Iterable[Danger]:
         return lifted_quotas.dangers(changes, kafka)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
+from ...model import rights
 from ...model.changes import Change, Target
 from .change_kind import ChangeKind
 from .configs import CONFIGS
@@ -22,6 +23,13 @@ class _OfKind(Protocol):
 def kind_of(thing: _OfKind) -> ChangeKind:
     """The kind of an edit, a change, or an entity or resource."""
     return KINDS[thing.kind]
+
+
+def missing_right(change: Change) -> str | None:
+    """The hint that names the right for want of which the validation refused a row; None for other reasons."""
+    if not change.is_refused:
+        return None
+    return rights.hint(change.refusal.code, kind_of(change).needed_right(change.resource))
 
 
 def by_kind(changes: Iterable[Change]) -> dict[ChangeKind, list[Change]]:
