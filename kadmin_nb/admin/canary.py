@@ -39,7 +39,7 @@ _SENDING = 0.6
 
 
 @dataclass(frozen=True, slots=True)
-class Sighting:
+class CanaryReading:
     """The effect of one broker on the client: `bytes` of records went through, those of its first throttle included.
 
     `throttle_ms` is the longest throttle that the broker answered, 0 when there was none. A null `partition`: the
@@ -54,7 +54,7 @@ class Sighting:
 
 
 @dataclass(slots=True)
-class _Watch:
+class _BrokerWatch:
     """Observations of the brokers while the client runs."""
 
     leaders: Mapping[int, int]
@@ -97,12 +97,12 @@ class _Watch:
     def elapsed(self) -> float:
         return time.monotonic() - self.start
 
-    def sightings(self) -> list[Sighting]:
+    def sightings(self) -> list[CanaryReading]:
         return [self._sighting(broker, partition) for broker, partition in sorted(self.leaders.items())]
 
-    def _sighting(self, broker: int, partition: int) -> Sighting:
+    def _sighting(self, broker: int, partition: int) -> CanaryReading:
         seconds = self.ended.get(broker, self.elapsed)
-        return Sighting(
+        return CanaryReading(
             broker, partition, self.passed.get(broker, 0), seconds, round(self.throttle_s.get(broker, 0.0) * 1000, 1)
         )
 
@@ -112,7 +112,7 @@ class _Watch:
 
 def canary(
     settings: Settings, *, client_id: str, topic: str, produce: bool, enough: int, most: int, seconds: float = 5.0
-) -> list[Sighting]:
+) -> list[CanaryReading]:
     """Produce to, or fetch from, one partition led by each broker, until each has throttled us or let `enough` through.
 
     Records are zeros, written without a key; fetching joins no group and commits nothing.
@@ -131,8 +131,8 @@ def canary(
     """
     first_contact.meet(settings, TIMEOUT)
     leaders = _leaders(settings, topic)
-    run: Callable[[dict[str, Any], _Watch, str, float], None] = _produce if produce else _fetch
-    watch = _Watch(leaders, max(1, min(enough, most // len(leaders))))
+    run: Callable[[dict[str, Any], _BrokerWatch, str, float], None] = _produce if produce else _fetch
+    watch = _BrokerWatch(leaders, max(1, min(enough, most // len(leaders))))
     config = {"client.id": client_id, "throttle_cb": watch.throttled, "logger": _QUIET_LOGGER}
     run(first_contact.config(settings) | config, watch, topic, seconds)
     if watch.error:
@@ -168,7 +168,7 @@ def _topic_error(error: KafkaError, doing: str, operation: str, topic: str) -> K
     return error_codes.error(refusal, action, f"{operation} on the topic {topic}")
 
 
-def _produce(config: dict[str, Any], watch: _Watch, topic: str, seconds: float) -> None:
+def _produce(config: dict[str, Any], watch: _BrokerWatch, topic: str, seconds: float) -> None:
     """Send evenly, and to nobody who has throttled us."""
     timeout = {"message.timeout.ms": int((seconds + TIMEOUT) * 1000)}
     producer = Producer(config | {"acks": "1", "linger.ms": 5, "batch.size": REQUEST} | timeout)
@@ -187,7 +187,7 @@ def _produce(config: dict[str, Any], watch: _Watch, topic: str, seconds: float) 
         producer.poll(0)
 
 
-def _fetch(config: dict[str, Any], watch: _Watch, topic: str, seconds: float) -> None:
+def _fetch(config: dict[str, Any], watch: _BrokerWatch, topic: str, seconds: float) -> None:
     """Read from the beginning, and again from there at the end, as long as there is something to read."""
     small = {"max.partition.fetch.bytes": REQUEST, "queued.max.messages.kbytes": 1_000, "fetch.wait.max.ms": 50}
     overrides = {"group.id": "kadmin-nb-canary", "enable.auto.commit": False, "enable.partition.eof": True}
@@ -201,7 +201,7 @@ def _fetch(config: dict[str, Any], watch: _Watch, topic: str, seconds: float) ->
         consumer.close()
 
 
-def _take(consumer: Consumer, watch: _Watch, message: Message) -> None:
+def _take(consumer: Consumer, watch: _BrokerWatch, message: Message) -> None:
     partition, error = message.partition() or 0, message.error()
     broker = next(b for b, p in watch.leaders.items() if p == partition)
     if error is None:

@@ -10,7 +10,7 @@ _CONFIDENTIAL = ("Sasl", "IncrementalAlterConfigs", "AlterUserScramCredentials")
 """How the classes of messages begin that carry secrets, or answers that may repeat them."""
 
 
-class _Discreet(logging.Filter):
+class _RedactingFilter(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         if isinstance(record.args, tuple):
             record.args = tuple(map(_redacted, record.args))
@@ -31,4 +31,4 @@ def keep_discreet() -> None:
         logging.getLogger(name).addFilter(_DISCREET)
 
 
-_DISCREET = _Discreet()
+_DISCREET = _RedactingFilter()

@@ -22,7 +22,7 @@ from ..model.grammar import DEFAULT, Special, format_word
 from ..model.levels import LEVEL_NAMES, LEVELS
 
 
-class Texts(NamedTuple):
+class TextSpans(NamedTuple):
     """Where texts stand in the frame; a size of -1 is null."""
 
     starts: np.ndarray
@@ -38,10 +38,10 @@ class ResponseEntries:
 
     count: int
     part_of: np.ndarray
-    types: Texts
-    names: Texts
+    types: TextSpans
+    names: TextSpans
     value_of: np.ndarray
-    keys: Texts
+    keys: TextSpans
     doubles: np.ndarray
 
 
@@ -106,7 +106,7 @@ def _likely_starts(octets: np.ndarray, at: int, count: int) -> np.ndarray:
     likely = at + 1 + np.flatnonzero((rest[:-1] == 0) & (rest[1:] - np.uint8(2) < len(_KNOWN)))
     likely = likely[likely + 1 < len(octets)]
     sizes = octets[likely + 1].astype(np.int64) - 1
-    starts = np.concatenate([[at], likely[_kinds(octets, Texts(likely + 2, sizes)) != _OTHER_TYPE]])
+    starts = np.concatenate([[at], likely[_kinds(octets, TextSpans(likely + 2, sizes)) != _OTHER_TYPE]])
     if len(starts) != count:
         raise _Irregular
     return starts
@@ -144,11 +144,11 @@ def _in_step(octets: np.ndarray, starts: np.ndarray) -> tuple[ResponseEntries, i
     return read, int(at[-1])
 
 
-_NO_TEXTS = Texts(np.empty(0, np.int64), np.empty(0, np.int64))
+_NO_TEXTS = TextSpans(np.empty(0, np.int64), np.empty(0, np.int64))
 
 
-def _joined(texts: Sequence[Texts], order: np.ndarray) -> Texts:
-    return Texts(*(np.concatenate(column)[order] for column in zip(*texts, strict=True)))
+def _joined(texts: Sequence[TextSpans], order: np.ndarray) -> TextSpans:
+    return TextSpans(*(np.concatenate(column)[order] for column in zip(*texts, strict=True)))
 
 
 def _counts(octets: np.ndarray, at: np.ndarray) -> np.ndarray:
@@ -160,7 +160,7 @@ def _counts(octets: np.ndarray, at: np.ndarray) -> np.ndarray:
     return counts
 
 
-def _texts(octets: np.ndarray, at: np.ndarray, some: np.ndarray, *, nullable: bool = False) -> Texts:
+def _texts(octets: np.ndarray, at: np.ndarray, some: np.ndarray, *, nullable: bool = False) -> TextSpans:
     """The texts at which some entities stand; `at` moves on behind them."""
     here = at[some]
     sizes = octets[here].astype(np.int64)
@@ -175,7 +175,7 @@ def _texts(octets: np.ndarray, at: np.ndarray, some: np.ndarray, *, nullable: bo
     if not nullable and sizes.min() < 0:
         raise _Irregular
     at[some] = here + np.maximum(sizes, 0)
-    return Texts(here, sizes)
+    return TextSpans(here, sizes)
 
 
 def _pass_tags(octets: np.ndarray, at: np.ndarray, some: np.ndarray) -> None:
@@ -206,8 +206,8 @@ def _one_by_one(frame: bytes, at: int, count: int) -> tuple[ResponseEntries, int
         at = _skip_tags(frame, at)
     part = np.array(parts, np.int64).reshape(-1, 5).T
     value = np.array(values, np.int64).reshape(-1, 4).T
-    names, keys = Texts(part[3], part[4]), Texts(value[1], value[2])
-    return ResponseEntries(max(0, count), part[0], Texts(part[1], part[2]), names, value[0], keys, value[3]), at
+    names, keys = TextSpans(part[3], part[4]), TextSpans(value[1], value[2])
+    return ResponseEntries(max(0, count), part[0], TextSpans(part[1], part[2]), names, value[0], keys, value[3]), at
 
 
 def _few(frame: bytes, at: int) -> tuple[int, int]:
@@ -308,7 +308,7 @@ for _i, _level in enumerate(LEVELS):
 _LEVEL_OF[_NAMED], _LEVEL_OF[_DEFAULT] = len(LEVELS), len(LEVELS) + 1
 
 
-def _kinds(octets: np.ndarray, types: Texts) -> np.ndarray:
+def _kinds(octets: np.ndarray, types: TextSpans) -> np.ndarray:
     """Which of the known types each of these texts is."""
     kinds = np.full(len(types.starts), _OTHER_TYPE, np.int8)
     for word, kind in _KNOWN.items():
@@ -319,7 +319,7 @@ def _kinds(octets: np.ndarray, types: Texts) -> np.ndarray:
     return kinds
 
 
-def _strings(octets: np.ndarray, texts: Texts, which: pa.Array | None = None) -> pa.StringArray:
+def _strings(octets: np.ndarray, texts: TextSpans, which: pa.Array | None = None) -> pa.StringArray:
     """Texts of the frame, checked to be UTF-8: all of them, or those of these numbers.
 
     The frame itself is the column's data; every second text is the gap behind one that is meant.
@@ -445,6 +445,6 @@ def _entity_at(entries: ResponseEntries, octets: np.ndarray, number: int) -> Ent
     )
 
 
-def _one(octets: np.ndarray, texts: Texts, number: int) -> str | None:
+def _one(octets: np.ndarray, texts: TextSpans, number: int) -> str | None:
     start, size = int(texts.starts[number]), int(texts.sizes[number])
     return None if size < 0 else octets[start : start + size].tobytes().decode()

@@ -111,7 +111,7 @@ def relevant(configs: pa.Table) -> pa.Table:
 _PASSED_OVER = ("BROKER", "BROKER_LOGGER")
 
 
-def _scenes(configs: pa.Table) -> Iterator[tuple[Row, _Seen]]:
+def _scenes(configs: pa.Table) -> Iterator[tuple[Row, _ConfigsAtOnce]]:
     """Each cluster at each time, with the columns that say which."""
     by = [name for name in _OF if name in configs.column_names]
     group_columns = [*by, *(["taken_at"] if "taken_at" in configs.column_names else [])]
@@ -120,11 +120,11 @@ def _scenes(configs: pa.Table) -> Iterator[tuple[Row, _Seen]]:
     for row in read.to_pylist():
         groups[tuple(row[name] for name in by)].append(row)
     for _, rows in sorted(groups.items(), key=str):
-        yield {name: rows[0][name] for name in group_columns}, _Seen.of(rows)
+        yield {name: rows[0][name] for name in group_columns}, _ConfigsAtOnce.of(rows)
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _ConfigsAtOnce:
     """One cluster's configs at one time: those of its brokers, what is set on a resource itself, and what failed.
 
     `only_set` says that what is not there is not set, as in a snapshot.
@@ -138,7 +138,7 @@ class _Seen:
     defaults: dict[str, Synonym | None] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, rows: Sequence[Row]) -> _Seen:
+    def of(cls, rows: Sequence[Row]) -> _ConfigsAtOnce:
         unread = [row for row in rows if row.get("error") is not None]
         good = [ConfigValue.of(row) for row in rows if row.get("error") is None and row["key"] is not None]
         _refuse_twice(good)

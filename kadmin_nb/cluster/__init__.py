@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ..policy import PolicyAnswer
     from .canary import CanaryAnswer
     from .changes import Changes
-    from .observation import Observed
+    from .observation import ObservationAnswer
     from .policies import Given
 
 __all__ = ["Cluster", "connect"]
@@ -329,13 +329,13 @@ class Cluster:
             No such topic; no right to write or read it; no connection.
         """
         from ..profiles import settings_for
-        from .canary import Asked, look
+        from .canary import CanaryRequest, look
 
         settings = settings_for(profile) if profile else self.settings
-        request = Asked(client_id, topic, key, seconds, max_bytes, user)
+        request = CanaryRequest(client_id, topic, key, seconds, max_bytes, user)
         return look(self._kafka, settings, request)
 
-    def observe(self, seconds: float = 60.0, *, progress: Progress = silent) -> Observed:
+    def observe(self, seconds: float = 60.0, *, progress: Progress = silent) -> ObservationAnswer:
         """OBSERVED: every broker writes its request log for so long, and then no more.
 
         It switches `kafka.request.logger` to DEBUG through a plan, waits, and takes each level back to what it was. A

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..admin.canary import REQUEST, Sighting, canary
+from ..admin.canary import REQUEST, CanaryReading, canary
 from ..admin.kafka import WireKafka
 from ..errors import KadminError, PartlyFailed, Unsupported, UsageError, printable
 from ..exit_state import ExitState
@@ -90,7 +90,7 @@ class CanaryAnswer(Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CanaryRequest:
     """The settings of a canary; see `Cluster.canary`.
 
     Raises
@@ -119,16 +119,16 @@ class Asked:
             raise UsageError(f"a canary of {self.max_bytes} bytes is not possible")
 
 
-def look(kafka: WireKafka, settings: Settings, request: Asked) -> CanaryAnswer:
+def look(kafka: WireKafka, settings: Settings, request: CanaryRequest) -> CanaryAnswer:
     """Predict, try, compare; see `Cluster.canary`."""
     expected = predicted(kafka, request.user or user_of(settings), request.client_id, request.key)
     sightings = tried(settings, request, expected)
     brokers_seen = {sighting.broker for sighting in sightings}
-    sightings += [Sighting(broker.id, None) for broker in kafka.brokers() if broker.id not in brokers_seen]
+    sightings += [CanaryReading(broker.id, None) for broker in kafka.brokers() if broker.id not in brokers_seen]
     return compared(kafka.id, expected, sightings, request)
 
 
-def tried(settings: Settings, request: Asked, expected: Prediction) -> list[Sighting]:
+def tried(settings: Settings, request: CanaryRequest, expected: Prediction) -> list[CanaryReading]:
     """The brokers' effect on a client that crosses the expected limit."""
     return canary(
         settings,
@@ -148,7 +148,9 @@ def user_of(settings: Settings) -> str | None:
     return None if settings.uses_tls and settings.certificate_file else "ANONYMOUS"
 
 
-def compared(cluster_id: str, expected: Prediction, sightings: Sequence[Sighting], request: Asked) -> CanaryAnswer:
+def compared(
+    cluster_id: str, expected: Prediction, sightings: Sequence[CanaryReading], request: CanaryRequest
+) -> CanaryAnswer:
     """The observed rates beside the expected limits."""
     rows = (
         _canary_row(expected, sighting, request) for sighting in sorted(sightings, key=lambda sighting: sighting.broker)
@@ -165,7 +167,7 @@ def predicted(kafka: WireKafka, user: str | None, client_id: str, key: str) -> P
     return Prediction(user, of_key["value"], of_key["level"], other["value"] is not None)
 
 
-def _canary_row(expected: Prediction, sighting: Sighting, request: Asked) -> dict[str, object]:
+def _canary_row(expected: Prediction, sighting: CanaryReading, request: CanaryRequest) -> dict[str, object]:
     was_tried = sighting.partition is not None
     agrees, note = (
         _verdict(expected, sighting, request.key) if was_tried else (None, "leads no partition of the topic: not tried")
@@ -187,7 +189,7 @@ def _canary_row(expected: Prediction, sighting: Sighting, request: Asked) -> dic
     }
 
 
-def _verdict(expected: Prediction, sighting: Sighting, key: str) -> tuple[bool | None, str | None]:
+def _verdict(expected: Prediction, sighting: CanaryReading, key: str) -> tuple[bool | None, str | None]:
     """Whether this is what was expected, None where one cannot tell, and why."""
     if expected.user is None:
         return None, "what the broker calls this client is not known here: say user=…"
@@ -196,7 +198,7 @@ def _verdict(expected: Prediction, sighting: Sighting, key: str) -> tuple[bool |
     return _with_limit(expected.limit, sighting, key)
 
 
-def _without_limit(expected: Prediction, sighting: Sighting) -> tuple[bool | None, str | None]:
+def _without_limit(expected: Prediction, sighting: CanaryReading) -> tuple[bool | None, str | None]:
     if not sighting.bytes and not sighting.throttle_ms:
         return None, "not conclusive: nothing went through"
     if not sighting.throttle_ms:
@@ -206,7 +208,7 @@ def _without_limit(expected: Prediction, sighting: Sighting) -> tuple[bool | Non
     return False, f"throttled for {sighting.throttle_ms:g} ms, and no limit is stored that binds it"
 
 
-def _with_limit(limit: float, sighting: Sighting, key: str) -> tuple[bool | None, str | None]:
+def _with_limit(limit: float, sighting: CanaryReading, key: str) -> tuple[bool | None, str | None]:
     allowed, passed = readable(key, limit), _size(sighting.bytes)
     if sighting.throttle_ms and sighting.bytes + REQUEST < _EARLY * _ALLOWED * limit:
         return None, (

@@ -29,11 +29,11 @@ from ..plans.execution.progress import Progress, silent
 from ..plans.impact import ImpactAnswer, of_plan
 from ..plans.journal.hash_chain import Journal
 from ..plans.journal.replay import told
-from ..plans.journal.store import Journals, Kept
+from ..plans.journal.store import Journals, StoredJournal
 from ..plans.live_cluster import LiveCluster
 from ..plans.lowering import gradual, stalls
+from ..plans.observed_state import ObservedState
 from ..plans.outcomes import Outcomes
-from ..plans.picture import Picture
 from ..plans.plan import Plan, bound
 from ..plans.stage import Stage
 from . import near_names
@@ -147,7 +147,7 @@ class Changes:
         """PLANS of this cluster, or the JOURNAL of one plan."""
         return Answer(journals().to_arrow(self._kafka.id) if plan is None else self._begun(plan).to_arrow())
 
-    def _begun(self, plan: Plan | str) -> Kept:
+    def _begun(self, plan: Plan | str) -> StoredJournal:
         journal = journals().find(plan) if isinstance(plan, str) else journals().of(plan)
         if journal is None:
             raise NotFound(
@@ -186,7 +186,7 @@ class Changes:
         reason: str | None,
         lifetime: timedelta | None = None,
         undoes: str | None = None,
-        picture: Picture | None = None,
+        picture: ObservedState | None = None,
     ) -> Plan:
         now = self._kafka.now()
         expires = _written(now + (lifetime or LIFETIME))

@@ -15,11 +15,11 @@ from ..comparing import Diff, Side, compare
 from ..comparing.sides import (
     DECLARED,
     SAVED,
-    Live,
-    Past,
-    Saved,
+    DeclaredSide,
+    HistorySide,
+    LiveSide,
+    SnapshotSide,
     Source,
-    Written,
     declared,
     framed,
     past,
@@ -64,7 +64,7 @@ def diff(a: object, b: object, *, everything: bool = False, cluster_id: str | No
         sides: dict[int, Side] = {}
         clusters: dict[int, Cluster] = {}
         for place in sorted((0, 1), key=lambda place: _when(sources[place])):
-            if isinstance(one := sources[place], Live | Cluster):
+            if isinstance(one := sources[place], LiveSide | Cluster):
                 clusters[place] = _reached(one, connections)
                 sides[place] = _live(one, clusters[place])
             else:
@@ -81,7 +81,7 @@ def _source(side: object) -> object:
 
 def _when(source: object) -> int:
     """Files first: a wrong name is said at once. Histories last: whose moment it is, the other side may tell."""
-    return 2 if isinstance(source, Past) else 1 if isinstance(source, Live | Cluster) else 0
+    return 2 if isinstance(source, HistorySide) else 1 if isinstance(source, LiveSide | Cluster) else 0
 
 
 def _refuse_the_same(sources: Sequence[object]) -> None:
@@ -98,7 +98,7 @@ def _refuse_one_cluster(a: Side, b: Side) -> None:
         )
 
 
-def _reached(source: Live | Cluster, connections: ExitStack) -> Cluster:
+def _reached(source: LiveSide | Cluster, connections: ExitStack) -> Cluster:
     if isinstance(source, Cluster):
         return source
     try:
@@ -109,7 +109,7 @@ def _reached(source: Live | Cluster, connections: ExitStack) -> Cluster:
         raise
 
 
-def _live(source: Live | Cluster, cluster: Cluster) -> Side:
+def _live(source: LiveSide | Cluster, cluster: Cluster) -> Side:
     """A cluster as it is now; one that was handed in can be staged on."""
     handed_in = isinstance(source, Cluster)
     says = cluster.settings.bootstrap if isinstance(source, Cluster) else source.target
@@ -123,13 +123,13 @@ def _live(source: Live | Cluster, cluster: Cluster) -> Side:
 def _kept(source: Any, cluster_id: str | None, others: Sequence[str | None]) -> Side:
     """A file, a moment of a history, a snapshot or a frame."""
     match source:
-        case Saved():
+        case SnapshotSide():
             return saved(source)
-        case Written():
+        case DeclaredSide():
             return written(source)
         case Declared():
             return declared(source)
-        case Past():
+        case HistorySide():
             return past(source, cluster_id, others)
         case Snapshot():
             return Side("a snapshot", source)

@@ -56,7 +56,7 @@ KEPT, RESTORED, MOVED, LEFT, SKIPPED = "kept", "restored", "moved", "left", "ski
 _PAUSE, _BEAT = 0.2, 0.5
 
 
-class Observed(Answer):
+class ObservationAnswer(Answer):
     """OBSERVED. A row fails where the logger is still on, or could not be switched on."""
 
     @property
@@ -84,7 +84,7 @@ class Observed(Answer):
         rows = (row for row in self._table.to_pylist() if row["state"] == LEFT)
         return "\n".join(mend(row["broker"], row["level_before"]) for row in rows)
 
-    def raise_for_errors(self) -> Observed:
+    def raise_for_errors(self) -> ObservationAnswer:
         """Itself where every broker was observed, and its logger is back where it was.
 
         Raises
@@ -122,7 +122,7 @@ class Level:
 
 def observe(
     kafka: WireKafka, settings: Settings, stage: Callable[[], Stage], seconds: float, progress: Progress
-) -> Observed:
+) -> ObservationAnswer:
     """Switch on, wait, take back; see `Cluster.observe`."""
     if not 1 <= seconds <= LONGEST:
         raise UsageError(f"an observation of {seconds:g} s is not possible", hint=f"From 1 s to {LONGEST:g} s.")
@@ -213,12 +213,12 @@ class _Watch:
 
     def answer(
         self, before: Sequence[Level], not_restored: Mapping[int, str], logs: Mapping[int, RequestLog]
-    ) -> Observed:
+    ) -> ObservationAnswer:
         """OBSERVED, a row a broker."""
         after = {level.broker: level for level in levels(self.kafka, [level.broker for level in before if level.level])}
         rows = (_level_row(level, after.get(level.broker), not_restored, self.since, self.until) for level in before)
         located = (_located(row, logs.get(row["broker"])) for row in rows)
-        return Observed(stamped(schemas.table(schemas.OBSERVED, located), self.kafka.id))
+        return ObservationAnswer(stamped(schemas.table(schemas.OBSERVED, located), self.kafka.id))
 
 
 def _refuse_unguarded(is_guarded: Callable[[], bool]) -> None:

@@ -32,7 +32,7 @@ _WAY = "kn.spark_session() first, or --engine spark, shares them out"
 
 
 @dataclass(frozen=True)
-class Chosen:
+class EngineChoice:
     """The pairs where their engine wants them: an Arrow table, or a Spark DataFrame; and why it is that one."""
 
     pairs: pa.Table | DataFrame
@@ -43,7 +43,7 @@ class Chosen:
         return sparks.is_spark(self.pairs)
 
 
-def chosen(pairs: object, engine: str | None) -> Chosen:
+def chosen(pairs: object, engine: str | None) -> EngineChoice:
     """The engine for these pairs: the one that is asked for, else by their number.
 
     A Spark DataFrame is asked for one row more than Arrow would take. No session is started unless Spark is asked for.
@@ -65,7 +65,7 @@ def chosen(pairs: object, engine: str | None) -> Chosen:
 
 
 def on_spark(
-    kafka: WireKafka, clients: Chosen, keys: Sequence[str] | None, overridden: bool, marks: dict[str, str]
+    kafka: WireKafka, clients: EngineChoice, keys: Sequence[str] | None, overridden: bool, marks: dict[str, str]
 ) -> SparkAnswer:
     """EFFECTIVE of clients that are in Spark."""
     from ..analytics import resolve
@@ -87,32 +87,34 @@ def used(kafka: WireKafka, usage: object, keys: Sequence[str] | None, marks: dic
     return SparkAnswer(utilised, {CLUSTER_ID: kafka.id, TAKEN_AT: now(), **marks})
 
 
-def _of_spark(frame: Any, engine: str | None) -> Chosen:
+def _of_spark(frame: Any, engine: str | None) -> EngineChoice:
     names = _pair_columns(frame.columns)
     pairs = frame.select(*names)
     if engine == SPARK:
-        return Chosen(pairs, "resolved on Spark, as asked")
+        return EngineChoice(pairs, "resolved on Spark, as asked")
     with sparks.at_work("Spark reads the pairs"):
         table = (pairs if engine == ARROW else pairs.limit(ARROW_PAIRS + 1)).toArrow()
     if engine == ARROW or len(table) <= ARROW_PAIRS:
-        return Chosen(table, _here(len(table), engine))
-    return Chosen(pairs, f"resolved on Spark: more than {ARROW_PAIRS:,} pairs")
+        return EngineChoice(table, _here(len(table), engine))
+    return EngineChoice(pairs, f"resolved on Spark: more than {ARROW_PAIRS:,} pairs")
 
 
-def _of_table(table: pa.Table, engine: str | None) -> Chosen:
+def _of_table(table: pa.Table, engine: str | None) -> EngineChoice:
     _pair_columns(table.column_names)
     if engine == ARROW or (engine is None and len(table) <= ARROW_PAIRS):
-        return Chosen(table, _here(len(table), engine))
+        return EngineChoice(table, _here(len(table), engine))
     session = sparks.spark_session() if engine == SPARK else sparks.active_session()
     if session is None:
-        return Chosen(table, f"resolved on Arrow, in this process: {len(table):,} pairs, and no Spark session; {_WAY}")
+        return EngineChoice(
+            table, f"resolved on Arrow, in this process: {len(table):,} pairs, and no Spark session; {_WAY}"
+        )
     with sparks.at_work("Spark takes the pairs"):
-        return Chosen(
+        return EngineChoice(
             sparks.to_spark(table.select(_pair_columns(table.column_names)), session), _there(len(table), engine)
         )
 
 
-def _of_file(place: Path, engine: str | None) -> Chosen:
+def _of_file(place: Path, engine: str | None) -> EngineChoice:
     """A large Parquet file goes to Spark unread, where Spark can see it."""
     if not place.exists():
         raise NotFound(f"no such file: {place}")
@@ -124,7 +126,7 @@ def _of_file(place: Path, engine: str | None) -> Chosen:
         session = sparks.spark_session() if engine == SPARK else sparks.active_session()
     if session is None or (frame := sparks.rows_of(place, session)) is None:
         return _of_table(source.to_table(_pair_columns(source.schema.names)), engine)
-    return Chosen(frame.select(*_pair_columns(frame.columns)), _there(rows, engine))
+    return EngineChoice(frame.select(*_pair_columns(frame.columns)), _there(rows, engine))
 
 
 def _opened(place: Path) -> dataset.Dataset:

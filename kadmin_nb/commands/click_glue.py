@@ -91,7 +91,7 @@ class HelpAsked(Exception):
     """Somebody asked for help; the text is the answer."""
 
 
-class _Corners(click.Command):
+class _HelpAtWidth(click.Command):
     def get_help(self, ctx: click.Context) -> str:
         """The help, with `{here}` in its examples as what was typed to get here."""
         return super().get_help(ctx).replace("{here}", ctx.command_path)
@@ -108,11 +108,11 @@ def _help(ctx: click.Context, option: click.Parameter, asked: bool) -> None:
         raise HelpAsked(ctx.get_help())
 
 
-class Verb(_Corners):
+class Verb(_HelpAtWidth):
     """A command."""
 
 
-class Verbs(_Corners, click.Group):
+class Verbs(_HelpAtWidth, click.Group):
     """A group whose near misses name the right word."""
 
     command_class = Verb
@@ -216,7 +216,7 @@ class Words(click.ParamType):  # type: ignore[type-arg]  # generic only in newer
         return [CompletionItem(offer) for offer in self.offers(before) if offer.startswith(incomplete)]
 
 
-class Listed(Words):
+class CommaSeparated(Words):
     """Names with commas between; completion goes on after the last comma."""
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:

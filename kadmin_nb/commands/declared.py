@@ -14,14 +14,14 @@ from ..errors import UsageError
 from ..model.resources import WORDS
 from . import options
 from .change_options import changing
-from .click_glue import Listed, Text, Verb
+from .click_glue import CommaSeparated, Text, Verb
 from .session import PlanOptions, Session
 
 if TYPE_CHECKING:
     from ..frames.snapshots import Snapshot
 
 FORMATS = ("yaml", "json")
-_KINDS_OPTION = Listed(lambda before: ("quotas", "configs", *WORDS))
+_KINDS_OPTION = CommaSeparated(lambda before: ("quotas", "configs", *WORDS))
 _FILES = {".yaml": "yaml", ".yml": "yaml", ".json": "json"}
 
 

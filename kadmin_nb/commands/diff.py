@@ -75,9 +75,12 @@ def _two(
     """The two sides, as they are given; the current cluster is the second unless said."""
     if as_of and where is None:
         raise UsageError("--as-of needs --history", hint="--history WHERE, or history:WHERE@TIME.")
-    from ..comparing.sides import NOW, Past
+    from ..comparing.sides import NOW, HistorySide
 
-    sources = [*([Past(where, as_of or NOW)] if where is not None else []), *(_given(session, side) for side in sides)]
+    sources = [
+        *([HistorySide(where, as_of or NOW)] if where is not None else []),
+        *(_given(session, side) for side in sides),
+    ]
     if not sources:
         raise UsageError("two sides are required", hint="diff A B, or diff FILE: against the current cluster.")
     if len(sources) > 2:
@@ -142,9 +145,9 @@ def _refuse_another_cluster(there: Session, answer: Diff, onto: str) -> None:
 
 def _refuse_what_stays(target: Any, onto: str) -> None:
     from ..cluster import Cluster
-    from ..comparing.sides import Live, source_of
+    from ..comparing.sides import LiveSide, source_of
 
     if isinstance(target, Cluster):
         raise UsageError(f"side {onto} is not the current cluster", hint="%kadmin use {name} first; or diff.stage(…).")
-    if not isinstance(target, str) or not isinstance(source_of(target), Live):
+    if not isinstance(target, str) or not isinstance(source_of(target), LiveSide):
         raise UsageError(f"side {onto} is not a cluster: nothing can be staged on it", hint="Stage on the other side.")

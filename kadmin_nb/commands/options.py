@@ -10,7 +10,7 @@ import click
 
 from ..errors import UsageError
 from ..frames import FORMS
-from .click_glue import Listed, Offers, Words
+from .click_glue import CommaSeparated, Offers, Words
 from .completions import profiles
 from .print_formats import FACES, faced
 from .session import Session
@@ -123,7 +123,7 @@ def _add_words(ctx: click.Context, option: click.Parameter, kinds: tuple[str, ..
 
 def keys(offers: Offers) -> Callable[[Command], Command]:
     """`--keys`, with what completion offers for it."""
-    kind = Listed(offers)
+    kind = CommaSeparated(offers)
     return click.option("--keys", "-k", multiple=True, metavar="KEY[,KEY]", type=kind, help="Only these keys.")
 
 

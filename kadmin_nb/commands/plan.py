@@ -17,7 +17,7 @@ from .declared import plan_from
 from .session import PlanOptions, Session, planned
 
 if TYPE_CHECKING:
-    from ..plans.journal.store import Kept
+    from ..plans.journal.store import StoredJournal
     from ..plans.plan import Plan
 
 CANARY_KEYS = ("producer_byte_rate", "consumer_byte_rate")
@@ -183,7 +183,7 @@ def _load_plan(plan_or_id: str) -> Plan:
     return _journal(plan_or_id).plan if _is_id(plan_or_id) else Plan.load(plan_or_id)
 
 
-def _journal(plan_or_id: str) -> Kept:
+def _journal(plan_or_id: str) -> StoredJournal:
     from ..cluster.changes import journals
     from ..plans.plan import Plan
 

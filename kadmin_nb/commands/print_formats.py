@@ -17,8 +17,8 @@ def faced(value: Any, face: str) -> Any:
     UsageError
         It is neither a stage nor a plan.
     """
-    from ..plans.formats import Faces
+    from ..plans.formats import PrintFormats
 
-    if not isinstance(value, Faces):
+    if not isinstance(value, PrintFormats):
         raise UsageError(f"--print {face} works with stages and plans only")
     return getattr(value, f"to_{face.replace('-', '_')}")()

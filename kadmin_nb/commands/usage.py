@@ -26,7 +26,7 @@ _BROKER_HINT = (
 
 
 @dataclass(frozen=True)
-class Source:
+class UsageSource:
     """Where usage is taken from, as the options say it."""
 
     paths: tuple[str, ...] = ()
@@ -119,10 +119,14 @@ _OPTIONS = (
     click.option("--strict", is_flag=True, help="A compressed file that is damaged is an error, not a warning."),
     click.option("--every", metavar="LENGTH", help=f"The windows' length, such as '5 minutes'; {EVERY} unless said."),
     click.option("--prometheus", metavar="URL", help="The quota metrics that a Prometheus has scraped."),
-    click.option("--since", default=Source.since, show_default=True, metavar="TIME", help="Of Prometheus, from then"),
-    click.option("--until", default=Source.until, show_default=True, metavar="TIME", help="to then"),
-    click.option("--step", default=Source.step, show_default=True, metavar="SECONDS", help="from sample to sample."),
-    click.option("--label", default=Source.label, show_default=True, help="Its label that tells the broker."),
+    click.option(
+        "--since", default=UsageSource.since, show_default=True, metavar="TIME", help="Of Prometheus, from then"
+    ),
+    click.option("--until", default=UsageSource.until, show_default=True, metavar="TIME", help="to then"),
+    click.option(
+        "--step", default=UsageSource.step, show_default=True, metavar="SECONDS", help="from sample to sample."
+    ),
+    click.option("--label", default=UsageSource.label, show_default=True, help="Its label that tells the broker."),
     click.option("--token", metavar="REFERENCE", help="A bearer token: env:NAME, file:PATH, keyring:NAME."),
     click.option("--usage", metavar="NAME", help="A USAGE frame: a variable, or a Parquet or CSV file."),
 )
@@ -149,7 +153,7 @@ def usage(
     """
     if utilisation + clients + lines + quarantine > 1:
         raise UsageError("--utilisation, --clients, --lines and --quarantine are four answers", hint="One at a time.")
-    chosen = Source(**source)
+    chosen = UsageSource(**source)
     chosen.check(lines or quarantine)
     with spark_inputs.spark_for(session, "spark"):
         if lines:

@@ -61,35 +61,35 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Live:
+class LiveSide:
     """A cluster, as `connect` finds it."""
 
     target: str
 
 
 @dataclass(frozen=True, slots=True)
-class Saved:
+class SnapshotSide:
     """A snapshot in a file."""
 
     path: str
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class DeclaredSide:
     """A declarative file."""
 
     path: str
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class HistorySide:
     """A moment in a history."""
 
     where: str
     time: str = NOW
 
 
-Source = Live | Saved | Written | Past
+Source = LiveSide | SnapshotSide | DeclaredSide | HistorySide
 
 
 def source_of(text: str) -> Source:
@@ -107,19 +107,19 @@ def source_of(text: str) -> Source:
     if not text:
         raise UsageError("an empty word names nothing to compare", hint="A profile, host:port, or a file.")
     suffix = Path(text).suffix
-    return Saved(text) if suffix in SAVED else Written(text) if suffix in DECLARED else Live(text)
+    return SnapshotSide(text) if suffix in SAVED else DeclaredSide(text) if suffix in DECLARED else LiveSide(text)
 
 
-def _past(text: str) -> Past:
+def _past(text: str) -> HistorySide:
     where, _, time = text.rpartition("@") if "@" in text else (text, "", NOW)
     if not where or not time.strip():
         raise UsageError(
             f"{quote(HISTORY + text)} is not a time of a history", hint="Write history:lake/kafka@'2h ago'."
         )
-    return Past(where, time)
+    return HistorySide(where, time)
 
 
-def saved(source: Saved) -> Side:
+def saved(source: SnapshotSide) -> Side:
     """The side that a file holds.
 
     Raises
@@ -130,7 +130,7 @@ def saved(source: Saved) -> Side:
     return Side(source.path, Snapshot.load(source.path))
 
 
-def written(source: Written) -> Side:
+def written(source: DeclaredSide) -> Side:
     """The side that a declarative file is.
 
     Raises
@@ -148,7 +148,7 @@ def declared(declaration: Declared) -> Side:
     return Side(declaration.where, declaration.snapshot(), is_declared=True)
 
 
-def past(source: Past, cluster_id: str | None = None, others: Iterable[str | None] = ()) -> Side:
+def past(source: HistorySide, cluster_id: str | None = None, others: Iterable[str | None] = ()) -> Side:
     """The snapshot of a cluster at that time.
 
     Parameters

@@ -63,7 +63,7 @@ def held_by(snapshot: Snapshot) -> CurrentValues:
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class UnreadResource:
     """A resource that could not be read, and why."""
 
     resource: Resource
@@ -76,13 +76,13 @@ def refuse_other_than_snapshot(source: object) -> None:
         raise UsageError(f"a {type(source).__name__} is not a snapshot", hint="Pass cluster.snapshot().")
 
 
-def unread(snapshot: Snapshot) -> list[Unread]:
+def unread(snapshot: Snapshot) -> list[UnreadResource]:
     """The resources of a snapshot that could not be read."""
     rows = snapshot.failed.to_arrow().select(["resource_type", "resource_name", "error"]).to_pylist()
-    return [Unread(Resource(row["resource_type"], row["resource_name"]), row["error"]) for row in rows]
+    return [UnreadResource(Resource(row["resource_type"], row["resource_name"]), row["error"]) for row in rows]
 
 
-def told(failed: Sequence[Unread]) -> str:
+def told(failed: Sequence[UnreadResource]) -> str:
     """The first of them, and how many more."""
     more = f", and {len(failed) - 1:,} more" if len(failed) > 1 else ""
     return f"{failed[0].resource} cannot be read: {failed[0].error}{more}"

@@ -49,7 +49,7 @@ class Node:
 
 
 @dataclass(slots=True)
-class Text(Node):
+class TextNode(Node):
     """A scalar, whatever it may mean to others."""
 
     text: str
@@ -62,18 +62,18 @@ class Text(Node):
 
 
 @dataclass(slots=True)
-class Mapping(Node):
+class MappingNode(Node):
     """Keys with what they stand for, in the order of the file."""
 
-    items: dict[str, tuple[Text, Node]] = field(default_factory=dict)
-    _key: Text | None = None
+    items: dict[str, tuple[TextNode, Node]] = field(default_factory=dict)
+    _key: TextNode | None = None
 
     def take(self, node: Node) -> None:
         """A key, or what the last one stands for."""
         if self._key is not None:
             self.items[self._key.text], self._key = (self._key, node), None
             return
-        if not isinstance(node, Text):
+        if not isinstance(node, TextNode):
             node.refuse("a key is a text, not a mapping or a list")
         if earlier := self.items.get(node.text):
             node.refuse(f"{node.text} is there twice, first in line {earlier[0].line}")
@@ -100,14 +100,14 @@ def compose(tokens: Iterable[Token]) -> Node:
         Nothing at all, a key twice, a key that is not a text, half a surrogate pair, or nested too deeply.
     """
     everything = List(1, 1)
-    stack: list[Mapping | List] = [everything]
+    stack: list[MappingNode | List] = [everything]
     for token in tokens:
         if token.kind in "}]":
             stack.pop()
             continue
         node = _made(token)
         stack[-1].take(node)
-        if not isinstance(node, Text):
+        if not isinstance(node, TextNode):
             stack.append(node)
         if len(stack) > DEEPEST:
             node.refuse("nested too deeply")
@@ -119,13 +119,13 @@ def compose(tokens: Iterable[Token]) -> Node:
     return everything.items[0]
 
 
-def _made(token: Token) -> Text | Mapping | List:
+def _made(token: Token) -> TextNode | MappingNode | List:
     if token.kind == "text":
-        text = Text(token.line, token.column, token.text, token.is_plain)
+        text = TextNode(token.line, token.column, token.text, token.is_plain)
         if not token.text.isascii() and _HALF_A_PAIR.search(token.text):
             text.refuse("half a surrogate pair is not Unicode text")
         return text
-    return Mapping(token.line, token.column) if token.kind == "{" else List(token.line, token.column)
+    return MappingNode(token.line, token.column) if token.kind == "{" else List(token.line, token.column)
 
 
 _Kind = TypeVar("_Kind", bound=Node)
@@ -139,11 +139,11 @@ def expect(node: Node, kind: type[_Kind], noun: str, hint: str | None = None) ->
     UsageError
         It is of another.
     """
-    if isinstance(node, Text) and node.is_nothing:
+    if isinstance(node, TextNode) and node.is_nothing:
         node.refuse(f"{noun} has no value", hint)
     if not isinstance(node, kind):
         node.refuse(f"{noun} is {_NAMES[kind]}, and here is {_NAMES[type(node)]}", hint)
     return node
 
 
-_NAMES: dict[type[Node], str] = {Text: "one text", Mapping: "a mapping", List: "a list"}
+_NAMES: dict[type[Node], str] = {TextNode: "one text", MappingNode: "a mapping", List: "a list"}

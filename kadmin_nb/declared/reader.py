@@ -18,8 +18,8 @@ from ..model.resources import Resource
 from ..secrets import SHOWN, Hidden, is_called_so, is_reference
 from . import json_tokens, yaml_tokens
 from .declaration import Declared, Entry
-from .nodes import List, Node, Text, Token, compose, expect
-from .nodes import Mapping as Map
+from .nodes import List, Node, TextNode, Token, compose, expect
+from .nodes import MappingNode as Map
 from .resource_kinds import CONFIGS, QUOTAS, kind_of, kinds
 
 FORMAT = "1"
@@ -104,10 +104,10 @@ def _declared(root: Node, where: str) -> Declared:
     )
 
 
-def _refuse_other_format(root: Node, head: Mapping[str, tuple[Text, Node]]) -> None:
+def _refuse_other_format(root: Node, head: Mapping[str, tuple[TextNode, Node]]) -> None:
     if "kadmin" not in head:
         root.refuse("kadmin: 1 is required", _BEGIN)
-    format_node = expect(head["kadmin"][1], Text, "kadmin")
+    format_node = expect(head["kadmin"][1], TextNode, "kadmin")
     if format_node.text != FORMAT:
         format_node.refuse(f"format {format_node.text} is not known to this version", _BEGIN)
 
@@ -115,7 +115,7 @@ def _refuse_other_format(root: Node, head: Mapping[str, tuple[Text, Node]]) -> N
 _BEGIN = "It begins with kadmin: 1."
 
 
-def _refuse_word(key: Text, name: str, allowed: list[str]) -> NoReturn:
+def _refuse_word(key: TextNode, name: str, allowed: list[str]) -> NoReturn:
     hint = did_you_mean(name, allowed, f"One of {', '.join(allowed)}.")
     key.refuse(f"unknown key {name}", hint)
 
@@ -129,14 +129,14 @@ def _placed(node: Node, reader: Callable[[_S], _T], value: _S) -> _T:
 
 
 def _kinds(node: Node) -> tuple[str, ...]:
-    words = [expect(word, Text, "a kind") for word in expect(node, List, "kinds").items]
+    words = [expect(word, TextNode, "a kind") for word in expect(node, List, "kinds").items]
     for word in words:
         _placed(word, kinds, [word.text])
     return kinds(word.text for word in words)
 
 
 def _moment(node: Node) -> datetime:
-    time_node = expect(node, Text, "taken_at")
+    time_node = expect(node, TextNode, "taken_at")
     try:
         moment = datetime.fromisoformat(time_node.text)
     except ValueError:
@@ -147,14 +147,14 @@ def _moment(node: Node) -> datetime:
 
 
 def _flag(node: Node) -> bool:
-    flag_node = expect(node, Text, "complete")
+    flag_node = expect(node, TextNode, "complete")
     if flag_node.text not in ("true", "false"):
         flag_node.refuse(f"complete is true or false, and not {flag_node.text}")
     return flag_node.text == "true"
 
 
 def _word_of(node: Node) -> str:
-    return expect(node, Text, "this").text
+    return expect(node, TextNode, "this").text
 
 
 _HEAD: dict[str, Callable[[Node], object]] = {
@@ -169,7 +169,7 @@ _HEAD: dict[str, Callable[[Node], object]] = {
 
 
 def _section(
-    head: Mapping[str, tuple[Text, Node]],
+    head: Mapping[str, tuple[TextNode, Node]],
     section: str,
     named: Callable[[str], _R],
     entries: Callable[[_R, Map], Iterator[Entry]],
@@ -177,7 +177,7 @@ def _section(
     """The entries of `quotas` or `configs`; an entity or a resource that is there twice, in any words, is refused."""
     if section not in head:
         return
-    first: dict[_R, Text] = {}
+    first: dict[_R, TextNode] = {}
     for key, node in expect(head[section][1], Map, section, f"Write {section}: {{}} for none.").items.values():
         resource = _placed(key, named, key.text)
         if (earlier := first.setdefault(resource, key)) is not key:
@@ -194,24 +194,24 @@ def _resource_of(words: str) -> Resource:
 def _quotas(entity: Entity, keys: Map) -> Iterator[Entry]:
     for key, node in keys.items.values():
         value, doubt = _quota(
-            _key_text(key), expect(node, Text, key.text, "To lift a quota, take the line out and --prune.")
+            _key_text(key), expect(node, TextNode, key.text, "To lift a quota, take the line out and --prune.")
         )
         yield Entry(entity, key.text, value, key, doubt)
 
 
 def _configs(resource: Resource, keys: Map) -> Iterator[Entry]:
     for key, node in keys.items.values():
-        value = expect(node, Text, key.text, 'Write "" for an empty text, "null" for that text.').text
+        value = expect(node, TextNode, key.text, 'Write "" for an empty text, "null" for that text.').text
         yield Entry(resource, _key_text(key), _covered(resource, key.text, value), key)
 
 
-def _key_text(key: Text) -> str:
+def _key_text(key: TextNode) -> str:
     if not key.text:
         key.refuse("a key without a name")
     return key.text
 
 
-def _quota(key: str, node: Text) -> tuple[str, KadminError | None]:
+def _quota(key: str, node: TextNode) -> tuple[str, KadminError | None]:
     """The value as text, and why no quota can have it where a broker may hold it all the same (kafka-facts 1.4)."""
     try:
         return text_of(parse_value(key, node.text)), None
@@ -238,7 +238,7 @@ def _covered(resource: Resource, key: str, value: str) -> str:
     return Hidden(value) if is_secret and value != SHOWN and not is_reference(value) else value
 
 
-def _refuse_half_a_file(head: Mapping[str, tuple[Text, Node]], sections: Collection[str]) -> None:
+def _refuse_half_a_file(head: Mapping[str, tuple[TextNode, Node]], sections: Collection[str]) -> None:
     """A section that somebody cut out does not mean that nothing is to be there: `--prune` would remove all of it."""
     for kind in sections:
         section = QUOTAS if kind == QUOTAS else CONFIGS

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 __all__ = ["Drift", "History", "drift", "history"]
 
 
-class _Door(ModuleType):
+class _CallableModule(ModuleType):
     """This module can be called: `kn.history(where)` is `kn.history.history(where)`."""
 
     def __call__(self, where: object, spark: SparkSession | None = None) -> History:
         return history(where, spark)
 
 
-sys.modules[__name__].__class__ = _Door
+sys.modules[__name__].__class__ = _CallableModule

@@ -17,7 +17,7 @@ from .stored_rows import COLUMNS, IDENTITY, ORDER, content_schema, identities
 
 
 @dataclass(frozen=True)
-class Difference:
+class ContentDifference:
     """Between two contents: the rows that only one has, and the rows that both have with other values."""
 
     removed: pa.Table
@@ -26,14 +26,14 @@ class Difference:
     after: pa.Table
 
 
-def difference(a: pa.Table, b: pa.Table, kind: str, columns: tuple[str, ...] | None = None) -> Difference:
+def difference(a: pa.Table, b: pa.Table, kind: str, columns: tuple[str, ...] | None = None) -> ContentDifference:
     """The rows removed from `a`, added in `b`, and changed in these columns (any, unless said)."""
     left_, right = identities(a, kind), identities(b, kind)
     place = pc.index_in(right, value_set=left_)
     both = pc.is_valid(place)
     before, after = a.take(place.filter(both)), b.filter(both)
     changed = _differs(before, after, columns or tuple(n for n in COLUMNS[kind] if n not in IDENTITY[kind]))
-    return Difference(
+    return ContentDifference(
         removed=a.filter(pc.invert(pc.is_in(left_, value_set=right))),
         added=b.filter(pc.invert(both)),
         before=before.filter(changed),

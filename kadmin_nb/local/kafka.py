@@ -26,7 +26,7 @@ from kadmin_nb.local.jars import Distribution, Progress, find_jars
 from kadmin_nb.local.node import Node, log_tail, wait_for
 from kadmin_nb.local.properties import (
     ADMIN,
-    Recipe,
+    ClusterSpec,
     TlsFiles,
     client_properties,
     dump,
@@ -198,7 +198,7 @@ def start(
     """
     private_name = f"python-{os.getpid()}-{secrets.token_hex(3)}"
     recipe = _recipe(nodes, secure, users, tls, extra, proxied)
-    order = _Order(name or private_name, False, recipe, heap, timeout, unique=not name, plugins=tuple(plugins))
+    order = _StartOrder(name or private_name, False, recipe, heap, timeout, unique=not name, plugins=tuple(plugins))
     return _start(order, version, progress)
 
 
@@ -209,7 +209,7 @@ def launch(
 ) -> LocalKafka:  # fmt: skip
     """As `start`, but the Kafka outlives this process, until `stop(name)`."""
     recipe = _recipe(nodes, secure, users, tls, extra)
-    order = _Order(name, True, recipe, heap, timeout, plugins=tuple(plugins))
+    order = _StartOrder(name, True, recipe, heap, timeout, plugins=tuple(plugins))
     return _start(order, version, progress)
 
 
@@ -267,12 +267,12 @@ def _status(folder: Path, run: Run) -> LocalStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class _Order:
+class _StartOrder:
     """The settings of a local Kafka."""
 
     name: str
     outlives: bool
-    recipe: Recipe
+    recipe: ClusterSpec
     heap: str
     timeout: float
     node_flags: tuple[str, ...] = ()
@@ -283,7 +283,7 @@ class _Order:
 def _recipe(
     nodes: int, secure: bool, users: Iterable[str], tls: TlsFiles | None, extra: Mapping[str, str] | None,
     proxied: Sequence[int] = (),
-) -> Recipe:  # fmt: skip
+) -> ClusterSpec:  # fmt: skip
     users = list(users)
     if not 1 <= nodes <= 5:
         raise UsageError(f"a local Kafka has 1 to 5 nodes, not {nodes}")
@@ -292,10 +292,10 @@ def _recipe(
     if proxied and len(proxied) != nodes:
         raise UsageError(f"a local Kafka of {nodes} needs as many proxies, not {len(proxied)}")
     passwords = {user: secrets.token_urlsafe(24) for user in (ADMIN, *users)} if secure else None
-    return Recipe(nodes=nodes, passwords=passwords, tls=tls, proxied=tuple(proxied), extra=extra)
+    return ClusterSpec(nodes=nodes, passwords=passwords, tls=tls, proxied=tuple(proxied), extra=extra)
 
 
-def _start(order: _Order, version: str | None, progress: Progress | None) -> LocalKafka:
+def _start(order: _StartOrder, version: str | None, progress: Progress | None) -> LocalKafka:
     local_runs.run_folder(order.name)  # a bad name is said before a download
     tell = progress or _silent
     java, jars = find_java(), find_jars(version, progress=progress)
@@ -305,12 +305,14 @@ def _start(order: _Order, version: str | None, progress: Progress | None) -> Loc
 
 
 def _train(flags: Sequence[str], java: Java, jars: Distribution) -> None:
-    order = _Order(f"archive-{secrets.token_hex(4)}", False, Recipe(), "256m", 60.0, tuple(flags), unique=True)
+    order = _StartOrder(
+        f"archive-{secrets.token_hex(4)}", False, ClusterSpec(), "256m", 60.0, tuple(flags), unique=True
+    )
     with _claim_and_start(order, java, jars, ()) as kafka:
         kafka.nodes[0].stop()
 
 
-def _claim_and_start(order: _Order, java: Java, jars: Distribution, flags: Sequence[str]) -> LocalKafka:
+def _claim_and_start(order: _StartOrder, java: Java, jars: Distribution, flags: Sequence[str]) -> LocalKafka:
     run_id = secrets.token_hex(8)
     with runs.claim(order.name, unique=order.unique) as folder:
         dog = None if order.outlives else watch(folder, run_id)
@@ -329,7 +331,7 @@ def _claim_and_start(order: _Order, java: Java, jars: Distribution, flags: Seque
     raise AssertionError("the last attempt returns or raises")
 
 
-def _bring_up(kafka: LocalKafka, order: _Order) -> LocalKafka:
+def _bring_up(kafka: LocalKafka, order: _StartOrder) -> LocalKafka:
     kafka._run.save(kafka.folder)
     _write_files(kafka, order.recipe)
     with ThreadPoolExecutor() as pool:
@@ -338,7 +340,7 @@ def _bring_up(kafka: LocalKafka, order: _Order) -> LocalKafka:
     return kafka
 
 
-def _write_files(kafka: LocalKafka, recipe: Recipe) -> None:
+def _write_files(kafka: LocalKafka, recipe: ClusterSpec) -> None:
     passwords = recipe.passwords or {}
     _write_private(kafka.client_properties, client_properties(kafka.bootstrap))
     for user, password in passwords.items():
@@ -360,7 +362,7 @@ def _a_port_was_taken(kafka: LocalKafka) -> bool:
     return any("Address already in use" in line for node in kafka.nodes for line in log_tail(node.folder, 2000))
 
 
-def _run(order: _Order, run_id: str, java: Java, jars: Distribution, flags: Sequence[str]) -> Run:
+def _run(order: _StartOrder, run_id: str, java: Java, jars: Distribution, flags: Sequence[str]) -> Run:
     native = ["--enable-native-access=ALL-UNNAMED"] if java.major >= 22 else []
     memory = [f"-Xmx{order.heap}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
     names = [listener.name for listener in order.recipe.listeners]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kadmin_nb.errors import UsageError
 
-__all__ = ["Listener", "Recipe", "TlsFiles", "client_properties", "dump", "login", "server_properties"]
+__all__ = ["ClusterSpec", "Listener", "TlsFiles", "client_properties", "dump", "login", "server_properties"]
 
 ADMIN = "admin"
 CONTROLLER = "CONTROLLER"
@@ -40,7 +40,7 @@ class TlsFiles:
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class ClusterSpec:
     """The wish for a cluster, before ports are chosen.
 
     `passwords` has one entry a PLAIN user, the admin among them, and is empty on a cluster without logins.
@@ -68,7 +68,7 @@ class Recipe:
         return (plaintext, *((tls,) if self.tls else ()), *((proxied,) if self.proxied else ()), controller)
 
 
-def server_properties(recipe: Recipe, node_id: int, ports: Sequence[Mapping[str, int]]) -> dict[str, str]:
+def server_properties(recipe: ClusterSpec, node_id: int, ports: Sequence[Mapping[str, int]]) -> dict[str, str]:
     """The properties of one node. `ports` has one mapping a node, listener name to port.
 
     Paths are relative to the node's folder, where it runs: a comma in `log.dirs` would be a separator.
@@ -83,7 +83,7 @@ def server_properties(recipe: Recipe, node_id: int, ports: Sequence[Mapping[str,
     }
 
 
-def _quorum(recipe: Recipe, node_id: int, ports: Sequence[Mapping[str, int]]) -> dict[str, str]:
+def _quorum(recipe: ClusterSpec, node_id: int, ports: Sequence[Mapping[str, int]]) -> dict[str, str]:
     node_ports = ports[node_id - 1]
     voters = (f"{i}@127.0.0.1:{node[CONTROLLER]}" for i, node in enumerate(ports, start=1))
     return {
@@ -112,7 +112,7 @@ def _internal_topics(nodes: int) -> dict[str, str]:
     }
 
 
-def _logins(recipe: Recipe) -> dict[str, str]:
+def _logins(recipe: ClusterSpec) -> dict[str, str]:
     """PLAIN for the admin and between the nodes, SCRAM for users made over the API, the standard authorizer.
 
     Not SCRAM between nodes: three nodes that need the quorum to know a password never get a quorum.
@@ -145,7 +145,7 @@ def _plain_jaas(passwords: Mapping[str, str]) -> str:
     return f'{PLAIN} required username="{ADMIN}" password={_quoted(passwords[ADMIN])} {users};'
 
 
-def _tls(recipe: Recipe, tls: TlsFiles) -> dict[str, str]:
+def _tls(recipe: ClusterSpec, tls: TlsFiles) -> dict[str, str]:
     prefix = f"listener.name.{recipe.listeners[1].name.lower()}.ssl."
     client = {"client.auth": "required", "truststore.type": "PEM",
               "truststore.certificates": tls.ca.read_text()} if tls.ca else {}  # fmt: skip
@@ -157,7 +157,7 @@ def _tls(recipe: Recipe, tls: TlsFiles) -> dict[str, str]:
     return {prefix + key: value for key, value in (keystore | client).items()}
 
 
-def _proxied(recipe: Recipe, node_id: int, node_ports: Mapping[str, int]) -> dict[str, str]:
+def _proxied(recipe: ClusterSpec, node_id: int, node_ports: Mapping[str, int]) -> dict[str, str]:
     """Where clients are sent; without it Metadata names the broker itself, and the proxy sees one connection."""
     with_proxy = {**node_ports, PROXIED: recipe.proxied[node_id - 1]}
     names = (li.name for li in recipe.listeners if li.name != CONTROLLER)

@@ -40,7 +40,7 @@ Target = tuple[Configurable, str]
 """The entity or resource of a change, and a key of it."""
 
 
-class _About:
+class _KeyOfTarget:
     """The common part of an edit and a planned change: a key of an entity or a resource."""
 
     __slots__ = ()
@@ -59,7 +59,7 @@ class _About:
 
 
 @dataclass(frozen=True, slots=True)
-class Edit(_About):
+class Edit(_KeyOfTarget):
     """One staged wish: this `op` on this `key`, with `value` as the text that the broker takes.
 
     `note` is what staging had to say, such as that an earlier wish was replaced.
@@ -73,7 +73,7 @@ class Edit(_About):
 
 
 @dataclass(frozen=True, slots=True)
-class Change(_About):
+class Change(_KeyOfTarget):
     """One row of a plan: PLAN's columns. Values are text, as the broker takes them.
 
     Of a row that `is_secret`, `wanted` and `after` only say where the value is, `env:NAME`.

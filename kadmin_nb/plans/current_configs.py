@@ -8,10 +8,12 @@ from ..admin.ports import Kafka
 from ..model.config_values import ConfigValue
 from ..model.refusal import Refusal
 from ..model.resources import Resource
-from .picture import Look, Observed, Picture
+from .observed_state import LookOptions, ObservedState, ObservedValue
 
 
-def add_configs(picture: Picture, kafka: Kafka, targets: Collection[tuple[Resource, str]], look: Look) -> None:
+def add_configs(
+    picture: ObservedState, kafka: Kafka, targets: Collection[tuple[Resource, str]], look: LookOptions
+) -> None:
     """Add the current configs of these targets to a picture, and the errors of resources that cannot be read."""
     resources = dict.fromkeys(resource for resource, _ in targets)
     keys_asked = None if look.whole else sorted({key for _, key in targets})
@@ -27,7 +29,7 @@ def add_configs(picture: Picture, kafka: Kafka, targets: Collection[tuple[Resour
             picture.values[resource, row["key"]] = observed(ConfigValue.of(row))
 
 
-def _list_broker_keys(kafka: Kafka, picture: Picture) -> None:
+def _list_broker_keys(kafka: Kafka, picture: ObservedState) -> None:
     """The cluster-wide default lists only what is set on it: its keys, types and defaults are any broker's."""
     everyone = Resource("BROKER", "")
     broker = next((b for b in kafka.brokers() if not b.is_fenced), None)
@@ -36,7 +38,7 @@ def _list_broker_keys(kafka: Kafka, picture: Picture) -> None:
         if row["key"] is not None:
             config = ConfigValue.of(row)
             picture.listed.setdefault(everyone, set()).add(config.key)
-            picture.values[everyone, config.key] = Observed(
+            picture.values[everyone, config.key] = ObservedValue(
                 base=config.built_in,
                 type=config.type,
                 is_read_only=bool(config.is_read_only),
@@ -44,10 +46,10 @@ def _list_broker_keys(kafka: Kafka, picture: Picture) -> None:
             )
 
 
-def observed(config: ConfigValue) -> Observed:
+def observed(config: ConfigValue) -> ObservedValue:
     """A config as plans compare it: its own value apart from what it inherits."""
     below = config.inherited
-    return Observed(
+    return ObservedValue(
         value=config.own,
         is_known=not (config.is_own and config.is_sensitive),
         inherited=config.inherited_text,

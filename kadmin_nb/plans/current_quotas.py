@@ -11,13 +11,13 @@ from ..admin.ports import DEFAULT_MATCH, EXACT, Component, Kafka
 from ..model.changes import Target
 from ..model.entity import Entity
 from ..model.quota_keys import text_of
-from .picture import Look, Observed, Picture
+from .observed_state import LookOptions, ObservedState, ObservedValue
 
 FEW = 8
 """Entities up to which exact filters are cheaper than describing everything."""
 
 
-def add_quotas(picture: Picture, kafka: Kafka, entities: Collection[Entity], look: Look) -> None:
+def add_quotas(picture: ObservedState, kafka: Kafka, entities: Collection[Entity], look: LookOptions) -> None:
     """Add the current quotas of these entities to a picture."""
     if look.whole or len(entities) > FEW:
         table = kafka.quotas.describe(node=look.node, timeout=look.time_left())
@@ -34,9 +34,9 @@ def exactly(entity: Entity) -> list[Component]:
     return [Component(kind, DEFAULT_MATCH if name is None else EXACT, name) for kind, name in entity.wire()]
 
 
-def quota_values(table: pa.Table, entities: Collection[Entity]) -> dict[Target, Observed]:
+def quota_values(table: pa.Table, entities: Collection[Entity]) -> dict[Target, ObservedValue]:
     """The rows of a QUOTAS table for these entities."""
     by_text = {str(entity): entity for entity in entities}
     rows = table.filter(pc.is_in(table["entity"], pa.array(list(by_text), pa.string())))
     columns = (rows[name].to_pylist() for name in ("entity", "key", "value"))
-    return {(by_text[entity], key): Observed(text_of(value)) for entity, key, value in zip(*columns, strict=True)}
+    return {(by_text[entity], key): ObservedValue(text_of(value)) for entity, key, value in zip(*columns, strict=True)}

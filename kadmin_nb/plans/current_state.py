@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from ..admin.ports import Kafka
 from ..model.changes import Target
 from .kinds import registry
-from .picture import Look, Picture
+from .observed_state import LookOptions, ObservedState
 
 
 def take(
@@ -17,7 +17,7 @@ def take(
     node: int | None = None,
     whole: bool = False,
     within: float | None = None,
-) -> Picture:
+) -> ObservedState:
     """A picture of these targets, from one broker's metadata, or from any broker.
 
     Parameters
@@ -27,7 +27,7 @@ def take(
     within
         Seconds that it may take; each call takes its own time unless said.
     """
-    picture, look = Picture(), Look(node, whole, _clock(kafka, within))
+    picture, look = ObservedState(), LookOptions(node, whole, _clock(kafka, within))
     for kind, mine in registry.targets_by_kind(targets).items():
         kind.read(kafka, mine, picture, look)
     return picture

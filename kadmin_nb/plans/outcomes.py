@@ -26,7 +26,7 @@ from .plan_rows import columns_of
 
 if TYPE_CHECKING:
     from ..frames.render import Block
-    from .execution.executor import Done
+    from .execution.executor import ApplyResult
     from .journal.hash_chain import Journal
 
 
@@ -47,7 +47,7 @@ class Outcomes(Answer):
 
     @classmethod
     def of(
-        cls, plan: Plan, done: Done, journal: Journal | None = None, rollback: Callable[[], Plan] | None = None
+        cls, plan: Plan, done: ApplyResult, journal: Journal | None = None, rollback: Callable[[], Plan] | None = None
     ) -> Outcomes:
         """The frame of what was done."""
         table = schemas.from_columns(schemas.OUTCOMES, _columns(done.outcomes))
@@ -147,7 +147,7 @@ class Outcomes(Answer):
         return self._table.select(columns)
 
 
-def _slowest(done: Done) -> str | None:
+def _slowest(done: ApplyResult) -> str | None:
     return f"broker {done.slowest[0]}, {done.slowest[1]} ms" if done.slowest else None
 
 

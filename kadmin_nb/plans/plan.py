@@ -26,7 +26,7 @@ from . import advice, canonical, garbage_collection, plan_file, shape
 from .advice import Advice, dangers, warnings
 from .apply_options import ApplyOptions, takes_apply_options
 from .execution.progress import Progress, silent
-from .formats import Faces, Subject
+from .formats import PrintFormats, Subject
 from .kinds.registry import missing_right
 from .live_cluster import LiveCluster
 from .plan_rows import columns_of, row_of
@@ -41,7 +41,7 @@ _CHANGED = ("kind", "op", "resource", "key", "wanted")
 
 
 @dataclass(frozen=True, repr=False)
-class Plan(Faces, Tabular):
+class Plan(PrintFormats, Tabular):
     """Changes to one cluster, each with the value seen before. `id` is the SHA-256 of all it says.
 
     `created` and `expires` are ISO 8601, UTC; `undoes` is the id of the plan that this one rolls back. `notes`,

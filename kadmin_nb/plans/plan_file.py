@@ -23,7 +23,7 @@ HEAD = ("tool", "cluster_id", "author", "created", "expires", "reason", "undoes"
 Note = Mapping[str, str]
 
 
-class _Saved(Protocol):
+class _Savable(Protocol):
     @property
     def id(self) -> str: ...
 
@@ -87,7 +87,7 @@ def _content(whole: Mapping[str, Any]) -> Content:
     return Content(whole["id"], head, changes_of_rows(of_plan["changes"]), *_parted(whole["notes"]))
 
 
-def refuse_to_replace(place: Path, plan_id: str, notes: Sequence[Note], load: Callable[[Path], _Saved]) -> None:
+def refuse_to_replace(place: Path, plan_id: str, notes: Sequence[Note], load: Callable[[Path], _Savable]) -> None:
     """Refuse where a file would be lost; an empty one, as mktemp makes it, is none.
 
     Raises

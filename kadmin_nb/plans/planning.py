@@ -12,12 +12,12 @@ from ..model.changes import OK, Change, Edit
 from ..secrets import FORMS, is_reference, reference
 from .kinds.change_kind import wanted_text
 from .kinds.registry import by_kind, kind_of
-from .picture import Observed, Picture
+from .observed_state import ObservedState, ObservedValue
 from .secret_resolver import SecretAsText
 from .value_equality import same
 
 
-def changes(edits: Sequence[Edit], picture: Picture, allow_unknown: Collection[str] = ()) -> list[Change]:
+def changes(edits: Sequence[Edit], picture: ObservedState, allow_unknown: Collection[str] = ()) -> list[Change]:
     """The rows of a plan, before and after; `validated` says ok until the broker was asked.
 
     Raises
@@ -41,7 +41,7 @@ def changes(edits: Sequence[Edit], picture: Picture, allow_unknown: Collection[s
     return sorted(noted, key=attrgetter("row"))
 
 
-def _plan_row(row: int, edit: Edit, picture: Picture, allow_unknown: Collection[str], is_secret: bool) -> Change:
+def _plan_row(row: int, edit: Edit, picture: ObservedState, allow_unknown: Collection[str], is_secret: bool) -> Change:
     now, after = picture.of(edit.target), kind_of(edit).after(edit, picture)
     notes = [*_notes(edit, now, after, allow_unknown, picture)]
     if is_secret:
@@ -63,7 +63,7 @@ def _plan_row(row: int, edit: Edit, picture: Picture, allow_unknown: Collection[
 
 
 def _notes(
-    edit: Edit, now: Observed, after: str | None, allow_unknown: Collection[str], picture: Picture
+    edit: Edit, now: ObservedValue, after: str | None, allow_unknown: Collection[str], picture: ObservedState
 ) -> Iterable[str]:
     """Notes on the row, beside its columns."""
     if edit.note:
@@ -96,7 +96,7 @@ def _refuse_bare(edits: Sequence[Edit]) -> None:
     )
 
 
-def _refuse_unknown(edit: Edit, picture: Picture) -> None:
+def _refuse_unknown(edit: Edit, picture: ObservedState) -> None:
     if edit.target in picture.values:
         return
     known_keys = kind_of(edit).known_keys(edit, picture)

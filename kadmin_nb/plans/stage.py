@@ -18,7 +18,7 @@ from ..model.quota_keys import parse_value, text_of
 from ..model.resources import WORDS, Resource
 from ..secrets import Hidden, is_called_so, is_reference
 from . import change_lines, list_values
-from .formats import Faces, Subject
+from .formats import PrintFormats, Subject
 from .frame_edits import config_edits, quota_edits, value_text
 from .kinds.registry import kind_of
 from .secret_resolver import SecretAsText
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Planner = Callable[[list[Edit], str | None, Collection[str], timedelta | None], "Plan"]
 
 
-class Stage(Faces, Tabular):
+class Stage(PrintFormats, Tabular):
     """Wishes, in the order they were staged. Of the same key staged twice the last wins; items of lists add up."""
 
     def __init__(self, planner: Planner) -> None:

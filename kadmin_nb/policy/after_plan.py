@@ -13,7 +13,7 @@ from ..model.config_values import ConfigValue
 from ..model.resources import Resource, Source
 from ..model.rows import Row
 from .facts import PolicyFacts
-from .possible_clients import Possible
+from .possible_clients import PossibleClients
 from .rules import AS_BEFORE, BROKEN, KEPT, UNKNOWN
 
 if TYPE_CHECKING:
@@ -35,11 +35,11 @@ def after(scene: PolicyFacts, plan: Plan) -> PolicyFacts:
     return scene.with_(quotas=quotas, configs=_configs(scene.configs, plan.changes))
 
 
-def within(now: PolicyFacts, then: PolicyFacts) -> Possible:
+def within(now: PolicyFacts, then: PolicyFacts) -> PossibleClients:
     """The possible clients of both times: else a client that a plan first names looks like a new breach."""
     empty = schemas.QUOTAS.empty_table()
     parts = [(s.quotas or empty).select(["user", "client_id"]).cast(_NAMES) for s in (now, then)]
-    return Possible.of(pa.concat_tables(part.replace_schema_metadata() for part in parts))
+    return PossibleClients.of(pa.concat_tables(part.replace_schema_metadata() for part in parts))
 
 
 _NAMES = pa.schema([schemas.QUOTAS.field("user"), schemas.QUOTAS.field("client_id")])

@@ -18,7 +18,7 @@ from ..model.rows import Row
 from ..resolution.kernel import resolve
 from ..resolution.tree import tree
 from .conditions import NOTHING, UNKNOWN, UNLIMITED
-from .possible_clients import Possible
+from .possible_clients import PossibleClients
 
 CLUSTER_ID = "cluster_id"
 CALLBACK = "client.quota.callback.class"
@@ -64,7 +64,7 @@ class PolicyFacts:
     pairs: pa.Table | None = None
     reassigning: bool | None = None
     scopes: Collection[str] | None = None
-    named: Possible | None = None
+    named: PossibleClients | None = None
     by_callback: bool = False
     complete: bool = True
     resources: Collection[Resource] | None = None
@@ -102,12 +102,12 @@ class PolicyFacts:
         return resolve(quotas, self.possible.pairs if self.pairs is None else self.pairs, keys=keys)
 
     @property
-    def possible(self) -> Possible:
+    def possible(self) -> PossibleClients:
         """The clients that quotas tell apart, where none are known."""
         if POSSIBLE not in self._made:
             quotas = schemas.QUOTAS.empty_table() if self.quotas is None else self.quotas
-            self._made[POSSIBLE] = self.named or Possible.of(quotas)
-        clients: Possible = self._made[POSSIBLE]
+            self._made[POSSIBLE] = self.named or PossibleClients.of(quotas)
+        clients: PossibleClients = self._made[POSSIBLE]
         return clients
 
     def resource(self, frame: str, row: Row) -> str:

@@ -19,14 +19,14 @@ _OTHER = "<any other>"
 
 
 @dataclass(frozen=True)
-class Possible:
+class PossibleClients:
     """PAIRS that stand for all clients, and the name in them that stands for all that no quota names."""
 
     pairs: pa.Table
     other: str
 
     @classmethod
-    def of(cls, quotas: pa.Table) -> Possible:
+    def of(cls, quotas: pa.Table) -> PossibleClients:
         """The clients that these quotas tell apart."""
         users, clients = (_distinct_names(quotas, name) for name in ("user", "client_id"))
         other = _unused({*users, *clients})

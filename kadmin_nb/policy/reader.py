@@ -59,7 +59,7 @@ def read(text: str, source: str, folder: Path | None = None) -> Policy:
         document = documents.from_toml(text)
     except ValueError as exc:
         raise UsageError(f"{source} is not TOML: {str(exc).splitlines()[0]}") from None
-    return _Reader(source, _Places(text), folder or Path()).policy(document)
+    return _Reader(source, _LineNumbers(text), folder or Path()).policy(document)
 
 
 def _policy_text(place: Path) -> str:
@@ -70,7 +70,7 @@ def _policy_text(place: Path) -> str:
         raise UsageError(f"the policy {place} is not UTF-8") from None
 
 
-class _Places:
+class _LineNumbers:
     """Where things stand in the text, as far as that can be told: tomllib does not say."""
 
     def __init__(self, text: str) -> None:
@@ -98,7 +98,7 @@ class _Reader:
     """Reads a document; `rule` and `name` are of the one that is being read."""
 
     source: str
-    places: _Places
+    places: _LineNumbers
     folder: Path
     rule: int | None = None
     name: str = ""

@@ -35,7 +35,7 @@ def settings(entries: Entries) -> Settings:
     protocol = _protocol(entries)
     login = _login(entries)
     sasl, tls = protocol.startswith("SASL"), protocol.endswith("SSL")
-    stores = pem.stores(entries) if tls else pem.Stores()
+    stores = pem.stores(entries) if tls else pem.PemStores()
     return Settings(
         bootstrap=_bootstrap(entries),
         security_protocol=protocol,

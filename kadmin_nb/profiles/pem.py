@@ -27,7 +27,7 @@ _TO_PEM = {
 
 
 @dataclass(frozen=True, slots=True)
-class Stores:
+class PemStores:
     """PEM files: whom we trust, and who we are. None: the machine's own authorities; nobody."""
 
     ca_file: str | None = None
@@ -36,7 +36,7 @@ class Stores:
     key_password: Secret | None = None
 
 
-def stores(entries: Entries) -> Stores:
+def stores(entries: Entries) -> PemStores:
     """The stores that `ssl.truststore.*` and `ssl.keystore.*` name.
 
     Raises
@@ -51,7 +51,7 @@ def stores(entries: Entries) -> Stores:
     password = entries.text("ssl.key.password")
     if key and not password and _is_encrypted(key):
         raise UsageError(f"{entries.source}: the private key is encrypted and ssl.key.password is missing")
-    return Stores(ca, certificate, key, Secret(password) if key and password else None)
+    return PemStores(ca, certificate, key, Secret(password) if key and password else None)
 
 
 def _truststore(entries: Entries) -> str | None:

@@ -67,7 +67,7 @@ def impact(before: Any, after: Any, pairs: Any, *, keys: str | Iterable[str] | N
     """
     chosen = asked_keys(keys)
     tables = [input_columns.read_columns(quotas, _QUOTA_COLUMNS, QUOTAS_LABEL) for quotas in (before, after)]
-    people = _People.of(known_clients(pairs, CLUSTER in tables[0].column_names))
+    people = _KnownClients.of(known_clients(pairs, CLUSTER in tables[0].column_names))
     was, will = (Index.of(table, chosen).resolve(people.table, shape="wide") for table in tables)
     compared = [_Compared.of(people, key, was[key], will[key]) for key in sorted(chosen)]
     counts = schemas.table(
@@ -118,7 +118,7 @@ def _by_cluster(table: pa.Table) -> Iterator[tuple[str | None, dict[Any, float]]
 
 
 @dataclass(frozen=True)
-class _People:
+class _KnownClients:
     """The known clients, each once, in order; with codes that are equal where a user, or a client-id, is."""
 
     table: pa.Table
@@ -126,7 +126,7 @@ class _People:
     client: Longs
 
     @classmethod
-    def of(cls, clients: pa.Table) -> _People:
+    def of(cls, clients: pa.Table) -> _KnownClients:
         (user, users), (client, client_ids) = (_codes(clients[name]) for name in ("user", "client_id"))
         if CLUSTER in clients.column_names:
             cluster, _ = _codes(clients[CLUSTER])
@@ -161,7 +161,7 @@ class _Side:
     clients: Longs
 
     @classmethod
-    def of(cls, people: _People, answers: pa.ChunkedArray) -> _Side:
+    def of(cls, people: _KnownClients, answers: pa.ChunkedArray) -> _Side:
         answers = pa.chunked_array(answers.chunks or [pa.array([], answers.type)]).combine_chunks()
         value, level = answers.field("value"), answers.field("level")
         numbers = np.asarray(pc.fill_null(level.indices, -1), np.int64)
@@ -185,7 +185,7 @@ class _Compared:
     after: _Side
 
     @classmethod
-    def of(cls, people: _People, key: str, was: pa.ChunkedArray, will: pa.ChunkedArray) -> _Compared:
+    def of(cls, people: _KnownClients, key: str, was: pa.ChunkedArray, will: pa.ChunkedArray) -> _Compared:
         before, after = _Side.of(people, was), _Side.of(people, will)
         effect, sharing = _effects(before, after), _sharing(before, after)
         same = (effect == EFFECTS.index(SAME_VALUE)) & ((sharing == SHARING.index(SAME)) | (sharing < 0))
@@ -224,7 +224,7 @@ def _sharing(before: _Side, after: _Side) -> Longs:
     return np.select(cases, range(-1, len(cases) - 1), SHARING.index(SAME))
 
 
-def _impact_rows(people: _People, compared: Sequence[_Compared]) -> pa.Table:
+def _impact_rows(people: _KnownClients, compared: Sequence[_Compared]) -> pa.Table:
     """IMPACT: the worst effect first, then by key and client."""
     rows, effect, sharing = (
         _joined([getattr(key_comparison, name) for key_comparison in compared])

@@ -21,14 +21,14 @@ _MOST_ENTITIES = 2 ** (31 - NUMBER_SHIFT) - 1
 
 
 @dataclass(frozen=True)
-class Coded:
+class NameCodes:
     """A column of names as codes into its distinct names; -1 is null."""
 
     names: pa.Array
     codes: Longs
 
     @classmethod
-    def of(cls, column: pa.ChunkedArray) -> Coded:
+    def of(cls, column: pa.ChunkedArray) -> NameCodes:
         encoded = pa.chunked_array(column.chunks or [pa.array([], pa.string())]).combine_chunks().dictionary_encode()
         return cls(encoded.dictionary, np.asarray(pc.fill_null(encoded.indices, -1), np.int64))
 
@@ -44,10 +44,10 @@ class StoredRows:
     """
 
     level: Longs
-    cluster: Coded | None
-    user: Coded
-    client: Coded
-    key: Coded
+    cluster: NameCodes | None
+    user: NameCodes
+    client: NameCodes
+    key: NameCodes
     values: npt.NDArray[np.float64]
     entity: Longs
     first: Longs
@@ -64,9 +64,9 @@ class StoredRows:
         values = np.asarray(input_columns.number_column(table, "value", QUOTAS_LABEL), np.float64)
         names = {n: input_columns.text_column(table, n, QUOTAS_LABEL) for n in ("level", "user", "client_id", "key")}
         level = _levels(names["level"])
-        user, client = Coded.of(names["user"]), Coded.of(names["client_id"])
+        user, client = NameCodes.of(names["user"]), NameCodes.of(names["client_id"])
         _check_names(level, user, client)
-        key = Coded.of(input_columns.non_null_column(names["key"], "key", QUOTAS_LABEL))
+        key = NameCodes.of(input_columns.non_null_column(names["key"], "key", QUOTAS_LABEL))
         cluster = _clusters(table)
         entity, first = _entities(level, cluster, user, client)
         rows = cls(level, cluster, user, client, key, values, entity, first)
@@ -117,7 +117,7 @@ def _levels(column: pa.ChunkedArray) -> Longs:
     return np.asarray(positions, np.int64)
 
 
-def _check_names(level: Longs, user: Coded, client: Coded) -> None:
+def _check_names(level: Longs, user: NameCodes, client: NameCodes) -> None:
     """A level that says "name" has one, any other has none; a name is never empty."""
     numbers = np.minimum(level, len(LEVELS))
     for column, coded in (("user", user), ("client_id", client)):
@@ -130,15 +130,15 @@ def _check_names(level: Longs, user: Coded, client: Coded) -> None:
             raise Invalid(f"level {LEVELS[level[row]]} does not fit {column}={name!r} in row {row} of {QUOTAS_LABEL}")
 
 
-def _clusters(table: pa.Table) -> Coded | None:
+def _clusters(table: pa.Table) -> NameCodes | None:
     if CLUSTER not in table.column_names:
         return None
-    return Coded.of(
+    return NameCodes.of(
         input_columns.non_null_column(input_columns.text_column(table, CLUSTER, QUOTAS_LABEL), CLUSTER, QUOTAS_LABEL)
     )
 
 
-def _entities(level: Longs, cluster: Coded | None, user: Coded, client: Coded) -> tuple[Longs, Longs]:
+def _entities(level: Longs, cluster: NameCodes | None, user: NameCodes, client: NameCodes) -> tuple[Longs, Longs]:
     """The number of each row's entity, and a row of each entity; -1 where the level is passed over."""
     rows = np.flatnonzero(level < len(LEVELS))
     identity = len(LEVELS) - 1 - level[rows]
@@ -219,7 +219,7 @@ def _values_and_tags(rows: StoredRows, keys: tuple[str, ...]) -> tuple[npt.NDArr
 
 
 def _side(
-    rows: StoredRows, coded: Coded, unknown: Longs, blank: Longs, first_row: int
+    rows: StoredRows, coded: NameCodes, unknown: Longs, blank: Longs, first_row: int
 ) -> tuple[NameTable, Longs, Longs]:
     """One side's look-up, the table row of each entity's name (-1: it has none), and each row's cluster."""
     code, cluster = coded.codes[rows.first], rows.clusters[rows.first]

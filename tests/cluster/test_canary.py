@@ -10,10 +10,10 @@ import time
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.admin.canary import Sighting
+from kadmin_nb.admin.canary import CanaryReading
 from kadmin_nb.admin.ports import QuotaAlteration
 from kadmin_nb.cluster import canary as room
-from kadmin_nb.cluster.canary import Asked, Prediction
+from kadmin_nb.cluster.canary import CanaryRequest, Prediction
 from kadmin_nb.model.connection_settings import Secret, Settings
 from kadmin_nb.model.entity import Entity
 
@@ -120,7 +120,7 @@ def test_a_limit_that_is_stored_and_not_in_force_is_noticed(opinionated, unique)
 def test_a_limit_that_came_after_the_prediction_is_noticed(cluster, topic, unique):
     """Somebody had set a quota since, and it went on saying unlimited."""
     app = limited(cluster, unique("app"))
-    asked, expected = Asked(app, topic, "producer_byte_rate", 5.0, 50_000_000), Prediction("ANONYMOUS")
+    asked, expected = CanaryRequest(app, topic, "producer_byte_rate", 5.0, 50_000_000), Prediction("ANONYMOUS")
     answer = room.compared(cluster.id, expected, room.tried(cluster.settings, asked, expected), asked)
     assert only_row(answer, "expected", "throttled", "agrees") == (False, True, False)
     assert "and no limit is stored that binds it" in answer.warnings[0]
@@ -217,26 +217,36 @@ def test_whom_the_brokers_see(settings, user):
 
 
 MB = 1_000_000
-ASKED = Asked("app", "t", "producer_byte_rate", 5.0, 50 * MB)
+ASKED = CanaryRequest("app", "t", "producer_byte_rate", 5.0, 50 * MB)
 VERDICTS = {
-    "throttled as predicted": (Prediction("u", MB, "USER"), Sighting(1, 0, 11 * MB, 5, 200), True, None),
+    "throttled as predicted": (Prediction("u", MB, "USER"), CanaryReading(1, 0, 11 * MB, 5, 200), True, None),
     "throttled far too soon": (
         Prediction("u", MB, "USER"),
-        Sighting(1, 0, MB, 5, 9000),
+        CanaryReading(1, 0, MB, 5, 9000),
         None,
         "throttled after 1 MB, where 1 MB/s",
     ),
-    "too little sent to be throttled": (Prediction("u", MB, "USER"), Sighting(1, 0, 5 * MB, 5), None, "not conclusive"),
-    "not throttled": (Prediction("u", MB, "USER"), Sighting(1, 0, 15 * MB, 5), False, "15 MB went through at once"),
+    "too little sent to be throttled": (
+        Prediction("u", MB, "USER"),
+        CanaryReading(1, 0, 5 * MB, 5),
+        None,
+        "not conclusive",
+    ),
+    "not throttled": (
+        Prediction("u", MB, "USER"),
+        CanaryReading(1, 0, 15 * MB, 5),
+        False,
+        "15 MB went through at once",
+    ),
     "throttled for another key": (
         Prediction("u", None, None, True),
-        Sighting(1, 0, 0, 5, 1000),
+        CanaryReading(1, 0, 0, 5, 1000),
         None,
         "request_percentage",
     ),
-    "throttled without a limit": (Prediction("u"), Sighting(1, 0, MB, 5, 1000), False, "throttled for 1000 ms"),
-    "an unknown user": (Prediction(None), Sighting(1, 0, MB, 5, 1000), None, "say user="),
-    "no leader there": (Prediction("u"), Sighting(1, None), None, "leads no partition"),
+    "throttled without a limit": (Prediction("u"), CanaryReading(1, 0, MB, 5, 1000), False, "throttled for 1000 ms"),
+    "an unknown user": (Prediction(None), CanaryReading(1, 0, MB, 5, 1000), None, "say user="),
+    "no leader there": (Prediction("u"), CanaryReading(1, None), None, "leads no partition"),
 }
 
 

@@ -96,7 +96,7 @@ def produce(kafka: LocalKafka, client_id: str, requests: int) -> None:
 
 def observe_while_producing(
     cluster: kn.Cluster, kafka: LocalKafka, client_id: str, requests: int
-) -> observation.Observed:
+) -> observation.ObservationAnswer:
     """An observation in which this client makes all of its requests."""
     pending = [requests]
 

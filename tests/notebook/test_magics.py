@@ -13,7 +13,7 @@ import pytest
 import kadmin_nb as kn
 from kadmin_nb.frames.answer_frame import AnswerFrame
 from kadmin_nb.model.changes import Outcome
-from kadmin_nb.plans.execution.executor import Done
+from kadmin_nb.plans.execution.executor import ApplyResult
 from kadmin_nb.plans.outcomes import Outcomes
 from kadmin_nb.plans.plan import Plan
 from kadmin_nb.plans.stage import Stage
@@ -193,7 +193,7 @@ def test_changes_that_are_not_verified_are_raised_with_their_rows(live, monkeypa
     """A change that one broker never saw looked like any other."""
     live(f"%kquota set producer_byte_rate=1kB user={name('user')}")
     live("%kquota plan")
-    half = lambda self, plan, *_, **__: Outcomes.of(plan, Done([Outcome(plan.changes[0], "unverified")]))  # noqa: E731
+    half = lambda self, plan, *_, **__: Outcomes.of(plan, ApplyResult([Outcome(plan.changes[0], "unverified")]))  # noqa: E731
     monkeypatch.setattr(kn.Cluster, "apply", half)
     error = live.refused(line, kn.PartlyFailed)
     assert "1 of 1 changes are not verified" in str(error)

@@ -9,9 +9,9 @@ from typing import Any, ClassVar, cast
 from kadmin_nb.model.changes import DELETE, SET, Change, Configurable, Edit, Target
 from kadmin_nb.model.grammar import Lookup, format_word
 from kadmin_nb.model.refusal import Refusal
-from kadmin_nb.plans.advice import Danger, Warned
+from kadmin_nb.plans.advice import Danger, PlanWarning
 from kadmin_nb.plans.kinds.change_kind import Answers, ChangeKind, Groups, ToolWords
-from kadmin_nb.plans.picture import Look, Observed, Picture
+from kadmin_nb.plans.observed_state import LookOptions, ObservedState, ObservedValue
 from tests.double import FakeKafka
 
 
@@ -73,9 +73,9 @@ class LabelChanges(ChangeKind):
     def parse(self, text: str) -> Labelled:
         return Labelled(text.removeprefix("labelled="))
 
-    def read(self, kafka: Any, targets: Collection[Target], picture: Picture, look: Look) -> None:
+    def read(self, kafka: Any, targets: Collection[Target], picture: ObservedState, look: LookOptions) -> None:
         for whose, values in kafka.labels.describe(look.node, look.time_left()).items():
-            picture.values.update({(whose, key): Observed(text) for key, text in values.items()})
+            picture.values.update({(whose, key): ObservedValue(text) for key, text in values.items()})
 
     def waves(self, changes: Sequence[Change]) -> list[list[Change]]:
         """Removals first."""
@@ -99,8 +99,8 @@ class LabelChanges(ChangeKind):
     def dangers(self, kafka: Any, changes: Sequence[Change], resolver: object) -> Iterable[Danger]:
         return [Danger(c.row, str(c.resource), c.key, "label", "it is gone") for c in changes if c.op == DELETE]
 
-    def warnings(self, kafka: Any, changes: Sequence[Change], picture: object) -> Callable[[], Sequence[Warned]]:
-        return lambda: [Warned("labels", f"{len(changes)} labels")]
+    def warnings(self, kafka: Any, changes: Sequence[Change], picture: object) -> Callable[[], Sequence[PlanWarning]]:
+        return lambda: [PlanWarning("labels", f"{len(changes)} labels")]
 
     def python_arguments(self, resource: Configurable) -> str:
         return f"labelled={cast(Labelled, resource).name!r}"

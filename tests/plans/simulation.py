@@ -21,7 +21,7 @@ from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans import current_state, planning, validation
 from kadmin_nb.plans.apply_options import ApplyOptions
 from kadmin_nb.plans.execution import executor, rollback
-from kadmin_nb.plans.execution.executor import Done
+from kadmin_nb.plans.execution.executor import ApplyResult
 from kadmin_nb.plans.execution.hooks import Hooks
 from kadmin_nb.plans.journal import hash_chain, replay
 from kadmin_nb.plans.journal.hash_chain import Journal
@@ -119,7 +119,7 @@ class Played:
     kafka: FakeKafka
     pages: Pages
     kafkas: list[FakeKafka] = field(default_factory=list)
-    done: Done | None = None
+    done: ApplyResult | None = None
     ended: BaseException | None = None
     wrong: list[str] = field(default_factory=list)
 
@@ -190,7 +190,7 @@ class Scene:
         played = Played(self.kafka(schedule.faults), Pages(schedule.deaths))
         return self._carry_out(played, played.kafka)
 
-    def apply(self, kafka: FakeKafka, plan: Plan, pages: Pages, hooks: Hooks = Hooks()) -> Done:
+    def apply(self, kafka: FakeKafka, plan: Plan, pages: Pages, hooks: Hooks = Hooks()) -> ApplyResult:
         """A plan carried out as this scene does it."""
         return executor.apply(kafka, plan, pages.opened(), self.options, hooks, largest_batch=self.batch)
 

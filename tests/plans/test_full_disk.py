@@ -18,7 +18,7 @@ from kadmin_nb.cluster.changes import journals
 from kadmin_nb.commands import terminal
 from kadmin_nb.errors import PlanRefused
 from kadmin_nb.plans.execution import executor
-from kadmin_nb.plans.execution.executor import Done
+from kadmin_nb.plans.execution.executor import ApplyResult
 from kadmin_nb.plans.journal import hash_chain, replay
 from kadmin_nb.plans.journal.hash_chain import Journal
 from kadmin_nb.plans.plan import Plan
@@ -40,7 +40,7 @@ def without_limit() -> Iterator[None]:
         yield
 
 
-def carry_out(kafka: Kafka, place: Path, plan: Plan = SCENE.plan) -> Done | PlanRefused:
+def carry_out(kafka: Kafka, place: Path, plan: Plan = SCENE.plan) -> ApplyResult | PlanRefused:
     try:
         with Journal.open(place) as journal:
             return executor.apply(kafka, plan, journal, SCENE.options, largest_batch=SCENE.batch)
@@ -53,7 +53,7 @@ def size_of_a_whole_journal(place: Path) -> int:
     return place.stat().st_size
 
 
-def journalled(place: Path) -> replay.Story:
+def journalled(place: Path) -> replay.JournalState:
     return replay.told(hash_chain.read_records(place).records)
 
 
@@ -98,7 +98,7 @@ def quick_disk(monkeypatch) -> None:
     monkeypatch.setattr(os, "fsync", lambda file: None)
 
 
-def check(place: Path, kafka: FakeKafka, ended: Done | PlanRefused) -> int:
+def check(place: Path, kafka: FakeKafka, ended: ApplyResult | PlanRefused) -> int:
     """How many of the three requests were sent, when what was said of them is right."""
     sent = len(kafka.alters)
     if isinstance(ended, PlanRefused):

@@ -13,7 +13,7 @@ from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans.apply_options import ApplyOptions
 from kadmin_nb.plans.execution import executor, rollback
-from kadmin_nb.plans.execution.executor import Done
+from kadmin_nb.plans.execution.executor import ApplyResult
 from kadmin_nb.plans.journal import replay
 from kadmin_nb.plans.plan import Plan
 from tests.double import FakeKafka
@@ -119,7 +119,7 @@ def _value(edit: Edit, now):
     return ",".join(item for item in kept if item not in named)
 
 
-def applied(kafka: FakeKafka, plan: Plan, pages: Pages, batch: int) -> Done:
+def applied(kafka: FakeKafka, plan: Plan, pages: Pages, batch: int) -> ApplyResult:
     return executor.apply(kafka, plan, pages.opened(), largest_batch=batch)
 
 

@@ -17,7 +17,7 @@ from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.refusal import Refusal
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans import change_lines
-from kadmin_nb.plans.formats import Faces, Subject
+from kadmin_nb.plans.formats import PrintFormats, Subject
 from kadmin_nb.plans.stage import Stage
 from tests.dangerous_plans import applied
 from tests.hostile_names import HOSTILE
@@ -30,7 +30,7 @@ AMPLE = 10**12
 """A default that slows nobody down: the lease of these very plans is written by a client, too."""
 
 
-class Shown(Faces):
+class Shown(PrintFormats):
     """The faces of a plan's rows."""
 
     def __init__(self, changes: Iterable[Change], **head: str) -> None:

@@ -12,10 +12,10 @@ from kadmin_nb.model.changes import Change, Edit, Outcome
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.refusal import Refusal
 from kadmin_nb.model.resources import Resource
-from kadmin_nb.plans.execution.executor import Done
+from kadmin_nb.plans.execution.executor import ApplyResult
 from kadmin_nb.plans.execution.preflight import conflict
+from kadmin_nb.plans.observed_state import ObservedValue
 from kadmin_nb.plans.outcomes import Outcomes
-from kadmin_nb.plans.picture import Observed
 from kadmin_nb.plans.plan import Plan
 from kadmin_nb.plans.stage import Stage
 from tests.hostile_names import HOSTILE
@@ -62,8 +62,8 @@ def shown(name: str) -> list[object]:
     plan = plan.with_note(name, author=name, at=name, kind=name)
     stage = Stage(lambda *_: plan)
     stage.add(Edit(c.op, c.resource, c.key, c.wanted, name) for c in rows)
-    done = Done([Outcome(c, "failed", name, name) for c in rows], (1, 2), note=name)
-    moved = conflict([(c, Observed(name)) for c in rows], 2).rows
+    done = ApplyResult([Outcome(c, "failed", name, name) for c in rows], (1, 2), note=name)
+    moved = conflict([(c, ObservedValue(name)) for c in rows], 2).rows
     return [plan, stage, Outcomes.of(plan, done), moved]
 
 
@@ -88,7 +88,7 @@ def test_no_name_moves_the_cursor_or_makes_a_row(name):
 @pytest.mark.parametrize("name", HOSTILE[-40:], ids=ascii)
 def test_an_error_that_names_somebody_is_one_line(name):
     """The message went on below, in red."""
-    moved = conflict([(changes(name)[1], Observed(name))], 1)
+    moved = conflict([(changes(name)[1], ObservedValue(name))], 1)
     refused = kn.PlanRefused(f"refused: {Refusal('INVALID_CONFIG', name)}", hint=name)
     for error in (moved, refused):
         assert str(error).isprintable()

@@ -17,7 +17,7 @@ from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans import current_state, planning, secret_resolver, validation
 from kadmin_nb.plans.apply_options import ApplyOptions
 from kadmin_nb.plans.execution import executor, rollback
-from kadmin_nb.plans.execution.executor import Done
+from kadmin_nb.plans.execution.executor import ApplyResult
 from kadmin_nb.plans.execution.hooks import Hooks
 from kadmin_nb.plans.journal import replay
 from kadmin_nb.plans.plan import Plan
@@ -58,7 +58,7 @@ def held(kafka: FakeKafka) -> list[object]:
     return [kafka.cluster.head.values.get(whom, {}).get(key) for whom, key in targets]
 
 
-def carried_on(kafka: FakeKafka, plan: Plan, pages: Pages) -> tuple[FakeKafka, Done]:
+def carried_on(kafka: FakeKafka, plan: Plan, pages: Pages) -> tuple[FakeKafka, ApplyResult]:
     """Carried out, and on until all of it is done and written down: a journal on a full disk asks for a resume."""
     for _ in range(4):
         try:

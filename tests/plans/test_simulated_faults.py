@@ -91,7 +91,11 @@ def test_many_pairs_of_faults(name, schedules_ran):
 
 MISTAKES = {
     "a lost answer is a failure": (executor, "is_doubtful", lambda code: False),
-    "one broker is enough": (verification.Sighting, "is_complete", property(lambda sighting: bool(sighting.seen))),
+    "one broker is enough": (
+        verification.BrokerAgreement,
+        "is_complete",
+        property(lambda sighting: bool(sighting.seen)),
+    ),
     "any denial counts": (row_states, "_is_denied", lambda row, facts, sighting: sighting.denied_at is not None),
 }
 

@@ -10,7 +10,7 @@ from kadmin_nb.admin.ports import NOT_KEPT_OUT
 from kadmin_nb.errors import Conflict, PlanRefused
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.plans.execution import executor
-from kadmin_nb.plans.execution.executor import Done
+from kadmin_nb.plans.execution.executor import ApplyResult
 from tests.double.faults import Edited
 from tests.plans.scenes import RATE, hold
 from tests.plans.simulation import Pages, Scene
@@ -51,7 +51,7 @@ class Pair:
         self.options = [replace(scene.options, steal=steals) for scene in SCENES]
         self.cluster = first.cluster
 
-    def apply(self, editor: int) -> Done:
+    def apply(self, editor: int) -> ApplyResult:
         plan, kafka = SCENES[editor].plan, self.kafkas[editor]
         return executor.apply(kafka, plan, Pages().opened(), self.options[editor], largest_batch=SCENES[editor].batch)
 
@@ -69,14 +69,14 @@ class Pair:
 
     def is_told(self, editor: int, ended: object) -> bool:
         """Whether this editor was told that `x` is not as it wanted: at once, or by `plan verify` afterwards."""
-        if not isinstance(ended, Done) or state(ended) != "verified":
+        if not isinstance(ended, ApplyResult) or state(ended) != "verified":
             return True
         self.cluster.settle()
         connection = self.kafkas[editor].beside()
         return state(executor.check(connection, SCENES[editor].plan, verify_timeout=1.0)) != "verified"
 
 
-def state(done: Done) -> str:
+def state(done: ApplyResult) -> str:
     """What the outcome says of `x`."""
     return next(outcome.state for outcome in done.outcomes if outcome.change.resource == X)
 
@@ -136,7 +136,7 @@ def test_an_overwrite_after_the_end_of_a_run_was_announced_by_both():
     silent = []
     for one, other in [(one, 1000) for one in range(calls() + 1)]:
         pair, ended = play(one, other, locks=False)
-        if [state(done) for done in ended if isinstance(done, Done)] == ["verified", "verified"]:
+        if [state(done) for done in ended if isinstance(done, ApplyResult)] == ["verified", "verified"]:
             silent.append(pair.writers())
             assert all(done.note.startswith(NOT_KEPT_OUT) for done in ended)
             assert pair.is_told(1, ended[1])

@@ -11,7 +11,7 @@ from kadmin_nb.exit_state import ExitState
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.changes import Change, Outcome
 from kadmin_nb.model.entity import Entity
-from kadmin_nb.plans.execution.executor import Done
+from kadmin_nb.plans.execution.executor import ApplyResult
 from kadmin_nb.plans.outcomes import Outcomes
 from kadmin_nb.plans.plan import Plan
 from kadmin_nb.policy import PolicyAnswer
@@ -26,7 +26,7 @@ def plan(change: Change) -> Plan:
 
 
 def outcomes(change: Change, state: str) -> Outcomes:
-    return Outcomes.of(plan(change), Done([Outcome(change, state)]))
+    return Outcomes.of(plan(change), ApplyResult([Outcome(change, state)]))
 
 
 def configs(error: str | None) -> kn.Answer:

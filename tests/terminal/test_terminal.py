@@ -15,7 +15,7 @@ import pytest
 from kadmin_nb.commands import terminal
 from kadmin_nb.errors import NotAuthorized
 from kadmin_nb.model.changes import Outcome
-from kadmin_nb.plans.execution.executor import Done
+from kadmin_nb.plans.execution.executor import ApplyResult
 from kadmin_nb.plans.outcomes import Outcomes
 
 pytestmark = pytest.mark.broker
@@ -203,7 +203,9 @@ def test_many_lines_from_a_file_and_from_standard_input(live, cluster, user, tmp
 def test_changes_that_are_not_verified(live, cluster, user, monkeypatch, state, code):
     """Half of it was done, and the exit status was 0."""
     monkeypatch.setattr(
-        type(cluster), "apply", lambda self, plan, *_, **__: Outcomes.of(plan, Done([Outcome(plan.changes[0], state)]))
+        type(cluster),
+        "apply",
+        lambda self, plan, *_, **__: Outcomes.of(plan, ApplyResult([Outcome(plan.changes[0], state)])),
     )
     said = live("quota", "set", "producer_byte_rate=1", f"user={user}", "--apply")
     assert said.code == code

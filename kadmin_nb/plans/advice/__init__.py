@@ -38,7 +38,7 @@ class Danger:
 
 
 @dataclass(frozen=True, slots=True)
-class Warned:
+class PlanWarning:
     """Something that the rows do not show; `row`, `resource` and `key` are the first that it is about."""
 
     warning: str
@@ -56,10 +56,10 @@ class Advice:
     """The dangers of a plan, and its warnings, which are worked out when first asked for."""
 
     dangers: tuple[Danger, ...] = ()
-    warn: Callable[[], Sequence[Warned]] = field(default=lambda: (), repr=False)
+    warn: Callable[[], Sequence[PlanWarning]] = field(default=lambda: (), repr=False)
 
     @cached_property
-    def warnings(self) -> tuple[Warned, ...]:
+    def warnings(self) -> tuple[PlanWarning, ...]:
         return tuple(self.warn())
 
     def with_dangers(self, more: Iterable[Danger]) -> Advice:
@@ -106,11 +106,11 @@ def advice_of_notes(notes: Iterable[Mapping[str, str]]) -> Advice:
     return _kept(tuple(map(_danger, dangers)), tuple(_warned(note) for note in notes if note["kind"] == WARNING))
 
 
-def _kept(dangers: tuple[Danger, ...], warnings: tuple[Warned, ...]) -> Advice:
+def _kept(dangers: tuple[Danger, ...], warnings: tuple[PlanWarning, ...]) -> Advice:
     return Advice(dangers, lambda: warnings)
 
 
-def _head(kind: str, several: Sequence[Danger] | Sequence[Warned], shown: int | None) -> list[str]:
+def _head(kind: str, several: Sequence[Danger] | Sequence[PlanWarning], shown: int | None) -> list[str]:
     more = len(several[shown:]) if shown is not None else 0
     return [f"{kind}: {advice_line}" for advice_line in several[:shown]] + [f"{kind}: … and {more:,} more"] * (more > 0)
 
@@ -127,7 +127,7 @@ def allowing(dangers: Iterable[Danger]) -> Option:
     return Option("allow", list(dict.fromkeys(danger.key for danger in dangers)))
 
 
-def _texts(advice_row: Danger | Warned) -> dict[str, str]:
+def _texts(advice_row: Danger | PlanWarning) -> dict[str, str]:
     names = type(advice_row).__dataclass_fields__
     values = {name: getattr(advice_row, name) for name in names}
     return {name: str(value) for name, value in values.items() if value is not None}
@@ -137,6 +137,6 @@ def _danger(note: Mapping[str, str]) -> Danger:
     return Danger(int(note["row"]), *(str(note[name]) for name in ("resource", "key", "danger", "message")))
 
 
-def _warned(note: Mapping[str, str]) -> Warned:
+def _warned(note: Mapping[str, str]) -> PlanWarning:
     row = int(note["row"]) if "row" in note else None
-    return Warned(str(note["warning"]), str(note["message"]), row, note.get("resource"), note.get("key"))
+    return PlanWarning(str(note["warning"]), str(note["message"]), row, note.get("resource"), note.get("key"))

@@ -8,15 +8,15 @@ from ...admin.ports import Kafka
 from ...model.changes import Change
 from ..execution import order
 from ..kinds.registry import by_kind
-from ..picture import Picture
+from ..observed_state import ObservedState
 from ..secret_resolver import Resolver
-from . import Advice, Warned, dangers
+from . import Advice, PlanWarning, dangers
 from .warnings import about, several
 
 IN_PARTS = "in parts"
 
 
-def advice_on(kafka: Kafka, changes: Sequence[Change], picture: Picture | None, resolver: Resolver) -> Advice:
+def advice_on(kafka: Kafka, changes: Sequence[Change], picture: ObservedState | None, resolver: Resolver) -> Advice:
     """Dangers, judged now, and warnings, worked out when they are asked for; of rows that are not refused.
 
     Parameters
@@ -32,7 +32,7 @@ def advice_on(kafka: Kafka, changes: Sequence[Change], picture: Picture | None, 
     )
 
 
-def in_parts(changes: Iterable[Change]) -> Iterator[Warned]:
+def in_parts(changes: Iterable[Change]) -> Iterator[PlanWarning]:
     """A warning where the safe order sends an entity's or a resource's keys in several requests."""
     divided = order.divided(change for change in changes if not change.is_done)
     if divided:

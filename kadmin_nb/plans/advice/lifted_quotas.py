@@ -15,7 +15,7 @@ from ...model.grammar import DEFAULT
 from ...model.levels import DEFAULT_IP
 from ...model.quota_keys import readable
 from ..current_quotas import add_quotas
-from ..picture import Look, Picture
+from ..observed_state import LookOptions, ObservedState
 from . import Danger
 from .config_dangers import QUOTA as DANGER
 
@@ -68,8 +68,8 @@ def _group(change: Change) -> tuple[str, str]:
 def _default_quotas(kafka: Kafka, keys: Iterable[str]) -> dict[Target, str | None]:
     """The quotas stored for everyone now."""
     targets: list[Target] = [(entity, key) for key in keys for entity in (*_CLIENTS, *_ADDRESSES)]
-    picture = Picture()
-    add_quotas(picture, kafka, {*_CLIENTS, *_ADDRESSES}, Look())
+    picture = ObservedState()
+    add_quotas(picture, kafka, {*_CLIENTS, *_ADDRESSES}, LookOptions())
     return {target: picture.of(target).value for target in targets}
 
 

@@ -22,7 +22,7 @@ _ORDER = re.compile(rf"(?:^|(?<!\\),)\s*({_ATTRIBUTE})\s*=")
 
 
 @dataclass(frozen=True, slots=True)
-class Oddity:
+class NameCheck:
     """The oddities of a name: whether it is so, and what somebody should know."""
 
     is_so: Callable[[str], bool]
@@ -49,34 +49,34 @@ def _is_strange(name: str) -> bool:
 
 _DN = "a client with a certificate is called by its DN as Java writes it, CN=alice,OU=data,O=Example"
 ODDITIES = (
-    Oddity(
+    NameCheck(
         lambda name: name.startswith("User:"),
         "a quota names the principal without its type: clients are called what stands after User:",
     ),
-    Oddity(lambda name: name != name.strip(), "the name begins or ends with a space, which the clients' does not"),
-    Oddity(lambda name: _is_dn(name) and name.startswith("/"), f"{_DN}, without slashes"),
-    Oddity(lambda name: _is_dn(name) and _SPACED.search(name) is not None, f"{_DN}, without spaces after commas"),
-    Oddity(_is_reversed, f"{_DN}, the CN first"),
-    Oddity(
+    NameCheck(lambda name: name != name.strip(), "the name begins or ends with a space, which the clients' does not"),
+    NameCheck(lambda name: _is_dn(name) and name.startswith("/"), f"{_DN}, without slashes"),
+    NameCheck(lambda name: _is_dn(name) and _SPACED.search(name) is not None, f"{_DN}, without spaces after commas"),
+    NameCheck(_is_reversed, f"{_DN}, the CN first"),
+    NameCheck(
         _is_strange,
         f"{_DN}, with attributes in capitals; those that RFC 2253 does not name, such as an email address, as numbers",
     ),
-    Oddity(
+    NameCheck(
         lambda name: ":assumed-role/" in name,
         "with IAM every session of a role has a name of its own, so this is one session's: a quota of user=<default> "
         "client-id=… holds for all",
     ),
-    Oddity(
+    NameCheck(
         lambda name: re.match(r"arn:aws[\w-]*:iam::\d*:role/", name) is not None,
         "with IAM a role is never a client's name, its sessions are, arn:aws:sts::…:assumed-role/…: a quota of "
         "user=<default> client-id=… holds for all",
     ),
-    Oddity(
+    NameCheck(
         lambda name: re.search(r"%(?:3D|2C|20|40|2F|3A)", name, re.IGNORECASE) is not None and " " not in name,
         "this is how metrics write a name; a quota has the name itself, = and not %3D",
     ),
-    Oddity(lambda name: name in ("*", "<any>"), "this is a name like any other, no pattern: <default> is everybody"),
-    Oddity(
+    NameCheck(lambda name: name in ("*", "<any>"), "this is a name like any other, no pattern: <default> is everybody"),
+    NameCheck(
         lambda name: name != ANONYMOUS and name.upper() == ANONYMOUS,
         "Kafka calls a client without a login ANONYMOUS, in capitals",
     ),

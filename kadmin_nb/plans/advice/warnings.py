@@ -23,7 +23,7 @@ from ...resolution.rules import SHARED, stored_of
 from ...resolution.shadows import COMES_BEFORE, shadowed_by
 from ..quotas_after import Limits, limits_after
 from ..shadowing import SHADOWING_LEVELS, newly_shadowed
-from . import Warned
+from . import PlanWarning
 from .principals import ANONYMOUS, oddities
 
 SHADOWS, SHADOWED, BLANK = "shadows", "shadowed", "blank client-id"
@@ -70,7 +70,7 @@ def _protocols(kafka: Kafka) -> frozenset[str]:
     )
 
 
-def warnings(changes: Sequence[Change], scene: ClusterFacts) -> list[Warned]:
+def warnings(changes: Sequence[Change], scene: ClusterFacts) -> list[PlanWarning]:
     """The warnings of these rows, few however many rows there are."""
     quotas = [change for change in changes if change.level and not change.is_done]
     sets = [change for change in quotas if change.after is not None]
@@ -87,7 +87,7 @@ def warnings(changes: Sequence[Change], scene: ClusterFacts) -> list[Warned]:
     ]
 
 
-def answer(warned: Iterable[Warned]) -> Answer:
+def answer(warned: Iterable[PlanWarning]) -> Answer:
     """WARNINGS."""
     names = schemas.WARNINGS.names
     return Answer(
@@ -95,9 +95,9 @@ def answer(warned: Iterable[Warned]) -> Answer:
     )
 
 
-def about(word: str, change: Change, message: str) -> Warned:
+def about(word: str, change: Change, message: str) -> PlanWarning:
     """A warning about rows, of which this is the first."""
-    return Warned(word, message, change.row, str(change.resource), change.key)
+    return PlanWarning(word, message, change.row, str(change.resource), change.key)
 
 
 def _entity(change: Change) -> Entity:
@@ -114,7 +114,7 @@ def several(names: Collection[object]) -> str:
 # -- what always comes first
 
 
-def _shadowing(changes: Sequence[Change], quotas: pa.Table) -> Iterator[Warned]:
+def _shadowing(changes: Sequence[Change], quotas: pa.Table) -> Iterator[PlanWarning]:
     shadowed_by_change = newly_shadowed(changes, quotas)
     for change in changes if shadowed_by_change else ():
         if shadowed := shadowed_by_change.get(change.target):
@@ -122,7 +122,7 @@ def _shadowing(changes: Sequence[Change], quotas: pa.Table) -> Iterator[Warned]:
             yield about(SHADOWS, change, f"{who}, which can never apply any more: {several(shadowed)}")
 
 
-def _shadowed(sets: Sequence[Change], changes: Sequence[Change], quotas: pa.Table) -> Iterator[Warned]:
+def _shadowed(sets: Sequence[Change], changes: Sequence[Change], quotas: pa.Table) -> Iterator[PlanWarning]:
     rows = [change for change in sets if change.level in COMES_BEFORE]
     if not rows:
         return
@@ -186,7 +186,7 @@ def _part_name(change: Change, kind: str) -> str:
 _FOR_ANY_CLIENT = ("DEFAULT_CLIENT_OF_USER", "DEFAULT_CLIENT_OF_DEFAULT_USER", "DEFAULT_CLIENT")
 
 
-def _escaping(sets: Sequence[Change], levels: _Levels) -> Iterator[Warned]:
+def _escaping(sets: Sequence[Change], levels: _Levels) -> Iterator[PlanWarning]:
     """A quota for any client-id looks as if nobody could escape it."""
     groups: dict[Place, list[Change]] = defaultdict(list)
     for change in sets:
@@ -208,7 +208,7 @@ _ORDER = {level.name: level for level in LEVELS}
 _COVERS_ALL = ("DEFAULT_CLIENT_OF_DEFAULT_USER", "DEFAULT_USER")
 
 
-def _sharing(sets: Sequence[Change], levels: _Levels) -> Iterator[Warned]:
+def _sharing(sets: Sequence[Change], levels: _Levels) -> Iterator[PlanWarning]:
     """The first quotas of a level move clients from the bucket that a broader level gave them."""
     first: dict[Place, list[Change]] = defaultdict(list)
     for change in sets:
@@ -257,7 +257,7 @@ def _meet(broader: Level, key: str, changes: Sequence[Change], levels: _Levels) 
 # -- names and numbers
 
 
-def _unmatched(sets: Sequence[Change], protocols: Collection[str]) -> Iterator[Warned]:
+def _unmatched(sets: Sequence[Change], protocols: Collection[str]) -> Iterator[PlanWarning]:
     rows_by_name = _first_rows_by_name(sets)
     spaced = sorted((row, name) for name, row in rows_by_name["client-id"].items() if name != name.strip())
     odd: dict[str, list[tuple[str, int]]] = defaultdict(list)
@@ -286,10 +286,10 @@ def _first_rows_by_name(changes: Sequence[Change]) -> dict[str, dict[str, int]]:
 _AT_THE_CONTROLLER = "controller_mutation_rate"
 
 
-def _adding_up(sets: Sequence[Change], brokers: int) -> Iterator[Warned]:
+def _adding_up(sets: Sequence[Change], brokers: int) -> Iterator[PlanWarning]:
     per_broker = (c for c in sets if find(c.key) and c.key != _AT_THE_CONTROLLER)
     if brokers > 1 and (first := next(per_broker, None)):
         limit = float(first.after or "nan")
         each_limit, all_ = (readable(first.key, value) for value in (limit, limit * brokers))
         message = f"each limit holds on each broker: {first.key} {each_limit} of {first.resource} is up to {all_}"
-        yield Warned(PER_BROKER, f"{message} on {brokers} brokers")
+        yield PlanWarning(PER_BROKER, f"{message} on {brokers} brokers")

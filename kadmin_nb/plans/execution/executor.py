@@ -22,7 +22,7 @@ from ..author import author
 from ..current_state import take
 from ..journal import replay, row_ranges
 from ..journal.hash_chain import Journal
-from ..journal.replay import Story
+from ..journal.replay import JournalState
 from ..kinds.change_kind import Answers
 from ..kinds.registry import missing_right
 from ..plan import Plan
@@ -32,7 +32,7 @@ from ..validation import refusals
 from . import row_states
 from .hooks import Hooks
 from .lock import PlanLock
-from .preflight import HIDDEN, Classed, classed, conflict, in_words, value_text
+from .preflight import HIDDEN, ComparedRows, classed, conflict, in_words, value_text
 from .progress import Advance, seconds_left
 from .row_states import Facts
 from .verification import verify
@@ -47,7 +47,7 @@ _RETRY_PAUSE, _SLICE = 1.0, 0.2
 
 
 @dataclass(frozen=True)
-class Done:
+class ApplyResult:
     """The outcome of every row, in the plan's order; the slowest brokers; the lock's note.
 
     `unwritten` is why the journal does not have all of it.
@@ -67,7 +67,7 @@ def apply(
     hooks: Hooks = Hooks(),
     *,
     largest_batch: int = LARGEST_BATCH,
-) -> Done:
+) -> ApplyResult:
     """Carry out a plan, or carry it on, and say of every row what became of it.
 
     Raises
@@ -140,7 +140,7 @@ class _Run:
     kafka: Kafka
     plan: Plan
     journal: Journal
-    story: Story
+    story: JournalState
     options: ApplyOptions
     hooks: Hooks
     lock: PlanLock
@@ -181,18 +181,18 @@ class _Run:
             landed = self._until_landed(changes, seconds_left)
             verify(self.kafka, [c for c in changes if c.row in landed], self.brokers, LAG)
 
-    def _look(self, changes: Sequence[Change]) -> Classed:
+    def _look(self, changes: Sequence[Change]) -> ComparedRows:
         self.looked_at = self.kafka.monotonic()
         found = classed(changes, take(self.kafka, [c.target for c in changes]), self.ours, self.story.verified)
         self.picture_age = max(PICTURE_AGE, LOOKS_APART * (self.kafka.monotonic() - self.looked_at))
         return found
 
-    def _refuse_moved(self, classified: Classed) -> None:
+    def _refuse_moved(self, classified: ComparedRows) -> None:
         if classified.moved and not self.options.skip_conflicts:
             raise conflict(classified.moved, len(self.plan))
         self._skip_moved(classified)
 
-    def _skip_moved(self, classified: Classed) -> None:
+    def _skip_moved(self, classified: ComparedRows) -> None:
         for change, now in classified.moved:
             self.facts.skipped[change.row] = Refusal(
                 "CONFLICT", f"was {in_words(change.old)}, is now {in_words(value_text(now))}"
@@ -388,14 +388,14 @@ class _Run:
             )
             self.facts.sightings |= sightings
 
-    def finish(self) -> Done:
+    def finish(self) -> ApplyResult:
         """The outcome of every row; the journal has it too, where a run has begun."""
         outcomes = [row_states.outcome(change, self.facts) for change in self.plan.changes]
         if self.run:
             self._end(outcomes)
         if self.unwritten and not self.facts.answered:
             raise self.unwritten
-        return Done(outcomes, row_states.slowest(self.facts), self.lock.note, self.unwritten)
+        return ApplyResult(outcomes, row_states.slowest(self.facts), self.lock.note, self.unwritten)
 
     def _end(self, outcomes: Sequence[Outcome]) -> None:
         states: dict[str, list[int]] = {}
@@ -424,7 +424,7 @@ class _Run:
 _NO_ANSWER = Refusal("UNKNOWN_SERVER_ERROR", "the broker's answer left it out")
 
 
-def check(kafka: Kafka, plan: Plan, *, verify_timeout: float = VERIFY_TIMEOUT) -> Done:
+def check(kafka: Kafka, plan: Plan, *, verify_timeout: float = VERIFY_TIMEOUT) -> ApplyResult:
     """Whether every broker holds what the plan wanted; nothing is sent.
 
     Raises
@@ -434,4 +434,4 @@ def check(kafka: Kafka, plan: Plan, *, verify_timeout: float = VERIFY_TIMEOUT) -
     """
     refuse_other_cluster(kafka, plan)
     sightings = verify(kafka, plan.changes, kafka.brokers(), verify_timeout)
-    return Done([row_states.checked(change, sightings[change.row]) for change in plan.changes])
+    return ApplyResult([row_states.checked(change, sightings[change.row]) for change in plan.changes])

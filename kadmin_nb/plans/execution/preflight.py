@@ -10,7 +10,7 @@ from ...frames import schemas
 from ...frames.answer import Answer
 from ...hints import Hint, Option, sentence
 from ...model.changes import Change
-from ..picture import Observed, Picture
+from ..observed_state import ObservedState, ObservedValue
 from .verification import holds
 
 Ours = Mapping[int, Collection[str | None]]
@@ -21,15 +21,17 @@ HIDDEN = "a sensitive value"
 
 
 @dataclass
-class Classed:
+class ComparedRows:
     """Rows of a plan beside one picture."""
 
     done: list[Change] = field(default_factory=list)
     pending: list[Change] = field(default_factory=list)
-    moved: list[tuple[Change, Observed]] = field(default_factory=list)
+    moved: list[tuple[Change, ObservedValue]] = field(default_factory=list)
 
 
-def classed(changes: Iterable[Change], picture: Picture, ours: Ours, verified: Collection[int] = ()) -> Classed:
+def classed(
+    changes: Iterable[Change], picture: ObservedState, ours: Ours, verified: Collection[int] = ()
+) -> ComparedRows:
     """Each row where it belongs. A secret that we have set is done for as long as something is set there.
 
     Raises
@@ -37,7 +39,7 @@ def classed(changes: Iterable[Change], picture: Picture, ours: Ours, verified: C
     NotAuthorized, NotFound, TimedOut, ConnectionFailed
         A resource could not be read.
     """
-    rows, changes = Classed(), list(changes)
+    rows, changes = ComparedRows(), list(changes)
     picture.refuse_unreadable(change.target for change in changes)
     for change in changes:
         now = picture.of(change.target)
@@ -52,11 +54,11 @@ def classed(changes: Iterable[Change], picture: Picture, ours: Ours, verified: C
     return rows
 
 
-def _is_pristine(change: Change, now: Observed) -> bool:
+def _is_pristine(change: Change, now: ObservedValue) -> bool:
     return (now.value, now.is_known) == (change.old, change.old_known)
 
 
-def conflict(moved: Sequence[tuple[Change, Observed]], of: int) -> Conflict:
+def conflict(moved: Sequence[tuple[Change, ObservedValue]], of: int) -> Conflict:
     """The error that shows old, now and wanted of every row that moved."""
     first, now = moved[0]
     error = Conflict(
@@ -76,11 +78,11 @@ def in_words(value: str | None) -> str:
     return "not set" if value is None else value
 
 
-def value_text(now: Observed) -> str | None:
+def value_text(now: ObservedValue) -> str | None:
     """The value of a target, as far as it may be seen."""
     return now.value if now.is_known else HIDDEN
 
 
-def _conflict_row(change: Change, now: Observed) -> dict[str, object]:
+def _conflict_row(change: Change, now: ObservedValue) -> dict[str, object]:
     names = {"row": change.row, "resource": str(change.resource), "key": change.key}
     return {**names, "old": change.old, "now": value_text(now), "wanted": change.after}

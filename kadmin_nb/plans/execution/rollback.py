@@ -8,12 +8,12 @@ from itertools import count
 from ...errors import PlanRefused
 from ...hints import Hint, Verb, sentence
 from ...model.changes import DELETE, SET, Change
-from ..journal.replay import Story
+from ..journal.replay import JournalState
 from ..kinds.registry import kind_of
 from ..plan import Plan
 
 
-def refuse_unsettled(story: Story, seconds: float) -> None:
+def refuse_unsettled(story: JournalState, seconds: float) -> None:
     """Refuse while an alter whose answer was lost may still land: it would overtake the rollback.
 
     Raises

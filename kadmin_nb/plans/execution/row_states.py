@@ -9,7 +9,7 @@ from ...model.changes import FAILED, SKIPPED, UNCHANGED, UNKNOWN, UNVERIFIED, VE
 from ...model.refusal import Refusal
 from .. import LAG
 from ..sending import is_of_the_whole
-from .verification import Sighting
+from .verification import BrokerAgreement
 
 
 @dataclass
@@ -28,7 +28,7 @@ class Facts:
     halfway: dict[int, str] = field(default_factory=dict)
     landed: set[int] = field(default_factory=set)
     unknown: set[int] = field(default_factory=set)
-    sightings: dict[int, Sighting] = field(default_factory=dict)
+    sightings: dict[int, BrokerAgreement] = field(default_factory=dict)
 
 
 def outcome(change: Change, facts: Facts) -> Outcome:
@@ -54,12 +54,12 @@ def slowest(facts: Facts) -> tuple[int, int] | None:
     return max(lags, key=itemgetter(1), default=None)
 
 
-def checked(change: Change, sighting: Sighting) -> Outcome:
+def checked(change: Change, sighting: BrokerAgreement) -> Outcome:
     """The same for a row that was only looked at."""
     return _seen(change, Facts(), sighting)
 
 
-def _seen(change: Change, facts: Facts, sighting: Sighting) -> Outcome:
+def _seen(change: Change, facts: Facts, sighting: BrokerAgreement) -> Outcome:
     state, refused = _state(change.row, facts, sighting), facts.refused.get(change.row)
     is_settled = state == VERIFIED and change.row in facts.landed
     return Outcome(
@@ -73,7 +73,7 @@ def _seen(change: Change, facts: Facts, sighting: Sighting) -> Outcome:
     )
 
 
-def _state(row: int, facts: Facts, sighting: Sighting) -> str:
+def _state(row: int, facts: Facts, sighting: BrokerAgreement) -> str:
     """An error beside a change that is there, and a change that is not there without an error, are both told."""
     if sighting.is_complete:
         return VERIFIED
@@ -84,13 +84,13 @@ def _state(row: int, facts: Facts, sighting: Sighting) -> str:
     return UNVERIFIED
 
 
-def _is_denied(row: int, facts: Facts, sighting: Sighting) -> bool:
+def _is_denied(row: int, facts: Facts, sighting: BrokerAgreement) -> bool:
     """Whether a broker does not hold it that had the time to learn of it, or the request was refused as a whole."""
     asked_late = sighting.denied_at is not None and sighting.denied_at >= facts.answered[row] + LAG
     return asked_late or is_of_the_whole(facts.refused[row].code)
 
 
-def _messages(row: int, facts: Facts, sighting: Sighting, state: str) -> list[str]:
+def _messages(row: int, facts: Facts, sighting: BrokerAgreement, state: str) -> list[str]:
     refused, messages = facts.refused.get(row), []
     if refused is not None and row in facts.landed:
         messages.append(f"its answer was lost ({refused.code}), and it was made")
@@ -105,7 +105,7 @@ def _messages(row: int, facts: Facts, sighting: Sighting, state: str) -> list[st
     return messages
 
 
-def _lag(answered: float | None, sighting: Sighting) -> int | None:
+def _lag(answered: float | None, sighting: BrokerAgreement) -> int | None:
     if sighting.at is None or answered is None:
         return None
     return max(0, round((sighting.at - answered) * 1000))

@@ -12,7 +12,7 @@ from ...errors import KadminError
 from ...model.changes import Change
 from ..current_state import take
 from ..kinds.registry import by_kind
-from ..picture import Observed
+from ..observed_state import ObservedValue
 from ..value_equality import same
 from .interrupts import Stopped, never
 
@@ -25,7 +25,7 @@ _NOBODY: Mapping[int, str] = {}
 
 
 @dataclass(slots=True)
-class Sighting:
+class BrokerAgreement:
     """Which brokers were seen to hold a change, when the last of them was and which, and why others were not.
 
     `denied_at` is when a broker last answered with another value.
@@ -72,10 +72,10 @@ def verify(
     known: Iterable[Broker],
     timeout: float,
     *,
-    enough: Callable[[Sighting], bool] = attrgetter("is_complete"),
+    enough: Callable[[BrokerAgreement], bool] = attrgetter("is_complete"),
     stopped: Stopped = never,
     report: Callable[[int], None] = lambda seen: None,
-) -> dict[int, Sighting]:
+) -> dict[int, BrokerAgreement]:
     """Ask every broker until it holds each change or the time is up. Rows by number; never raises.
 
     Parameters
@@ -118,7 +118,7 @@ def _ask_all(
     kafka: Kafka,
     brokers: Sequence[Broker],
     changes: Sequence[Change],
-    sightings: Mapping[int, Sighting],
+    sightings: Mapping[int, BrokerAgreement],
     deadline: float,
 ) -> None:
     """One round. A broker that does not answer uses up its share of the time and no other's."""
@@ -128,7 +128,7 @@ def _ask_all(
         _look(kafka, broker, asked, sightings, max(share, PATIENCE + PATIENCE_PER_CHANGE * len(asked)))
 
 
-def _unseen(changes: Sequence[Change], everyone: frozenset[int]) -> dict[int, Sighting]:
+def _unseen(changes: Sequence[Change], everyone: frozenset[int]) -> dict[int, BrokerAgreement]:
     """Sightings to begin with: the brokers that must agree are all of them, or the one where a change is seen."""
     alone = {
         change.row: frozenset([broker])
@@ -136,7 +136,7 @@ def _unseen(changes: Sequence[Change], everyone: frozenset[int]) -> dict[int, Si
         for change in mine
         if (broker := kind.broker(change.resource)) is not None
     }
-    return {change.row: Sighting(alone.get(change.row, everyone)) for change in changes}
+    return {change.row: BrokerAgreement(alone.get(change.row, everyone)) for change in changes}
 
 
 @lru_cache
@@ -145,7 +145,7 @@ def _and(brokers: frozenset[int], another: int) -> frozenset[int]:
 
 
 def _look(
-    kafka: Kafka, broker: Broker, changes: Sequence[Change], sightings: Mapping[int, Sighting], within: float
+    kafka: Kafka, broker: Broker, changes: Sequence[Change], sightings: Mapping[int, BrokerAgreement], within: float
 ) -> None:
     """Ask one broker for what it has not yet confirmed."""
     if not changes:
@@ -169,12 +169,14 @@ def _look(
     return None
 
 
-def _mark_unreachable(changes: Sequence[Change], sightings: Mapping[int, Sighting], broker: int, why: str) -> None:
+def _mark_unreachable(
+    changes: Sequence[Change], sightings: Mapping[int, BrokerAgreement], broker: int, why: str
+) -> None:
     for change in changes:
         sightings[change.row].could_not(broker, why)
 
 
-def holds(now: Observed, change: Change) -> bool:
+def holds(now: ObservedValue, change: Change) -> bool:
     """Whether what was read is what the change wanted. A sensitive value can only be seen to be set."""
     if not now.is_known:
         return change.after is not None

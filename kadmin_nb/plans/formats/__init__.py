@@ -8,10 +8,10 @@ from . import cell, kafka_configs, markdown, python
 from .subject import Subject
 from .text import PlanText
 
-__all__ = ["Face", "Faces", "Subject"]
+__all__ = ["Face", "PrintFormats", "Subject"]
 
 
-class Faces(ABC):
+class PrintFormats(ABC):
     """The printable forms of a stage and a plan. Each is a text that shows itself as it is."""
 
     __slots__ = ()

@@ -1,4 +1,4 @@
-"""Faces as texts, and the pieces that several of them share."""
+"""Print formats as texts, and the pieces that several of them share."""
 
 from __future__ import annotations
 

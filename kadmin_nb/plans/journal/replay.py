@@ -17,7 +17,7 @@ PLAN, RUN, INTENT, OUTCOME, SETTLED, END = "plan", "run", "intent", "outcome", "
 
 
 @dataclass
-class Story:
+class JournalState:
     """The rows of a plan, by number, as its journal has them.
 
     `in_doubt` were sent and nobody knows what came of it; `unsettled` were sent and not seen on every broker since;
@@ -85,17 +85,17 @@ class Story:
 
 
 _TELLERS = {
-    RUN: Story._run,
-    INTENT: Story._intent,
-    OUTCOME: Story._outcome,
-    SETTLED: Story._settled,
-    END: Story._end,
+    RUN: JournalState._run,
+    INTENT: JournalState._intent,
+    OUTCOME: JournalState._outcome,
+    SETTLED: JournalState._settled,
+    END: JournalState._end,
 }
 
 
-def told(records: Iterable[JournalRecord]) -> Story:
+def told(records: Iterable[JournalRecord]) -> JournalState:
     """The story that these records tell."""
-    story = Story()
+    story = JournalState()
     for record in records:
         story.tell(record)
     return story

@@ -28,7 +28,7 @@ _SHORTEST = 6
 
 
 @dataclass(frozen=True)
-class Kept:
+class StoredJournal:
     """A journal that is there, proven by its chain."""
 
     place: Path
@@ -57,7 +57,7 @@ class Kept:
         return Plan.read(text, str(self.place))
 
     @cached_property
-    def story(self) -> replay.Story:
+    def story(self) -> replay.JournalState:
         """The state of the rows."""
         return replay.told(self.chain.records)
 
@@ -79,14 +79,14 @@ class Journals:
         """The journal of this plan, open for writing."""
         return Journal.open(self._place(plan.cluster_id, plan.id))
 
-    def of(self, plan: Plan) -> Kept | None:
+    def of(self, plan: Plan) -> StoredJournal | None:
         """The journal of this plan, where there is one."""
         try:
             return self._kept(self._place(plan.cluster_id, plan.id))
         except NotFound:
             return None
 
-    def find(self, plan_id: str) -> Kept:
+    def find(self, plan_id: str) -> StoredJournal:
         """The journal of the plan whose id begins like this.
 
         Raises
@@ -124,8 +124,8 @@ class Journals:
         except KadminError as exc:
             return _broken(_text(place.name.removesuffix(_SUFFIX)), place.parent, exc)
 
-    def _kept(self, place: Path) -> Kept:
-        return Kept(place, hash_chain.read_records(place))
+    def _kept(self, place: Path) -> StoredJournal:
+        return StoredJournal(place, hash_chain.read_records(place))
 
     def _place(self, cluster_id: str, plan_id: str) -> Path:
         return self.folder / quote(cluster_id, safe="") / f"{plan_id}{_SUFFIX}"
@@ -190,7 +190,7 @@ def _record_row(record: JournalRecord) -> dict[str, object]:
     }
 
 
-def _summary(journal: Kept) -> dict[str, object]:
+def _summary(journal: StoredJournal) -> dict[str, object]:
     plan, story = journal.plan, journal.story
     return {
         "plan_id": plan.id,

@@ -11,8 +11,8 @@ from ...model.changes import Change, Configurable, Edit, Target
 from ...model.grammar import Lookup, Special
 from ...model.refusal import Refusal
 from ...secrets import Hidden, revealed
-from ..advice import Danger, Warned
-from ..picture import Look, Observed, Picture
+from ..advice import Danger, PlanWarning
+from ..observed_state import LookOptions, ObservedState, ObservedValue
 from ..secret_resolver import Resolver
 
 Answers = dict[Configurable, Refusal | None]
@@ -25,7 +25,7 @@ ToolWords = Sequence[tuple[str, str | Special]]
 """The `--entity-type`s and names by which kafka-configs.sh names an entity or a resource."""
 
 
-def no_warnings() -> Sequence[Warned]:
+def no_warnings() -> Sequence[PlanWarning]:
     """The warnings of a kind that has none."""
     return ()
 
@@ -76,7 +76,7 @@ class ChangeKind(ABC):
         return text
 
     @abstractmethod
-    def read(self, kafka: Kafka, targets: Collection[Target], picture: Picture, look: Look) -> None:
+    def read(self, kafka: Kafka, targets: Collection[Target], picture: ObservedState, look: LookOptions) -> None:
         """Add the current values of these targets to a picture."""
 
     # -- plan
@@ -85,23 +85,23 @@ class ChangeKind(ABC):
         """Whether any value there can be a secret."""
         return False
 
-    def is_secret(self, edit: Edit, picture: Picture) -> bool:
+    def is_secret(self, edit: Edit, picture: ObservedState) -> bool:
         """Whether Kafka keeps the value of this edit to itself."""
         return False
 
-    def known_keys(self, edit: Edit, picture: Picture) -> Sequence[str] | None:
+    def known_keys(self, edit: Edit, picture: ObservedState) -> Sequence[str] | None:
         """The keys of which one was probably meant, where Kafka would take this unknown one without a word."""
         return None
 
-    def after(self, edit: Edit, picture: Picture) -> str | None:
+    def after(self, edit: Edit, picture: ObservedState) -> str | None:
         """The value that is stored when the edit is done, None for nothing."""
         return wanted_text(edit)
 
-    def notes(self, edit: Edit, now: Observed, picture: Picture) -> Iterable[str]:
+    def notes(self, edit: Edit, now: ObservedValue, picture: ObservedState) -> Iterable[str]:
         """Notes on the row, beside its columns."""
         return ()
 
-    def noted(self, changes: Sequence[Change], picture: Picture) -> list[Change]:
+    def noted(self, changes: Sequence[Change], picture: ObservedState) -> list[Change]:
         """The changes with notes that take all of them to write."""
         return list(changes)
 
@@ -146,8 +146,8 @@ class ChangeKind(ABC):
         return ()
 
     def warnings(
-        self, kafka: Kafka, changes: Sequence[Change], picture: Picture | None
-    ) -> Callable[[], Sequence[Warned]]:
+        self, kafka: Kafka, changes: Sequence[Change], picture: ObservedState | None
+    ) -> Callable[[], Sequence[PlanWarning]]:
         """The warnings of the rows, worked out when called; whatever has to be read is read at once.
 
         Parameters

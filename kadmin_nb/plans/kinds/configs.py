@@ -18,7 +18,7 @@ from ..advice import Danger, weaker_configs
 from ..change_words import config_edits
 from ..current_configs import add_configs
 from ..execution import config_order
-from ..picture import Look, Observed, Picture
+from ..observed_state import LookOptions, ObservedState, ObservedValue
 from ..secret_resolver import Resolver
 from .change_kind import Answers, ChangeKind, Groups, ToolWords, wanted_text
 
@@ -56,13 +56,13 @@ class ConfigChanges(ChangeKind):
     def parse(self, text: str) -> Resource:
         return Resource.parse(text)
 
-    def read(self, kafka: Kafka, targets: Collection[Target], picture: Picture, look: Look) -> None:
+    def read(self, kafka: Kafka, targets: Collection[Target], picture: ObservedState, look: LookOptions) -> None:
         add_configs(picture, kafka, [(_resource(resource), key) for resource, key in targets], look)
 
     def may_be_secret(self, resource: Configurable) -> bool:
         return not _is_logger(resource)
 
-    def is_secret(self, edit: Edit, picture: Picture) -> bool:
+    def is_secret(self, edit: Edit, picture: ObservedState) -> bool:
         """A PASSWORD, or a key of a broker that the broker does not know."""
         if edit.value is None or _is_logger(edit.resource):
             return False
@@ -71,13 +71,13 @@ class ConfigChanges(ChangeKind):
             return _resource(edit.resource).type == "BROKER" or is_called_so(edit.key)
         return schema.is_sensitive or schema.type == "PASSWORD" or (schema.type is None and is_called_so(edit.key))
 
-    def known_keys(self, edit: Edit, picture: Picture) -> Sequence[str] | None:
+    def known_keys(self, edit: Edit, picture: ObservedState) -> Sequence[str] | None:
         """Kafka stores unknown broker keys, and removes any, without a word."""
         if _resource(edit.resource).type != "BROKER" and edit.op != DELETE:
             return None
         return None if _is_listed(edit, picture) else sorted(picture.listed.get(edit.resource, ()))
 
-    def after(self, edit: Edit, picture: Picture) -> str | None:
+    def after(self, edit: Edit, picture: ObservedState) -> str | None:
         """The resulting list of an append. A logger has always a level: reset, it has the root's."""
         if edit.op in (APPEND, SUBTRACT):
             join = list_values.append if edit.op == APPEND else list_values.subtract
@@ -86,7 +86,7 @@ class ConfigChanges(ChangeKind):
             return picture.of((edit.resource, ROOT_LOGGER)).value
         return wanted_text(edit)
 
-    def notes(self, edit: Edit, now: Observed, picture: Picture) -> Iterable[str]:
+    def notes(self, edit: Edit, now: ObservedValue, picture: ObservedState) -> Iterable[str]:
         if near := _near_key(edit, picture):
             yield f"did you mean {near}?"
         if now.inherited is not None:
@@ -145,24 +145,24 @@ def _is_logger(resource: Configurable) -> bool:
     return _resource(resource).type == _LOGGER
 
 
-def _first_list(now: Observed) -> str | None:
+def _first_list(now: ObservedValue) -> str | None:
     """The list that an APPEND or SUBTRACT starts from: the override, else the schema's default."""
     return now.value if now.value is not None else now.base
 
 
-def _near_key(edit: Edit, picture: Picture) -> str | None:
+def _near_key(edit: Edit, picture: ObservedState) -> str | None:
     """The key that was probably meant, where the broker will refuse this one."""
     if edit.op == DELETE or _is_listed(edit, picture):
         return None
     return nearest(edit.key, sorted(picture.listed.get(edit.resource, ())))
 
 
-def _schema(edit: Edit, picture: Picture) -> Observed | None:
+def _schema(edit: Edit, picture: ObservedState) -> ObservedValue | None:
     """The config of the key, or of the key behind its listener."""
     return picture.values.get(edit.target) or picture.values.get((edit.resource, _plain_key(edit) or ""))
 
 
-def _is_listed(edit: Edit, picture: Picture) -> bool:
+def _is_listed(edit: Edit, picture: ObservedState) -> bool:
     """Whether the key, or the key without `listener.name.<x>.` and a mechanism, is one the resource lists."""
     listed_keys = picture.listed.get(edit.resource, ())
     return edit.key in listed_keys or _plain_key(edit) in listed_keys

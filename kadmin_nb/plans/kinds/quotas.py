@@ -14,11 +14,11 @@ from ...model.grammar import DEFAULT, Lookup
 from ...model.levels import Part
 from ...model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, find, readable, text_of
 from ...secrets import Hidden
-from ..advice import Danger, Warned, lifted_quotas, warnings
+from ..advice import Danger, PlanWarning, lifted_quotas, warnings
 from ..change_words import quota_edits
 from ..current_quotas import add_quotas
 from ..execution import quota_order
-from ..picture import Look, Observed, Picture
+from ..observed_state import LookOptions, ObservedState, ObservedValue
 from ..secret_resolver import Resolver
 from ..shadowing import with_shadow_notes
 from .change_kind import Answers, ChangeKind, Groups, ToolWords, no_warnings
@@ -48,18 +48,18 @@ class QuotaChanges(ChangeKind):
     def read_value(self, text: str) -> float:
         return float(text)
 
-    def read(self, kafka: Kafka, targets: Collection[Target], picture: Picture, look: Look) -> None:
+    def read(self, kafka: Kafka, targets: Collection[Target], picture: ObservedState, look: LookOptions) -> None:
         add_quotas(picture, kafka, {_entity(resource) for resource, _ in targets}, look)
 
-    def known_keys(self, edit: Edit, picture: Picture) -> Sequence[str] | None:
+    def known_keys(self, edit: Edit, picture: ObservedState) -> Sequence[str] | None:
         """Kafka removes unknown quota keys without a word."""
         return [*USER_CLIENT_KEYS, *IP_KEYS] if edit.op == DELETE and find(edit.key) is None else None
 
-    def notes(self, edit: Edit, now: Observed, picture: Picture) -> Iterable[str]:
+    def notes(self, edit: Edit, now: ObservedValue, picture: ObservedState) -> Iterable[str]:
         if edit.value is not None and find(edit.key):
             yield f"{readable(edit.key, float(edit.value))} on each broker"
 
-    def noted(self, changes: Sequence[Change], picture: Picture) -> list[Change]:
+    def noted(self, changes: Sequence[Change], picture: ObservedState) -> list[Change]:
         return with_shadow_notes(changes, picture.quotas)
 
     def waves(self, changes: Sequence[Change]) -> list[list[Change]]:
@@ -83,8 +83,8 @@ class QuotaChanges(ChangeKind):
         return lifted_quotas.dangers(changes, kafka)
 
     def warnings(
-        self, kafka: Kafka, changes: Sequence[Change], picture: Picture | None
-    ) -> Callable[[], Sequence[Warned]]:
+        self, kafka: Kafka, changes: Sequence[Change], picture: ObservedState | None
+    ) -> Callable[[], Sequence[PlanWarning]]:
         facts = warnings.cluster_facts(kafka, changes, picture.quotas if picture else None)
         return (lambda: warnings.warnings(changes, facts)) if facts else no_warnings
 

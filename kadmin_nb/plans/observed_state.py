@@ -15,7 +15,7 @@ from ..model.resources import Source
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class LookOptions:
     """Where and how a picture is taken.
 
     `node` is the broker whose metadata is read, or any. A `whole` picture keeps the table of all quotas and lists every
@@ -28,7 +28,7 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
-class Observed:
+class ObservedValue:
     """The current state of a target. `value` is set on the target itself, None when it is not set.
 
     `is_known` is False for sensitive values, which brokers never tell. `inherited` is the value below it,
@@ -46,19 +46,19 @@ class Observed:
     is_sensitive: bool = False
 
 
-ABSENT = Observed()
+ABSENT = ObservedValue()
 
 
 @dataclass
-class Picture:
+class ObservedState:
     """The values of targets, the errors of resources that could not be read, and the keys each resource listed."""
 
-    values: dict[Target, Observed] = field(default_factory=dict)
+    values: dict[Target, ObservedValue] = field(default_factory=dict)
     errors: dict[Configurable, Refusal] = field(default_factory=dict)
     quotas: pa.Table | None = None
     listed: dict[Configurable, set[str]] = field(default_factory=dict)
 
-    def of(self, target: Target) -> Observed:
+    def of(self, target: Target) -> ObservedValue:
         """The current state of that target."""
         return self.values.get(target, ABSENT)
 
