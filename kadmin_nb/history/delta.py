@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ..errors import Invalid, KadminError, TimedOut, Unsupported, UsageError
-from ..frames import schemas
-from .stored_rows import PARTITIONS, STATES, STATISTICS, TABLE, State, state_rows, states
+from .stored_rows import PARTITIONS, STATES, STATISTICS, TABLE, State, refuse_other_table, state_rows, states
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -130,7 +129,7 @@ class DeltaFolder:
         except (DeltaError, OSError, ValueError) as exc:
             raise Invalid(f"{self.where} cannot be read as a Delta table: {_one_line(exc)}") from None
         columns = [field.name for field in table.schema().fields]
-        schemas.require_columns(f"the snapshots in {self.where}", TABLE.names, columns)
+        refuse_other_table(self.where, columns)
         self._open = table
         return table
 

@@ -14,8 +14,7 @@ import pyarrow.compute as pc
 
 from .. import databricks
 from ..errors import Invalid, TimedOut
-from ..frames import schemas
-from .stored_rows import PARTITIONS, STATES, TABLE, State, state_rows, states
+from .stored_rows import PARTITIONS, STATES, TABLE, State, refuse_other_table, state_rows, states
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -138,7 +137,7 @@ class SparkTable:
         if not databricks.is_here():  # Delta, which is all that it makes, needs none; serverless compute refuses it
             self._spark.catalog.refreshTable(self.where)
         table = self._spark.table(self.where)
-        schemas.require_columns(f"the snapshots in {self.where}", TABLE.names, table.columns)
+        refuse_other_table(self.where, table.columns)
         return table
 
     def _make(self) -> None:

@@ -9,7 +9,7 @@ Rows of kind `quotas` and `configs` are contents and changes of contents, found 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import Invalid
+from ..errors import Invalid, UsageError
 from ..frames import schemas
 from ..frames.to_pandas import plain
 
@@ -219,3 +219,16 @@ def _restored_column(content: pa.Table, field: pa.Field) -> Any:
     if name == "synonyms":
         return pa.array([None if v is None else json.loads(v) for v in content[name].to_pylist()], field.type)
     return content[name].cast(field.type)
+
+
+def refuse_other_table(where: str, columns: Sequence[str]) -> None:
+    """Refuse a table that holds something else than snapshots.
+
+    Raises
+    ------
+    UsageError
+        A column of a history is missing; the first is named, and what there is.
+    """
+    missing = [name for name in TABLE.names if name not in columns]
+    if missing:
+        raise UsageError(f"{where} is not a history: no column {missing[0]}", hint=f"Found: {', '.join(columns)}.")

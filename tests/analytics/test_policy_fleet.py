@@ -123,7 +123,7 @@ def test_what_cannot_be_judged_is_said_at_once(spark):
         kn.analytics.policy(rule, quotas.drop("cluster_id"))
     with pytest.raises(kn.UsageError, match="the configs are a Table, not a Spark DataFrame"):
         kn.analytics.policy(rule, quotas, configs.toArrow())
-    with pytest.raises(kn.UsageError, match="a policy of what"):
+    with pytest.raises(kn.UsageError, match="quotas= or configs= is required"):
         kn.analytics.policy(rule)
     with pytest.raises(kn.UsageError, match="nothing that a policy judges"):
         rule.check(quotas)

@@ -194,7 +194,7 @@ def test_a_plan_of_a_topic_that_does_not_exist_is_refused(cluster, unique):
     stage = cluster.stage()
     stage.set_config("retention.ms", 1, topic="no-such-topic")
     with pytest.raises(
-        kn.NotFound, match="topic=no-such-topic cannot be read: UNKNOWN_TOPIC_OR_PARTITION: There is no"
+        kn.NotFound, match="topic=no-such-topic cannot be read: UNKNOWN_TOPIC_OR_PARTITION: No such topic"
     ):
         stage.plan()
 

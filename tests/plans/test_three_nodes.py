@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 from kafka.protocol.admin.cluster import DescribeQuorumRequest
@@ -13,6 +14,7 @@ import kadmin_nb as kn
 from kadmin_nb.cluster.changes import journals
 from kadmin_nb.commands import terminal
 from kadmin_nb.local import LocalKafka, Node
+from kadmin_nb.plans.execution import executor
 from tests.dangerous_plans import applied
 from tests.plans.plan_rows import rows
 from tests.waiting import eventually
@@ -204,7 +206,8 @@ def test_the_controller_is_killed_in_the_middle_of_a_batch(through, three, wide,
         return real(request, **{**options, "node": whom.id if len(sent) <= 3 else None})
 
     monkeypatch.setattr(wire, "tell", tell)
-    outcomes = wide._changes.apply(plan, largest_batch=LARGEST, verify_timeout=5.0, quiet_period=20.0)
+    monkeypatch.setattr(executor, "apply", partial(executor.apply, largest_batch=LARGEST))
+    outcomes = wide.apply(plan, verify_timeout=5.0, quiet_period=20.0)
     monkeypatch.undo()
     eventually(lambda: active.pid, None)
     there = quotas_of(wide)

@@ -153,7 +153,7 @@ def test_papermill_alone_applies_and_records(
         (("-p", "reason", "nan"), "reason is declared str and got the number nan"),
         (("-p", "apply", "yes"), "apply is declared bool"),
         (("-r", "sasl_password", "x"), "its name says that it is a secret"),
-        (("-r", "changes", '["sett x"]'), "line 1: sett"),
+        (("-r", "changes", '["sett x"]'), "line 1: unknown quota change 'sett'"),
         (("-r", "changes", '["set message.max.bytes=-5 broker=<default>"]'), "the broker refuses 1 of 1 changes"),
     ],
     ids=["misspelt", "007", "nan", "yes", "secret", "grammar", "broker"],

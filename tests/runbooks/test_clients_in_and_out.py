@@ -82,7 +82,11 @@ def test_who_shares_the_allowance_is_told() -> None:
         ({}, kn.UsageError, "neither user nor client_id is given"),
         ({"user": "x"}, kn.UsageError, "no limit is given"),
         ({"user": "x", "producer_byte_rate": "5MB/h"}, kn.KadminError, "producer_byte_rate"),
-        ({"user": "x", "producer_byte_rate": "5", "clients": "none.parquet"}, kn.NotFound, "no file none.parquet"),
+        (
+            {"user": "x", "producer_byte_rate": "5", "clients": "none.parquet"},
+            kn.NotFound,
+            "no such file: none.parquet",
+        ),
         ({"user": "x", "producer_byte_rate": "5", "clients": "p.csv"}, kn.UsageError, "no column client_id"),
         ({"user": "x", "producer_byte_rate": "5", "changes_id": "000000"}, kn.Conflict, "reviewed were 000000"),
     ],

@@ -68,7 +68,7 @@ def test_an_unknown_form_names_those_that_there_are():
         said("quota", "plan", "--print", "yaml")
 
 
-def test_what_has_no_faces_says_so():
+def test_what_cannot_be_printed_otherwise_says_so():
     """It failed with an AttributeError."""
-    with pytest.raises(kn.UsageError, match="--print cell is for stages and plans"):
+    with pytest.raises(kn.UsageError, match="--print cell works with stages and plans only"):
         faced(None, "cell")
