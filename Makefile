@@ -15,7 +15,7 @@ help: ## this list
 demo: kafka ## a real Kafka: quotas, which limit binds a client, a change planned, applied, verified
 	@$(VENV)/bin/kadmin-nb demo
 
-test: kafkas ## every test, on the local Kafka, Spark and the notebooks (about 18 minutes on 2 cores)
+test: kafkas ## every test, on the local Kafka, Spark and the notebooks (about 25 minutes on 2 cores)
 	@$(RUN) -m pytest tests -n 3 --dist loadscope
 
 test-fast: install ## the tests that need neither a broker nor Spark, on all cores (one minute)

@@ -364,8 +364,21 @@ def test_it_tells_how_far_it_is(cluster, unique):
     assert str(told[-1]) == "verified 6 of 6"
 
 
-def test_ctrl_c_in_the_last_moment_is_heard(cluster, unique, monkeypatch):
-    """My Ctrl-C came as the plan that switches a log on was ending, and it was observed for five minutes."""
+def raise_as_pyspark(number: int, frame: object) -> None:
+    """What a Spark session sets for Ctrl-C."""
+    raise KeyboardInterrupt
+
+
+raise_as_pyspark.__module__ = "pyspark.core.context"
+
+
+@pytest.mark.parametrize("handler", [signal.default_int_handler, raise_as_pyspark], ids=["python", "pyspark"])
+def test_ctrl_c_in_the_last_moment_is_heard(cluster, unique, monkeypatch, handler):
+    """My Ctrl-C came as the plan that switches a log on was ending, and it was observed for five minutes.
+
+    Or: I had asked Spark something before, and Ctrl-C broke a request in the middle.
+    """
+    before = signal.signal(signal.SIGINT, handler)
     summarised = Outcomes.of
 
     def interrupted(*args: object) -> Outcomes:
@@ -375,6 +388,10 @@ def test_ctrl_c_in_the_last_moment_is_heard(cluster, unique, monkeypatch):
     monkeypatch.setattr(Outcomes, "of", interrupted)
     stage = cluster.stage()
     stage.set_quota("producer_byte_rate", 5_000_000, user=unique("user"))
-    with pytest.raises(kn.Interrupted, match="stopped by Ctrl-C") as raised:
-        stage.plan().apply()
+    try:
+        with pytest.raises(kn.Interrupted, match="stopped by Ctrl-C") as raised:
+            stage.plan().apply()
+        assert signal.getsignal(signal.SIGINT) is handler
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert raised.value.outcomes.ok

@@ -20,20 +20,25 @@ def never() -> bool:
 def heard_between_requests() -> Iterator[Stopped]:
     """A function that says whether somebody has asked to stop.
 
-    Only where Ctrl-C would raise KeyboardInterrupt here: in the main thread, with Python's own handler.
+    Only where Ctrl-C would raise KeyboardInterrupt here: in the main thread, with Python's own handler or PySpark's.
     """
-    default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if not default or threading.current_thread() is not threading.main_thread():
+    before = signal.getsignal(signal.SIGINT)
+    if not _raises_keyboard_interrupt(before) or threading.current_thread() is not threading.main_thread():
         yield never
         return
     stop_requested = threading.Event()
 
     def ask(number: int, frame: FrameType | None) -> None:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, before)
         stop_requested.set()
 
     signal.signal(signal.SIGINT, ask)
     try:
         yield stop_requested.is_set
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, before)
+
+
+def _raises_keyboard_interrupt(handler: object) -> bool:
+    """Python's handler does; PySpark's, which a session sets, does so after it has cancelled its jobs."""
+    return handler is signal.default_int_handler or getattr(handler, "__module__", "") == "pyspark.core.context"
