@@ -207,6 +207,7 @@ def test_a_name_that_does_not_resolve(capfd):
     said_well(error, capfd)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", ["PLAINTEXT", "SSL"])
 def test_a_silent_port_is_left_in_time(silent, capfd, protocol):
     """A silent TLS port hung the kernel for ever."""
@@ -250,6 +251,7 @@ def test_frozen_brokers_first_in_the_list_do_not_matter(kafka, silent, capfd, mo
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.slow
 def test_every_address_is_named_with_its_cause(silent, closed, capfd):
     """Of two brokers the first was silent and the second down; the error named the second only."""
     error, took = refused(Settings(f"127.0.0.1:{silent},127.0.0.1:{closed}"), timeout=2.0)
@@ -276,6 +278,7 @@ NO_BROKERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("pieces", "protocol", "kind", "words"), NO_BROKERS.values(), ids=NO_BROKERS)
 def test_a_port_that_is_no_broker(speaking, capfd, pieces, protocol, kind, words):
     """A port that said nothing, or sent a byte now and then, was called one that closes the connection."""

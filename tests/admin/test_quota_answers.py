@@ -134,6 +134,7 @@ def test_a_name_that_looks_like_the_next_entity_is_a_name():
         assert sorted(rows(frame)) == rows_by_the_library(frame)
 
 
+@pytest.mark.slow
 def test_what_is_read_at_once_reads_the_same_one_by_one():
     """The fast way took for an answer what the careful one refuses."""
     draw, read = random.Random(19), 0
@@ -195,6 +196,7 @@ def test_strange_numbers_survive():
     assert str([v for _, _, v in rows(frame)]) == str(values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("frame", RECORDED.values(), ids=RECORDED)
 def test_an_answer_cut_off_anywhere_is_refused(frame):
     """Half an answer was half of the quotas."""
@@ -206,6 +208,7 @@ def test_an_answer_cut_off_anywhere_is_refused(frame):
         decode(frame + b"\0")
 
 
+@pytest.mark.slow
 def test_garbled_answers_are_refused_or_read_and_never_hang():
     """A garbled answer hung the kernel, or killed it."""
     frame, draw = RECORDED["describe-client-quotas-4.3.1"], random.Random(11)

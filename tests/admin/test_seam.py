@@ -38,6 +38,7 @@ def _is_installed() -> bool:
         return False
 
 
+@pytest.mark.slow
 def test_one_file_touches_the_inner_modules():
     """Whoever else needs `kafka.net` asks `admin.wire`."""
     users = set()

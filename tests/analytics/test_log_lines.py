@@ -53,6 +53,7 @@ def damaged(draw):
     return lines
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(damaged())
 def test_damaged_lines_say_the_same_among_others(lines):

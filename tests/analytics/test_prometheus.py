@@ -161,6 +161,7 @@ REFUSALS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("answer", "kind", "said"), REFUSALS.values(), ids=REFUSALS)
 def test_what_is_no_answer_is_one_line(serve, answer, kind, said):
     """urllib.error.HTTPError, and forty lines of it."""

@@ -51,6 +51,7 @@ except BaseException:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("error", "lines"), [("BrokenPipeError", 0), ("ConnectionResetError", 0), ("EOFError", 0), ("ValueError", 4)]
 )

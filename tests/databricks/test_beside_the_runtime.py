@@ -27,6 +27,7 @@ def test_the_runtimes_own_packages_stay(runtime: str) -> None:
     assert "pyspark" not in bounds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["runbooks.binder", "runbooks.run_record", "runbooks.preconditions", "analytics"])
 def test_a_task_needs_no_papermill(module: str) -> None:
     """No module named papermill: only the base is installed there."""

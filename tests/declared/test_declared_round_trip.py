@@ -63,6 +63,7 @@ def rows(frame, columns: list[str]) -> list[str]:
     return [repr(row) for row in frame.to_arrow().select(columns).to_pylist()]
 
 
+@pytest.mark.slow
 @examples
 @given(clusters, st.sampled_from(FORMATS))
 def test_whatever_is_held_comes_back(cluster, format):
@@ -77,6 +78,7 @@ def test_whatever_is_held_comes_back(cluster, format):
     assert kn.declared.export(back, format=format) == text
 
 
+@pytest.mark.slow
 @examples
 @given(clusters, st.sampled_from(FORMATS))
 def test_other_readers_see_the_same(cluster, format):
@@ -88,6 +90,7 @@ def test_other_readers_see_the_same(cluster, format):
     assert list(kn.declared.read(rewritten).difference(cluster, prune=True)) == []
 
 
+@pytest.mark.slow
 @examples
 @given(clusters)
 def test_a_terminal_shows_the_file_and_obeys_nothing(cluster):

@@ -67,6 +67,7 @@ def test_on_a_full_disk_what_was_there_stays(name, tmp_path):
         assert [one.read_bytes() for one in written.iterdir()] == ([before] if before else [])
 
 
+@pytest.mark.slow
 def test_an_approval_that_is_killed_loses_no_plan(tmp_path):
     """`plan approve` was killed at the wrong moment, and the reviewed plan was gone: 11 times of 15."""
     place = tmp_path / "p.json"

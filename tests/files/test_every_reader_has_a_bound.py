@@ -86,6 +86,7 @@ def test_a_device_without_end(name, tmp_path):
         read(tmp_path / file)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", READERS)
 def test_a_file_without_end(name, tmp_path):
     """A dump of a disk, named by a slip, filled the memory."""
@@ -143,6 +144,7 @@ def test_a_few_bytes_that_stand_for_a_billion(tmp_path, monkeypatch):
         frames.read_table(tmp_path / "pairs.parquet")
 
 
+@pytest.mark.slow
 def test_a_value_without_end_is_not_repeated(tmp_path):
     """10,000 digits as a value were repeated whole in the error."""
     value = f"-{'1' * 10_000}"

@@ -53,6 +53,7 @@ def test_what_was_exported_is_read_back(tmp_path):
     assert back["value"].to_pylist() == ["-1.5"] * len(NAMES)
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(st.sampled_from("'=+-@\t\r\n\0 \"a,\uff1d")), min_size=1, max_size=5))
 def test_any_text_comes_back(tmp_path_factory, texts):
     """A name that began with two quotes lost one."""

@@ -48,6 +48,7 @@ def test_any_name_survives(history) -> None:
     assert limits_of(history.as_of(at(1))) == changed
 
 
+@pytest.mark.slow
 def test_a_change_is_kept_as_a_change(history, tmp_path: Path) -> None:
     """A year of snapshots took a year of full copies."""
     fleet = {f"user-{n}": float(n * 7919 % 104_729 + 1) for n in range(20_000)}

@@ -94,6 +94,7 @@ def test_a_version_without_sums_is_refused(cache):
         local.find_jars("2.8.0")
 
 
+@pytest.mark.slow
 def test_a_download_that_fails_says_what_ivy_said(cache, monkeypatch, tmp_path):
     """No network: one line that says so, and no half of a download left to be used."""
     settings = tmp_path / "nowhere.xml"
@@ -107,6 +108,7 @@ def test_a_download_that_fails_says_what_ivy_said(cache, monkeypatch, tmp_path):
     assert not (cache / "kafka" / "4.3.1").exists()
 
 
+@pytest.mark.slow
 def test_java_reads_the_trust_store_we_write(tmp_path):
     """The wheel's Java does not know our company's authority."""
     if not trust_store.write_trust_store(tmp_path / "trust.jks"):

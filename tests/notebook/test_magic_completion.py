@@ -46,6 +46,7 @@ def test_words_are_completed(notebook, text, fragment, offers):
     assert sorted(completed(notebook, text)) == sorted((fragment, offer) for offer in offers)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["%kquota describe 'user=a", "%kquota describe # us", "%kquota x y z << des"])
 def test_nothing_is_offered_where_nothing_fits(notebook, text):
     """Tab offered words inside a quote."""
@@ -90,6 +91,7 @@ def test_the_config_keys_are_the_brokers_own(cluster):
         assert {row["key"] for row in answers[word] if not row["is_read_only"]} == set(KEYS[word])
 
 
+@pytest.mark.slow
 def test_jupyter_completes(tmp_path):
     """In JupyterLab Tab did nothing."""
     manager, client = start_new_kernel(kernel_name="python3", cwd=str(tmp_path))

@@ -41,6 +41,7 @@ def test_what_was_written_is_read(place):
     assert records[1].says == {"refused": {"2": "INVALID_CONFIG: naïve \ud800 \n"}}
 
 
+@pytest.mark.slow
 def test_any_edited_byte_names_its_line(place):
     """Somebody had changed a row of the journal, and nobody noticed."""
     good = written(place)
@@ -58,6 +59,7 @@ def test_any_edited_byte_names_its_line(place):
             hash_chain.read_records(place)
 
 
+@pytest.mark.slow
 def test_any_byte_that_is_not_utf_8_names_its_line(place):
     """UnicodeEncodeError: 'utf-8' codec can't encode character, and a stack trace."""
     good = written(place)
@@ -91,6 +93,7 @@ def test_lines_cut_off_the_end_are_seen_against_the_head_that_was_kept(place):
     assert hash_chain.read_records(place).head != head
 
 
+@pytest.mark.slow
 def test_a_torn_last_line_is_passed_over_and_told_of(place):
     """The machine lost power while the journal was written, and the plan could not be resumed."""
     good = written(place)

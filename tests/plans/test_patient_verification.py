@@ -43,6 +43,7 @@ def slow_kafka(monkeypatch) -> FakeKafka:
     return kafka
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [3, 20_000])
 def test_without_a_wait_a_broker_has_the_time_that_its_answer_takes(count, slow_kafka):
     """plan verify called all 50,000 rows unverified: each broker had a fifth of a second to answer."""

@@ -62,6 +62,7 @@ def test_a_plan_says_that_it_has_expired(plan, tmp_path):
     assert not plan.has_expired()
 
 
+@pytest.mark.slow
 def test_any_changed_byte_is_refused(plan, tmp_path):
     """Somebody added a zero to the file after I had reviewed it."""
     place = plan.save(tmp_path / "plan.json")

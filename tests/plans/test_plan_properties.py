@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -123,6 +124,7 @@ def applied(kafka: FakeKafka, plan: Plan, pages: Pages, batch: int) -> ApplyResu
     return executor.apply(kafka, plan, pages.opened(), largest_batch=batch)
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(held=clusters, edits=several(12), batch=st.sampled_from([1, 3, 5000]))
 def test_a_plan_changes_exactly_what_was_reviewed(held, edits, batch):
@@ -142,6 +144,7 @@ def test_a_plan_changes_exactly_what_was_reviewed(held, edits, batch):
     assert len(kafka.alters) == sent
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(held=clusters, edits=several(12), batch=st.sampled_from([1, 3, 5000]))
 def test_a_rollback_restores_what_was(held, edits, batch):

@@ -167,6 +167,7 @@ def test_a_text_that_means_nothing_or_two_things(name):
     assert len(str(raised.value)) < 600
 
 
+@pytest.mark.slow
 def test_a_journal_holds_a_plan_of_the_same_shape(tmp_path):
     """`plan resume ID` read from the journal what `plan apply FILE` refuses."""
     journals = store.Journals(tmp_path)
@@ -193,6 +194,7 @@ def test_the_schema_is_published():
         jsonschema.validate({**GOOD, "id": 7}, schema)
 
 
+@pytest.mark.slow
 def test_a_plan_of_100_000_changes_is_loaded_within_seconds(tmp_path):
     """The check took longer than all the rest."""
     rows = (

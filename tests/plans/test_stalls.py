@@ -234,6 +234,7 @@ PLANS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bound", [2.0, 15.0, 60.0])
 @pytest.mark.parametrize(("before", "changes"), PLANS.values(), ids=PLANS)
 def test_no_step_stalls_longer_than_the_bound(before, changes, bound):

@@ -207,6 +207,7 @@ def staged(cluster: kn.Cluster, user: str, value: str) -> kn.Plan:
     return stage.plan("a test")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["given", "variable", "profile"])
 def test_a_plan_that_breaks_a_rule_is_refused_and_nothing_is_sent(cluster, ceiling, altered, monkeypatch, how):
     """The policy was in force, and the plan went through."""
@@ -274,6 +275,7 @@ def test_only_what_a_plan_touches_is_read(cluster, ceiling, monkeypatch):
     cluster.guard(made, place)
 
 
+@pytest.mark.slow
 def test_the_same_rows_live_and_from_a_snapshot(cluster, ceiling, tmp_path):
     """The snapshot kept what the cluster broke."""
     user, place = ceiling

@@ -131,6 +131,7 @@ hierarchies = st.dictionaries(st.tuples(entities, st.just(KEY)), st.integers(1, 
 clients = st.lists(st.tuples(names, names), max_size=12, unique=True)
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(before=hierarchies, after=hierarchies, clients=clients)
 def test_it_is_two_answers_of_the_scalar_rule(before: Stored, after: Stored, clients: list[tuple[str, str]]):

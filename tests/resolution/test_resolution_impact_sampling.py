@@ -85,6 +85,7 @@ DEMANDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by_tokens", [False, True], ids=["sampled", "tokens"])
 @pytest.mark.parametrize("wanted", DEMANDS.values(), ids=DEMANDS)
 def test_kafka_mutes_as_the_replay_says(gateway, wanted, by_tokens):

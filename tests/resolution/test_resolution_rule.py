@@ -118,6 +118,7 @@ PAIRS = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(HIERARCHIES, PAIRS)
 def test_scalar_and_vector_agree_on_random_hierarchies(stored: dict, pairs: list) -> None:  # type: ignore[type-arg]
@@ -128,6 +129,7 @@ def test_scalar_and_vector_agree_on_random_hierarchies(stored: dict, pairs: list
     assert list(unpacked(wide, KEYS)) == without_overridden(expected)
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(
     st.lists(HIERARCHIES, min_size=1, max_size=4),
@@ -152,6 +154,7 @@ def test_clusters_do_not_leak_into_each_other(clusters: list, asked: list) -> No
     assert found == expected
 
 
+@pytest.mark.slow
 def test_many_pairs_on_many_threads_are_as_one_by_one() -> None:
     """Above a million rows the answer was another."""
     clients = [(f"u{n % 7}", f"c{n % 11}" if n % 5 else "") for n in range(7 * 11 * 5)]

@@ -22,6 +22,7 @@ print([array.to_pylist() for array in resolve(tables, *names)[0]])
 """
 
 
+@pytest.mark.slow
 def test_look_ups_are_shipped_by_value() -> None:
     """Spark's workers failed on `import kadmin_nb`."""
     cloudpickle = pytest.importorskip("pyspark.cloudpickle")

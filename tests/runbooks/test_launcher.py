@@ -140,6 +140,7 @@ def test_the_kernel_is_this_python_whatever_is_registered(
     assert sys.executable in outputs(run.document)
 
 
+@pytest.mark.slow
 def test_a_failed_run_is_a_document_with_the_error(written: Written, outputs: Outputs, folder: Path) -> None:
     """It failed, and there was nothing to look at."""
     cell = "raise kn.NotAuthorized('no', code='CLUSTER_AUTHORIZATION_FAILED', hint='Ask.')"
@@ -153,6 +154,7 @@ def test_a_failed_run_is_a_document_with_the_error(written: Written, outputs: Ou
     assert (folder / "out.html").exists()
 
 
+@pytest.mark.slow
 def test_what_is_not_ours_is_named_with_its_type(written: Written) -> None:
     """It said KadminError, and not that I divide by zero."""
     with pytest.raises(kn.KadminError, match=r"^ZeroDivisionError: division by zero$"):

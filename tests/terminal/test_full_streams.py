@@ -26,6 +26,7 @@ def shell(line: str, streams: str) -> subprocess.CompletedProcess[str]:
 FULL = "Invalid: standard output cannot be written: No space left on device\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", ["version", "--help", "plan --schema", "plan log", "plan log --json"])
 def test_a_full_standard_output_is_one_line(line):
     """`kadmin-nb … > report` on a full disk was a stack trace, or a report that was cut and exit 0."""
@@ -33,6 +34,7 @@ def test_a_full_standard_output_is_one_line(line):
     assert (said.returncode, said.stderr) == (1, FULL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("streams", [">&-", "2>&-", ">&- 2>&-", "2> /dev/full"])
 @pytest.mark.parametrize(("line", "code"), [("version", 0), ("plan show none.json", 1), ("verison", 2)])
 def test_a_stream_that_is_closed_or_full_changes_no_exit_code(line, code, streams):
@@ -41,6 +43,7 @@ def test_a_stream_that_is_closed_or_full_changes_no_exit_code(line, code, stream
     assert (said.returncode, "Traceback" in said.stderr) == (code, False)
 
 
+@pytest.mark.slow
 def test_a_change_that_was_made_is_no_failure_before_anything_changed(
     kafka: LocalKafka, cluster: kn.Cluster, unique: Callable[[str], str]
 ):
@@ -51,6 +54,7 @@ def test_a_change_that_was_made_is_no_failure_before_anything_changed(
     assert cluster.quotas.describe(user=user, strict=True).to_arrow()["value"].to_pylist() == [1000.0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_an_answer_of_many_rows_on_a_disk_that_fills_up(unbuffered, tmp_path: Path, monkeypatch):
     """The first half was in the file, and the exit code was 0: in a container with PYTHONUNBUFFERED."""

@@ -173,6 +173,7 @@ def test_use_says_the_line_for_the_shell(kadmin):
     assert "Did you mean the profile prod?" in said.err
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("profiles")
 def test_use_takes_what_its_help_says(kadmin, tmp_path, monkeypatch):
     """use host:port was refused, though its help promises it."""
@@ -186,6 +187,7 @@ def test_use_takes_what_its_help_says(kadmin, tmp_path, monkeypatch):
         assert bootstrap in kadmin("quota", "describe").err
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("profiles")
 def test_the_profile_of_the_environment(kadmin, monkeypatch):
     """KADMIN_PROFILE was not looked at."""
@@ -203,6 +205,7 @@ def test_shell_completion(monkeypatch, capsys):
     assert capsys.readouterr().out == "plain,producer_byte_rate=\n"
 
 
+@pytest.mark.slow
 def test_ctrl_c_is_130():
     """Ctrl-C printed a stack trace."""
     with socket.socket() as silent:

@@ -208,6 +208,7 @@ def test_one_cell_of_a_megabyte_does_not_pad_a_thousand_rows():
     assert sum(map(len, piped(table))) < 1_200_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["table", "json"])
 def test_a_long_frame_goes_through_a_pipe_in_pieces(form):
     """A million rows into a file took all the memory of the machine."""
