@@ -15,7 +15,7 @@ from ...model.resources import WORDS, Resource
 from ...secrets import Hidden, is_called_so
 from .. import list_values
 from ..advice import Danger, weaker_configs
-from ..change_words import config_edits
+from ..change_words import CONFIG_VERBS, config_edits
 from ..current_configs import add_configs
 from ..execution import config_order
 from ..observed_state import LookOptions, ObservedState, ObservedValue
@@ -38,7 +38,7 @@ class ConfigChanges(ChangeKind):
     """Configs: texts on resources, lists among them; some are secrets, and some are seen on one broker alone."""
 
     name = Resource.kind
-    verbs: ClassVar = {SET: "set", DELETE: "reset", APPEND: "append", SUBTRACT: "subtract"}
+    verbs: ClassVar = {op: verb for verb, op in CONFIG_VERBS.items()}
     methods: ClassVar = {
         SET: "set_config",
         DELETE: "reset_config",

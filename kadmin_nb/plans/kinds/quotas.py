@@ -15,7 +15,7 @@ from ...model.levels import Part
 from ...model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, find, readable, text_of
 from ...secrets import Hidden
 from ..advice import Danger, PlanWarning, lifted_quotas, warnings
-from ..change_words import quota_edits
+from ..change_words import QUOTA_VERBS, quota_edits
 from ..current_quotas import add_quotas
 from ..execution import quota_order
 from ..observed_state import LookOptions, ObservedState, ObservedValue
@@ -32,7 +32,7 @@ class QuotaChanges(ChangeKind):
     """Client quotas: numbers on entities, which the broker validates, and every broker shows."""
 
     name = Entity.kind
-    verbs: ClassVar = {SET: "set", DELETE: "remove"}
+    verbs: ClassVar = {op: verb for verb, op in QUOTA_VERBS.items()}
     methods: ClassVar = {SET: "set_quota", DELETE: "remove_quota"}
     words: ClassVar = TYPES
     magic = "%%kquota"
