@@ -45,12 +45,12 @@ class AnswerFrame(pd.DataFrame):  # type: ignore[misc]  # pandas has no types he
 
     def __repr__(self) -> str:
         if self._is_unchanged():
-            return self.answer.mimebundle(_page())["text/plain"]
+            return self.answer.as_text(_page())
         return printable_lines(super().__repr__())
 
     def _repr_html_(self) -> str | None:
         if self._is_unchanged():
-            return self.answer.mimebundle(_page())["text/html"]
+            return self.answer.as_html(_page())
         html = super()._repr_html_()
         return html if html is None else printable_lines(html)
 

@@ -83,18 +83,27 @@ class Display:
             return "\n".join(exc.lines())
         return ""
 
+    def as_text(self, page: Page = NOTEBOOK) -> str:
+        """It as text for that page."""
+        from .render import text_of_blocks
+
+        return text_of_blocks(*self.blocks(page), page=page)
+
+    def as_html(self, page: Page = NOTEBOOK) -> str:
+        """It as HTML for that page."""
+        from .render import document
+
+        return document(*self.blocks(page), page=page)
+
     def mimebundle(self, page: Page = NOTEBOOK) -> dict[str, str]:
         """Text and HTML of it for that page."""
-        from .render import document, text_of_blocks
-
-        blocks = list(self.blocks(page))
-        return {"text/plain": text_of_blocks(*blocks, page=page), "text/html": document(*blocks, page=page)}
+        return {"text/plain": self.as_text(page), "text/html": self.as_html(page)}
 
     def __repr__(self) -> str:
-        return self.mimebundle()["text/plain"]
+        return self.as_text()
 
     def _repr_html_(self) -> str:
-        return self.mimebundle()["text/html"]
+        return self.as_html()
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """IPython's text: all of it, or the short form within a list, tuple or dictionary."""
