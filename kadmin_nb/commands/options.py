@@ -12,7 +12,7 @@ from ..errors import UsageError
 from ..frames import FORMS
 from .click_glue import CommaSeparated, Offers, Words
 from .completions import profiles
-from .print_formats import FACES, faced
+from .print_formats import PRINT_FORMATS, in_print_format
 from .session import Session
 
 Command = Callable[..., Any]
@@ -72,7 +72,7 @@ def _with_session(command: Command, bind: Bind) -> Command:
                 params["words"] += ctx.meta.get(_MORE_WORDS, ())
             value = command(session, **params)
         is_printed = "print" in ctx.meta and ctx.invoked_subcommand is None
-        return faced(value, ctx.meta["print"]) if is_printed else value
+        return in_print_format(value, ctx.meta["print"]) if is_printed else value
 
     return run
 
@@ -145,7 +145,9 @@ _out = _remembered("--out", metavar="NAME", help="Put the answer into this varia
 _raw = _remembered("--raw", is_flag=True, help="CSV as it is: a name may start a formula in a spreadsheet.")
 _json = _remembered("--json", is_flag=True, help="The rows as JSON.")
 printing = _remembered(
-    "--print", type=click.Choice(FACES), help="As lines of a cell, Python, kafka-configs.sh, or a table for a PR."
+    "--print",
+    type=click.Choice(PRINT_FORMATS),
+    help="As lines of a cell, Python, kafka-configs.sh, or a table for a PR.",
 )
 """`--print`: for every verb that returns a stage or a plan."""
 impact = click.option(

@@ -6,10 +6,10 @@ from typing import Any
 
 from ..errors import UsageError
 
-FACES = ("cell", "python", "kafka-configs", "markdown")
+PRINT_FORMATS = ("cell", "python", "kafka-configs", "markdown")
 
 
-def faced(value: Any, face: str) -> Any:
+def in_print_format(value: Any, form: str) -> Any:
     """The value as that text.
 
     Raises
@@ -20,5 +20,5 @@ def faced(value: Any, face: str) -> Any:
     from ..plans.formats import PrintFormats
 
     if not isinstance(value, PrintFormats):
-        raise UsageError(f"--print {face} works with stages and plans only")
-    return getattr(value, f"to_{face.replace('-', '_')}")()
+        raise UsageError(f"--print {form} works with stages and plans only")
+    return getattr(value, f"to_{form.replace('-', '_')}")()

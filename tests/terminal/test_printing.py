@@ -8,7 +8,7 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.commands import Result, run
-from kadmin_nb.commands.print_formats import FACES, faced
+from kadmin_nb.commands.print_formats import PRINT_FORMATS, in_print_format
 from kadmin_nb.commands.session import PlanOptions, Session
 from kadmin_nb.model.changes import Edit
 from kadmin_nb.plans import change_lines
@@ -43,11 +43,11 @@ def said(*words: str) -> Result:
 @pytest.mark.parametrize(
     "words", [("quota", "set", "producer_byte_rate=5", "user=alice"), ("quota", "plan")], ids=" ".join
 )
-@pytest.mark.parametrize("face", FACES)
-def test_a_verb_prints_the_form_that_is_asked_for(words, face):
+@pytest.mark.parametrize("print_format", PRINT_FORMATS)
+def test_a_verb_prints_the_form_that_is_asked_for(words, print_format):
     """I retyped the change for the ticket, and got it wrong."""
-    result = said(*words, "--print", face)
-    assert repr(result.value).splitlines()[-1] == LINES[face]
+    result = said(*words, "--print", print_format)
+    assert repr(result.value).splitlines()[-1] == LINES[print_format]
 
 
 def test_a_config_is_printed_too():
@@ -71,4 +71,4 @@ def test_an_unknown_form_names_those_that_there_are():
 def test_what_cannot_be_printed_otherwise_says_so():
     """It failed with an AttributeError."""
     with pytest.raises(kn.UsageError, match="--print cell works with stages and plans only"):
-        faced(None, "cell")
+        in_print_format(None, "cell")
