@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.test_imports import PACKAGE, ROOMS, SOURCES, _is_type_checking
+from tests.architecture.sources import IN_PACKAGE, PACKAGE, tree_of
+from tests.architecture.test_imports import ROOMS, _is_type_checking
 
 WHOLE_ROOMS = {
     "cluster": {("cluster.diff", "cluster")},
@@ -23,12 +24,12 @@ def _module(source: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-MODULES = {_module(source): source for source in SOURCES if source.parent != PACKAGE}
+MODULES = {_module(source): source for source in IN_PACKAGE if source.parent != PACKAGE}
 
 
 def _imported(module: str, source: Path) -> Iterator[str]:
     """The modules of ours that a file imports, wherever in it; imports for types alone do not count."""
-    tree = ast.parse(source.read_text())
+    tree = tree_of(source)
     typing_only = {id(n) for block in ast.walk(tree) if _is_type_checking(block) for n in ast.walk(block)}
     here = source.relative_to(PACKAGE).parts[:-1]
     for node in ast.walk(tree):

@@ -9,9 +9,7 @@ from pathlib import Path
 import pytest
 
 from kadmin_nb import errors
-
-ROOT = Path(__file__).parents[2]
-SOURCES = sorted(place for room in ("kadmin_nb", "magics") for place in (ROOT / room).rglob("*.py"))
+from tests.architecture.sources import ROOT, SOURCES, tree_of
 
 OURS = {*errors.__all__, "Exception", "BaseException"}
 """The types under which an error of ours may be caught."""
@@ -32,7 +30,7 @@ OF_OTHERS = {
 
 def _searches(source: Path) -> Iterator[str]:
     """Where a file takes a fact out of a sentence, or copies an error field by field."""
-    for scope, names in _scopes(ast.parse(source.read_text())):
+    for scope, names in _scopes(tree_of(source)):
         for node in ast.walk(scope):
             for text in _searched(node):
                 if _is_sentence(text, names):

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-FILES = sorted([*(ROOT / "kadmin_nb").rglob("*.py"), *(ROOT / "magics").rglob("*.py")])
+from tests.architecture.sources import ROOT, SOURCES, tree_of
 
 MOST_LINES = 40
 """Of code, from `def` on; a docstring may say what it needs."""
@@ -40,8 +38,8 @@ def lines(function: Function) -> int:
 
 
 def functions() -> Iterator[tuple[str, Function]]:
-    for path in FILES:
-        for node in ast.walk(ast.parse(path.read_text())):
+    for path in SOURCES:
+        for node in ast.walk(tree_of(path)):
             if isinstance(node, Function):
                 yield f"{path.relative_to(ROOT)}:{node.lineno} {node.name}", node
 

@@ -9,19 +9,18 @@ from pathlib import Path
 
 import pytest
 
-import kadmin_nb
+from tests.architecture.sources import IN_PACKAGE, PACKAGE, tree_of
 
-PACKAGE = Path(kadmin_nb.__file__).parent
 DOORS = ("commands", "local")
 """The rooms that are a terminal's themselves."""
 
-BELOW = sorted(place for place in PACKAGE.rglob("*.py") if place.relative_to(PACKAGE).parts[0] not in DOORS)
+BELOW = [place for place in IN_PACKAGE if place.relative_to(PACKAGE).parts[0] not in DOORS]
 AT_ONE_DOOR = re.compile(r"(^|\s)--[a-z]|kadmin-nb |%k(quota|config|plan|admin)")
 
 
 def _hints(source: Path) -> Iterator[str]:
     """The texts in a file that are given as hints, pieces of f-strings and of `_HINT = …` too."""
-    for node in ast.walk(ast.parse(source.read_text())):
+    for node in ast.walk(tree_of(source)):
         if isinstance(node, ast.keyword) and node.arg == "hint":
             yield from _texts(node.value)
         if isinstance(node, ast.FunctionDef) and "hint" in node.name:

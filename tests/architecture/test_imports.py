@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-PACKAGE = ROOT / "kadmin_nb"
+from tests.architecture.sources import IN_PACKAGE, PACKAGE, ROOT, tree_of
 
 PASSPORTS = {
     "kafka": ("admin", "clients"),
@@ -86,12 +85,10 @@ ROOMS = {
 }  # fmt: skip
 """What each room may import of ours, in an order in which each names only those above it."""
 
-SOURCES = sorted(PACKAGE.rglob("*.py"))
-
 
 def _imports(source: Path) -> Iterator[tuple[str, bool]]:
     """The modules that a file names, and whether they are ours; type-checking blocks do not count."""
-    tree = ast.parse(source.read_text())
+    tree = tree_of(source)
     typing_only = {id(n) for b in ast.walk(tree) if _is_type_checking(b) for n in ast.walk(b)}
     for node in ast.walk(tree):
         if id(node) in typing_only:
@@ -116,7 +113,7 @@ def _is_type_checking(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=lambda p: str(p.relative_to(PACKAGE)))
+@pytest.mark.parametrize("source", IN_PACKAGE, ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_third_party_names_show_their_passport(source: Path) -> None:
     """pandas turned up in the plans, and nobody could say why."""
     place = str(source.relative_to(PACKAGE))
@@ -128,7 +125,7 @@ def test_third_party_names_show_their_passport(source: Path) -> None:
             )
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=lambda p: str(p.relative_to(PACKAGE)))
+@pytest.mark.parametrize("source", IN_PACKAGE, ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_imports_point_one_way(source: Path) -> None:
     """The rules began to ask the broker."""
     room = source.relative_to(PACKAGE).parts[0].removesuffix(".py")
@@ -148,17 +145,17 @@ def test_rooms_stand_in_an_order() -> None:
         above.add(room)
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=lambda p: str(p.relative_to(PACKAGE)))
+@pytest.mark.parametrize("source", IN_PACKAGE, ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_nothing_evaluates_text(source: Path) -> None:
     """A UI ran a Groovy filter that came in over the network (CVE-2023-52251)."""
-    calls = (n.func for n in ast.walk(ast.parse(source.read_text())) if isinstance(n, ast.Call))
+    calls = (n.func for n in ast.walk(tree_of(source)) if isinstance(n, ast.Call))
     assert not {f.id for f in calls if isinstance(f, ast.Name)} & {"eval", "exec", "compile"}
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=lambda p: str(p.relative_to(PACKAGE)))
+@pytest.mark.parametrize("source", IN_PACKAGE, ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_files_are_written_by_one_module(source: Path) -> None:
     """`plan approve` was killed while it wrote, and half of the reviewed plan was left."""
-    calls = [n for n in ast.walk(ast.parse(source.read_text())) if isinstance(n, ast.Call)]
+    calls = [n for n in ast.walk(tree_of(source)) if isinstance(n, ast.Call)]
     methods = {ast.unparse(n.func) for n in calls if isinstance(n.func, ast.Attribute)}
     journals = {"self.write_text", "self.journal.write_text"}
     assert not [name for name in methods - journals if name.endswith((".write_text", ".write_bytes"))]
@@ -189,7 +186,7 @@ def test_help_is_light() -> None:
 
 def test_no_drawer_of_odds_and_ends() -> None:
     """`utils.py` says nothing of what is in it."""
-    assert not [p for p in SOURCES if p.stem.strip("_") in {"util", "utils", "helper", "helpers", "misc", "common"}]
+    assert not [p for p in IN_PACKAGE if p.stem.strip("_") in {"util", "utils", "helper", "helpers", "misc", "common"}]
 
 
 FORBIDDEN = r"index-url|find-links|https?://repo[0-9]*\.|/work/(main|shared)|/root/"

@@ -6,7 +6,7 @@ import ast
 from collections import Counter
 from pathlib import Path
 
-from tests.architecture.test_imports import PACKAGE, SOURCES
+from tests.architecture.sources import IN_PACKAGE, PACKAGE, tree_of
 
 CLASSES = {"Entity", "Resource"}
 NAMES = {"quota", "config"}
@@ -30,10 +30,10 @@ def _tells_apart(node: ast.AST) -> bool:
 
 
 def _places(source: Path) -> int:
-    return sum(map(_tells_apart, ast.walk(ast.parse(source.read_text()))))
+    return sum(map(_tells_apart, ast.walk(tree_of(source))))
 
 
-COUNTS = Counter({str(s.relative_to(PACKAGE)): n for s in SOURCES if (n := _places(s))})
+COUNTS = Counter({str(s.relative_to(PACKAGE)): n for s in IN_PACKAGE if (n := _places(s))})
 
 
 def test_plans_tell_kinds_apart_nowhere_else() -> None:

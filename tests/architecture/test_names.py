@@ -6,10 +6,8 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-SOURCES = [*sorted((ROOT / "kadmin_nb").rglob("*.py")), *sorted((ROOT / "magics").rglob("*.py"))]
+from tests.architecture.sources import ROOT, SOURCES, tree_of
 
 FILES_OF_A_NAME = 3
 """Files that may define one name at module level: the verbs of several rooms, such as `resolve`."""
@@ -66,7 +64,7 @@ def _bound_names(tree: ast.Module) -> Iterator[str]:
 
 def test_a_name_has_one_definition() -> None:
     """`_text` was thirteen functions, and QUOTA_KEYS four constants of two types."""
-    trees = (ast.parse(source.read_text()) for source in SOURCES)
+    trees = (tree_of(source) for source in SOURCES)
     files = Counter(name for tree in trees for name in set(_module_level_names(tree)) if not name.startswith("__"))
     common = sorted(name for name, count in files.items() if count > FILES_OF_A_NAME)
     assert len(common) <= NAMES_IN_MORE, common
@@ -74,7 +72,7 @@ def test_a_name_has_one_definition() -> None:
 
 def test_names_say_what_they_are() -> None:
     """`found` was a table here and a broker there."""
-    names = Counter(name for source in SOURCES for name in _bound_names(ast.parse(source.read_text())))
+    names = Counter(name for source in SOURCES for name in _bound_names(tree_of(source)))
     vague = {name: count for name, count in names.items() if name in VAGUE}
     assert sum(vague.values()) <= VAGUE_SHARE * names.total(), vague
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-SOURCES = sorted(path for folder in ("kadmin_nb", "magics") for path in (ROOT / folder).rglob("*.py"))
+from tests.architecture.sources import ROOT, SOURCES, tree_of
+
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "notebooks").rglob("*.ipynb")])
 GLOSSARY = {"CONTRIBUTING.md", "CHANGELOG.md"}
 """Pages that may quote a banned word: the glossary names what not to write."""
@@ -31,14 +31,14 @@ OPENINGS = re.compile(r"What\b")
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_messages_and_docstrings_are_plain(path: Path) -> None:
     """It said "alter is no word after quota", and I did not know what it wanted."""
-    texts = [(node.lineno, node.value) for node in ast.walk(ast.parse(path.read_text())) if _is_text(node)]
+    texts = [(node.lineno, node.value) for node in ast.walk(tree_of(path)) if _is_text(node)]
     assert list(_banned(texts)) == []
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_docstring_begins_with_what_a_thing_is_or_does(path: Path) -> None:
     """Every docstring began with "What …", and none named the thing."""
-    assert [line for line, text in _docstrings(ast.parse(path.read_text())) if OPENINGS.match(text.strip())] == []
+    assert [line for line, text in _docstrings(tree_of(path)) if OPENINGS.match(text.strip())] == []
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
