@@ -23,6 +23,7 @@ from .filters import Selector, matcher, selector
 if TYPE_CHECKING:
     from ..frames.lazy_answer import SparkAnswer
     from .tree import TreeAnswer
+    from .why import WhyAnswer
 
 
 class Quotas:
@@ -115,6 +116,44 @@ class Quotas:
         clients = resolving.clients_of(self._kafka, user, client_id)
         marks = resolving.marks(self._kafka, assume_default)
         return resolving.of_clients(self._kafka, clients, keys, overridden, marks)
+
+    def why(
+        self,
+        user: object,
+        client_id: object = "",
+        *,
+        keys: Sequence[str] | None = None,
+        usage: object = None,
+        to: tuple[str, float] | None = None,
+        assume_default: bool = False,
+    ) -> WhyAnswer:
+        """WHY: the limits of one client, who shares them, what was used of them, and what would lift them.
+
+        Parameters
+        ----------
+        user, client_id
+            One client; a blank client-id is one that sends none.
+        keys
+            Only these quota keys.
+        usage
+            USAGE, in Spark or as anything with `__arrow_c_stream__`: with it the answer tells the use of each limit,
+            how often it throttled, and which known clients share it.
+        to
+            A key and the limit that is wanted for it; changes that would lift any limit to twice its value unless said.
+        assume_default
+            As of `resolve`.
+
+        Raises
+        ------
+        NotKnowable
+            A broker sets `client.quota.callback.class`.
+        UsageError
+            No user, or several; a key that is unknown.
+        """
+        from .why import why
+
+        self._refuse_unknown(keys)
+        return why(self._kafka, user, client_id, keys=keys, usage=usage, to=to, assume_default=assume_default)
 
     def near_miss(self, **whom: Any) -> str | None:
         """A hint for `describe` that found nothing: the nearest name that has quotas; None without one."""

@@ -59,7 +59,7 @@ def of_clients(
 ) -> EffectiveAnswer:
     """EFFECTIVE for PAIRS; for a few of them only what could bind them is fetched, and the reasons are given."""
     few = clients.num_rows <= FEW
-    quotas = _quotas_of(kafka, clients) if few else kafka.quotas.describe()
+    quotas = quotas_of(kafka, clients) if few else kafka.quotas.describe()
     table = stamped(kernel.resolve(quotas, clients, keys=keys, overridden=overridden), kafka.id, marks)
     return EffectiveAnswer(table, reasons(quotas, clients, list(keys or USER_CLIENT_KEYS)) if few else ())
 
@@ -74,7 +74,7 @@ def of_ips(kafka: WireKafka, ip: object, user: object, pairs: object, assume_def
     return Answer(stamped(resolve_ip(quotas, pa.table({"ip": pa.array(ips, pa.string())})), kafka.id, mark))
 
 
-def _quotas_of(kafka: WireKafka, clients: pa.Table) -> pa.Table:
+def quotas_of(kafka: WireKafka, clients: pa.Table) -> pa.Table:
     """QUOTAS that could bind these few clients, asked for with filters; no entity comes twice."""
     tables = [kafka.quotas.describe(parts, strict=strict) for parts, strict in filters(clients)]
     quotas = pa.concat_tables(tables).unify_dictionaries()

@@ -9,6 +9,7 @@ import click
 
 from ..errors import UsageError
 from ..model.entity import TYPES
+from ..model.quota_keys import parse_value
 from ..plans import change_words
 from . import completions, options, spark_inputs, tray
 from .change_options import changing
@@ -82,6 +83,46 @@ def resolve(
         raise UsageError(f"{next(iter(whom)).replace('_', '-')}=… and --pairs both say whom", hint="Take one of them.")
     with spark_inputs.spark_for(session, engine, form):
         return spark_inputs.with_progress(session.cluster.quotas.resolve(pairs=clients, engine=engine, **more), session)
+
+
+@quota.command()
+@options.reading
+@words(completions.entities, "user=NAME [client-id=NAME]")
+@options.keys(completions.quota_keys)
+@click.option("--usage", metavar="NAME", help="A USAGE frame: a variable, or a Parquet or CSV file.")
+@click.option("--to", metavar="KEY=VALUE", help="The limit that is wanted, such as producer_byte_rate=20MB/s.")
+@click.option("--stage", "number", type=int, metavar="N", help="Stage change N of those that would lift a limit.")
+@click.option("--assume-default", is_flag=True, help="Answer by Kafka's rules although a custom callback decides.")
+def why(
+    session: Session,
+    words: tuple[str, ...],
+    keys: tuple[str, ...],
+    usage: str | None,
+    to: str | None,
+    number: int | None,
+    assume_default: bool,
+) -> Any:
+    """Why a client is limited as it is: what binds, who shares it, what was used of it, and what would lift it.
+
+    \b
+    {here} user=alice client-id=app
+    {here} user=alice client-id=app --usage usage.parquet
+    {here} user=alice client-id=app --to producer_byte_rate=20MB/s --stage 1
+    """
+    answer = session.cluster.quotas.why(
+        **{"user": None, **_whom(words, session)},
+        keys=options.keys_of(keys),
+        usage=None if usage is None else spark_inputs.usage_frame(session, usage),
+        to=None if to is None else _wanted_limit(to),
+        assume_default=assume_default,
+    )
+    return answer if number is None else session.change([answer.lift(number).edit], PlanOptions())
+
+
+def _wanted_limit(text: str) -> tuple[str, float]:
+    """The key and the value of `--to`."""
+    key, value = options.pair(text, "--to")
+    return key, parse_value(key, value)
 
 
 @quota.command()

@@ -19,6 +19,14 @@ def frame_or_file(session: Session, name: str) -> Any:
     return place if place.suffix in _FILES and place.exists() else session.find_frame(name)
 
 
+def usage_frame(session: Session, name: str) -> Any:
+    """USAGE of that name: a file is read with its types."""
+    from ..frames import files, schemas
+
+    frame = frame_or_file(session, name)
+    return files.typed(files.read_table(frame), schemas.USAGE) if isinstance(frame, Path) else frame
+
+
 @contextmanager
 def spark_for(session: Session, *names: str | None) -> Iterator[None]:
     """Around a verb that may go to Spark, with a session where one of the names, a form or an engine, is `spark`."""

@@ -92,11 +92,9 @@ class UsageSource:
         ).to_spark()
 
     def _named(self, session: Session) -> Any:
-        from ..frames import files, lazy_answer, schemas, spark
+        from ..frames import lazy_answer, spark
 
-        frame = spark_inputs.frame_or_file(session, str(self.usage))
-        if isinstance(frame, Path):
-            frame = files.typed(files.read_table(frame), schemas.USAGE)
+        frame = spark_inputs.usage_frame(session, str(self.usage))
         return frame.to_spark() if isinstance(frame, lazy_answer.SparkAnswer) else spark.taken(frame)
 
 

@@ -443,6 +443,36 @@ PLANS = _schema(
 )
 """The plans that have a journal here; a broken one has an error. `verified` and `in_doubt` count rows."""
 
+WHY = pa.schema(
+    [
+        *EFFECTIVE,
+        *_schema(
+            ("entity", TEXT, True),
+            ("brokers", WHOLE, False),
+            ("total", NUMBER, True),
+            ("clients", pa.int64(), True),
+            ("peak", NUMBER, True),
+            ("utilisation", NUMBER, True),
+            ("throttle_ms", NUMBER, True),
+            ("share_throttled", NUMBER, True),
+        ),
+    ]
+)
+"""EFFECTIVE of one client, and what there is to know of each limit. `entity` is where it is stored, `total` what it
+adds up to on all `brokers`. From USAGE, null without it: how many known `clients` share the bucket, this one included;
+the bucket's `peak` on the broker where it is highest, in the key's unit, and `utilisation`, that in percent of the
+limit; the longest throttle that was told, and the fraction of windows with one."""
+
+LIFTS = _schema(
+    ("number", WHOLE, False),
+    ("line", TEXT, False),
+    ("limit", NUMBER, True),
+    ("reach", TEXT, False),
+    ("effect", TEXT, False),
+)
+"""Changes that would lift a limit of one client: the `line` to type after `quota`, the client's `limit` then (null:
+unlimited), whom the change binds, and what else comes of it."""
+
 TREE = _schema(
     ("entity", TEXT, False),
     ("parent", TEXT, True),

@@ -137,3 +137,9 @@ def readable(key: str, value: float) -> str:
         unit, size = next(((u, s) for u, s in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)) if value >= s), ("B", 1))
         return f"{value / size:.6g} {unit}/s"
     return f"{value:.6g} %" if spec.unit.startswith("%") else f"{value:.6g}/s"
+
+
+def typed(key: str, value: float) -> str:
+    """A quota value as somebody would type it: `5MB/s`, `50%`; it parses back to the same number."""
+    text = readable(key, value).replace(" ", "")
+    return text if parse_value(key, text) == value else text_of(value)

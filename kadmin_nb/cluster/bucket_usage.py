@@ -1,0 +1,106 @@
+"""The use of one client's buckets, and the known clients that share them, out of USAGE."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..admin.kafka import WireKafka
+from ..frames import schemas
+from ..frames import spark as sparks
+from ..frames.lazy_answer import SparkAnswer
+from ..model.rows import Row
+from ..resolution import kernel
+from ..resolution.rules import Effective
+from . import resolve_engines
+
+_BUCKET = ("key", "level", "bucket_user", "bucket_client_id")
+
+
+@dataclass(frozen=True)
+class BucketUsage:
+    """What USAGE tells of the buckets of a client, by quota key: UTILISATION's rows, and who shares."""
+
+    utilisation: Mapping[str, list[Row]]
+    sharing: dict[str, list[tuple[str, str]]]
+
+    def columns(self, key: str) -> dict[str, Any]:
+        """WHY's columns of one key."""
+        rows = self.utilisation.get(key)
+        clients = len(self.sharing[key]) if key in self.sharing else None
+        if not rows:
+            return {"clients": clients}
+        highest = max(rows, key=lambda row: row["peak"])
+        throttles = [row["throttle_ms"] for row in rows if row["throttle_ms"] is not None]
+        shares = [row["share_throttled"] for row in rows if row["share_throttled"] is not None]
+        return {
+            "clients": clients,
+            "peak": highest["peak"],
+            "utilisation": highest["utilisation"],
+            "throttle_ms": max(throttles, default=None),
+            "share_throttled": max(shares, default=None),
+        }
+
+
+def of_client(kafka: WireKafka, usage: object, explanation: Iterable[Effective]) -> BucketUsage:
+    """The use of the buckets that one client draws from.
+
+    Parameters
+    ----------
+    usage
+        USAGE, in Spark or as anything with `__arrow_c_stream__`.
+    explanation
+        The limits of the client, a key each.
+    """
+    limits = tuple(explanation)
+    marks: dict[str, str] = {}
+    utilised = resolve_engines.used(kafka, usage, [limit.key for limit in limits], marks)
+    rows = _rows_of(utilised, limits)
+    by_key = {limit.key: [row for row in rows if row["key"] == limit.key] for limit in limits}
+    return BucketUsage(by_key, _sharing(kafka, _neighbours(usage, limits[0]), limits))
+
+
+def _rows_of(utilised: Any, limits: Iterable[Effective]) -> list[Row]:
+    """UTILISATION's rows of these buckets; of a key that is not limited, the client's own."""
+    table: pa.Table = utilised.to_arrow()
+    return [row for row in table.to_pylist() if any(_is_of(row, limit) for limit in limits)]
+
+
+def _is_of(row: Row, limit: Effective) -> bool:
+    names = ("user", "client_id") if limit.bucket is None else ("bucket_user", "bucket_client_id")
+    whose = (limit.user, limit.client_id) if limit.bucket is None else limit.bucket
+    return row["key"] == limit.key and row["level"] == limit.level and tuple(row[name] for name in names) == whose
+
+
+def _neighbours(usage: Any, client: Effective) -> pa.Table:
+    """PAIRS: the known clients of the same user or the same client-id; no other can share a bucket."""
+    frame = usage.to_spark() if isinstance(usage, SparkAnswer) else usage
+    if sparks.is_spark(frame):
+        from ..analytics import known_clients
+
+        known = known_clients(frame)
+        return known.where((known["user"] == client.user) | (known["client_id"] == client.client_id)).toArrow()
+    table = pa.table(frame).select(["user", "client_id", "source"])
+    names = [table[name].cast(pa.string()) for name in ("user", "client_id")]
+    is_client = pc.not_equal(table["source"].cast(pa.string()), schemas.OF_BUCKETS)
+    is_near = pc.or_(pc.equal(names[0], client.user), pc.equal(names[1], client.client_id))
+    near = pa.table(names, ["user", "client_id"]).filter(pc.and_(is_client, is_near))
+    return near.group_by(["user", "client_id"]).aggregate([])
+
+
+def _sharing(kafka: WireKafka, neighbours: pa.Table, limits: Iterable[Effective]) -> dict[str, list[tuple[str, str]]]:
+    """The known clients of each bucket, sorted."""
+    bound = [limit for limit in limits if limit.bucket is not None]
+    resolved = kernel.resolve(kafka.quotas.describe(), neighbours, keys=[limit.key for limit in bound])
+    rows: list[Row] = resolved.to_pylist()
+    return {
+        limit.key: sorted((row["user"], row["client_id"]) for row in rows if _draws_from(row, limit)) for limit in bound
+    }
+
+
+def _draws_from(row: Row, limit: Effective) -> bool:
+    return tuple(row[name] for name in _BUCKET) == (limit.key, limit.level, *(limit.bucket or ()))

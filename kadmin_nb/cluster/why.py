@@ -1,0 +1,274 @@
+"""Why a client is limited as it is, on one screen: what binds, who shares it, what was used, what would lift it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from ..admin.kafka import WireKafka
+from ..errors import NotFound, UsageError, printable
+from ..frames import schemas
+from ..frames.answer import Answer
+from ..frames.pages import NOTEBOOK, Page
+from ..frames.schema_metadata import stamped
+from ..hints import Door, Hint, Verb, python, sentence
+from ..model.grammar import format_word
+from ..model.quota_keys import USER_CLIENT_KEYS, readable
+from ..model.rows import Row
+from ..resolution.lifting import Lift, lifts
+from ..resolution.rules import SHARED, Effective, Stored, explain, stored_of
+from . import bucket_usage, resolve_engines, resolving
+from .bucket_usage import BucketUsage
+from .filters import parts
+
+if TYPE_CHECKING:
+    from ..frames.render import Block
+
+_ON_CONTROLLER = "controller_mutation_rate"
+"""The one key that does not add up: only the active controller counts mutations."""
+
+SHOWN = 5
+"""Clients of a bucket that are named."""
+
+
+class WhyAnswer(Answer):
+    """WHY: a row a quota key of one client. Its display is the whole answer in words.
+
+    `explanation` has the reasons, `lifts` the changes that would lift a limit, `sharing` the known clients of each
+    bucket, by key; it is empty where no USAGE was given.
+    """
+
+    def __init__(
+        self,
+        table: pa.Table,
+        explanation: tuple[Effective, ...] = (),
+        lifts: tuple[Lift, ...] = (),
+        used: BucketUsage | None = None,
+        door: Door = python,
+    ) -> None:
+        super().__init__(table)
+        self.explanation, self.lifts, self._used, self._door = explanation, lifts, used, door
+
+    @property
+    def sharing(self) -> dict[str, list[tuple[str, str]]]:
+        """The known clients that draw from the same bucket, itself among them: user and client-id, by key."""
+        return {} if self._used is None else self._used.sharing
+
+    def to_lifts(self) -> Answer:
+        """LIFTS: the changes that would lift a limit, as rows."""
+        return Answer(schemas.table(schemas.LIFTS, map(_lift_row, count(1), self.lifts)))
+
+    def lift(self, number: int) -> Lift:
+        """The change of that number, from 1.
+
+        Raises
+        ------
+        NotFound
+            There is none.
+        """
+        if not 1 <= number <= len(self.lifts):
+            raise NotFound(f"no change {number} would lift a limit here", hint=f"There are {len(self.lifts)}.")
+        return self.lifts[number - 1]
+
+    def at(self, door: Door) -> WhyAnswer:
+        return WhyAnswer(self._table, self.explanation, self.lifts, self._used, door)
+
+    def title(self) -> str:
+        """The finding in a sentence."""
+        return printable(_title(self._client, self._bound, self._rows))
+
+    def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        return [_view(self._rows)]
+
+    def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        yield from ("\n".join(self._reasons(effective)) for effective in self._bound)
+        if self.lifts:
+            yield "To lift it:" if len(self._bound) == 1 else "To lift one of them:"
+            yield self._changes()
+            yield self._next_step(page.door or self._door)
+        if self._used is None:
+            yield f"Not known: what it used, and who else shares it. {self._how_to_know(page.door or self._door)}"
+
+    @cached_property
+    def _rows(self) -> list[Row]:
+        rows: list[Row] = self._table.to_pylist()
+        return rows
+
+    @property
+    def _bound(self) -> list[Effective]:
+        return [effective for effective in self.explanation if effective.value is not None]
+
+    @property
+    def _client(self) -> str:
+        first = self.explanation[0]
+        words = [format_word("user", first.user)]
+        return " ".join([*words, format_word("client-id", first.client_id)] if first.client_id else words)
+
+    def _reasons(self, effective: Effective) -> Iterator[str]:
+        """Why this limit binds, and who draws from it."""
+        yield str(effective)
+        if others := [pair for pair in self.sharing.get(effective.key, ()) if pair != _pair(effective)]:
+            named = ", ".join(_words(*pair) for pair in others[:SHOWN])
+            more = f" and {len(others) - SHOWN:,} more" if len(others) > SHOWN else ""
+            yield printable(f"  shared with {named}{more}")
+
+    def _changes(self) -> pa.Table:
+        """The changes as people read them."""
+        rows = [(n, lift.line, _limit(lift.key, lift.after), _what_comes(lift)) for n, lift in enumerate(self.lifts, 1)]
+        numbers, lines, limits, notes = zip(*rows, strict=True)
+        return pa.table({"": numbers, "change": lines, "its limit then": limits, "note": notes})
+
+    def _next_step(self, door: Door) -> str:
+        verb = Verb(f"quota why {self._client} --stage 1", "cluster.tray.add([answer.lift(1).edit])")
+        return f"{door(verb)} stages the first."
+
+    def _how_to_know(self, door: Door) -> str:
+        verb = Verb(
+            f"quota why {self._client} --usage NAME",
+            f"cluster.quotas.why({', '.join(map(repr, _pair(self.explanation[0])))}, usage=usage)",
+        )
+        return f"{door(verb)} tells, with what 'quota usage' makes of a request log or of metrics."
+
+
+def why(
+    kafka: WireKafka,
+    user: object,
+    client_id: object,
+    *,
+    keys: Sequence[str] | None,
+    usage: object,
+    to: tuple[str, float] | None,
+    assume_default: bool,
+) -> WhyAnswer:
+    """Everything that is known of the limits of one client; see `Quotas.why`."""
+    name, client = _one("user", user), _one("client-id", client_id)
+    marks = resolving.marks(kafka, assume_default)
+    pair = resolve_engines.pairs_of([(name, client)])
+    stored = stored_of(resolving.quotas_of(kafka, pair).to_pylist())
+    explanation = explain(stored, name, client, list(keys or USER_CLIENT_KEYS))
+    used = None if usage is None else bucket_usage.of_client(kafka, usage, explanation)
+    rows = _rows(explanation, sum(not broker.is_fenced for broker in kafka.brokers()), used)
+    table = stamped(schemas.table(schemas.WHY, rows), kafka.id, marks)
+    return WhyAnswer(table, explanation, tuple(_all_lifts(stored, explanation, to)), used)
+
+
+def _one(kind: str, value: object) -> str:
+    """The one name that is asked about; a client-id may be blank."""
+    if value is None:
+        raise UsageError(f"{kind} is required", hint="Such as user=alice client-id=app.")
+    names = parts(kind, value)
+    if len(names) != 1 or not isinstance(names[0], str):
+        raise UsageError(
+            f"why is about one client, and {kind} names several",
+            hint=Hint(sentence("{} answers for many.", Verb("quota resolve", "cluster.quotas.resolve(…)"))),
+        )
+    return names[0]
+
+
+def _all_lifts(stored: Stored, explanation: Iterable[Effective], to: tuple[str, float] | None) -> Iterator[Lift]:
+    for effective in explanation:
+        if to is None:
+            yield from lifts(stored, effective)
+        elif to[0] == effective.key:
+            yield from lifts(stored, effective, to[1])
+
+
+def _rows(explanation: Iterable[Effective], brokers: int, used: BucketUsage | None) -> Iterator[dict[str, Any]]:
+    for effective in explanation:
+        user, client_id = effective.bucket or (None, None)
+        yield {
+            "user": effective.user,
+            "client_id": effective.client_id,
+            "key": effective.key,
+            "value": effective.value,
+            "level": effective.level,
+            "bucket_user": user,
+            "bucket_client_id": client_id,
+            "entity": None if effective.entity is None else str(effective.entity),
+            "brokers": brokers,
+            "total": _total(effective, brokers),
+            **({} if used is None else used.columns(effective.key)),
+        }
+
+
+def _total(effective: Effective, brokers: int) -> float | None:
+    """The limit on all brokers together."""
+    if effective.value is None or effective.key == _ON_CONTROLLER:
+        return effective.value
+    return effective.value * brokers
+
+
+def _title(client: str, bound: Sequence[Effective], rows: Sequence[Row]) -> str:
+    if not bound:
+        return f"Nothing limits {client}."
+    limits = ", ".join(f"{e.key} {readable(e.key, e.value)}" for e in bound if e.value is not None)
+    throttled = [row for row in rows if row["share_throttled"]]
+    if throttled:
+        worst = max(throttled, key=lambda row: row["share_throttled"])
+        return f"{client} is throttled by {worst['key']}: {_used_text(worst)}. Its limits: {limits}."
+    if any(row["peak"] is not None for row in rows):
+        return f"{client} was not throttled while it was watched. Its limits: {limits}."
+    return f"{client} is limited: {limits}, on each broker."
+
+
+def _used_text(row: Row) -> str:
+    """The use of a limit in words."""
+    of_limit = f" of {readable(row['key'], row['value'])}" if row["value"] is not None else ""
+    used = f"{readable(row['key'], row['peak'])}{of_limit} used at most"
+    return f"{used}, throttled in {row['share_throttled']:.0%} of the windows" if row["share_throttled"] else used
+
+
+def _view(rows: Iterable[Row]) -> pa.Table:
+    """The rows as people read them, in texts."""
+    return pa.Table.from_pylist([_view_row(row) for row in rows], _VIEW)
+
+
+_VIEW = pa.schema([(name, pa.string()) for name in ("key", "limit", "set on", "on all brokers", "shared", "used")])
+
+
+def _view_row(row: Row) -> dict[str, str | None]:
+    is_bound = row["value"] is not None
+    return {
+        "key": row["key"],
+        "limit": _limit(row["key"], row["value"]),
+        "set on": row["entity"],
+        "on all brokers": _limit(row["key"], row["total"]) if is_bound else None,
+        "shared": _shared_text(row) if is_bound else None,
+        "used": None if row["peak"] is None else _used_text(row),
+    }
+
+
+def _shared_text(row: Row) -> str:
+    if row["clients"] is not None:
+        return f"{row['clients']:,} known client{'s' * (row['clients'] != 1)}"
+    return "no" if SHARED[row["level"]].startswith("not shared") else "yes"
+
+
+def _limit(key: str, value: float | None) -> str:
+    return "unlimited" if value is None else readable(key, value)
+
+
+def _lift_row(number: int, lift: Lift) -> dict[str, object]:
+    return {
+        "number": number,
+        "line": lift.line,
+        "limit": lift.after,
+        "reach": lift.reach,
+        "effect": lift.effect,
+    }
+
+
+def _what_comes(lift: Lift) -> str:
+    return "; ".join(filter(None, (lift.reach, lift.effect)))
+
+
+def _pair(effective: Effective) -> tuple[str, str]:
+    return effective.user, effective.client_id
+
+
+def _words(user: str, client_id: str) -> str:
+    return " ".join(filter(None, (format_word("user", user), format_word("client-id", client_id) if client_id else "")))

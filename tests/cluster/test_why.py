@@ -1,0 +1,106 @@
+"""Why a client is limited, asked of a real cluster: one screen."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pandas as pd
+import pytest
+
+import kadmin_nb as kn
+from kadmin_nb import hints
+
+pytestmark = pytest.mark.broker
+
+START = datetime(2026, 11, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def limited(cluster, unique):
+    """A user with 1 MB/s for all its clients together."""
+    user = unique("user")
+    stage = cluster.stage()
+    stage.set_quota("producer_byte_rate", "1MB/s", user=user)
+    stage.plan().apply().raise_for_errors()
+    return user
+
+
+def _usage(*rows: tuple[str, str, int, float, float | None]) -> pd.DataFrame:
+    """USAGE of broker 0 for produced bytes: user, client-id, second, value, throttle."""
+    return pd.DataFrame(
+        {
+            "broker": 0,
+            "user": user,
+            "client_id": client_id,
+            "key": "producer_byte_rate",
+            "window_start": START + timedelta(seconds=second),
+            "window_end": START + timedelta(seconds=second + 1),
+            "value": value,
+            "throttle_ms": throttle_ms,
+            "source": "request log",
+        }
+        for user, client_id, second, value, throttle_ms in rows
+    )
+
+
+def test_it_says_what_binds_and_what_it_adds_up_to(cluster, limited) -> None:
+    """Why am I throttled took three commands."""
+    answer = cluster.quotas.why(limited, "app")
+    assert answer.title() == f"user={limited} client-id=app is limited: producer_byte_rate 1 MB/s, on each broker."
+    row = next(row for row in answer.to_arrow().to_pylist() if row["key"] == "producer_byte_rate")
+    assert (row["entity"], row["total"], row["brokers"]) == (f"user={limited}", 1e6, 1)
+    assert "shared by all client-ids of this user" in repr(answer)
+
+
+def test_every_key_has_its_row(cluster, unique) -> None:
+    """Nothing was shown for a client without limits, and I took it for a slip in the name."""
+    answer = cluster.quotas.why(unique("nobody"))
+    assert len(answer) == 4
+    assert answer.title().startswith("Nothing limits user=")
+    assert answer.to_arrow()["value"].null_count == 4
+
+
+def test_a_change_that_lifts_is_staged_and_lifts(cluster, limited) -> None:
+    """It told what to do, and I had to type it again."""
+    lift = cluster.quotas.why(limited, "app", to=("producer_byte_rate", 3e6)).lift(1)
+    assert lift.line == f"set producer_byte_rate=3MB/s user={limited} client-id=app"
+    stage = cluster.stage()
+    stage.add([lift.edit])
+    stage.plan().apply().raise_for_errors()
+    rows = cluster.quotas.resolve(limited, "app", keys=["producer_byte_rate"]).to_arrow().to_pylist()
+    assert rows[0]["value"] == 3e6
+
+
+def test_usage_tells_who_shares_and_how_often_it_throttled(cluster, limited) -> None:
+    """Somebody else of my team used up the limit, and I looked at my own client for an hour."""
+    usage = _usage(
+        (limited, "app", 0, 2e5, None), (limited, "batch", 0, 9e5, 700.0), (limited, "app", 1, 1e5, None),
+        ("other", "app", 1, 5e6, None),
+    )  # fmt: skip
+    answer = cluster.quotas.why(limited, "app", usage=usage)
+    assert answer.sharing["producer_byte_rate"] == [(limited, "app"), (limited, "batch")]
+    row = next(row for row in answer.to_arrow().to_pylist() if row["key"] == "producer_byte_rate")
+    assert (row["clients"], row["peak"], row["throttle_ms"], row["share_throttled"]) == (2, 1.1e6, 700.0, 0.5)
+    assert answer.title().startswith(
+        f"user={limited} client-id=app is throttled by producer_byte_rate: 1.1 MB/s of 1 MB/s"
+    )
+    assert f"shared with user={limited} client-id=batch" in repr(answer)
+
+
+def test_without_usage_it_says_how_to_know(cluster, limited) -> None:
+    """It did not know, and did not say how one finds out."""
+    text = cluster.quotas.why(limited, "app").at(hints.terminal).as_text()
+    assert f"kadmin-nb quota why user={limited} client-id=app --usage NAME tells" in text
+
+
+@pytest.mark.parametrize("whom", [{"user": ["a", "b"]}, {"user": kn.ANY}, {"user": "a", "client_id": kn.DEFAULT}])
+def test_it_is_about_one_client(cluster, whom) -> None:
+    """Two users gave an answer about the first."""
+    with pytest.raises(kn.UsageError, match="why is about one client"):
+        cluster.quotas.why(**whom)
+
+
+def test_a_change_that_is_not_there_is_refused(cluster, limited) -> None:
+    """--stage 9 was a traceback."""
+    with pytest.raises(kn.NotFound, match="no change 9"):
+        cluster.quotas.why(limited, "app").lift(9)
