@@ -23,7 +23,7 @@ _BUCKET = ("key", "level", "bucket_user", "bucket_client_id")
 
 @dataclass(frozen=True)
 class BucketUsage:
-    """What USAGE tells of the buckets of a client, by quota key: UTILISATION's rows, and who shares."""
+    """The use of the buckets of a client, by quota key: UTILISATION's rows, and who shares them."""
 
     utilisation: Mapping[str, list[Row]]
     sharing: dict[str, list[tuple[str, str]]]

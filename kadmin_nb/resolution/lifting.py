@@ -99,7 +99,7 @@ def _closest(now: Effective) -> Entity:
 
 
 def _after(stored: Stored, now: Effective, candidate: Candidate) -> Effective:
-    """What binds the client once the change is made."""
+    """The limit of the client once the change is made."""
     entity, value = candidate
     changed = {target: stored[target] for target in stored if target != (entity, now.key)}
     if value is not None:
