@@ -214,7 +214,7 @@ class _ConfigsAtOnce:
 
     def _needless(self) -> Iterator[Row]:
         for value in self.own:
-            below = None if _is_throttle(value) or _is_kafkas(value) else self._below(value)
+            below = None if _is_throttle(value) or value.resource.is_internal else self._below(value)
             if below and _same(value, below):
                 yield _needless(value, below)
 
@@ -297,11 +297,6 @@ def _is_secret(value: ConfigValue) -> bool:
 
 def _is_throttle(value: ConfigValue) -> bool:
     return value.key in THROTTLES.get(value.resource.type, ()) and bool(value.text)
-
-
-def _is_kafkas(value: ConfigValue) -> bool:
-    """Whether it is of a topic that Kafka, or a tool, keeps for itself: what is set there is meant."""
-    return value.resource.type == "TOPIC" and value.resource.name.startswith("__")
 
 
 def _said_of_throttle(value: ConfigValue, reassigning: bool | None) -> tuple[str, ConfigValue, str]:

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from ..admin.kafka import WireKafka
 from ..errors import KadminError
 from ..hints import nearest
-from ..model.changes import Configurable
+from ..model.configurable import Configurable
 from ..model.grammar import format_word
 from ..model.resources import Resource
 from .filters import Selector
@@ -24,14 +24,15 @@ SLIPS = 2
 def resources(kafka: WireKafka, missing: Iterable[Configurable]) -> str | None:
     """`Did you mean topic=orders?` for the first of these that has a near one, or which brokers there are."""
     try:
-        return next(filter(None, (_resource_in_words(kafka, r) for r in missing if isinstance(r, Resource))), None)
+        return next(filter(None, (_near_resource(kafka, resource) for resource in missing)), None)
     except KadminError:
         return None
 
 
-def _resource_in_words(kafka: WireKafka, missing: Resource) -> str | None:
-    if missing.type == "TOPIC":
-        near = _nearest(missing.name, kafka.topics())
+def _near_resource(kafka: WireKafka, missing: Configurable) -> str | None:
+    """The nearest topic, the brokers that there are, None for others."""
+    if missing.topic is not None:
+        near = _nearest(missing.topic, kafka.topics())
         return f"Did you mean {Resource('TOPIC', near)}?" if near else None
     if missing.broker is None:
         return None

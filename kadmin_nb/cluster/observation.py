@@ -370,9 +370,10 @@ def _set_back(stage: Callable[[], Stage], changes: Mapping[int, Change]) -> dict
 
 def change_broker(change: Change) -> int:
     """Whose logger it is."""
-    if not isinstance(change.resource, Resource) or change.resource.broker is None:
+    broker = change.resource.broker
+    if broker is None:
         raise Invalid(f"{change.resource} is not a logger of a broker")
-    return change.resource.broker
+    return broker
 
 
 def mend(broker: int, level: str | None) -> str:

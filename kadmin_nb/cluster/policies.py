@@ -12,7 +12,7 @@ from .. import files
 from ..admin.kafka import WireKafka
 from ..errors import NotKnowable, UsageError
 from ..frames.schema_metadata import stamped
-from ..frames.snapshots import QUOTAS_PART, SCOPES
+from ..frames.snapshots import CONFIG_SCOPES, QUOTAS_PART
 from ..model.changes import Change
 from ..model.connection_settings import Settings
 from ..policy import Policy, PolicyAnswer, load
@@ -55,7 +55,7 @@ def guard(kafka: WireKafka, policies: Iterable[Policy], plan: Plan) -> PolicyAns
 def _touched(change: Change) -> tuple[str, ...]:
     """The frames in which it shows."""
     scope = change.resource.scope
-    return OF_QUOTAS if scope == QUOTAS_PART else OF_CONFIGS if scope in SCOPES else ()
+    return OF_QUOTAS if scope == QUOTAS_PART else OF_CONFIGS if scope in CONFIG_SCOPES else ()
 
 
 def in_force(settings: Settings, chosen: Given | Iterable[Given] | None = None) -> list[Policy]:

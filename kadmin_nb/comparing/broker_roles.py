@@ -20,12 +20,15 @@ from ..frames.answer import Answer
 from ..frames.snapshots import Snapshot, without_secrets
 from ..frames.to_pandas import plain
 from ..model.config_fallback import behind_listener
-from ..model.resources import Resource
+from ..model.configurable import Configurable
 from ..model.rows import Row
 from ..secrets import SHOWN
 
 EACH = "<any>"
 """The name under which what brokers have in common goes; no broker has it, they are numbers."""
+
+ANY_BROKER = f"broker={EACH}"
+"""The resource of rows of what brokers have in common, in words."""
 
 _OF_A_CLUSTER = BY_NATURE | {
     *("controller.quorum.voters", "controller.quorum.bootstrap.servers", "zookeeper.connect"),
@@ -34,14 +37,9 @@ _OF_A_CLUSTER = BY_NATURE | {
 """Keys that differ from cluster to cluster without anything being wrong."""
 
 
-def differs_by_nature(resource: Resource, key: str) -> bool:
+def differs_by_nature(resource: Configurable, key: str) -> bool:
     """Whether two clusters have other values because they are two: what tells brokers apart, and Kafka's own topics."""
-    return (behind_listener(key) or key) in _OF_A_CLUSTER if resource.type == "BROKER" else is_kafkas(resource)
-
-
-def is_kafkas(resource: Resource) -> bool:
-    """Whether it is a topic that Kafka, or a tool, keeps for itself, configured as the size of the cluster wants it."""
-    return resource.type == "TOPIC" and resource.name.startswith("__")
+    return resource.is_internal or (resource.scope == "BROKER" and (behind_listener(key) or key) in _OF_A_CLUSTER)
 
 
 def by_role(content: Any) -> Any:

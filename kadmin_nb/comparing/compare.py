@@ -16,14 +16,15 @@ from ..frames.snapshots import SCOPES, Snapshot
 from ..frames.to_pandas import plain
 from ..history import drift
 from ..model.config_values import ConfigValue
+from ..model.configurable import Configurable
 from ..model.resources import Resource, Source
 from ..model.rows import Row
-from .broker_roles import EACH, by_role, differs_by_nature
+from ..model.snapshot_kinds import parsed
+from .broker_roles import ANY_BROKER, EACH, by_role, differs_by_nature
 from .diff_answer import APART, NATURE, Diff
 from .sides import Side
 
-_EACH = str(Resource("BROKER", EACH))
-_ANY = f"broker={EACH}"
+_EACH = Resource("BROKER", EACH)
 
 
 def compare(a: Side, b: Side, *, everything: bool = False) -> Diff:
@@ -48,9 +49,9 @@ def compare(a: Side, b: Side, *, everything: bool = False) -> Diff:
     if others := None not in (a.cluster_id, b.cluster_id) and a.cluster_id != b.cluster_id:
         contents = [by_role(content) for content in contents]
     rows = [row for row in drift(*contents).to_arrow().to_pylist() if not _is_out_of_reach(row, a, b)]
-    rows = [_combined_row(row, a, b, others) if row["kind"] == "config" else row for row in rows]
+    combined = (_combined_row(row, a, b, others) for row in rows)
     return Diff(
-        _numbered(rows), everything, a, b, _passed_over(a, b), len(_secrets(contents[0]) & _secrets(contents[1]))
+        _numbered(combined), everything, a, b, _passed_over(a, b), len(_secrets(contents[0]) & _secrets(contents[1]))
     )
 
 
@@ -76,25 +77,26 @@ def _is_out_of_reach(row: Row, a: Side, b: Side) -> bool:
 
 
 def _combined_row(row: Row, a: Side, b: Side, others: bool) -> Row:
-    """A row of configs, with what only the two sides together can say of it."""
-    each = row["resource"] == _EACH
-    resource = Resource("BROKER", EACH) if each else _resource_of(row["resource"])
+    """A row with what only the two sides together can say of it."""
+    resource = _resource_of(row)
+    row = {**row, "resource": ANY_BROKER} if resource == _EACH else row
     if resource is None or row["state"] == "unknown":
-        return {**row, "resource": _ANY if each else row["resource"]}
+        return row
     missing = next((name for name, side in (("a", a), ("b", b)) if side.lacks(resource)), None)
     return {
         **row,
-        "resource": _ANY if each else row["resource"],
         "state": NATURE if others and differs_by_nature(resource, row["key"]) else row["state"],
         "note": f"{missing} has no such topic" if missing and row["note"] is None else row["note"],
         "missing": missing,
     }
 
 
-def _resource_of(text: str) -> Resource | None:
-    """The resource of a row; None of a type that this version does not know."""
+def _resource_of(row: Row) -> Configurable | None:
+    """The entity or resource of a row; None of a type that this version does not know."""
+    if row["resource"] == str(_EACH):
+        return _EACH
     try:
-        return Resource.parse(text)
+        return parsed(row["kind"], row["resource"])
     except KadminError:
         return None
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from ..errors import UsageError
 from ..frames.schema_metadata import CLUSTER_ID
 from ..frames.snapshots import Snapshot
+from ..model.configurable import Configurable
 from ..model.grammar import quote
-from ..model.resources import Resource
 
 if TYPE_CHECKING:
     from ..declared import Declared
@@ -47,9 +47,9 @@ class Side:
         mark = (self.content.schema.metadata or {}).get(CLUSTER_ID.encode())
         return mark.decode() if mark else None
 
-    def lacks(self, resource: Resource) -> bool:
+    def lacks(self, resource: Configurable) -> bool:
         """Whether it is a topic that is certainly not there."""
-        return self.topics is not None and resource.type == "TOPIC" and resource.name not in self.topics
+        return self.topics is not None and resource.topic is not None and resource.topic not in self.topics
 
     def __str__(self) -> str:
         if not isinstance(self.content, Snapshot):

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from operator import index
 
 from ..errors import KadminError, UsageError
 from ..hints import Hint, Option, sentence
-from ..model.changes import DELETE, SET, Configurable, Edit
-from ..model.entity import Entity
+from ..model.changes import DELETE, SET, Edit
 from ..model.grammar import quote
-from ..model.resources import Resource
 from ..model.rows import Row
+from ..model.snapshot_kinds import parsed
+from .broker_roles import ANY_BROKER
 
 ALL = "all"
-_PARSERS: dict[str, Callable[[str], Configurable]] = {Entity.kind: Entity.parse, Resource.kind: Resource.parse}
 _ROWS_HINT = "Such as 1-3,7, or all."
 _WHY = {
     "unknown": "it could not be read",
@@ -84,7 +83,7 @@ def edits(diff_rows: Sequence[Row], numbers: Iterable[int], like: str, named: st
 
 
 def _hint(row: Row) -> str | Hint:
-    if _of_each(row):
+    if _is_of_each_broker(row):
         return "Set it where it belongs: broker=<default>, or a broker by its number."
     return Hint(sentence("Choose others: {}.", Option("rows", "1-3,7")))
 
@@ -97,29 +96,28 @@ def refusal(row: Row, like: str) -> str | None:
         return "it is a secret, which nobody can see"
     if row["missing"] == _other(like):
         return "no such topic"
-    if _of_each(row):
+    if _is_of_each_broker(row):
         return "it is what all brokers of a cluster have in common"
     try:
-        _PARSERS[row["kind"]](row["resource"])
+        op = _op(row, like)
     except KadminError as exc:
         return str(exc)
-    if row["kind"] == "config" and _op(row, like) is None:
-        return "it stands in the broker's server.properties"
-    return None
+    return "it stands in the broker's server.properties" if op is None else None
 
 
-def _of_each(row: Row) -> bool:
-    return bool(row["kind"] == "config" and row["resource"] == "broker=<any>")
+def _is_of_each_broker(row: Row) -> bool:
+    return bool(row["resource"] == ANY_BROKER)
 
 
 def _edit(row: Row, like: str, note: str) -> Edit:
-    op = _op(row, like) if row["kind"] == "config" else DELETE if row[like] is None else SET
-    return Edit(str(op), _PARSERS[row["kind"]](row["resource"]), row["key"], row[like] if op == SET else None, note)
+    op = _op(row, like)
+    resource = parsed(row["kind"], row["resource"])
+    return Edit(str(op), resource, row["key"], row[like] if op == SET else None, note)
 
 
 def _op(row: Row, like: str) -> str | None:
     """Set what that side has; take away what it has not, or only from below; None where nothing can be taken away."""
-    own_source = Resource.parse(row["resource"]).source
+    own_source = parsed(row["kind"], row["resource"]).source
     from_below = row[like] is None or (row["state"] == "source" and row[f"source_{like}"] != own_source)
     if not from_below:
         return SET

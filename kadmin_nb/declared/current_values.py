@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
@@ -14,41 +15,49 @@ from ..frames import schemas
 from ..frames.snapshots import Snapshot
 from ..model.changes import Target
 from ..model.config_values import ConfigValue
+from ..model.configurable import Configurable
 from ..model.entity import Entity
 from ..model.quota_keys import text_of
 from ..model.resources import Resource
+from ..model.rows import Row
+from ..model.snapshot_kinds import parsed
 from ..secrets import SHOWN
 
-_Named = tuple[str, str]
+TargetWords = tuple[str, str]
 """The words of an entity or a resource, and a key."""
 
 
 @dataclass(frozen=True)
 class CurrentValues:
-    """Quotas and configs that are set; a config without a value is a secret."""
+    """The texts that are set, by the kind of what they are set on; one that is None is a secret."""
 
-    quotas: Mapping[_Named, str]
-    configs: Mapping[tuple[Resource, str], str | None]
+    by_kind: Mapping[str, Mapping[TargetWords, str | None]]
 
     def has(self, target: Target, value: str) -> bool:
-        """Whether just this is set."""
-        return self._all(target).get(_sort_key(target)) == value
+        """True where just this is set."""
+        return self._like(target).get(words_of(target)) == value
 
     def is_set(self, target: Target) -> bool:
-        """Whether anything is set."""
-        return _sort_key(target) in self._all(target)
+        """True where anything is set."""
+        return words_of(target) in self._like(target)
 
     def is_secret(self, target: Target) -> bool:
-        """Whether something is set that nobody is told."""
-        return self.is_set(target) and self._all(target)[_sort_key(target)] is None
+        """True where something is set that nobody is told."""
+        return self.is_set(target) and self._like(target)[words_of(target)] is None
 
-    def targets(self, but: Collection[_Named]) -> Iterator[Target]:
-        """The current values, but for these."""
-        yield from ((Entity.parse(words), key) for words, key in self.quotas if (words, key) not in but)
-        yield from (target for target in self.configs if (str(target[0]), target[1]) not in but)
+    def targets(self, but: Collection[TargetWords]) -> Iterator[Target]:
+        """The targets that are set, but for these."""
+        for kind, texts in self.by_kind.items():
+            yield from ((parsed(kind, words), key) for words, key in texts if (words, key) not in but)
 
-    def _all(self, target: Target) -> Mapping[Any, str | None]:
-        return self.quotas if isinstance(target[0], Entity) else self.configs
+    def _like(self, target: Target) -> Mapping[TargetWords, str | None]:
+        """The texts of the target's kind."""
+        return self.by_kind[target[0].kind]
+
+
+def words_of(target: Target) -> TargetWords:
+    """The words of a target, by which it is found and sorted."""
+    return str(target[0]), target[1]
 
 
 def held_by(snapshot: Snapshot) -> CurrentValues:
@@ -57,8 +66,10 @@ def held_by(snapshot: Snapshot) -> CurrentValues:
     columns = (quotas[name].to_pylist() for name in ("entity", "key", "value"))
     configs = _readable(snapshot.configs.to_arrow()).select(_CONFIG_COLUMNS).to_pylist()
     return CurrentValues(
-        {(entity, key): text_of(value) for entity, key, value in zip(*columns, strict=True)},
-        {(config.resource, config.key): config.own for config in map(ConfigValue.of, configs) if config.is_own},
+        {
+            Entity.kind: {(entity, key): text_of(value) for entity, key, value in zip(*columns, strict=True)},
+            Resource.kind: {(str(c.resource), c.key): c.own for c in map(ConfigValue.of, configs) if c.is_own},
+        }
     )
 
 
@@ -95,26 +106,21 @@ def _readable(configs: pa.Table) -> pa.Table:
     return configs.filter(pc.is_valid(configs["key"]))
 
 
-def _sort_key(target: Target) -> tuple[Any, str]:
-    resource, key = target
-    return (str(resource), key) if isinstance(resource, Entity) else (resource, key)
-
-
-def tables_of(entries: Iterable[tuple[Entity | Resource, str, str]]) -> tuple[pa.Table, pa.Table]:
+def tables_of(entries: Iterable[tuple[Configurable, str, str]]) -> tuple[pa.Table, pa.Table]:
     """QUOTAS and CONFIGS of targets and their texts, each sorted as a cluster's."""
-    quotas: list[dict[str, Any]] = []
-    configs: list[dict[str, Any]] = []
+    rows: dict[str, list[Row]] = {kind: [] for kind in _ROW_OF}
     for resource, key, value in entries:
-        if isinstance(resource, Entity):
-            quotas.append({**resource.columns(), "key": key, "value": float(value)})
-        else:
-            configs.append(_config_row(resource, key, value))
-    quotas.sort(key=lambda row: (row["entity"], row["key"]))
-    configs.sort(key=lambda row: (row["resource_type"], row["resource_name"], row["key"]))
+        rows[resource.kind].append(_ROW_OF[resource.kind](resource, key, value))
+    quotas = sorted(rows[Entity.kind], key=itemgetter("entity", "key"))
+    configs = sorted(rows[Resource.kind], key=itemgetter("resource_type", "resource_name", "key"))
     return schemas.table(schemas.QUOTAS, quotas), schemas.table(schemas.CONFIGS, configs)
 
 
-def _config_row(resource: Resource, key: str, value: str) -> dict[str, Any]:
+def _quota_row(entity: Entity, key: str, value: str) -> Row:
+    return {**entity.columns(), "key": key, "value": float(value)}
+
+
+def _config_row(resource: Resource, key: str, value: str) -> Row:
     is_secret = value == SHOWN
     return {
         "resource_type": resource.type,
@@ -126,3 +132,7 @@ def _config_row(resource: Resource, key: str, value: str) -> dict[str, Any]:
         "is_read_only": False,
         "is_default": False,
     }
+
+
+_ROW_OF: dict[str, Callable[[Any, str, str], Row]] = {Entity.kind: _quota_row, Resource.kind: _config_row}
+"""A row of the frame of each kind."""

@@ -12,11 +12,12 @@ from ..errors import Invalid, KadminError, PlanRefused, WrongCluster
 from ..frames.snapshots import SCOPES, Snapshot, snapshot
 from ..hints import Hint, Option, did_you_mean, sentence
 from ..model.changes import DELETE, SET, Edit, Target
-from ..model.entity import TYPES, Entity
-from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, find
-from ..model.resources import WORDS, Resource
+from ..model.configurable import Configurable
+from ..model.entity import TYPES
+from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS
+from ..model.resources import WORDS
 from ..secrets import SHOWN
-from .current_values import CurrentValues, held_by, refuse_other_than_snapshot, tables_of, told, unread
+from .current_values import CurrentValues, held_by, refuse_other_than_snapshot, tables_of, told, unread, words_of
 from .nodes import Node
 from .resource_kinds import CONFIGS, KINDS, kind_of
 
@@ -27,24 +28,21 @@ QUOTA_KEY_NAMES = (*USER_CLIENT_KEYS, *IP_KEYS)
 class Entry:
     """One key of an entity or a resource, the text it is to have, and where the file says so.
 
-    `doubt` is why Kafka would refuse that value; one that the cluster holds all the same may stay.
+    `doubt` is why Kafka would refuse that value; one that the cluster holds all the same may stay. A `is_placeholder`
+    stands for a secret that was there when the file was written.
     """
 
-    resource: Entity | Resource
+    resource: Configurable
     key: str
     value: str
     node: Node = field(repr=False)
     doubt: KadminError | None = field(default=None, repr=False)
+    is_placeholder: bool = False
 
     @property
     def target(self) -> Target:
         """The resource and the key."""
         return self.resource, self.key
-
-    @property
-    def is_placeholder(self) -> bool:
-        """Whether it stands for a secret that was there when the file was written."""
-        return isinstance(self.resource, Resource) and self.value == SHOWN
 
 
 @dataclass(frozen=True)
@@ -172,8 +170,7 @@ class Declared:
         if entry.is_placeholder:
             _refuse_empty_promise(entry, current)
             return None
-        if isinstance(entry.resource, Entity):
-            _refuse_unknown(entry, entry.resource, current, allow_unknown)
+        _refuse_unknown(entry, current, allow_unknown)
         if entry.doubt is not None:
             raise entry.doubt.within(entry.node.place)
         return Edit(SET, *entry.target, entry.value, f"line {entry.node.line} of {self._name}")
@@ -194,7 +191,7 @@ class Declared:
         self, current: CurrentValues, against: Snapshot, allow_unknown: Collection[str]
     ) -> tuple[Iterable[Edit], Mapping[Target, str]]:
         """The removals, and what is not removed, with the reason."""
-        mentioned = {_sort_words(entry.target) for entry in self.entries}
+        mentioned = {words_of(entry.target) for entry in self.entries}
         read = {kind for kind in self.kinds if KINDS[kind] in against.scopes}
         undeclared = [target for target in current.targets(mentioned) if kind_of(target[0]) in read]
         reasons = {
@@ -204,25 +201,14 @@ class Declared:
         return [Edit(DELETE, *target, note=note) for target in undeclared if target not in reasons], reasons
 
 
-def _sort_words(target: Target) -> tuple[str, str]:
-    return str(target[0]), target[1]
-
-
 def _why_kept(target: Target, current: CurrentValues, allow_unknown: Collection[str]) -> str | None:
     resource, key = target
     if current.is_secret(target):
         return "a secret"
-    if isinstance(resource, Entity):
-        strange = [name for name in _unknown(resource, key) if name not in allow_unknown]
-        return f"{strange[0]} is not known here" if strange else None
-    is_internal = isinstance(resource, Resource) and resource.type == "TOPIC" and resource.name.startswith("__")
-    return "a topic of Kafka's own" if is_internal else None
-
-
-def _unknown(entity: Entity, key: str) -> list[str]:
-    """The entity types, and the key, that this version does not know."""
-    types = [kind for kind, _ in entity.parts if kind not in TYPES]
-    return [*types, *([key] if find(key) is None else [])]
+    if resource.is_internal:
+        return "a topic of Kafka's own"
+    strange = next((name for name in resource.unknown_names(key) if name not in allow_unknown), None)
+    return f"{strange} is not known here" if strange is not None else None
 
 
 def _refuse_empty_promise(entry: Entry, current: CurrentValues) -> None:
@@ -234,11 +220,11 @@ def _refuse_empty_promise(entry: Entry, current: CurrentValues) -> None:
         )
 
 
-def _refuse_unknown(entry: Entry, entity: Entity, current: CurrentValues, allow_unknown: Collection[str]) -> None:
+def _refuse_unknown(entry: Entry, current: CurrentValues, allow_unknown: Collection[str]) -> None:
     """A word that the cluster does not hold either is a slip, not one of a Kafka to come."""
     if current.is_set(entry.target):
         return
-    for name in _unknown(entity, entry.key):
+    for name in entry.resource.unknown_names(entry.key):
         if name not in allow_unknown:
             noun, candidates = ("quota key", QUOTA_KEY_NAMES) if name == entry.key else ("entity type", TYPES)
             raise Invalid(

@@ -202,7 +202,8 @@ def _quotas(entity: Entity, keys: Map) -> Iterator[Entry]:
 def _configs(resource: Resource, keys: Map) -> Iterator[Entry]:
     for key, node in keys.items.values():
         value = expect(node, TextNode, key.text, 'Write "" for an empty text, "null" for that text.').text
-        yield Entry(resource, _key_text(key), _covered(resource, key.text, value), key)
+        covered = _covered(resource, key.text, value)
+        yield Entry(resource, _key_text(key), covered, key, is_placeholder=covered == SHOWN)
 
 
 def _key_text(key: TextNode) -> str:

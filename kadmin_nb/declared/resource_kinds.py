@@ -8,7 +8,7 @@ from ..errors import UsageError
 from ..frames.snapshots import QUOTAS_PART as QUOTA_SCOPE
 from ..frames.snapshots import SCOPES
 from ..hints import did_you_mean
-from ..model.changes import Configurable
+from ..model.configurable import Configurable
 from ..model.resources import WORDS
 
 QUOTAS, CONFIGS = "quotas", "configs"

@@ -9,6 +9,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from ..errors import KadminError, UsageError, kind_of
 from ..frames.snapshots import Snapshot
 from ..hints import Hint, Option, sentence
+from ..model.entity import Entity
+from ..model.resources import Resource
 from ..secrets import SHOWN
 from ..version import TOOL
 from . import resource_kinds as of_kinds
@@ -93,11 +95,11 @@ def _unread(snapshot: Snapshot, chosen: Collection[str]) -> KadminError | None:
 
 def _sections(snapshot: Snapshot, chosen: Collection[str]) -> Sections:
     current = held_by(snapshot)
-    quotas = ((words, key, value) for (words, key), value in current.quotas.items())
+    quotas = ((words, key, str(value)) for (words, key), value in current.by_kind[Entity.kind].items())
     configs = (
-        (str(resource), key, SHOWN if value is None else value)
-        for (resource, key), value in current.configs.items()
-        if kind_of_resource(resource) in chosen
+        (words, key, SHOWN if value is None else value)
+        for (words, key), value in current.by_kind[Resource.kind].items()
+        if kind_of_resource(Resource.parse(words)) in chosen
     )
     sections = {QUOTAS: _grouped(quotas)} if QUOTAS in chosen else {}
     return sections | ({CONFIGS: _grouped(configs)} if set(chosen) - {QUOTAS} else {})

@@ -21,7 +21,8 @@ from .display import Display
 from .schema_metadata import CLUSTER_ID, TAKEN_AT, stamped
 
 QUOTAS_PART = "QUOTAS"
-SCOPES = (QUOTAS_PART, "TOPIC", "BROKER", "CLIENT_METRICS", "GROUP")
+CONFIG_SCOPES = ("TOPIC", "BROKER", "CLIENT_METRICS", "GROUP")
+SCOPES = (QUOTAS_PART, *CONFIG_SCOPES)
 """The readable state of a cluster: its quotas, and the configs of each type of resource."""
 
 ID, COMPLETE, SCOPE = "kadmin.snapshot_id", "kadmin.complete", "kadmin.scopes"

@@ -75,6 +75,9 @@ COLUMNS = {
 IDENTITY = {QUOTAS: ("key", "entity"), CONFIGS: ("resource_type", "key", "resource_name")}
 """The columns that identify a row; their order is that of `identities`."""
 
+VALUES = {QUOTAS: "quota", CONFIGS: "value"}
+"""The column that has a frame's values: those of quotas are numbers, those of configs texts."""
+
 ORDER = {QUOTAS: ("entity", "key"), CONFIGS: ("resource_type", "resource_name", "key")}
 SCHEMAS = {QUOTAS: schemas.QUOTAS, CONFIGS: schemas.CONFIGS}
 
@@ -170,7 +173,7 @@ def content_schema(kind: str) -> pa.Schema:
 
 
 def _stored(table: pa.Table, kind: str, name: str) -> pa.ChunkedArray | pa.Array:
-    source = "value" if name == "quota" else name
+    source = "value" if name == VALUES[kind] else name
     target_type = TABLE.field(name).type
     if source not in table.column_names:
         return pa.nulls(len(table), target_type)
@@ -209,11 +212,11 @@ def identities(rows: pa.Table, kind: str) -> pa.Array:
 def frame_of(content: pa.Table, kind: str) -> pa.Table:
     """A content as QUOTAS or CONFIGS again."""
     schema = SCHEMAS[kind]
-    return pa.table([_restored_column(content, field) for field in schema], schema=schema)
+    return pa.table([_restored_column(content, field, kind) for field in schema], schema=schema)
 
 
-def _restored_column(content: pa.Table, field: pa.Field) -> Any:
-    name = "quota" if field.name == "value" and "quota" in content.column_names else field.name
+def _restored_column(content: pa.Table, field: pa.Field, kind: str) -> Any:
+    name = VALUES[kind] if field.name == "value" else field.name
     if name not in content.column_names:
         return pa.nulls(len(content), field.type)
     if name == "synonyms":

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, Literal
 
+from .configurable import Configurable
 from .refusal import Refusal
 
 SET, DELETE, APPEND, SUBTRACT = "set", "delete", "append", "subtract"
@@ -16,24 +17,6 @@ Verdict = Literal["ok", "not possible"]
 OK: Verdict = "ok"
 NOT_POSSIBLE: Verdict = "not possible"
 """A validation that is not a refusal: the broker takes the row, or could not be asked."""
-
-
-class Configurable(Protocol):
-    """Whatever has keys that a change sets: a quota's entity, a config's resource. Its text parses back.
-
-    `kind` is the name of its kind of change in plans, `level` its place in the hierarchy of quotas, where it has one,
-    `scope` the part of a snapshot that shows it.
-    """
-
-    kind: ClassVar[str]
-
-    @property
-    def scope(self) -> str: ...
-
-    @property
-    def level(self) -> str | None: ...
-
-    def __hash__(self) -> int: ...
 
 
 Target = tuple[Configurable, str]

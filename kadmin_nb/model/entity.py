@@ -7,15 +7,17 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..errors import UsageError
+from .configurable import Configurable
 from .grammar import ANY, DEFAULT, Special, as_value, format_word, parse_word, split
 from .levels import Part, level_of
+from .quota_keys import find
 
 TYPES = ("user", "client-id", "ip")
 """The entity types Kafka 4.3 knows, in the order we print them."""
 
 
 @dataclass(frozen=True)
-class Entity:
+class Entity(Configurable):
     """A quota entity, as `user=alice client-id=<default>`: types with a name or `DEFAULT` each.
 
     Prints as words that parse back, so its text is the row key everywhere.
@@ -49,6 +51,11 @@ class Entity:
     @property
     def level(self) -> str:
         return level_of(dict(self.parts))
+
+    def unknown_names(self, key: str) -> list[str]:
+        """The entity types, and the key, that this version does not know."""
+        types = [kind for kind, _ in self.parts if kind not in TYPES]
+        return [*types, *([key] if find(key) is None else [])]
 
     def get(self, kind: str) -> Part | None:
         """The name or DEFAULT of that type, None when it is not a part of this entity."""

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import ClassVar
 
 from ..errors import UsageError
+from .configurable import THE_CLUSTER, Configurable
 from .grammar import DEFAULT, format_word, parse_word, split
 
 RESOURCE_TYPES = {"TOPIC": 2, "BROKER": 4, "BROKER_LOGGER": 8, "CLIENT_METRICS": 16, "GROUP": 32}
@@ -79,11 +80,10 @@ def unknown(names: Mapping[int, str], number: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Resource:
+class Resource(Configurable):
     """A config resource; the empty name of a BROKER is the cluster-wide default."""
 
     kind: ClassVar[str] = "config"
-    level: ClassVar[None] = None
     type: str
     name: str
 
@@ -121,6 +121,15 @@ class Resource:
     @property
     def is_default_broker(self) -> bool:
         return self.type == "BROKER" and self.name == ""
+
+    @property
+    def topic(self) -> str | None:
+        return self.name if self.type == "TOPIC" else None
+
+    @property
+    def authorized_on(self) -> str:
+        """Brokers, their loggers and client-metrics are the cluster's."""
+        return f"the {self.type.lower()} {self.name}" if self.type in ("TOPIC", "GROUP") else THE_CLUSTER
 
     @property
     def broker(self) -> int | None:

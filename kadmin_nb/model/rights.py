@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 from ..errors import NotAuthorized, kind_of
-from .resources import Resource
-
-_OWN = {"TOPIC": "topic", "GROUP": "group"}
-"""Quotas, brokers, their loggers and client-metrics are the cluster's."""
+from .configurable import THE_CLUSTER, Configurable
 
 
-def to_describe(about: object = None) -> str:
+def to_describe(about: Configurable | None = None) -> str:
     """The right to see configs, or quotas, in words: `DESCRIBE_CONFIGS on the topic orders`."""
-    return f"DESCRIBE_CONFIGS on {_checked_on(about)}"
+    return f"DESCRIBE_CONFIGS on {about.authorized_on if about else THE_CLUSTER}"
 
 
-def to_alter(about: object = None) -> str:
+def to_alter(about: Configurable | None = None) -> str:
     """The right to change configs, or quotas, in words: `ALTER_CONFIGS on the cluster`."""
-    return f"ALTER_CONFIGS on {_checked_on(about)}"
-
-
-def _checked_on(about: object) -> str:
-    if isinstance(about, Resource) and about.type in _OWN:
-        return f"the {_OWN[about.type]} {about.name}"
-    return "the cluster"
+    return f"ALTER_CONFIGS on {about.authorized_on if about else THE_CLUSTER}"
 
 
 def hint(code: str | None, needed: str | None) -> str | None:

@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from ..errors import kind_of
 from ..model import rights
-from ..model.changes import Configurable, Target
+from ..model.changes import Target
+from ..model.configurable import Configurable
 from ..model.refusal import Refusal
 from ..model.resources import Source
 

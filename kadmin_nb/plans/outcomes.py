@@ -93,7 +93,7 @@ class Outcomes(Answer):
         if not self.ok:
             first = self.failed.to_arrow().slice(0, 1).to_pylist()[0]
             kind = KINDS[first["kind"]]
-            about = kind.parse(first["resource"])
+            about = kind.resources.parse(first["resource"])
             raise PartlyFailed(
                 f"{len(self.failed)} of {len(self)} changes are not verified; the first, {first['resource']} "
                 f"{first['key']}, is {first['state']}: {first['message'] or first['error'] or ''}",

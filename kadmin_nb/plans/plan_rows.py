@@ -8,7 +8,8 @@ from operator import attrgetter
 from typing import Any
 
 from ..errors import Invalid
-from ..model.changes import NOT_POSSIBLE, OK, Change, Configurable, Verdict
+from ..model.changes import NOT_POSSIBLE, OK, Change, Verdict
+from ..model.configurable import Configurable
 from ..model.refusal import Refusal
 from .kinds.registry import KINDS
 
@@ -42,7 +43,7 @@ def changes_of_rows(rows: Iterable[dict[str, Any]]) -> tuple[Change, ...]:
 
 
 def _parsed(kind: str, text: str) -> Configurable:
-    return KINDS[kind].parse(text)
+    return KINDS[kind].resources.parse(text)
 
 
 def _change_of_row(row: dict[str, Any], parse: Callable[[str, str], Configurable]) -> Change:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from ..admin.ports import Kafka
 from ..errors import AuthenticationFailed, ConnectionFailed, KadminError, NotAuthorized, Unsupported
-from ..model.changes import Change, Configurable
+from ..model.changes import Change
+from ..model.configurable import Configurable
 from ..model.refusal import Refusal
 from .kinds.change_kind import Answers, Groups
 from .kinds.registry import by_kind, kind_of

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from ..errors import WrongCluster
 from ..frames import schemas
+from ..frames.snapshots import CONFIG_SCOPES
 from ..model.config_values import ConfigValue
 from ..model.resources import Resource, Source
 from ..model.rows import Row
@@ -45,24 +46,19 @@ def within(now: PolicyFacts, then: PolicyFacts) -> PossibleClients:
 _NAMES = pa.schema([schemas.QUOTAS.field("user"), schemas.QUOTAS.field("client_id")])
 
 
-def is_kept(resource: object) -> TypeGuard[Resource]:
-    """Whether it is a resource whose configs snapshots have: the levels of a broker's loggers are in none."""
-    return isinstance(resource, Resource) and resource.type != "BROKER_LOGGER"
-
-
 def _configs(configs: pa.Table | None, changes: Sequence[Change]) -> pa.Table | None:
     """CONFIGS of what is set, as these changes leave them."""
-    by_key = {(c.resource.type, c.resource.name, c.key): c for c in changes if is_kept(c.resource)}
-    if configs is None or not by_key:
+    by_target = {change.target: change for change in changes if change.resource.scope in CONFIG_SCOPES}
+    if configs is None or not by_target:
         return configs
     rows = []
     for row in configs.to_pylist():
-        change = by_key.get((row["resource_type"], row["resource_name"], row["key"]))
+        change = by_target.get((Resource(row["resource_type"], row["resource_name"]), row["key"]))
         if change is None:
             rows.append(row)
         elif change.after is None:
             rows += _uncovered(row)
-    rows += [_set(change) for change in by_key.values() if change.after is not None]
+    rows += [_set(change) for change in by_target.values() if change.after is not None]
     return schemas.table(schemas.CONFIGS, rows)
 
 

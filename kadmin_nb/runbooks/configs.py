@@ -10,7 +10,10 @@ import pyarrow.compute as pc
 
 from ..frames.answer import Answer
 from ..model.grammar import DEFAULT
-from ..model.resources import WORDS, Resource
+from ..model.resources import WORDS
+from ..plans.kinds.configs import CONFIGS
+from ..plans.kinds.registry import by_kind
+from ..plans.sending import grouped
 
 if TYPE_CHECKING:
     from ..cluster import Cluster
@@ -22,15 +25,12 @@ _WORD_OF = {kind: word.replace("-", "_") for word, kind in WORDS.items()}
 
 def configs_now(cluster: Cluster, plan: Plan | None) -> Answer | None:
     """CONFIGS, some columns of them: each key of the plan, with the levels that it is set on. None without any."""
-    keys: dict[Resource, list[str]] = {}
-    for change in plan.changes if plan else ():
-        if isinstance(change.resource, Resource):
-            keys.setdefault(change.resource, []).append(change.key)
-    answers = [_of(cluster, resource, names) for resource, names in keys.items()]
+    groups = grouped(by_kind(plan.changes).get(CONFIGS, ())) if plan else {}
+    answers = [_of(cluster, resource, [change.key for change in group]) for resource, group in groups.items()]
     return Answer(pa.concat_tables(answers).unify_dictionaries()) if answers else None
 
 
-def _of(cluster: Cluster, resource: Resource, keys: Sequence[str]) -> pa.Table:
+def _of(cluster: Cluster, resource: Any, keys: Sequence[str]) -> pa.Table:
     filters: dict[str, Any] = {_WORD_OF[resource.type]: DEFAULT if resource.is_default_broker else [resource.name]}
     described = cluster.configs.describe(**filters).to_arrow()
     rows = pc.or_(

@@ -6,7 +6,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
-from kadmin_nb.model.changes import DELETE, SET, Change, Configurable, Edit, Target
+from kadmin_nb.model.changes import DELETE, SET, Change, Edit, Target
+from kadmin_nb.model.configurable import Configurable
 from kadmin_nb.model.grammar import Lookup, format_word
 from kadmin_nb.model.refusal import Refusal
 from kadmin_nb.plans.advice import Danger, PlanWarning
@@ -16,13 +17,21 @@ from tests.double import FakeKafka
 
 
 @dataclass(frozen=True, slots=True)
-class Labelled:
+class Labelled(Configurable):
     """Who has labels."""
 
     kind: ClassVar[str] = "label"
     scope: ClassVar[str] = "LABELS"
-    level: ClassVar[None] = None
     name: str
+
+    @classmethod
+    def parse(cls, text: str) -> Labelled:
+        return cls(text.removeprefix("labelled="))
+
+    @property
+    def broker(self) -> int | None:
+        """A label of `local` is seen on broker 1 alone."""
+        return 1 if self.name == "local" else None
 
     def __str__(self) -> str:
         return format_word("labelled", self.name)
@@ -57,7 +66,7 @@ class Labels:
 class LabelChanges(ChangeKind):
     """Labels, as texts."""
 
-    name = Labelled.kind
+    resources = Labelled
     verbs: ClassVar = {SET: "label", DELETE: "unlabel"}
     words: ClassVar = ("labelled",)
     methods: ClassVar = {SET: "set_label", DELETE: "remove_label"}
@@ -69,9 +78,6 @@ class LabelChanges(ChangeKind):
         whose = next(Labelled(name) for kind, _, name in (word.partition("=") for word in words) if kind in self.words)
         texts = [word.partition("=") for word in words if word.partition("=")[0] not in self.words]
         return [Edit(op, whose, key, text if op == SET else None) for key, _, text in texts]
-
-    def parse(self, text: str) -> Labelled:
-        return Labelled(text.removeprefix("labelled="))
 
     def read(self, kafka: Any, targets: Collection[Target], picture: ObservedState, look: LookOptions) -> None:
         for whose, values in kafka.labels.describe(look.node, look.time_left()).items():
@@ -88,10 +94,6 @@ class LabelChanges(ChangeKind):
 
     def needed_right(self, resource: Configurable) -> str:
         return "ALTER on the cluster"
-
-    def broker(self, resource: Configurable) -> int | None:
-        """A label of `local` is seen on broker 1 alone."""
-        return 1 if cast(Labelled, resource).name == "local" else None
 
     def undo_notes(self, change: Change) -> Iterable[str]:
         yield "a label was worn"

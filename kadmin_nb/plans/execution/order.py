@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from ...model.changes import Change, Configurable
+from ...model.changes import Change
+from ...model.configurable import Configurable
 from ..kinds.registry import by_kind
 from ..sending import grouped
 

@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import product
 from typing import cast
 
-from ...model.changes import Change, Configurable
+from ...model.changes import Change
+from ...model.configurable import Configurable
 from ...model.entity import Entity
 
 _ALL = object()

@@ -20,7 +20,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from ...model.changes import Change, Configurable
+from ...model.changes import Change
+from ...model.configurable import Configurable
 from ...model.levels import LEVEL_NAMES, OTHER
 from .overlap import Overlap
 

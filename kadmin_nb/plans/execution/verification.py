@@ -11,7 +11,6 @@ from ...admin.ports import Broker, Kafka
 from ...errors import KadminError
 from ...model.changes import Change
 from ..current_state import take
-from ..kinds.registry import by_kind
 from ..observed_state import ObservedValue
 from ..value_equality import same
 from .interrupts import Stopped, never
@@ -130,12 +129,7 @@ def _ask_all(
 
 def _unseen(changes: Sequence[Change], everyone: frozenset[int]) -> dict[int, BrokerAgreement]:
     """Sightings to begin with: the brokers that must agree are all of them, or the one where a change is seen."""
-    alone = {
-        change.row: frozenset([broker])
-        for kind, mine in by_kind(changes).items()
-        for change in mine
-        if (broker := kind.broker(change.resource)) is not None
-    }
+    alone = {change.row: frozenset([broker]) for change in changes if (broker := change.resource.broker) is not None}
     return {change.row: BrokerAgreement(alone.get(change.row, everyone)) for change in changes}
 
 

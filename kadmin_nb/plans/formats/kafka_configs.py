@@ -11,7 +11,8 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 
-from ...model.changes import APPEND, DELETE, SUBTRACT, Change, Configurable
+from ...model.changes import APPEND, DELETE, SUBTRACT, Change
+from ...model.configurable import Configurable
 from ...model.grammar import DEFAULT
 from ..execution.order import waves
 from ..kinds.change_kind import ToolWords

@@ -7,7 +7,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import ClassVar
 
 from ...admin.ports import Kafka
-from ...model.changes import Change, Configurable, Edit, Target
+from ...model.changes import Change, Edit, Target
+from ...model.configurable import Configurable
 from ...model.grammar import Lookup, Special
 from ...model.refusal import Refusal
 from ...secrets import Hidden, revealed
@@ -38,11 +39,11 @@ def wanted_text(edit: Edit) -> str | None:
 class ChangeKind(ABC):
     """How changes of one kind are read, planned, validated, ordered, sent, verified, judged, undone and printed.
 
-    A subclass says what differs. Its changes are those whose `resource` has its `name` as `kind`.
+    A subclass says what differs. Its changes are those of its `resources`.
     """
 
-    name: ClassVar[str]
-    """As plans and frames name it: `quota`."""
+    resources: ClassVar[type[Configurable]]
+    """The class of what it changes; it tells facts of its own, such as the one broker that shows it."""
 
     verbs: ClassVar[Mapping[str, str]]
     """Its operations, each with the verb of its lines: `set`, `remove`."""
@@ -59,6 +60,11 @@ class ChangeKind(ABC):
     can_validate: ClassVar[bool] = True
     """Whether brokers can be asked without anything being changed."""
 
+    @property
+    def name(self) -> str:
+        """As plans and frames name it: `quota`."""
+        return self.resources.kind
+
     # -- stage and read
 
     @abstractmethod
@@ -66,10 +72,6 @@ class ChangeKind(ABC):
         self, verb: str, words: Sequence[str], lookup: Lookup | None, allow_unknown: Collection[str]
     ) -> list[Edit]:
         """The edits of one line, `set key=value … topic=…`. Raises UsageError where it is wrong."""
-
-    @abstractmethod
-    def parse(self, text: str) -> Configurable:
-        """The entity or resource of this text. Raises KadminError or ValueError where there is none."""
 
     def read_value(self, text: str) -> object:
         """A stored value as its type. Raises ValueError where it is none."""
@@ -126,10 +128,6 @@ class ChangeKind(ABC):
     @abstractmethod
     def needed_right(self, resource: Configurable) -> str:
         """The right to change it, in words: `ALTER_CONFIGS on the cluster`."""
-
-    def broker(self, resource: Configurable) -> int | None:
-        """The one broker on which its changes are seen, None for all."""
-        return None
 
     def undo_notes(self, change: Change) -> Iterable[str]:
         """Notes on the row that takes this one back."""

@@ -8,8 +8,9 @@ from typing import ClassVar, cast
 from ...admin.ports import ConfigOperation, Kafka
 from ...hints import nearest
 from ...model import rights
-from ...model.changes import APPEND, DELETE, SET, SUBTRACT, Change, Configurable, Edit, Target
+from ...model.changes import APPEND, DELETE, SET, SUBTRACT, Change, Edit, Target
 from ...model.config_fallback import behind_listener
+from ...model.configurable import Configurable
 from ...model.grammar import DEFAULT, Lookup
 from ...model.resources import WORDS, Resource
 from ...secrets import Hidden, is_called_so
@@ -37,7 +38,7 @@ _TOOL_TYPES = {
 class ConfigChanges(ChangeKind):
     """Configs: texts on resources, lists among them; some are secrets, and some are seen on one broker alone."""
 
-    name = Resource.kind
+    resources = Resource
     verbs: ClassVar = {op: verb for verb, op in CONFIG_VERBS.items()}
     methods: ClassVar = {
         SET: "set_config",
@@ -52,9 +53,6 @@ class ConfigChanges(ChangeKind):
         self, verb: str, words: Sequence[str], lookup: Lookup | None, allow_unknown: Collection[str]
     ) -> list[Edit]:
         return config_edits(verb, words, lookup, allow_unknown)
-
-    def parse(self, text: str) -> Resource:
-        return Resource.parse(text)
 
     def read(self, kafka: Kafka, targets: Collection[Target], picture: ObservedState, look: LookOptions) -> None:
         add_configs(picture, kafka, [(_resource(resource), key) for resource, key in targets], look)
@@ -108,9 +106,6 @@ class ConfigChanges(ChangeKind):
 
     def needed_right(self, resource: Configurable) -> str:
         return rights.to_alter(resource)
-
-    def broker(self, resource: Configurable) -> int | None:
-        return _resource(resource).broker
 
     def undo_notes(self, change: Change) -> Iterable[str]:
         if _is_logger(change.resource):

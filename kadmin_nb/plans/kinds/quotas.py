@@ -8,7 +8,8 @@ from typing import ClassVar, cast
 
 from ...admin.ports import Kafka, QuotaAlteration
 from ...model import rights
-from ...model.changes import DELETE, SET, Change, Configurable, Edit, Target
+from ...model.changes import DELETE, SET, Change, Edit, Target
+from ...model.configurable import Configurable
 from ...model.entity import ARGUMENTS, TYPES, Entity
 from ...model.grammar import DEFAULT, Lookup
 from ...model.levels import Part
@@ -31,7 +32,7 @@ _TOOL_TYPES = {"user": "users", "client-id": "clients", "ip": "ips"}
 class QuotaChanges(ChangeKind):
     """Client quotas: numbers on entities, which the broker validates, and every broker shows."""
 
-    name = Entity.kind
+    resources = Entity
     verbs: ClassVar = {op: verb for verb, op in QUOTA_VERBS.items()}
     methods: ClassVar = {SET: "set_quota", DELETE: "remove_quota"}
     words: ClassVar = TYPES
@@ -41,9 +42,6 @@ class QuotaChanges(ChangeKind):
         self, verb: str, words: Sequence[str], lookup: Lookup | None, allow_unknown: Collection[str]
     ) -> list[Edit]:
         return quota_edits(verb, words, lookup, allow_unknown)
-
-    def parse(self, text: str) -> Entity:
-        return Entity.parse(text)
 
     def read_value(self, text: str) -> float:
         return float(text)

@@ -1,0 +1,69 @@
+"""Whatever has keys that a change sets, with the facts that it tells of itself."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from .resources import Source
+
+
+THE_CLUSTER = "the cluster"
+"""The resource of most ACL checks, in words."""
+
+
+class Configurable(ABC):
+    """A quota's entity, a config's resource: its text parses back. A subclass says what differs from these facts."""
+
+    __slots__ = ()
+
+    kind: ClassVar[str]
+    """The name of its kind of change in plans."""
+
+    @classmethod
+    @abstractmethod
+    def parse(cls, text: str) -> Self:
+        """The one that this text names. Raises KadminError where it names none."""
+
+    @property
+    @abstractmethod
+    def scope(self) -> str:
+        """The part of a snapshot that shows it."""
+
+    @property
+    def level(self) -> str | None:
+        """Its place in the hierarchy of quotas, where it has one."""
+        return None
+
+    @property
+    def topic(self) -> str | None:
+        """The name of the topic that it is, None of others."""
+        return None
+
+    @property
+    def broker(self) -> int | None:
+        """The broker that alone can answer for it, None when any can."""
+        return None
+
+    @property
+    def is_internal(self) -> bool:
+        """True of a topic that Kafka, or a tool, keeps for itself."""
+        return self.topic is not None and self.topic.startswith("__")
+
+    @property
+    def authorized_on(self) -> str:
+        """The resource of ACLs on which rights to it are checked, in words: `the topic orders`."""
+        return THE_CLUSTER
+
+    @property
+    def source(self) -> Source | None:
+        """The source of a value that was set on it, None where brokers name no sources."""
+        return None
+
+    def unknown_names(self, key: str) -> Sequence[str]:
+        """The names that no Kafka of today knows and that a broker takes without a word."""
+        return ()
