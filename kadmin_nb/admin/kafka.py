@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kafka.protocol.admin.cluster import DescribeClusterRequest
+from kafka.protocol.admin.groups import ListGroupsRequest
 from kafka.protocol.metadata import MetadataRequest
 
 from ..errors import TimedOut
@@ -49,6 +50,12 @@ class WireKafka:
         """The topics that we may describe; the others are left out by the broker."""
         answer = self.wire.ask(lambda: MetadataRequest(topics=None), doing="listing topics")
         return sorted(topic.name for topic in answer.topics if topic.error_code == 0)
+
+    def groups(self) -> list[str]:
+        """The consumer and other groups that we may describe; each broker is asked for those that it coordinates."""
+        nodes = [broker.id for broker in self.brokers() if not broker.is_fenced]
+        answers = [self.wire.ask(ListGroupsRequest, node=node, doing="listing groups") for node in nodes]
+        return sorted(group.group_id for answer in answers for group in answer.groups)
 
     def create_topics(self, partitions: Mapping[str, int]) -> None:
         """Make these topics, a number of partitions each, and wait until every broker knows them.

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .click_glue import Values
     from .session import Session
 
 __all__ = ["Result", "complete", "main", "run"]
@@ -26,7 +27,7 @@ class Result:
 
 
 def run(words: Sequence[str], session: Session, door: str = "kadmin-nb") -> Result:
-    """Run one line of words at a door of `doors.DOORS`.
+    """Run one line of words at a door of `entry_points.DOORS`.
 
     Help comes back as a value, click's complaints as `UsageError` with the nearest word, its Abort as
     KeyboardInterrupt.
@@ -52,17 +53,19 @@ def run(words: Sequence[str], session: Session, door: str = "kadmin-nb") -> Resu
         raise as_ours(exc, words) from None
 
 
-def complete(words: Sequence[str], incomplete: str, door: str = "kadmin-nb") -> list[str]:
-    """The candidates for `incomplete` after these words; nothing is contacted.
+def complete(words: Sequence[str], incomplete: str, door: str = "kadmin-nb", values: Values | None = None) -> list[str]:
+    """The candidates for `incomplete` after these words; `values` knows those behind a word, by asking a cluster.
 
-    The door is one of `doors.DOORS`, or of `doors.LINES` in a cell.
+    The door is one of `entry_points.DOORS`, or of `entry_points.LINES` in a cell.
     """
     from click.shell_completion import ShellComplete
 
+    from .click_glue import Completing
     from .entry_points import DOORS, LINES
 
     command = LINES[door] if door in LINES else DOORS[door]
-    items = ShellComplete(command, {}, door, "").get_completions(list(words), incomplete)
+    context = {} if values is None else {"obj": Completing(values)}
+    items = ShellComplete(command, context, door, "").get_completions(list(words), incomplete)
     return [item.value for item in items if item.type == "plain"]
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import reduce
+from itertools import islice
 from typing import Any
 
 import click
@@ -11,6 +13,7 @@ from click.shell_completion import CompletionItem
 
 from ..errors import UsageError
 from ..hints import did_you_mean
+from ..model.grammar import Value, format_word
 from ..secrets import SHOWN, mentions_secret
 
 _CHANGE, _AWAY, _READ = ("set", "remove"), ("remove",), ("describe",)
@@ -202,9 +205,22 @@ def _option_instead(exc: click.NoSuchOption) -> str | None:
 Offers = Callable[[Sequence[str]], Iterable[str]]
 """The words that may follow those before it on the line."""
 
+Values = Callable[[str, str | None, Sequence[str]], Iterable[Value]]
+"""The values that may stand behind a word, `user` say, at a target, beside the words before it."""
+
+MOST_OFFERED = 500
+"""Candidates that are offered at most."""
+
+
+@dataclass(frozen=True)
+class Completing:
+    """The object of click's context while a line is completed: where values come from."""
+
+    values: Values
+
 
 class Words(click.ParamType):  # type: ignore[type-arg]  # generic only in newer clicks
-    """Words of the grammar, taken as they are; completion offers what may stand left of the `=`."""
+    """Words of the grammar, taken as they are; completion offers names left of the `=`, and values right of it."""
 
     name = "words"
 
@@ -213,7 +229,21 @@ class Words(click.ParamType):  # type: ignore[type-arg]  # generic only in newer
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         before = [str(word) for word in ctx.params.get("words") or ()]
-        return [CompletionItem(offer) for offer in self.offers(before) if offer.startswith(incomplete)]
+        name, sign, _ = incomplete.partition("=")
+        offers = _with_values(ctx, name, before) if sign else self.offers(before)
+        return _items(offers, incomplete)
+
+
+def _with_values(ctx: click.Context, name: str, before: Sequence[str]) -> Iterable[str]:
+    """`name=value` for each value that is known; one that cannot be shown is not offered."""
+    completing = ctx.find_object(Completing)
+    values = completing.values(name, ctx.meta.get("cluster"), before) if completing else ()
+    return (format_word(name, value) for value in values)
+
+
+def _items(offers: Iterable[str], incomplete: str) -> list[CompletionItem]:
+    fitting = (offer for offer in offers if offer.startswith(incomplete) and offer.isprintable())
+    return [CompletionItem(offer) for offer in islice(fitting, MOST_OFFERED)]
 
 
 class CommaSeparated(Words):

@@ -1,14 +1,17 @@
-"""Completion left of the `=`: entity types, resource types and keys, without asking a cluster."""
+"""Completion without asking a cluster: types, keys, the values of few-valued configs, plans, runbooks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
 
 from ..errors import KadminError
 from ..model.entity import TYPES
+from ..model.grammar import ANY, DEFAULT, Value
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS
 from ..model.resources import WORDS
-from .config_keys import KEYS
+from .config_keys import KEYS, LOGGER_LEVELS, VALUES
 
 QUOTA_KEY_NAMES = (*USER_CLIENT_KEYS, *IP_KEYS)
 
@@ -82,6 +85,47 @@ def profiles() -> Sequence[str]:
         return profile_names()
     except KadminError:
         return ()
+
+
+def plans() -> Iterable[str]:
+    """The plans that were begun from here, by the beginning of their id, and the files that may be one."""
+    from ..paths import journal_dir
+    from ..plans.journal.store import Journals
+
+    with suppress(KadminError, OSError):
+        yield from sorted(plan_id[:_ID] for plan_id in Journals(journal_dir()).ids())
+    with suppress(OSError):
+        yield from sorted(path.name for path in Path().glob("*.json"))
+
+
+_ID = 12
+"""Characters of a plan's id that are offered; as `plan log` shows it."""
+
+
+def runbooks() -> Iterable[str]:
+    """The runbooks that come with kadmin_nb, and the notebooks in this folder."""
+    from ..runbooks import catalogue
+
+    with suppress(KadminError, OSError):
+        yield from (runbook.name for runbook in catalogue.runbooks())
+        yield from sorted(path.name for path in Path().glob("*.ipynb"))
+
+
+def parameters(runbook: str) -> Iterable[str]:
+    """`name=` for each parameter of a runbook."""
+    from ..runbooks import catalogue
+
+    with suppress(KadminError, OSError):
+        yield from (f"{parameter.name}=" for parameter in catalogue.find(runbook).parameters)
+
+
+def fixed_values(name: str, before: Sequence[str]) -> Sequence[Value]:
+    """The values of a config that has few, or the special values of an entity type."""
+    if name in TYPES:
+        return (DEFAULT, ANY)
+    if "broker-logger" in _typed_names(before):
+        return LOGGER_LEVELS
+    return VALUES.get(name, ())
 
 
 def _resource_once(before: Sequence[str]) -> list[str]:

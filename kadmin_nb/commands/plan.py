@@ -10,9 +10,9 @@ import click
 from .. import files
 from ..errors import Invalid, UsageError
 from ..plans.apply_options import ApplyOptions
-from . import options
+from . import completions, options
 from .change_options import applying, changing
-from .click_glue import Text, Verbs
+from .click_glue import Text, Verbs, Words
 from .declared import plan_from
 from .session import PlanOptions, Session, planned
 
@@ -70,7 +70,8 @@ def plan(
 
 plan.add_command(plan_from)
 
-_which = click.argument("which", metavar="PLAN")
+_PLAN = Words(lambda before: completions.plans())
+_which = click.argument("which", metavar="PLAN", type=_PLAN)
 """A saved plan's file, or the (beginning of the) id of one that was begun from here."""
 
 
@@ -134,7 +135,7 @@ def rollback(session: Session, which: str, plan_options: PlanOptions) -> Any:
 
 @plan.command()
 @options.reading
-@click.argument("which", metavar="[PLAN]", required=False)
+@click.argument("which", metavar="[PLAN]", required=False, type=_PLAN)
 def log(session: Session, which: str | None) -> Any:
     """The journal of a plan, each line proven; without one, the plans that were begun from here."""
     from ..cluster.changes import journals

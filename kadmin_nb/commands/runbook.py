@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
-from . import options
-from .click_glue import Text, Verbs
+from . import completions, options
+from .click_glue import Text, Verbs, Words
 
 
 @click.group(cls=Verbs)
@@ -28,8 +29,23 @@ def list_() -> Any:
     return runbooks.list()
 
 
+_NAME = click.argument("name", type=Words(lambda before: completions.runbooks()))
+
+
+class Parameter(Words):
+    """`NAME=VALUE` of a runbook; completion offers the names of its parameters."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda before: ())
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        name = ctx.params.get("name") or next(iter(ctx.args), "")  # a line that ends in -p is not parsed whole
+        offers = completions.parameters(name)
+        return [CompletionItem(offer) for offer in offers if offer.startswith(incomplete)]
+
+
 @runbook.command()
-@click.argument("name")
+@_NAME
 def show(name: str) -> Any:
     """Show the purpose of a runbook, and its parameters."""
     from .. import runbooks
@@ -49,12 +65,13 @@ def new(name: str, folder: str | None) -> Any:
 
 
 @runbook.command()
-@click.argument("name")
+@_NAME
 @click.option(
     "--parameter",
     "-p",
     "parameters",
     multiple=True,
+    type=Parameter(),
     metavar="NAME=VALUE",
     help="A parameter; text is bound by its declared type.",
 )

@@ -18,6 +18,7 @@ from ..plans.execution.progress import Progress, silent
 
 if TYPE_CHECKING:
     from ..cluster import Cluster
+    from ..model.connection_settings import Settings
     from ..plans.outcomes import Outcomes
     from ..plans.plan import Plan
     from ..plans.stage import Stage
@@ -71,6 +72,20 @@ class Session:
         if self.connected is None:
             self.connected = self._reached(self.target, self.properties)
         return self.connected
+
+    def settings_of(self, target: str | None) -> Settings:
+        """The connection to a target; of None, to the current cluster.
+
+        Raises
+        ------
+        KadminError
+            There is no such target, or none is current and several could be.
+        """
+        from ..profiles import settings_for
+
+        if target is None and self.connected is not None:
+            return self.connected.settings
+        return settings_for(target or self.target, self.properties if target is None else None)
 
     @contextmanager
     def at(self, target: str | None, properties: Mapping[str, str]) -> Iterator[Session]:

@@ -53,9 +53,14 @@ def _usable(stream: TextIO | None) -> TextIO:
 def _complete(instruction: str) -> int:
     from click.shell_completion import shell_complete
 
+    from .click_glue import Completing
     from .entry_points import DOORS
+    from .live_names import NamesOfFile
+    from .shells import register
 
-    return shell_complete(DOORS["kadmin-nb"], {}, "kadmin-nb", COMPLETION, instruction)
+    register()
+    context = {"obj": Completing(NamesOfFile())}
+    return shell_complete(DOORS["kadmin-nb"], context, "kadmin-nb", COMPLETION, instruction)
 
 
 def _run(words: list[str]) -> int:

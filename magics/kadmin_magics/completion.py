@@ -1,8 +1,16 @@
-"""Completion of the magics' words: click's own, on the one tree of commands. It contacts nothing."""
+"""Completion of the magics' words: click's own, on the one tree of commands.
+
+Names come from the current cluster, as it was half a minute ago at most; a cluster that does not answer is not waited
+for. Where a line is ours nobody else offers anything: what Python knows is no word of it.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
 
@@ -11,43 +19,75 @@ from kadmin_nb.model.grammar import open_quote
 
 from .destination import destination
 
+if TYPE_CHECKING:
+    from kadmin_nb.commands.click_glue import Values
+    from kadmin_nb.model.connection_settings import Settings
+
 _LINE = re.compile(r"\s*(?:[^=%]+=\s*)?(?P<door>%%?k(?:quota|config|plan|admin))[ \t](?P<line>.*)", re.DOTALL)
 _CELL = re.compile(r"\s*(?P<door>%%k(?:quota|config|admin))\b")
 
 
 class Completion:
-    """The matcher that a shell asks."""
+    """The matcher that a shell asks; `settings_of` gives the connection to a target, None the current one."""
+
+    def __init__(self, settings_of: Callable[[str | None], Settings]) -> None:
+        self._settings_of = settings_of
 
     @context_matcher(identifier="kadmin_magics")  # type: ignore[untyped-decorator]
     def matcher(self, context: CompletionContext) -> SimpleMatcherResult:
         """The candidates at the cursor, where that is in a line or a cell of ours; nothing elsewhere."""
         before = context.line_with_cursor[: context.cursor_position]
         try:
-            fragment, matches = offered(before, context.full_text if context.cursor_line else "")
+            offers = offered(before, context.full_text if context.cursor_line else "", self._values)
         except KadminError:
-            fragment, matches = "", []
-        completions = [SimpleCompletion(text=text, type="kadmin") for text in matches]
-        return {"completions": completions, "matched_fragment": fragment, "suppress": bool(completions)}
+            offers = Offers("", [], True)
+        texts = offers.matches or ([offers.fragment] if offers.is_ours else [])  # none would let others offer theirs
+        completions = [SimpleCompletion(text=text, type="kadmin") for text in texts]
+        return {"completions": completions, "matched_fragment": offers.fragment, "suppress": offers.is_ours}
+
+    @cached_property
+    def _values(self) -> Values:
+        from kadmin_nb.commands.live_names import NamesOfThread
+
+        return NamesOfThread(self._settings_of)
 
 
-def offered(before: str, cell: str = "") -> tuple[str, list[str]]:
-    """The word that was begun on the line up to the cursor, and what may stand for it.
+@dataclass(frozen=True)
+class Offers:
+    """The word that was begun on a line, and what may stand for it; whether the line is ours to complete."""
 
-    `cell` is the text of a cell whose first line is not the cursor's.
+    fragment: str
+    matches: list[str]
+    is_ours: bool
+
+
+_PYTHON = Offers("", [], False)
+
+
+def offered(before: str, cell: str = "", values: Values | None = None) -> Offers:
+    """The candidates at the end of `before`, a line up to the cursor.
+
+    Parameters
+    ----------
+    cell
+        The text of a cell whose first line is not the cursor's.
+    values
+        Knows the values behind a word.
     """
     if cell and (head := _CELL.match(cell)):
-        return _offered(f"{head['door']} line", before)
+        return _offered(f"{head['door']} line", before, values)
     line = _LINE.fullmatch(before)
-    return _offered(line["door"], line["line"]) if line else ("", [])
+    return _offered(line["door"], line["line"], values) if line else _PYTHON
 
 
-def _offered(door: str, line: str) -> tuple[str, list[str]]:
-    if open_quote(line) is not None:
-        return "", []
+def _offered(door: str, line: str, values: Values | None) -> Offers:
     begun = re.split(r"[ \t]", line)[-1]
-    _, words = destination(line[: len(line) - len(begun)])
-    if "{" in begun or "#" in line[: len(line) - len(begun)].split():
-        return "", []
+    earlier = line[: len(line) - len(begun)]
+    if "{" in begun:
+        return _PYTHON
+    if open_quote(line) is not None or "#" in earlier.split():
+        return Offers(begun, [], True)
+    _, words = destination(earlier)
     from kadmin_nb.commands import complete
 
-    return begun, complete(words, begun, door)
+    return Offers(begun, complete(words, begun, door, values), True)

@@ -45,7 +45,7 @@ class KAdmin(Magics):
     def __init__(self, shell: InteractiveShell) -> None:
         super().__init__(shell)
         self._shell = shell
-        self._completion = Completion()
+        self._completion = Completion(lambda target: self.session.settings_of(target))
         self._frames = Frames(shell)
 
     def register(self) -> None:

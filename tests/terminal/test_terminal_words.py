@@ -199,7 +199,7 @@ def test_the_profile_of_the_environment(kadmin, monkeypatch):
 
 def test_shell_completion(monkeypatch, capsys):
     """Tab in bash did nothing."""
-    monkeypatch.setenv("COMP_WORDS", "kadmin-nb quota set prod")
+    monkeypatch.setenv("COMP_WORDS", "kadmin-nb\nquota\nset\nprod")
     monkeypatch.setenv("COMP_CWORD", "3")
     assert terminal._complete("bash_complete") == 0
     assert capsys.readouterr().out == "plain,producer_byte_rate=\n"

@@ -112,6 +112,10 @@ class Journals:
         rows = [row for folder in folders for row in self._summaries(folder)]
         return schemas.table(schemas.PLANS, sorted(rows, key=lambda row: str(row["created"])))
 
+    def ids(self) -> list[str]:
+        """The ids of all plans with a journal, in no order; nothing is read but the names of files."""
+        return [_text(place.name.removesuffix(_SUFFIX)) for place in self._places()]
+
     def _summaries(self, folder: Path) -> list[dict[str, object]]:
         try:
             return [self._summary(place) for place in _places(folder)]

@@ -1,0 +1,64 @@
+"""The names that a cluster knows, for completion: users, client-ids, topics, groups and brokers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+
+import pyarrow.compute as pc
+
+from ..admin.kafka import WireKafka
+from ..errors import KadminError
+from ..model.connection_settings import Settings
+
+PATIENCE = 5.0
+"""Seconds that a cluster has to answer."""
+
+_MOST = 50_000
+"""Names of one kind that are listed."""
+
+Lister = Callable[[WireKafka], Iterable[str]]
+
+
+def names_of(settings: Settings) -> dict[str, tuple[str, ...]]:
+    """The names by the word that they stand behind, each sorted; those that we may not list are left out.
+
+    Over a connection of its own, so that it may be asked beside others.
+
+    Raises
+    ------
+    KadminError
+        The cluster cannot be reached.
+    """
+    kafka = WireKafka(settings, PATIENCE)
+    try:
+        return {word: _listed(kafka, lister) for word, lister in LISTERS.items()}
+    finally:
+        kafka.close()
+
+
+def _listed(kafka: WireKafka, lister: Lister) -> tuple[str, ...]:
+    with suppress(KadminError):
+        return tuple(sorted(lister(kafka))[:_MOST])
+    return ()
+
+
+def _of_quotas(column: str) -> Lister:
+    return lambda kafka: pc.unique(kafka.quotas.describe()[column]).drop_null().to_pylist()
+
+
+def _brokers(kafka: WireKafka) -> Iterable[str]:
+    return (str(broker.id) for broker in kafka.brokers())
+
+
+LISTERS: dict[str, Lister] = {
+    "user": _of_quotas("user"),
+    "client-id": _of_quotas("client_id"),
+    "ip": _of_quotas("ip"),
+    "topic": WireKafka.topics,
+    "broker": _brokers,
+    "broker-logger": _brokers,
+    "group": WireKafka.groups,
+    "client-metrics": lambda kafka: (r.name for r in kafka.configs.resources(["CLIENT_METRICS"])),
+}
+"""How the names behind each word are listed."""

@@ -1,0 +1,187 @@
+"""Names on Tab: those that a cluster knew half a minute ago at most, in a shell and in a notebook."""
+
+from __future__ import annotations
+
+import json
+import time
+from contextlib import suppress
+
+import pytest
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+from IPython.core.completer import provisionalcompleter
+
+import kadmin_nb as kn
+from kadmin_nb.commands import complete, known_names, live_names, terminal
+from kadmin_nb.commands.config_keys import KEYS, VALUES
+from kadmin_nb.commands.known_names import KnownNames
+from kadmin_nb.commands.live_names import NamesOfFile, NamesOfThread
+from kadmin_nb.commands.shells import glued
+from tests.waiting import eventually
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """A cache of its own, and no process that asks a cluster beside."""
+    monkeypatch.setenv("KADMIN_CACHE", str(tmp_path))
+    asked: list[str] = []
+    monkeypatch.setattr(live_names, "_ask_beside", asked.append)
+    return asked
+
+
+def _keep(target: str, age: float = 0.0, **names: tuple[str, ...]) -> None:
+    place = known_names.place_of(target)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    words = {word.replace("_", "-"): several for word, several in names.items()}
+    known_names.save(KnownNames(words, time.time() - age), place)
+
+
+def _offered(line: str, target: str = "prod") -> list[str]:
+    *words, begun = line.split(" ")
+    return complete([*words, "--cluster", target], begun, values=NamesOfFile())
+
+
+def test_names_are_offered_behind_their_word(cache) -> None:
+    """Tab knew the word user= and none of our users."""
+    _keep("prod", user=("alice", "albert", "bob"), topic=("orders",))
+    assert _offered("quota describe user=al") == ["user=alice", "user=albert"]
+    assert _offered("config describe topic=") == ["topic=orders"]
+    assert cache == []
+
+
+def test_old_names_are_not_offered_and_asked_for_anew(cache) -> None:
+    """Tab offered a topic that was deleted an hour ago."""
+    _keep("prod", age=31, topic=("orders",))
+    assert _offered("config describe topic=") == []
+    assert cache == ["prod"]
+
+
+def test_another_folder_may_mean_another_cluster(cache, tmp_path, monkeypatch) -> None:
+    """prod of one project completed the names of another's."""
+    _keep("prod", topic=("orders",))
+    monkeypatch.chdir(tmp_path)
+    assert _offered("config describe topic=") == []
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"taken_at": 1e18, "names": 3}', "\x00", "[" * 100_000])
+def test_a_damaged_file_of_names_is_none(cache, content) -> None:
+    """Tab printed a stack trace into my command line."""
+    _keep("prod", topic=("orders",))
+    known_names.place_of("prod").write_text(content)
+    assert _offered("config describe topic=") == []
+
+
+def test_a_name_that_would_paint_the_screen_is_not_offered(cache) -> None:
+    """A client-id with an escape sequence cleared my terminal on Tab."""
+    _keep("prod", client_id=("app", "a\x1b[2J", "a\u202eb"))
+    assert _offered("quota describe client-id=a") == ["client-id=app"]
+
+
+def test_names_are_kept_for_nobody_else(cache) -> None:
+    """Everybody on the host could read which users there are."""
+    _keep("prod", user=("alice",))
+    assert known_names.place_of("prod").stat().st_mode & 0o777 == 0o600
+
+
+def test_few_valued_configs_and_special_values_need_no_cluster(cache) -> None:
+    """I looked up the names of the compression types each time."""
+    assert _offered("config set topic=x compression.type=z") == ["compression.type=zstd"]
+    assert _offered("config set broker-logger=1 kafka.request.logger=D") == ["kafka.request.logger=DEBUG"]
+    assert "user=<default>" in _offered("quota set producer_byte_rate=1 user=")
+    assert set(VALUES) <= {key for keys in KEYS.values() for key in keys}
+
+
+def test_plans_runbooks_and_their_parameters_are_offered(cache, tmp_path, monkeypatch) -> None:
+    """Twelve hexadecimal characters had to be copied by hand."""
+    monkeypatch.setenv("KADMIN_STATE", str(tmp_path))
+    (tmp_path / "journal" / "cluster").mkdir(parents=True)
+    (tmp_path / "journal" / "cluster" / f"{'ab12' * 16}.jsonl").touch()
+    assert complete(["plan", "show"], "ab") == ["ab12ab12ab12"]
+    assert complete(["runbook", "run"], "change_q") == ["change_quotas"]
+    assert "reason=" in complete(["runbook", "run", "change_quotas", "-p"], "")
+
+
+def test_bash_cuts_words_at_each_sign() -> None:
+    """In bash user=al was completed as al."""
+    assert glued(["kadmin-nb", "--cluster", "127.0.0.1", ":", "9092", "user", "=", "al"])[2:] == [
+        "127.0.0.1:9092",
+        "user=al",
+    ]
+    assert glued(["describe", "user", "=", "al", ""]) == ["describe", "user=al", ""]
+
+
+@pytest.mark.parametrize(
+    ("pieces", "printed"),
+    [
+        ("user\n=\nal", "plain,alice"),
+        ("user\n=", "plain,alice\nplain,'<default>'\nplain,'<any>'"),
+        ("us", "plain,user="),
+    ],
+)
+def test_bash_replaces_the_last_piece(cache, monkeypatch, capsys, pieces, printed) -> None:
+    """Tab made user=user=alice of it, and the shell read <default> as a file."""
+    _keep("prod", user=("alice",))
+    monkeypatch.setenv("KADMIN_PROFILE", "prod")
+    monkeypatch.setenv("COMP_WORDS", f"kadmin-nb\nquota\ndescribe\n{pieces}")
+    monkeypatch.setenv("COMP_CWORD", str(2 + pieces.count("\n") + 1))
+    assert terminal._complete("bash_complete") == 0
+    assert sorted(capsys.readouterr().out.split()) == sorted(printed.split())
+
+
+def test_a_notebook_does_not_wait_for_a_cluster(monkeypatch) -> None:
+    """Tab hung for half a minute while the cluster was down."""
+
+    def never(target):
+        time.sleep(5)
+        raise kn.TimedOut("no answer")
+
+    begun = time.monotonic()
+    assert list(NamesOfThread(never)("topic", None, [])) == []
+    assert time.monotonic() - begun < 2
+
+
+@pytest.mark.broker
+def test_a_shell_gets_the_names_of_a_real_cluster(kafka, cluster, unique, tmp_path, monkeypatch) -> None:
+    """The names in the file were those of the tests, never of a cluster."""
+    monkeypatch.setenv("KADMIN_CACHE", str(tmp_path))
+    user, client_id = unique("tab-user"), unique("tab-app")
+    _set_quota(cluster, user=user, client_id=client_id)
+    live_names.refresh(kafka.bootstrap)
+    kept = json.loads(known_names.place_of(kafka.bootstrap).read_text())["names"]
+    assert {*kept} == set(live_names.LISTED)
+    assert _offered(f"quota describe user={user}", kafka.bootstrap) == [f"user={user}"]
+    assert _offered(f"quota describe client-id={client_id}", kafka.bootstrap) == [f"client-id={client_id}"]
+    assert _offered("config describe broker=", kafka.bootstrap)[:1] == ["broker=1"]
+
+
+def _set_quota(cluster, **whom) -> None:
+    stage = cluster.stage()
+    stage.set_quota("producer_byte_rate", 1e6, **whom)
+    stage.plan().apply().raise_for_errors()
+
+
+@pytest.mark.broker
+def test_groups_of_a_real_cluster_are_listed(kafka, cluster, unique) -> None:
+    """Groups had no names on Tab."""
+    group, topic = unique("tab-group"), unique("tab-topic")
+    cluster._kafka.create_topics({topic: 1})
+    consumer = Consumer({"bootstrap.servers": kafka.bootstrap, "group.id": group})
+    try:
+        eventually(lambda: _has_committed(consumer, TopicPartition(topic, 0, 0)), True)
+        assert group in cluster._kafka.groups()
+    finally:
+        consumer.close()
+
+
+def _has_committed(consumer, position) -> bool:
+    """Whether the commit was taken; a coordinator that is loading takes none."""
+    with suppress(KafkaException):
+        return bool(consumer.commit(offsets=[position], asynchronous=False))
+    return False
+
+
+@pytest.mark.parametrize("line", ["%kquota describe user=zz", "%kquota describe 'user=a", "%kplan show zz"])
+def test_python_offers_nothing_in_a_line_of_ours(notebook, line) -> None:
+    """Tab offered object, oct and open as users."""
+    with provisionalcompleter():
+        texts = [one.text for one in notebook.shell.Completer.completions(line, len(line))]
+    assert texts in ([], [line.split()[-1]])
