@@ -11,10 +11,10 @@ from ..admin.kafka import WireKafka
 from ..errors import KadminError
 from ..model.connection_settings import Settings
 
-PATIENCE = 5.0
+ANSWER_WITHIN = 5.0
 """Seconds that a cluster has to answer."""
 
-_MOST = 50_000
+_MOST_NAMES = 50_000
 """Names of one kind that are listed."""
 
 Lister = Callable[[WireKafka], Iterable[str]]
@@ -30,7 +30,7 @@ def names_of(settings: Settings) -> dict[str, tuple[str, ...]]:
     KadminError
         The cluster cannot be reached.
     """
-    kafka = WireKafka(settings, PATIENCE)
+    kafka = WireKafka(settings, ANSWER_WITHIN)
     try:
         return {word: _listed(kafka, lister) for word, lister in LISTERS.items()}
     finally:
@@ -39,7 +39,7 @@ def names_of(settings: Settings) -> dict[str, tuple[str, ...]]:
 
 def _listed(kafka: WireKafka, lister: Lister) -> tuple[str, ...]:
     with suppress(KadminError):
-        return tuple(sorted(lister(kafka))[:_MOST])
+        return tuple(sorted(lister(kafka))[:_MOST_NAMES])
     return ()
 
 

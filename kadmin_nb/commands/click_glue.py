@@ -231,7 +231,7 @@ class Words(click.ParamType):  # type: ignore[type-arg]  # generic only in newer
         before = [str(word) for word in ctx.params.get("words") or ()]
         name, sign, _ = incomplete.partition("=")
         offers = _with_values(ctx, name, before) if sign else self.offers(before)
-        return _items(offers, incomplete)
+        return _candidates(offers, incomplete)
 
 
 def _with_values(ctx: click.Context, name: str, before: Sequence[str]) -> Iterable[str]:
@@ -241,7 +241,7 @@ def _with_values(ctx: click.Context, name: str, before: Sequence[str]) -> Iterab
     return (format_word(name, value) for value in values)
 
 
-def _items(offers: Iterable[str], incomplete: str) -> list[CompletionItem]:
+def _candidates(offers: Iterable[str], incomplete: str) -> list[CompletionItem]:
     fitting = (offer for offer in offers if offer.startswith(incomplete) and offer.isprintable())
     return [CompletionItem(offer) for offer in islice(fitting, MOST_OFFERED)]
 

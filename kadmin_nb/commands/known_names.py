@@ -18,7 +18,7 @@ from ..paths import cache_dir
 FRESH = 30.0
 """Seconds for which names are offered."""
 
-_LARGEST = 1 << 25
+_MOST_BYTES = 1 << 25
 """Bytes of a file of names."""
 
 
@@ -49,7 +49,7 @@ def save(names: KnownNames, place: Path) -> None:
 def load(place: Path) -> KnownNames | None:
     """The names in that file while they are fresh; None where there are none that can be read."""
     with suppress(KadminError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        content = json.loads(files.read(place, "names", _LARGEST))
+        content = json.loads(files.read(place, "names", _MOST_BYTES))
         names = {str(word): tuple(map(str, several)) for word, several in content["names"].items()}
         known = KnownNames(names, float(content["taken_at"]))
         return known if known.is_fresh else None

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 WAIT = 0.25
 """Seconds that a notebook's Tab waits for names."""
 
-_LONGEST = 20
+_LIFETIME = 20
 """Seconds after which the process that asks ends, whatever the cluster does."""
 
 
@@ -132,6 +132,6 @@ def refresh(target: str) -> None:
 
 
 if __name__ == "__main__":
-    signal.alarm(_LONGEST)
+    signal.alarm(_LIFETIME)
     with suppress(KadminError):
         refresh(sys.argv[1])

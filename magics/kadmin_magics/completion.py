@@ -1,7 +1,7 @@
 """Completion of the magics' words: click's own, on the one tree of commands.
 
 Names come from the current cluster, as it was half a minute ago at most; a cluster that does not answer is not waited
-for. Where a line is ours nobody else offers anything: what Python knows is no word of it.
+for. Where a line is ours nobody else offers anything: Python's names are not words of it.
 """
 
 from __future__ import annotations
