@@ -25,6 +25,7 @@ from confluent_kafka import (
 )
 
 from ..errors import KadminError, NotFound, TimedOut
+from ..model import rights
 from ..model.connection_settings import Settings
 from . import error_codes, first_contact
 
@@ -165,7 +166,7 @@ def _topic_error(error: KafkaError, doing: str, operation: str, topic: str) -> K
         return TimedOut(f"{action}: {error.str()}", code="REQUEST_TIMED_OUT")
     refusal = error_codes.refusal(error.code(), error.str())
     assert refusal is not None  # only 0 is success
-    return error_codes.error(refusal, action, f"{operation} on the topic {topic}")
+    return error_codes.error(refusal, action, rights.on_topic(operation, topic))
 
 
 def _produce(config: dict[str, Any], watch: _BrokerWatch, topic: str, seconds: float) -> None:

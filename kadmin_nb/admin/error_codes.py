@@ -37,7 +37,7 @@ def refusal(code: int, message: str | None) -> Refusal | None:
     return Refusal(name, text or _OWN_WORDS.get(name))
 
 
-def error(refused: Refusal, doing: str, needed: str | None = None) -> errors.KadminError:
+def error(refused: Refusal, doing: str, needed: rights.Right | None = None) -> errors.KadminError:
     """The exception that says so: `CODE while doing: the broker's words`; `needed` is the right that it takes."""
     words = f": {refused.message}" if refused.message else ""
     return errors.kind_of(refused.code)(
@@ -45,8 +45,8 @@ def error(refused: Refusal, doing: str, needed: str | None = None) -> errors.Kad
     )
 
 
-def raise_for_error(code: int, message: str | None, doing: str, needed: str | None = None) -> None:
-    """Raise when a whole request was refused; `needed` is the right that it takes, `ALTER on the cluster` say."""
+def raise_for_error(code: int, message: str | None, doing: str, needed: rights.Right | None = None) -> None:
+    """Raise when a whole request was refused; `needed` is the right that it takes."""
     if refused := refusal(code, message):
         raise error(refused, doing, needed)
 

@@ -21,6 +21,7 @@ from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
 from kafka.structs import TopicPartition
 
 from ..errors import TimedOut, Unsupported
+from ..model import rights
 from . import error_codes
 from .wire import Wire
 
@@ -83,7 +84,10 @@ class LeaseLog:
                 self._create(min(REPLICAS, len(answer.brokers)), until)
             elif code != _NO_LEADER_YET:
                 error_codes.raise_for_error(
-                    code, None, f"looking for the topic {self.topic}", f"DESCRIBE on the topic {self.topic}"
+                    code,
+                    None,
+                    f"looking for the topic {self.topic}",
+                    rights.on_topic("DESCRIBE", self.topic),
                 )
             time.sleep(_PAUSE)
         self._leader = answer.topics[0].partitions[0].leader_id
@@ -117,7 +121,7 @@ class LeaseLog:
         partition = answer.responses[0].partition_responses[0]
         if partition.error_code != _FORBIDDEN:
             error_codes.raise_for_error(
-                partition.error_code, partition.error_message, doing, f"WRITE on the topic {self.topic}"
+                partition.error_code, partition.error_message, doing, rights.on_topic("WRITE", self.topic)
             )
         append_time: int = partition.log_append_time_ms
         return append_time if append_time >= 0 else int(time.time() * 1000)
@@ -150,7 +154,7 @@ class LeaseLog:
         return self._next >= end
 
     def _check_reading(self, code: int) -> None:
-        error_codes.raise_for_error(code, None, f"reading the topic {self.topic}", f"READ on the topic {self.topic}")
+        error_codes.raise_for_error(code, None, f"reading the topic {self.topic}", rights.on_topic("READ", self.topic))
 
     def _ask(self, request: Any, until: float) -> Any:
         return self._wire.ask(request, node=self._leader, doing=f"reading the topic {self.topic}", timeout=_left(until))
@@ -181,7 +185,7 @@ class LeaseLog:
         )
         made = answer.topics[0]
         code = 0 if made.error_code == _EXISTS else made.error_code
-        error_codes.raise_for_error(code, made.error_message, doing, f"CREATE on the topic {self.topic}")
+        error_codes.raise_for_error(code, made.error_message, doing, rights.on_topic("CREATE", self.topic))
 
     def _earliest(self, until: float) -> int:
         topic = ListOffsetsRequest.ListOffsetsTopic

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kafka.protocol.admin.topics import ListPartitionReassignmentsRequest
 
+from ..model import rights
 from . import error_codes
 from .wire import Wire
 
@@ -19,5 +20,5 @@ def under_way(wire: Wire) -> list[tuple[str, int]]:
     doing = "listing reassignments"
     milliseconds = int(wire.timeout * 1000)
     answer = wire.ask(lambda: ListPartitionReassignmentsRequest(timeout_ms=milliseconds, topics=None), doing=doing)
-    error_codes.raise_for_error(answer.error_code, answer.error_message, doing, "DESCRIBE on the cluster")
+    error_codes.raise_for_error(answer.error_code, answer.error_message, doing, rights.on_cluster("DESCRIBE"))
     return sorted((topic.name, partition.partition_index) for topic in answer.topics for partition in topic.partitions)

@@ -12,6 +12,7 @@ from typing import Any
 
 from kafka.protocol.admin.users import AlterUserScramCredentialsRequest
 
+from ..model import rights
 from ..model.connection_settings import Secret
 from . import error_codes
 from .wire import Wire
@@ -42,4 +43,4 @@ class WireScram:
         request: Any = AlterUserScramCredentialsRequest(deletions=[], upsertions=[upsertion])
         for result in self._wire.tell(lambda: request, doing="altering SCRAM users").results:
             doing = f"altering the SCRAM user {user}"
-            error_codes.raise_for_error(result.error_code, result.error_message, doing, "ALTER on the cluster")
+            error_codes.raise_for_error(result.error_code, result.error_message, doing, rights.on_cluster("ALTER"))

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
 
+from ..model import rights
 from ..model.connection_settings import Settings
 from . import error_codes, first_contact
 
@@ -33,5 +34,5 @@ def create(settings: Settings, topics: Mapping[str, int]) -> None:
 def _raise_unless_exists(error: KafkaError, name: str) -> None:
     if error.code() != KafkaError.TOPIC_ALREADY_EXISTS:
         error_codes.raise_for_error(
-            error.code(), error.str(), f"creating the topic {name}", f"CREATE on the topic {name}"
+            error.code(), error.str(), f"creating the topic {name}", rights.on_topic("CREATE", name)
         )

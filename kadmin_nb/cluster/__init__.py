@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from ..comparing import Diff
     from ..declared import Declared
     from ..frames.snapshots import Snapshot
+    from ..model.changes import Edit
+    from ..model.resources import Resource
     from ..plans.impact import ImpactAnswer
     from ..plans.outcomes import Outcomes
     from ..plans.plan import Plan
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from .canary import CanaryAnswer
     from .changes import Changes
     from .observation import ObservationAnswer
+    from .permissions import PermissionsAnswer
     from .policies import Given
 
 __all__ = ["Cluster", "connect"]
@@ -280,6 +283,23 @@ class Cluster:
         from . import policies
 
         return policies.guard(self._kafka, policies.in_force(self.settings, policy), plan)
+
+    def may_i(self, changes: str | Iterable[Edit] = "", *, on: Iterable[Resource] = ()) -> PermissionsAnswer:
+        """PERMISSIONS: whether we may read and make these changes; each right by its name, and the line that grants it.
+
+        The broker is asked to validate the changes, and makes none.
+
+        Parameters
+        ----------
+        changes
+            Lines as `stage.add_lines` takes them, or edits. Without any, and without `on`: quotas and brokers' configs.
+        on
+            Config resources that are to be read and changed.
+        """
+        from .permissions import may_i
+
+        edits = self.stage().add_lines(changes) if isinstance(changes, str) else list(changes)
+        return may_i(self._kafka, self.settings, edits, on)
 
     def log(self, plan: Plan | str | None = None) -> Answer:
         """JOURNAL: what was done for a plan, proven by the chain of hashes; without one PLANS, those begun here.

@@ -77,6 +77,14 @@ def settings(before: Sequence[str]) -> list[str]:
     return quotas + ([] if typed & set(TYPES) else config_settings(before))
 
 
+def change_lines(before: Sequence[str]) -> list[str]:
+    """A verb and what it changes, or the resources that are asked about."""
+    return settings(before) if before else [*_VERBS, *resources(before)]
+
+
+_VERBS = ("set", "remove", "reset", "append", "subtract")
+
+
 def profiles() -> Sequence[str]:
     """The profiles of `kadmin-nb.toml`."""
     from ..profiles import profile_names

@@ -6,8 +6,9 @@ from typing import Any
 
 import click
 
+from ..model.resources import WORDS, Resource
 from . import completions, options
-from .click_glue import Text, Verbs, Words
+from .click_glue import Text, Verbs, Words, words
 from .config import config
 from .declared import export
 from .diff import diff
@@ -18,6 +19,7 @@ from .plan import plan
 from .policy import policy
 from .quota import quota
 from .runbook import runbook
+from .selectors import read_selectors
 from .session import Session
 
 
@@ -52,6 +54,26 @@ def use(session: Session, target: str, property: tuple[str, ...]) -> Any:
 def cluster(session: Session) -> Any:
     """The current cluster's brokers."""
     return session.cluster.brokers
+
+
+@root.command("may-i")
+@options.reading
+@words(completions.change_lines, "[CHANGE]... | TYPE=NAME...")
+def may_i(session: Session, words: tuple[str, ...]) -> Any:
+    """Whether you may: each right that a change needs, whether it is there, and the line that grants it.
+
+    \b
+    {here}
+    {here} set producer_byte_rate=5MB/s user=alice
+    {here} set retention.ms=7d topic=orders
+    {here} topic=orders group=billing
+    """
+    from ..plans import change_lines
+
+    if words and words[0].partition("=")[0] not in WORDS:
+        return session.cluster.may_i(change_lines.line(words, session.lookup))
+    whose = read_selectors(words, tuple(WORDS), session.lookup)
+    return session.cluster.may_i(on=[Resource.of(word, name) for word, names in whose.items() for name in names])
 
 
 @root.command()

@@ -473,6 +473,17 @@ LIFTS = _schema(
 """Changes that would lift a limit of one client: the `line` to type after `quota`, the client's `limit` then (null:
 unlimited), whom the change binds, and what else comes of it."""
 
+PERMISSIONS = _schema(
+    ("action", TEXT, False),
+    ("operation", TEXT, False),
+    ("resource", TEXT, False),
+    ("allowed", FLAG, False),
+    ("note", TEXT, True),
+    ("grant", TEXT, True),
+)
+"""The rights that some changes need: Kafka's `operation` on a `resource`, whether we have it, the broker's own words,
+and, where it is missing, the line of Kafka's tool that grants it."""
+
 TREE = _schema(
     ("entity", TEXT, False),
     ("parent", TEXT, True),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
@@ -12,8 +13,19 @@ if TYPE_CHECKING:
     from .resources import Source
 
 
-THE_CLUSTER = "the cluster"
-"""The resource of most ACL checks, in words."""
+@dataclass(frozen=True, slots=True)
+class AclResource:
+    """A resource of Kafka's ACLs: its type, `topic` say, and its name. Its text is for people: `the topic orders`."""
+
+    type: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"the {self.type} {self.name}" if self != THE_CLUSTER else "the cluster"
+
+
+THE_CLUSTER = AclResource("cluster", "kafka-cluster")
+"""The resource on which most rights are checked."""
 
 
 class Configurable(ABC):
@@ -55,8 +67,8 @@ class Configurable(ABC):
         return self.topic is not None and self.topic.startswith("__")
 
     @property
-    def authorized_on(self) -> str:
-        """The resource of ACLs on which rights to it are checked, in words: `the topic orders`."""
+    def authorized_on(self) -> AclResource:
+        """The resource of ACLs on which rights to it are checked."""
         return THE_CLUSTER
 
     @property

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import ClassVar
 
 from ..errors import UsageError
-from .configurable import THE_CLUSTER, Configurable
+from .configurable import THE_CLUSTER, AclResource, Configurable
 from .grammar import DEFAULT, format_word, parse_word, split
 
 RESOURCE_TYPES = {"TOPIC": 2, "BROKER": 4, "BROKER_LOGGER": 8, "CLIENT_METRICS": 16, "GROUP": 32}
@@ -127,9 +127,9 @@ class Resource(Configurable):
         return self.name if self.type == "TOPIC" else None
 
     @property
-    def authorized_on(self) -> str:
+    def authorized_on(self) -> AclResource:
         """Brokers, their loggers and client-metrics are the cluster's."""
-        return f"the {self.type.lower()} {self.name}" if self.type in ("TOPIC", "GROUP") else THE_CLUSTER
+        return AclResource(self.type.lower(), self.name) if self.type in ("TOPIC", "GROUP") else THE_CLUSTER
 
     @property
     def broker(self) -> int | None:

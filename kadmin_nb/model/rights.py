@@ -2,20 +2,51 @@
 
 from __future__ import annotations
 
+import shlex
+from dataclasses import dataclass
+
 from ..errors import NotAuthorized, kind_of
-from .configurable import THE_CLUSTER, Configurable
+from .configurable import THE_CLUSTER, AclResource, Configurable
 
 
-def to_describe(about: Configurable | None = None) -> str:
-    """The right to see configs, or quotas, in words: `DESCRIBE_CONFIGS on the topic orders`."""
-    return f"DESCRIBE_CONFIGS on {about.authorized_on if about else THE_CLUSTER}"
+@dataclass(frozen=True, slots=True)
+class Right:
+    """An ACL operation, by Kafka's name, on a resource; its text is for people: `CREATE on the topic orders`."""
+
+    operation: str
+    on: AclResource
+
+    def __str__(self) -> str:
+        return f"{self.operation} on {self.on}"
+
+    def granting_line(self, principal: str) -> str:
+        """The line of Kafka's own tool that grants it; the address is left to the shell's `$BOOTSTRAP`."""
+        resource = "--cluster" if self.on == THE_CLUSTER else f"--{self.on.type} {shlex.quote(self.on.name)}"
+        operation = self.operation.title().replace("_", "")
+        whose = f"--allow-principal {shlex.quote(principal)}"
+        return f'kafka-acls.sh --bootstrap-server "$BOOTSTRAP" --add {whose} --operation {operation} {resource}'
 
 
-def to_alter(about: Configurable | None = None) -> str:
-    """The right to change configs, or quotas, in words: `ALTER_CONFIGS on the cluster`."""
-    return f"ALTER_CONFIGS on {about.authorized_on if about else THE_CLUSTER}"
+def to_describe(about: Configurable | None = None) -> Right:
+    """The right to see configs, or quotas."""
+    return Right("DESCRIBE_CONFIGS", about.authorized_on if about else THE_CLUSTER)
 
 
-def hint(code: str | None, needed: str | None) -> str | None:
+def to_alter(about: Configurable | None = None) -> Right:
+    """The right to change configs, or quotas."""
+    return Right("ALTER_CONFIGS", about.authorized_on if about else THE_CLUSTER)
+
+
+def on_topic(operation: str, topic: str) -> Right:
+    """An operation on a topic."""
+    return Right(operation, AclResource("topic", topic))
+
+
+def on_cluster(operation: str) -> Right:
+    """An operation on the cluster."""
+    return Right(operation, THE_CLUSTER)
+
+
+def hint(code: str | None, needed: Right | None) -> str | None:
     """The hint that names the missing right; None where the answer is about something else."""
     return f"It needs {needed}." if needed and kind_of(code) is NotAuthorized else None

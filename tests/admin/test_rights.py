@@ -24,9 +24,10 @@ from kadmin_nb.admin import first_contact, reassignments, topics
 from kadmin_nb.admin.canary import _leaders
 from kadmin_nb.admin.kafka import WireKafka
 from kadmin_nb.admin.ports import ConfigOperation, QuotaAlteration
+from kadmin_nb.cluster import permissions
 from kadmin_nb.cluster.snapshots import snapshot_of
 from kadmin_nb.errors import NotAuthorized
-from kadmin_nb.model.changes import Change
+from kadmin_nb.model.changes import Change, Edit
 from kadmin_nb.model.connection_settings import Secret, Settings
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.refusal import Refusal
@@ -288,3 +289,42 @@ def test_the_right_that_a_hint_names_is_the_one_that_is_missing(attempt, java, s
             attempt(cluster)
         give(java, user, refused.value.hint)
         eventually(lambda: is_allowed(lambda: attempt(cluster)), True)
+
+
+def _permissions(reached: WireKafka, *edits: Edit, on: tuple[Resource, ...] = ()) -> list[tuple]:
+    answer = permissions.may_i(reached, reached.wire.settings, list(edits), on)
+    rows = answer.to_arrow().to_pylist()
+    return [(row["action"], row["operation"], row["resource"], row["allowed"]) for row in rows]
+
+
+def test_may_i_tells_each_right_before_anything_is_tried(user_with) -> None:
+    """The apply failed at its third row, and I had not known that I may not."""
+    reader = user_with("may-read", (CLUSTER, AclOperation.DESCRIBE_CONFIGS))
+    set_quota = Edit("set", ALICE, "producer_byte_rate", "1000000")
+    assert _permissions(reader, set_quota) == [
+        ("read quotas of user=alice", "DESCRIBE_CONFIGS", "the cluster", True),
+        ("change quotas of user=alice", "ALTER_CONFIGS", "the cluster", False),
+    ]
+    assert [row[1:] for row in _permissions(reader, on=(SEEN,))] == [
+        ("DESCRIBE_CONFIGS", "the topic seen", False),
+        ("ALTER_CONFIGS", "the topic seen", False),
+    ]
+    assert [row[3] for row in _permissions(reader)] == [True, True, False, False]
+
+
+def test_the_granting_line_grants(java, user_with) -> None:
+    """It named the right, and I did not know how to write the ACL."""
+    reached = user_with("may-nothing")
+    answer = permissions.may_i(reached, reached.wire.settings, [], (SEEN,))
+    lines = answer.to_arrow()["grant"].to_pylist()
+    assert lines[1].endswith("--add --allow-principal User:may-nothing --operation AlterConfigs --topic seen")
+    assert "2 of 2 rights are missing." in repr(answer)
+    assert not answer.ok
+
+
+def test_asking_changes_nothing(admin) -> None:
+    """may-i itself set the quota."""
+    before = admin.quotas.describe().to_pylist()
+    assert all(row[3] for row in _permissions(admin, Edit("set", ALICE, "producer_byte_rate", "1")))
+    assert all(row[3] for row in _permissions(admin))
+    assert admin.quotas.describe().to_pylist() == before

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
+from kadmin_nb.model import rights
 from kadmin_nb.model.changes import DELETE, SET, Change, Edit, Target
 from kadmin_nb.model.configurable import Configurable
 from kadmin_nb.model.grammar import Lookup, format_word
@@ -92,8 +93,8 @@ class LabelChanges(ChangeKind):
         wanted = {whose: {c.key: c.after for c in group} for whose, group in groups.items()}
         return kafka.labels.alter(wanted, validate_only=validate_only)
 
-    def needed_right(self, resource: Configurable) -> str:
-        return "ALTER on the cluster"
+    def needed_right(self, resource: Configurable) -> rights.Right:
+        return rights.on_cluster("ALTER")
 
     def undo_notes(self, change: Change) -> Iterable[str]:
         yield "a label was worn"

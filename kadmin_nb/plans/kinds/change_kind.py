@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import ClassVar
 
 from ...admin.ports import Kafka
+from ...model import rights
 from ...model.changes import Change, Edit, Target
 from ...model.configurable import Configurable
 from ...model.grammar import Lookup, Special
@@ -126,8 +127,8 @@ class ChangeKind(ABC):
         """
 
     @abstractmethod
-    def needed_right(self, resource: Configurable) -> str:
-        """The right to change it, in words: `ALTER_CONFIGS on the cluster`."""
+    def needed_right(self, resource: Configurable) -> rights.Right:
+        """The right to change it: `ALTER_CONFIGS on the cluster`."""
 
     def undo_notes(self, change: Change) -> Iterable[str]:
         """Notes on the row that takes this one back."""

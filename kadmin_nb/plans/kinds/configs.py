@@ -104,7 +104,7 @@ class ConfigChanges(ChangeKind):
         }
         return dict(kafka.configs.alter(operations, validate_only=validate_only).items())
 
-    def needed_right(self, resource: Configurable) -> str:
+    def needed_right(self, resource: Configurable) -> rights.Right:
         return rights.to_alter(resource)
 
     def undo_notes(self, change: Change) -> Iterable[str]:

@@ -74,7 +74,7 @@ class QuotaChanges(ChangeKind):
         ]
         return dict(kafka.quotas.alter(alterations, validate_only=validate_only).items())
 
-    def needed_right(self, resource: Configurable) -> str:
+    def needed_right(self, resource: Configurable) -> rights.Right:
         return rights.to_alter()
 
     def dangers(self, kafka: Kafka, changes: Sequence[Change], resolver: Resolver | None) -> Iterable[Danger]:
