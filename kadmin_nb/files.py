@@ -117,7 +117,7 @@ def locking(place: Path, *, seconds: float = 0) -> Iterator[bool]:
     NotFound, Invalid
         It cannot be made; as of `writing`.
     """
-    from filelock import FileLock  # it imports asyncio
+    from filelock import FileLock  # loaded where a lock is taken
 
     lock = FileLock(place, timeout=seconds)
     try:
@@ -130,6 +130,28 @@ def locking(place: Path, *, seconds: float = 0) -> Iterator[bool]:
         yield lock.is_locked
     finally:
         lock.release()
+
+
+def lock_open_file(file: int) -> bool:
+    """Lock an open file until it is closed; False while another process has it. Where no locks are, all may have it.
+
+    Raises
+    ------
+    OSError
+        The system cannot lock it, and the place knows locks.
+    """
+    from filelock import lock_descriptor  # loaded where a lock is taken
+
+    try:
+        return lock_descriptor(file, blocking=False)
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise
+        return True
+
+
+_NO_LOCKS = {errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
+"""The system's words for a place that knows no locks, as a mounted object store."""
 
 
 def home() -> Path | None:

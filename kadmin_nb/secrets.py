@@ -62,10 +62,14 @@ def mentions_secret(word: str) -> bool:
     return is_credential(name) or "LoginModule" in word or redacted(word) != word
 
 
-class Hidden(str):
-    """A text that prints as `[secure]` and is not pickled. On the wire, and to `revealed`, it is what it is."""
+class Secret(str):
+    """A text that prints as `[secure]` and is not pickled; the wire and `reveal()` have it as it is."""
 
     __slots__ = ()
+
+    def reveal(self) -> str:
+        """The text itself."""
+        return str.__str__(self)
 
     def __repr__(self) -> str:
         return SHOWN
@@ -77,8 +81,3 @@ class Hidden(str):
 
     def __reduce_ex__(self, _protocol: object) -> tuple[object, ...]:
         raise TypeError("a secret is not pickled")
-
-
-def revealed(text: str) -> str:
-    """The text itself."""
-    return str.__str__(text)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import kadmin_nb as kn
 from kadmin_nb.local import LocalKafka
-from kadmin_nb.model.connection_settings import Secret
+from kadmin_nb.secrets import Secret
 from tests.waiting import eventually
 
 

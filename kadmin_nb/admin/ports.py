@@ -36,6 +36,9 @@ NOT_KEPT_OUT = (
 RETRIED_ONCE = frozenset({"NOT_CONTROLLER", "THROTTLING_QUOTA_EXCEEDED"})
 """Refusals that say a request was not carried out and may be sent again, once."""
 
+LARGEST_ALTER = 5_000
+"""Records in one alter request; the controller takes 10,000 and refuses a larger one whole (kafka-facts 1.4)."""
+
 EXACT, DEFAULT_MATCH, SPECIFIED = 0, 1, 2
 
 

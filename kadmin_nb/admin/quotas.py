@@ -20,9 +20,6 @@ from . import error_codes, quota_response
 from .ports import Component, QuotaAlteration
 from .wire import Wire, understood
 
-LARGEST_ALTER = 5_000
-"""Records in one alter request; the controller takes 10,000 and refuses a larger batch whole."""
-
 
 class _Frame(bytes):
     """An answer as it came: kafka-python hands it over without decoding it."""
@@ -92,7 +89,7 @@ class WireQuotas:
     ) -> dict[Entity, Refusal | None]:
         """The broker's answer for each entity, matched by entity: answers come back in another order.
 
-        The caller keeps within `LARGEST_ALTER` and names no entity twice (kafka-facts 1.4).
+        The caller keeps within `ports.LARGEST_ALTER` and names no entity twice (kafka-facts 1.4).
 
         Raises
         ------

@@ -13,7 +13,7 @@ from typing import Any
 from kafka.protocol.admin.users import AlterUserScramCredentialsRequest
 
 from ..model import rights
-from ..model.connection_settings import Secret
+from ..secrets import Secret
 from . import error_codes
 from .wire import Wire
 

@@ -83,7 +83,7 @@ def findings(configs: pa.Table, reassigning: bool | None = None) -> pa.Table:
         A resource and key twice in one cluster: several clusters, or snapshots, that nothing tells apart.
     """
     require_columns("the configs", COLUMNS, configs.column_names)
-    rows = [{**row, **place} for place, scene in _scenes(relevant(configs)) for row in scene.findings(reassigning)]
+    rows = [{**row, **place} for place, at_once in _moments(relevant(configs)) for row in at_once.findings(reassigning)]
     return table(schema_of(configs.column_names), rows)
 
 
@@ -111,7 +111,7 @@ def relevant(configs: pa.Table) -> pa.Table:
 _PASSED_OVER = ("BROKER", "BROKER_LOGGER")
 
 
-def _scenes(configs: pa.Table) -> Iterator[tuple[Row, _ConfigsAtOnce]]:
+def _moments(configs: pa.Table) -> Iterator[tuple[Row, _ConfigsAtOnce]]:
     """Each cluster at each time, with the columns that say which."""
     by = [name for name in _OF if name in configs.column_names]
     group_columns = [*by, *(["taken_at"] if "taken_at" in configs.column_names else [])]
@@ -162,7 +162,7 @@ class _ConfigsAtOnce:
                 message = f"{_key_and_resource(value)} throttles; whether disks are being moved to is not known"
                 yield _finding(THROTTLE, value, message, op=_removal(value))
             elif _is_throttle(value) and not reassigning:
-                yield _finding(*_said_of_throttle(value, reassigning), op=_removal(value))
+                yield _finding(*_throttle_finding(value, reassigning), op=_removal(value))
 
     # -- brokers beside their peers
 
@@ -299,7 +299,7 @@ def _is_throttle(value: ConfigValue) -> bool:
     return value.key in THROTTLES.get(value.resource.type, ()) and bool(value.text)
 
 
-def _said_of_throttle(value: ConfigValue, reassigning: bool | None) -> tuple[str, ConfigValue, str]:
+def _throttle_finding(value: ConfigValue, reassigning: bool | None) -> tuple[str, ConfigValue, str]:
     throttles = f"{_key_and_resource(value)} throttles"
     if reassigning is None:
         return THROTTLE, value, f"{throttles}; whether a reassignment is running is not known"

@@ -28,7 +28,7 @@ from ..errors import (
 )
 from ..frames import schemas
 from ..frames.answer import Answer
-from ..model.connection_settings import Secret
+from ..secrets import Secret
 
 QUERY = '{__name__=~"(?i)kafka_server_.*(byte_rate|request_time|throttle_time)"}'
 """The names that jmx_exporter gives to the quota metrics, by its own names and by the usual rules."""

@@ -14,7 +14,6 @@ from ..frames.answer import Answer
 from ..frames.schema_metadata import stamped
 from ..hints import Hint, Verb, sentence
 from ..model.changes import Change, Edit
-from ..model.connection_settings import Secret
 from ..paths import journal_dir
 from ..plans import QUIET_PERIOD, current_state, garbage_collection, planning, validation
 from ..plans.advice.dangers import Gate
@@ -36,6 +35,7 @@ from ..plans.observed_state import ObservedState
 from ..plans.outcomes import Outcomes
 from ..plans.plan import Plan, bound
 from ..plans.stage import Stage
+from ..secrets import Secret
 from . import near_names
 
 LIFETIME = timedelta(days=7)

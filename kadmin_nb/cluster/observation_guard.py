@@ -21,9 +21,10 @@ from urllib.parse import quote
 
 from .. import errors, files
 from ..errors import KadminError, PlanRefused
-from ..model.connection_settings import Secret, Settings
+from ..model.connection_settings import Settings
 from ..paths import state_dir
 from ..plans.plan import Plan
+from ..secrets import Secret
 
 _READY_WITHIN = 60.0
 DONE = b"done\n"

@@ -18,8 +18,9 @@ from kadmin_nb.cluster import Cluster
 from kadmin_nb.cluster.observation import mend, take_back
 from kadmin_nb.cluster.observation_guard import DONE, holder_file, lock_path, locked
 from kadmin_nb.errors import KadminError
-from kadmin_nb.model.connection_settings import Secret, Settings
+from kadmin_nb.model.connection_settings import Settings
 from kadmin_nb.plans.plan import Plan
+from kadmin_nb.secrets import Secret
 
 TRIES_FOR = 600.0
 """Seconds for which a guard tries to take levels back."""

@@ -15,7 +15,7 @@ from ..hints import did_you_mean
 from ..model.entity import Entity
 from ..model.quota_keys import parse_value, text_of
 from ..model.resources import Resource
-from ..secrets import SHOWN, Hidden, is_called_so, is_reference
+from ..secrets import SHOWN, Secret, is_called_so, is_reference
 from . import json_tokens, yaml_tokens
 from .declaration import Declared, Entry
 from .nodes import List, Node, TextNode, Token, compose, expect
@@ -236,7 +236,7 @@ def _bare_number(text: str) -> float:
 def _covered(resource: Resource, key: str, value: str) -> str:
     """A secret that was written out is not shown to anybody on its way to being refused."""
     is_secret = resource.type != "BROKER_LOGGER" and is_called_so(key)
-    return Hidden(value) if is_secret and value != SHOWN and not is_reference(value) else value
+    return Secret(value) if is_secret and value != SHOWN and not is_reference(value) else value
 
 
 def _refuse_half_a_file(head: Mapping[str, tuple[TextNode, Node]], sections: Collection[str]) -> None:

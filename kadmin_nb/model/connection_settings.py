@@ -1,32 +1,10 @@
-"""How to reach a cluster: the settings both client libraries are given, and secrets that cannot print."""
+"""Settings of a connection, which both client libraries are given."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-
-class Secret:
-    """A text that prints as `[secure]`; `reveal()` is the only way to it."""
-
-    __slots__ = ("_text",)
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    def reveal(self) -> str:
-        return self._text
-
-    def __repr__(self) -> str:
-        return "[secure]"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Secret) and other._text == self._text
-
-    def __hash__(self) -> int:
-        return hash(self._text)
-
-    def __reduce__(self) -> tuple[object, ...]:
-        raise TypeError("a secret is not pickled")
+from ..secrets import Secret
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
 from ..admin.ports import Kafka
 from ..model.config_values import ConfigValue
@@ -38,22 +39,24 @@ def _list_broker_keys(kafka: Kafka, picture: ObservedState) -> None:
         if row["key"] is not None:
             config = ConfigValue.of(row)
             picture.listed.setdefault(everyone, set()).add(config.key)
-            picture.values[everyone, config.key] = ObservedValue(
-                base=config.built_in,
-                type=config.type,
-                is_read_only=bool(config.is_read_only),
-                is_sensitive=config.is_sensitive,
-            )
+            picture.values[everyone, config.key] = _unset(config)
 
 
 def observed(config: ConfigValue) -> ObservedValue:
     """A config as plans compare it: its own value apart from what it inherits."""
     below = config.inherited
-    return ObservedValue(
+    return replace(
+        _unset(config),
         value=config.own,
         is_known=not (config.is_own and config.is_sensitive),
         inherited=config.inherited_text,
         inherited_from=below.source if below else None,
+    )
+
+
+def _unset(config: ConfigValue) -> ObservedValue:
+    """The key as it is wherever nobody has set it: its type and Kafka's default."""
+    return ObservedValue(
         base=config.built_in,
         type=config.type,
         is_read_only=bool(config.is_read_only),

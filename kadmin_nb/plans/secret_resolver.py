@@ -8,9 +8,8 @@ from dataclasses import replace
 
 from ..errors import KadminError, PlanRefused, UsageError
 from ..model.changes import Change, Target
-from ..model.connection_settings import Secret
 from ..model.refusal import Refusal
-from ..secrets import Hidden
+from ..secrets import Secret
 
 Resolver = Callable[[str], Secret]
 """The value behind a reference; it raises a KadminError when it leads nowhere."""
@@ -28,7 +27,7 @@ def nowhere(reference: str) -> Secret:
     raise UsageError(f"{reference} cannot be looked up here", hint="Cluster.apply looks secrets up.")
 
 
-def found(changes: Iterable[Change], resolver: Resolver) -> Mapping[str, Hidden]:
+def found(changes: Iterable[Change], resolver: Resolver) -> Mapping[str, Secret]:
     """The values behind the references of these changes, by reference.
 
     Raises
@@ -43,9 +42,9 @@ def found(changes: Iterable[Change], resolver: Resolver) -> Mapping[str, Hidden]
     return {reference: _resolved(reference, resolver, of) for reference, of in targets.items()}
 
 
-def _resolved(reference: str, resolver: Resolver, targets: Iterable[Target]) -> Hidden:
+def _resolved(reference: str, resolver: Resolver, targets: Iterable[Target]) -> Secret:
     try:
-        return Hidden(resolver(reference).reveal())
+        return resolver(reference)
     except KadminError as exc:
         exc.targets = tuple(targets)
         raise
@@ -66,7 +65,7 @@ def refuse_missing(changes: Iterable[Change], resolver: Resolver) -> None:
         raise PlanRefused(f"a secret of the plan cannot be had: {exc}", code=MISSING, hint=hint) from None
 
 
-def scrubbed(refused: Refusal | None, secrets: Mapping[str, Hidden]) -> Refusal | None:
+def scrubbed(refused: Refusal | None, secrets: Mapping[str, Secret]) -> Refusal | None:
     """The broker's words with every secret, and every piece of one, replaced by its reference."""
     if refused is None or not refused.message:
         return refused
@@ -75,8 +74,8 @@ def scrubbed(refused: Refusal | None, secrets: Mapping[str, Hidden]) -> Refusal 
     return replace(refused, message=anywhere.sub(lambda piece: by_piece[piece[0]], refused.message))
 
 
-def _pieces(secret: Hidden) -> Iterable[str]:
+def _pieces(secret: Secret) -> Iterable[str]:
     """The whole, as Python and Java write it too, and its words: Kafka repeats the one of a JAAS text it trips over."""
-    whole = str.__str__(secret)
+    whole = secret.reveal()
     words = re.split(r"[\s\"'=;,:]+", whole)
     yield from {whole, whole.strip(), repr(whole)[1:-1], *(w for w in words if len(w) >= _SHORTEST_PIECE)} - {""}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ..admin.ports import Kafka
+from ..admin.ports import LARGEST_ALTER, Kafka
 from ..errors import AuthenticationFailed, ConnectionFailed, KadminError, NotAuthorized, Unsupported
 from ..model.changes import Change
 from ..model.configurable import Configurable
@@ -13,9 +13,6 @@ from ..model.refusal import Refusal
 from .kinds.change_kind import Answers, Groups
 from .kinds.registry import by_kind, kind_of
 from .secret_resolver import MISSING, Resolver, found, nowhere, scrubbed
-
-LARGEST_BATCH = 5_000
-"""Records in one request: half of what a controller takes at once (kafka-facts 1.4)."""
 
 UNKNOWN_OUTCOME = "REQUEST_TIMED_OUT"
 _DOUBTFUL = frozenset({UNKNOWN_OUTCOME, "NOT_CONTROLLER", "UNKNOWN_SERVER_ERROR", "NETWORK_EXCEPTION"})
@@ -84,7 +81,7 @@ def _refusal_of_all(exc: KadminError) -> Refusal:
     return Refusal(code, str(exc))
 
 
-def batches(changes: Iterable[Change], largest: int = LARGEST_BATCH) -> Iterator[Batch]:
+def batches(changes: Iterable[Change], largest: int = LARGEST_ALTER) -> Iterator[Batch]:
     """The changes in batches, in their order, those of each kind apart."""
     for mine in by_kind(changes).values():
         yield from _filled(grouped(mine), largest)

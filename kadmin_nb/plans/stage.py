@@ -16,7 +16,7 @@ from ..model.changes import APPEND, DELETE, NOT_POSSIBLE, SET, SUBTRACT, Edit, T
 from ..model.entity import Entity, given, named
 from ..model.quota_keys import parse_value, text_of
 from ..model.resources import WORDS, Resource
-from ..secrets import Hidden, is_called_so, is_reference
+from ..secrets import Secret, is_called_so, is_reference
 from . import change_lines, list_values
 from .formats import PrintFormats, Subject
 from .frame_edits import config_edits, quota_edits, value_text
@@ -214,7 +214,7 @@ def _hidden(edit: Edit) -> Edit:
     """The edit with a value that is not shown; a reference may be seen."""
     if edit.value is None or is_reference(edit.value):
         return edit
-    return Edit(edit.op, edit.resource, edit.key, Hidden(edit.value), edit.note)
+    return Edit(edit.op, edit.resource, edit.key, Secret(edit.value), edit.note)
 
 
 def _without(edits: list[Edit], rows: set[int]) -> list[Edit]:

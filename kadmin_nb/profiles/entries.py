@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..model.connection_settings import Secret
+from ..secrets import Secret
 from . import java_keys
 
 

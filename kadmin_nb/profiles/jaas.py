@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from ..errors import KadminError, Unsupported, UsageError
-from ..model.connection_settings import Secret
+from ..secrets import Secret
 from .entries import Login, trimmed
 
 PACKAGE = "org.apache.kafka.common.security"

@@ -15,7 +15,7 @@ from pathlib import Path
 from .. import files
 from ..errors import KadminError, Unsupported, UsageError
 from ..hints import did_you_mean
-from ..model.connection_settings import Secret
+from ..secrets import Secret
 from .entries import Entries
 
 MAX_PEM_BYTES = 1 << 22

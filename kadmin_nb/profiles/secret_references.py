@@ -14,8 +14,7 @@ from typing import Any
 
 from .. import databricks, files
 from ..errors import NotFound, Unsupported, UsageError
-from ..model.connection_settings import Secret
-from ..secrets import FORMS, is_reference, reference
+from ..secrets import FORMS, Secret, is_reference, reference
 
 __all__ = ["FORMS", "is_reference", "read_reference"]
 

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ..errors import KadminError, NotFound, UsageError
-from ..model.connection_settings import Secret, Settings
+from ..model.connection_settings import Settings
 from ..model.grammar import quote
+from ..secrets import Secret
 from . import java_client, java_keys, java_properties, secret_references, toml
 from .entries import Entries
 

@@ -12,8 +12,8 @@ from typing import Any
 from .. import documents, files
 from ..errors import KadminError, NotFound, UsageError
 from ..hints import did_you_mean, nearest
-from ..model.connection_settings import Secret
 from ..model.grammar import quote
+from ..secrets import Secret
 from . import java_keys, java_properties, secret_references
 from .entries import Entries, Login
 

@@ -13,8 +13,9 @@ from kadmin_nb.admin.kafka import WireKafka
 from kadmin_nb.admin.wire import Wire
 from kadmin_nb.errors import AuthenticationFailed
 from kadmin_nb.local import LocalKafka
-from kadmin_nb.model.connection_settings import Secret, Settings
+from kadmin_nb.model.connection_settings import Settings
 from kadmin_nb.model.resources import Resource
+from kadmin_nb.secrets import Secret
 from tests.admin.logins import settings_of
 from tests.admin.versions import ABILITIES, EVERY
 from tests.double import FakeKafka

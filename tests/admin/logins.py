@@ -5,7 +5,8 @@ from __future__ import annotations
 import javaproperties
 
 from kadmin_nb.local import LocalKafka
-from kadmin_nb.model.connection_settings import Secret, Settings
+from kadmin_nb.model.connection_settings import Settings
+from kadmin_nb.secrets import Secret
 
 
 def settings_of(kafka: LocalKafka, user: str = "admin", password: str | None = None, **changes: object) -> Settings:

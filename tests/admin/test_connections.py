@@ -17,7 +17,8 @@ import kadmin_nb as kn
 from kadmin_nb.admin import wire
 from kadmin_nb.admin.kafka import WireKafka
 from kadmin_nb.errors import AuthenticationFailed, ConnectionFailed, TimedOut
-from kadmin_nb.model.connection_settings import Secret, Settings
+from kadmin_nb.model.connection_settings import Settings
+from kadmin_nb.secrets import Secret
 from tests.admin.logins import settings_of
 from tests.waiting import eventually
 

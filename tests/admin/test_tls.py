@@ -19,7 +19,8 @@ import kadmin_nb as kn
 from kadmin_nb.admin.kafka import WireKafka
 from kadmin_nb.errors import ConnectionFailed, NotFound
 from kadmin_nb.local import LocalKafka, TlsFiles
-from kadmin_nb.model.connection_settings import Secret, Settings
+from kadmin_nb.model.connection_settings import Settings
+from kadmin_nb.secrets import Secret
 
 pytestmark = pytest.mark.broker
 

@@ -16,9 +16,9 @@ from kadmin_nb.commands import run
 from kadmin_nb.commands.session import NotebookSession, Session
 from kadmin_nb.frames import schemas
 from kadmin_nb.local import LocalKafka
-from kadmin_nb.model.connection_settings import Secret
 from kadmin_nb.model.grammar import parse_word, split
 from kadmin_nb.model.resources import Resource
+from kadmin_nb.secrets import Secret
 from tests.waiting import eventually
 
 TOPIC, BROKER, OF_ALL, STATIC, BUILT_IN = (

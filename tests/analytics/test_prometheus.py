@@ -11,7 +11,7 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
-from kadmin_nb.model.connection_settings import Secret
+from kadmin_nb.secrets import Secret
 from tests.prometheus_server import Prometheus, matrix, serving
 
 START = datetime(2026, 11, 21, 12, tzinfo=UTC)

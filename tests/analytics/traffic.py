@@ -22,7 +22,7 @@ from confluent_kafka.admin import (
 
 import kadmin_nb as kn
 from kadmin_nb.local import LocalKafka
-from kadmin_nb.model.connection_settings import Secret
+from kadmin_nb.secrets import Secret
 from tests.logged_requests import requests_of
 from tests.waiting import eventually
 

@@ -14,8 +14,9 @@ from kadmin_nb.admin.canary import CanaryReading
 from kadmin_nb.admin.ports import QuotaAlteration
 from kadmin_nb.cluster import canary as room
 from kadmin_nb.cluster.canary import CanaryRequest, Prediction
-from kadmin_nb.model.connection_settings import Secret, Settings
+from kadmin_nb.model.connection_settings import Settings
 from kadmin_nb.model.entity import Entity
+from kadmin_nb.secrets import Secret
 
 pytestmark = pytest.mark.broker
 

@@ -22,8 +22,8 @@ from kadmin_nb.cluster.observation_guard import Guard, folder
 from kadmin_nb.commands import run
 from kadmin_nb.commands.session import Session
 from kadmin_nb.local import LocalKafka
-from kadmin_nb.model.connection_settings import Secret
 from kadmin_nb.model.resources import Resource
+from kadmin_nb.secrets import Secret
 from tests.logged_requests import requests_of
 from tests.waiting import eventually
 

@@ -7,8 +7,8 @@ import time
 import pytest
 
 from kadmin_nb.errors import KadminError, Unsupported, UsageError
-from kadmin_nb.model.connection_settings import Secret
 from kadmin_nb.profiles.jaas import MODULES, parse
+from kadmin_nb.secrets import Secret
 
 PLAIN, SCRAM = MODULES
 WHERE = "client.properties"

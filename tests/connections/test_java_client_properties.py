@@ -7,9 +7,9 @@ import time
 import pytest
 
 from kadmin_nb.errors import NotFound, Unsupported, UsageError
-from kadmin_nb.model.connection_settings import Secret
 from kadmin_nb.profiles import settings_for
 from kadmin_nb.profiles.java_properties import CONTINUED, MAX_PROPERTIES_BYTES
+from kadmin_nb.secrets import Secret
 
 
 def test_the_usual_file(client, jaas):

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from kadmin_nb.errors import NotFound, UsageError
-from kadmin_nb.model.connection_settings import Secret, Settings
+from kadmin_nb.model.connection_settings import Settings
 from kadmin_nb.profiles import profile_names, settings_for
+from kadmin_nb.secrets import Secret
 
 EXAMPLE = Path(__file__).parents[2] / "kadmin-nb.example.toml"
 

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import pytest
 
 from kadmin_nb.errors import KadminError, NotFound, Unsupported, UsageError
-from kadmin_nb.model.connection_settings import Secret
 from kadmin_nb.profiles import require_references, settings_for
 from kadmin_nb.profiles.secret_references import is_reference, read_reference
+from kadmin_nb.secrets import Secret
 
 
 def test_env(monkeypatch, here):

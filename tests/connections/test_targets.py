@@ -10,8 +10,9 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.errors import KadminError, NotFound, UsageError
-from kadmin_nb.model.connection_settings import Secret, Settings
+from kadmin_nb.model.connection_settings import Settings
 from kadmin_nb.profiles import profile_names, settings_for
+from kadmin_nb.secrets import Secret
 
 TWO = '[profiles.dev]\nbootstrap = "dev:9092"\n[profiles.prod]\nbootstrap = "prod:9092"\n'
 

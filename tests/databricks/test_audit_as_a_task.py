@@ -11,8 +11,8 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.local import LocalKafka
-from kadmin_nb.model.connection_settings import Secret
 from kadmin_nb.profiles.secret_references import read_reference
+from kadmin_nb.secrets import Secret
 from tests.databricks.tasks import TESTS, as_task
 
 pytestmark = [pytest.mark.secure, pytest.mark.usefixtures("on_databricks")]

@@ -22,7 +22,8 @@ from kadmin_nb.admin.lease_log import KEY, LeaseLog
 from kadmin_nb.admin.ports import NOT_KEPT_OUT
 from kadmin_nb.admin.wire import ALTER_TIMEOUT
 from kadmin_nb.errors import PlanRefused, TimedOut
-from kadmin_nb.model.connection_settings import Secret, Settings
+from kadmin_nb.model.connection_settings import Settings
+from kadmin_nb.secrets import Secret
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.broker

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 import kadmin_nb as kn
 from kadmin_nb.model.changes import DELETE, SET, Change, Edit
-from kadmin_nb.model.connection_settings import Secret
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans.advice import dangers
 from kadmin_nb.plans.advice.dangers import Gate
@@ -19,6 +18,7 @@ from kadmin_nb.plans.execution import executor
 from kadmin_nb.plans.execution.hooks import Hooks
 from kadmin_nb.plans.journal import replay
 from kadmin_nb.plans.secret_resolver import nowhere
+from kadmin_nb.secrets import Secret
 from tests.double import FakeKafka
 from tests.plans.plan_rows import rows
 from tests.plans.scenes import hold

@@ -14,9 +14,8 @@ from IPython.core.interactiveshell import InteractiveShell
 
 import kadmin_nb as kn
 from kadmin_nb.commands import terminal
-from kadmin_nb.model.connection_settings import Secret
 from kadmin_nb.model.refusal import Refusal
-from kadmin_nb.secrets import revealed
+from kadmin_nb.secrets import Secret
 from tests.dangerous_plans import applied
 from tests.plans.plan_rows import rows
 from tests.plans.secret_search import CORE, SECRET, shown, sings, variables
@@ -57,7 +56,7 @@ def repeating(cluster: kn.Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     """A broker, or a policy of it, that repeats what it refuses, whole and in pieces."""
 
     def refuse(changes, *, validate_only=False):
-        said = [revealed(o.value) for operations in changes.values() for o in operations if o.value]
+        said = [str.__str__(o.value) for operations in changes.values() for o in operations if o.value]
         words = f"Invalid value {' '.join(said)} ({CORE}) {said[0]!r}"
         return dict.fromkeys(changes, Refusal("INVALID_CONFIG", words))
 
@@ -125,7 +124,7 @@ def test_the_broker_gets_the_secret_itself(cluster, clean_broker, monkeypatch):
     sent, real = [], cluster._kafka.configs.alter
 
     def noted(changes, **options):
-        sent.extend(revealed(o.value) for operations in changes.values() for o in operations if o.value)
+        sent.extend(str.__str__(o.value) for operations in changes.values() for o in operations if o.value)
         return real(changes, **options)
 
     monkeypatch.setattr(cluster._kafka.configs, "alter", noted)

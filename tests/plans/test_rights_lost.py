@@ -21,8 +21,8 @@ import kadmin_nb as kn
 from kadmin_nb.admin import first_contact
 from kadmin_nb.cluster.changes import journals
 from kadmin_nb.local import LocalKafka
-from kadmin_nb.model.connection_settings import Secret
 from kadmin_nb.plans.plan import Plan
+from kadmin_nb.secrets import Secret
 from tests.plans.plan_rows import rows
 from tests.waiting import eventually
 

@@ -10,7 +10,6 @@ import kadmin_nb as kn
 from kadmin_nb.cluster.changes import secret
 from kadmin_nb.errors import Conflict, KadminError
 from kadmin_nb.model.changes import Change
-from kadmin_nb.model.connection_settings import Secret
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.refusal import Refusal
 from kadmin_nb.model.resources import Resource
@@ -22,7 +21,7 @@ from kadmin_nb.plans.execution.hooks import Hooks
 from kadmin_nb.plans.journal import replay
 from kadmin_nb.plans.plan import Plan
 from kadmin_nb.plans.stage import Stage
-from kadmin_nb.secrets import Hidden, is_called_so
+from kadmin_nb.secrets import Secret, is_called_so
 from tests.double import Crash, FakeKafka
 from tests.double.faults import HollowSuccess
 from tests.plans.secret_search import CORE, sings
@@ -164,7 +163,7 @@ def test_a_secret_that_vanishes_while_the_plan_is_carried_out_is_a_failed_row():
 )
 def test_the_brokers_words_are_told_without_the_secret(said, told):
     """Invalid login module control flag 'hunter2' in JAAS config."""
-    assert secret_resolver.scrubbed(Refusal("INVALID_CONFIG", said), {"env:X": Hidden("a b-secret")}).message == told
+    assert secret_resolver.scrubbed(Refusal("INVALID_CONFIG", said), {"env:X": Secret("a b-secret")}).message == told
 
 
 def test_a_plan_for_which_nobody_looks_secrets_up_sends_none():

@@ -12,7 +12,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
-from ...admin.ports import RETRIED_ONCE, Broker, Kafka
+from ...admin.ports import LARGEST_ALTER, RETRIED_ONCE, Broker, Kafka
 from ...errors import Expired, KadminError, PlanRefused, WrongCluster
 from ...model.changes import Change, Outcome
 from ...model.refusal import Refusal
@@ -27,7 +27,7 @@ from ..kinds.change_kind import Answers
 from ..kinds.registry import missing_right
 from ..plan import Plan
 from ..secret_resolver import refuse_missing
-from ..sending import LARGEST_BATCH, Batch, batches, is_doubtful, is_of_the_whole
+from ..sending import Batch, batches, is_doubtful, is_of_the_whole
 from ..validation import refusals
 from . import row_states
 from .hooks import Hooks
@@ -66,7 +66,7 @@ def apply(
     options: ApplyOptions = ApplyOptions(),
     hooks: Hooks = Hooks(),
     *,
-    largest_batch: int = LARGEST_BATCH,
+    largest_batch: int = LARGEST_ALTER,
 ) -> ApplyResult:
     """Carry out a plan, or carry it on, and say of every row what became of it.
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ...model.changes import DELETE, Change, Edit
-from ...secrets import Hidden, is_called_so
+from ...secrets import Secret, is_called_so
 from ...secrets import is_reference as refers
 from ..kinds.registry import kind_of
 
@@ -50,7 +50,7 @@ def is_secret(change: Change) -> bool:
     """Whether the value is one that Kafka keeps to itself: it was sensitive before, or its key says so."""
     if change.wanted is None or not kind_of(change).may_be_secret(change.resource):
         return False
-    return change.is_secret or not change.old_known or is_called_so(change.key) or isinstance(change.wanted, Hidden)
+    return change.is_secret or not change.old_known or is_called_so(change.key) or isinstance(change.wanted, Secret)
 
 
 def is_reference(value: str | None) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import io
 import os
 from pathlib import Path
@@ -170,22 +169,14 @@ def _write(file: int, text: str) -> None:
     os.fsync(file)
 
 
-_NO_LOCKS = {errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
-
-
 def _lock(file: int, place: Path) -> None:
-    """One writer at a time, where the place knows locks at all."""
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    """Keep other writers out for as long as the file is open."""
+    if not files.lock_open_file(file):
         raise PlanRefused(
             f"another process is carrying out this plan: it has {place} open",
             code="LOCKED",
             hint="Nothing was sent. Wait for it, or end it.",
-        ) from None
-    except OSError as exc:
-        if exc.errno not in _NO_LOCKS:
-            raise
+        )
 
 
 def _can_append(folder: Path) -> bool:

@@ -12,7 +12,7 @@ from ...model.changes import Change, Edit, Target
 from ...model.configurable import Configurable
 from ...model.grammar import Lookup, Special
 from ...model.refusal import Refusal
-from ...secrets import Hidden, revealed
+from ...secrets import Secret
 from ..advice import Danger, PlanWarning
 from ..observed_state import LookOptions, ObservedState, ObservedValue
 from ..secret_resolver import Resolver
@@ -34,7 +34,7 @@ def no_warnings() -> Sequence[PlanWarning]:
 
 def wanted_text(edit: Edit) -> str | None:
     """The text that an edit asks for, also where it is hidden."""
-    return revealed(edit.value) if isinstance(edit.value, Hidden) else edit.value
+    return edit.value.reveal() if isinstance(edit.value, Secret) else edit.value
 
 
 class ChangeKind(ABC):
@@ -116,7 +116,7 @@ class ChangeKind(ABC):
 
     @abstractmethod
     def send(
-        self, kafka: Kafka, groups: Groups, secrets: Mapping[str, Hidden], *, validate_only: bool = False
+        self, kafka: Kafka, groups: Groups, secrets: Mapping[str, Secret], *, validate_only: bool = False
     ) -> Answers:
         """Send the changes in one request for each broker concerned.
 

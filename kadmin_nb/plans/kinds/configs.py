@@ -13,7 +13,7 @@ from ...model.config_fallback import behind_listener
 from ...model.configurable import Configurable
 from ...model.grammar import DEFAULT, Lookup
 from ...model.resources import WORDS, Resource
-from ...secrets import Hidden, is_called_so
+from ...secrets import Secret, is_called_so
 from .. import list_values
 from ..advice import Danger, weaker_configs
 from ..change_words import CONFIG_VERBS, config_edits
@@ -94,7 +94,7 @@ class ConfigChanges(ChangeKind):
         return config_order.waves(changes)
 
     def send(
-        self, kafka: Kafka, groups: Groups, secrets: Mapping[str, Hidden], *, validate_only: bool = False
+        self, kafka: Kafka, groups: Groups, secrets: Mapping[str, Secret], *, validate_only: bool = False
     ) -> Answers:
         operations = {
             _resource(resource): [

@@ -14,7 +14,7 @@ from ...model.entity import ARGUMENTS, TYPES, Entity
 from ...model.grammar import DEFAULT, Lookup
 from ...model.levels import Part
 from ...model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, find, readable, text_of
-from ...secrets import Hidden
+from ...secrets import Secret
 from ..advice import Danger, PlanWarning, lifted_quotas, warnings
 from ..change_words import QUOTA_VERBS, quota_edits
 from ..current_quotas import add_quotas
@@ -64,7 +64,7 @@ class QuotaChanges(ChangeKind):
         return quota_order.waves(changes)
 
     def send(
-        self, kafka: Kafka, groups: Groups, secrets: Mapping[str, Hidden], *, validate_only: bool = False
+        self, kafka: Kafka, groups: Groups, secrets: Mapping[str, Secret], *, validate_only: bool = False
     ) -> Answers:
         alterations = [
             QuotaAlteration(
