@@ -1,4 +1,4 @@
-"""Whether this is Databricks, whose session and disks are other than a machine's own."""
+"""Databricks, whose session and disks are other than a machine's own: whether we are there."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ VOLUMES = "/Volumes"
 
 
 def is_here() -> bool:
-    """Whether this process runs on Databricks' own compute; Databricks Connect on a laptop does not."""
+    """True if this process runs on Databricks' own compute; Databricks Connect on a laptop does not."""
     return bool(os.environ.get(VERSION))

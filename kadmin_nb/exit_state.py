@@ -1,4 +1,4 @@
-"""How a command ends, for the shell that ran it."""
+"""The end of a command, for the shell that ran it."""
 
 from __future__ import annotations
 

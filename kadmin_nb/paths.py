@@ -1,4 +1,4 @@
-"""Where kadmin_nb keeps what it downloads, what it runs, and its journal; all outside any repository."""
+"""The folders for what kadmin_nb downloads, what it runs, and its journal; all outside any repository."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ __all__ = ["cache_dir", "journal_dir", "state_dir"]
 
 
 def cache_dir() -> Path:
-    """Where downloads are: `$KADMIN_CACHE`, `$XDG_CACHE_HOME/kadmin-nb`, `~/.cache/kadmin-nb`."""
+    """The folder of downloads: `$KADMIN_CACHE`, `$XDG_CACHE_HOME/kadmin-nb`, `~/.cache/kadmin-nb`."""
     return _place("KADMIN_CACHE", "XDG_CACHE_HOME", lambda user: user.user_cache_path)
 
 
 def state_dir() -> Path:
-    """Where runs and journals are: `$KADMIN_STATE`, `$XDG_STATE_HOME/kadmin-nb`, `~/.local/state/kadmin-nb`."""
+    """The folder of runs and journals: `$KADMIN_STATE`, `$XDG_STATE_HOME/kadmin-nb`, `~/.local/state/kadmin-nb`."""
     return _place("KADMIN_STATE", "XDG_STATE_HOME", lambda user: user.user_state_path)
 
 
 def journal_dir() -> Path:
-    """Where journals are, `journal` in the state folder.
+    """The folder of journals, `journal` in the state folder.
 
     On Databricks that is the disk of the compute, which goes with it, unless `$KADMIN_STATE` names a folder of a
     Volume; a warning says so, once.

@@ -21,12 +21,12 @@ def reference(text: str) -> tuple[str, str] | None:
 
 
 def is_reference(text: str) -> bool:
-    """Whether `text` says where a secret is, rather than being one."""
+    """True if `text` says where a secret is, rather than being one."""
     return reference(text) is not None
 
 
 def is_called_so(key: str) -> bool:
-    """Whether a config key is called like a secret: `ssl.key.password`, `x.sasl.jaas.config`, `my.plugin.key`."""
+    """True if a config key is called like a secret: `ssl.key.password`, `x.sasl.jaas.config`, `my.plugin.key`."""
     return _CALLED_SO.fullmatch(key) is not None
 
 
@@ -48,16 +48,16 @@ def redacted(text: str) -> str:
 
 
 SCRAM = "SCRAM-SHA-"
-"""How the config keys of users' credentials begin, which Kafka's own tool takes."""
+"""The beginning of the config keys of users' credentials, which Kafka's own tool takes."""
 
 
 def is_credential(key: str) -> bool:
-    """Whether what is assigned to a word of this name is a secret, also within a value: `password`, `SCRAM-SHA-256`."""
+    """True if what is assigned to a word of this name is a secret, also within a value: `password`, `SCRAM-SHA-256`."""
     return key.upper().startswith(SCRAM) or (is_called_so(key) and key.lower() != "key")
 
 
 def mentions_secret(word: str) -> bool:
-    """Whether a typed word holds a secret, or names one that the next word may hold."""
+    """True if a typed word holds a secret, or names one that the next word may hold."""
     name = re.split(r"[=~:\s]", word)[0]
     return is_credential(name) or "LoginModule" in word or redacted(word) != word
 

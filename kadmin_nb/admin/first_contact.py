@@ -1,4 +1,4 @@
-"""Why a cluster cannot be reached: confluent-kafka names the cause at once, address by address.
+"""The cause when a cluster cannot be reached: confluent-kafka names the cause at once, address by address.
 
 kafka-python turns a wrong password, a closed port and a TLS mismatch into one late time-out (kafka-facts 3.3), so
 where it cannot connect every address is tried once more here, side by side.
@@ -78,7 +78,7 @@ class _Probe:
         self._asked = self._admin.describe_cluster(request_timeout=300)
 
     def is_answered(self) -> bool:
-        """Whether the address has answered, after what has happened meanwhile has been heard."""
+        """True if the address has answered, after what has happened meanwhile has been heard."""
         self._admin.poll(_POLL)
         return bool(self._asked.done() and not self._asked.exception())
 
@@ -143,7 +143,7 @@ def cause(
 
 
 def _is_refused(causes: Sequence[KadminError | None]) -> bool:
-    """Whether a broker refuses who we are: another one would too."""
+    """True if a broker refuses who we are: another one would too."""
     return any(isinstance(why, AuthenticationFailed) for why in causes)
 
 

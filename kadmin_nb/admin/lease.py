@@ -50,7 +50,7 @@ TOPIC = "__kadmin_nb_lease"
 """The topic, and the transactional id: one lease a cluster."""
 
 SECONDS = 120.0
-"""How long a lease lives without renewal: an alter (`wire.ALTER_TIMEOUT`), and a quarter for the renewal before it."""
+"""Seconds that a lease lives unrenewed: an alter (`wire.ALTER_TIMEOUT`), and a quarter for the renewal before it."""
 
 _USED_BY_RENEWAL = 0.25
 _TRIES = 3
@@ -187,7 +187,7 @@ class Claim:
         return json.dumps(fields).encode()
 
     def resumes(self, previous: Claim) -> bool:
-        """Whether `previous` is what a crash has left of this very plan.
+        """True if `previous` is what a crash has left of this very plan.
 
         Only of this plan: an alter of the dead may still land, late, and it must not land on another's work.
         """
@@ -326,7 +326,7 @@ _Judge = Callable[[Claim | None, Callable[[], int]], None]
 
 
 def _anything(claim: Claim | None, now: Callable[[], int]) -> None:
-    """Who steals writes after any claim."""
+    """One who steals writes after any claim."""
 
 
 class _Producer:

@@ -7,7 +7,7 @@ from typing import Any
 
 _SPEAKERS = ("kafka.net.connection", "kafka.protocol.parser")
 _CONFIDENTIAL = ("Sasl", "IncrementalAlterConfigs", "AlterUserScramCredentials")
-"""How the classes of messages begin that carry secrets, or answers that may repeat them."""
+"""Beginnings of the classes of messages that carry secrets, or answers that may repeat them."""
 
 
 class _RedactingFilter(logging.Filter):

@@ -80,7 +80,7 @@ class AnswerParser(KafkaProtocol):  # type: ignore[misc]
 
 
 def _has_an_endless_number(frame: KafkaBytes) -> bool:
-    """Whether a varint could go on for 65,536 bytes, which the library reads in quadratic time: 2 s for 200 kB.
+    """True if a varint could go on for 65,536 bytes, which the library reads in quadratic time: 2 s for 200 kB.
 
     No string of Kafka's is longer than 32,767 bytes, and what stands between two is not all high bytes.
     """

@@ -23,7 +23,7 @@ from ..model.levels import LEVEL_NAMES, LEVELS
 
 
 class TextSpans(NamedTuple):
-    """Where texts stand in the frame; a size of -1 is null."""
+    """Places of texts in the frame; a size of -1 is null."""
 
     starts: np.ndarray
     sizes: np.ndarray
@@ -31,7 +31,7 @@ class TextSpans(NamedTuple):
 
 @dataclass
 class ResponseEntries:
-    """Where the parts and the values of the entities stand in the frame, in its order.
+    """Places of the entities' parts and values in the frame, in its order.
 
     `part_of` and `value_of` are the entity's number of each part and value, `doubles` where the values stand.
     """
@@ -152,7 +152,7 @@ def _joined(texts: Sequence[TextSpans], order: np.ndarray) -> TextSpans:
 
 
 def _counts(octets: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """How many parts, or values, each entity has; `at` moves on."""
+    """Counts of the parts, or values, of each entity; `at` moves on."""
     counts: np.ndarray = octets[at].astype(np.int64) - 1
     if counts.min() < 0 or counts.max() > 126:
         raise _Irregular
@@ -218,7 +218,7 @@ def _few(frame: bytes, at: int) -> tuple[int, int]:
 
 
 def _place(frame: bytes, at: int, *, nullable: bool = False) -> tuple[int, int, int]:
-    """Where a text begins, its size, and the place after it."""
+    """The place of a text, its size, and the place after it."""
     size, at = _varint(frame, at)
     if not size and not nullable:
         raise ValueError("a null where a text must stand")
@@ -309,7 +309,7 @@ _LEVEL_OF[_NAMED], _LEVEL_OF[_DEFAULT] = len(LEVELS), len(LEVELS) + 1
 
 
 def _kinds(octets: np.ndarray, types: TextSpans) -> np.ndarray:
-    """Which of the known types each of these texts is."""
+    """The known type that each of these texts is."""
     kinds = np.full(len(types.starts), _OTHER_TYPE, np.int8)
     for word, kind in _KNOWN.items():
         some = np.flatnonzero((types.sizes == len(word)) & (types.starts + len(word) <= len(octets)))

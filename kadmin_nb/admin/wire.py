@@ -399,7 +399,7 @@ def understood(read: Callable[[], T], doing: str, *, may_have_happened: bool = F
 
 
 def _passes(exc: BaseException) -> bool:
-    """Whether a reading request may simply be sent again."""
+    """True if a reading request may simply be sent again."""
     if isinstance(exc, NotSent):
         return not _is_late(exc.__cause__)
     return isinstance(exc, NoAnswerYet | kafka.errors.KafkaConnectionError | kafka.errors.NodeNotReadyError)

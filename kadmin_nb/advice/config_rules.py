@@ -283,7 +283,7 @@ def _refuse_twice(values: Iterable[ConfigValue]) -> None:
 
 
 def _is_set_there(value: ConfigValue) -> bool:
-    """Whether the value is set on that very resource; of a broker also in its file."""
+    """True if the value is set on that very resource; of a broker also in its file."""
     if value.resource.type == "BROKER_LOGGER":
         return False
     return value.is_own or (
@@ -312,7 +312,7 @@ def _differs_by_nature(key: str) -> bool:
 
 
 def _same(value: ConfigValue, below: Synonym) -> bool:
-    """Whether two values say the same."""
+    """True if two values say the same."""
     text = in_unit_of(value.key, below)
     if value.text == text:
         return True

@@ -43,7 +43,7 @@ class Findings(Answer):
 
     @property
     def counts(self) -> dict[tuple[str, str | None], int]:
-        """How many there are of each word and source."""
+        """Counts of each word and source."""
         pairs = zip(self._table["finding"].to_pylist(), self._table["source"].to_pylist(), strict=True)
         return dict(Counter(pairs))
 

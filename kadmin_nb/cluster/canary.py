@@ -1,4 +1,4 @@
-"""Whether a quota is enforced, not only stored: what the brokers do to a real client, beside what resolve predicts."""
+"""Proof of a quota in force, not only stored: what the brokers do to a real client, beside what resolve predicts."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class CanaryAnswer(Answer):
 
     @property
     def is_conclusive(self) -> bool:
-        """Whether every broker was seen to do what is predicted, or something else."""
+        """True if every broker was seen to do what is predicted, or something else."""
         return not self._table["agrees"].null_count
 
     def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
@@ -190,7 +190,7 @@ def _canary_row(expected: Prediction, sighting: CanaryReading, request: CanaryRe
 
 
 def _verdict(expected: Prediction, sighting: CanaryReading, key: str) -> tuple[bool | None, str | None]:
-    """Whether this is what was expected, None where one cannot tell, and why."""
+    """True if this is what was expected, None where one cannot tell; and why."""
     if expected.user is None:
         return None, "what the broker calls this client is not known here: say user=…"
     if expected.limit is None:

@@ -39,7 +39,7 @@ from ..secrets import Secret
 from . import near_names
 
 LIFETIME = timedelta(days=7)
-"""How long a plan may be applied unless it says otherwise."""
+"""The time in which a plan may be applied unless it says otherwise."""
 
 
 def secret(reference: str) -> Secret:

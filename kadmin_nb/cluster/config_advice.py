@@ -25,7 +25,7 @@ def advise(kafka: WireKafka) -> Findings:
 
 
 def is_reassigning(kafka: WireKafka) -> bool | None:
-    """Whether partitions are being moved; None where we may not know."""
+    """True if partitions are being moved; None where we may not know."""
     try:
         return bool(reassignments.under_way(kafka.wire))
     except (NotAuthorized, Unsupported):

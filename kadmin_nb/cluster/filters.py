@@ -1,4 +1,4 @@
-"""Whom a reading verb asks about: names, DEFAULT, ANY and patterns; a list of them asks for all that any names."""
+"""The entities of a reading verb: names, DEFAULT, ANY and patterns; a list of them asks for all that any names."""
 
 from __future__ import annotations
 

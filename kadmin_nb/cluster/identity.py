@@ -1,4 +1,4 @@
-"""Who we are, as others name us: the platform, or the broker that let us in. Never what a parameter says."""
+"""Our name, as others know us: the platform, or the broker that let us in. Never what a parameter says."""
 
 from __future__ import annotations
 

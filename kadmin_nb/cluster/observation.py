@@ -75,7 +75,7 @@ class ObservationAnswer(Answer):
 
     @property
     def anything_changed(self) -> bool:
-        """Whether a logger may still be on."""
+        """True if a logger may still be on."""
         return LEFT in self._table["state"].to_pylist()
 
     @property
@@ -369,7 +369,7 @@ def _set_back(stage: Callable[[], Stage], changes: Mapping[int, Change]) -> dict
 
 
 def change_broker(change: Change) -> int:
-    """Whose logger it is."""
+    """The broker whose logger a change sets."""
     broker = change.resource.broker
     if broker is None:
         raise Invalid(f"{change.resource} is not a logger of a broker")

@@ -81,7 +81,7 @@ class Guard:
             raise kind(answer["said"], code=answer.get("code"), hint=answer.get("hint"))
 
     def is_alive(self) -> bool:
-        """Whether it still stands by."""
+        """True if it still stands by."""
         return self._process.poll() is None
 
     def release(self) -> None:
@@ -123,7 +123,7 @@ def _settings_as_json(settings: Settings) -> dict[str, Any]:
 
 
 def folder() -> Path:
-    """Where guards say what they did, a file a cluster: `$KADMIN_STATE/observe`."""
+    """The folder in which guards say what they did, a file a cluster: `$KADMIN_STATE/observe`."""
     return state_dir() / "observe"
 
 

@@ -67,7 +67,7 @@ def _act(cluster: Any, changes: Any, log: IO[str]) -> None:
 
 
 def _stood_by(observer: int, seconds: float) -> bool:
-    """Whether the observer said that all is done; False when it is gone, or long over its time."""
+    """True if the observer said that all is done; False when it is gone, or long over its time."""
     end = time.monotonic() + seconds
     while os.getppid() == observer and time.monotonic() < end:
         if select.select([0], [], [], 0.5)[0]:

@@ -1,4 +1,4 @@
-"""Which files a local broker's request log went to while it was observed.
+"""The files that a local broker's request log went to while it was observed.
 
 log4j rolls the log at a size: the file that is written to gets another name, and the oldest is deleted.
 """

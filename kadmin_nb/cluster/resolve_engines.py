@@ -1,4 +1,4 @@
-"""Where many clients are resolved: by the Arrow kernel in this process, or by the same kernel on Spark's workers."""
+"""The engine for many clients: by the Arrow kernel in this process, or by the same kernel on Spark's workers."""
 
 from __future__ import annotations
 

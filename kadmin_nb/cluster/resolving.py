@@ -1,4 +1,4 @@
-"""Which quota binds a client, asked of a cluster: what to fetch, whether it can be known, and the reasons."""
+"""The quota that binds a client, asked of a cluster: what to fetch, whether it can be known, and the reasons."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ class EffectiveAnswer(Answer):
         self.explanation = explanation
 
     def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        """Why each client is bound as it is."""
+        """The reasons for which each client is bound as it is."""
         return ["\n".join(map(str, self.explanation))] if self.explanation else []
 
 
 def reasons(quotas: pa.Table, clients: pa.Table, keys: list[str]) -> tuple[Effective, ...]:
-    """Why each client is bound as it is, key by key."""
+    """The reasons for which each client is bound as it is, key by key."""
     stored = stored_of(quotas.to_pylist())
     names = ((row["user"], row["client_id"] or "") for row in clients.to_pylist())
     return tuple(reason for user, client_id in names for reason in explain(stored, user, client_id, keys))

@@ -53,7 +53,7 @@ def check(
     session: Session, file: str | None, snapshot: str | None, which: str | None, where: str | None, as_of: str | None,
     pairs: str | None, junit: str | None,
 ) -> Any:  # fmt: skip
-    """How each rule is kept: by the current cluster, a snapshot, a plan as if applied, or every cluster of a history.
+    """Check each rule: on the current cluster, a snapshot, a plan as if applied, or every cluster of a history.
 
     Exit 0 when all rules that refuse are kept, 1 when one is broken or cannot be judged; with --detailed-exitcode 3
     when rules are broken and all could be judged.

@@ -73,7 +73,7 @@ def resolve(
     assume_default: bool,
     form: str | None,
 ) -> Any:
-    """Which quota binds user=… client-id=…, key by key: its level, value, bucket, and what it overrides."""
+    """Show the quota that binds user=… client-id=…, key by key: its level, value, bucket, and what it overrides."""
     whom = _whom(words, session)
     more: dict[str, Any] = {"keys": options.keys_of(keys), "overridden": overridden, "assume_default": assume_default}
     if pairs is None:
@@ -102,7 +102,7 @@ def why(
     number: int | None,
     assume_default: bool,
 ) -> Any:
-    """Why a client is limited as it is: what binds, who shares it, what was used of it, and what would lift it.
+    """Explain why a client is limited as it is: what binds, who shares it, what was used of it, and what would lift it.
 
     \b
     {here} user=alice client-id=app

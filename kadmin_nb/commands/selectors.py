@@ -1,4 +1,4 @@
-"""Whom a reading verb asks about, from the words of its line."""
+"""The entities that a reading verb asks about, from the words of its line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..plans.change_words import read_words
 
 
 def read_selectors(words: Iterable[str], types: Sequence[str], lookup: Lookup | None) -> dict[str, tuple[Choice, ...]]:
-    """Whom a reading verb asks about: a type that stands several times is a list, which asks for all of them."""
+    """The entities of a reading verb: a type that stands several times is a list, which asks for all of them."""
     chosen: dict[str, tuple[Choice, ...]] = {}
     for word in read_words(words, lookup):
         if word.name not in types:

@@ -43,7 +43,7 @@ class PlanOptions:
 
     @property
     def is_typed(self) -> bool:
-        """Whether any of them was; a policy alone, which may stand before a sub-command, does not count."""
+        """True if any of them was; a policy alone, which may stand before a sub-command, does not count."""
         return replace(self, apply_options=replace(self.apply_options, policy=())) != PlanOptions()
 
 

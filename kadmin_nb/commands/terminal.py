@@ -119,7 +119,7 @@ def _warnings_as_notes() -> Iterator[None]:
 
 
 def _print(lines: Iterable[str]) -> bool:
-    """Whether the lines could be printed; a reader that went away, `| head`, is not a failure."""
+    """Print the lines; False where they could not be. A reader that went away, `| head`, is not a failure."""
     error = _write_lines(sys.stdout, lines)
     if error is None or isinstance(error, BrokenPipeError):
         return True

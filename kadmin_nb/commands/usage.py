@@ -27,7 +27,7 @@ _BROKER_HINT = (
 
 @dataclass(frozen=True)
 class UsageSource:
-    """Where usage is taken from, as the options say it."""
+    """The source of usage, as the options say it."""
 
     paths: tuple[str, ...] = ()
     broker: str | None = None

@@ -38,7 +38,7 @@ _OF_A_CLUSTER = BY_NATURE | {
 
 
 def differs_by_nature(resource: Configurable, key: str) -> bool:
-    """Whether two clusters have other values because they are two: what tells brokers apart, and Kafka's own topics."""
+    """True if two clusters have other values because they are two: what tells brokers apart, and Kafka's own topics."""
     return resource.is_internal or (resource.scope == "BROKER" and (behind_listener(key) or key) in _OF_A_CLUSTER)
 
 

@@ -70,7 +70,7 @@ def _as_sent(content: Any) -> Any:
 
 
 def _is_out_of_reach(row: Row, a: Side, b: Side) -> bool:
-    """Whether it stands in the brokers' own files, of which a declarative file says nothing."""
+    """True if it stands in the brokers' own files, of which a declarative file says nothing."""
     silent, declared_side = ("a", "b") if a.is_declared else ("b", "a")
     one_sided = (a.is_declared or b.is_declared) and row[f"source_{silent}"] is None
     return one_sided and row[f"source_{declared_side}"] == Source.FILE

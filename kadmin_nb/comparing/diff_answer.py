@@ -150,7 +150,7 @@ class Diff(Answer):
         return side_named
 
     def _side(self, onto: Any) -> str:
-        """Which side a cluster is: the one that was handed in, or is live, or has its id."""
+        """The side that a cluster is: the one that was handed in, or is live, or has its id."""
         if isinstance(onto, str):
             if onto.lower() not in ("a", "b"):
                 raise UsageError(f"unknown side onto={onto!r}", hint="It is a, b, or a Cluster.")
@@ -187,7 +187,7 @@ class Diff(Answer):
         return "\n".join([*sides, *lines, *([f"diff {self.id}"] if differing else [])])
 
     def short_form(self) -> str:
-        """How many rows differ, and how."""
+        """Counts of the rows that differ, by how they do."""
         by_state = self._by_state()
         parts = ", ".join(f"{by_state[state]:,} {word}" for state, word in _SAID.items() if state in by_state)
         return f"{len(self.differing):,} differ: {parts}" if parts else "nothing differs"

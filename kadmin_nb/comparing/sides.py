@@ -41,14 +41,14 @@ class Side:
 
     @property
     def cluster_id(self) -> str | None:
-        """Whose it is, None where nothing says so."""
+        """The cluster that it is of, None where nothing says so."""
         if isinstance(self.content, Snapshot):
             return self.content.cluster_id or None
         mark = (self.content.schema.metadata or {}).get(CLUSTER_ID.encode())
         return mark.decode() if mark else None
 
     def lacks(self, resource: Configurable) -> bool:
-        """Whether it is a topic that is certainly not there."""
+        """True if it is a topic that is certainly not there."""
         return self.topics is not None and resource.topic is not None and resource.topic not in self.topics
 
     def __str__(self) -> str:

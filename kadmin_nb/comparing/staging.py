@@ -89,7 +89,7 @@ def _hint(row: Row) -> str | Hint:
 
 
 def refusal(row: Row, like: str) -> str | None:
-    """Why a row cannot be staged, None where it can."""
+    """The reason why a row cannot be staged, None where it can."""
     if row["state"] in _WHY:
         return _WHY[row["state"]]
     if row["is_sensitive"]:

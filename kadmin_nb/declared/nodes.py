@@ -44,7 +44,7 @@ class Node:
 
     @property
     def place(self) -> str:
-        """Where it stands, as errors say it."""
+        """Its place in the file, as errors say it."""
         return f"line {self.line}, column {self.column}"
 
 
@@ -57,7 +57,7 @@ class TextNode(Node):
 
     @property
     def is_nothing(self) -> bool:
-        """Whether YAML and JSON mean no value at all by it."""
+        """True if YAML and JSON mean no value at all by it."""
         return self.is_plain and self.text in ("", "~", "null", "Null", "NULL")
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
 
 TRIES = 10
-"""How often a commit is tried again in which others were faster; delta-rs itself tries some times each."""
+"""Times that a commit is tried again in which others were faster; delta-rs itself tries some times each."""
 
 _STEP = timedelta(milliseconds=1)
 """Delta's statistics cut times down to milliseconds."""

@@ -27,7 +27,7 @@ class Defaults:
         self._texts = cache(self._texts_in_effect)
 
     def has_the_same(self, row: Row) -> bool:
-        """Whether what is set in a row, of another cluster or time, holds here by default."""
+        """True if what is set in a row, of another cluster or time, holds here by default."""
         value = _value_of(row)
         if value.text is None:
             return False

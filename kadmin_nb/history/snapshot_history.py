@@ -144,7 +144,7 @@ class History:
     def _kept(
         self, snapshot: Snapshot, kind: str, last: State | None, plan: str | None, author: str | None
     ) -> tuple[State, pa.Table | None]:
-        """How a content is kept: as the last one, as a change of its base, or whole."""
+        """The way a content is kept: as the last one, as a change of its base, or whole."""
         content = content_of(getattr(snapshot, kind).to_arrow(), kind)
         same, part = fingerprint(content, kind), uuid.uuid4().hex
         rows, (base, base_rows, delta, spent) = self._stored(content, same, last, kind, part)

@@ -114,7 +114,7 @@ class SparkTable:
             self._spark.sql(f"ALTER TABLE {self.where} ADD IF NOT EXISTS PARTITION (kind='{kind}', part='{part}')")
 
     def _holds(self, rows: pa.Table) -> bool:
-        """Whether these rows are there, by their partitions."""
+        """True if these rows are there, by their partitions."""
         from pyspark.sql import functions as F
 
         table = self._table()

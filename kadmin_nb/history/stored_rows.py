@@ -1,4 +1,4 @@
-"""How a history is stored: one table, append-only, of two kinds of rows.
+"""The stored form of a history: one table, append-only, of two kinds of rows.
 
 A row of kind `snapshots` says that at `taken_at` a cluster held a content: that of the rows stored under `base`, as
 the rows under `delta` change it. It is all that an unchanged snapshot adds. Every one stands alone: two writers at
@@ -138,7 +138,7 @@ def _column(rows: pa.Table, field: pa.Field, constants: Mapping[str, object]) ->
 
 
 def kind_of(table: pa.Table) -> str:
-    """Whether a frame has quotas or configs.
+    """The kind of a frame, of quotas or of configs.
 
     Raises
     ------

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["LocalKafka", "LocalStatus", "find", "launch", "logs", "start", "status", "stop"]
 
 ATTEMPTS = 4
-"""How often new ports are drawn, when another process takes one between the draw and the bind."""
+"""Times that new ports are drawn, when another process takes one between the draw and the bind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class LocalKafka:
 
     @property
     def secure(self) -> bool:
-        """Whether it has logins and the authorizer."""
+        """True if it has logins and the authorizer."""
         return self._run.secure
 
     @property

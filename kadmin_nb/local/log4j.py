@@ -1,4 +1,4 @@
-"""How a local node logs: `server.log` for everything, `request.log` for requests, ten MB a file, three files.
+"""The logging of a local node: `server.log` for everything, `request.log` for requests, ten MB a file, three files.
 
 `kafka.request.logger` stands at WARN, so `request.log` stays empty until somebody sets the broker logger to
 DEBUG or TRACE.

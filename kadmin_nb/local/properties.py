@@ -158,7 +158,7 @@ def _tls(recipe: ClusterSpec, tls: TlsFiles) -> dict[str, str]:
 
 
 def _proxied(recipe: ClusterSpec, node_id: int, node_ports: Mapping[str, int]) -> dict[str, str]:
-    """Where clients are sent; without it Metadata names the broker itself, and the proxy sees one connection."""
+    """The address for clients; without it Metadata names the broker itself, and the proxy sees one connection."""
     with_proxy = {**node_ports, PROXIED: recipe.proxied[node_id - 1]}
     names = (li.name for li in recipe.listeners if li.name != CONTROLLER)
     return {"advertised.listeners": ",".join(f"{name}://127.0.0.1:{with_proxy[name]}" for name in names)}

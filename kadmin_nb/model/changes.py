@@ -81,12 +81,12 @@ class Change(_KeyOfTarget):
 
     @property
     def is_done(self) -> bool:
-        """Whether the cluster already holds what is wanted."""
+        """True if the cluster already holds what is wanted."""
         return self.old_known and self.old == self.after
 
     @property
     def is_refused(self) -> bool:
-        """Whether the broker's validation refused it."""
+        """True if the broker's validation refused it."""
         return isinstance(self.validated, Refusal)
 
     @property

@@ -1,4 +1,4 @@
-"""Which keys and sources decide where a config is not set on the resource itself: Kafka's rule, as data.
+"""The keys and sources that decide where a config is not set on the resource itself: Kafka's rule, as data.
 
 Whatever is set wins over what is built in. A key wins over the keys that stand in for it, and among the values of one
 key the source decides, in the order of `Source`: a listener's own key wins over the key of all listeners, wherever each

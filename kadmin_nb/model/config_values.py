@@ -48,7 +48,7 @@ class ConfigValue:
 
     @property
     def is_own(self) -> bool:
-        """Whether the value is set on the resource itself, by an alter."""
+        """True if the value is set on the resource itself, by an alter."""
         return self.source == self.resource.source != Source.UNKNOWN
 
     @property
@@ -86,5 +86,5 @@ class ConfigValue:
 
     @property
     def is_unset(self) -> bool:
-        """Whether Kafka has no default for the key, and nobody sets it."""
+        """True if Kafka has no default for the key, and nobody sets it."""
         return self.text is None and not self.is_sensitive

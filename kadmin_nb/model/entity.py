@@ -93,7 +93,7 @@ class Entity(Configurable):
 
 
 ARGUMENTS = {"user": "user", "client_id": "client-id", "ip": "ip"}
-"""How Python's arguments name the entity types."""
+"""The names of Python's arguments for the entity types."""
 
 
 def given(whom: Mapping[str, Any]) -> dict[str, Any]:

@@ -88,7 +88,7 @@ def split(line: str) -> list[str]:
 
 
 def open_quote(line: str) -> int | None:
-    """Where a quote stands that is never closed, comments aside."""
+    """The place of a quote that is never closed, comments aside."""
     return next((match.start() for match in _SOURCE.finditer(line) if match["open"]), None)
 
 

@@ -16,7 +16,7 @@ OPERATIONS = {"set": 0, "delete": 1, "append": 2, "subtract": 3}
 
 
 class Source(StrEnum):
-    """Where the value of a config comes from; a member stands before those that it overrides (KIP-226)."""
+    """The source of a config's value; a member stands before those that it overrides (KIP-226)."""
 
     UNKNOWN = "UNKNOWN"
     TOPIC = "DYNAMIC_TOPIC_CONFIG"
@@ -71,7 +71,7 @@ WORDS = {
     "client-metrics": "CLIENT_METRICS",
     "group": "GROUP",
 }
-"""How the grammar of words names each resource type."""
+"""The words of the grammar for the resource types."""
 
 
 def unknown(names: Mapping[int, str], number: int) -> str:

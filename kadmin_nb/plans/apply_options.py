@@ -16,7 +16,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class ApplyOptions:
-    """How a plan is carried out. Every verb that applies takes it whole, or its fields as keyword arguments.
+    """The choices of carrying out a plan. Every verb that applies takes it whole, or its fields as keyword arguments.
 
     Parameters
     ----------

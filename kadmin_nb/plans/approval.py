@@ -47,7 +47,7 @@ def approval_of(plan: Plan) -> Mapping[str, str]:
 
 
 def _why_not(plan: Plan, author: str) -> str:
-    """Why this author's approval does not count; empty when it does."""
+    """The reason why this author's approval does not count; empty when it does."""
     plan_author, ours = named_by_others(plan.author), named_by_others(author)
     if plan_author is None:
         return f"its author, {plan.author or 'nobody'}, was named by no broker and no platform"

@@ -1,4 +1,4 @@
-"""Who makes a plan: as the platform or the broker names them, else as this machine does, which proves nothing."""
+"""The author of a plan: as the platform or the broker names them, else as this machine does, which proves nothing."""
 
 from __future__ import annotations
 

@@ -69,6 +69,6 @@ def _split_lines(text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _begins_a_part(text: str, at: int) -> bool:
-    """Whether a quote opens a name, or a piece of one. One within a word, `o'brien`, is a slip that must not
+    """True if a quote opens a name, or a piece of one. One within a word, `o'brien`, is a slip that must not
     swallow the lines below."""
     return at == 0 or text[at - 1] in "= \t\r\n'\""

@@ -34,7 +34,7 @@ def take(
 
 
 def _clock(kafka: Kafka, within: float | None) -> Callable[[], float | None]:
-    """How many seconds are left, None where they are not counted."""
+    """Seconds that are left, None where they are not counted."""
     if within is None:
         return lambda: None
     deadline = kafka.monotonic() + within

@@ -90,7 +90,7 @@ def _key(row: FrameRow) -> str:
 
 
 def _is_null(value: object) -> bool:
-    """Whether nothing is there: None, or the NaN that stands for it in pandas."""
+    """True if nothing is there: None, or the NaN that stands for it in pandas."""
     return value is None or value != value
 
 
@@ -148,6 +148,6 @@ def _resource(row: FrameRow) -> Resource:
 
 
 def _is_secret(row: FrameRow, key: str) -> bool:
-    """Whether the value is hidden rather than absent; without the broker's word, whether the key is called so."""
+    """True if the value is hidden rather than absent; without the broker's word, whether the key is called so."""
     is_sensitive = row.get("is_sensitive")
     return is_called_so(key) if is_sensitive is None else bool(is_sensitive)

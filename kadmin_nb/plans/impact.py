@@ -36,7 +36,7 @@ class BacktestAnswer(Answer):
     """BACKTEST: a row a broker, key and bucket that has a limit, the longest throttled first."""
 
     def title(self) -> str:
-        """How many would have been throttled, and the one that was longest."""
+        """The number that would have been throttled, and the one that was longest."""
         rows = self._table.slice(0, 1).to_pylist()
         throttled = self._table.filter(pc.greater(self._table["throttled_s"], 0))
         brokers = len(throttled["broker"].unique())
@@ -71,7 +71,7 @@ class ImpactAnswer(Answer):
 
     @property
     def ok(self) -> bool:
-        """Whether the brokers would take the plan."""
+        """True if the brokers would take the plan."""
         return self.plan is None or not self.plan.refused
 
     @property
@@ -92,7 +92,7 @@ class ImpactAnswer(Answer):
         return self
 
     def title(self) -> str:
-        """How many clients there are of each effect, key by key."""
+        """Counts of the clients of each effect, key by key."""
         counted = self.counts.to_arrow().to_pylist()
         lines = [line for key, rows in groupby(counted, lambda row: row["key"]) if (line := _counted(key, list(rows)))]
         return "\n".join(lines or ["no known client is touched"])
@@ -144,7 +144,7 @@ class ImpactAnswer(Answer):
 
 
 def impact(before: Any, after: Any, pairs: Any, *, keys: str | Iterable[str] | None = None) -> ImpactAnswer:
-    """Whom the way from one QUOTAS to another touches: limit, level and bucket of each known client, before and after.
+    """Clients that a change of QUOTAS touches: limit, level and bucket of each known client, before and after.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ def impact(before: Any, after: Any, pairs: Any, *, keys: str | Iterable[str] | N
 
 
 def backtest(quotas: Any, usage: Any, *, keys: str | Iterable[str] | None = None) -> BacktestAnswer:
-    """Who would have been throttled, for how long and on which broker, had these limits been in force all along.
+    """Clients that would have been throttled, how long and on which broker, had these limits been in force all along.
 
     The usage is what clients wanted, so it is best taken where no limit was in force. It is replayed second by second
     through the brokers' own sampling: the clients of a bucket are added up on each broker, and what a throttled client
@@ -213,7 +213,7 @@ def backtest(quotas: Any, usage: Any, *, keys: str | Iterable[str] | None = None
 
 
 def of_plan(plan: Plan, quotas: Any, clients: Any) -> ImpactAnswer:
-    """Whom a plan touches, among PAIRS or a USAGE of its cluster; of a USAGE also whom it throttles and stalls."""
+    """Clients touched by a plan, among PAIRS or a USAGE of its cluster; of a USAGE also the throttled and stalled."""
     before = input_columns.read_columns(quotas, schemas.QUOTAS.names, input_columns.QUOTAS_LABEL)
     before, after = (of_cluster(table, plan.cluster_id) for table in (before, plan.quotas_after(before)))
     measured = is_usage(clients)
@@ -247,7 +247,7 @@ def of_cluster(table: pa.Table, cluster_id: str) -> pa.Table:
 
 
 def is_usage(frame: Any) -> bool:
-    """Whether the frame has what USAGE has beyond names."""
+    """True if the frame has what USAGE has beyond names."""
     table = frame.to_arrow() if isinstance(frame, Answer) else frame
     names: Iterable[object] = table.column_names if isinstance(table, pa.Table) else getattr(table, "columns", ())
     return set(map(str, names)) >= _MEASURED

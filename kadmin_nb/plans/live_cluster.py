@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LiveCluster:
-    """How a plan is applied to its cluster, and how the quotas there are read."""
+    """The cluster of a plan: what applies it there, and what reads the quotas."""
 
     apply: Callable[..., Outcomes]
     quotas: Callable[[], pa.Table] | None = None

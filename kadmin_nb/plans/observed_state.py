@@ -17,7 +17,7 @@ from ..model.resources import Source
 
 @dataclass(frozen=True, slots=True)
 class LookOptions:
-    """Where and how a picture is taken.
+    """Options of a look at the cluster: where and how a picture is taken.
 
     `node` is the broker whose metadata is read, or any. A `whole` picture keeps the table of all quotas and lists every
     key of the resources, as planning needs it. `time_left` is the seconds that a call may take, None for its own time.

@@ -64,7 +64,7 @@ class Outcomes(Answer):
 
     @property
     def journal(self) -> str | None:
-        """Where the journal is; None where nothing of the plan was ever sent."""
+        """The journal's place; None where nothing of the plan was ever sent."""
         return self._mark("journal")
 
     @property
@@ -112,7 +112,7 @@ class Outcomes(Answer):
 
     @property
     def anything_changed(self) -> bool:
-        """Whether the cluster may differ from before."""
+        """True if the cluster may differ from before."""
         return any(state not in (UNCHANGED, FAILED, "skipped") for state in self._table["state"].to_pylist())
 
     def _failing(self) -> pa.Array:

@@ -85,7 +85,7 @@ class Plan(PrintFormats, Tabular):
         return datetime.fromisoformat(self.created)
 
     def has_expired(self, now: datetime | None = None) -> bool:
-        """Whether its time is over, now or at that time: `apply` refuses to start it then."""
+        """True if its time is over, now or at that time: `apply` refuses to start it then."""
         return self.expires is not None and (now or datetime.now(UTC)) > datetime.fromisoformat(self.expires)
 
     def with_note(self, text: str, *, author: str, at: str, kind: str = "note") -> Plan:
@@ -146,7 +146,7 @@ class Plan(PrintFormats, Tabular):
         return table_after(of_cluster(quotas, self.cluster_id), self.changes)
 
     def impact(self, clients: Any, *, quotas: Any = None) -> ImpactAnswer:
-        """Whom it touches among the known clients: limit, level and bucket before and after, counts first.
+        """The known clients that it touches: limit, level and bucket before and after, counts first.
 
         Parameters
         ----------

@@ -26,12 +26,12 @@ _CERTAIN: dict[type[KadminError], str] = {
 
 
 def is_doubtful(code: str | None) -> bool:
-    """Whether after this answer nobody knows if the change was made."""
+    """True if after this answer nobody knows if the change was made."""
     return code in _DOUBTFUL
 
 
 def is_of_the_whole(code: str) -> bool:
-    """Whether the next request would end the same way."""
+    """True if the next request would end the same way."""
     return code in _CERTAIN.values()
 
 

@@ -11,7 +11,7 @@ from decimal import Decimal, InvalidOperation
 
 
 def same(left: str | None, right: str | None, kind: str | None) -> bool:
-    """Whether both are one value of Kafka's type `kind`; None is only the same as None."""
+    """True if both are one value of Kafka's type `kind`; None is only the same as None."""
     if left == right or left is None or right is None:
         return left == right
     read = _READERS.get(kind or "", str)

@@ -67,7 +67,7 @@ class Condition:
         return pc.take(verdicts, pc.index_in(column, value_set=distinct))
 
     def holds(self, value: object) -> bool | None:
-        """Whether this cell fits; None where nobody can tell."""
+        """True if this cell fits; None where nobody can tell."""
         if self.operator == "set":
             return (value is not None) == self.wanted[0]
         if value is None and self.null == UNLIMITED and self.operator in BOUNDS:
@@ -77,7 +77,7 @@ class Condition:
         return any(_COMPARISONS[self.operator](value, wanted) for wanted in self.wanted)
 
     def excess(self, value: object) -> float | None:
-        """How far beyond a bound this cell is; None where it is not compared with a number."""
+        """The distance of this cell beyond a bound; None where it is not compared with a number."""
         if self.operator not in BOUNDS:
             return None
         have = math.inf if value is None and self.null == UNLIMITED else number(value)

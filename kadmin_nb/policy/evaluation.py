@@ -104,12 +104,12 @@ class Policy(Display):
 
     @property
     def needs_quotas(self) -> bool:
-        """Whether a rule is about quotas."""
+        """True if a rule is about quotas."""
         return any(rule.frame in OF_QUOTAS for rule in self.rules)
 
     @property
     def needs_configs(self) -> bool:
-        """Whether a rule is about configs."""
+        """True if a rule is about configs."""
         return any(rule.frame in OF_CONFIGS for rule in self.rules)
 
     def known_clients(self, pairs: Any = None) -> pa.Table | None:

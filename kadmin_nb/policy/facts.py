@@ -76,7 +76,7 @@ class PolicyFacts:
 
     @property
     def knows_clients(self) -> bool:
-        """Whether the clients are known, rather than made up from the quotas."""
+        """True if the clients are known, rather than made up from the quotas."""
         return self.pairs is not None
 
     def frame(self, name: str, keys: tuple[str, ...] | None = None) -> pa.Table:

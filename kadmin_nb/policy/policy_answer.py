@@ -108,7 +108,7 @@ class PolicyAnswer(Answer):
         return Invalid(f"{row['rule']}: {row['message']}", code="POLICY")
 
     def title(self) -> str:
-        """How many rules there are, and how many of each state."""
+        """Counts of the rules, and of those in each state."""
         worst: dict[str, int] = {}
         order = list(dict.fromkeys(_SAID.values()))
         kinds = ["rule", "severity", "state"]

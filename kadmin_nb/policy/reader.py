@@ -71,7 +71,7 @@ def _policy_text(place: Path) -> str:
 
 
 class _LineNumbers:
-    """Where things stand in the text, as far as that can be told: tomllib does not say."""
+    """Places of things in the text, as far as they can be told: tomllib does not say."""
 
     def __init__(self, text: str) -> None:
         self._lines = text.splitlines()
@@ -88,7 +88,7 @@ class _LineNumbers:
         return self._first(word, begins, ends) or begins + 1
 
     def _first(self, word: str, begins: int, ends: int) -> int | None:
-        """Where it stands as a word of its own; a comment does not count."""
+        """Its place as a word of its own; a comment does not count."""
         pattern = re.compile(rf"(?<![\w.-]){re.escape(word)}(?![\w.-])")
         return next((n + 1 for n in range(begins, ends) if pattern.search(self._lines[n].partition("#")[0])), None)
 

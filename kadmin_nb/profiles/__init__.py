@@ -1,4 +1,4 @@
-"""Where connections come from: a Java `.properties` file, a profile in `kadmin-nb.toml`, or host:port.
+"""The sources of connections: a Java `.properties` file, a profile in `kadmin-nb.toml`, or host:port.
 
 Everything is read in place and becomes one `Settings`; a secret is covered as soon as it is read, and no
 error repeats one. `docs/connections.md` is the reader's side of this.

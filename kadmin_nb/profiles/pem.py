@@ -109,7 +109,7 @@ def _checked(location: str, key: str) -> str:
 
 
 def _is_encrypted(path: str) -> bool:
-    """Whether OpenSSL would stop and ask for a password, on a terminal nobody looks at."""
+    """True if OpenSSL would stop and ask for a password, on a terminal nobody looks at."""
     return _ENCRYPTED.search(Path(path).read_bytes()) is not None
 
 

@@ -108,7 +108,7 @@ _PROFILE_NAME = re.compile(r"[A-Za-z0-9_.-]+")
 
 
 def is_name(word: str) -> bool:
-    """Whether a profile may be called that: unlike a path and unlike host:port."""
+    """True if a profile may be called that: unlike a path and unlike host:port."""
     return _PROFILE_NAME.fullmatch(word) is not None
 
 

@@ -1,4 +1,4 @@
-"""Who would have been throttled, had these limits been in force all along. Pure."""
+"""The clients that would have been throttled, had these limits been in force all along. Pure."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def _value_type(kind: pa.DataType) -> pa.DataType:
 
 
 def _clients(demand: pa.Table, whose: Longs, buckets: int) -> tuple[Longs, Doubles]:
-    """How many clients each bucket has, and what they wanted at most a second, were it all at once."""
+    """Counts of the clients of each bucket, and what they wanted at most a second, were it all at once."""
     clients = pa.table({"bucket": whose, "user": demand["user"], "client_id": demand["client_id"]})
     client, first = _numbered(clients, clients.column_names)
     most = np.zeros(len(first))

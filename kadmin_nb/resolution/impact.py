@@ -1,4 +1,4 @@
-"""Whom a change of quotas touches: what binds each known client before and after, and who shares its bucket. Pure."""
+"""Effects of changed quotas: what binds each known client before and after, and who shares its bucket. Pure."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Impact:
 
 
 def impact(before: Any, after: Any, pairs: Any, *, keys: str | Iterable[str] | None = None) -> Impact:
-    """Whom the way from one QUOTAS to another touches.
+    """The clients that the way from one QUOTAS to another touches.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ class _KnownClients:
         return cls(clients.take(pa.array(order)), user[order], client[order])
 
     def sharing(self, kind: Longs) -> Longs:
-        """How many clients share each one's bucket, where the buckets are of these kinds."""
+        """Counts of the clients that share each one's bucket, where the buckets are of these kinds."""
         shared = np.asarray(kind == BY_USER + BY_CLIENT, np.int64)
         for bucket_kind, codes in ((BY_USER, self.user), (BY_CLIENT, self.client)):
             own_codes = codes[kind == bucket_kind]

@@ -125,5 +125,5 @@ def check_clusters(pairs: pa.Table, what: str, quotas_have_it: bool) -> None:
 
 
 def stamp(table: pa.Table) -> dict[bytes, bytes] | None:
-    """Where and when the frame was taken, to hand on."""
+    """The place and time of which the frame is, to hand on."""
     return {name: value for name, value in (table.schema.metadata or {}).items() if name in STAMPS} or None

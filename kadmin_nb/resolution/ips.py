@@ -1,4 +1,4 @@
-"""Which ip quota binds new connections from many addresses; pure."""
+"""The ip quota that binds new connections, for many addresses; pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Named = dict[tuple[Place, str], list[tuple[str, float]]]
 
 
 def resolve_ip(quotas: Any, ips: Any) -> pa.Table:
-    """Which quota binds new connections from each address, as EFFECTIVE_IP; pure, no broker is asked.
+    """The quota that binds new connections from each address, as EFFECTIVE_IP; pure, no broker is asked.
 
     Parameters
     ----------

@@ -101,7 +101,7 @@ def resolve(
     overridden: bool = False,
     shape: Shape = "long",
 ) -> pa.Table:
-    """Which quota binds each client, key by key, as EFFECTIVE; pure, no broker is asked.
+    """The quota that binds each client, key by key, as EFFECTIVE; pure, no broker is asked.
 
     Parameters
     ----------

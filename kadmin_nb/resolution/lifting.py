@@ -17,7 +17,7 @@ from ..model.quota_keys import readable, text_of, typed
 from .rules import Effective, Stored, entity_at, resolve_client
 
 TIMES = 2.0
-"""How many times the limit a lifted one is, unless a value is asked for."""
+"""The factor by which a limit is lifted, unless a value is asked for."""
 
 REACH = {
     "CLIENT_OF_USER": "only this client",
@@ -29,7 +29,7 @@ REACH = {
     "CLIENT": "this client-id, all its users together, where nothing closer binds",
     "DEFAULT_CLIENT": "every client-id without a quota of its own, where nothing closer binds",
 }
-"""Whom a quota of a level binds."""
+"""The clients that a quota of a level binds, in words."""
 
 _SHARED_LEVELS = {level.name for level in LEVELS if not (level.user and level.client_id)}
 

@@ -32,7 +32,7 @@ SHARED = {
     "CLIENT": "shared by all users that send this client-id",
     "DEFAULT_CLIENT": "shared by all users that send this client-id; each client-id has its own",
 }
-"""Who draws from the allowance of a level, on each broker."""
+"""The clients that draw from the allowance of a level, on each broker."""
 
 _DEFAULT_USER = next(level for level in LEVELS if level.name == "DEFAULT_USER")
 _OF_DEFAULT_USER = tuple(level for level in LEVELS if level.user == "default" and level.client_id)
@@ -76,7 +76,7 @@ class Effective:
 
     @property
     def client(self) -> str:
-        """Who is bound, for people: `user alice, client-id app`."""
+        """The bound client, for people: `user alice, client-id app`."""
         name = f"client-id {quote(self.client_id)}" if self.client_id else "without a client-id"
         return printable(f"user {quote(self.user) if self.user else '(empty)'}, {name}")
 
@@ -108,7 +108,7 @@ def entity_at(level: Level, user: str, client_id: str) -> Entity:
 
 
 def bucket_at(level: Level, user: str, client_id: str) -> tuple[str, str]:
-    """Who shares the allowance: the client's own names, "" for a part that the level does not speak of."""
+    """The names that share the allowance: the client's own names, "" for a part that the level does not speak of."""
     return user if level.user else "", client_id if level.client_id else ""
 
 
@@ -142,7 +142,7 @@ def _reaching(stored: Stored, user: str, client_id: str, key: str) -> tuple[Leve
 
 
 def _is_silenced(stored: Stored, client_id: str, key: str) -> bool:
-    """Whether an empty user is unlimited because a default user quota exists.
+    """True if an empty user is unlimited because a default user quota exists.
 
     Kafka first picks the bucket: the default user's is ("", ""), and for it no quota is looked up. A client
     quota of the default user leads to the bucket ("", client-id) instead, and so to the client levels.

@@ -25,7 +25,7 @@ MOST = 1000
 
 
 def callbacks(cluster: Cluster) -> list[str]:
-    """Why Kafka's own rules do not tell what binds a client, where they do not."""
+    """The reason why Kafka's own rules do not tell what binds a client, where they do not."""
     try:
         cluster.quotas.resolve("ANONYMOUS")
     except NotKnowable as exc:

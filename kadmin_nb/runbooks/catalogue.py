@@ -1,4 +1,4 @@
-"""Which runbooks there are, and what each says of itself."""
+"""The runbooks that there are, and what each says of itself."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from .parameters_cell import Parameter, refuse_unknown
 
 
 def is_here(namespace: Mapping[str, Any]) -> bool:
-    """Whether this notebook runs on Databricks."""
+    """True if this notebook runs on Databricks."""
     return databricks.is_here() and "dbutils" in namespace
 
 

@@ -102,7 +102,7 @@ def _bound(runbook: Runbook, parameters: Mapping[str, object]) -> dict[str, obje
 
 
 def _document(runbook: Runbook, output: str | Path | None) -> Path:
-    """Where the executed document goes; its folder is made."""
+    """The place of the executed document; its folder is made."""
     place = Path(output or Path.cwd())
     if place.is_dir():
         place = place / f"{runbook.name}-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}.ipynb"

@@ -1,4 +1,4 @@
-"""How papermill runs our documents: this very Python, no widget state, no home folder in what is written."""
+"""The papermill engine of our documents: this very Python, no widget state, no home folder in what is written."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def parameters(cell: str) -> list[Parameter]:
 
 
 def is_declaring(cell: str) -> bool:
-    """Whether a cell holds nothing but assignments, annotated ones among them."""
+    """True if a cell holds nothing but assignments, annotated ones among them."""
     try:
         statements = _statements(cell)
     except SyntaxError:

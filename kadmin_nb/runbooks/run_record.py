@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 PLACE = "KADMIN_RUNBOOK_RECORD"
-"""Where the launcher tells the kernel that the record goes."""
+"""The variable by which the launcher tells the kernel where the record goes."""
 
 STARTED, PLANNED, APPLYING = "started", "planned", "applying"
 NOTHING, APPLIED, FAILED = "nothing to do", "applied", "failed"
@@ -78,7 +78,7 @@ class Record:
 
     @property
     def door(self) -> Runbook:
-        """How what could be tried next is said in this runbook."""
+        """The spelling of what could be tried next in this runbook."""
         return Runbook(tuple(self.parameters))
 
     @property
@@ -106,7 +106,7 @@ class Record:
 
     @property
     def changed(self) -> bool | None:
-        """Whether the cluster may differ from before; None while that is not known."""
+        """True if the cluster may differ from before; None while that is not known."""
         if self.outcomes is not None:
             return self.outcomes.anything_changed
         return None if self._is_applying and not isinstance(self.error, PlanRefused | UsageError) else False

@@ -1,4 +1,4 @@
-"""How frames that came from a cluster show themselves in a shell.
+"""Frames that came from a cluster, as they show themselves in a shell.
 
 The DataFrame that a cell gives shows its answer, whatever else shows frames there. A plain one shows itself as pandas
 does, with hostile names made visible: a client-id is chosen by whoever connects. pandas escapes HTML, but hands a
@@ -19,7 +19,7 @@ from kadmin_nb.errors import printable_lines
 from kadmin_nb.frames.display import print_lines
 
 _HOMES = ("pandas.core.frame", "pandas")
-"""Where DataFrame says that it lives: before pandas 3, and since."""
+"""The modules in which DataFrame says that it lives: before pandas 3, and since."""
 
 _ANSWERS = ("kadmin_nb.frames.answer_frame", "AnswerFrame")
 
@@ -38,7 +38,7 @@ class Frames:
         ]
 
     def register(self) -> None:
-        """Where nobody else has already said how frames show themselves; pandas is not imported for it."""
+        """Show frames our way where nobody else has said how; pandas is not imported for it."""
         for formatter, plain, answer in self._with:
             formatter.for_type_by_name(*_ANSWERS, answer)  # type: ignore[no-untyped-call]
             for home in _HOMES:
@@ -77,7 +77,7 @@ def _html(frame: Any) -> str | None:
 
 
 def _below(frame: Any, form: str) -> str:
-    """Which engine answered, where there was a choice."""
+    """The engine that answered, where there was a choice."""
     engine = frame.attrs.get(_ENGINE) if _OURS in frame.attrs else None
     return form.format(escape(str(engine), quote=False)) if engine else ""
 

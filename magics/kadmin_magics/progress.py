@@ -28,7 +28,7 @@ class Line:
 
     @property
     def watched(self) -> bool:
-        """Whether a person can see it."""
+        """True if a person can see it."""
         if self._kernel is None:
             return sys.stderr.isatty()
         return bool(getattr(self._kernel, "_allow_stdin", False))

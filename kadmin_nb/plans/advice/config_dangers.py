@@ -1,4 +1,4 @@
-"""Which configs weaken something when they change, and how that is told: one table.
+"""The configs that weaken something when they change, and how that is told: one table.
 
 A key of a listener, `listener.name.<listener>.[<mechanism>.]<key>`, goes by the rule of the key, where there is one.
 `auto.create.topics.enable` is not here, nor what only makes a broker slower or full: neither loses a record that was
@@ -19,7 +19,7 @@ DURABILITY, RETENTION, LISTENER, LOGIN, ADDRESS = "durability", "retention", "li
 CODE, ACCESS, ENCRYPTION, QUOTA = "code", "access", "encryption", "quota"
 
 Weakens = Callable[[str | None, str | None], bool]
-"""Whether the way from what holds to what will hold is one to less; None is not a value at all."""
+"""True if the way from what holds to what will hold is one to less; None is not a value at all."""
 
 UNLIMITED = -1.0
 """Values that mean no end, and all replicas."""

@@ -91,7 +91,7 @@ def _lifted(changes: Iterable[Change], before: Limits, after: Limits) -> Iterato
 
 
 def _takes_part(change: Change) -> bool:
-    """Whether it removes or raises a limit, rather than sets a lower one beside."""
+    """True if it removes or raises a limit, rather than sets a lower one beside."""
     return change.after is None or change.old is None or float(change.after) > float(change.old)
 
 

@@ -38,7 +38,7 @@ def _attributes(name: str) -> list[str]:
 
 
 def _is_reversed(name: str) -> bool:
-    """Whether what comes last in a written DN comes first: C, O or DC before the CN."""
+    """True if what comes last in a written DN comes first: C, O or DC before the CN."""
     kinds = [kind.upper() for kind in _attributes(name)]
     return _is_dn(name) and "CN" in kinds[1:] and kinds[0] in ("C", "O", "OU", "DC", "ST", "L")
 

@@ -101,7 +101,7 @@ def about(word: str, change: Change, message: str) -> PlanWarning:
 
 
 def _entity(change: Change) -> Entity:
-    """Whose quota it is."""
+    """The words of the entity that a quota is set on."""
     return cast(Entity, change.resource)
 
 
@@ -150,7 +150,7 @@ Place = tuple[str, str]
 
 @dataclass(frozen=True)
 class _Levels:
-    """How many quotas each level has of each key, before and after; whose, where that is asked."""
+    """Counts of the quotas of each key and level, before and after; of each entity, where that is asked."""
 
     before: Counter[Place]
     after: Counter[Place]
@@ -246,7 +246,7 @@ def _part_presence(level: Level) -> tuple[bool, bool]:
 
 
 def _meet(broader: Level, key: str, changes: Sequence[Change], levels: _Levels) -> bool:
-    """Whether some client fits both: where both name a user, or a client-id, it is the same."""
+    """True if some client fits both: where both name a user, or a client-id, it is the same."""
     for kind, presence in (("user", broader.user), ("client-id", broader.client_id)):
         mine = {_part_name(c, kind) for c in changes if isinstance(_entity(c).get(kind), str)}
         if presence == "name" and mine and not mine & levels.names(broader.name, key, kind, after=False):

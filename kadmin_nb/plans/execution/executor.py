@@ -333,7 +333,7 @@ class _Run:
         return refused
 
     def _settle_doubtful(self, doubtful: Sequence[Change]) -> None:
-        """Whether a lost answer was a yes is seen, or is not known when the quiet period is over."""
+        """Settle each lost answer: it is seen to have been a yes, or not known when the quiet period is over."""
         if not doubtful:
             return
         landed = self._until_landed(doubtful, self.options.quiet_period)
@@ -425,7 +425,7 @@ _NO_ANSWER = Refusal("UNKNOWN_SERVER_ERROR", "the broker's answer left it out")
 
 
 def check(kafka: Kafka, plan: Plan, *, verify_timeout: float = VERIFY_TIMEOUT) -> ApplyResult:
-    """Whether every broker holds what the plan wanted; nothing is sent.
+    """True if every broker holds what the plan wanted; nothing is sent.
 
     Raises
     ------

@@ -23,13 +23,13 @@ class PlanLock:
 
     @property
     def note(self) -> str | None:
-        """Why other editors are not kept out; None where they are."""
+        """The reason why other editors are not kept out; None where they are."""
         if self._lease is None:
             return f"{NOT_KEPT_OUT}; no lock was asked for"
         return self._lease.note
 
     def lost(self) -> Refusal | None:
-        """Why it is no longer ours."""
+        """The reason why it is no longer ours."""
         try:
             if self._lease is not None:
                 self._lease.renew()

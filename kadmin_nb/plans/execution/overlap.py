@@ -1,4 +1,4 @@
-"""Which changes of a key can concern the same client: only among those does the order matter."""
+"""The changes of a key that can concern the same client: only among those does the order matter."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ class Overlap:
 
 
 def _places(resource: Configurable) -> Iterator[tuple[object, object]]:
-    """Where it is filed: by the names that it has, and without regard to them."""
+    """The drawers in which it is filed: by the names that it has, and without regard to them."""
     user, client_id = _names(resource)
     return product((user, _ALL), (client_id, _ALL))
 
 
 def _fitting(resource: Configurable) -> Iterator[tuple[object, object]]:
-    """Where those are filed that fit a client which it fits."""
+    """The drawers of those that fit a client which it fits."""
     user, client_id = _names(resource)
     return product(_meeting(user), _meeting(client_id))
 

@@ -1,4 +1,4 @@
-"""How far a plan is: what the doors draw while it runs."""
+"""The progress of a plan, as the terminal and the notebook draw it while it runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Advance:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing of this is left."""
+        """True if nothing of this is left."""
         return self.done >= self.of
 
     def __str__(self) -> str:

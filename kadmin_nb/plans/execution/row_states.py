@@ -85,7 +85,7 @@ def _state(row: int, facts: Facts, sighting: BrokerAgreement) -> str:
 
 
 def _is_denied(row: int, facts: Facts, sighting: BrokerAgreement) -> bool:
-    """Whether a broker does not hold it that had the time to learn of it, or the request was refused as a whole."""
+    """True if a broker does not hold it that had the time to learn of it, or the request was refused as a whole."""
     asked_late = sighting.denied_at is not None and sighting.denied_at >= facts.answered[row] + LAG
     return asked_late or is_of_the_whole(facts.refused[row].code)
 

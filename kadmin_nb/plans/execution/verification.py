@@ -25,7 +25,7 @@ _NOBODY: Mapping[int, str] = {}
 
 @dataclass(slots=True)
 class BrokerAgreement:
-    """Which brokers were seen to hold a change, when the last of them was and which, and why others were not.
+    """The brokers that were seen to hold a change, when the last of them was and which, and why others were not.
 
     `denied_at` is when a broker last answered with another value.
 
@@ -41,16 +41,16 @@ class BrokerAgreement:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every broker agrees."""
+        """True if every broker agrees."""
         return self.seen >= self.expected
 
     @property
     def has_landed(self) -> bool:
-        """Whether some broker agrees: what one holds, all will."""
+        """True if some broker agrees: what one holds, all will."""
         return bool(self.seen)
 
     def awaits(self, broker: int) -> bool:
-        """Whether this broker has yet to agree."""
+        """True if this broker has yet to agree."""
         return broker in self.expected and broker not in self.seen
 
     def could_not(self, broker: int, why: str | None) -> None:
@@ -59,7 +59,7 @@ class BrokerAgreement:
         self.unreachable = others | {broker: why} if why else others or _NOBODY
 
     def missing(self) -> str:
-        """Who does not agree, and why."""
+        """The brokers that do not agree, and why."""
         brokers = sorted(self.expected - self.seen)
         reasons = "; ".join(f"broker {b} {self.unreachable.get(b, 'answers with another value')}" for b in brokers)
         return f"not seen on every broker: {reasons}"
@@ -171,7 +171,7 @@ def _mark_unreachable(
 
 
 def holds(now: ObservedValue, change: Change) -> bool:
-    """Whether what was read is what the change wanted. A sensitive value can only be seen to be set."""
+    """True if what was read is what the change wanted. A sensitive value can only be seen to be set."""
     if not now.is_known:
         return change.after is not None
     return same(now.value, change.after, now.type)

@@ -47,7 +47,7 @@ def _cell_line(change: Change) -> str:
 
 
 def _problem(change: Change) -> str | None:
-    """Why the grammar cannot say it."""
+    """The reason why the grammar cannot say it."""
     if is_bare_secret(change):
         return "a secret is not written down"
     if problem := kind_of(change).line_problem(change):

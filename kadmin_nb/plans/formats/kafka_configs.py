@@ -90,7 +90,7 @@ def _pair(change: Change) -> str:
 
 
 def _names(resource: Configurable) -> ToolWords | None:
-    """How the tool names it; None where it cannot."""
+    """The tool's name for it; None where it has none."""
     words = kind_of(resource).tool_words(resource)
     return None if words is None or any(name is not DEFAULT and "\0" in str(name) for _, name in words) else words
 
@@ -118,7 +118,7 @@ def _octal(character: str) -> str:
 
 
 def _problem(change: Change, is_seen: bool) -> str | None:
-    """Why the tool cannot do it to what it can name."""
+    """The reason why the tool cannot do it to what it can name."""
     kind = kind_of(change)
     if not _KEY.fullmatch(change.key) or not kind.tool_takes(change):
         return "the tool does not take this key"

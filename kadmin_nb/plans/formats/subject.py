@@ -47,19 +47,19 @@ def _wish(row: int, edit: Edit) -> Change:
 
 
 def is_secret(change: Change) -> bool:
-    """Whether the value is one that Kafka keeps to itself: it was sensitive before, or its key says so."""
+    """True if the value is one that Kafka keeps to itself: it was sensitive before, or its key says so."""
     if change.wanted is None or not kind_of(change).may_be_secret(change.resource):
         return False
     return change.is_secret or not change.old_known or is_called_so(change.key) or isinstance(change.wanted, Secret)
 
 
 def is_reference(value: str | None) -> bool:
-    """Whether a secret is said by where it is, `env:NAME`."""
+    """True if a secret is said by where it is, `env:NAME`."""
     return value is not None and refers(value)
 
 
 def is_bare_secret(change: Change) -> bool:
-    """Whether writing the value down would give a secret away."""
+    """True if writing the value down would give a secret away."""
     return is_secret(change) and not is_reference(change.wanted)
 
 

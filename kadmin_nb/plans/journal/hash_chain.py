@@ -99,7 +99,7 @@ class Journal:
 
     @property
     def is_written(self) -> bool:
-        """Whether it has any record: without one there is no file."""
+        """True if it has any record: without one there is no file."""
         return self.head != START
 
     def close(self) -> None:
@@ -146,7 +146,7 @@ def _chain(texts: list[str], place: Path) -> Chain:
 
 
 def _fits(text: str, head: str) -> bool:
-    """Whether this line is whole, but for its end, and follows the line whose hash is `head`.
+    """True if this line is whole, but for its end, and follows the line whose hash is `head`.
 
     Records are written in ASCII, so a line with any other byte was edited, or torn.
     """

@@ -1,4 +1,4 @@
-"""Where a journal's lines are: one file that grows, or a folder of small files where a place cannot append.
+"""The storage of a journal's lines: one file that grows, or a folder of small files where a place cannot append.
 
 Databricks volumes and other object stores behind a mount take a whole new file and refuse to append to one. A line is
 kept with its line end; the last one lacks it when its writer died.
@@ -180,7 +180,7 @@ def _lock(file: int, place: Path) -> None:
 
 
 def _can_append(folder: Path) -> bool:
-    """Whether a file there, closed and opened again, can be added to."""
+    """True if a file there, closed and opened again, can be added to."""
     probe = folder / f".probe-{os.getpid()}"
     try:
         for _ in range(2):

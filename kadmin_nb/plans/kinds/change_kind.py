@@ -38,7 +38,7 @@ def wanted_text(edit: Edit) -> str | None:
 
 
 class ChangeKind(ABC):
-    """How changes of one kind are read, planned, validated, ordered, sent, verified, judged, undone and printed.
+    """The way changes of one kind are read, planned, validated, ordered, sent, verified, judged, undone and printed.
 
     A subclass says what differs. Its changes are those of its `resources`.
     """
@@ -59,7 +59,7 @@ class ChangeKind(ABC):
     """The cell magic that takes its lines alone."""
 
     can_validate: ClassVar[bool] = True
-    """Whether brokers can be asked without anything being changed."""
+    """True if brokers can be asked without anything being changed."""
 
     @property
     def name(self) -> str:
@@ -85,11 +85,11 @@ class ChangeKind(ABC):
     # -- plan
 
     def may_be_secret(self, resource: Configurable) -> bool:
-        """Whether any value there can be a secret."""
+        """True if any value there can be a secret."""
         return False
 
     def is_secret(self, edit: Edit, picture: ObservedState) -> bool:
-        """Whether Kafka keeps the value of this edit to itself."""
+        """True if Kafka keeps the value of this edit to itself."""
         return False
 
     def known_keys(self, edit: Edit, picture: ObservedState) -> Sequence[str] | None:
@@ -159,7 +159,7 @@ class ChangeKind(ABC):
     # -- print
 
     def line_problem(self, change: Change) -> str | None:
-        """Why no line of a cell can say it."""
+        """The reason why no line of a cell can say it, None where one can."""
         return None
 
     def unknown_keys(self, changes: Iterable[Change]) -> Iterable[str]:
@@ -175,13 +175,13 @@ class ChangeKind(ABC):
         """The arguments of the method of `Stage` that name it: `user='alice'`."""
 
     def tool_words(self, resource: Configurable) -> ToolWords | None:
-        """How kafka-configs.sh names it, None where it cannot."""
+        """The words by which kafka-configs.sh names it, None where it cannot."""
         return None
 
     def tool_takes(self, change: Change) -> bool:
-        """Whether kafka-configs.sh takes its key there."""
+        """True if kafka-configs.sh takes its key there."""
         return True
 
     def is_absent(self, change: Change) -> bool:
-        """Whether there was nothing that could be taken away."""
+        """True if there was nothing that could be taken away."""
         return change.old_known and change.old is None

@@ -158,7 +158,7 @@ def _schema(edit: Edit, picture: ObservedState) -> ObservedValue | None:
 
 
 def _is_listed(edit: Edit, picture: ObservedState) -> bool:
-    """Whether the key, or the key without `listener.name.<x>.` and a mechanism, is one the resource lists."""
+    """True if the key, or the key without `listener.name.<x>.` and a mechanism, is one the resource lists."""
     listed_keys = picture.listed.get(edit.resource, ())
     return edit.key in listed_keys or _plain_key(edit) in listed_keys
 

@@ -1,1 +1,1 @@
-"""Whom a lower limit throttles and for how long, and how to lower in steps that throttle nobody for long."""
+"""Clients that a lower limit throttles, for how long, and how to lower in steps that throttle nobody for long."""

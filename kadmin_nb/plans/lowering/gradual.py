@@ -31,7 +31,7 @@ BOUND = 15.0
 """Seconds that a client may be throttled."""
 
 SHARE = 0.85
-"""How much of the bound is used; the rest is margin."""
+"""The share of the bound that is used; the rest is margin."""
 
 SAMPLE = 1.0
 """Seconds, `quota.window.size.seconds`: a broker may remember that much more than its window."""

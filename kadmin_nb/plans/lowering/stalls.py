@@ -1,4 +1,4 @@
-"""How long a plan would throttle the clients that are known to be busy. Pure: what it needs is in the frames.
+"""The time for which a plan would throttle the clients that are known to be busy. Pure: what it needs is in the frames.
 
 A broker averages what a bucket used over its quota window (11 x 1 s by default) and, when a request finds the average
 above the limit, throttles the connection until it would be below: (rate / limit - 1) x the window, without an upper
