@@ -61,4 +61,4 @@ LISTERS: dict[str, Lister] = {
     "group": WireKafka.groups,
     "client-metrics": lambda kafka: (r.name for r in kafka.configs.resources(["CLIENT_METRICS"])),
 }
-"""How the names behind each word are listed."""
+"""The listing of the names behind each word."""

@@ -31,7 +31,7 @@ class KnownNames:
 
     @property
     def is_fresh(self) -> bool:
-        """Whether they may still be offered."""
+        """True if they may still be offered."""
         return 0 <= time.time() - self.taken_at < FRESH
 
 
