@@ -60,7 +60,7 @@ def cluster(session: Session) -> Any:
 @options.reading
 @words(completions.change_lines, "[CHANGE]... | TYPE=NAME...")
 def may_i(session: Session, words: tuple[str, ...]) -> Any:
-    """Whether you may: each right that a change needs, whether it is there, and the line that grants it.
+    """Check your rights: each that a change needs, whether it is there, and the line that grants it.
 
     \b
     {here}
