@@ -22,6 +22,7 @@ from .filters import Selector, matcher, selector
 
 if TYPE_CHECKING:
     from ..frames.lazy_answer import SparkAnswer
+    from .quota_reviews import RedundantAnswer
     from .tree import TreeAnswer
     from .why import WhyAnswer
 
@@ -154,6 +155,50 @@ class Quotas:
 
         self._refuse_unknown(keys)
         return why(self._kafka, user, client_id, keys=keys, usage=usage, to=to, assume_default=assume_default)
+
+    def redundant(self) -> RedundantAnswer:
+        """REDUNDANT: the quotas that repeat what would hold without them, and whether each is safe to remove.
+
+        `edits()` of the answer are the removals that are safe.
+        """
+        from .quota_reviews import redundant_quotas
+
+        return redundant_quotas(self._kafka)
+
+    def unlimited(
+        self, pairs: object = None, *, keys: Sequence[str] | None = None, assume_default: bool = False
+    ) -> Answer:
+        """UNLIMITED: the clients that nothing limits, by key.
+
+        Parameters
+        ----------
+        pairs
+            The known clients, PAIRS or USAGE. Without: each user that quotas name, and everybody else, with a client-id
+            that no quota names and without one.
+        keys, assume_default
+            As of `resolve`.
+
+        Raises
+        ------
+        NotKnowable
+            A broker sets `client.quota.callback.class`.
+        """
+        from . import quota_reviews, resolving
+
+        self._refuse_unknown(keys)
+        return quota_reviews.unlimited(self._kafka, pairs, keys, resolving.marks(self._kafka, assume_default))
+
+    def client_ids(self, clients: object) -> Answer:
+        """CLIENT_IDS: client-ids that look made up (random suffixes, UUIDs, numbers), by pattern, and what covers them.
+
+        Parameters
+        ----------
+        clients
+            The known clients, PAIRS or USAGE: Kafka keeps no list of them.
+        """
+        from .quota_reviews import made_up_client_ids
+
+        return made_up_client_ids(self._kafka, clients)
 
     def near_miss(self, **whom: Any) -> str | None:
         """A hint for `describe` that found nothing: the nearest name that has quotas; None without one."""

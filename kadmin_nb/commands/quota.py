@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import click
 
 from ..errors import UsageError
+from ..model.changes import Edit
 from ..model.entity import TYPES
 from ..model.quota_keys import parse_value
 from ..plans import change_words
@@ -21,6 +22,11 @@ from .usage import usage
 
 _TO_READ = "[TYPE=NAME]..."
 ENGINES = ("arrow", "spark")
+
+
+def _pairs(text: str) -> Callable[[options.Command], options.Command]:
+    """`--pairs NAME`."""
+    return click.option("--pairs", metavar="NAME", help=text)
 
 
 @click.group(cls=Verbs)
@@ -58,7 +64,7 @@ def describe(
 @options.reading
 @words(completions.entities, _TO_READ)
 @options.keys(completions.quota_keys)
-@click.option("--pairs", metavar="NAME", help="A frame with user and client_id: a variable, or a Parquet or CSV file.")
+@_pairs("A frame with user and client_id: a variable, or a Parquet or CSV file.")
 @click.option("--engine", type=click.Choice(ENGINES), help="Who resolves the pairs; by their number unless said.")
 @click.option("--overridden", is_flag=True, help="Also the entries that lost, most specific first.")
 @click.option("--assume-default", is_flag=True, help="Answer by Kafka's rules although a custom callback decides.")
@@ -137,26 +143,67 @@ def tree(
     return session.cluster.quotas.tree(**_whom(words, session))
 
 
+@quota.command()
+@options.reading
+@click.option("--stage", "is_staged", is_flag=True, help="Stage the removals that are safe.")
+def redundant(session: Session, is_staged: bool) -> Any:
+    """Quotas that repeat what would hold without them, and whether each is safe to remove."""
+    answer = session.cluster.quotas.redundant()
+    return session.change(answer.edits(), PlanOptions()) if is_staged and answer.edits() else answer
+
+
+@quota.command()
+@options.reading
+@options.keys(completions.quota_keys)
+@_pairs("The known clients, PAIRS or USAGE: a variable, or a Parquet or CSV file.")
+@click.option("--assume-default", is_flag=True, help="Answer by Kafka's rules although a custom callback decides.")
+def unlimited(session: Session, keys: tuple[str, ...], pairs: str | None, assume_default: bool) -> Any:
+    """The clients that nothing limits, by key: of --pairs, or the users that quotas name and everybody else."""
+    clients = None if pairs is None else spark_inputs.frame_in_arrow(session, pairs)
+    return session.cluster.quotas.unlimited(clients, keys=options.keys_of(keys), assume_default=assume_default)
+
+
+@quota.command("client-ids")
+@options.reading
+@click.argument("clients", metavar="NAME")
+def client_ids(session: Session, clients: str) -> Any:
+    """Client-ids that look made up, by pattern, and what would cover them; NAME is a frame: PAIRS or USAGE."""
+    return session.cluster.quotas.client_ids(spark_inputs.frame_in_arrow(session, clients))
+
+
 @quota.command("set")
 @changing
 @words(completions.quota_settings, "KEY=VALUE... TYPE=NAME...")
 @options.types(*TYPES)
-def set_(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
+@_pairs("Set it on each of these clients: a frame with user and client_id.")
+def set_(session: Session, words: tuple[str, ...], pairs: str | None, plan_options: PlanOptions) -> Any:
     """Set key=value … on user=…, client-id=…, ip=…; units such as 5MB/s and 50%."""
-    return session.change(
-        change_words.quota_edits("set", words, session.lookup, plan_options.allow_unknown), plan_options
-    )
+    return session.change(_edits("set", words, pairs, session, plan_options), plan_options)
 
 
 @quota.command()
 @changing
 @words(completions.quota_removals, "KEY... TYPE=NAME...")
 @options.types(*TYPES)
-def remove(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
+@_pairs("Remove it from each of these clients: a frame with user and client_id.")
+def remove(session: Session, words: tuple[str, ...], pairs: str | None, plan_options: PlanOptions) -> Any:
     """Remove key … from user=…, client-id=…, ip=…"""
-    return session.change(
-        change_words.quota_edits("remove", words, session.lookup, plan_options.allow_unknown), plan_options
-    )
+    return session.change(_edits("remove", words, pairs, session, plan_options), plan_options)
+
+
+def _edits(
+    verb: str, words: Sequence[str], pairs: str | None, session: Session, plan_options: PlanOptions
+) -> list[Edit]:
+    """The edits of one line, or the same for each client of a frame."""
+    if pairs is None:
+        return change_words.quota_edits(verb, words, session.lookup, plan_options.allow_unknown)
+    from ..plans.frame_edits import on_each_pair
+
+    clients = spark_inputs.frame_in_arrow(session, pairs)
+    if whom := next((word for word in words if word.partition("=")[0] in TYPES), None):
+        raise UsageError(f"{whom} and --pairs both say whom", hint="Take one of them.")
+    pattern = change_words.quota_edits(verb, [*words, "user=x"], session.lookup, plan_options.allow_unknown)
+    return on_each_pair(pattern, clients)
 
 
 tray.add_to(quota)

@@ -19,6 +19,16 @@ def frame_or_file(session: Session, name: str) -> Any:
     return place if place.suffix in _FILES and place.exists() else session.find_frame(name)
 
 
+def frame_in_arrow(session: Session, name: str) -> Any:
+    """A frame or file of that name, in this process: a Spark DataFrame is read whole."""
+    from ..frames import files, spark
+
+    frame = frame_or_file(session, name)
+    if isinstance(frame, Path):
+        return files.read_table(frame)
+    return frame.toArrow() if spark.is_spark(frame) else frame
+
+
 def usage_frame(session: Session, name: str) -> Any:
     """USAGE of that name: a file is read with its types."""
     from ..frames import files, schemas

@@ -484,6 +484,34 @@ PERMISSIONS = _schema(
 """The rights that some changes need: Kafka's `operation` on a `resource`, whether we have it, the broker's own words,
 and, where it is missing, the line of Kafka's tool that grants it."""
 
+REDUNDANT = _schema(
+    ("entity", TEXT, False),
+    ("level", WORD, False),
+    ("key", WORD, False),
+    ("value", NUMBER, False),
+    ("behind", TEXT, False),
+    ("safe", FLAG, False),
+    ("reason", TEXT, False),
+)
+"""Quotas that repeat what the entity `behind` would give all their clients anyway; `safe` to remove where these would
+draw from the same bucket too."""
+
+UNLIMITED = _schema(("user", TEXT, True), ("client_id", TEXT, True), ("key", WORD, False))
+"""The clients without a limit, by key. A null user or client-id stands for each that no quota names; "" sends none."""
+
+CLIENT_IDS = _schema(
+    ("pattern", TEXT, False),
+    ("sort", TEXT, False),
+    ("client_ids", pa.int64(), False),
+    ("users", pa.int64(), False),
+    ("example", TEXT, False),
+    ("user", TEXT, False),
+    ("binds", TEXT, True),
+    ("advice", TEXT, False),
+)
+"""Client-ids that look as if a machine had made them up, many to a `pattern`. `sort` is what varies: uuid, hex, number,
+host, random, library; `user` and `example` are one client of them, `binds` the entities whose quotas limit it."""
+
 TREE = _schema(
     ("entity", TEXT, False),
     ("parent", TEXT, True),

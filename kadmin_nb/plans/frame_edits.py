@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..errors import KadminError, UsageError
 from ..frames import schemas
 from ..model.changes import DELETE, SET, Edit
-from ..model.entity import Entity
+from ..model.entity import ARGUMENTS, Entity
 from ..model.grammar import DEFAULT
 from ..model.levels import LEVELS, OTHER
 from ..model.quota_keys import parse_value, text_of
@@ -151,3 +152,28 @@ def _is_secret(row: FrameRow, key: str) -> bool:
     """True if the value is hidden rather than absent; without the broker's word, whether the key is called so."""
     is_sensitive = row.get("is_sensitive")
     return is_called_so(key) if is_sensitive is None else bool(is_sensitive)
+
+
+def on_each_pair(edits: Sequence[Edit], pairs: Any) -> list[Edit]:
+    """The same edits on each client of PAIRS, each once; a null or blank part is not part of its entity.
+
+    Raises
+    ------
+    UsageError
+        Not a frame, a column is missing, or a row without any name, by its number from 1.
+    """
+    return [replace(edit, resource=entity) for entity in dict.fromkeys(_clients(pairs)) for edit in edits]
+
+
+_NAMES = ("user", "client_id")
+
+
+def _clients(pairs: Any) -> Iterator[Entity]:
+    """The entity of each row."""
+    table = arrow_table(pairs, _NAMES, "the pairs")
+    schemas.require_columns("the pairs", _NAMES, table.column_names)
+    for number, row in enumerate(table.select(_NAMES).to_pylist(), 1):
+        parts = {ARGUMENTS[name]: str(value) for name, value in row.items() if value and not _is_null(value)}
+        if not parts:
+            raise UsageError(f"row {number} of the pairs names nobody")
+        yield Entity.of(parts)

@@ -1,0 +1,141 @@
+"""Reviews of a cluster's quotas: those that repeat others, clients without a limit, client-ids that were made up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..admin.kafka import WireKafka
+from ..errors import UsageError
+from ..frames import schemas
+from ..frames.answer import Answer
+from ..frames.schema_metadata import stamped
+from ..model.changes import DELETE, Edit
+from ..model.entity import Entity
+from ..model.grammar import format_word
+from ..model.levels import LEVELS
+from ..model.quota_keys import readable
+from ..resolution import kernel
+from ..resolution.client_id_patterns import MadeUp, by_pattern
+from ..resolution.redundant import Redundancy, redundant
+from ..resolution.rules import Effective, Stored, explain, stored_of
+from . import resolve_engines
+
+_UNNAMED = "\0"
+"""A name that no quota can have: it stands for everybody whom no quota names."""
+
+_BY_CLIENT_ID = {level.name for level in LEVELS if level.client_id}
+
+
+class RedundantAnswer(Answer):
+    """REDUNDANT; `edits()` removes those that are safe to remove."""
+
+    def title(self) -> str:
+        """The counts."""
+        safe = pc.sum(self._table["safe"]).as_py() or 0
+        return f"{len(self):,} quotas repeat what would hold anyway; {safe:,} are safe to remove." if len(self) else ""
+
+    def edits(self) -> list[Edit]:
+        """The removals that are safe, to be staged; of quotas that stand in for one another only the first.
+
+        A plan of them still says what it changes.
+        """
+        safe = self._table.filter(self._table["safe"]).to_pylist()
+        behind = {(row["behind"], row["key"]) for row in safe}
+        return [
+            Edit(DELETE, Entity.parse(row["entity"]), row["key"])
+            for row in safe
+            if (row["entity"], row["key"]) not in behind
+        ]
+
+
+def redundant_quotas(kafka: WireKafka) -> RedundantAnswer:
+    """REDUNDANT of all quotas of users and client-ids."""
+    stored = stored_of(kafka.quotas.describe().to_pylist())
+    rows = map(_redundant_row, redundant(stored))
+    return RedundantAnswer(stamped(schemas.table(schemas.REDUNDANT, rows), kafka.id))
+
+
+def _redundant_row(redundancy: Redundancy) -> dict[str, object]:
+    return {
+        "entity": str(redundancy.entity),
+        "level": redundancy.entity.level,
+        "key": redundancy.key,
+        "value": redundancy.value,
+        "behind": str(redundancy.behind),
+        "safe": redundancy.is_safe,
+        "reason": redundancy.reason,
+    }
+
+
+def unlimited(kafka: WireKafka, pairs: object, keys: Sequence[str] | None, marks: Mapping[str, str]) -> Answer:
+    """UNLIMITED among these clients; without any, among the users that quotas name and everybody else."""
+    quotas = kafka.quotas.describe()
+    clients = _clients_in_general(quotas) if pairs is None else _known_clients(pairs)
+    resolved = kernel.resolve(quotas, clients, keys=keys)
+    rows = resolved.filter(pc.is_null(resolved["value"])).select(["user", "client_id", "key"]).to_pylist()
+    named = ({name: None if value == _UNNAMED else value for name, value in row.items()} for row in rows)
+    return Answer(stamped(schemas.table(schemas.UNLIMITED, named), kafka.id, marks))
+
+
+def _clients_in_general(quotas: pa.Table) -> pa.Table:
+    """PAIRS: each user that quotas name, and one that none names, with a client-id that none names, and without."""
+    users = pc.unique(quotas["user"]).drop_null().to_pylist()
+    return resolve_engines.pairs_of(list(product([_UNNAMED, *sorted(users)], [_UNNAMED, ""])))
+
+
+def _known_clients(pairs: object) -> pa.Table:
+    """The clients of PAIRS or USAGE, each once."""
+    table = resolve_engines.pairs_of(pairs)
+    schemas.require_columns("the clients", ("user", "client_id"), table.column_names)
+    if "source" in table.column_names:
+        table = table.filter(pc.not_equal(table["source"].cast(pa.string()), schemas.OF_BUCKETS))
+    names = [pc.fill_null(table[name].cast(pa.string()), "") for name in ("user", "client_id")]
+    return pa.table(names, ["user", "client_id"]).group_by(["user", "client_id"], use_threads=False).aggregate([])
+
+
+def made_up_client_ids(kafka: WireKafka, clients: object) -> Answer:
+    """CLIENT_IDS among these clients, the largest groups first."""
+    if clients is None:
+        raise UsageError("the clients are required", hint="PAIRS or USAGE: Kafka keeps no list of its clients.")
+    pairs = [(row["user"], row["client_id"]) for row in _known_clients(clients).to_pylist()]
+    users: dict[str, list[str]] = {}
+    for user, client_id in pairs:
+        users.setdefault(client_id, []).append(user)
+    stored = stored_of(kafka.quotas.describe().to_pylist())
+    rows = (_pattern_row(made, ids, users, stored) for made, ids in by_pattern(users).items())
+    return Answer(stamped(schemas.table(schemas.CLIENT_IDS, rows), kafka.id))
+
+
+def _pattern_row(
+    made: MadeUp, ids: Sequence[str], users: Mapping[str, Sequence[str]], stored: Stored
+) -> dict[str, object]:
+    of_users = {user for client_id in ids for user in users[client_id]}
+    user, example = users[ids[0]][0], ids[0]
+    limits = [limit for limit in explain(stored, user, example) if limit.value is not None]
+    return {
+        "pattern": made.pattern,
+        "sort": made.sort,
+        "client_ids": len(ids),
+        "users": len(of_users),
+        "example": example,
+        "user": user,
+        "binds": ", ".join(dict.fromkeys(str(limit.entity) for limit in limits)) or None,
+        "advice": _advice(limits, of_users),
+    }
+
+
+def _advice(limits: Sequence[Effective], users: Iterable[str]) -> str:
+    """The level whose quota would cover all of them."""
+    several = sorted(users)
+    whom = format_word("user", several[0]) if len(several) == 1 and several[0] else "user=<default>"
+    if apart := next((limit for limit in limits if limit.level in _BY_CLIENT_ID), None):
+        assert apart.value is not None
+        limit = f"{apart.key} {readable(apart.key, apart.value)}"
+        return f"each new client-id gets {limit} of its own; a quota on {whom} alone would hold them together"
+    if limits:
+        return "covered: their limits are the user's, whatever they call themselves"
+    return f"nothing limits them; a quota on {whom} would cover them all"

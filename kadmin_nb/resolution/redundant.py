@@ -1,0 +1,106 @@
+"""Quotas that repeat what would hold anyway: with and without them each of their clients has the same limit.
+
+A quota is redundant where all clients that it binds fall back to the same value. It is safe to remove where they also
+draw from the same bucket then: an allowance of one's own that becomes a share of another is a change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ..model.entity import Entity
+from ..model.grammar import DEFAULT
+from ..model.levels import LEVELS
+from .rules import SHARED, Effective, Stored, resolve_client
+
+_UNNAMED = "\0"
+"""A name that no quota can have: it stands for everybody whom no quota names."""
+
+_ORDER = {level.name: number for number, level in enumerate(LEVELS)}
+_OF_NAMED_CLIENTS = ("CLIENT_OF_DEFAULT_USER", "CLIENT")
+"""The levels that single out client-ids among the clients of a user, or of everyone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Redundancy:
+    """A quota, and the one `behind` it that gives the same limit; `is_safe` to remove, or not, and the reason."""
+
+    entity: Entity
+    key: str
+    value: float
+    behind: Entity
+    is_safe: bool
+    reason: str
+
+
+def redundant(stored: Stored) -> Iterator[Redundancy]:
+    """The quotas that repeat what would hold anyway, in their order; those that bind nobody are left out.
+
+    Each is judged by itself: of two that stand in for one another both are listed, and only one may go.
+    """
+    levels = {(entity.level, key) for entity, key in stored}
+    for entity, key in stored:
+        if entity.level in _ORDER and (redundancy := _judged(stored, levels, entity, key)):
+            yield redundancy
+
+
+def _judged(stored: Stored, levels: set[tuple[str, str]], entity: Entity, key: str) -> Redundancy | None:
+    """The quota if it is redundant."""
+    without = _Without(stored, (entity, key))
+    pairs = [
+        (now, resolve_client(without, now.user, now.client_id, key))
+        for now in (resolve_client(stored, *client, key) for client in _clients(entity))
+        if now.entity == entity
+    ]
+    if not pairs or any(then.value != now.value or _are_between(levels, now, then) for now, then in pairs):
+        return None
+    is_safe = all(then.bucket == now.bucket for now, then in pairs)
+    return _redundancy(pairs[0][1], entity, key, is_safe)
+
+
+def _redundancy(then: Effective, entity: Entity, key: str, is_safe: bool) -> Redundancy:
+    """The quota, and what binds a client of it without it."""
+    assert then.entity is not None
+    assert then.level is not None
+    assert then.value is not None
+    reason = f"{then.entity} gives the same"
+    full_reason = reason if is_safe else f"{reason}, {SHARED[then.level]}"
+    return Redundancy(entity, key, then.value, then.entity, is_safe, full_reason)
+
+
+def _clients(entity: Entity) -> Iterator[tuple[str, str]]:
+    """One client of each sort that the entity could bind: user and client-id."""
+    client_id = entity.get("client-id")
+    named = [_UNNAMED] if client_id is DEFAULT else [_UNNAMED, ""] if client_id is None else [str(client_id)]
+    user = entity.get("user")
+    return ((_UNNAMED if user in (None, DEFAULT) else str(user), name) for name in named)
+
+
+def _are_between(levels: set[tuple[str, str]], now: Effective, then: Effective) -> bool:
+    """Whether some of the clients would fall to quotas of their own client-ids before that."""
+    if now.client_id != _UNNAMED or now.level is None or then.level is None:
+        return False
+    between = (name for name in _OF_NAMED_CLIENTS if _ORDER[now.level] < _ORDER[name] < _ORDER[then.level])
+    return any((name, now.key) in levels for name in between)
+
+
+class _Without(Mapping[tuple[Entity, str], float]):
+    """The quotas less one, without a copy."""
+
+    def __init__(self, stored: Stored, target: tuple[Entity, str]) -> None:
+        self._stored, self._target = stored, target
+
+    def __contains__(self, target: object) -> bool:
+        return target != self._target and target in self._stored
+
+    def __getitem__(self, target: tuple[Entity, str]) -> float:
+        if target == self._target:
+            raise KeyError(target)
+        return self._stored[target]
+
+    def __iter__(self) -> Iterator[tuple[Entity, str]]:
+        return (target for target in self._stored if target != self._target)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)

@@ -1,0 +1,95 @@
+"""Reviews of a cluster's quotas, and a limit for many clients at once, on a real broker."""
+
+from __future__ import annotations
+
+import uuid
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import kadmin_nb as kn
+from kadmin_nb.commands import run
+from kadmin_nb.commands.session import Session
+from kadmin_nb.model.changes import Edit
+from kadmin_nb.model.entity import Entity
+from kadmin_nb.plans.frame_edits import on_each_pair
+
+pytestmark = pytest.mark.broker
+
+
+@pytest.fixture
+def told(cluster):
+    """`told("quota …", clients=frame)`: one typed line in a terminal, its answer."""
+
+    def run_line(*words: str, **frames: pd.DataFrame) -> kn.Answer:
+        return run(words, Session(connected=cluster, owns=False, frames=frames.__getitem__)).value
+
+    return run_line
+
+
+def _set(cluster, *quotas: tuple[str, dict]) -> None:
+    stage = cluster.stage()
+    for value, whom in quotas:
+        stage.set_quota("producer_byte_rate", value, **whom)
+    stage.plan().apply().raise_for_errors()
+
+
+def test_quotas_that_repeat_others_are_told_and_staged(cluster, unique, told) -> None:
+    """Two thousand overrides equal the default, and nobody dared to remove one."""
+    user, app = unique("user"), unique("app")
+    _set(
+        cluster,
+        ("3MB/s", {"user": user, "client_id": kn.DEFAULT}),
+        ("3MB/s", {"user": user, "client_id": app}),
+    )
+    rows = {row["entity"]: row for row in told("quota", "redundant").to_arrow().to_pylist()}
+    row = rows[f"user={user} client-id={app}"]
+    assert (row["behind"], row["safe"]) == (f"user={user} client-id=<default>", True)
+    plan = told("quota", "redundant", "--stage")
+    assert f"user={user} client-id={app}" in plan.to_arrow()["resource"].to_pylist()
+    assert f"user={user} client-id=<default>" not in plan.to_arrow()["resource"].to_pylist()
+
+
+def test_clients_without_a_limit_are_told(cluster, unique, told) -> None:
+    """Who has no limit at all? Nobody could say."""
+    user = unique("user")
+    _set(cluster, ("3MB/s", {"user": user}))
+    pairs = pd.DataFrame({"user": [user, unique("free")], "client_id": ["app", "app"]})
+    answer = told("quota", "unlimited", "--pairs", "clients", "--keys", "producer_byte_rate", clients=pairs)
+    assert answer.to_arrow()["user"].to_pylist() == [pairs["user"][1]]
+    users = told("quota", "unlimited", "--keys", "producer_byte_rate").to_arrow()["user"].to_pylist()
+    assert user not in users
+
+
+def test_made_up_client_ids_are_told_with_what_covers_them(cluster, unique, told) -> None:
+    """Forty thousand client-ids, each with a limit of its own."""
+    user, covered = unique("user"), unique("user")
+    _set(cluster, ("3MB/s", {"user": user, "client_id": kn.DEFAULT}), ("3MB/s", {"user": covered}))
+    ids = [f"app-{uuid.UUID(int=number)}" for number in range(4)]
+    clients = pd.DataFrame({"user": [user] * 3 + [covered], "client_id": ids})
+    (row,) = told("quota", "client-ids", "clients", clients=clients.head(3)).to_arrow().to_pylist()
+    assert (row["pattern"], row["sort"], row["client_ids"]) == ("app-*", "uuid", 3)
+    assert f"a quota on user={user} alone would hold them together" in row["advice"]
+    (row,) = told("quota", "client-ids", "clients", clients=clients.tail(1)).to_arrow().to_pylist()
+    assert row["advice"].startswith("covered")
+
+
+def test_one_limit_for_many_clients(cluster, unique, told) -> None:
+    """Five hundred clients were to get a limit, and I wrote a loop."""
+    user = unique("user")
+    pairs = pd.DataFrame({"user": [user] * 3, "client_id": ["a", "b", None]})
+    plan = told("quota", "set", "producer_byte_rate=5MB/s", "--pairs", "clients", clients=pairs)
+    whose = [f"user={user}", f"user={user} client-id=a", f"user={user} client-id=b"]
+    assert sorted(plan.to_arrow()["resource"].to_pylist()) == whose
+    with pytest.raises(kn.UsageError, match="both say whom"):
+        told("quota", "set", "producer_byte_rate=5MB/s", "user=alice", "--pairs", "clients", clients=pairs)
+
+
+def test_a_hostile_name_among_many_stays_a_name() -> None:
+    """A client called <default> among the five hundred changed everybody's limit."""
+    limit = Edit("set", Entity.of({"user": "x"}), "producer_byte_rate", "1")
+    pairs = pa.table({"user": ["<default>", "a b' c"], "client_id": pa.array(["<any>", None], pa.string())})
+    assert [edit.resource.get("user") for edit in on_each_pair([limit], pairs)] == ["<default>", "a b' c"]
+    with pytest.raises(kn.UsageError, match="row 1 of the pairs names nobody"):
+        on_each_pair([limit], pa.table({"user": pa.array([None], pa.string()), "client_id": [""]}))

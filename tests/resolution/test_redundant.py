@@ -1,0 +1,76 @@
+"""Quotas that repeat what would hold anyway."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kadmin_nb.model.entity import Entity
+from kadmin_nb.resolution.redundant import redundant
+from kadmin_nb.resolution.rules import resolve_client
+
+KEY = "producer_byte_rate"
+
+
+def _stored(**values: float) -> dict:
+    """Quotas by names such as `user_alice`, `user_any`, `alice_app`, `any_app`, `alice_any`, `app`, `any`."""
+    texts = {
+        "alice": "user=alice", "everyone": "user=<default>", "alice_app": "user=alice client-id=app",
+        "alice_any": "user=alice client-id=<default>", "any_app": "user=<default> client-id=app",
+        "any_any": "user=<default> client-id=<default>", "app": "client-id=app", "any": "client-id=<default>",
+    }  # fmt: skip
+    return {(Entity.parse(texts[name]), KEY): value for name, value in values.items()}
+
+
+def _told(**values: float) -> dict[str, bool]:
+    return {str(r.entity): r.is_safe for r in redundant(_stored(**values))}
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({"alice": 5, "everyone": 5}, {"user=alice": True}),
+        ({"alice": 5, "everyone": 6}, {}),
+        ({"alice_app": 5, "alice_any": 5}, {"user=alice client-id=app": True}),
+        ({"alice_app": 5, "alice": 5}, {"user=alice client-id=app": False}),
+        ({"alice_any": 5, "any_any": 5}, {"user=alice client-id=<default>": True}),
+        ({"alice_any": 5, "any_any": 5, "any_app": 1}, {}),
+        ({"any_app": 5, "any_any": 5}, {"user=<default> client-id=app": True}),
+        ({"app": 5, "any": 5}, {"client-id=app": True}),
+        ({"app": 5, "any": 5, "everyone": 9}, {}),
+        (
+            {"alice": 5, "any_any": 5, "everyone": 5},
+            {"user=alice": False, "user=<default> client-id=<default>": False},
+        ),
+        ({"alice": 5}, {}),
+    ],
+)
+def test_a_quota_is_redundant_where_what_is_behind_it_is_the_same(values, told) -> None:
+    """Two thousand overrides equal the default, and nobody dared to remove one."""
+    assert _told(**values) == told
+
+
+def test_it_says_what_changes_where_a_removal_is_not_safe() -> None:
+    """I removed it, and the client had to share."""
+    (redundancy,) = redundant(_stored(alice_app=5, alice=5))
+    assert redundancy.reason == (
+        "user=alice gives the same, shared by all client-ids of this user that nothing closer binds"
+    )
+
+
+names = st.sampled_from(["alice", "everyone", "alice_app", "alice_any", "any_app", "any_any", "app", "any"])
+
+
+@given(st.dictionaries(names, st.sampled_from([1.0, 2.0])))
+def test_a_safe_removal_changes_nothing_for_anyone(values) -> None:
+    """It was called safe, and a client-id that I had forgotten became slower."""
+    stored = _stored(**values)
+    for redundancy in redundant(stored):
+        without = {target: value for target, value in stored.items() if target != (redundancy.entity, KEY)}
+        for user, client_id in product(["alice", "bob"], ["app", "other", ""]):
+            now, then = (resolve_client(quotas, user, client_id, KEY) for quotas in (stored, without))
+            assert now.value == then.value
+            assert now.bucket == then.bucket or not redundancy.is_safe
