@@ -162,17 +162,17 @@ def on_each_pair(edits: Sequence[Edit], pairs: Any) -> list[Edit]:
     UsageError
         Not a frame, a column is missing, or a row without any name, by its number from 1.
     """
-    return [replace(edit, resource=entity) for entity in dict.fromkeys(_clients(pairs)) for edit in edits]
+    return [replace(edit, resource=entity) for entity in dict.fromkeys(_pair_entities(pairs)) for edit in edits]
 
 
-_NAMES = ("user", "client_id")
+_PAIR_NAMES = ("user", "client_id")
 
 
-def _clients(pairs: Any) -> Iterator[Entity]:
+def _pair_entities(pairs: Any) -> Iterator[Entity]:
     """The entity of each row."""
-    table = arrow_table(pairs, _NAMES, "the pairs")
-    schemas.require_columns("the pairs", _NAMES, table.column_names)
-    for number, row in enumerate(table.select(_NAMES).to_pylist(), 1):
+    table = arrow_table(pairs, _PAIR_NAMES, "the pairs")
+    schemas.require_columns("the pairs", _PAIR_NAMES, table.column_names)
+    for number, row in enumerate(table.select(_PAIR_NAMES).to_pylist(), 1):
         parts = {ARGUMENTS[name]: str(value) for name, value in row.items() if value and not _is_null(value)}
         if not parts:
             raise UsageError(f"row {number} of the pairs names nobody")

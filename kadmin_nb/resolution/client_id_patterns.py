@@ -37,7 +37,7 @@ _PARTS = (
 _LIBRARIES = re.compile(
     r"(?:console-)?(?:producer|consumer)(?:-.+)?-\*|(?:rd|node-rd)?kafka|sarama|kafka-python.*|kafkajs|librdkafka", re.I
 )
-"""What libraries call a client that nobody named."""
+"""The names that libraries give to a client without one."""
 
 
 def made_up(client_id: str) -> MadeUp | None:

@@ -50,7 +50,7 @@ def _judged(stored: Stored, levels: set[tuple[str, str]], entity: Entity, key: s
     without = _Without(stored, (entity, key))
     pairs = [
         (now, resolve_client(without, now.user, now.client_id, key))
-        for now in (resolve_client(stored, *client, key) for client in _clients(entity))
+        for now in (resolve_client(stored, *client, key) for client in _sorts_of_clients(entity))
         if now.entity == entity
     ]
     if not pairs or any(then.value != now.value or _are_between(levels, now, then) for now, then in pairs):
@@ -69,7 +69,7 @@ def _redundancy(then: Effective, entity: Entity, key: str, is_safe: bool) -> Red
     return Redundancy(entity, key, then.value, then.entity, is_safe, full_reason)
 
 
-def _clients(entity: Entity) -> Iterator[tuple[str, str]]:
+def _sorts_of_clients(entity: Entity) -> Iterator[tuple[str, str]]:
     """One client of each sort that the entity could bind: user and client-id."""
     client_id = entity.get("client-id")
     named = [_UNNAMED] if client_id is DEFAULT else [_UNNAMED, ""] if client_id is None else [str(client_id)]
@@ -78,7 +78,7 @@ def _clients(entity: Entity) -> Iterator[tuple[str, str]]:
 
 
 def _are_between(levels: set[tuple[str, str]], now: Effective, then: Effective) -> bool:
-    """Whether some of the clients would fall to quotas of their own client-ids before that."""
+    """True where some of the clients would fall to quotas of their own client-ids before that."""
     if now.client_id != _UNNAMED or now.level is None or then.level is None:
         return False
     between = (name for name in _OF_NAMED_CLIENTS if _ORDER[now.level] < _ORDER[name] < _ORDER[then.level])
