@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 
-from kadmin_nb.admin.ports import QuotaAlteration
 from kadmin_nb.admin.quotas import _request
 from kadmin_nb.cluster import Cluster
 from kadmin_nb.local import find_jars, find_java
@@ -41,7 +40,7 @@ def fill(cluster: Cluster) -> None:
     port = cluster._kafka.quotas
     for start in range(0, ENTITIES, BATCH):
         numbers = range(start, start + BATCH)
-        refused = port.alter([QuotaAlteration(Entity.from_wire(pair(n)), values(n)) for n in numbers])
+        refused = port.alter({Entity.from_wire(pair(n)): values(n) for n in numbers})
         assert not any(refused.values())
 
 

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ import psutil
 
 from benchmarks.fleet import config_command
 from benchmarks.timing import Row, ratio, row, seconds
-from kadmin_nb.admin.ports import QuotaAlteration, Quotas
+from kadmin_nb.admin.ports import Quotas
 from kadmin_nb.cluster import Cluster
 from kadmin_nb.local import start
 from kadmin_nb.model.entity import Entity
@@ -154,11 +154,9 @@ def _peak() -> Iterator[list[int]]:
 def _bare(cluster: Cluster, base: float, changes: int = CHANGES) -> float:
     """The calls that no plan can do without, through the same port, on alterations made beforehand."""
     port = cluster._kafka.quotas
-    alterations = [
-        QuotaAlteration(Entity.of({"user": f"user-{n}", "client-id": "app"}), {"producer_byte_rate": 1000 * base + n})
-        for n in range(changes)
-    ]
-    batches = [alterations[start : start + BATCH] for start in range(0, changes, BATCH)]
+    entities = [Entity.of({"user": f"user-{n}", "client-id": "app"}) for n in range(changes)]
+    rates = {entity: {"producer_byte_rate": 1000 * base + n} for n, entity in enumerate(entities)}
+    batches = [{entity: rates[entity] for entity in entities[at : at + BATCH]} for at in range(0, changes, BATCH)]
 
     def calls() -> None:
         for validate_only in (True, False):
@@ -168,14 +166,14 @@ def _bare(cluster: Cluster, base: float, changes: int = CHANGES) -> float:
         port.describe(node=1)
 
     spent = seconds(calls)
-    _settle(port, alterations[-1])
+    _settle(port, entities[-1], rates[entities[-1]])
     return spent
 
 
-def _settle(port: Quotas, last: QuotaAlteration) -> None:
+def _settle(port: Quotas, last: Entity, rates: Mapping[str, float]) -> None:
     """Wait until the broker shows what it took: else the next plan is made from an old picture, and refused."""
-    wanted = list(last.values.values())
-    while port.describe(exactly(last.entity), strict=True)["value"].to_pylist() != wanted:
+    wanted = list(rates.values())
+    while port.describe(exactly(last), strict=True)["value"].to_pylist() != wanted:
         time.sleep(0.01)
 
 

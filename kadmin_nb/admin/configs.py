@@ -78,15 +78,15 @@ class WireConfigs:
             return [_failed(r, Refusal(exc.code or "UNKNOWN_SERVER_ERROR", str(exc))) for r in batch]
 
     def alter(
-        self, changes: Mapping[Resource, Sequence[ConfigOperation]], *, validate_only: bool = False
+        self, wishes: Mapping[Resource, Sequence[ConfigOperation]], *, validate_only: bool = False
     ) -> dict[Resource, Refusal | None]:
         """The broker's answer for each resource; a resource fails or succeeds as a whole.
 
         REQUEST_TIMED_OUT is not an answer: unless `validate_only`, it may have happened.
         """
         answers: dict[Resource, Refusal | None] = {}
-        for target, batch in _batches(changes, None):
-            request = _alter_request({r: changes[r] for r in batch}, validate_only)
+        for target, batch in _batches(wishes, None):
+            request = _alter_request({r: wishes[r] for r in batch}, validate_only)
             answers |= self._altered(batch, request, target, validate_only)
         return answers
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import pyarrow as pa
 
+from ..model.configurable import Configurable
 from ..model.entity import Entity
 from ..model.refusal import Refusal
 from ..model.resources import Resource
@@ -52,14 +53,6 @@ class Component:
 
 
 @dataclass(frozen=True, slots=True)
-class QuotaAlteration:
-    """All operations on one entity; a None value removes the key."""
-
-    entity: Entity
-    values: Mapping[str, float | None]
-
-
-@dataclass(frozen=True, slots=True)
 class ConfigOperation:
     """One operation of KIP-339 on one key: set, delete, append or subtract."""
 
@@ -68,8 +61,23 @@ class ConfigOperation:
     value: str | None = None
 
 
-class Quotas(Protocol):
-    """Client quotas (APIs 48 and 49)."""
+Whose = TypeVar("Whose", bound=Configurable)
+Wishes = TypeVar("Wishes", contravariant=True)
+
+
+class Alterable(Protocol[Whose, Wishes]):
+    """The changing half of each kind's port: what is wished of each entity or resource, in one request a broker."""
+
+    def alter(self, wishes: Mapping[Whose, Wishes], *, validate_only: bool = False) -> dict[Whose, Refusal | None]:
+        """The broker's answer for each of them; None is success. With `validate_only` nothing changes.
+
+        A lost answer is TimedOut, raised, or REQUEST_TIMED_OUT of those that it was about: it may have happened.
+        """
+        ...
+
+
+class Quotas(Alterable[Entity, Mapping[str, float | None]], Protocol):
+    """Client quotas (APIs 48 and 49): numbers by key, a None removes the key."""
 
     def describe(
         self,
@@ -82,15 +90,9 @@ class Quotas(Protocol):
         """QUOTAS for the entities that match every component, as that broker's metadata has them now."""
         ...
 
-    def alter(
-        self, alterations: Sequence[QuotaAlteration], *, validate_only: bool = False
-    ) -> dict[Entity, Refusal | None]:
-        """The broker's answer for each entity; None is success. Raises TimedOut when that is unknown."""
-        ...
 
-
-class Configs(Protocol):
-    """Configs of resources (APIs 32 and 44)."""
+class Configs(Alterable[Resource, Sequence[ConfigOperation]], Protocol):
+    """Configs of resources (APIs 32 and 44): operations, several on one resource."""
 
     def describe(
         self,
@@ -103,12 +105,6 @@ class Configs(Protocol):
         timeout: float | None = None,
     ) -> pa.Table:
         """CONFIGS, a failed resource as one row with a null key."""
-        ...
-
-    def alter(
-        self, changes: Mapping[Resource, Sequence[ConfigOperation]], *, validate_only: bool = False
-    ) -> dict[Resource, Refusal | None]:
-        """The broker's answer for each resource; None is success, REQUEST_TIMED_OUT that it is unknown."""
         ...
 
 
@@ -130,7 +126,7 @@ class Lease(Protocol):
 
 
 class Kafka(Protocol):
-    """A cluster as plans and frames see it."""
+    """A cluster as plans and frames see it: a port for each kind of change, the brokers, the lease, the clock."""
 
     @property
     def id(self) -> str:

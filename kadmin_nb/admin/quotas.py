@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -17,7 +17,7 @@ from ..model import rights
 from ..model.entity import Entity
 from ..model.refusal import Refusal
 from . import error_codes, quota_response
-from .ports import Component, QuotaAlteration
+from .ports import Component
 from .wire import Wire, understood
 
 
@@ -85,11 +85,11 @@ class WireQuotas:
         return quota_response.table(answer)
 
     def alter(
-        self, alterations: Sequence[QuotaAlteration], *, validate_only: bool = False
+        self, wishes: Mapping[Entity, Mapping[str, float | None]], *, validate_only: bool = False
     ) -> dict[Entity, Refusal | None]:
         """The broker's answer for each entity, matched by entity: answers come back in another order.
 
-        The caller keeps within `ports.LARGEST_ALTER` and names no entity twice (kafka-facts 1.4).
+        The caller keeps within `ports.LARGEST_ALTER`.
 
         Raises
         ------
@@ -99,11 +99,13 @@ class WireQuotas:
         doing = "validating quotas" if validate_only else "altering quotas"
         send = self._wire.ask if validate_only else self._wire.tell
         answer = send(
-            lambda: AlterClientQuotasRequest(entries=[_entry(a) for a in alterations], validate_only=validate_only),
+            lambda: AlterClientQuotasRequest(
+                entries=[_entry(*wish) for wish in wishes.items()], validate_only=validate_only
+            ),
             doing=doing,
         )
         refusals = understood(lambda: _answers(answer), doing, may_have_happened=not validate_only)
-        return {a.entity: refusals.get(a.entity, error_codes.UNNAMED) for a in alterations}
+        return {entity: refusals.get(entity, error_codes.UNNAMED) for entity in wishes}
 
 
 def _request(components: Sequence[Component], strict: bool) -> _RawDescribe:
@@ -112,10 +114,10 @@ def _request(components: Sequence[Component], strict: bool) -> _RawDescribe:
     return _RawDescribe(components=parts, strict=strict, version=1)
 
 
-def _entry(alteration: QuotaAlteration) -> Any:
+def _entry(entity: Entity, values: Mapping[str, float | None]) -> Any:
     kind = AlterClientQuotasRequest.EntryData
-    parts = [kind.EntityData(entity_type=t, entity_name=n) for t, n in alteration.entity.wire()]
-    ops = [kind.OpData(key=k, value=v or 0.0, remove=v is None) for k, v in alteration.values.items()]
+    parts = [kind.EntityData(entity_type=t, entity_name=n) for t, n in entity.wire()]
+    ops = [kind.OpData(key=k, value=v or 0.0, remove=v is None) for k, v in values.items()]
     return kind(entity=parts, ops=ops)
 
 

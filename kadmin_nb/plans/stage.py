@@ -17,9 +17,10 @@ from ..model.entity import Entity, given, named
 from ..model.quota_keys import parse_value, text_of
 from ..model.resources import WORDS, Resource
 from ..secrets import Secret, is_called_so, is_reference
-from . import change_lines, list_values
+from . import change_lines, frame_edits, list_values
 from .formats import PrintFormats, Subject
-from .frame_edits import config_edits, quota_edits, value_text
+from .kinds.configs import CONFIGS, value_text
+from .kinds.quotas import QUOTAS
 from .kinds.registry import kind_of
 from .secret_resolver import SecretAsText
 
@@ -62,7 +63,7 @@ class Stage(PrintFormats, Tabular):
         UsageError, Invalid
             A row that cannot be staged, by its number from 1; then none is.
         """
-        self.add(quota_edits(frame))
+        self.add(frame_edits.edits(frame, QUOTAS))
 
     def set_config(self, key: str, value: object, **what: object) -> Edit:
         """Stage a config: one of `topic=`, `broker=`, `broker_logger=`, `client_metrics=`, `group=` says whose.
@@ -93,7 +94,7 @@ class Stage(PrintFormats, Tabular):
             A row that cannot be staged, by its number from 1; then none is. So is a row that failed when it was read,
             and a secret without its value, which brokers never show.
         """
-        self.add(config_edits(frame))
+        self.add(frame_edits.edits(frame, CONFIGS))
 
     def add(self, edits: Iterable[Edit]) -> list[Edit]:
         """Stage edits that were read elsewhere, all of them or none.

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from kadmin_nb.admin.ports import DEFAULT_MATCH, EXACT, SPECIFIED, Component, QuotaAlteration
+from kadmin_nb.admin.ports import DEFAULT_MATCH, EXACT, SPECIFIED, Component
 from kadmin_nb.errors import Invalid, Unsupported
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.grammar import DEFAULT
@@ -72,7 +72,7 @@ HOSTILE = [
 
 
 def alter(broker, values: Mapping[Entity, Mapping[str, float | None]], **options: bool) -> dict[Entity, Refusal | None]:
-    return broker.quotas.alter([QuotaAlteration(e, v) for e, v in values.items()], **options)
+    return broker.quotas.alter(values, **options)
 
 
 def rows(table) -> list[tuple[object, ...]]:

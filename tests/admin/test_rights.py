@@ -23,7 +23,7 @@ import kadmin_nb as kn
 from kadmin_nb.admin import first_contact, reassignments, topics
 from kadmin_nb.admin.canary import _leaders
 from kadmin_nb.admin.kafka import WireKafka
-from kadmin_nb.admin.ports import ConfigOperation, QuotaAlteration
+from kadmin_nb.admin.ports import ConfigOperation
 from kadmin_nb.cluster import permissions
 from kadmin_nb.cluster.snapshots import snapshot_of
 from kadmin_nb.errors import NotAuthorized
@@ -118,15 +118,15 @@ def test_quotas_without_the_right_are_an_error_and_no_empty_table(nobody):
 def test_quotas_may_not_be_altered_by_who_may_only_read(reader, validate_only):
     """The validation said ok, and the alter was refused."""
     assert reader.quotas.describe().num_rows >= 0
-    said = reader.quotas.alter([QuotaAlteration(ALICE, {"producer_byte_rate": 1.0})], validate_only=validate_only)
+    said = reader.quotas.alter({ALICE: {"producer_byte_rate": 1.0}}, validate_only=validate_only)
     assert said == {ALICE: Refusal("CLUSTER_AUTHORIZATION_FAILED", "Cluster authorization failed.")}
 
 
 def test_who_may_alter_may_read(writer):
     """ALTER_CONFIGS alone was not enough for us, and it is for Kafka."""
-    assert writer.quotas.alter([QuotaAlteration(ALICE, {"producer_byte_rate": 1.0})]) == {ALICE: None}
+    assert writer.quotas.alter({ALICE: {"producer_byte_rate": 1.0}}) == {ALICE: None}
     eventually(lambda: writer.quotas.describe()["entity"].to_pylist(), ["user=alice"])
-    assert writer.quotas.alter([QuotaAlteration(ALICE, {"producer_byte_rate": None})]) == {ALICE: None}
+    assert writer.quotas.alter({ALICE: {"producer_byte_rate": None}}) == {ALICE: None}
 
 
 def test_a_forbidden_topic_stands_beside_a_readable_one(of_one_topic):
@@ -192,7 +192,7 @@ def test_a_throttled_admin_waits_and_goes_on(admin, user_with):
     """A default request quota hit my own tool, and it said NodeNotReadyError: No node_id provided."""
     slow, name = Entity.parse("user=erin-the-slow"), "erin-the-slow"
     erin = user_with(name, (CLUSTER, AclOperation.ALTER_CONFIGS))
-    assert admin.quotas.alter([QuotaAlteration(slow, {"request_percentage": 0.0001})]) == {slow: None}
+    assert admin.quotas.alter({slow: {"request_percentage": 0.0001}}) == {slow: None}
     eventually(lambda: "user=erin-the-slow" in admin.quotas.describe()["entity"].to_pylist(), True)
     try:
         started, slowest = time.monotonic(), 0.0
@@ -201,9 +201,9 @@ def test_a_throttled_admin_waits_and_goes_on(admin, user_with):
             assert "user=erin-the-slow" in erin.quotas.describe()["entity"].to_pylist()
             slowest = max(slowest, time.monotonic() - asked)
         assert 0.7 < slowest < 10
-        assert erin.quotas.alter([QuotaAlteration(ALICE, {"producer_byte_rate": None})]) == {ALICE: None}
+        assert erin.quotas.alter({ALICE: {"producer_byte_rate": None}}) == {ALICE: None}
     finally:
-        admin.quotas.alter([QuotaAlteration(slow, {"request_percentage": None})])
+        admin.quotas.alter({slow: {"request_percentage": None}})
 
 
 def test_topics_that_we_may_not_see_make_a_snapshot_half(user_with) -> None:

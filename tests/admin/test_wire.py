@@ -13,7 +13,6 @@ from kafka.protocol.admin.cluster import DescribeClusterRequest
 
 import kadmin_nb as kn
 from kadmin_nb.admin.kafka import WireKafka
-from kadmin_nb.admin.ports import QuotaAlteration
 from kadmin_nb.admin.quotas import WireQuotas
 from kadmin_nb.admin.wire import Wire
 from kadmin_nb.errors import ConnectionFailed, NotFound, TimedOut
@@ -77,7 +76,7 @@ def test_a_frozen_broker_is_a_time_out_and_then_answers_again(own, node):
 def test_an_alter_without_an_answer_may_have_happened(own, node):
     """I was told that it failed, and ten seconds later it was there."""
     alice = Entity.parse("user=alice")
-    alteration = [QuotaAlteration(alice, {"producer_byte_rate": 5.0})]
+    alteration = {alice: {"producer_byte_rate": 5.0}}
     quotas = WireQuotas(own)
     quotas.describe()
     node.pause()

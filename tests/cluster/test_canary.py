@@ -11,7 +11,6 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.admin.canary import CanaryReading
-from kadmin_nb.admin.ports import QuotaAlteration
 from kadmin_nb.cluster import canary as room
 from kadmin_nb.cluster.canary import CanaryRequest, Prediction
 from kadmin_nb.model.connection_settings import Settings
@@ -33,7 +32,7 @@ def topic(cluster, unique) -> str:
 def limited(cluster: kn.Cluster, client_id: str, key: str = "producer_byte_rate", limit: float = LIMIT) -> str:
     """A client-id with a limit that the broker shows."""
     entity = Entity.of({"client-id": client_id})
-    cluster._kafka.quotas.alter([QuotaAlteration(entity, {key: limit})])
+    cluster._kafka.quotas.alter({entity: {key: limit}})
     until = time.monotonic() + 5
     while not len(cluster.quotas.describe(client_id=client_id, strict=True)) and time.monotonic() < until:
         time.sleep(0.01)

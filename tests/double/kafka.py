@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from kadmin_nb.admin import error_codes
-from kadmin_nb.admin.ports import Broker, Component, ConfigOperation, QuotaAlteration
+from kadmin_nb.admin.ports import Broker, Component, ConfigOperation
 from kadmin_nb.errors import ConnectionFailed, KadminError, NotFound, TimedOut
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.entity import Entity
@@ -181,12 +181,11 @@ class _Quotas:
             cluster.answers[asked] = quota_rules.described(held, components, strict)
         return cluster.answers[asked]
 
-    def alter(self, alterations: Sequence[QuotaAlteration], *, validate_only: bool = False) -> Answers:
-        parts = {a.entity: dict(a.values) for a in alterations}
+    def alter(self, wishes: Mapping[Entity, Mapping[str, float | None]], *, validate_only: bool = False) -> Answers:
         return self._kafka.request(
             "alter quotas",
             lambda chosen: self._altered(chosen, validate_only),
-            parts=parts,
+            parts=wishes,
             validate_only=validate_only,
         )
 
@@ -261,10 +260,10 @@ class _Configs:
         image: Any = cluster.values(node)
         return config_rules.rows(image, cluster.nodes[node], resource, keys, **shown)
 
-    def alter(self, changes: Mapping[Resource, Sequence[ConfigOperation]], *, validate_only: bool = False) -> Answers:
+    def alter(self, wishes: Mapping[Resource, Sequence[ConfigOperation]], *, validate_only: bool = False) -> Answers:
         answers: Answers = {}
-        for target, batch in _by_broker(changes, None).items():
-            answers |= self._told({r: changes[r] for r in batch}, target, validate_only)
+        for target, batch in _by_broker(wishes, None).items():
+            answers |= self._told({r: wishes[r] for r in batch}, target, validate_only)
         return answers
 
     def _told(

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from kadmin_nb.admin.kafka import WireKafka
-from kadmin_nb.admin.ports import ConfigOperation, QuotaAlteration
+from kadmin_nb.admin.ports import ConfigOperation
 from kadmin_nb.errors import TimedOut
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
@@ -31,7 +31,7 @@ class Side:
 def _alter_quota(kafka: WireKafka, name: str) -> str | None:
     entity = Entity.of({"user": name})
     try:
-        refused = kafka.quotas.alter([QuotaAlteration(entity, {"producer_byte_rate": 5.0})])[entity]
+        refused = kafka.quotas.alter({entity: {"producer_byte_rate": 5.0}})[entity]
     except TimedOut as exc:
         return exc.code
     return refused.code if refused else None

@@ -17,7 +17,7 @@ from kafka.protocol.admin.configs import DescribeConfigsResponse, IncrementalAlt
 from kadmin_nb.admin import error_codes
 from kadmin_nb.admin.configs import WireConfigs
 from kadmin_nb.admin.parser import AnswerParser
-from kadmin_nb.admin.ports import ConfigOperation, QuotaAlteration
+from kadmin_nb.admin.ports import ConfigOperation
 from kadmin_nb.admin.quotas import WireQuotas
 from kadmin_nb.admin.wire import LARGEST_ANSWER
 from kadmin_nb.errors import KadminError, TimedOut
@@ -92,7 +92,7 @@ def describe_configs(noise: Noise) -> object:
 
 
 def alter_quotas(noise: Noise) -> object:
-    return WireQuotas(noise).alter([QuotaAlteration(ALICE, {"producer_byte_rate": 1.0})])[ALICE]
+    return WireQuotas(noise).alter({ALICE: {"producer_byte_rate": 1.0}})[ALICE]
 
 
 def alter_configs(noise: Noise) -> object:

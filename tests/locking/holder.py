@@ -6,7 +6,6 @@ import sys
 
 from kadmin_nb.admin import lease
 from kadmin_nb.admin.kafka import WireKafka
-from kadmin_nb.admin.ports import QuotaAlteration
 from kadmin_nb.errors import PlanRefused
 from kadmin_nb.model.connection_settings import Settings
 from kadmin_nb.model.entity import Entity
@@ -20,7 +19,7 @@ def hold(bootstrap: str, topic: str, plan: str, seconds: str) -> None:
     for user in sys.stdin:
         try:
             held.renew()
-            kafka.quotas.alter([QuotaAlteration(Entity.parse(f"user={user.strip()}"), {"producer_byte_rate": 1.0})])
+            kafka.quotas.alter({Entity.parse(f"user={user.strip()}"): {"producer_byte_rate": 1.0}})
             print("sent", flush=True)
         except PlanRefused as refused:
             print(refused.code, refused, flush=True)

@@ -1,4 +1,8 @@
-"""A kind of change that Kafka does not have: labels of users. All that plans need to carry it stands in this file."""
+"""A kind of change that Kafka does not have: labels of users. All that plans need to carry it stands in this file.
+
+Declared files, comparisons, policies and histories carry what a snapshot has a scope for. Labels have none, as
+credentials have none, which nobody can read back: those rooms pass them over.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from kadmin_nb.model.configurable import Configurable
 from kadmin_nb.model.grammar import Lookup, format_word
 from kadmin_nb.model.refusal import Refusal
 from kadmin_nb.plans.advice import Danger, PlanWarning
-from kadmin_nb.plans.kinds.change_kind import Answers, ChangeKind, Groups, ToolWords
+from kadmin_nb.plans.kinds.change_kind import Answers, ChangeKind, ToolWords
 from kadmin_nb.plans.observed_state import LookOptions, ObservedState, ObservedValue
 from tests.double import FakeKafka
 
@@ -51,9 +55,9 @@ class Labels:
 
         return self._kafka.request("describe labels", labels, node=node, timeout=timeout)
 
-    def alter(self, wanted: Mapping[Labelled, Mapping[str, str | None]], *, validate_only: bool) -> Answers:
+    def alter(self, wishes: Mapping[Labelled, Mapping[str, str | None]], *, validate_only: bool = False) -> Answers:
         return self._kafka.request(
-            "alter labels", lambda parts: self._altered(parts, validate_only), parts=wanted, validate_only=validate_only
+            "alter labels", lambda parts: self._altered(parts, validate_only), parts=wishes, validate_only=validate_only
         )
 
     def _altered(self, parts: Mapping[Labelled, Mapping[str, Any]], validate_only: bool) -> Answers:
@@ -89,9 +93,11 @@ class LabelChanges(ChangeKind):
         parts = [c for c in changes if c.op == DELETE], [c for c in changes if c.op != DELETE]
         return [wave for wave in parts if wave]
 
-    def send(self, kafka: Any, groups: Groups, secrets: object, *, validate_only: bool = False) -> Answers:
-        wanted = {whose: {c.key: c.after for c in group} for whose, group in groups.items()}
-        return kafka.labels.alter(wanted, validate_only=validate_only)
+    def port(self, kafka: Any) -> Labels:
+        return kafka.labels
+
+    def wish(self, changes: Sequence[Change], secrets: object) -> dict[str, str | None]:
+        return {c.key: c.after for c in changes}
 
     def needed_right(self, resource: Configurable) -> rights.Right:
         return rights.on_cluster("ALTER")

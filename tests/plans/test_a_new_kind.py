@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 
+import pyarrow as pa
 import pytest
 
 import kadmin_nb as kn
+from kadmin_nb.frames import schemas
 from kadmin_nb.model.changes import DELETE, SET, VERIFIED, Edit
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.refusal import Refusal
+from kadmin_nb.plans import frame_edits
 from kadmin_nb.plans.advice.dangers import Gate
 from kadmin_nb.plans.advice.from_cluster import advice_on
 from kadmin_nb.plans.execution import executor, rollback
@@ -19,6 +22,8 @@ from kadmin_nb.plans.kinds.registry import missing_right
 from kadmin_nb.plans.plan import Plan
 from kadmin_nb.plans.secret_resolver import nowhere
 from kadmin_nb.plans.stage import Stage
+from kadmin_nb.policy.after_plan import after
+from kadmin_nb.policy.facts import PolicyFacts
 from tests.double import FakeKafka
 from tests.plans.labels import LABELS, Labelled, Labels
 from tests.plans.simulation import Pages, plan_of
@@ -64,6 +69,22 @@ def test_the_broker_refuses_a_row_of_it(kafka):
     edits = [Edit(SET, ALICE, "team", "RED"), Edit(SET, ALICE, "city", "rome")]
     refused = [str(c.validated) for c in plan_of(kafka, lambda stage: stage.add(edits)).changes]
     assert refused == ["INVALID_REQUEST: too loud", "ok"]
+
+
+def test_it_is_staged_from_a_frame():
+    """Frames could be staged of quotas and configs alone, each by code of its own."""
+    rows = [{"resource": "labelled=alice", "key": "team", "value": value} for value in ("red", None)]
+    edits = frame_edits.edits(pa.Table.from_pylist(rows), LABELS)
+    assert edits == [Edit(SET, ALICE, "team", "red"), Edit(DELETE, ALICE, "team")]
+    with pytest.raises(kn.UsageError, match=r"^row 1 of the frame: it has no key"):
+        frame_edits.edits(pa.Table.from_pylist([{**rows[0], "key": ""}]), LABELS)
+
+
+def test_what_judges_snapshots_passes_it_over(plan):
+    """The policy read a label as the config of a topic, and ended in a stack trace."""
+    facts = PolicyFacts(plan.cluster_id, schemas.QUOTAS.empty_table(), schemas.CONFIGS.empty_table())
+    left = after(facts, plan)
+    assert (left.quotas["entity"].to_pylist(), left.configs.num_rows) == (["user=alice"], 0)
 
 
 def test_its_file_is_read_back(plan, tmp_path, monkeypatch):

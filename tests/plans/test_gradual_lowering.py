@@ -13,7 +13,6 @@ import pytest
 from confluent_kafka import Producer, ThrottleEvent
 
 import kadmin_nb as kn
-from kadmin_nb.admin.ports import QuotaAlteration
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.changes import Change
 from kadmin_nb.model.entity import Entity
@@ -117,7 +116,7 @@ def send(cluster: kn.Cluster, changes: Sequence[Change]) -> None:
 
 def loosen(cluster: kn.Cluster, *client_ids: str) -> None:
     entities = [Entity.of({"client-id": name}) for name in client_ids]
-    cluster._kafka.quotas.alter([QuotaAlteration(entity, {KEY: 1e9}) for entity in entities])
+    cluster._kafka.quotas.alter({entity: {KEY: 1e9} for entity in entities})
     until = time.monotonic() + 5
     while cluster._kafka.quotas.describe().num_rows < len(client_ids) and time.monotonic() < until:
         time.sleep(0.01)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from ...admin.ports import Kafka
+from ...admin.ports import Alterable, Kafka
 from ...model import rights
-from ...model.changes import Change, Edit, Target
+from ...model.changes import DELETE, SET, Change, Edit, Target
 from ...model.configurable import Configurable
 from ...model.grammar import Lookup, Special
 from ...model.refusal import Refusal
 from ...secrets import Secret
 from ..advice import Danger, PlanWarning
+from ..frame_edits import FrameRow, is_null, key_of
 from ..observed_state import LookOptions, ObservedState, ObservedValue
 from ..secret_resolver import Resolver
 
@@ -55,6 +56,12 @@ class ChangeKind(ABC):
     words: ClassVar[Collection[str]] = ()
     """The types by which its lines name whose a change is: `topic`, `broker`."""
 
+    columns: ClassVar[Sequence[str]] = ("resource", "key", "value")
+    """The columns of a frame of its changes."""
+
+    columns_beside: ClassVar[Sequence[str]] = ()
+    """Columns that such a frame may have."""
+
     magic: ClassVar[str] = "%%kadmin"
     """The cell magic that takes its lines alone."""
 
@@ -77,6 +84,11 @@ class ChangeKind(ABC):
     def read_value(self, text: str) -> object:
         """A stored value as its type. Raises ValueError where it is none."""
         return text
+
+    def row_edit(self, row: FrameRow) -> Edit:
+        """The edit of a frame's row; a null value removes. Raises UsageError or Invalid where it is wrong."""
+        resource, key, value = self.resources.parse(str(row["resource"])), key_of(row), row["value"]
+        return Edit(DELETE, resource, key) if is_null(value) else Edit(SET, resource, key, str(value))
 
     @abstractmethod
     def read(self, kafka: Kafka, targets: Collection[Target], picture: ObservedState, look: LookOptions) -> None:
@@ -115,16 +127,25 @@ class ChangeKind(ABC):
         return [list(changes)]
 
     @abstractmethod
-    def send(
-        self, kafka: Kafka, groups: Groups, secrets: Mapping[str, Secret], *, validate_only: bool = False
-    ) -> Answers:
-        """Send the changes in one request for each broker concerned.
+    def port(self, kafka: Kafka) -> Alterable[Any, Any]:
+        """The part of the cluster's port that takes its changes."""
+
+    @abstractmethod
+    def wish(self, changes: Sequence[Change], secrets: Mapping[str, Secret]) -> object:
+        """The changes of one entity or resource, as its port takes them.
 
         Parameters
         ----------
         secrets
             The values of secret changes, by their references.
         """
+
+    def send(
+        self, kafka: Kafka, groups: Groups, secrets: Mapping[str, Secret], *, validate_only: bool = False
+    ) -> Answers:
+        """Send the changes in one request for each broker concerned."""
+        wishes = {whose: self.wish(changes, secrets) for whose, changes in groups.items()}
+        return self.port(kafka).alter(wishes, validate_only=validate_only)
 
     @abstractmethod
     def needed_right(self, resource: Configurable) -> rights.Right:

@@ -5,26 +5,30 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import ClassVar, cast
 
-from ...admin.ports import ConfigOperation, Kafka
+from ...admin.ports import ConfigOperation, Configs, Kafka
+from ...errors import UsageError
 from ...hints import nearest
 from ...model import rights
 from ...model.changes import APPEND, DELETE, SET, SUBTRACT, Change, Edit, Target
 from ...model.config_fallback import behind_listener
 from ...model.configurable import Configurable
 from ...model.grammar import DEFAULT, Lookup
-from ...model.resources import WORDS, Resource
+from ...model.quota_keys import text_of
+from ...model.resources import RESOURCE_TYPES, WORDS, Resource
 from ...secrets import Secret, is_called_so
 from .. import list_values
 from ..advice import Danger, weaker_configs
 from ..change_words import CONFIG_VERBS, config_edits
 from ..current_configs import add_configs
 from ..execution import config_order
+from ..frame_edits import FrameRow, is_null, key_of
 from ..observed_state import LookOptions, ObservedState, ObservedValue
 from ..secret_resolver import Resolver
-from .change_kind import Answers, ChangeKind, Groups, ToolWords, wanted_text
+from .change_kind import ChangeKind, ToolWords, wanted_text
 
 ROOT_LOGGER = "root"
 _LOGGER = "BROKER_LOGGER"
+_WORD_OF = {kind: word for word, kind in WORDS.items()}
 _ARGUMENTS = {kind: word.replace("-", "_") for word, kind in WORDS.items()}
 _TOOL_TYPES = {
     "TOPIC": "topics",
@@ -47,12 +51,32 @@ class ConfigChanges(ChangeKind):
         SUBTRACT: "subtract_config",
     }
     words: ClassVar = tuple(WORDS)
+    columns = ("resource_type", "resource_name", "key", "value")
+    columns_beside = ("is_sensitive", "error", "message")
     magic = "%%kconfig"
 
     def line_edits(
         self, verb: str, words: Sequence[str], lookup: Lookup | None, allow_unknown: Collection[str]
     ) -> list[Edit]:
         return config_edits(verb, words, lookup, allow_unknown)
+
+    def row_edit(self, row: FrameRow) -> Edit:
+        """The edit of a row. A secret without its value is refused: its null does not ask to remove it."""
+        resource = _row_resource(row)
+        if row.get("error"):
+            raise UsageError(
+                f"{resource} was not read: {row['error']}{': ' * bool(row.get('message'))}{row.get('message') or ''}",
+                hint="Nothing was staged. Leave out the rows that have an error.",
+            )
+        key = key_of(row)
+        if not is_null(row["value"]):
+            return Edit(SET, resource, key, value_text(key, row["value"]))
+        if _is_hidden(row, key):
+            raise UsageError(
+                f"{resource} {key} is a secret, whose value brokers do not show: its null does not remove it",
+                hint="Nothing was staged. Leave out the rows that are sensitive; reset_config removes a secret.",
+            )
+        return Edit(DELETE, resource, key)
 
     def read(self, kafka: Kafka, targets: Collection[Target], picture: ObservedState, look: LookOptions) -> None:
         add_configs(picture, kafka, [(_resource(resource), key) for resource, key in targets], look)
@@ -93,16 +117,11 @@ class ConfigChanges(ChangeKind):
     def waves(self, changes: Sequence[Change]) -> list[list[Change]]:
         return config_order.waves(changes)
 
-    def send(
-        self, kafka: Kafka, groups: Groups, secrets: Mapping[str, Secret], *, validate_only: bool = False
-    ) -> Answers:
-        operations = {
-            _resource(resource): [
-                ConfigOperation(c.op, c.key, secrets.get(c.wanted or "") if c.is_secret else c.wanted) for c in group
-            ]
-            for resource, group in groups.items()
-        }
-        return dict(kafka.configs.alter(operations, validate_only=validate_only).items())
+    def port(self, kafka: Kafka) -> Configs:
+        return kafka.configs
+
+    def wish(self, changes: Sequence[Change], secrets: Mapping[str, Secret]) -> list[ConfigOperation]:
+        return [ConfigOperation(c.op, c.key, secrets.get(c.wanted or "") if c.is_secret else c.wanted) for c in changes]
 
     def needed_right(self, resource: Configurable) -> rights.Right:
         return rights.to_alter(resource)
@@ -130,6 +149,38 @@ class ConfigChanges(ChangeKind):
     def is_absent(self, change: Change) -> bool:
         """A logger has always a level, whether it was set or not."""
         return super().is_absent(change) and not _is_logger(change.resource)
+
+
+def value_text(key: str, value: object) -> str:
+    """The value of a config as the text that the broker takes.
+
+    Raises
+    ------
+    UsageError
+        None.
+    """
+    if value is None:
+        raise UsageError(f"{key} has no value", hint="To fall back to what is below, reset it.")
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list | tuple):
+        return ",".join(str(item) for item in value)
+    return text_of(value) if isinstance(value, float) else str(value)
+
+
+def _row_resource(row: FrameRow) -> Resource:
+    kind, name = row["resource_type"], row["resource_name"]
+    if kind not in _WORD_OF:
+        raise UsageError(f"{kind} is not a type of config resource", hint=f"It is one of {', '.join(RESOURCE_TYPES)}.")
+    resource = Resource.of(_WORD_OF[kind], DEFAULT if (kind, name) == ("BROKER", "") else name)
+    _ = resource.broker  # refuses a broker that is not a number
+    return resource
+
+
+def _is_hidden(row: FrameRow, key: str) -> bool:
+    """True if the value is hidden rather than absent; without the broker's word, whether the key is called so."""
+    is_sensitive = row.get("is_sensitive")
+    return is_called_so(key) if is_sensitive is None else bool(is_sensitive)
 
 
 def _resource(resource: Configurable) -> Resource:

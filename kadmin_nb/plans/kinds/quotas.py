@@ -6,23 +6,26 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from re import compile as pattern
 from typing import ClassVar, cast
 
-from ...admin.ports import Kafka, QuotaAlteration
+from ...admin.ports import Kafka, Quotas
+from ...errors import UsageError
 from ...model import rights
 from ...model.changes import DELETE, SET, Change, Edit, Target
 from ...model.configurable import Configurable
 from ...model.entity import ARGUMENTS, TYPES, Entity
 from ...model.grammar import DEFAULT, Lookup
-from ...model.levels import Part
-from ...model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, find, readable, text_of
+from ...model.levels import LEVELS, OTHER, Part
+from ...model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, find, parse_value, readable, text_of
+from ...resolution.rules import entity_of
 from ...secrets import Secret
 from ..advice import Danger, PlanWarning, lifted_quotas, warnings
 from ..change_words import QUOTA_VERBS, quota_edits
 from ..current_quotas import add_quotas
 from ..execution import quota_order
+from ..frame_edits import FrameRow, is_null, key_of
 from ..observed_state import LookOptions, ObservedState, ObservedValue
 from ..secret_resolver import Resolver
 from ..shadowing import with_shadow_notes
-from .change_kind import Answers, ChangeKind, Groups, ToolWords, no_warnings
+from .change_kind import ChangeKind, ToolWords, no_warnings
 
 _NUMBER = pattern(r"[0-9]+(?:\.[0-9]+)?")
 _ARGUMENTS = {kind: argument for argument, kind in ARGUMENTS.items()}
@@ -36,12 +39,20 @@ class QuotaChanges(ChangeKind):
     verbs: ClassVar = {op: verb for verb, op in QUOTA_VERBS.items()}
     methods: ClassVar = {SET: "set_quota", DELETE: "remove_quota"}
     words: ClassVar = TYPES
+    columns = ("key", "value")
+    columns_beside = ("entity", "level", "user", "client_id", "ip")
     magic = "%%kquota"
 
     def line_edits(
         self, verb: str, words: Sequence[str], lookup: Lookup | None, allow_unknown: Collection[str]
     ) -> list[Edit]:
         return quota_edits(verb, words, lookup, allow_unknown)
+
+    def row_edit(self, row: FrameRow) -> Edit:
+        entity, key, value = _row_entity(row), key_of(row), row["value"]
+        if is_null(value):
+            return Edit(DELETE, entity, key)
+        return Edit(SET, entity, key, text_of(parse_value(key, value)))
 
     def read_value(self, text: str) -> float:
         return float(text)
@@ -63,16 +74,11 @@ class QuotaChanges(ChangeKind):
     def waves(self, changes: Sequence[Change]) -> list[list[Change]]:
         return quota_order.waves(changes)
 
-    def send(
-        self, kafka: Kafka, groups: Groups, secrets: Mapping[str, Secret], *, validate_only: bool = False
-    ) -> Answers:
-        alterations = [
-            QuotaAlteration(
-                _entity(entity), {c.key: None if c.op == DELETE else float(c.after or "nan") for c in group}
-            )
-            for entity, group in groups.items()
-        ]
-        return dict(kafka.quotas.alter(alterations, validate_only=validate_only).items())
+    def port(self, kafka: Kafka) -> Quotas:
+        return kafka.quotas
+
+    def wish(self, changes: Sequence[Change], secrets: Mapping[str, Secret]) -> dict[str, float | None]:
+        return {c.key: None if c.op == DELETE else float(c.after or "nan") for c in changes}
 
     def needed_right(self, resource: Configurable) -> rights.Right:
         return rights.to_alter()
@@ -115,6 +121,19 @@ class QuotaChanges(ChangeKind):
 
 def _entity(resource: Configurable) -> Entity:
     return cast(Entity, resource)
+
+
+def _row_entity(row: FrameRow) -> Entity:
+    """The entity of a QUOTAS row: its text when it has one, else its level and names."""
+    if row.get("entity"):
+        return Entity.parse(str(row["entity"]))
+    level = row.get("level") or ""
+    if level == OTHER or not level:
+        raise UsageError("it has neither an entity nor a level")
+    entity = entity_of(row)
+    if entity is None:
+        raise UsageError(f"{level} is not a level", hint=f"It is one of {', '.join(known.name for known in LEVELS)}.")
+    return entity
 
 
 def _python_name(name: Part) -> str:

@@ -8,22 +8,21 @@ from pathlib import Path
 
 from kadmin_nb import local
 from kadmin_nb.admin.kafka import WireKafka
-from kadmin_nb.admin.ports import QuotaAlteration
 from kadmin_nb.admin.quotas import _request
 from kadmin_nb.model.connection_settings import Settings
 from kadmin_nb.model.entity import Entity
 from tests.admin.test_conformance_quotas import HOSTILE, SHAPES
 
 
-def alterations() -> list[QuotaAlteration]:
+def alterations() -> dict[Entity, dict[str, float]]:
     """Every shape and every hostile name, with one to four keys."""
     rates = {"producer_byte_rate": 1e6, "consumer_byte_rate": 2.0**53, "request_percentage": 12.5}
     shapes = [Entity.of(parts) for parts, _ in SHAPES.values()]
     named = [Entity.of({"user": name, "client-id": name}) for name in HOSTILE]
-    return [
-        QuotaAlteration(e, {"connection_creation_rate": 7.0} if e.get("ip") else dict(list(rates.items())[: 1 + n % 3]))
+    return {
+        e: {"connection_creation_rate": 7.0} if e.get("ip") else dict(list(rates.items())[: 1 + n % 3])
         for n, e in enumerate([*shapes, *named])
-    ]
+    }
 
 
 for version in ("4.3.1", "3.9.2"):
