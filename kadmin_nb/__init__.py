@@ -129,7 +129,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """The front door opens each room on first use."""
+    """Each name is imported on first use."""
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     room, noun = _LAZY[name]

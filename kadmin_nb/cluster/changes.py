@@ -27,7 +27,7 @@ from ..plans.execution.interrupts import Stopped, heard_between_requests
 from ..plans.execution.progress import Progress, silent
 from ..plans.impact import ImpactAnswer, of_plan
 from ..plans.journal.hash_chain import Journal
-from ..plans.journal.replay import told
+from ..plans.journal.replay import replayed
 from ..plans.journal.store import Journals, StoredJournal
 from ..plans.live_cluster import LiveCluster
 from ..plans.lowering import gradual, stalls
@@ -95,7 +95,7 @@ class Changes:
     def _hooks(
         self, plan: Plan, journal: Journal, options: ApplyOptions, progress: Progress, stopped: Stopped
     ) -> Hooks:
-        gate = Gate(self._kafka, plan, secret, options.allowed_keys, told(journal.before).allowed)
+        gate = Gate(self._kafka, plan, secret, options.allowed_keys, replayed(journal.before).allowed)
         waves = safe_waves if options.gradual is None else self._in_steps(options.gradual, options.usage)
         return Hooks(progress, stopped, secret, waves, gate.pass_)
 
@@ -125,10 +125,10 @@ class Changes:
         """The plan that takes another back; see `Cluster.rollback`."""
         journal = self._begun(plan)
         executor.refuse_other_cluster(self._kafka, journal.plan)
-        rollback.refuse_unsettled(journal.story, journal.story.quiet_until(self._kafka.now(), QUIET_PERIOD))
-        rows = rollback.changes(journal.plan, journal.story.verified)
+        rollback.refuse_unsettled(journal.state, journal.state.quiet_until(self._kafka.now(), QUIET_PERIOD))
+        rows = rollback.changes(journal.plan, journal.state.verified)
         reason = "; ".join(
-            [f"roll back {journal.plan.id[:12]}", *rollback.left_out(journal.plan, journal.story.verified)]
+            [f"roll back {journal.plan.id[:12]}", *rollback.left_out(journal.plan, journal.state.verified)]
         )
         return self._made(validation.validated(self._kafka, rows), reason, undoes=journal.plan.id)
 

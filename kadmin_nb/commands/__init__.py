@@ -1,4 +1,4 @@
-"""One tree of commands behind three doors: the terminal, the magics, completion."""
+"""One tree of commands behind three entry points: the terminal, the magics, completion."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Result:
     detailed: bool = False
 
 
-def run(words: Sequence[str], session: Session, door: str = "kadmin-nb") -> Result:
-    """Run one line of words at a door of `entry_points.DOORS`.
+def run(words: Sequence[str], session: Session, entry_point: str = "kadmin-nb") -> Result:
+    """Run one line of words at an entry point of `entry_points.ENTRY_POINTS`.
 
     Help comes back as a value, click's complaints as `UsageError` with the nearest word, its Abort as
     KeyboardInterrupt.
@@ -35,11 +35,11 @@ def run(words: Sequence[str], session: Session, door: str = "kadmin-nb") -> Resu
     import click
 
     from .click_glue import HelpAsked, Text, as_ours
-    from .entry_points import DOORS
+    from .entry_points import ENTRY_POINTS
 
     try:
-        with DOORS[door].make_context(door, list(words), obj=session) as context:
-            value = DOORS[door].invoke(context)
+        with ENTRY_POINTS[entry_point].make_context(entry_point, list(words), obj=session) as context:
+            value = ENTRY_POINTS[entry_point].invoke(context)
             return Result(value, **{k: v for k, v in context.meta.items() if k in Result.__annotations__})
     except HelpAsked as asked:
         return Result(Text(asked))
@@ -53,19 +53,21 @@ def run(words: Sequence[str], session: Session, door: str = "kadmin-nb") -> Resu
         raise as_ours(exc, words) from None
 
 
-def complete(words: Sequence[str], incomplete: str, door: str = "kadmin-nb", values: Values | None = None) -> list[str]:
+def complete(
+    words: Sequence[str], incomplete: str, entry_point: str = "kadmin-nb", values: Values | None = None
+) -> list[str]:
     """The candidates for `incomplete` after these words; `values` knows those behind a word, by asking a cluster.
 
-    The door is one of `entry_points.DOORS`, or of `entry_points.LINES` in a cell.
+    The entry point is one of `entry_points.ENTRY_POINTS`, or of `entry_points.LINES` in a cell.
     """
     from click.shell_completion import ShellComplete
 
     from .click_glue import Completing
-    from .entry_points import DOORS, LINES
+    from .entry_points import ENTRY_POINTS, LINES
 
-    command = LINES[door] if door in LINES else DOORS[door]
+    command = LINES[entry_point] if entry_point in LINES else ENTRY_POINTS[entry_point]
     context = {} if values is None else {"obj": Completing(values)}
-    items = ShellComplete(command, context, door, "").get_completions(list(words), incomplete)
+    items = ShellComplete(command, context, entry_point, "").get_completions(list(words), incomplete)
     return [item.value for item in items if item.type == "plain"]
 
 

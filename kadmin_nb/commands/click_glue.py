@@ -82,7 +82,7 @@ OPTIONS = {
 
 
 class Text(str):
-    """A text that shows itself as it is, at any door."""
+    """A text that shows itself as it is, wherever it is shown."""
 
     __slots__ = ()
 

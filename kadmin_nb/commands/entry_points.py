@@ -1,4 +1,4 @@
-"""The doors to the one tree: what is typed first, and where in the tree it leads."""
+"""The entry points of the one tree: what is typed first, and where in the tree it leads."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .plan import plan
 from .quota import quota
 from .root import root
 
-DOORS: dict[str, click.Command] = {
+ENTRY_POINTS: dict[str, click.Command] = {
     "kadmin-nb": root,
     "%kadmin": root,
     "%kquota": quota,

@@ -57,7 +57,7 @@ def lazy(frame: Any, session: Session) -> Any:
 
 
 def with_progress(answer: Any, session: Session) -> Any:
-    """The answer; one that is lazy tells this door how far Spark is when it is looked at."""
+    """The answer; one that is lazy tells who looks how far Spark is when it is looked at."""
     from ..frames.lazy_answer import SparkAnswer
 
     if isinstance(answer, SparkAnswer):

@@ -1,4 +1,4 @@
-"""The terminal's door: values as aligned text, errors as one line, the exit codes of the README."""
+"""The terminal: values as aligned text, errors as one line, the exit codes of the README."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ def _complete(instruction: str) -> int:
     from click.shell_completion import shell_complete
 
     from .click_glue import Completing
-    from .entry_points import DOORS
+    from .entry_points import ENTRY_POINTS
     from .live_names import NamesOfFile
     from .shells import register
 
     register()
     context = {"obj": Completing(NamesOfFile())}
-    return shell_complete(DOORS["kadmin-nb"], context, "kadmin-nb", COMPLETION, instruction)
+    return shell_complete(ENTRY_POINTS["kadmin-nb"], context, "kadmin-nb", COMPLETION, instruction)
 
 
 def _run(words: list[str]) -> int:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from kadmin_nb.commands.click_glue import Values
     from kadmin_nb.model.connection_settings import Settings
 
-_LINE = re.compile(r"\s*(?:[^=%]+=\s*)?(?P<door>%%?k(?:quota|config|plan|admin))[ \t](?P<line>.*)", re.DOTALL)
-_CELL = re.compile(r"\s*(?P<door>%%k(?:quota|config|admin))\b")
+_LINE = re.compile(r"\s*(?:[^=%]+=\s*)?(?P<entry_point>%%?k(?:quota|config|plan|admin))[ \t](?P<line>.*)", re.DOTALL)
+_CELL = re.compile(r"\s*(?P<entry_point>%%k(?:quota|config|admin))\b")
 
 
 class Completion:
@@ -75,12 +75,12 @@ def offered(before: str, cell: str = "", values: Values | None = None) -> Offers
         Knows the values behind a word.
     """
     if cell and (head := _CELL.match(cell)):
-        return _offered(f"{head['door']} line", before, values)
+        return _offered(f"{head['entry_point']} line", before, values)
     line = _LINE.fullmatch(before)
-    return _offered(line["door"], line["line"], values) if line else _PYTHON
+    return _offered(line["entry_point"], line["line"], values) if line else _PYTHON
 
 
-def _offered(door: str, line: str, values: Values | None) -> Offers:
+def _offered(entry_point: str, line: str, values: Values | None) -> Offers:
     begun = re.split(r"[ \t]", line)[-1]
     earlier = line[: len(line) - len(begun)]
     if "{" in begun:
@@ -90,4 +90,4 @@ def _offered(door: str, line: str, values: Values | None) -> Offers:
     _, words = destination(earlier)
     from kadmin_nb.commands import complete
 
-    return Offers(begun, complete(words, begun, door, values), True)
+    return Offers(begun, complete(words, begun, entry_point, values), True)

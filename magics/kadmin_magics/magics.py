@@ -125,12 +125,12 @@ class KAdmin(Magics):
         from kadmin_nb.commands import run
 
         name, words = destination(line)
-        door = f"%{magic}" if cell is None else f"%%{magic}"
+        entry_point = f"%{magic}" if cell is None else f"%%{magic}"
         with Line(self._shell) as line_of_progress:
             self.session.progress, self.session.note = line_of_progress.progress, line_of_progress.note
             self.session.cell = cell
             try:
-                return self._handed(run(words, self.session, door), name)
+                return self._handed(run(words, self.session, entry_point), name)
             except (KadminError, Interrupted) as exc:
                 exc.door = hints.magic
                 _display_outcomes(exc)

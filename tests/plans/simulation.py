@@ -307,7 +307,7 @@ class Scene:
         What a broker refused and yet did may stay, if nobody could look: nothing tells it from another's change.
         """
         records = played.pages.opened().before
-        done = replay.told(records).verified
+        done = replay.replayed(records).verified
         ours = {change.row for change in self.plan.changes if not change.is_done}
         doubtful = {int(row) for record in records if record.kind == replay.OUTCOME for row in record.says["refused"]}
         if not ours - doubtful <= done <= ours:

@@ -110,8 +110,8 @@ def test_it_is_applied_verified_and_rolled_back(kafka, plan):
     ]
     sent = [list(call.parts) for call in kafka.calls if call.verb == "alter labels" and not call.validate_only]
     assert sent == [[ALICE], [ALICE, LOCAL]]
-    story = replay.told(pages.opened().before)
-    back = Plan(kafka.id, plan.created, tuple(rollback.changes(plan, story.verified)), undoes=plan.id)
+    state = replay.replayed(pages.opened().before)
+    back = Plan(kafka.id, plan.created, tuple(rollback.changes(plan, state.verified)), undoes=plan.id)
     assert back.changes[1].note == "takes back row 3; a label was worn"
     executor.apply(kafka, back, Pages().opened())
     kafka.cluster.settle()

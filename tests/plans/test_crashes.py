@@ -144,9 +144,9 @@ def wrongs(scene: Scene, plan: Plan, tells: list[str], *, lock: bool = False) ->
         yield f"resumed to {states}"
     if (stored := scene.stored()) != AFTER:
         yield f"the cluster holds {stored}"
-    story = journals().find(plan.id).story
-    if (story.in_doubt, story.unsettled, story.verified) != (set(), set(), everything):
-        yield f"the journal tells {story}"
+    state = journals().find(plan.id).state
+    if (state.in_doubt, state.unsettled, state.verified) != (set(), set(), everything):
+        yield f"the journal tells {state}"
     tells.clear()
     if {state for (state,) in rows(cluster.apply(plan, lock=False), "state")} != {"unchanged"} or tells:
         yield f"a second apply sent {tells}"
@@ -225,8 +225,8 @@ def test_ctrl_c_stops_between_two_requests(when, scene, applied, tells):
     assert (
         f"plan {short} was stopped by Ctrl-C, between two requests\nHint: kadmin-nb plan resume {short}" in stopped.said
     )
-    story = journals().find(plan.id).story
-    assert (len(story.verified), story.in_doubt, story.unsettled) == (2, set(), set())
+    state = journals().find(plan.id).state
+    assert (len(state.verified), state.in_doubt, state.unsettled) == (2, set(), set())
     resumed = applied(plan, verb="resume")
     assert (resumed.code, resumed.points.count("before an answer")) == (0, 3)
     assert [*wrongs(scene, plan, tells)] == []
@@ -239,8 +239,8 @@ def test_a_second_ctrl_c_stops_at_once(scene, applied, tells):
     assert stopped.code == 130
     assert f"Interrupted: plan {plan.id[:12]} was stopped by Ctrl-C, at once" in stopped.said
     assert f"plan resume {plan.id[:12]} goes on" in stopped.said
-    story = journals().find(plan.id).story
-    assert (len(story.in_doubt), len(story.unsettled), story.verified) == (1, 3, set())
+    state = journals().find(plan.id).state
+    assert (len(state.in_doubt), len(state.unsettled), state.verified) == (1, 3, set())
     scene.cluster._kafka.lease("another plan", "somebody else").release()  # the lock was given back
     resumed = applied(plan, verb="resume")
     assert (resumed.code, resumed.points.count("before an answer")) == (0, 2)

@@ -1,10 +1,9 @@
-"""A dangerous change at the doors, on a real broker: shown with the plan, refused alike, let through by its key."""
+"""A dangerous change at each entry point, on a real broker: shown with the plan, refused alike, let through by key."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ import pytest
 import kadmin_nb as kn
 from kadmin_nb.commands import run, terminal
 from kadmin_nb.commands.session import NotebookSession
+from tests.command_result import CommandResult
 from tests.dangerous_plans import applied, keys
 from tests.plans.plan_rows import rows
 from tests.waiting import eventually
@@ -28,18 +28,11 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@dataclass(frozen=True)
-class Said:
-    code: int
-    out: str
-    err: str
-
-
 @pytest.fixture
-def kadmin(kafka, capfd: pytest.CaptureFixture[str]) -> Callable[..., Said]:
-    def typed(*words: str) -> Said:
+def kadmin(kafka, capfd: pytest.CaptureFixture[str]) -> Callable[..., CommandResult]:
+    def typed(*words: str) -> CommandResult:
         code = terminal._run([*words, "--cluster", kafka.bootstrap])
-        return Said(code, *capfd.readouterr())
+        return CommandResult(code, *capfd.readouterr())
 
     return typed
 

@@ -269,7 +269,7 @@ def test_a_limit_lifted_from_everyone_is_dangerous(kafka, staged, says):
 def gated(kafka: FakeKafka, plan: kn.Plan, pages: Pages, *allow: str) -> list[str]:
     """The states of the rows, applied as `Cluster.apply` does it."""
     journal = pages.opened()
-    gate = Gate(kafka, plan, nowhere, allow, replay.told(journal.before).allowed)
+    gate = Gate(kafka, plan, nowhere, allow, replay.replayed(journal.before).allowed)
     return [outcome.state for outcome in executor.apply(kafka, plan, journal, hooks=Hooks(gate=gate.pass_)).outcomes]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import logging
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import javaproperties
@@ -16,6 +16,7 @@ import kadmin_nb as kn
 from kadmin_nb.commands import terminal
 from kadmin_nb.model.refusal import Refusal
 from kadmin_nb.secrets import Secret
+from tests.command_result import CommandResult
 from tests.dangerous_plans import applied
 from tests.plans.plan_rows import rows
 from tests.plans.secret_search import CORE, SECRET, shown, sings, variables
@@ -63,20 +64,14 @@ def repeating(cluster: kn.Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster._kafka.configs, "alter", refuse)
 
 
-@dataclass(frozen=True)
-class Said:
-    code: int
-    text: str
-
-
 @pytest.fixture
-def kadmin(kafka, capfd: pytest.CaptureFixture[str]) -> Callable[..., Said]:
-    """The terminal's door, at the local Kafka: what it printed is told, and heard by nobody else."""
+def kadmin(kafka, capfd: pytest.CaptureFixture[str]) -> Callable[..., CommandResult]:
+    """The terminal, at the local Kafka: what it printed is told, and heard by nobody else."""
 
-    def run(*words: str) -> Said:
+    def run(*words: str) -> CommandResult:
         code = terminal._run([*words, "--cluster", kafka.bootstrap])
         captured = capfd.readouterr()
-        return Said(code, captured.out + captured.err)
+        return CommandResult(code, captured.out, captured.err)
 
     return run
 

@@ -177,7 +177,7 @@ def test_a_journal_holds_a_plan_of_the_same_shape(tmp_path):
         place = tmp_path / "cluster" / f"{number:064}.jsonl"
         with hash_chain.Journal.open(place) as journal:
             journal.write("plan", plan=document)
-        for look in (lambda j: j.plan, lambda j: j.to_arrow(), lambda j: j.story and j.plan):
+        for look in (lambda j: j.plan, lambda j: j.to_arrow(), lambda j: j.state and j.plan):
             with pytest.raises(kn.KadminError):
                 look(journals.find(f"{number:064}"))
         [row] = journals.to_arrow().to_pylist()

@@ -128,8 +128,8 @@ def test_rights_that_go_between_two_requests(editing, rights, unique, monkeypatc
         ("skipped", DENIED),
         ("skipped", DENIED),
     ]
-    story = journals().find(plan.id).story
-    assert (story.verified, story.in_doubt, story.unsettled) == ({1, 2}, set(), set())
+    state = journals().find(plan.id).state
+    assert (state.verified, state.in_doubt, state.unsettled) == ({1, 2}, set(), set())
     with pytest.raises(kn.PartlyFailed):
         outcomes.raise_for_errors()
 
@@ -139,5 +139,5 @@ def test_rights_that_go_between_two_requests(editing, rights, unique, monkeypatc
     rights.give()
     resumed = editing.resume(plan.id)
     assert rows(resumed, "state") == [("unchanged",)] * 2 + [("verified",)] * 3
-    assert journals().find(plan.id).story.verified == {1, 2, 3, 4, 5}
+    assert journals().find(plan.id).state.verified == {1, 2, 3, 4, 5}
     assert rows(editing.rollback(plan.id).apply(), "state") == [("verified",)] * 5

@@ -222,7 +222,7 @@ def test_the_controller_is_killed_in_the_middle_of_a_batch(through, three, wide,
     assert {state for (state,) in rows(resumed, "state")} <= {"verified", "unchanged"}
     for node in three.nodes:
         assert quotas_of(wide, node.id) == quotas_before | wanted
-    assert journals().find(plan.id).story.verified == set(range(1, USERS + 1))
+    assert journals().find(plan.id).state.verified == set(range(1, USERS + 1))
 
     back = wide.rollback(plan.id).apply(verify_timeout=30.0).raise_for_errors()
     assert set(rows(back, "state", "brokers_agreeing")) == {("verified", 3)}

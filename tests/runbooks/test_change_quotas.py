@@ -1,4 +1,4 @@
-"""The shipped runbook on a real broker, through every door: the launcher, papermill, Jupyter, a Databricks task."""
+"""The shipped runbook on a real broker, at every entry point: the launcher, papermill, Jupyter, a Databricks task."""
 
 from __future__ import annotations
 

@@ -1,40 +1,30 @@
-"""The terminal's door, in this process."""
+"""The terminal, in this process."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import pytest
 
 from kadmin_nb.commands import terminal
+from tests.command_result import CommandResult
 
-
-@dataclass(frozen=True)
-class Said:
-    """What one command line answered."""
-
-    code: int
-    out: str
-    err: str
-
-
-Door = Callable[..., Said]
+Kadmin = Callable[..., CommandResult]
 
 
 @pytest.fixture
-def kadmin(capsys: pytest.CaptureFixture[str]) -> Door:
+def kadmin(capsys: pytest.CaptureFixture[str]) -> Kadmin:
     """`kadmin("quota", "describe")` runs that line."""
 
-    def run(*words: str) -> Said:
+    def run(*words: str) -> CommandResult:
         code = terminal._run(list(words))
         captured = capsys.readouterr()
-        return Said(code, captured.out, captured.err)
+        return CommandResult(code, captured.out, captured.err)
 
     return run
 
 
 @pytest.fixture
-def live(kadmin: Door, kafka) -> Door:
+def live(kadmin: Kadmin, kafka) -> Kadmin:
     """The same, at the local Kafka."""
     return lambda *words: kadmin(*words, "--cluster", kafka.bootstrap)

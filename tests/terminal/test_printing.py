@@ -16,7 +16,7 @@ from kadmin_nb.plans.stage import Stage
 
 
 class Staging(Session):
-    """A door that stages what it is told, and keeps it; it reaches no cluster."""
+    """A session that stages what it is told, and keeps it; it reaches no cluster."""
 
     def change(self, edits: Sequence[Edit], plan_options: PlanOptions) -> Stage:
         stage = Stage(lambda *given: pytest.fail("nothing is planned here"))

@@ -79,7 +79,7 @@ def apply(
         The cluster could not be read. Nothing was sent.
     """
     refuse_other_cluster(kafka, plan)
-    before = replay.told(journal.before)
+    before = replay.replayed(journal.before)
     if not before.runs:
         refuse_expired(kafka, plan)
     refuse_invalid(plan.refused, len(plan))
@@ -140,7 +140,7 @@ class _Run:
     kafka: Kafka
     plan: Plan
     journal: Journal
-    story: JournalState
+    before: JournalState
     options: ApplyOptions
     hooks: Hooks
     lock: PlanLock
@@ -159,8 +159,8 @@ class _Run:
 
     def prepare(self) -> list[_Request]:
         """The rows to send, when the cluster was looked at again and nothing speaks against them."""
-        self.ours = {row: {*values} for row, values in self.story.values.items()}
-        self.ours |= {c.row: {HIDDEN} for c in self.plan.changes if c.is_secret and c.row in self.story.unsettled}
+        self.ours = {row: {*values} for row, values in self.before.values.items()}
+        self.ours |= {c.row: {HIDDEN} for c in self.plan.changes if c.is_secret and c.row in self.before.unsettled}
         self.brokers = self.kafka.brokers()
         self._await_what_is_in_doubt()
         classified = self._look(self.plan.changes)
@@ -175,15 +175,15 @@ class _Run:
 
     def _await_what_is_in_doubt(self) -> None:
         """An alter whose answer was lost may land for as long as the quiet period; nothing overtakes it."""
-        changes = [c for c in self.plan.changes if c.row in self.story.in_doubt]
-        seconds_left = self.story.quiet_until(self.kafka.now(), self.options.quiet_period)
+        changes = [c for c in self.plan.changes if c.row in self.before.in_doubt]
+        seconds_left = self.before.quiet_until(self.kafka.now(), self.options.quiet_period)
         if seconds_left and changes:
             landed = self._until_landed(changes, seconds_left)
             verify(self.kafka, [c for c in changes if c.row in landed], self.brokers, LAG)
 
     def _look(self, changes: Sequence[Change]) -> ComparedRows:
         self.looked_at = self.kafka.monotonic()
-        found = classed(changes, take(self.kafka, [c.target for c in changes]), self.ours, self.story.verified)
+        found = classed(changes, take(self.kafka, [c.target for c in changes]), self.ours, self.before.verified)
         self.picture_age = max(PICTURE_AGE, LOOKS_APART * (self.kafka.monotonic() - self.looked_at))
         return found
 
@@ -216,9 +216,9 @@ class _Run:
 
     def begin(self) -> None:
         """Write down that a run begins."""
-        if not self.story.runs:
+        if not self.before.runs:
             self.journal.write_text(f'{{"kind":"{replay.PLAN}","plan":{self.plan.document()}}}')
-        self.run = self.story.runs + 1
+        self.run = self.before.runs + 1
         self._append(replay.RUN, author=author(), tool=self.plan.tool, note=self.lock.note, **self.let_through)
 
     def send_all(self, requests: Sequence[_Request]) -> None:
@@ -371,7 +371,7 @@ class _Run:
         refused_rows = self.facts.refused.keys() - self.facts.landed
         answered_rows = self.facts.answered.keys() - self.facts.halfway.keys()
         changed = [c for c in self.plan.changes if c.row in answered_rows]
-        before = [c for c in self.done_before if c.row in self.story.unsettled]
+        before = [c for c in self.done_before if c.row in self.before.unsettled]
         accepted = [c for c in changed if c.row not in refused_rows]
         self._look_everywhere([*accepted, *before], self.options.verify_timeout)
         self._look_everywhere([c for c in changed if c.row in refused_rows and c.old_known], LAG)

@@ -13,7 +13,7 @@ from ..kinds.registry import kind_of
 from ..plan import Plan
 
 
-def refuse_unsettled(story: JournalState, seconds: float) -> None:
+def refuse_unsettled(state: JournalState, seconds: float) -> None:
     """Refuse while an alter whose answer was lost may still land: it would overtake the rollback.
 
     Raises
@@ -23,7 +23,7 @@ def refuse_unsettled(story: JournalState, seconds: float) -> None:
     """
     if seconds > 0:
         raise PlanRefused(
-            f"{len(story.in_doubt)} rows of the plan are in doubt: what was sent may land for another {seconds:.0f} s",
+            f"{len(state.in_doubt)} rows of the plan are in doubt: what was sent may land for another {seconds:.0f} s",
             code="UNSETTLED",
             hint=Hint(sentence("{} looks until it is known.", Verb("plan resume ID", "cluster.resume(plan_id)"))),
         )

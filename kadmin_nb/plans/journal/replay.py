@@ -33,7 +33,7 @@ class JournalState:
     last_sent: datetime | None = None
     allowed: set[str] = field(default_factory=set)
 
-    def tell(self, record: JournalRecord) -> None:
+    def read(self, record: JournalRecord) -> None:
         """Go on with the next record.
 
         Raises
@@ -41,10 +41,10 @@ class JournalState:
         Invalid
             It is not one that we write, though its hash is right.
         """
-        teller = _TELLERS.get(record.kind)
+        reader = _READERS.get(record.kind)
         try:
-            if teller is not None:
-                teller(self, record.says)
+            if reader is not None:
+                reader(self, record.says)
         except (LookupError, TypeError, ValueError, AttributeError):
             raise malformed(record.line) from None
 
@@ -84,7 +84,7 @@ class JournalState:
         self.in_doubt.difference_update(done, failed, states.get(UNVERIFIED, []))
 
 
-_TELLERS = {
+_READERS = {
     RUN: JournalState._run,
     INTENT: JournalState._intent,
     OUTCOME: JournalState._outcome,
@@ -93,9 +93,9 @@ _TELLERS = {
 }
 
 
-def told(records: Iterable[JournalRecord]) -> JournalState:
-    """The story that these records tell."""
-    story = JournalState()
+def replayed(records: Iterable[JournalRecord]) -> JournalState:
+    """The state that these records lead to."""
+    state = JournalState()
     for record in records:
-        story.tell(record)
-    return story
+        state.read(record)
+    return state

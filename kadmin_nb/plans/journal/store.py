@@ -57,9 +57,9 @@ class StoredJournal:
         return Plan.read(text, str(self.place))
 
     @cached_property
-    def story(self) -> replay.JournalState:
+    def state(self) -> replay.JournalState:
         """The state of the rows."""
-        return replay.told(self.chain.records)
+        return replay.replayed(self.chain.records)
 
     def to_arrow(self) -> pa.Table:
         """JOURNAL; the chain's head and the torn lines are in the metadata."""
@@ -195,15 +195,15 @@ def _record_row(record: JournalRecord) -> dict[str, object]:
 
 
 def _summary(journal: StoredJournal) -> dict[str, object]:
-    plan, story = journal.plan, journal.story
+    plan, state = journal.plan, journal.state
     return {
         "plan_id": plan.id,
         "cluster_id": plan.cluster_id,
         "created": plan.created,
         "author": plan.author,
         "changes": len(plan),
-        "runs": story.runs,
-        "verified": len(story.verified),
-        "in_doubt": len(story.in_doubt),
+        "runs": state.runs,
+        "verified": len(state.verified),
+        "in_doubt": len(state.in_doubt),
         "reason": plan.reason,
     }
