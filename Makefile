@@ -6,6 +6,9 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 KAFKAS := 4.3.1 3.9.2
 
+# The suite starts some hundred Pythons: where the environment forbids bytecode, each would compile everything again.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
 .PHONY: help install kafka kafkas demo test test-fast test-long check reference bench bench-full lock binder clean
 

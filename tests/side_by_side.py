@@ -10,6 +10,8 @@ from xdist.scheduler import LoadScopeScheduling
 GROUPS = {
     "tests/analytics/test_connect_mode.py": "connect",
     "tests/analytics/": "spark",
+    "tests/databricks/test_request_logs_notebook.py::test_a_job_that_was_killed": "delta",
+    "tests/databricks/test_request_logs_notebook.py": "spark",
     "tests/frames/test_forms.py": "spark",
     "tests/notebook/test_spark_magics.py": "spark",
     "tests/terminal/test_usage_words.py": "spark",
@@ -19,7 +21,7 @@ GROUPS = {
 }
 """By the beginning of a test's id. A Spark session is shared, and so are Kafkas of other versions and settings."""
 
-FIRST = ("spark", "connect", "admin")
+FIRST = ("spark", "connect", "delta", "admin")
 """What takes longest."""
 
 

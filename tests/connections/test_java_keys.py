@@ -8,9 +8,10 @@ import zipfile
 import pytest
 
 from kadmin_nb.errors import Unsupported
-from kadmin_nb.paths import cache_dir
+from kadmin_nb.local import find_jars
 from kadmin_nb.profiles import settings_for
 from kadmin_nb.profiles.java_keys import IGNORED, REFUSED, SECRET, USED
+from tests.admin.versions import ABILITIES
 
 
 @pytest.mark.parametrize(
@@ -31,7 +32,6 @@ def test_a_key_has_one_fate():
     assert SECRET <= USED
 
 
-_JARS = sorted((cache_dir() / "kafka").glob("*/kafka-clients-*.jar"))
 _HOMES = [
     f"org/apache/kafka/clients/{name}.class"
     for name in ("CommonClientConfigs", "admin/AdminClientConfig", "producer/ProducerConfig", "consumer/ConsumerConfig")
@@ -43,10 +43,17 @@ _NOT_CLIENT_KEYS = re.compile(
 )
 
 
-@pytest.mark.skipif(not _JARS, reason="Kafka's jars are not on this machine")
-def test_the_keys_are_those_in_kafkas_own_classes():
+@pytest.fixture(scope="module")
+def client_jars():
+    """Of each version; looked up before a test moves the user's home, and the cache with it."""
+    jars = [jar for version in ABILITIES for jar in find_jars(version).jars]
+    return [jar for jar in jars if jar.name.startswith("kafka-clients-")]
+
+
+@pytest.mark.broker
+def test_the_keys_are_those_in_kafkas_own_classes(client_jars):
     """Kafka 4.3 has a key that you have never heard of."""
-    words = set().union(*map(_words, _JARS))
+    words = set().union(*map(_words, client_jars))
     assert {key for key in USED | IGNORED | REFUSED.keys() if "." in key} - words <= {"sasl.oauthbearer"}
     dotted = {word for word in words if "." in word and not _NOT_CLIENT_KEYS.match(word)}
     assert dotted - USED - IGNORED - REFUSED.keys() == set()
