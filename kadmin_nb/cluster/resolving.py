@@ -12,12 +12,14 @@ import pyarrow.compute as pc
 from ..admin.kafka import WireKafka
 from ..admin.ports import DEFAULT_MATCH, EXACT, SPECIFIED, Component
 from ..admin.wire import PATIENCE
-from ..errors import NotFound, NotKnowable, UsageError
+from ..errors import NotFound, NotKnowable, UsageError, printable
 from ..frames.answer import Answer
+from ..frames.meanings import client
 from ..frames.pages import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
 from ..hints import Hint, Option, sentence
 from ..model.grammar import DEFAULT, format_word
+from ..model.levels import SHARED
 from ..model.quota_keys import USER_CLIENT_KEYS
 from ..model.resources import Resource
 from ..resolution import kernel
@@ -42,9 +44,30 @@ class EffectiveAnswer(Answer):
         super().__init__(table)
         self.explanation = explanation
 
-    def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        """The reasons for which each client is bound as it is."""
-        return ["\n".join(map(str, self.explanation))] if self.explanation else []
+    def title(self) -> str:
+        """How many limits bind, whom, and who draws from the same."""
+        clients = {client(reason.user, reason.client_id) for reason in self.explanation}
+        if len(clients) != 1:
+            return super().title()
+        binding = [reason for reason in self.explanation if reason.level is not None]
+        return _finding(binding, clients.pop())
+
+    def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        """With the reasons, where they are known."""
+        if not self.explanation:
+            return [self._table]
+        return [self._table.append_column("why", pa.array([e.why for e in self.explanation], pa.string()))]
+
+
+def _finding(binding: Sequence[Effective], who: str) -> str:
+    """The finding on one client."""
+    if not binding:
+        return printable(f"nothing limits {who}")
+    shared = [reason for reason in binding if reason.is_shared]
+    count = "1 limit binds" if len(binding) == 1 else f"{len(binding)} limits bind"
+    sharing = SHARED[shared[0].level or ""].partition(";")[0] if len(shared) == 1 else "shared with other clients"
+    also = f"; {len(shared)} {'is' if len(shared) == 1 else 'are'} {sharing}" if shared else "; none is shared"
+    return printable(f"{count} {who}{also}")
 
 
 def reasons(quotas: pa.Table, clients: pa.Table, keys: list[str]) -> tuple[Effective, ...]:

@@ -17,10 +17,11 @@ from ..frames.pages import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
 from ..hints import Door, Hint, Verb, python, sentence
 from ..model.grammar import format_word
+from ..model.levels import SHARED
 from ..model.quota_keys import USER_CLIENT_KEYS, readable
 from ..model.rows import Row
 from ..resolution.lifting import Lift, lifts
-from ..resolution.rules import SHARED, Effective, Stored, explain, stored_of
+from ..resolution.rules import Effective, Stored, explain, stored_of
 from . import bucket_usage, resolve_engines, resolving
 from .bucket_usage import BucketUsage
 from .filters import parts

@@ -23,6 +23,7 @@ class Result:
     out: str | None = None
     raw: bool = False
     json: bool = False
+    no_pager: bool = False
     detailed: bool = False
 
 

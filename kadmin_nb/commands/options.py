@@ -28,11 +28,11 @@ def keys_of(text: tuple[str, ...]) -> list[str] | None:
 
 
 def reading(command: Command, bind: Bind = lambda ctx, session, params: None) -> Command:
-    """`--cluster`, `--property`, `--as`, `--out`, `--raw`, `--json`: for every verb that returns a frame.
+    """`--cluster`, `--property`, `--as`, `--out`, `--raw`, `--json`, `--no-pager`: for every verb that returns a frame.
 
     `bind` replaces options of the verb by the object that the command takes.
     """
-    for option in (_json, _raw, _out, _form, _property, _cluster):
+    for option in (_no_pager, _json, _raw, _out, _form, _property, _cluster):
         command = option(command)
     return _with_session(command, bind)
 
@@ -144,6 +144,7 @@ _form = _remembered("--as", "form", type=click.Choice(FORMS), help="The frame ty
 _out = _remembered("--out", metavar="NAME", help="Put the answer into this variable, or file (.parquet, .csv, .json).")
 _raw = _remembered("--raw", is_flag=True, help="CSV as it is: a name may start a formula in a spreadsheet.")
 _json = _remembered("--json", is_flag=True, help="The rows as JSON.")
+_no_pager = _remembered("--no-pager", is_flag=True, help="Print a long answer as it is.")
 printing = _remembered(
     "--print",
     type=click.Choice(PRINT_FORMATS),

@@ -8,17 +8,19 @@ import os
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from .. import files
 from ..errors import Hinted, Interrupted, KadminError, NotFound, UsageError, printable
 from ..exit_state import ExitState
+from ..frames.pages import ROWS
 from ..hints import terminal
-from ..plans.execution.progress import Advance, silent
 from . import Result, run
 from .session import Note, Session
-from .windows import fitted_lines
+from .status_line import StatusLine
+from .windows import PAGED_ROWS, can_page, fitted_lines, show_in_pager
 
 if TYPE_CHECKING:
     from ..frames.display import Display
@@ -64,12 +66,15 @@ def _complete(instruction: str) -> int:
 
 
 def _run(words: list[str]) -> int:
-    tty = sys.stderr.isatty()
-    session = Session(frames=frame_in_file, progress=_progress if tty else silent, note=_print_note, watch=_watch)
+    status = StatusLine(sys.stderr, f"{' '.join(takewhile(str.isalpha, words))} …")
+    note = _note_above(status)
+    session = Session(frames=frame_in_file, progress=status.progress, note=note, watch=status.watch)
     try:
         _refuse_broken_text(words)
-        with _warnings_as_notes():
-            return _print_result(run(words or ["--help"], session))
+        with _warnings_as_notes(note):
+            with status:
+                result = run(words or ["--help"], session)
+            return _print_result(result)
     except (KadminError, Interrupted) as exc:
         _complain(exc)
         return exc.exit_state
@@ -103,7 +108,7 @@ def _print_result(result: Result) -> ExitState:
         formed(value, result.form)
     if result.out:
         _write(value, Path(result.out), raw=result.raw)
-    elif not _print(json_lines(value) if result.json else fitted_lines(value, sys.stdout)):
+    elif not (_print(json_lines(value)) if result.json else _show(value, may_page=not result.no_pager)):
         return ExitState.PARTLY if getattr(value, "anything_changed", False) else ExitState.FAILED
     if isinstance(value, str):  # a text, help say, has no rows: nothing need be loaded to see that
         return ExitState.DONE
@@ -111,11 +116,18 @@ def _print_result(result: Result) -> ExitState:
 
 
 @contextlib.contextmanager
-def _warnings_as_notes() -> Iterator[None]:
+def _warnings_as_notes(note: Note) -> Iterator[None]:
     """Each warning as one line on standard error, without the line of code that it came from."""
     with warnings.catch_warnings():
-        warnings.showwarning = lambda message, *_, **__: _print_note(f"Note: {printable(str(message))}")
+        warnings.showwarning = lambda message, *_, **__: note(f"Note: {printable(str(message))}")
         yield
+
+
+def _show(value: object, *, may_page: bool) -> bool:
+    """Whether the value could be printed; in a window one that is taller goes through a pager."""
+    with_pager = may_page and can_page(sys.stdin, sys.stdout)
+    lines = fitted_lines(value, sys.stdout, rows=PAGED_ROWS if with_pager else ROWS)
+    return _print(show_in_pager(lines, sys.stdout) if with_pager else lines)
 
 
 def _print(lines: Iterable[str]) -> bool:
@@ -174,25 +186,18 @@ def _write(value: Any, place: Path, *, raw: bool) -> None:
     write_table(value.to_arrow(), place, raw=raw)
 
 
-def _progress(advance: Advance) -> None:
-    """One line that is written over; where it is over, it stays."""
-    print(f"\r\x1b[K{advance}", end="\n" if advance.is_over else "", file=sys.stderr, flush=True)
-
-
 def _print_note(text: str) -> None:
     _write_lines(sys.stderr, [text])
 
 
-@contextlib.contextmanager
-def _watch() -> Iterator[Note | None]:
-    """A line on standard error that is written over, and gone at the end; nothing where that is not a terminal."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    try:
-        yield lambda text: print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
-    finally:
-        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+def _note_above(status: StatusLine) -> Note:
+    """Prints a line that stays, where the line of the status was."""
+
+    def note(text: str) -> None:
+        status.close()
+        _print_note(text)
+
+    return note
 
 
 def frame_in_file(name: str) -> Any:

@@ -8,6 +8,10 @@ from dataclasses import dataclass, replace
 GAP = "  "
 """The gap between two columns."""
 
+TEXT, NUMBER, NAME, KEY, BADGE, PROSE = "text", "number", "name", "key", "badge", "prose"
+"""How a column looks. Numbers stand to the right; a name may stand in a title instead; a badge is a word of few; prose
+is sentences and lines to type."""
+
 PADDED = 80
 """The width up to which a column is aligned: one cell of a megabyte must not make every row as long."""
 
@@ -22,9 +26,17 @@ class Column:
 
     name: str
     cells: Sequence[str]
-    is_number: bool = False
-    is_prose: bool = False
-    is_detail: bool = False
+    look: str = TEXT
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it stands to the right, and no cell of it is broken."""
+        return self.look == NUMBER
+
+    @property
+    def is_prose(self) -> bool:
+        """Whether nothing of it is ever cut."""
+        return self.look == PROSE
 
     @property
     def widest(self) -> int:

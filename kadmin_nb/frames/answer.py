@@ -108,6 +108,11 @@ class Answer(Tabular):
     def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         return [self._table]
 
+    def title(self) -> str:
+        from .views import view_of
+
+        return view_of(self._table).title(self._table)
+
     def short_form(self) -> str:
         from .render import counted
 

@@ -18,6 +18,12 @@ if TYPE_CHECKING:
     from .render import Block
 
 
+class Title(str):
+    """The lines that a value begins with. The first is its finding; columns that would repeat one are left out."""
+
+    __slots__ = ()
+
+
 class Display:
     """A value that shows itself at any door."""
 
@@ -69,7 +75,7 @@ class Display:
     def blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """Title, table and footer, in their order; and what failed, where nothing else shows it."""
         if title := self.title():
-            yield title
+            yield Title(title)
         yield from self.table(page)
         yield from self.footer(page)
         if not page.has_errors_apart and (complaint := self.complaint()):

@@ -1,6 +1,6 @@
 """A table in the width of a window.
 
-Details are left out first. Texts wrap, and end in … after some lines. Sentences and errors are never cut: they wrap
+Texts wrap, and end in … after some lines. Sentences and errors are never cut: they wrap
 whole beside the other columns, or stand below their row, as do columns that find no room.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 
-from .aligning import CUT, GAP, Column, padded, width_of
+from .aligning import CUT, GAP, TEXT, Column, padded, width_of
 
 LINES = 3
 """Lines of its column that a text may fill, more or less: words do not break where they need not."""
@@ -20,7 +20,7 @@ LINES = 3
 BESIDE = 30
 """The width that a sentence needs beside other columns."""
 
-TEXT, NAME = 18, 9
+NARROW, NAME = 18, 9
 """The widths down to which texts, and the names of columns, are wrapped."""
 
 INDENT = " " * 4
@@ -28,7 +28,7 @@ INDENT = " " * 4
 
 def fitted(columns: Sequence[Column], width: int) -> tuple[list[str], list[str]]:
     """The lines of a table for a window of that width, and remarks on what of it they do not show."""
-    shown = _without_details([replace(c, is_prose=c.is_prose and c.widest > TEXT) for c in columns], width)
+    shown = [_by_width(column) for column in columns]
     beside, below = _parted(shown, width)
     widths = _shared(beside, width - len(GAP) * (len(beside) - 1))
     table = [column.shortened(LINES * w) for column, w in zip(beside, widths, strict=True)]
@@ -37,23 +37,12 @@ def fitted(columns: Sequence[Column], width: int) -> tuple[list[str], list[str]]
     for number in range(len(columns[0].cells)):
         cells = [_cell(column, number, w) for column, w in zip(table, widths, strict=True)]
         lines += [*_row(cells, beside, widths), *_details_below(under, number, width)]
-    return lines, [*_missing(columns, shown), *([CUT] if [*table, *under] != [*beside, *below] else [])]
+    return lines, [CUT] if [*table, *under] != [*beside, *below] else []
 
 
-def _missing(columns: Sequence[Column], shown: Sequence[Column]) -> Iterator[str]:
-    """The remark on the details that are left out."""
-    names = {column.name for column in shown}
-    if missing := [column.name for column in columns if column.name not in names]:
-        yield f"without {', '.join(missing)}"
-
-
-def _without_details(columns: Sequence[Column], width: int) -> Sequence[Column]:
-    """The columns without as many details as there is no room for, those to the right first."""
-    shown = [*columns]
-    for column in reversed(columns):
-        if column.is_detail and _total(c.natural for c in shown) > width:
-            shown.remove(column)
-    return shown or columns
+def _by_width(column: Column) -> Column:
+    """The column; short sentences are texts as others are."""
+    return replace(column, look=TEXT) if column.is_prose and column.widest <= NARROW else column
 
 
 def _parted(columns: Sequence[Column], width: int) -> tuple[Sequence[Column], Sequence[Column]]:
@@ -76,7 +65,7 @@ def _total(widths: Iterable[int]) -> int:
 
 def _least(column: Column) -> int:
     """The width below which a column is not worth showing; a number is never broken."""
-    cells = column.widest if column.is_number else min(column.widest, BESIDE if column.is_prose else TEXT)
+    cells = column.widest if column.is_number else min(column.widest, BESIDE if column.is_prose else NARROW)
     return max(cells, min(width_of(column.name), NAME))
 
 

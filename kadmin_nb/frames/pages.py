@@ -42,6 +42,6 @@ NOTEBOOK = Page(
 """A notebook's output, or a Python prompt."""
 
 
-def window(width: int, rest: str) -> Page:
+def window(width: int, rest: str, rows: int = ROWS) -> Page:
     """A terminal of that width."""
-    return Page(ROWS, width, rest=rest, lazy_rest=rest, rest_of_lines="a pipe", door=terminal, has_errors_apart=True)
+    return Page(rows, width, rest=rest, lazy_rest=rest, rest_of_lines="a pipe", door=terminal, has_errors_apart=True)

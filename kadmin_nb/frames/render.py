@@ -1,4 +1,4 @@
-"""The one place that makes HTML or terminal text out of a frame. Every name in it is hostile.
+"""Text, and HTML by `markup`, out of what a value shows. Every name in it is hostile.
 
 A client-id is chosen by whoever connects. Controls and bidi marks are shown as escapes in both forms, and every text
 and name is escaped in HTML.
@@ -6,9 +6,7 @@ and name is escaped in HTML.
 
 from __future__ import annotations
 
-import html
-import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -16,23 +14,14 @@ import pyarrow as pa
 
 from ..errors import printable
 from .aligning import CUT, Chunk, Column, aligned
+from .display import Title
+from .meanings import Part
 from .pages import NOTEBOOK, Page
 from .schema_metadata import ENGINE
+from .views import view_of
 
 ROWS_AT_ONCE = 4096
 """Rows that are text at the same time."""
-
-PROSE = frozenset({"danger", "description", "documentation", "error", "is", "mend", "message", "note", "reason",
-                   "says", "validated"})  # fmt: skip
-"""The columns of sentences, errors and lines to type: nothing of them is ever cut."""
-
-
-DETAILS = frozenset({"bucket_client_id", "bucket_user", "is_default", "is_read_only", "is_sensitive",
-                     "synonyms", "type"})  # fmt: skip
-"""The columns that a narrow window leaves out."""
-
-PARTS = frozenset({"client_id", "ip", "level", "user"})
-"""Details beside a column `entity`, which says them all."""
 
 
 @dataclass(frozen=True)
@@ -67,18 +56,22 @@ def text_of_blocks(*blocks: Block, page: Page = NOTEBOOK) -> str:
 
 def lines(blocks: Iterable[Block], page: Page) -> Iterator[str]:
     """The same, line by line: a long table is never text as a whole."""
+    title = ""
     for block in blocks:
         if isinstance(block, str):
+            title = block if isinstance(block, Title) else title
             yield from _sentences(block, page)
         elif isinstance(block, Listing):
             yield from _listed(block, page)
         else:
-            yield from _tabled(block, page)
+            yield from _tabled(block, page, title)
 
 
 def document(*blocks: Block, page: Page = NOTEBOOK) -> str:
     """Blocks as HTML."""
-    return "".join(_html(block, page) for block in blocks)
+    from .markup import document_of
+
+    return document_of(blocks, page)
 
 
 def _sentences(text: str, page: Page, indent: str = "") -> Iterable[str]:
@@ -98,133 +91,71 @@ def _listed(listing: Listing, page: Page) -> Iterator[str]:
         yield f"… and {left:,} more {listing.things}; {page.rest_of_lines or listing.attribute} has all of it"
 
 
-def _tabled(block: pa.Table | Head, page: Page) -> Iterator[str]:
+def _tabled(block: pa.Table | Head, page: Page, title: str) -> Iterator[str]:
     """A table, its count, and how to get the rest."""
-    table = _table(block)
+    table = rows_of(block)
     if not table.num_rows:
-        yield f"no rows ({', '.join(map(printable, table.column_names))}){_engine_line(table)}"
+        yield from filter(None, nothing(table, title).split("\n"))
         return
+    view = view_of(table)
+    parts, in_order = view.parts(table, title), view.ordered(table)
     if page.rows is None:
-        yield from aligned(lambda: _chunks(_without_empty_columns(table)))
+        yield from aligned(lambda: _chunks(in_order, parts))
         remarks: Sequence[str] = ()
     else:
-        shown, remarks = _head(table, page)
+        shown, remarks = _head(columns(in_order.slice(0, page.rows), parts), page)
         yield from shown
-    yield from _sentences(_count(block, page, remarks) + _engine_line(table), page)
+    for remark in filter(None, [count(block, page, remarks, title), engine_line(table)]):
+        yield from _sentences(remark, page)
 
 
-def _head(table: pa.Table, page: Page) -> tuple[Iterable[str], Sequence[str]]:
+def nothing(table: pa.Table, title: str) -> str:
+    """That there are no rows, of which columns, where no title says so; and which engine says so."""
+    names = "" if title else f"no rows ({', '.join(map(printable, table.column_names))})"
+    return "\n".join(filter(None, [names, engine_line(table)]))
+
+
+def _head(shown: list[Column], page: Page) -> tuple[Iterable[str], Sequence[str]]:
     """The first rows of a table as lines, and remarks on what of them is not shown."""
-    columns = _text_columns(_without_empty_columns(table).slice(0, page.rows))
     if page.width is not None:
         from .fitting import fitted
 
-        return fitted(columns, page.width)
-    shown = _shortened(columns, page)
-    return aligned(lambda: [shown]), _remarks(columns, shown)
+        return fitted(shown, page.width)
+    cut = shortened(shown, page)
+    return aligned(lambda: [cut]), [CUT] if cut != shown else []
 
 
-def _html(block: Block, page: Page) -> str:
-    if isinstance(block, str):
-        return _html_paragraph(block)
-    if isinstance(block, Listing):
-        return f"<pre>{html.escape(text_of_blocks(block, page=page))}</pre>"
-    table = _table(block)
-    columns = _text_columns((_without_empty_columns(table) if table.num_rows else table).slice(0, page.rows))
-    shown = _shortened(columns, page)
-    return _html_table(shown) + _html_paragraph(_count(block, page, _remarks(columns, shown)) + _engine_line(table))
-
-
-def _html_paragraph(text: str) -> str:
-    """Sentences, which a browser breaks between words."""
-    return f'<p style="white-space: pre-line;">{html.escape(text)}</p>' if text else ""
-
-
-def _html_table(columns: Sequence[Column]) -> str:
-    """The classes are those of pandas' tables: front ends know how these look in each of their themes."""
-    names = "".join(_html_cell("th", column, column.name) for column in columns)
-    rows = zip(*([_html_cell("td", column, text) for text in column.cells] for column in columns), strict=True)
-    body = "\n".join(f"<tr>{''.join(row)}</tr>" for row in rows)
-    return f'<table class="dataframe">\n<thead><tr>{names}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>\n'
-
-
-def _html_cell(tag: str, column: Column, text: str) -> str:
-    """Texts stand to the left: JupyterLab has all cells to the right, where sentences are hard to read."""
-    side = "right" if column.is_number else "left"
-    return f'<{tag} style="text-align: {side};">{html.escape(text)}</{tag}>'
-
-
-def _table(block: pa.Table | Head) -> pa.Table:
+def rows_of(block: pa.Table | Head) -> pa.Table:
+    """The rows of a block."""
     return block.table if isinstance(block, Head) else block
 
 
-def _without_empty_columns(table: pa.Table) -> pa.Table:
-    names = [name for name in table.column_names if table[name].null_count < table.num_rows]
-    return table.select(names) if names else table
-
-
-def _chunks(table: pa.Table) -> Iterator[Chunk]:
+def _chunks(table: pa.Table, parts: Sequence[Part]) -> Iterator[Chunk]:
     """All rows of a table, some at a time."""
-    return (_text_columns(pa.table(batch)) for batch in table.to_batches(max_chunksize=ROWS_AT_ONCE))
+    return (columns(pa.table(batch), parts) for batch in table.to_batches(max_chunksize=ROWS_AT_ONCE))
 
 
-def _text_columns(table: pa.Table) -> list[Column]:
-    """A table as texts; pandas, which a terminal would wait for, is not needed for them."""
-    details = DETAILS | PARTS if "entity" in table.column_names else DETAILS
-    return [_column(field, column, details) for field, column in zip(table.schema, table.columns, strict=True)]
+def columns(table: pa.Table, parts: Sequence[Part]) -> list[Column]:
+    """The parts of a table as texts; pandas, which a terminal would wait for, is not needed for them."""
+    return [Column(part.heading, _safe(part.texts(table)), part.look) for part in parts]
 
 
-def _column(field: pa.Field, column: pa.ChunkedArray, details: Collection[str]) -> Column:
-    is_number = pa.types.is_floating(field.type) or pa.types.is_integer(field.type)
-    return Column(printable(field.name), _cells(column), is_number, field.name in PROSE, field.name in details)
+def _safe(texts: Sequence[str | None]) -> list[str]:
+    """The texts with escapes made visible; names that are harmless, nearly all, are looked at together."""
+    there = [text or "" for text in texts]
+    return there if "".join(there).isprintable() else list(map(printable, there))
 
 
-def _cells(column: pa.ChunkedArray) -> list[str]:
-    """A column's values as texts; names that are harmless, nearly all, are looked at together."""
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if not pa.types.is_string(column.type):
-        return list(map(cell, column.to_pylist()))
-    texts = [value or "" for value in column.to_pylist()]
-    return texts if "".join(texts).isprintable() else list(map(printable, texts))
-
-
-def _remarks(columns: list[Column], shown: list[Column]) -> list[str]:
-    return [CUT] if shown != columns else []
-
-
-def _shortened(columns: list[Column], page: Page) -> list[Column]:
+def shortened(shown: list[Column], page: Page) -> list[Column]:
+    """The columns with no cell longer than the page has them."""
     longest = page.longest
-    return columns if longest is None else [column.shortened(longest) for column in columns]
+    return shown if longest is None else [column.shortened(longest) for column in shown]
 
 
-def cell(value: object) -> str:
-    """One value as people read it: nothing for null, six places at most, escapes made visible."""
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return printable(value)
-    if isinstance(value, float):
-        return _number(value)
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, Mapping):
-        return " ".join(filter(None, map(cell, value.values())))
-    if isinstance(value, Iterable):
-        return " > ".join(map(cell, value))
-    return printable(str(value))
-
-
-def _number(value: float) -> str:
-    if value == 0 or 1e-3 <= abs(value) < 1e15:
-        return f"{value:.6f}".rstrip("0").rstrip(".")
-    return "" if math.isnan(value) else str(value)
-
-
-def _engine_line(table: pa.Table) -> str:
+def engine_line(table: pa.Table) -> str:
     """Which engine answered, where there was a choice."""
     engine = (table.schema.metadata or {}).get(ENGINE.encode())
-    return f"\n{printable(engine.decode())}" if engine else ""
+    return printable(engine.decode()) if engine else ""
 
 
 def counted(rows: int) -> str:
@@ -232,11 +163,13 @@ def counted(rows: int) -> str:
     return f"{rows:,} rows" if rows != 1 else "1 row"
 
 
-def _count(block: pa.Table | Head, page: Page, remarks: Sequence[str]) -> str:
-    """How many rows there are, and where the rest of them is."""
-    total = _table(block).num_rows
+def count(block: pa.Table | Head, page: Page, remarks: Sequence[str], title: str = "") -> str:
+    """How many rows there are, where no title says so, and where the rest of them is."""
+    total = rows_of(block).num_rows
     is_head = page.rows is not None and total > page.rows
     if is_head and isinstance(block, Head):
         return f"the first {page.rows} rows shown, in Spark; {page.lazy_rest}"
     missing = [*([f"the first {page.rows} shown"] if is_head else []), *remarks]
+    if title and not missing:
+        return ""
     return ", ".join([counted(total), *missing]) + (f"; {page.rest}" if missing else "")

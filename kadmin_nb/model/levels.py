@@ -39,6 +39,18 @@ LEVELS: tuple[Level, ...] = (
 )
 """From most to least specific: the first level that has a quota wins (KIP-55, kafka-facts 1.1)."""
 
+SHARED = {
+    "CLIENT_OF_USER": "shared by the connections of this user and client-id",
+    "DEFAULT_CLIENT_OF_USER": "not shared: each client-id of this user has its own",
+    "USER": "shared by all client-ids of this user that nothing closer binds",
+    "CLIENT_OF_DEFAULT_USER": "not shared: each user of this client-id has its own",
+    "DEFAULT_CLIENT_OF_DEFAULT_USER": "not shared: each user and client-id has its own",
+    "DEFAULT_USER": "shared by all client-ids of this user that nothing closer binds; each user has its own",
+    "CLIENT": "shared by all users that send this client-id",
+    "DEFAULT_CLIENT": "shared by all users that send this client-id; each client-id has its own",
+}
+"""The clients that draw from the allowance of a level, on each broker."""
+
 IP, DEFAULT_IP, OTHER = "IP", "DEFAULT_IP", "OTHER"
 LEVEL_NAMES: tuple[str, ...] = (*(level.name for level in LEVELS), IP, DEFAULT_IP, OTHER)
 

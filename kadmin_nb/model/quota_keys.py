@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation, Overflow
 
 from ..errors import Invalid, UsageError
+from .config_units import plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,13 +131,12 @@ def text_of(value: float) -> str:
 
 
 def readable(key: str, value: float) -> str:
-    """A quota value for people: `1 MB/s`, `50 %`, `12.5/s`."""
+    """A quota value for people, whole numbers exactly: `1 MB/s`, `64 KiB/s`, `50 %`, `12.5/s`."""
     spec = find(key)
     if spec is None or not math.isfinite(value):
         return text_of(value)
     if spec.unit == "bytes/s":
-        unit, size = next(((u, s) for u, s in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)) if value >= s), ("B", 1))
-        return f"{value / size:.6g} {unit}/s"
+        return min(_in_units(value), key=len) + "/s"
     return f"{value:.6g} %" if spec.unit.startswith("%") else f"{value:.6g}/s"
 
 
@@ -143,3 +144,23 @@ def typed(key: str, value: float) -> str:
     """A quota value as somebody would type it: `5MB/s`, `50%`; it parses back to the same number."""
     text = readable(key, value).replace(" ", "")
     return text if parse_value(key, text) == value else text_of(value)
+
+
+def _in_units(value: float) -> Iterator[str]:
+    """The bytes in the largest decimal unit, and in the largest binary one where that is whole."""
+    unit = next((unit for unit in ("GB", "MB", "kB") if value >= _MULTIPLES[unit]), "B")
+    yield f"{_scaled(value, _MULTIPLES[unit])} {unit}"
+    binary = next((unit for unit in ("GiB", "MiB", "KiB") if value >= _MULTIPLES[unit]), None)
+    if binary and value % _MULTIPLES[binary] == 0:
+        yield f"{value / _MULTIPLES[binary]:.0f} {binary}"
+
+
+def _scaled(value: float, size: int) -> str:
+    """A whole number of bytes exactly, a measured one in six digits."""
+    is_whole = float(value).is_integer() and value < 2**63
+    return plain(Decimal(int(value)) / size) if is_whole else f"{value / size:.6g}"
+
+
+def rounded(key: str, value: float) -> str:
+    """A measured value of a quota's key for people, in three digits: `7.65 MB/s`."""
+    return readable(key, float(f"{value:.3g}"))

@@ -13,6 +13,7 @@ from .. import documents, files
 from ..advice import FINDINGS as FINDING
 from ..errors import KadminError, UsageError
 from ..hints import did_you_mean
+from ..model.config_units import parse_config_number
 from ..model.levels import LEVEL_NAMES
 from ..model.quota_keys import QUOTA_KEYS
 from ..model.resources import RESOURCE_TYPES, SOURCES
@@ -257,7 +258,7 @@ class _Reader:
     def _number_of(self, frame: str, column: str, operator: str, raw: object, keys: Sequence[str]) -> float:
         if column not in NUMBERS[frame]:
             raise self.wrong(operator, f"{column} of {frame} is text, and {operator} compares numbers")
-        parse = units.of_config if frame in OF_CONFIGS else units.of_quota
+        parse = parse_config_number if frame in OF_CONFIGS else units.of_quota
         return self._amount(operator, raw, lambda: parse(str(raw), keys))
 
     def _amount(self, word: str, raw: object, parse: Any) -> float:

@@ -16,23 +16,11 @@ from urllib.parse import quote_plus
 from ..errors import NotKnowable, printable
 from ..model.entity import ARGUMENTS, Entity
 from ..model.grammar import DEFAULT, quote
-from ..model.levels import DEFAULT_IP, IP, LEVELS, Level, Part
+from ..model.levels import DEFAULT_IP, IP, LEVELS, SHARED, Level, Part
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, readable
 
 Stored = Mapping[tuple[Entity, str], float]
 """The quotas of a cluster: (entity, key) to value, in the unit of the key."""
-
-SHARED = {
-    "CLIENT_OF_USER": "shared by the connections of this user and client-id",
-    "DEFAULT_CLIENT_OF_USER": "not shared: each client-id of this user has its own",
-    "USER": "shared by all client-ids of this user that nothing closer binds",
-    "CLIENT_OF_DEFAULT_USER": "not shared: each user of this client-id has its own",
-    "DEFAULT_CLIENT_OF_DEFAULT_USER": "not shared: each user and client-id has its own",
-    "DEFAULT_USER": "shared by all client-ids of this user that nothing closer binds; each user has its own",
-    "CLIENT": "shared by all users that send this client-id",
-    "DEFAULT_CLIENT": "shared by all users that send this client-id; each client-id has its own",
-}
-"""The clients that draw from the allowance of a level, on each broker."""
 
 _DEFAULT_USER = next(level for level in LEVELS if level.name == "DEFAULT_USER")
 _OF_DEFAULT_USER = tuple(level for level in LEVELS if level.user == "default" and level.client_id)
@@ -69,10 +57,20 @@ class Effective:
     def __str__(self) -> str:
         if self.value is None or self.level is None:
             return f"{self.key} is unlimited for {self.client}"
+        return printable(f"{self.key} = {readable(self.key, self.value)} for {self.client}, {self.why}")
+
+    @property
+    def why(self) -> str:
+        """The reason in words: the entity that binds, who draws from the same limit, and what lost."""
+        if self.level is None:
+            return ""
         lost = ", ".join(f"{o.entity} ({readable(self.key, o.value)})" for o in self.overridden)
-        bound = f"bound by {self.entity}, {SHARED[self.level]}"
-        text = f"{self.key} = {readable(self.key, self.value)} for {self.client}, {bound}"
-        return printable(text + (f"; overrides {lost}" if lost else ""))
+        return f"bound by {self.entity}, {SHARED[self.level]}" + (f"; overrides {lost}" if lost else "")
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other clients draw from the same limit."""
+        return self.level is not None and SHARED[self.level].startswith("shared by all")
 
     @property
     def client(self) -> str:

@@ -116,7 +116,9 @@ def test_resolve_gives_its_reasons():
     reasons = explain(stored_of(quotas.to_pylist()), "a", "app", ["producer_byte_rate"])
     df = EffectiveAnswer(quotas, reasons).in_cell()
     for shown in (repr(df), df._repr_html_()):
-        assert "producer_byte_rate = 1 kB/s for user a, client-id app, bound by user=a" in shown
+        assert "1 limit binds user=a client-id=app; 1 is shared by all client-ids of this user" in shown
+        assert "1 kB/s" in shown
+        assert "bound by user=a, shared by all client-ids of this user that nothing closer binds" in shown
 
 
 FINDING = {"finding": "leftover", "resource_type": "TOPIC", "resource_name": "t", "key": "k", "message": "left",
@@ -168,8 +170,8 @@ class Printer:
 @pytest.mark.parametrize(
     ("value", "short_form"),
     [
-        (frame(), "<3 rows>"),
-        (answer("a"), "<1 row>"),
+        (frame(), "<3 quotas on user=a>"),
+        (answer("a"), "<1 quota on user=a>"),
         (Findings(schemas.FINDINGS.empty_table()), "<nothing to look at>"),
         (TreeAnswer(schemas.TREE.empty_table()), "<0 rows>"),
     ],

@@ -325,7 +325,8 @@ def test_a_cell_shows_what_belongs_to_its_answer(live, cluster, name):
     live(f"%kquota set producer_byte_rate=1kB user={who} --apply")
     resolved = displayed(live, live(f"%kquota resolve user={who} client-id=app -k producer_byte_rate"))
     for form in ("text/plain", "text/html"):
-        assert f"for user {who}, client-id app, bound by user={who}" in resolved[form]
+        assert f"1 limit binds user={who} client-id=app; 1 is shared by all client-ids of this user" in resolved[form]
+        assert f"bound by user={who}, shared by all client-ids" in resolved[form]
     plain = displayed(live, live(f"%kquota resolve user={who} client-id=app -k producer_byte_rate --as pandas"))
     assert "bound by" not in plain["text/plain"]
 
@@ -350,7 +351,7 @@ def test_a_warning_shows_where_another_library_shows_frames(live, name):
     who, formatter = name("user"), live.shell.display_formatter.formatters["text/html"]
     formatter.for_type(pd.DataFrame, lambda frame: "<i>theirs</i>")
     answer = live(f"%kquota resolve user={who} client-id=app -k producer_byte_rate")
-    assert f"for user {who}" in displayed(live, answer)["text/html"]
+    assert f"nothing limits user={who} client-id=app" in displayed(live, answer)["text/html"]
     assert displayed(live, answer.head())["text/html"] == "<i>theirs</i>"
 
 
@@ -360,7 +361,7 @@ def test_answers_in_a_list_are_a_line_each(live, name):
     live["plan"], live["frame"] = live("%kquota plan"), live("%kquota describe user=nobody")
     shown = displayed(live, live("[plan, frame]"))["text/plain"]
     assert shown.startswith("[<plan ")
-    assert shown.endswith("1 change>, <0 rows>]")
+    assert shown.endswith("1 change>, <no quotas>]")
     live("%kquota discard")
 
 

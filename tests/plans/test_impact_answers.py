@@ -44,6 +44,9 @@ def usage(*clusters: str) -> pa.Table:
     return pa.concat_tables(table.append_column("cluster_id", pa.array([name] * 30)) for name in clusters)
 
 
+ORDER = ("eve client-id=web", "alice client-id=app-01", "bob client-id=app-01")
+"""The worst first."""
+
 APPS = {f"client-id=app-{n:02}": 5 for n in range(12)}
 
 
@@ -55,7 +58,7 @@ def test_counts_come_first_then_what_can_bind_nobody():
     at = said.index(f"{KEY}: becomes limited 1, raised 2; its bucket moves 2")
     assert said[at + 1] == f"shadowed: client-id=app-00 {KEY} 5 B/s (user=<default> wins)"
     assert said[at + 11] == "… and 2 more that are shadowed; .shadowed has all of it"
-    assert said[-1] == "3 rows"
+    assert [line.split("  ")[0] for line in said[-3:]] == [f"user={pair}" for pair in ORDER]
 
 
 def test_nobody_is_touched_is_said_in_words():

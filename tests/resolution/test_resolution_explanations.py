@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.grammar import DEFAULT
-from kadmin_nb.model.levels import LEVELS
-from kadmin_nb.resolution.rules import SHARED, explain, resolve_client, resolve_ip, stored_of
+from kadmin_nb.model.levels import LEVELS, SHARED
+from kadmin_nb.resolution.rules import explain, resolve_client, resolve_ip, stored_of
 from tests.resolution.hierarchies import subset
 
 STORED = {

@@ -37,7 +37,7 @@ def test_a_plan_of_lines_says_whom_it_touches(live, clients, lines, cluster):
     told = said.out.splitlines()
     assert told[0].startswith("plan ")
     assert told.index("producer_byte_rate: becomes limited 2") > 0
-    assert sum(line.startswith(f"{clients[0]} ") for line in told) == 2
+    assert sum(line.startswith(f"user={clients[0]} ") for line in told) == 2
     assert len(cluster.quotas.describe(user=clients[0])) == 0
     assert live("plan", "-f", str(lines), "--impact", str(clients[1]), "--detailed-exitcode").code == 3
 

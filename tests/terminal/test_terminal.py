@@ -352,7 +352,7 @@ def test_the_brokers(live):
     """Which brokers is this?"""
     said = live("cluster")
     assert said.code == 0
-    assert said.out.rstrip().endswith("1 row")
+    assert said.out.splitlines()[0] == "1 broker"
 
 
 def test_a_property_without_effect_is_a_note(live, user):

@@ -16,10 +16,10 @@ from ...frames.answer import Answer
 from ...model.changes import Change
 from ...model.entity import Entity
 from ...model.grammar import DEFAULT, format_word
-from ...model.levels import LEVELS, Level
+from ...model.levels import LEVELS, SHARED, Level
 from ...model.quota_keys import find, readable
 from ...model.resources import Resource
-from ...resolution.rules import SHARED, stored_of
+from ...resolution.rules import stored_of
 from ...resolution.shadows import COMES_BEFORE, shadowed_by
 from ..quotas_after import Limits, limits_after
 from ..shadowing import SHADOWING_LEVELS, newly_shadowed

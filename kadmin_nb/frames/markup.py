@@ -1,0 +1,135 @@
+"""HTML of what a value shows: the one place that makes HTML, and escapes every text in it.
+
+Nothing in it styles anything but itself (`answer.css`). Where a front end takes styles out, as Jupyter does of a
+notebook that is not trusted, its own look of tables remains: they have the class of pandas' tables.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pyarrow as pa
+
+from .aligning import BADGE, CUT, KEY, Column
+from .display import Title
+from .pages import Page
+from .render import Block, Head, Listing, columns, count, engine_line, nothing, rows_of, shortened, text_of_blocks
+from .views import Section, View, view_of
+
+FOLDED_ROWS = 600
+"""Folded rows that a page has at most: somebody who opens them looks for one."""
+
+LONGEST_HOVER = 500
+"""Characters of a shortened text that are shown where the mouse rests on it."""
+
+TONES = {
+    **dict.fromkeys(("ok", "kept", "verified", "restored"), "good"),
+    **dict.fromkeys(("broken", "conflict", "failed", "leftover", "refuse", "refused", "throttled"), "bad"),
+    **dict.fromkeys(("look", "unknown", "unverified", "warn", "moved", "left", "unread"), "fair"),
+}
+"""The words of a badge that are good or bad news."""
+
+
+def document_of(blocks: Iterable[Block], page: Page) -> str:
+    """Blocks as HTML, with its style."""
+    title, parts = "", []
+    for block in blocks:
+        title = block if isinstance(block, Title) else title
+        parts.append(_html(block, page, title))
+    return f'<div class="kadmin">\n<style>{_style()}</style>\n{"".join(parts)}</div>'
+
+
+@cache
+def _style() -> str:
+    """The style without the comment that it begins with."""
+    return Path(__file__).with_name("answer.css").read_text(encoding="utf-8").partition("*/\n")[2]
+
+
+def _html(block: Block, page: Page, title: str) -> str:
+    if isinstance(block, Title):
+        first, _, more = block.partition("\n")
+        return _paragraph(first, "kadmin-title") + _paragraph(more)
+    if isinstance(block, str):
+        return _paragraph(block)
+    if isinstance(block, Listing):
+        return f"<pre>{html.escape(text_of_blocks(block, page=page))}</pre>\n"
+    table = rows_of(block)
+    if not table.num_rows:
+        return _paragraph(nothing(table, title))
+    return "".join(_tabled(block, table, page, title))
+
+
+def _paragraph(text: str, kind: str = "kadmin-text") -> str:
+    """Sentences, which a browser breaks between words."""
+    return f'<p class="{kind}" style="white-space: pre-line;">{html.escape(text)}</p>\n' if text else ""
+
+
+def _tabled(block: pa.Table | Head, table: pa.Table, page: Page, title: str) -> Iterator[str]:
+    """The first rows, what is folded, how many there are, and where the rest is."""
+    view = view_of(table)
+    sections = view.sections(table)
+    if len(sections) > 1:
+        yield from _sections(view, sections, page, title)
+        return
+    rows, remarks = _rows(view, sections[0].table, page, title)
+    remarks_text = [count(block, page, remarks, title), engine_line(table)]
+    yield rows + _paragraph("\n".join(filter(None, remarks_text)), "kadmin-note")
+
+
+def _sections(view: View, sections: Sequence[Section], page: Page, title: str) -> Iterator[str]:
+    """The sections that have rows, each of those that are folded below its heading."""
+    folded_page = page if page.rows is None else replace(page, rows=FOLDED_ROWS)
+    for section in (section for section in sections if section.table.num_rows):
+        one_page = folded_page if section.folded else page
+        rows, remarks = _rows(view, section.table, one_page, title)
+        shown = rows + _paragraph(count(section.table, one_page, remarks, title), "kadmin-note")
+        heading = html.escape(f"{section.heading} ({section.table.num_rows})")
+        yield f"<details><summary>{heading}</summary>\n{shown}</details>\n" if section.folded else shown
+
+
+def _rows(view: View, table: pa.Table, page: Page, title: str) -> tuple[str, Sequence[str]]:
+    """The first rows as a table, and remarks on what of them is not shown."""
+    whole = columns(table.slice(0, page.rows), view.parts(table, title))
+    cut = shortened(whole, page)
+    return _table(cut, whole), [CUT] if cut != whole else []
+
+
+def _table(shown: Sequence[Column], whole: Sequence[Column]) -> str:
+    names = "".join(f"<th{_side(column)}>{html.escape(column.name)}</th>" for column in shown)
+    cells = ([*map(_cell(column), column.cells, of.cells)] for column, of in zip(shown, whole, strict=True))
+    body = "\n".join(f"<tr>{''.join(row)}</tr>" for row in zip(*cells, strict=True))
+    head = f"<thead><tr>{names}</tr></thead>"
+    return f'<div class="kadmin-rows"><table class="dataframe">\n{head}\n<tbody>\n{body}\n</tbody>\n</table></div>\n'
+
+
+def _cell(column: Column) -> Callable[[str, str], str]:
+    """Writes the cells of a column: a shortened text shows the whole where the mouse rests on it."""
+    side, written = _side(column), _WRITTEN.get(column.look, str)
+
+    def write(shown: str, whole: str) -> str:
+        hover = "" if shown == whole else f' title="{html.escape(whole[:LONGEST_HOVER])}"'
+        return f"<td{side}{hover}>{written(html.escape(shown))}</td>"
+
+    return write
+
+
+def _side(column: Column) -> str:
+    """Texts stand to the left: JupyterLab has all cells to the right, where sentences are hard to read."""
+    return f' class="kadmin-{column.look}" style="text-align: {"right" if column.is_number else "left"};"'
+
+
+def _badge(text: str) -> str:
+    return f'<span class="kadmin-pill kadmin-{TONES.get(text, "plain")}">{text}</span>' if text else ""
+
+
+def _key(text: str) -> str:
+    """A key that may be broken between its words."""
+    return text.replace(".", ".<wbr>").replace("_", "_<wbr>")
+
+
+_WRITTEN: Mapping[str, Callable[[str], str]] = {BADGE: _badge, KEY: _key}
+"""What is made of an escaped text, by the look of its column."""

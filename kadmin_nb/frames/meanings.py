@@ -1,0 +1,274 @@
+"""Meanings: how the values of a column are written for people, by its name. The names are those of `schemas`.
+
+A value that is counted in the unit of a key is written with that unit, a missing limit as *unlimited*, whoever a row is
+about in one column, as it would be typed. Frames keep the plain values.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+
+from ..errors import printable
+from ..model.config_fallback import in_unit_of
+from ..model.config_units import duration, size, with_unit
+from ..model.config_values import ConfigValue
+from ..model.grammar import format_word
+from ..model.levels import SHARED
+from ..model.quota_keys import find, readable, rounded
+from ..model.resources import Resource, Source
+from .aligning import BADGE, KEY, NAME, NUMBER, PROSE, TEXT
+
+UNLIMITED = "unlimited"
+Texts = Callable[[pa.Table], Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A column as people see it: made of the columns `sources` of a table, of those that it has."""
+
+    heading: str
+    sources: Sequence[str]
+    texts: Texts
+    look: str = TEXT
+
+
+def part(name: str, table: pa.Table) -> Part:
+    """The part of that name: made of several columns, or of the column of that name."""
+    return PARTS[name] if name in PARTS else _of_column(table.schema.field(name))
+
+
+def cell(value: object) -> str:
+    """A value without a meaning of its own: nothing for null, six places at most."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float):
+        return _number(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d %H:%M:%S}"
+    if isinstance(value, Mapping):
+        return " ".join(filter(None, map(cell, value.values())))
+    if isinstance(value, Iterable):
+        return " > ".join(map(cell, value))
+    return str(value)
+
+
+def _number(value: float) -> str:
+    if value == 0 or 1e-3 <= abs(value) < 1e15:
+        return f"{value:.6f}".rstrip("0").rstrip(".")
+    return "" if math.isnan(value) else str(value)
+
+
+def client(user: str | None, client_id: str | None) -> str:
+    """A client as it would be typed; None is a part that is not asked about."""
+    words = [format_word("user", user) if user else "(empty user)" if user == "" else ""]
+    words += [format_word("client-id", client_id) if client_id else "(no client-id)" if client_id == "" else ""]
+    return " ".join(filter(None, words))
+
+
+def in_unit(key: str | None, value: object) -> str:
+    """A number, or a text that the broker takes, of a quota or config key."""
+    if key is None or value is None:
+        return cell(value)
+    if isinstance(value, float):
+        return readable(key, value) if find(key) else cell(value)
+    return _quota_text(key, str(value)) if find(key) else with_unit(key, str(value))
+
+
+def _quota_text(key: str, text: str) -> str:
+    try:
+        return readable(key, float(text))
+    except ValueError:
+        return text
+
+
+def limit(key: str | None, value: float | None) -> str:
+    """A limit of a key; null is unlimited, but for what is not about a key."""
+    return UNLIMITED if value is None and key is not None else in_unit(key, value)
+
+
+def used(key: str | None, value: float | None) -> str:
+    """A measured value of a key, in three digits."""
+    return rounded(key, value) if key is not None and value is not None and find(key) else cell(value)
+
+
+def word(value: str | None) -> str:
+    """A name of Kafka's enumerations as a word: `DEFAULT_CLIENT_OF_USER` is *default client of user*."""
+    text = value or ""
+    return text.removesuffix("_CONFIG").lower().replace("_", " ") if text.isupper() else text
+
+
+def milliseconds(value: float | None) -> str:
+    """A length of time in milliseconds."""
+    if value is None:
+        return ""
+    return duration(round(value)) if value >= 1000 else f"{value:.3g} ms"
+
+
+def seconds(value: float | None) -> str:
+    """A length of time in seconds."""
+    return "" if value is None else duration(round(value * 1000)) or f"{value:.3g} s"
+
+
+def percent(value: float | None) -> str:
+    """A share in percent."""
+    return "" if value is None else f"{value:.3g} %"
+
+
+def _share(value: float | None) -> str:
+    return "" if value is None else percent(value * 100)
+
+
+def _bytes(value: float | None) -> str:
+    return "" if value is None else size(round(value)) or f"{value:.0f} B"
+
+
+def _each(write: Callable[[Any], str], name: str) -> Texts:
+    """The texts of a column, value by value."""
+    return lambda table: [*map(write, _values(table, name))]
+
+
+def _with_key(write: Callable[[Any, Any], str], name: str) -> Texts:
+    """The texts of a column whose values are in the unit of the key beside them."""
+    return lambda table: [*map(write, _values(table, "key"), _values(table, name))]
+
+
+def _values(table: pa.Table, name: str) -> list[Any]:
+    """The values of a column; nulls where the table lacks it."""
+    if name not in table.column_names:
+        return [None] * table.num_rows
+    column = table[name]
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    values: list[Any] = column.to_pylist()
+    return values
+
+
+def _who(table: pa.Table) -> list[str]:
+    """Whom a row is about: its entity, or a client, or an address."""
+    if "entity" in table.column_names:
+        return _values(table, "entity")
+    clients = [*map(client, _values(table, "user"), _values(table, "client_id"))]
+    ips = [ip and format_word("ip", ip) for ip in _values(table, "ip")]
+    return [ip or who for ip, who in zip(ips, clients, strict=True)]
+
+
+def _bucket(table: pa.Table, after: str = "") -> list[str]:
+    """Who shares a limit; an empty part is not in it. Without a limit a row has the client instead."""
+    parts = (_values(table, f"{name}{after}") for name in ("bucket_user", "bucket_client_id"))
+    buckets = [client(user or None, client_id or None) for user, client_id in zip(*parts, strict=True)]
+    return [bucket or who for bucket, who in zip(buckets, _who(table), strict=True)] if not after else buckets
+
+
+def _resource(table: pa.Table) -> list[str]:
+    pairs = zip(_values(table, "resource_type"), _values(table, "resource_name"), strict=True)
+    return [str(Resource(*pair)) for pair in pairs]
+
+
+def _instead_of(table: pa.Table) -> list[str]:
+    """What applies where the value that is set is taken away."""
+    return [_inherited(ConfigValue.of(row)) if row["key"] else "" for row in _rows(table)]
+
+
+def _rows(table: pa.Table) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = table.to_pylist()
+    return rows
+
+
+def _inherited(value: ConfigValue) -> str:
+    synonym = value.below(value.source) if value.source and value.source != Source.BUILT_IN else None
+    text = in_unit_of(value.key, synonym) if synonym else None
+    return "" if text is None else with_unit(value.key, text)
+
+
+def _config_value(table: pa.Table) -> list[str]:
+    """A config's value; of a secret, that nobody can see it."""
+    hidden = ["[sensitive]" if flag else None for flag in _values(table, "is_sensitive")]
+    values = map(in_unit, _values(table, "key"), _values(table, "value"))
+    return [text or hide or "" for text, hide in zip(values, hidden, strict=True)]
+
+
+def _overridden(table: pa.Table) -> list[str]:
+    """The limits that lost, most specific first."""
+    pairs = zip(_values(table, "key"), _values(table, "overridden"), strict=True)
+    return [", ".join(f"{word(o['level'])} {readable(key, o['value'])}" for o in lost or ()) for key, lost in pairs]
+
+
+PARTS = {
+    "who": Part("who", ("entity", "user", "client_id", "ip"), _who, NAME),
+    "resource_of": Part("resource", ("resource_type", "resource_name"), _resource, NAME),
+    "bucket": Part("bucket", ("bucket_user", "bucket_client_id", "user", "client_id"), _bucket, NAME),
+    "bucket_before": Part("bucket before", ("bucket_user_before", "bucket_client_id_before"),
+                          lambda table: _bucket(table, "_before")),
+    "bucket_after": Part("bucket after", ("bucket_user_after", "bucket_client_id_after"),
+                         lambda table: _bucket(table, "_after")),
+    "shared": Part("shared", ("level",), _each(lambda level: SHARED.get(level, ""), "level")),
+    "overrides": Part("overrides", ("overridden",), _overridden),
+    "config_value": Part("value", ("value", "is_sensitive"), _config_value),
+    "instead_of": Part("instead of", ("synonyms",), _instead_of),
+    "used": Part("used", ("value",), _with_key(used, "value"), NUMBER),
+}  # fmt: skip
+"""The parts that are more, or other, than the column of their name."""
+
+LIMITS = frozenset({"limit", "limit_after", "limit_before", "limit_x_brokers", "value", "value_after", "value_before"})
+"""Numbers in the unit of the key; null is unlimited."""
+
+MEASURED = frozenset({"bucket_rate", "headroom", "mean", "p95", "peak", "rate"})
+"""Measured numbers in the unit of the key."""
+
+VALUES = frozenset({"a", "after", "b", "expected", "new", "now", "old", "value", "wanted"})
+"""Values of a key as texts, as the broker takes them."""
+
+BADGES = frozenset({"danger", "effect", "finding", "level", "level_after", "level_before", "op", "severity",
+                    "sharing", "source", "source_a", "source_b", "state", "verdict", "warning"})  # fmt: skip
+PROSES = frozenset({"description", "documentation", "error", "is", "mend", "message", "note", "reason", "says",
+                    "validated", "why"})  # fmt: skip
+_LOOKS = {**dict.fromkeys(BADGES, BADGE), **dict.fromkeys(PROSES, PROSE), "key": KEY, "cluster_id": NAME,
+          "resource": NAME}  # fmt: skip
+PERCENTS = frozenset({"headroom_percent", "utilisation"})
+HEADINGS = {"client_id": "client-id", "headroom_percent": "headroom", "cluster_id": "cluster"}
+
+
+def _of_column(field: pa.Field) -> Part:
+    """A column by itself: its name says how its values are written."""
+    name, heading = field.name, HEADINGS.get(field.name, field.name.removeprefix("is_").replace("_", " "))
+    is_number = pa.types.is_floating(field.type) or pa.types.is_integer(field.type)
+    plain = Part(printable(heading), (name,), _each(cell, name), NUMBER if is_number else TEXT)
+    if is_number:
+        return _of_numbers(plain, name)
+    if name in VALUES:
+        return replace(plain, texts=_with_key(in_unit, name))
+    look = _LOOKS.get(name, TEXT)
+    return replace(plain, look=look, texts=_each(word, name) if look == BADGE else plain.texts)
+
+
+def _of_numbers(plain: Part, name: str) -> Part:
+    if name in LIMITS:
+        return replace(plain, texts=_with_key(limit, name))
+    if name in MEASURED:
+        return replace(plain, texts=_with_key(used, name))
+    write = _UNITS.get(name) or next((write for end, write in _ENDS.items() if name.endswith(end)), None)
+    if write is None and name.startswith("share_"):
+        write = _share
+    return plain if write is None else replace(plain, heading=_without_unit(plain.heading), texts=_each(write, name))
+
+
+_UNITS: Mapping[str, Callable[[Any], str]] = {
+    **dict.fromkeys(PERCENTS, percent),
+    **dict.fromkeys(("bytes", "bytes_in", "bytes_out"), _bytes),
+}
+_ENDS: Mapping[str, Callable[[Any], str]] = {"_ms": milliseconds, "_s": seconds}
+
+
+def _without_unit(heading: str) -> str:
+    """The heading without the unit that its values are written with."""
+    return heading.removesuffix(" ms").removesuffix(" s")

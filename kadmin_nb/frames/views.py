@@ -1,0 +1,241 @@
+"""Views: the columns that people see of each frame, in their order, and how many rows make which title. All as data.
+
+A frame that no view is declared for shows all of its columns. Columns that are empty, that repeat another or the title
+are left out: of the view, never of the frame.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..errors import printable
+from . import schemas
+from .aligning import NAME
+from .meanings import PARTS, Part, part
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Some rows of a view, and what they have in common; those that are `folded` are opened where somebody looks."""
+
+    heading: str
+    table: pa.Table
+    folded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What people see of a frame: the names of its parts; the noun that its rows are counted in, as one and as many.
+
+    `finding` is the title where the number of rows is not what matters. `split` parts the rows that matter from the
+    others, which stand below them, and `groups` has a heading for each of those where there are many.
+    """
+
+    names: Sequence[str]
+    nouns: tuple[str, str] = ("", "")
+    finding: Callable[[pa.Table], str] | None = None
+    split: Callable[[pa.Table], tuple[pa.Table, pa.Table]] | None = None
+    groups: Callable[[pa.Table], Sequence[str]] | None = None
+
+    def title(self, table: pa.Table) -> str:
+        """The finding, or how many rows there are."""
+        if self.finding is not None and table.num_rows:
+            return printable(self.finding(table))
+        return counted_nouns(table.num_rows, *self.nouns) if any(self.nouns) else ""
+
+    def ordered(self, table: pa.Table) -> pa.Table:
+        """The rows that matter first."""
+        return table if self.split is None else pa.concat_tables(self.split(table))
+
+    def sections(self, table: pa.Table) -> Sequence[Section]:
+        """The rows in their order; of many, those that matter, and the others below their headings."""
+        if self.split is None or table.num_rows < FOLDED_FROM:
+            return [Section("", self.ordered(table))]
+        first, others = self.split(table)
+        return [Section("", first), *self._folded(others)]
+
+    def _folded(self, others: pa.Table) -> Iterator[Section]:
+        """The others: below one heading, or, of many, below several."""
+        if self.groups is None or others.num_rows < FOLDED_FROM * 3:
+            yield Section(OTHERS, others, folded=True)
+            return
+        headings = self.groups(others)
+        labels = pa.array(headings, pa.string())
+        for heading in sorted({*headings}, key=_others_last):
+            yield Section(heading, others.filter(pc.equal(labels, heading)), folded=True)
+
+    def parts(self, table: pa.Table, title: str = "") -> list[Part]:
+        """The parts that tell something about this table beside that title."""
+        names = [name for name in self.names if _is_there(name, table)]
+        there = [part(name, table) for name in names or table.column_names]
+        return [one for one in there if not _says_nothing(one, table, title)] or there
+
+
+FOLDED_FROM = 20
+"""Rows below which nothing is folded."""
+
+FEW, OTHERS = 8, "others"
+"""Keys that begin alike and have a heading of their own, and the heading of those that have none."""
+
+
+def _others_last(heading: str) -> tuple[bool, str]:
+    return heading == OTHERS, heading
+
+
+def counted_nouns(count: int, one: str, many: str) -> str:
+    """So many, in words."""
+    return f"{count or 'no'} {many}" if count != 1 else f"1 {one}"
+
+
+def view_of(table: pa.Table) -> View:
+    """The view of a table: by its columns, of which some may lead or follow those of its schema."""
+    names = frozenset(table.column_names)
+    view = VIEWS.get(names - ALSO)
+    if view is None:
+        return View([*dict.fromkeys(_part_names(table.column_names))])
+    leading, following = ([name for name in some if name in names] for some in (LEADING, FOLLOWING))
+    return replace(view, names=[*leading, *view.names, *following])
+
+
+def _part_names(names: Sequence[str]) -> Iterator[str]:
+    """The parts of a table that no view is declared for: who and what a row is about in one column each."""
+    has_entity = "entity" in names
+    for name in names:
+        if has_entity and name in PARTS["who"].sources:
+            yield "who"
+        elif name in _TOGETHER:
+            yield _TOGETHER[name]
+        else:
+            yield name
+
+
+_TOGETHER = {source: name for name in ("who", "resource_of", "bucket_before", "bucket_after")
+             for source in PARTS[name].sources} | dict.fromkeys(PARTS["bucket"].sources[:2], "bucket")  # fmt: skip
+
+REPEATED = {"wanted": "after", "limit_x_brokers": "limit"}
+"""Columns that often repeat another, and are left out where they do in every row."""
+
+SAID_BY = {"shared": "why"}
+"""Parts that another column says in more words."""
+
+LEADING, FOLLOWING = ("cluster_id", "taken_at"), ("overrides", "why")
+ALSO = frozenset({"cluster_id", "taken_at", "snapshot_id", "complete", "overridden", "why"})
+"""Columns that a frame of any schema may have as well."""
+
+
+def _is_there(name: str, table: pa.Table) -> bool:
+    """Whether any row has something in it that no other column says."""
+    sources = PARTS[name].sources if name in PARTS else (name,)
+    columns = [table[source] for source in sources if source in table.column_names]
+    repeated = REPEATED.get(name)
+    if SAID_BY.get(name) in table.column_names:
+        return False
+    if repeated in table.column_names and table[name].equals(table[repeated]):
+        return False
+    return any(column.null_count < len(column) for column in columns) or _is_limit(name, table)
+
+
+def _is_limit(name: str, table: pa.Table) -> bool:
+    """Whether null is a value too: unlimited."""
+    return name in ("value", "limit") and name in table.column_names and "level" in table.column_names
+
+
+def _says_nothing(one: Part, table: pa.Table, title: str) -> bool:
+    """Whether a part is empty in all rows, or has one name in all of them that the title says."""
+    if table.num_rows > MOST_COMPARED:
+        return False
+    texts = {*one.texts(table)}
+    return texts <= {"", None} or (one.look == NAME and len(texts) == 1 and _is_word(texts.pop(), title))
+
+
+MOST_COMPARED = 4096
+"""Rows up to which it is looked at what they have in common."""
+
+
+def _is_word(text: str, title: str) -> bool:
+    """Whether it stands in the title by itself."""
+    before, there, after = title.partition(text)
+    return bool(there) and before[-1:] in ("", " ", "\n") and after[:1] in ("", " ", "\n", ",", ";", ":")
+
+
+# --- quotas ---
+
+
+def _quotas(table: pa.Table) -> str:
+    count = counted_nouns(table.num_rows, "quota", "quotas")
+    entities = pc.unique(table["entity"])
+    return f"{count} on {entities[0].as_py() if len(entities) == 1 else f'{len(entities):,} entities'}"
+
+
+def _limits(table: pa.Table) -> str:
+    unlimited = table["value"].null_count
+    binding = counted_nouns(table.num_rows - unlimited, "limit binds", "limits bind")
+    return f"{binding}; {unlimited:,} unlimited" if unlimited else binding
+
+
+# --- configs ---
+
+BUILT_IN = "DEFAULT_CONFIG"
+
+
+def _configs(table: pa.Table) -> str:
+    resources = PARTS["resource_of"].texts(table.group_by(["resource_type", "resource_name"]).aggregate([]))
+    of = resources[0] if len(resources) == 1 else f"{len(resources):,} resources"
+    unread, (own, defaults) = table["key"].null_count, _own_and_defaults(table)
+    counts = f"{counted_nouns(table.num_rows - unread, 'config', 'configs')} of {of}"
+    is_set = f": {own.num_rows - unread:,} set, {defaults.num_rows:,} by default" if defaults.num_rows else ""
+    return f"{counts}{is_set}" + (f"; {unread:,} could not be read" if unread else "")
+
+
+def _own_and_defaults(table: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """The rows whose value somebody set, and those that are Kafka's own default."""
+    is_default = pc.fill_null(pc.equal(table["source"].cast(pa.string()), BUILT_IN), False)
+    return table.filter(pc.invert(is_default)), table.filter(is_default)
+
+
+def _config_groups(defaults: pa.Table) -> list[str]:
+    """The headings of defaults: their resource where there are several, else the first word of the key."""
+    names = [*PARTS["resource_of"].texts(defaults)]
+    return names if len({*names}) > 1 else _of_words([key.partition(".")[0] for key in defaults["key"].to_pylist()])
+
+
+def _of_words(words: Sequence[str]) -> list[str]:
+    """`log.*` for each key that begins so; one heading for those that have few beside them."""
+    counts = Counter(words)
+    return [f"{word}.*" if counts[word] >= FEW else OTHERS for word in words]
+
+
+def _brokers(table: pa.Table) -> str:
+    fenced = pc.sum(table["is_fenced"]).as_py()
+    return counted_nouns(table.num_rows, "broker", "brokers") + (f", {fenced} fenced" if fenced else "")
+
+
+def _columns(schema: pa.Schema) -> frozenset[str]:
+    return frozenset(schema.names) - ALSO
+
+
+VIEWS: Mapping[frozenset[str], View] = {
+    _columns(schemas.QUOTAS): View(("who", "key", "value", "level"), ("quota", "quotas"), _quotas),
+    _columns(schemas.EFFECTIVE): View(("who", "key", "value", "level", "shared"), ("client", "clients"), _limits),
+    _columns(schemas.EFFECTIVE_IP): View(("who", "key", "value", "level"), ("address", "addresses"), _limits),
+    _columns(schemas.CONFIGS): View(
+        ("resource_of", "key", "config_value", "source", "instead_of", "documentation", "error", "message"),
+        ("config", "configs"),
+        _configs,
+        _own_and_defaults,
+        _config_groups,
+    ),
+    _columns(schemas.BROKERS): View(("id", "host", "port", "rack"), ("broker", "brokers"), _brokers),
+    _columns(schemas.USAGE): View(
+        ("broker", "who", "key", "used", "window_start", "window_end", "throttle_ms", "source")
+    ),
+    _columns(schemas.UTILISATION): View(
+        ("broker", "bucket", "key", "limit", "peak", "p95", "utilisation", "share_throttled", "clients", "level")
+    ),
+}
+"""The views, by the columns of their frames."""

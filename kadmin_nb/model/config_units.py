@@ -1,0 +1,95 @@
+"""The units of config keys: a number with a unit as the plain number, and the plain number as people read it.
+
+Kafka's keys say what they count in their last word: `retention.ms`, `segment.bytes`. Brokers store plain numbers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from decimal import Decimal
+
+from ..errors import UsageError
+
+TIMES = {"ms": 1, "s": 1000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+SIZES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
+UNLIMITED = 2**63 - 1
+"""Java's longest number, by which Kafka's own defaults mean no limit."""
+
+_TAKEN = {"ms": TIMES, "bytes": SIZES}
+"""The units that a key takes, by its last word."""
+
+_COUNTED = {"ms": 1, "seconds": 1000, "minutes": 60_000, "hours": 3_600_000}
+"""The milliseconds in one of what a key counts."""
+
+_NUMBER = re.compile(r"(?P<number>[+-]?[0-9][0-9_]*(?:\.[0-9]+)?)\s*(?P<unit>[A-Za-z]*)")
+
+
+def units_of(keys: Collection[str]) -> Mapping[str, int]:
+    """The units that all of these keys take, each with its size; none where they differ."""
+    ends = {_last_word(key) for key in keys}
+    return _TAKEN.get(ends.pop(), {}) if len(ends) == 1 else {}
+
+
+def parse_config_number(text: str, keys: Collection[str]) -> float:
+    """A number, with a unit of time where all keys end in `.ms`, of size where they end in `.bytes`.
+
+    Raises
+    ------
+    UsageError
+        Not a number, or a unit that does not fit.
+    """
+    match = _NUMBER.fullmatch(text.strip())
+    if match is None:
+        raise UsageError(f"{text} is not a number")
+    units = units_of(keys)
+    if match["unit"] and match["unit"] not in units:
+        hint = f"It takes {', '.join(units)}." if units else "Keys that end in .ms or .bytes take a unit."
+        raise UsageError(f"{match['unit']} does not fit {', '.join(keys) or 'a key that is not named'}", hint=hint)
+    return float(match["number"].replace("_", "")) * units.get(match["unit"], 1)
+
+
+def with_unit(key: str, text: str) -> str:
+    """A config's value with the same in a larger unit beside it: `604800000 (7 d)`; any other value as it is.
+
+    Examples
+    --------
+    >>> with_unit("retention.ms", "604800000"), with_unit("segment.bytes", "1073741824"), with_unit("acks", "all")
+    ('604800000 (7 d)', '1073741824 (1 GiB)', 'all')
+    """
+    word = _last_word(key)
+    if word not in ("bytes", *_COUNTED) or not text.isascii() or not text.isdigit() or len(text) > 19:
+        return text
+    number = int(text)
+    larger = "no limit" if number == UNLIMITED else size(number) if word == "bytes" else duration(number, word)
+    return f"{text} ({larger})" if larger else text
+
+
+def duration(number: int, counted: str = "ms") -> str:
+    """A whole number of ms, seconds, minutes or hours in a larger unit; empty where none is shorter."""
+    milliseconds = number * _COUNTED[counted]
+    return _in_largest(milliseconds, {unit: size for unit, size in TIMES.items() if size > _COUNTED[counted]})
+
+
+def size(number: int) -> str:
+    """A whole number of bytes in a larger unit, of which 1024 are the next; empty below one of them."""
+    return _in_largest(number, {unit: SIZES[unit] for unit in ("KiB", "MiB", "GiB", "TiB")})
+
+
+def _in_largest(number: int, units: Mapping[str, int]) -> str:
+    unit = next((unit for unit in reversed([*units]) if number >= units[unit]), None)
+    if unit is None:
+        return ""
+    exact = Decimal(number) / units[unit]
+    rounded = round(exact, 2)
+    return f"{'' if rounded == exact else 'about '}{plain(rounded)} {unit}"
+
+
+def plain(number: Decimal) -> str:
+    """A decimal without an exponent, and without zeros at its end."""
+    text = f"{number:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _last_word(key: str) -> str:
+    return key.rpartition(".")[2]

@@ -1,0 +1,203 @@
+"""What people see of an answer: who, how much, in which unit, why; and no column that says nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import kadmin_nb as kn
+from kadmin_nb.cluster.resolving import EffectiveAnswer, reasons
+from kadmin_nb.frames import schemas
+from kadmin_nb.frames.meanings import client, in_unit, limit, used, word
+from kadmin_nb.frames.pages import WHOLE
+from kadmin_nb.model.entity import Entity
+from kadmin_nb.model.grammar import DEFAULT
+
+RATE, SHARE = "producer_byte_rate", "request_percentage"
+
+
+def quotas(*rows: tuple[dict[str, Any], str, float]) -> pa.Table:
+    """QUOTAS from entities, keys and values."""
+    parts = (({**Entity.of(whom).columns()}, key, value) for whom, key, value in rows)
+    return schemas.table(schemas.QUOTAS, ({**whom, "key": key, "value": value} for whom, key, value in parts))
+
+
+ALICE = {"user": "alice"}
+STORED = quotas(
+    (ALICE, RATE, 10e6),
+    ({**ALICE, "client-id": DEFAULT}, RATE, 8e6),
+    ({**ALICE, "client-id": DEFAULT}, SHARE, 12.5),
+    ({"ip": DEFAULT}, "connection_creation_rate", 20.0),
+)
+
+
+def config(key: str, value: str | None, source: str = "DEFAULT_CONFIG", **more: object) -> dict[str, object]:
+    return {"resource_type": "TOPIC", "resource_name": "orders", "key": key, "value": value, "source": source, **more}
+
+
+def configs(*rows: dict[str, object]) -> kn.Answer:
+    return kn.Answer(schemas.table(schemas.CONFIGS, rows))
+
+
+def shown(answer: kn.Answer) -> list[list[str]]:
+    """Lines as words between gaps."""
+    return [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in answer.as_text(WHOLE).splitlines()]
+
+
+def test_describe_says_who_how_much_and_at_which_level():
+    """`None` stood everywhere, no value had a unit, and the names of one client were in four columns."""
+    assert shown(kn.Answer(STORED)) == [
+        ["4 quotas on 3 entities"],
+        ["who", "key", "value", "level"],
+        ["user=alice", RATE, "10 MB/s", "user"],
+        ["user=alice client-id=<default>", RATE, "8 MB/s", "default client of user"],
+        ["user=alice client-id=<default>", SHARE, "12.5 %", "default client of user"],
+        ["ip=<default>", "connection_creation_rate", "20/s", "default ip"],
+    ]
+
+
+def test_what_the_title_says_of_all_rows_is_not_said_in_each():
+    """Every row repeated whom I had asked about."""
+    title, heading, *_ = shown(kn.Answer(quotas((ALICE, RATE, 1.0), (ALICE, SHARE, 1.0))))
+    assert (title, heading) == (["2 quotas on user=alice"], ["key", "value", "level"])
+
+
+def test_resolve_finds_says_why_and_what_is_unlimited():
+    """nan meant no limit, and the reasons stood in sentences that I had to match with the rows."""
+    clients = pa.table({"user": ["alice"], "client_id": ["app"]})
+    explanation = reasons(STORED, clients, [RATE, SHARE, "consumer_byte_rate"])
+    rows = [
+        {"user": "alice", "client_id": "app", "key": e.key, "value": e.value, "level": e.level} for e in explanation
+    ]
+    lines = shown(EffectiveAnswer(schemas.table(schemas.EFFECTIVE, rows), explanation))
+    why = "bound by user=alice client-id=<default>, not shared: each client-id of this user has its own"
+    assert lines == [
+        ["2 limits bind user=alice client-id=app; none is shared"],
+        ["key", "value", "level", "why"],
+        [RATE, "8 MB/s", "default client of user", f"{why}; overrides user=alice (10 MB/s)"],
+        [SHARE, "12.5 %", "default client of user", why],
+        ["consumer_byte_rate", "unlimited"],
+    ]
+
+
+def test_many_clients_are_counted_and_say_who_shares():
+    """I had to know what DEFAULT_USER means for the other clients."""
+    rows = [
+        {"user": "a", "client_id": "", "key": RATE, "value": 1e6, "level": "DEFAULT_USER"},
+        {"user": "", "client_id": "b", "key": RATE},
+    ]
+    shared = "shared by all client-ids of this user that nothing closer binds; each user has its own"
+    assert shown(kn.Answer(schemas.table(schemas.EFFECTIVE, rows))) == [
+        ["1 limit binds; 1 unlimited"],
+        ["who", "key", "value", "level", "shared"],
+        ["user=a (no client-id)", RATE, "1 MB/s", "default user", shared],
+        ["(empty user) client-id=b", RATE, "unlimited"],
+    ]
+
+
+def test_configs_show_both_the_number_and_what_it_is():
+    """604800000 of what?"""
+    topic = "DYNAMIC_TOPIC_CONFIG"
+    synonyms = [(topic, "retention.ms", "86400000"), ("STATIC_BROKER_CONFIG", "log.retention.hours", "168")]
+    chain = [dict(zip(("source", "key", "value"), one, strict=True)) for one in synonyms]
+    answer = configs(
+        config("cleanup.policy", "delete"),
+        config("retention.ms", "86400000", topic, synonyms=chain),
+        config("segment.bytes", "1073741824"),
+        config("ssl.key", None, topic, is_sensitive=True),
+    )
+    assert shown(answer) == [
+        ["4 configs of topic=orders: 2 set, 2 by default"],
+        ["key", "value", "source", "instead of"],
+        ["retention.ms", "86400000 (1 d)", "dynamic topic", "604800000 (7 d)"],
+        ["ssl.key", "[sensitive]", "dynamic topic"],
+        ["cleanup.policy", "delete", "default"],
+        ["segment.bytes", "1073741824 (1 GiB)", "default"],
+    ]
+
+
+def test_of_many_configs_those_that_somebody_set_stand_first_and_the_others_are_folded():
+    """Two of 340 were mine, and I scrolled."""
+    keys = [*(f"log.{n}" for n in range(70)), *(f"x{n}.y" for n in range(3))]
+    answer = configs(*(config(key, "1") for key in keys), config("mine", "2", "DYNAMIC_TOPIC_CONFIG"))
+    page = answer.as_html()
+    first, *folded = page.split("<details>")
+    assert (first.count("<tr>"), [part.count("<tr>") for part in folded]) == (2, [71, 4])
+    assert "<summary>log.* (70)</summary>" in page
+    assert "<summary>others (3)</summary>" in page
+    assert "<details>" not in configs(*(config(key, "1") for key in keys[:10])).as_html()
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "text"),
+    [
+        (RATE, 8e6, "8 MB/s"),
+        (RATE, 2.0**20, "1 MiB/s"),
+        (RATE, 512_000.0, "512 kB/s"),
+        (RATE, 1234567.0, "1.234567 MB/s"),
+        (RATE, "5000", "5 kB/s"),
+        (SHARE, "[secure]", "[secure]"),
+        ("retention.ms", "-1", "-1"),
+        ("flush.ms", "9223372036854775807", "9223372036854775807 (no limit)"),
+        ("max.message.bytes", "1048588", "1048588 (about 1 MiB)"),
+        ("log.retention.hours", "168", "168 (7 d)"),
+        ("linger.ms", "5", "5"),
+        ("min.insync.replicas", "2", "2"),
+        (None, None, ""),
+    ],
+)
+def test_a_value_has_its_unit_and_loses_no_digit(key, value, text):
+    """1234567 was shown as 1.23457 MB/s: I set what I saw, and it was another limit."""
+    assert in_unit(key, value) == text
+
+
+def test_what_is_measured_is_rounded_and_no_limit_is_a_word():
+    """Eight digits of a rate hid that it was close to its limit."""
+    assert used(RATE, 7654321.123) == "7.65 MB/s"
+    assert (limit(RATE, None), limit(None, None)) == ("unlimited", "")
+    assert [word(name) for name in ("DEFAULT_CLIENT_OF_USER", "DYNAMIC_TOPIC_CONFIG", "kept", None)] == [
+        "default client of user",
+        "dynamic topic",
+        "kept",
+        "",
+    ]
+    assert client(None, "a b") == "client-id='a b'"
+
+
+def test_no_column_is_lost_in_the_frame():
+    """The table left out a column, and my code needed it."""
+    df = kn.Answer(STORED).in_cell()
+    assert list(df.columns) == schemas.QUOTAS.names
+    assert df["value"].tolist() == [10e6, 8e6, 12.5, 20.0]
+
+
+def test_a_frame_that_nobody_knows_shows_all_of_its_columns():
+    """The columns of my own frame were gone."""
+    table = pa.table({"my_number": [1.5], "mine": ["x"], "empty": pa.nulls(1, pa.string())})
+    assert shown(kn.Answer(table)) == [["my number", "mine"], ["1.5", "x"], ["1 row"]]
+
+
+def test_the_html_of_a_long_answer_is_small():
+    """A notebook of ten answers did not open any more."""
+    answer = kn.Answer(pa.concat_tables([STORED] * 25_000))
+    assert len(answer.as_html()) < 200_000
+    many = configs(*(config(f"log.{n}", "x" * 300) for n in range(5000)))
+    assert len(many.as_html()) < 1_000_000
+
+
+def test_its_style_reaches_nothing_else():
+    """Since I looked at quotas all tables of my notebook had other colours."""
+    style = kn.Answer(STORED).as_html().partition("<style>")[2].partition("</style>")[0]
+    rules = [line.split("{")[0].strip() for line in style.splitlines() if "{" in line and not line.startswith("@")]
+    selectors = [part.strip() for rule in rules for part in rule.split(",")]
+    assert selectors
+    assert all(selector.startswith(".kadmin") for selector in selectors)
+
+
+def test_a_shortened_name_is_whole_where_the_mouse_rests():
+    """Three certificates began alike, and I could not tell them apart."""
+    name = f"CN={'x' * 100}<b>"
+    page = kn.Answer(quotas(({"user": name}, RATE, 1.0), (ALICE, RATE, 1.0))).as_html()
+    assert f'title="user=CN={"x" * 100}&lt;b&gt;"' in page
