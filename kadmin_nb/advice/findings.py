@@ -19,7 +19,7 @@ from ..model.resources import Resource
 from . import FINDINGS, UNREAD
 
 if TYPE_CHECKING:
-    from ..frames.render import Block
+    from ..frames.blocks import Block
 
 
 class Findings(Answer):

@@ -23,7 +23,7 @@ from ..model.quota_keys import readable
 from . import resolve_engines, resolving
 
 if TYPE_CHECKING:
-    from ..frames.render import Block
+    from ..frames.blocks import Block
 
 PRODUCES = {"producer_byte_rate": True, "consumer_byte_rate": False}
 """The keys that a canary can feel, and whether it produces for that."""

@@ -32,7 +32,7 @@ from .observation_guard import Guard, refuse_another
 from .request_logs import RequestLog, first_time, request_logs
 
 if TYPE_CHECKING:
-    from ..frames.render import Block
+    from ..frames.blocks import Block
 
 LOGGER, LEVEL = "kafka.request.logger", "DEBUG"
 AT_LEAST = ("DEBUG", "TRACE")
@@ -104,7 +104,7 @@ class ObservationAnswer(Answer):
 
     def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """The lines that take levels back, and where the requests are."""
-        from ..frames.render import Listing
+        from ..frames.blocks import Listing
 
         below = [*self.lines.splitlines(), *self.warnings, *(f"request log: {log}" for log in self.logs)]
         return [Listing(below, len(below), "lines", types=True)] if below else []

@@ -17,8 +17,8 @@ from ..admin.kafka import WireKafka
 from ..errors import KadminError, NotAuthorized, kind_of
 from ..frames import schemas
 from ..frames.answer import Answer
+from ..frames.blocks import Block, Listing
 from ..frames.pages import NOTEBOOK, Page
-from ..frames.render import Block, Listing
 from ..frames.schema_metadata import stamped
 from ..model import rights
 from ..model.changes import DELETE, SET, Change, Edit

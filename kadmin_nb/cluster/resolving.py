@@ -29,7 +29,7 @@ from . import resolve_engines
 from .filters import Selector, matcher, parts
 
 if TYPE_CHECKING:
-    from ..frames.render import Block
+    from ..frames.blocks import Block
 
 CALLBACK = "client.quota.callback.class"
 MANY = sentence("{} takes many.", Option("pairs", "NAME"))
@@ -45,7 +45,7 @@ class EffectiveAnswer(Answer):
         self.explanation = explanation
 
     def title(self) -> str:
-        """How many limits bind, whom, and who draws from the same."""
+        """The number of limits that bind, whom, and who draws from the same."""
         clients = {client(reason.user, reason.client_id) for reason in self.explanation}
         if len(clients) != 1:
             return super().title()

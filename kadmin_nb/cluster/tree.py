@@ -18,7 +18,7 @@ from ..resolution.tree import lines, tree
 from .filters import Selector, matcher
 
 if TYPE_CHECKING:
-    from ..frames.render import Block
+    from ..frames.blocks import Block
 
 ENTITIES_SHOWN = 200
 """Entities that a notebook or a window shows."""
@@ -30,7 +30,7 @@ class TreeAnswer(Answer):
     is_frame = False
 
     def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        from ..frames.render import Listing
+        from ..frames.blocks import Listing
 
         return [Listing(lines(self._table), ENTITIES_SHOWN, "entities")] if len(self) else ["no quotas"]
 

@@ -27,7 +27,7 @@ from .bucket_usage import BucketUsage
 from .filters import parts
 
 if TYPE_CHECKING:
-    from ..frames.render import Block
+    from ..frames.blocks import Block
 
 _ON_CONTROLLER = "controller_mutation_rate"
 """The one key that does not add up: only the active controller counts mutations."""

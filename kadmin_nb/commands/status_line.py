@@ -18,7 +18,7 @@ _ERASE = "\r\x1b[K"
 
 
 class StatusLine:
-    """What a command is doing; a stream that is not a terminal gets nothing of it."""
+    """The line that tells what a command is doing; a stream that is not a terminal gets nothing of it."""
 
     def __init__(self, stream: TextIO, doing: str) -> None:
         self._stream = stream
@@ -36,7 +36,7 @@ class StatusLine:
         self.close()
 
     def say(self, text: str) -> None:
-        """What goes on now, once it has taken long enough to be worth a line."""
+        """Show what goes on now, once it has taken long enough to be worth a line."""
         if time.monotonic() - self._since < QUIET:
             return
         with self._lock:
@@ -44,7 +44,7 @@ class StatusLine:
             self._is_shown = True
 
     def progress(self, advance: Advance) -> None:
-        """How far a plan is."""
+        """Show how far a plan is."""
         if self._stream.isatty():
             self.say(str(advance))
 

@@ -124,7 +124,7 @@ def _warnings_as_notes(note: Note) -> Iterator[None]:
 
 
 def _show(value: object, *, may_page: bool) -> bool:
-    """Whether the value could be printed; in a window one that is taller goes through a pager."""
+    """Print a value, and tell whether it could be printed; in a window one that is taller goes through a pager."""
     with_pager = may_page and can_page(sys.stdin, sys.stdout)
     lines = fitted_lines(value, sys.stdout, rows=PAGED_ROWS if with_pager else ROWS)
     return _print(show_in_pager(lines, sys.stdout) if with_pager else lines)

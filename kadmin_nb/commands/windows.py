@@ -46,7 +46,7 @@ def _size(stream: TextIO) -> os.terminal_size:
 
 
 def can_page(*streams: TextIO) -> bool:
-    """Whether a person sits there whom a pager can ask; an empty PAGER, as git has it, is none."""
+    """True where a person sits there whom a pager can ask; an empty PAGER, as git has it, is none."""
     is_wanted = os.environ.get("PAGER") != "" and os.environ.get("TERM", "dumb") != "dumb"
     return is_wanted and all(stream.isatty() for stream in streams)
 

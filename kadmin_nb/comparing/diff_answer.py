@@ -19,7 +19,7 @@ from .sides import Side
 from .staging import chosen, edits
 
 if TYPE_CHECKING:
-    from ..frames.render import Block
+    from ..frames.blocks import Block
     from ..model.changes import Edit
     from ..plans.stage import Stage
 

@@ -17,7 +17,7 @@ from .tabular import Tabular
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sized
 
-    from .render import Block
+    from .blocks import Block
 
 
 class Answer(Tabular):

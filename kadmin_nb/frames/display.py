@@ -15,13 +15,7 @@ from .pages import NOTEBOOK, Page
 
 if TYPE_CHECKING:
     from ..hints import Door
-    from .render import Block
-
-
-class Title(str):
-    """The lines that a value begins with. The first is its finding; columns that would repeat one are left out."""
-
-    __slots__ = ()
+    from .blocks import Block
 
 
 class Display:
@@ -74,6 +68,8 @@ class Display:
 
     def blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """Title, table and footer, in their order; and what failed, where nothing else shows it."""
+        from .blocks import Title
+
         if title := self.title():
             yield Title(title)
         yield from self.table(page)
@@ -97,7 +93,7 @@ class Display:
 
     def as_html(self, page: Page = NOTEBOOK) -> str:
         """It as HTML for that page."""
-        from .render import document
+        from .markup import document
 
         return document(*self.blocks(page), page=page)
 

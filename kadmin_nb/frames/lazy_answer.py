@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import pyspark.sql
 
-    from .render import Block
+    from .blocks import Block
 
 Around = Callable[[str], AbstractContextManager[None]]
 """A context manager around each piece of Spark's work: `frames.spark.at_work`, or a door's that tells how far it is."""
@@ -68,7 +68,7 @@ class SparkAnswer(Answer):
 
     def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """The first rows, or, where the page has no bound, all of them."""
-        from .render import Head
+        from .blocks import Head
 
         return [self._table if page.rows is None else Head(self._head)]
 

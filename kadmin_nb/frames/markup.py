@@ -7,7 +7,7 @@ notebook that is not trusted, its own look of tables remains: they have the clas
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -15,9 +15,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from .aligning import BADGE, CUT, KEY, Column
-from .display import Title
-from .pages import Page
-from .render import Block, Head, Listing, columns, count, engine_line, nothing, rows_of, shortened, text_of_blocks
+from .blocks import Block, Head, Listing, Title
+from .pages import NOTEBOOK, Page
+from .render import columns, count, engine_line, nothing, rows_of, shortened, text_of_blocks
 from .views import Section, View, view_of
 
 FOLDED_ROWS = 600
@@ -34,7 +34,7 @@ TONES = {
 """The words of a badge that are good or bad news."""
 
 
-def document_of(blocks: Iterable[Block], page: Page) -> str:
+def document(*blocks: Block, page: Page = NOTEBOOK) -> str:
     """Blocks as HTML, with its style."""
     title, parts = "", []
     for block in blocks:
@@ -75,7 +75,7 @@ def _tabled(block: pa.Table | Head, table: pa.Table, page: Page, title: str) -> 
     if len(sections) > 1:
         yield from _sections(view, sections, page, title)
         return
-    rows, remarks = _rows(view, sections[0].table, page, title)
+    rows, remarks = _first_rows(view, sections[0].table, page, title)
     remarks_text = [count(block, page, remarks, title), engine_line(table)]
     yield rows + _paragraph("\n".join(filter(None, remarks_text)), "kadmin-note")
 
@@ -85,20 +85,20 @@ def _sections(view: View, sections: Sequence[Section], page: Page, title: str) -
     folded_page = page if page.rows is None else replace(page, rows=FOLDED_ROWS)
     for section in (section for section in sections if section.table.num_rows):
         one_page = folded_page if section.folded else page
-        rows, remarks = _rows(view, section.table, one_page, title)
+        rows, remarks = _first_rows(view, section.table, one_page, title)
         shown = rows + _paragraph(count(section.table, one_page, remarks, title), "kadmin-note")
         heading = html.escape(f"{section.heading} ({section.table.num_rows})")
         yield f"<details><summary>{heading}</summary>\n{shown}</details>\n" if section.folded else shown
 
 
-def _rows(view: View, table: pa.Table, page: Page, title: str) -> tuple[str, Sequence[str]]:
+def _first_rows(view: View, table: pa.Table, page: Page, title: str) -> tuple[str, Sequence[str]]:
     """The first rows as a table, and remarks on what of them is not shown."""
     whole = columns(table.slice(0, page.rows), view.parts(table, title))
     cut = shortened(whole, page)
-    return _table(cut, whole), [CUT] if cut != whole else []
+    return _html_table(cut, whole), [CUT] if cut != whole else []
 
 
-def _table(shown: Sequence[Column], whole: Sequence[Column]) -> str:
+def _html_table(shown: Sequence[Column], whole: Sequence[Column]) -> str:
     names = "".join(f"<th{_side(column)}>{html.escape(column.name)}</th>" for column in shown)
     cells = ([*map(_cell(column), column.cells, of.cells)] for column, of in zip(shown, whole, strict=True))
     body = "\n".join(f"<tr>{''.join(row)}</tr>" for row in zip(*cells, strict=True))
@@ -107,12 +107,12 @@ def _table(shown: Sequence[Column], whole: Sequence[Column]) -> str:
 
 
 def _cell(column: Column) -> Callable[[str, str], str]:
-    """Writes the cells of a column: a shortened text shows the whole where the mouse rests on it."""
-    side, written = _side(column), _WRITTEN.get(column.look, str)
+    """A writer of the cells of a column: a shortened text shows the whole where the mouse rests on it."""
+    side, writer = _side(column), _WRITERS.get(column.look, str)
 
     def write(shown: str, whole: str) -> str:
         hover = "" if shown == whole else f' title="{html.escape(whole[:LONGEST_HOVER])}"'
-        return f"<td{side}{hover}>{written(html.escape(shown))}</td>"
+        return f"<td{side}{hover}>{writer(html.escape(shown))}</td>"
 
     return write
 
@@ -131,5 +131,5 @@ def _key(text: str) -> str:
     return text.replace(".", ".<wbr>").replace("_", "_<wbr>")
 
 
-_WRITTEN: Mapping[str, Callable[[str], str]] = {BADGE: _badge, KEY: _key}
-"""What is made of an escaped text, by the look of its column."""
+_WRITERS: Mapping[str, Callable[[str], str]] = {BADGE: _badge, KEY: _key}
+"""Writers of an escaped text, by the look of its column."""

@@ -154,7 +154,7 @@ def _values(table: pa.Table, name: str) -> list[Any]:
 
 
 def _who(table: pa.Table) -> list[str]:
-    """Whom a row is about: its entity, or a client, or an address."""
+    """The subject of each row: its entity, or a client, or an address."""
     if "entity" in table.column_names:
         return _values(table, "entity")
     clients = [*map(client, _values(table, "user"), _values(table, "client_id"))]
@@ -163,25 +163,20 @@ def _who(table: pa.Table) -> list[str]:
 
 
 def _bucket(table: pa.Table, after: str = "") -> list[str]:
-    """Who shares a limit; an empty part is not in it. Without a limit a row has the client instead."""
+    """The clients that share a limit; an empty part is not in it. Without a limit a row has the client instead."""
     parts = (_values(table, f"{name}{after}") for name in ("bucket_user", "bucket_client_id"))
     buckets = [client(user or None, client_id or None) for user, client_id in zip(*parts, strict=True)]
     return [bucket or who for bucket, who in zip(buckets, _who(table), strict=True)] if not after else buckets
 
 
-def _resource(table: pa.Table) -> list[str]:
+def _resource_words(table: pa.Table) -> list[str]:
     pairs = zip(_values(table, "resource_type"), _values(table, "resource_name"), strict=True)
     return [str(Resource(*pair)) for pair in pairs]
 
 
 def _instead_of(table: pa.Table) -> list[str]:
-    """What applies where the value that is set is taken away."""
-    return [_inherited(ConfigValue.of(row)) if row["key"] else "" for row in _rows(table)]
-
-
-def _rows(table: pa.Table) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = table.to_pylist()
-    return rows
+    """The value that applies where the one that is set is taken away."""
+    return [_inherited(ConfigValue.of(row)) if row["key"] else "" for row in table.to_pylist()]
 
 
 def _inherited(value: ConfigValue) -> str:
@@ -205,7 +200,7 @@ def _overridden(table: pa.Table) -> list[str]:
 
 PARTS = {
     "who": Part("who", ("entity", "user", "client_id", "ip"), _who, NAME),
-    "resource_of": Part("resource", ("resource_type", "resource_name"), _resource, NAME),
+    "resource_of": Part("resource", ("resource_type", "resource_name"), _resource_words, NAME),
     "bucket": Part("bucket", ("bucket_user", "bucket_client_id", "user", "client_id"), _bucket, NAME),
     "bucket_before": Part("bucket before", ("bucket_user_before", "bucket_client_id_before"),
                           lambda table: _bucket(table, "_before")),

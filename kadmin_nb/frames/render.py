@@ -7,14 +7,12 @@ and name is escaped in HTML.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
 
 import pyarrow as pa
 
 from ..errors import printable
 from .aligning import CUT, Chunk, Column, aligned
-from .display import Title
+from .blocks import Block, Head, Listing, Title
 from .meanings import Part
 from .pages import NOTEBOOK, Page
 from .schema_metadata import ENGINE
@@ -22,31 +20,6 @@ from .views import view_of
 
 ROWS_AT_ONCE = 4096
 """Rows that are text at the same time."""
-
-
-@dataclass(frozen=True)
-class Head:
-    """The first rows of a frame that nobody has counted: one more than a page shows where there are more."""
-
-    table: pa.Table
-
-
-@dataclass(frozen=True)
-class Listing:
-    """Lines of text. A page with a bound shows the first `shown`, and how many more `things` there are.
-
-    `attribute` of the value has the rest in Python. Lines that somebody `types` are never broken.
-    """
-
-    lines: Sequence[str]
-    shown: int
-    things: str
-    attribute: str = ".to_pandas()"
-    types: bool = False
-
-
-Block: TypeAlias = str | pa.Table | Head | Listing
-"""A piece of what a value shows. A `str` is sentences that are safe to print, which a window wraps."""
 
 
 def text_of_blocks(*blocks: Block, page: Page = NOTEBOOK) -> str:
@@ -65,13 +38,6 @@ def lines(blocks: Iterable[Block], page: Page) -> Iterator[str]:
             yield from _listed(block, page)
         else:
             yield from _tabled(block, page, title)
-
-
-def document(*blocks: Block, page: Page = NOTEBOOK) -> str:
-    """Blocks as HTML."""
-    from .markup import document_of
-
-    return document_of(blocks, page)
 
 
 def _sentences(text: str, page: Page, indent: str = "") -> Iterable[str]:

@@ -30,7 +30,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What people see of a frame: the names of its parts; the noun that its rows are counted in, as one and as many.
+    """The columns that people see of a frame, as names of parts, and the noun of its rows, as one and as many.
 
     `finding` is the title where the number of rows is not what matters. `split` parts the rows that matter from the
     others, which stand below them, and `groups` has a heading for each of those where there are many.
@@ -129,7 +129,7 @@ ALSO = frozenset({"cluster_id", "taken_at", "snapshot_id", "complete", "overridd
 
 
 def _is_there(name: str, table: pa.Table) -> bool:
-    """Whether any row has something in it that no other column says."""
+    """True where any row has something in it that no other column says."""
     sources = PARTS[name].sources if name in PARTS else (name,)
     columns = [table[source] for source in sources if source in table.column_names]
     repeated = REPEATED.get(name)
@@ -141,12 +141,12 @@ def _is_there(name: str, table: pa.Table) -> bool:
 
 
 def _is_limit(name: str, table: pa.Table) -> bool:
-    """Whether null is a value too: unlimited."""
+    """True where null is a value too: unlimited."""
     return name in ("value", "limit") and name in table.column_names and "level" in table.column_names
 
 
 def _says_nothing(one: Part, table: pa.Table, title: str) -> bool:
-    """Whether a part is empty in all rows, or has one name in all of them that the title says."""
+    """True where a part is empty in all rows, or has one name in all of them that the title says."""
     if table.num_rows > MOST_COMPARED:
         return False
     texts = {*one.texts(table)}
@@ -158,7 +158,7 @@ MOST_COMPARED = 4096
 
 
 def _is_word(text: str, title: str) -> bool:
-    """Whether it stands in the title by itself."""
+    """True where it stands in the title by itself."""
     before, there, after = title.partition(text)
     return bool(there) and before[-1:] in ("", " ", "\n") and after[:1] in ("", " ", "\n", ",", ";", ":")
 
@@ -166,13 +166,13 @@ def _is_word(text: str, title: str) -> bool:
 # --- quotas ---
 
 
-def _quotas(table: pa.Table) -> str:
+def _quotas_finding(table: pa.Table) -> str:
     count = counted_nouns(table.num_rows, "quota", "quotas")
     entities = pc.unique(table["entity"])
     return f"{count} on {entities[0].as_py() if len(entities) == 1 else f'{len(entities):,} entities'}"
 
 
-def _limits(table: pa.Table) -> str:
+def _limits_finding(table: pa.Table) -> str:
     unlimited = table["value"].null_count
     binding = counted_nouns(table.num_rows - unlimited, "limit binds", "limits bind")
     return f"{binding}; {unlimited:,} unlimited" if unlimited else binding
@@ -183,7 +183,7 @@ def _limits(table: pa.Table) -> str:
 BUILT_IN = "DEFAULT_CONFIG"
 
 
-def _configs(table: pa.Table) -> str:
+def _configs_finding(table: pa.Table) -> str:
     resources = PARTS["resource_of"].texts(table.group_by(["resource_type", "resource_name"]).aggregate([]))
     of = resources[0] if len(resources) == 1 else f"{len(resources):,} resources"
     unread, (own, defaults) = table["key"].null_count, _own_and_defaults(table)
@@ -210,7 +210,7 @@ def _of_words(words: Sequence[str]) -> list[str]:
     return [f"{word}.*" if counts[word] >= FEW else OTHERS for word in words]
 
 
-def _brokers(table: pa.Table) -> str:
+def _brokers_finding(table: pa.Table) -> str:
     fenced = pc.sum(table["is_fenced"]).as_py()
     return counted_nouns(table.num_rows, "broker", "brokers") + (f", {fenced} fenced" if fenced else "")
 
@@ -220,17 +220,19 @@ def _columns(schema: pa.Schema) -> frozenset[str]:
 
 
 VIEWS: Mapping[frozenset[str], View] = {
-    _columns(schemas.QUOTAS): View(("who", "key", "value", "level"), ("quota", "quotas"), _quotas),
-    _columns(schemas.EFFECTIVE): View(("who", "key", "value", "level", "shared"), ("client", "clients"), _limits),
-    _columns(schemas.EFFECTIVE_IP): View(("who", "key", "value", "level"), ("address", "addresses"), _limits),
+    _columns(schemas.QUOTAS): View(("who", "key", "value", "level"), ("quota", "quotas"), _quotas_finding),
+    _columns(schemas.EFFECTIVE): View(
+        ("who", "key", "value", "level", "shared"), ("client", "clients"), _limits_finding
+    ),
+    _columns(schemas.EFFECTIVE_IP): View(("who", "key", "value", "level"), ("address", "addresses"), _limits_finding),
     _columns(schemas.CONFIGS): View(
         ("resource_of", "key", "config_value", "source", "instead_of", "documentation", "error", "message"),
         ("config", "configs"),
-        _configs,
+        _configs_finding,
         _own_and_defaults,
         _config_groups,
     ),
-    _columns(schemas.BROKERS): View(("id", "host", "port", "rack"), ("broker", "brokers"), _brokers),
+    _columns(schemas.BROKERS): View(("id", "host", "port", "rack"), ("broker", "brokers"), _brokers_finding),
     _columns(schemas.USAGE): View(
         ("broker", "who", "key", "used", "window_start", "window_end", "throttle_ms", "source")
     ),

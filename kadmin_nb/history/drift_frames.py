@@ -22,7 +22,7 @@ from .fallback import Defaults
 from .stored_rows import CONFIGS, QUOTAS, content_of, kind_of
 
 if TYPE_CHECKING:
-    from ..frames.render import Block
+    from ..frames.blocks import Block
 
 COMPARED = {QUOTAS: ("quota",), CONFIGS: ("value", "source", "is_default")}
 WORDS = {QUOTAS: "quota", CONFIGS: "config"}

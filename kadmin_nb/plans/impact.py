@@ -22,7 +22,7 @@ from ..resolution.kernel import PAIRS
 from .lowering import stalls
 
 if TYPE_CHECKING:
-    from ..frames.render import Block
+    from ..frames.blocks import Block
     from ..hints import Door
     from .plan import Plan
 
@@ -121,7 +121,7 @@ class ImpactAnswer(Answer):
         return [(title, answer) for title, answer in parts if answer is not None]
 
     def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        from ..frames.render import Listing
+        from ..frames.blocks import Listing
 
         if len(self.shadowed):
             yield Listing(self._shadowed_lines(), QUOTAS_SHOWN, "that are shadowed", ".shadowed")

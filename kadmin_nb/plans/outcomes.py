@@ -25,7 +25,7 @@ from .plan import Plan
 from .plan_rows import columns_of
 
 if TYPE_CHECKING:
-    from ..frames.render import Block
+    from ..frames.blocks import Block
     from .execution.executor import ApplyResult
     from .journal.hash_chain import Journal
 

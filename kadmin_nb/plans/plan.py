@@ -33,7 +33,7 @@ from .plan_rows import columns_of, row_of
 
 if TYPE_CHECKING:
     from ..frames.answer import Answer
-    from ..frames.render import Block
+    from ..frames.blocks import Block
     from .impact import ImpactAnswer
     from .outcomes import Outcomes
 

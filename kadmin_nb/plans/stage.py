@@ -25,7 +25,7 @@ from .kinds.registry import kind_of
 from .secret_resolver import SecretAsText
 
 if TYPE_CHECKING:
-    from ..frames.render import Block
+    from ..frames.blocks import Block
     from .plan import Plan
 
 Planner = Callable[[list[Edit], str | None, Collection[str], timedelta | None], "Plan"]

@@ -25,7 +25,7 @@ from .policy_answer import PolicyAnswer
 from .rules import LineRates, Rule
 
 if TYPE_CHECKING:
-    from ..frames.render import Block
+    from ..frames.blocks import Block
     from ..plans.plan import Plan
 
 
@@ -139,7 +139,7 @@ class Policy(Display):
 
     def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """The rules, a line each."""
-        from ..frames.render import Listing
+        from ..frames.blocks import Listing
 
         rules = [f"  {rule.severity:6} {rule.name}: {rule.reason}" for rule in self.rules]
         return [Listing(rules, len(rules), "rules", types=True)]

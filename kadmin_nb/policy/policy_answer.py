@@ -17,7 +17,7 @@ from ..hints import Hint, Verb, sentence
 from .rules import AS_BEFORE, BROKEN, KEPT, REFUSE, UNKNOWN, WARN
 
 if TYPE_CHECKING:
-    from ..frames.render import Block
+    from ..frames.blocks import Block
     from ..plans.plan import Plan
 
 CHECK = Verb("policy check --plan FILE", "policy.check(plan, on=cluster)")

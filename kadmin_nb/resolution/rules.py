@@ -69,7 +69,7 @@ class Effective:
 
     @property
     def is_shared(self) -> bool:
-        """Whether other clients draw from the same limit."""
+        """True where other clients draw from the same limit."""
         return self.level is not None and SHARED[self.level].startswith("shared by all")
 
     @property

@@ -22,7 +22,7 @@ from .parameters_cell import BUILT_IN, refuse_unknown
 if TYPE_CHECKING:
     from papermill import PapermillExecutionError
 
-    from ..frames.render import Block
+    from ..frames.blocks import Block
 
 
 @dataclass(frozen=True, repr=False)
@@ -42,7 +42,7 @@ class Run(Display):
 
     def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """The files."""
-        from ..frames.render import Listing
+        from ..frames.blocks import Listing
 
         paths = [str(path) for path in (self.document, self.record, self.html) if path]
         return [Listing(paths, len(paths), "files", types=True)]

@@ -13,7 +13,7 @@ from ..frames.pages import NOTEBOOK, Page
 from ..frames.tabular import Tabular
 
 if TYPE_CHECKING:
-    from ..frames.render import Block
+    from ..frames.blocks import Block
 
 OK, LOOK, NOT_LOOKED = "ok", "look", "not looked"
 

@@ -7,7 +7,8 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
-from kadmin_nb.frames.render import document, text_of_blocks
+from kadmin_nb.frames.markup import document
+from kadmin_nb.frames.render import text_of_blocks
 
 ALL = {name: value for name, value in vars(schemas).items() if isinstance(value, pa.Schema)}
 ALL |= {"EFFECTIVE_WIDE": schemas.effective_wide(["producer_byte_rate"]), "OVERRIDDEN": schemas.effective(True)}
