@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from ..model.entity import Entity
 from ..model.grammar import DEFAULT
-from ..model.levels import LEVELS
-from .rules import SHARED, Effective, Stored, resolve_client
+from ..model.levels import LEVELS, SHARED
+from .rules import Effective, Stored, resolve_client
 
 _UNNAMED = "\0"
 """A name that no quota can have: it stands for everybody whom no quota names."""
