@@ -139,7 +139,7 @@ def kafka() -> FakeKafka:
     kafka = FakeKafka()
     hold(
         kafka,
-        {("user=<default>", RATE): 1e6, ("user=a", RATE): 5.0, ("user=b", RATE): 6.0, ("ip=<default>", "x"): 9.0},
+        {("user=<default>", RATE): 1e6, ("user=a", RATE): 5e5, ("user=b", RATE): 6e5, ("ip=<default>", "x"): 9.0},
         {
             ("broker=<default>", MIN_ISR): "2",
             ("topic=t", MIN_ISR): "3",
@@ -214,7 +214,7 @@ def test_a_value_that_nobody_may_see_counts(kafka):
 
 def test_most_plans_ask_nobody(kafka):
     """Every plan took another round trip for dangers that it had not."""
-    plan = plan_of(kafka, lambda stage: (stage.set_quota(RATE, 1, user="a"), stage.remove_quota(RATE, user="b")))
+    plan = plan_of(kafka, lambda stage: (stage.set_quota(RATE, 1e6, user="a"), stage.remove_quota(RATE, user="b")))
     before = len(kafka.calls)
     assert dangers.found(kafka, plan.changes) == ()
     assert len(kafka.calls) == before
@@ -234,7 +234,7 @@ TAKEN_AWAY = "1 MB/s for everyone is taken away, and nothing is behind it: all o
 LIFTED = {
     "the default user's goes": ([quota("user=<default>", None)], [TAKEN_AWAY]),
     "another is behind it": ([quota("user=<default>", None), quota("client-id=<default>", 2e6)], []),
-    "it is there for some only": ([quota("user=<default>", None), quota("user=c", 9)], [TAKEN_AWAY]),
+    "it is there for some only": ([quota("user=<default>", None), quota("user=c", 9e5)], [TAKEN_AWAY]),
     "another, a hundred times as much": (
         [quota("user=<default>", None), quota("client-id=<default>", 1e8)],
         ["1 MB/s for everyone becomes 100 MB/s, 100 times as much"] * 2,
@@ -244,7 +244,7 @@ LIFTED = {
         ["1 MB/s for everyone becomes 100 MB/s, 100 times as much"],
     ),
     "it is raised a little": ([quota("user=<default>", 9e7)], []),
-    "it is lowered": ([quota("user=<default>", 1)], []),
+    "it is lowered": ([quota("user=<default>", 1e5)], []),
     "a first one, shadowed by it": ([quota("client-id=<default>", 1e12)], []),
     "all of the named ones, with it behind": ([quota("user=a", None), quota("user=b", None)], []),
     "all of the named ones, and it": (
@@ -274,7 +274,9 @@ def gated(kafka: FakeKafka, plan: kn.Plan, pages: Pages, *allow: str) -> list[st
 
 
 def dangerous(kafka: FakeKafka, reason: str | None = "less is enough") -> kn.Plan:
-    plan = plan_of(kafka, lambda stage: (stage.set_config(MIN_ISR, "1", topic="t"), stage.set_quota(RATE, 9, user="a")))
+    plan = plan_of(
+        kafka, lambda stage: (stage.set_config(MIN_ISR, "1", topic="t"), stage.set_quota(RATE, 9e5, user="a"))
+    )
     return kn.Plan(plan.cluster_id, plan.created, plan.changes, reason)
 
 

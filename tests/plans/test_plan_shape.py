@@ -22,7 +22,9 @@ from tests.double.kafka import FakeKafka
 
 AT = "2026-08-01T12:00:00.000000+00:00"
 ROWS = (
-    Change(1, "set", Entity.of({"user": "alice"}), "producer_byte_rate", None, "5", "5", level="USER", validated="ok"),
+    Change(
+        1, "set", Entity.of({"user": "alice"}), "producer_byte_rate", None, "5000", "5000", level="USER", validated="ok"
+    ),
     Change(2, "delete", Resource("TOPIC", "t"), "retention.ms", "7", None, None),
     Change(3, "set", Resource("BROKER", "1"), "ssl.key.password", None, "env:A", "env:A", False, is_secret=True),
 )

@@ -17,7 +17,7 @@ from ...model.levels import LEVELS, OTHER, Part
 from ...model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, find, parse_value, readable, text_of
 from ...resolution.rules import entity_of
 from ...secrets import Secret
-from ..advice import Danger, PlanWarning, lifted_quotas, warnings
+from ..advice import Danger, PlanWarning, forgotten_units, lifted_quotas, warnings
 from ..change_words import QUOTA_VERBS, quota_edits
 from ..current_quotas import add_quotas
 from ..execution import quota_order
@@ -84,7 +84,10 @@ class QuotaChanges(ChangeKind):
         return rights.to_alter()
 
     def dangers(self, kafka: Kafka, changes: Sequence[Change], resolver: Resolver | None) -> Iterable[Danger]:
-        return lifted_quotas.dangers(changes, kafka)
+        return [*lifted_quotas.dangers(changes, kafka), *forgotten_units.dangers(changes)]
+
+    def certain_dangers(self, changes: Sequence[Change]) -> Iterable[Danger]:
+        return forgotten_units.dangers(change for change in changes if change.old_known)
 
     def warnings(
         self, kafka: Kafka, changes: Sequence[Change], picture: ObservedState | None

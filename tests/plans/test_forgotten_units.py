@@ -1,0 +1,55 @@
+"""A forgotten unit is a danger: 5 B/s where 5 MB/s were meant."""
+
+from __future__ import annotations
+
+import pytest
+
+import kadmin_nb as kn
+from tests.double import FakeKafka
+from tests.plans.scenes import hold
+from tests.plans.simulation import plan_of
+
+RATE = "producer_byte_rate"
+
+
+def _plan(key: str, before: float | None, after: float) -> kn.Plan:
+    kafka = FakeKafka(brokers=1)
+    hold(kafka, {} if before is None else {("user=alice", key): before}, {})
+    kafka.cluster.settle()
+    return plan_of(kafka, lambda stage: stage.set_quota(key, after, user="alice"))
+
+
+@pytest.mark.parametrize(
+    ("key", "before", "after", "message"),
+    [
+        (RATE, None, 5, "at 5 B/s one request of 16 KiB takes 55 min; was 5MB/s meant?"),
+        (RATE, 5e6, 5, "at 5 B/s one request of 16 KiB takes 55 min; was 5MB/s meant?"),
+        ("consumer_byte_rate", None, 200, "at 200 B/s one request of 16 KiB takes 1 min; was 200MB/s meant?"),
+        (RATE, 5e6, 5e3, "5 MB/s becomes 5 kB/s, a 1,000th; was a unit forgotten?"),
+        (RATE, 5e6, 5e9, "5 MB/s becomes 5 GB/s, 1,000 times as much; was a unit forgotten?"),
+        ("request_percentage", 50, 0.05, "50 % becomes 0.05 %, a 1,000th; was a unit forgotten?"),
+    ],
+)
+def test_a_limit_that_looks_like_a_slip_is_dangerous(key, before, after, message) -> None:
+    """A unit was left out, and the billing producer stood still for an hour."""
+    (danger,) = _plan(key, before, after).dangers().to_arrow().to_pylist()
+    assert (danger["danger"], danger["message"]) == ("unit", message)
+
+
+@pytest.mark.parametrize(
+    ("key", "before", "after"),
+    [(RATE, None, 1e6), (RATE, 5e6, 6e3), (RATE, 5e6, 4e9), (RATE, 5, 5), ("request_percentage", None, 0.5)],
+)
+def test_an_ordinary_limit_is_not(key, before, after) -> None:
+    """Every plan asked for a second word, and nobody read it any more."""
+    assert len(_plan(key, before, after).dangers()) == 0
+
+
+def test_the_rows_tell_it_without_a_note(tmp_path) -> None:
+    """The danger was taken out of the file with an editor, and the plan showed none."""
+    plan = _plan(RATE, None, 5)
+    plan.save(tmp_path / "p.json")
+    text = (tmp_path / "p.json").read_text()
+    loaded = kn.Plan.load(tmp_path / "p.json")
+    assert "55 min" in text
+    assert [row["danger"] for row in loaded.dangers().to_arrow().to_pylist()] == ["unit"]
