@@ -32,7 +32,7 @@ QUIET = 5.0
 """Seconds that a lost alter is waited for here, instead of 90."""
 
 PLANNED = {
-    "quotas": lambda stage, name: stage.set_quota("producer_byte_rate", 5, user=name),
+    "quotas": lambda stage, name: stage.set_quota("producer_byte_rate", 5000, user=name),
     "configs": lambda stage, name: stage.set_config("interval.ms", 12345, client_metrics=name),
 }
 BOTH = pytest.mark.parametrize("kind", PLANNED)
@@ -133,18 +133,18 @@ def test_the_second_of_two_requests_without_an_answer(through, proxy, unique):
     raised, lowered = unique("raised"), unique("lowered")
     stage = through.stage()
     for name in (raised, lowered):
-        stage.set_quota("producer_byte_rate", 100, user=name)
+        stage.set_quota("producer_byte_rate", 100_000, user=name)
     stage.plan().apply().raise_for_errors()
     stage.discard()
-    stage.set_quota("producer_byte_rate", 200, user=raised)
-    stage.set_quota("producer_byte_rate", 50, user=lowered)
+    stage.set_quota("producer_byte_rate", 200_000, user=raised)
+    stage.set_quota("producer_byte_rate", 50_000, user=lowered)
     plan = stage.plan()
     proxy.forget()
     proxy.spoil(ALTER_QUOTAS, UNANSWERED, nth=2)
     assert states(applied(through, plan)) == ["verified", "verified"]
     assert proxy.counts[ALTER_QUOTAS] == 2
     values = through.quotas.describe(user=lowered, strict=True).to_arrow()["value"].to_pylist()
-    assert values == [50.0]
+    assert values == [50_000.0]
 
 
 @BOTH

@@ -126,7 +126,7 @@ def test_two_live_clusters_are_compared(
     admin.create_topics([NewTopic(name, 1, 1, config=wanted)], operation_timeout=30)[name].result()
     eventually(lambda: another.configs.describe(topic=name).ok, True)
     stage = cluster.stage()
-    stage.set_quota("consumer_byte_rate", 77, user=user)
+    stage.set_quota("consumer_byte_rate", 7700, user=user)
     cluster.apply(stage.plan()).raise_for_errors()
 
     def ours(found) -> list[tuple]:
@@ -137,9 +137,9 @@ def test_two_live_clusters_are_compared(
 
     snapshots = kn.history.drift(cluster.snapshot(), another.snapshot())
     configs = [("retention.bytes", "default", "-1", None), ("retention.ms", "changed", "1000", "5000")]
-    assert ours(snapshots) == [*configs, ("consumer_byte_rate", "removed", "77", None)]
+    assert ours(snapshots) == [*configs, ("consumer_byte_rate", "removed", "7700", None)]
     described = [one.configs.describe(topic=name) for one in (cluster, another)]
     assert ours(kn.history.drift(*described)) == [("retention.bytes", "default", "-1", "-1"), configs[1]]
     assert ours(kn.history.drift(cluster.quotas.describe(), another.quotas.describe())) == [
-        ("consumer_byte_rate", "removed", "77", None)
+        ("consumer_byte_rate", "removed", "7700", None)
     ]

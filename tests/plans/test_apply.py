@@ -44,7 +44,7 @@ def test_what_was_planned_is_there_and_every_broker_says_so(cluster, unique, tel
 def test_a_second_apply_sends_nothing(cluster, topic, unique, tells):
     """The job ran twice and the second run changed things again."""
     stage = cluster.stage()
-    stage.set_quota("producer_byte_rate", 5, user=unique("user"))
+    stage.set_quota("producer_byte_rate", 5000, user=unique("user"))
     stage.set_config("retention.ms", 1000, topic=topic)
     stage.append_config("cleanup.policy", "compact", topic=topic)
     plan = stage.plan("a test")
@@ -61,7 +61,7 @@ def test_a_plan_with_nothing_to_change_says_so_and_names_no_journal(cluster, uni
     user, outcomes = unique("user"), []
     for _ in range(2):
         stage = cluster.stage()
-        stage.set_quota("producer_byte_rate", 5, user=user)
+        stage.set_quota("producer_byte_rate", 5000, user=user)
         outcomes.append(stage.plan().apply())
     done, nothing = outcomes
     assert Path(done.journal).exists()
@@ -77,7 +77,7 @@ def test_a_plan_with_nothing_to_change_says_so_and_names_no_journal(cluster, uni
 def test_a_plan_that_was_done_before_still_names_its_journal(cluster, unique):
     """The second run of the job hid where the first was written down."""
     stage = cluster.stage()
-    stage.set_quota("producer_byte_rate", 5, user=unique("user"))
+    stage.set_quota("producer_byte_rate", 5000, user=unique("user"))
     plan = stage.plan()
     done, again = plan.apply(), plan.apply()
     assert (again.journal, again.chain_head) == (done.journal, done.chain_head)
@@ -123,21 +123,21 @@ def test_one_wrong_quota_key_among_good_ones_is_named(cluster, unique):
 def test_what_moved_since_the_plan_is_a_conflict_and_nothing_is_sent(cluster, unique, topic, tells):
     """A colleague had changed it meanwhile, and my plan overwrote him."""
     user, stage = unique("user"), cluster.stage()
-    stage.set_quota("producer_byte_rate", 10, user=user)
+    stage.set_quota("producer_byte_rate", 1000, user=user)
     stage.set_config("retention.ms", 7, topic=topic)
     plan = stage.plan()
     other = cluster.stage()
-    other.set_quota("producer_byte_rate", 99, user=user)
+    other.set_quota("producer_byte_rate", 9900, user=user)
     other.plan().apply().raise_for_errors()
     tells.clear()
     with pytest.raises(kn.Conflict) as moved:
         plan.apply()
     assert str(moved.value) == (
         f"1 of 2 rows have moved since the plan; the first, user={user} producer_byte_rate, was not set, "
-        "is now 99, wanted 10"
+        "is now 9900, wanted 1000"
     )
     assert tells == []
-    assert stored(cluster, user=user) == {"producer_byte_rate": 99.0}
+    assert stored(cluster, user=user) == {"producer_byte_rate": 9900.0}
 
 
 def test_a_list_that_grew_since_the_plan_is_a_conflict(cluster, topic, tells):
@@ -335,7 +335,7 @@ def test_a_frame_of_quotas_is_staged_and_ten_thousand_are_applied(cluster, uniqu
         {
             "entity": [f"user={stem}-{n} client-id=c" for n in range(3000)] * 2,
             "key": ["producer_byte_rate"] * 3000 + ["consumer_byte_rate"] * 3000,
-            "value": [float(n + 1) for n in range(6000)],
+            "value": [float(n + 1000) for n in range(6000)],
         }
     )
     stage.set_quotas(frame)

@@ -177,7 +177,7 @@ def test_no_name_in_a_danger_is_obeyed(cluster, place):
     """A client-id put a script, and a second line, below my plan."""
     hostile = '<img src=x onerror="alert(1)">\n\x1b[31mwarning: none'
     stage = cluster.stage()
-    stage.set_quota("producer_byte_rate", 1, user=f"User:{hostile}")
+    stage.set_quota("producer_byte_rate", 1e6, user=f"User:{hostile}")
     plan = stage.plan()
     assert rows(plan.warnings(), "warning") == [("principal",)]
     assert "<img" not in plan._repr_html_()

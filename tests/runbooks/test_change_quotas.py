@@ -116,7 +116,7 @@ def test_what_the_broker_refuses_is_in_the_document(
 def test_who_may_not_is_told_before_anything_is_sent(tmp_path: Path) -> None:
     """It asked for authorised operations, got none, and went ahead."""
     with kn.local.start(secure=True, users=["limited"]) as kafka:
-        given = {"cluster": str(kafka.user_properties("limited")), "changes": ["set producer_byte_rate=5 user=x"]}
+        given = {"cluster": str(kafka.user_properties("limited")), "changes": ["set producer_byte_rate=5MB/s user=x"]}
         with pytest.raises(kn.NotAuthorized):
             kn.runbooks.run("change_quotas", given, output="out.ipynb")
         password = next(

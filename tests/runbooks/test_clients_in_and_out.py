@@ -61,7 +61,7 @@ def test_a_new_client_gets_its_limits(kafka: LocalKafka, cluster: kn.Cluster, un
 
 def test_a_name_is_only_ever_a_name(kafka: LocalKafka, unique: Unique, folder: Path) -> None:
     """A client that called itself <default> was given everybody's limit."""
-    as_task("onboard_client", cluster=kafka.bootstrap, user="<default>", producer_byte_rate="5", save="p.json")
+    as_task("onboard_client", cluster=kafka.bootstrap, user="<default>", producer_byte_rate="5MB/s", save="p.json")
     assert [str(change.resource) for change in kn.Plan.load("p.json").changes] == ["user==<default>"]
 
 
@@ -83,12 +83,12 @@ def test_who_shares_the_allowance_is_told() -> None:
         ({"user": "x"}, kn.UsageError, "no limit is given"),
         ({"user": "x", "producer_byte_rate": "5MB/h"}, kn.KadminError, "producer_byte_rate"),
         (
-            {"user": "x", "producer_byte_rate": "5", "clients": "none.parquet"},
+            {"user": "x", "producer_byte_rate": "5MB/s", "clients": "none.parquet"},
             kn.NotFound,
             "no such file: none.parquet",
         ),
-        ({"user": "x", "producer_byte_rate": "5", "clients": "p.csv"}, kn.UsageError, "no column client_id"),
-        ({"user": "x", "producer_byte_rate": "5", "changes_id": "000000"}, kn.Conflict, "reviewed were 000000"),
+        ({"user": "x", "producer_byte_rate": "5MB/s", "clients": "p.csv"}, kn.UsageError, "no column client_id"),
+        ({"user": "x", "producer_byte_rate": "5MB/s", "changes_id": "000000"}, kn.Conflict, "reviewed were 000000"),
     ],
     ids=["nobody", "nothing", "unit", "no file", "no clients", "review"],
 )

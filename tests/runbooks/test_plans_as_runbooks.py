@@ -112,7 +112,7 @@ def test_configs_are_changed_and_quotas_are_not(kafka: LocalKafka, cluster: kn.C
     said = as_task("change_configs", **given, apply=True)
     assert [(row["resource"], row["state"]) for row in said["outcomes"]] == [(f"group={group}", "verified")]
     with pytest.raises(kn.UsageError, match=r"line 1: .*"):
-        as_task("change_configs", cluster=kafka.bootstrap, changes=["set producer_byte_rate=5 user=x"], apply=True)
+        as_task("change_configs", cluster=kafka.bootstrap, changes=["set producer_byte_rate=5MB/s user=x"], apply=True)
     assert as_task("change_configs", cluster=kafka.bootstrap)["state"] == "nothing to do"
 
 

@@ -199,7 +199,7 @@ def test_what_a_history_held_is_exported(live, kadmin, seeded, cluster, tmp_path
     """Getting back to last Tuesday was typing it all."""
     where = str(tmp_path / "history")
     kn.history(where).record(cluster.snapshot())
-    live("quota", "set", "producer_byte_rate=1", "user=declared-later", "--apply")
+    live("quota", "set", "producer_byte_rate=1MB/s", "user=declared-later", "--apply")
     kn.history(where).record(cluster.snapshot())
     first = str(kn.history(where).snapshots().to_arrow()["taken_at"][0].as_py().isoformat())
     old = kadmin("export", "--history", where, "--as-of", first)

@@ -196,7 +196,7 @@ def test_rows_that_moved_may_be_left_alone(live, unique, tmp_path, cluster):
 def test_an_expired_plan_is_refused(live, unique, tmp_path, cluster):
     """A plan of last year was applied by a job that somebody had forgotten."""
     user, place = unique("user"), tmp_path / "old.json"
-    live("quota", "set", "producer_byte_rate=1", f"user={user}", "--save", str(place), "--expires-in", "0.0000001")
+    live("quota", "set", "producer_byte_rate=1MB/s", f"user={user}", "--save", str(place), "--expires-in", "0.0000001")
     said = live("plan", "apply", str(place))
     assert said.code == 5
     shown = live("plan", "show", str(place))

@@ -207,7 +207,7 @@ def test_changes_that_are_not_verified(live, cluster, user, monkeypatch, state, 
         "apply",
         lambda self, plan, *_, **__: Outcomes.of(plan, ApplyResult([Outcome(plan.changes[0], state)])),
     )
-    said = live("quota", "set", "producer_byte_rate=1", f"user={user}", "--apply")
+    said = live("quota", "set", "producer_byte_rate=1MB/s", f"user={user}", "--apply")
     assert said.code == code
     assert f"1 {state}" in said.out
     assert said.err.startswith("PartlyFailed: 1 of 1 changes are not verified") == (code != 0)
