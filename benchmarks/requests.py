@@ -25,7 +25,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.timing import Row, interleaved, ratio, row
-from kadmin_nb.analytics import request_log
+from kadmin_nb.traffic import request_rows
 
 RECORDED = Path(__file__).parents[1] / "tests" / "analytics" / "recorded"
 BROKERS, CLIENTS, USERS, SEED = 4, 2_000, 500, 20260801
@@ -150,8 +150,8 @@ _CONDITIONS = {
             "listener": "VARCHAR",
         }
     ),
-    "inter_broker": request_log.INTER_BROKER,
-    "brokers_only": ", ".join(f"'{api}'" for api in (*request_log.BROKERS_ONLY, "ENVELOPE")),
+    "inter_broker": request_rows.INTER_BROKER,
+    "brokers_only": ", ".join(f"'{api}'" for api in (*request_rows.BROKERS_ONLY, "ENVELOPE")),
     "fetcher": r"^broker-\d+-fetcher-\d+$",
 }
 _SQL = """
@@ -214,7 +214,7 @@ def _from_json(lines: Any) -> Any:
     read = text.where("mark > 0").select("path", "value", once).selectExpr(*_COLUMNS)
     of_clients = read.where(
         f"api IS NOT NULL AND NOT coalesce(forwarded, false) AND api NOT IN ({_CONDITIONS['brokers_only']})"
-        f" AND NOT listener RLIKE '{request_log.INTER_BROKER}'"
+        f" AND NOT listener RLIKE '{request_rows.INTER_BROKER}'"
         " AND NOT (api = 'FETCH' AND coalesce(replica >= 0, client_id RLIKE '^broker-[0-9]+-fetcher-[0-9]+$'))"
     )
     return kn.analytics.usage(of_clients)

@@ -32,7 +32,8 @@ from .errors import (
 from .version import VERSION
 
 if TYPE_CHECKING:
-    from . import analytics, declared, history, local, policy, runbooks
+    from . import analytics, declared, history, local, policy, runbooks, traffic
+    from .advice.config_rules import config_findings
     from .cluster import Cluster, connect
     from .cluster.diff import diff
     from .frames.answer import Answer
@@ -66,6 +67,7 @@ _LAZY = {
     "Plan": ("plans.plan", "Plan"),
     "Snapshot": ("frames.snapshots", "Snapshot"),
     "Stage": ("plans.stage", "Stage"),
+    "config_findings": ("advice.config_rules", "config_findings"),
     "backtest": ("plans.impact", "backtest"),
     "connect": ("cluster", "connect"),
     "diff": ("cluster.diff", "diff"),
@@ -80,6 +82,7 @@ _LAZY = {
     "local": ("local", None),
     "policy": ("policy", None),
     "runbooks": ("runbooks", None),
+    "traffic": ("traffic", None),
 }
 
 __all__ = [
@@ -112,6 +115,7 @@ __all__ = [
     "WrongCluster",
     "analytics",
     "backtest",
+    "config_findings",
     "connect",
     "declared",
     "diff",
@@ -125,6 +129,7 @@ __all__ = [
     "resolve_ip",
     "runbooks",
     "spark_session",
+    "traffic",
 ]
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import Invalid
+from ..errors import Invalid, UsageError
 from ..frames.schemas import FINDINGS as SCHEMA
 from ..frames.schemas import MOMENT, require_columns, table
 from ..model.broker_configs import BrokerConfigs
@@ -85,6 +85,28 @@ def findings(configs: pa.Table, reassigning: bool | None = None) -> pa.Table:
     require_columns("the configs", COLUMNS, configs.column_names)
     rows = [{**row, **place} for place, at_once in _moments(relevant(configs)) for row in at_once.findings(reassigning)]
     return table(schema_of(configs.column_names), rows)
+
+
+def config_findings(configs: Any) -> pa.Table:
+    """FINDINGS: what in these configs somebody should look at; `analytics.config_findings` in this process.
+
+    A frame does not tell whether a reassignment is running: a throttle is a `throttle`, never a `leftover`.
+
+    Parameters
+    ----------
+    configs
+        CONFIGS or SNAPSHOT frames of configs, of one cluster or several, as anything with `__arrow_c_stream__`.
+
+    Raises
+    ------
+    UsageError
+        Not a frame, or a column is missing.
+    Invalid
+        A resource and key twice, in several clusters or snapshots that nothing tells apart.
+    """
+    if not hasattr(configs, "__arrow_c_stream__"):
+        raise UsageError(f"the configs are a {type(configs).__name__}, not a frame", hint="Arrow, pandas or Polars.")
+    return findings(pa.table(configs))
 
 
 def schema_of(names: Iterable[str]) -> pa.Schema:

@@ -7,12 +7,12 @@ from ..errors import Unsupported
 if importlib.util.find_spec("pyspark") is None:
     raise Unsupported("pyspark is not installed", hint="pip install 'kadmin_nb[spark]'")
 
+from ..traffic.prometheus_api import prometheus
 from .backtesting import backtest
 from .config_findings import config_findings
 from .impact import impact
 from .metrics import usage_from_metrics
 from .policies import policy
-from .prometheus_api import prometheus
 from .request_log import Requests, requests
 from .resolving import resolve
 from .usage_tables import store_usage

@@ -12,13 +12,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ..errors import NotFound
+from ..traffic.log_files import LONGEST_LINE
 from .spark_errors import in_one_line, unreadable_file
 
 COMPRESSED = (".gz", ".bz2", ".deflate", ".lz4", ".snappy", ".zst")
 """How the names of files end that Spark unpacks."""
-
-LONGEST_LINE = 1 << 26
-"""Bytes of a line that is read. A gzip of a megabyte may hold one line of a gigabyte, for which no worker has room."""
 
 _PATH = "_metadata.file_path"
 

@@ -12,18 +12,8 @@ from ..errors import UsageError
 from ..frames import schemas
 from ..frames.spark import to_spark
 from ..resolution.input_columns import CLUSTER
+from ..traffic.metrics import METRIC_COLUMNS, RATES, WINDOW
 
-WINDOW = 11.0
-"""Seconds that a broker's rate looks back: `quota.window.num` x `quota.window.size.seconds`."""
-
-RATES = {
-    ("produce", "byte-rate"): "producer_byte_rate",
-    ("fetch", "byte-rate"): "consumer_byte_rate",
-    ("request", "request-time"): "request_percentage",
-}
-"""The key that each metric is the use of, by its `type` and `name`."""
-
-_METRIC_COLUMNS = ("time", "broker", "type", "name", "value")
 _BY = ("broker", "time", "type", "user", "client_id")
 
 
@@ -76,7 +66,7 @@ def _spark_frame(metrics: Any) -> DataFrame:
         metrics = to_spark(pa.table(metrics), session)
     if not isinstance(metrics, DataFrame):
         raise UsageError(f"the metrics are a {type(metrics).__name__}, not a frame")
-    schemas.require_columns("the metrics", _METRIC_COLUMNS, metrics.columns)
+    schemas.require_columns("the metrics", METRIC_COLUMNS, metrics.columns)
     return metrics
 
 

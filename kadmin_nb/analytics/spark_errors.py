@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ..errors import Invalid, KadminError, NotFound
+from ..traffic.log_files import TORN
 
 _READING = re.compile(r"FAILED_READ_FILE[^\n]*?reading file ['\"`]?(\S+?)['\"`]?\.?(?:\s|$)")
-TORN = "Was the gzip cut short? `gzip -t` tells."
 _NO_PATH = re.compile(r"PATH_NOT_FOUND[^\n]*?exist: (\S+?)\.?(?:\s|$)")
 
 

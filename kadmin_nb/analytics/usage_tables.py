@@ -7,9 +7,11 @@ from pyspark.sql import functions as F
 
 from ..errors import Unsupported, UsageError
 from ..resolution.input_columns import CLUSTER
-from .request_log import TALLY, Counts, Requests, tally
+from ..traffic.line_counts import TALLY, Counts
+from ..traffic.usage_windows import USAGE_COLUMNS, length_of
+from .request_log import Requests, tally
 from .spark_errors import in_one_line
-from .usage_windows import USAGE_COLUMNS, check_length, in_windows, usage_rows
+from .usage_windows import in_windows, usage_rows
 
 INCOMING = "_incoming"
 """The suffix of the table that holds the windows of a log until they are all read."""
@@ -38,7 +40,7 @@ def store_usage(requests: Requests, table: str, every: str = "1 second") -> Coun
     UsageError
         The table is another one, or of another kind; `every` is not a length.
     """
-    check_length(every)
+    length_of(every)
     spark, incoming = requests.frame.sparkSession, f"{table}{INCOMING}"
     windows = _windows(requests, every)
     with in_one_line():

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ..errors import UsageError
 from ..frames import schemas
 from ..resolution.input_columns import CLUSTER
+from ..traffic.usage_windows import IO_THREADS, MUTATIONS, RECORD_BYTES, USAGE_COLUMNS, length_of
 from .request_log import Requests
-
-RECORD_BYTES = "request log: record bytes, less than the quota charges"
-"""The quota charges whole requests and answers: a header and some bytes a partition more than the records in them."""
-
-IO_THREADS = "request log: I/O-thread time, an estimate"
-"""The quota charges the time of network threads too, which the log does not tell: 1.5 to 1.8 times as much in all was
-measured for small requests (`tests/plans/test_backtest_on_a_broker.py`)."""
-
-USAGE_COLUMNS = ("time", "broker", "user", "client_id", "api", "bytes_in", "bytes_out", "io_ms", "throttle_ms")
-_EVERY = re.compile(r"0*[1-9]\d{0,8} (millisecond|second|minute|hour|day|week)s?")
-_MUTATIONS = ("CREATE_TOPICS", "CREATE_PARTITIONS", "DELETE_TOPICS")
 
 
 def usage(requests: Requests | DataFrame, every: str = "1 second") -> DataFrame:
@@ -49,28 +37,17 @@ def usage(requests: Requests | DataFrame, every: str = "1 second") -> DataFrame:
     UsageError
         A column is missing, or `every` is not a length.
     """
-    check_length(every)
+    length_of(every)
     frame = requests.only(USAGE_COLUMNS) if isinstance(requests, Requests) else requests
     schemas.require_columns("the requests", USAGE_COLUMNS, frame.columns)
     return usage_rows(in_windows(frame, every))
-
-
-def check_length(every: str) -> None:
-    """Refuse what is not a length of a window.
-
-    Raises
-    ------
-    UsageError
-    """
-    if not _EVERY.fullmatch(every):
-        raise UsageError(f"{every} is not the length of a window", hint="Such as '1 second', or '5 minutes'.")
 
 
 def in_windows(frame: DataFrame, every: str, by: Sequence[str] = (), measures: Sequence[Column] = ()) -> DataFrame:
     """Requests added up: a row a broker, client and `window`, apart by some columns more, with some measures more."""
     names = [name for name in (CLUSTER, "broker", "user", "client_id") if name in frame.columns]
     api = F.col("api")
-    others = ~api.isin("PRODUCE", "FETCH", *_MUTATIONS)
+    others = ~api.isin("PRODUCE", "FETCH", *MUTATIONS)
     totals = (
         F.sum("bytes_in").alias("bytes_in"),
         F.sum("bytes_out").alias("bytes_out"),

@@ -19,11 +19,10 @@ from ..errors import UsageError
 from ..frames import schemas
 from ..resolution.input_columns import CLUSTER
 from ..resolution.kernel import asked_keys
+from ..traffic.utilisation import BUCKET, GIVEN, UNWATCHED_AFTER, USAGE_LABEL
 from .input_columns import check_clusters, given, names_of, of_types, row_as_json
 from .quota_tables import has_clusters, read_columns
 from .resolving import bound
-
-USAGE = "the usage's rows"
 
 _TEXT, _NUMBER, _TIME = (StringType, NullType), (NumericType, NullType), (TimestampType,)
 _COLUMN_TYPES: dict[str, tuple[tuple[type[DataType], ...], str]] = {
@@ -39,10 +38,6 @@ _COLUMN_TYPES: dict[str, tuple[tuple[type[DataType], ...], str]] = {
     "source": (_TEXT, "text"),
 }
 _USAGE_COLUMNS = tuple(name for name in _COLUMN_TYPES if name != CLUSTER)
-_GIVEN = (CLUSTER, "broker", "user", "window_start", "window_end")
-"""The columns that may not be null."""
-
-_BUCKET = ("key", "bucket_user", "bucket_client_id", "user", "client_id", "level")
 
 
 def known_clients(usage: DataFrame) -> DataFrame:
@@ -59,11 +54,7 @@ def known_clients(usage: DataFrame) -> DataFrame:
     _check_types(usage, ("user", "client_id", "source"))
     names_both = (F.col("user") != "") & (F.col("client_id") != "")
     clients = usage.where(~_is_bucket() | names_both)
-    return names_of(clients, USAGE, CLUSTER in usage.columns).distinct()
-
-
-UNWATCHED_AFTER = 60.0
-"""A consumer that waits for records asks twice a second, so a minute without any request is one that nobody logged."""
+    return names_of(clients, USAGE_LABEL, CLUSTER in usage.columns).distinct()
 
 
 def utilisation(
@@ -128,10 +119,10 @@ def utilisation(
 def _check_types(usage: Any, names: Sequence[str]) -> None:
     if not isinstance(usage, DataFrame):
         raise UsageError(f"the usage is a {type(usage).__name__}, not a Spark DataFrame", hint="frame.to_spark(spark)")
-    for name, kind in of_types(usage, names, USAGE).items():
+    for name, kind in of_types(usage, names, USAGE_LABEL).items():
         fitting, description = _COLUMN_TYPES[name]
         if not isinstance(kind, fitting):
-            raise UsageError(f"{name} of {USAGE} is {kind.simpleString()}, not {description}")
+            raise UsageError(f"{name} of {USAGE_LABEL} is {kind.simpleString()}, not {description}")
 
 
 def _is_bucket() -> Column:
@@ -144,10 +135,10 @@ def _measured_rows(usage: DataFrame, keys: Sequence[str], by_cluster: bool) -> D
     `measured`: by the broker, of a bucket.
     """
     _check_types(usage, _USAGE_COLUMNS)
-    check_clusters(usage.columns, USAGE, by_cluster)
+    check_clusters(usage.columns, USAGE_LABEL, by_cluster)
     names = [name for name in (CLUSTER, *_USAGE_COLUMNS) if name in usage.columns]
     row, value, throttle_ms = row_as_json(names), F.col("value").cast("double"), F.col("throttle_ms").cast("double")
-    present = {name: given(F.col(name), name, row, USAGE) for name in _GIVEN if name in names}
+    present = {name: given(F.col(name), name, row, USAGE_LABEL) for name in GIVEN if name in names}
     return usage.where((value >= 0) & (value < float("inf"))).select(
         *([present[CLUSTER].cast("string").alias(CLUSTER)] if by_cluster else []),
         present["broker"].cast("int").alias("broker"),
@@ -191,7 +182,7 @@ def _windows(rows: DataFrame) -> DataFrame:
     in one go. The rows go through a generator, which neither pruning nor a filter of `key` passes: both readers want
     the very same shuffle then, and the usage is read once.
     """
-    names = [*_broker(rows), *_BUCKET]
+    names = [*_broker(rows), *BUCKET]
     windows = (
         rows.select(*names, F.inline(_with_client()))
         .groupBy(*names, "start", "end", "client")
@@ -240,7 +231,7 @@ def _irregular() -> Column:
 
 def _utilisation_of(windows: DataFrame, by: Sequence[str]) -> DataFrame:
     """UTILISATION out of the windows of each bucket."""
-    names, used, limit = [*by, *_BUCKET], F.col("used"), F.col("limit")
+    names, used, limit = [*by, *BUCKET], F.col("used"), F.col("limit")
     totals = (
         _in_runs(windows, names)
         .groupBy(*names)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
 from functools import cached_property
 from types import TracebackType
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ..plans.plan import Plan
     from ..plans.stage import Stage
     from ..policy import PolicyAnswer
+    from ..traffic.top import TopAnswer
     from .canary import CanaryAnswer
     from .changes import Changes
     from .observation import ObservationAnswer
@@ -382,6 +383,40 @@ class Cluster:
         from .observation import observe
 
         return observe(self._kafka, self.settings, self.stage, seconds, progress)
+
+    def top(
+        self,
+        *,
+        seconds: float = 10.0,
+        keys: Sequence[str] | None = None,
+        most: int = 10,
+        progress: Progress = silent,
+    ) -> TopAnswer:
+        """TOP: who uses most of each quota key right now, by observing the brokers for a moment.
+
+        It reads the request logs of a local Kafka. Other brokers do not tell where theirs are: let them write one
+        (`observe`), read it (`kn.traffic.requests`), and ask `kn.traffic.top` of its USAGE.
+
+        Parameters
+        ----------
+        seconds, progress
+            As of `observe`.
+        keys
+            Only these keys.
+        most
+            Clients of each key.
+
+        Raises
+        ------
+        NotKnowable
+            Nobody knows where the request logs are; nothing was sent.
+        PlanRefused, NotAuthorized, Interrupted
+            As `observe`.
+        """
+        from .observed_usage import refuse_unknown_logs, top_of
+
+        refuse_unknown_logs(self._kafka)
+        return top_of(self.observe(seconds, progress=progress).raise_for_errors(), keys, most)
 
     def snapshot(self) -> Snapshot:
         """All quotas, and every config that is set somewhere: on topics, groups, client-metrics, brokers and for all.

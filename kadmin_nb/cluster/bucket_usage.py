@@ -16,7 +16,7 @@ from ..frames.lazy_answer import SparkAnswer
 from ..model.rows import Row
 from ..resolution import kernel
 from ..resolution.rules import Effective
-from . import resolve_engines
+from ..usage_engines import Usage
 
 _BUCKET = ("key", "level", "bucket_user", "bucket_client_id")
 
@@ -57,8 +57,7 @@ def of_client(kafka: WireKafka, usage: object, explanation: Iterable[Effective])
         The limits of the client, a key each.
     """
     limits = tuple(explanation)
-    marks: dict[str, str] = {}
-    utilised = resolve_engines.used(kafka, usage, [limit.key for limit in limits], marks)
+    utilised = Usage.of(usage).utilisation(kafka.quotas.describe(), kafka.id, [limit.key for limit in limits], {})
     rows = _rows_of(utilised, limits)
     by_key = {limit.key: [row for row in rows if row["key"] == limit.key] for limit in limits}
     return BucketUsage(by_key, _sharing(kafka, _neighbours(usage, limits[0]), limits))

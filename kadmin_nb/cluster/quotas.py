@@ -21,7 +21,7 @@ from . import near_names
 from .filters import Selector, matcher, selector
 
 if TYPE_CHECKING:
-    from ..frames.lazy_answer import SparkAnswer
+    from ..traffic.near import NearAnswer
     from .quota_reviews import RedundantAnswer
     from .tree import TreeAnswer
     from .why import WhyAnswer
@@ -226,9 +226,14 @@ class Quotas:
         return resolving.of_clients(self._kafka, clients.pairs, keys, overridden, marks)
 
     def utilisation(
-        self, usage: object, *, keys: Sequence[str] | None = None, assume_default: bool = False
-    ) -> SparkAnswer:
-        """UTILISATION of this cluster's limits: `kn.analytics.utilisation(usage, …)` beside what is stored now. Lazy.
+        self,
+        usage: object,
+        *,
+        keys: Sequence[str] | None = None,
+        assume_default: bool = False,
+        engine: str | None = None,
+    ) -> Answer:
+        """UTILISATION of this cluster's limits: `kn.traffic.utilisation(usage, …)` beside what is stored now.
 
         Parameters
         ----------
@@ -236,15 +241,53 @@ class Quotas:
             USAGE, in Spark or as anything with `__arrow_c_stream__`; of several clusters only the rows of this one.
         keys, assume_default
             As of `resolve`.
+        engine
+            "arrow", in this process, or "spark". Unless said, usage that is in Spark stays there, and of other usage
+            Arrow takes up to `usage_engines.ARROW_ROWS` rows. An answer of Spark's is lazy.
 
         Raises
         ------
         NotKnowable
             A broker sets `client.quota.callback.class`.
         """
-        from . import resolve_engines, resolving
+        from ..usage_engines import Usage
+        from . import resolving
 
-        return resolve_engines.used(self._kafka, usage, keys, resolving.marks(self._kafka, assume_default))
+        marks = resolving.marks(self._kafka, assume_default)
+        return Usage.of(usage, engine).utilisation(self._kafka.quotas.describe(), self._kafka.id, keys, marks)
+
+    def near(
+        self,
+        usage: object,
+        *,
+        percent: float = 80.0,
+        keys: Sequence[str] | None = None,
+        assume_default: bool = False,
+        engine: str | None = None,
+    ) -> NearAnswer:
+        """NEAR: who is near a limit of this cluster, over it, or throttled; the worst first.
+
+        Parameters
+        ----------
+        usage, keys, assume_default, engine
+            As of `utilisation`.
+        percent
+            A bucket is near its limit that used so much of it in a window.
+
+        Raises
+        ------
+        NotKnowable
+            A broker sets `client.quota.callback.class`.
+
+        Examples
+        --------
+        >>> requests = kn.traffic.requests("logs/", broker=1, tz="UTC")  # doctest: +SKIP
+        >>> cluster.quotas.near(kn.traffic.usage(requests))  # doctest: +SKIP
+        """
+        from ..traffic import near
+
+        used = self.utilisation(usage, keys=keys, assume_default=assume_default, engine=engine)
+        return near(used.to_arrow(), percent)
 
     def tree(self, **whom: Any) -> TreeAnswer:
         """TREE: the hierarchy, and which quotas are shadowed; it shows itself as a tree. Arguments as `describe`."""

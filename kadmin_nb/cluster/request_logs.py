@@ -47,6 +47,11 @@ def request_logs(cluster_id: str) -> Iterator[dict[int, RequestLog]]:
         }
 
 
+def are_known(cluster_id: str) -> bool:
+    """Is it a local Kafka's cluster?"""
+    return any(True for _ in _places(cluster_id))
+
+
 def _places(cluster_id: str) -> Iterator[tuple[int, Path]]:
     for folder, run in all_runs():
         if run.cluster_id == cluster_id:

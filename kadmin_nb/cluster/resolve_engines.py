@@ -15,14 +15,12 @@ from ..admin.kafka import WireKafka
 from ..errors import Invalid, NotFound, UsageError
 from ..frames import files, schemas
 from ..frames import spark as sparks
+from ..frames.engines import ARROW, SPARK, refuse_unknown
 from ..frames.lazy_answer import SparkAnswer
 from ..frames.schema_metadata import CLUSTER_ID, ENGINE, TAKEN_AT, now
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-ARROW, SPARK = "arrow", "spark"
-ENGINES = (ARROW, SPARK)
 
 ARROW_PAIRS = 2_000_000
 """Pairs that the Arrow kernel takes in this process, in about two seconds and half a GB; Spark's are more."""
@@ -53,8 +51,7 @@ def chosen(pairs: object, engine: str | None) -> EngineChoice:
     UsageError
         There is no such engine, the pairs are none, or a column of them is missing.
     """
-    if engine not in (None, *ENGINES):
-        raise UsageError(f"engine={engine!r} is not known", hint=f"It is one of {', '.join(ENGINES)}.")
+    refuse_unknown(engine)
     if isinstance(pairs, SparkAnswer):
         pairs = pairs.to_spark()
     if sparks.is_spark(pairs):
@@ -73,18 +70,6 @@ def on_spark(
     quotas = kafka.quotas.describe()
     resolved = resolve(quotas, clients.pairs, keys=keys, overridden=overridden)
     return SparkAnswer(resolved, {CLUSTER_ID: kafka.id, TAKEN_AT: now(), **marks, ENGINE: clients.why})
-
-
-def used(kafka: WireKafka, usage: object, keys: Sequence[str] | None, marks: dict[str, str]) -> SparkAnswer:
-    """UTILISATION of USAGE, beside the quotas that are stored now."""
-    from ..analytics import utilisation
-
-    frame = usage.to_spark() if isinstance(usage, SparkAnswer) else sparks.taken(usage)
-    if "cluster_id" in frame.columns:
-        frame = frame.where(frame["cluster_id"] == kafka.id).drop("cluster_id")
-    quotas = kafka.quotas.describe()
-    utilised = utilisation(frame, quotas, keys=keys)
-    return SparkAnswer(utilised, {CLUSTER_ID: kafka.id, TAKEN_AT: now(), **marks})
 
 
 def _of_spark(frame: Any, engine: str | None) -> EngineChoice:

@@ -10,6 +10,7 @@ import click
 
 from ..errors import UsageError
 from ..frames import FORMS
+from ..frames.engines import ENGINES
 from .click_glue import CommaSeparated, Offers, Words
 from .completions import profiles
 from .print_formats import PRINT_FORMATS, in_print_format
@@ -125,6 +126,11 @@ def keys(offers: Offers) -> Callable[[Command], Command]:
     """`--keys`, with what completion offers for it."""
     kind = CommaSeparated(offers)
     return click.option("--keys", "-k", multiple=True, metavar="KEY[,KEY]", type=kind, help="Only these keys.")
+
+
+def engine(help_text: str) -> Callable[[Command], Command]:
+    """`--engine`: in this process, or on Spark."""
+    return click.option("--engine", type=click.Choice(ENGINES), help=help_text)
 
 
 TARGET = Words(lambda before: profiles())

@@ -18,10 +18,9 @@ from .click_glue import Verbs, words
 from .history import history
 from .selectors import read_selectors
 from .session import PlanOptions, Session
-from .usage import usage
+from .usage import near, top, usage
 
 _TO_READ = "[TYPE=NAME]..."
-ENGINES = ("arrow", "spark")
 
 
 def _pairs(text: str) -> Callable[[options.Command], options.Command]:
@@ -65,7 +64,7 @@ def describe(
 @words(completions.entities, _TO_READ)
 @options.keys(completions.quota_keys)
 @_pairs("A frame with user and client_id: a variable, or a Parquet or CSV file.")
-@click.option("--engine", type=click.Choice(ENGINES), help="Who resolves the pairs; by their number unless said.")
+@options.engine("Who resolves the pairs; by their number unless said.")
 @click.option("--overridden", is_flag=True, help="Also the entries that lost, most specific first.")
 @click.option("--assume-default", is_flag=True, help="Answer by Kafka's rules although a custom callback decides.")
 @options.from_context(form=lambda ctx: ctx.meta.get("form"))
@@ -207,7 +206,7 @@ def _edits(
 
 
 tray.add_to(quota)
-for more in (history, usage):
+for more in (history, near, top, usage):
     quota.add_command(more)
 
 

@@ -49,6 +49,16 @@ def spark_for(session: Session, *names: str | None) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def where_spark_is(session: Session, is_spark: bool) -> Iterator[None]:
+    """Around a verb of either engine; with a Spark session only where it is Spark's."""
+    if not is_spark:
+        yield
+        return
+    with spark_for(session, "spark"):
+        yield
+
+
 def lazy(frame: Any, session: Session) -> Any:
     """A Spark DataFrame as an answer."""
     from ..frames.lazy_answer import SparkAnswer

@@ -1,148 +1,46 @@
-"""`quota usage`: what clients used, from a request log, a Prometheus or a USAGE frame; and beside the limits."""
+"""`quota usage`, `near` and `top`: what clients used, who is near a limit, and who uses most."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import UsageError
-from . import options, spark_inputs
+from . import completions, options, spark_inputs
 from .click_glue import Verb
+from .lengths import Length
 from .session import Session
+from .usage_source import UsageSource, bind_source, note, source
 
 if TYPE_CHECKING:
-    from ..analytics import Requests
-    from ..analytics.request_log import Counts
+    from .. import analytics, traffic
     from ..frames.answer import Answer
+    from ..traffic.line_counts import Counts
+    from ..usage_engines import Usage
 
-EVERY = "1 second"
-_BROKER_HINT = (
-    r"--broker 3, --broker 'broker-(\d+)/' on each file's path, or --broker cluster: the current cluster's addresses."
+_assume_default = click.option(
+    "--assume-default", is_flag=True, help="Judge by Kafka's rules although a custom callback decides."
 )
 
 
-@dataclass(frozen=True)
-class UsageSource:
-    """The source of usage, as the options say it."""
-
-    paths: tuple[str, ...] = ()
-    broker: str | None = None
-    tz: str | None = None
-    names: str | None = None
-    every: str | None = None
-    prometheus: str | None = None
-    since: str = "1h ago"
-    until: str = "now"
-    step: float = 15.0
-    label: str = "broker"
-    token: str | None = None
-    usage: str | None = None
-    dedupe: bool = True
-    strict: bool = False
-
-    def check(self, of_lines: bool) -> None:
-        """Refuse what cannot be meant, before Spark starts."""
-        sources = [source for source in (self.paths, self.prometheus, self.usage) if source]
-        if len(sources) != 1:
-            problem = "a source of usage is required" if not sources else "usage comes from one source"
-            raise UsageError(problem, hint="Paths of a request log, --prometheus URL, or --usage NAME, a USAGE frame.")
-        if of_lines and not self.paths:
-            raise UsageError("only a request log has lines", hint="Give its paths.")
-        if self.every and not self.paths:
-            raise UsageError("--every is for a request log", hint="Metrics and frames have windows of their own.")
-        for path in self.paths:
-            _refuse_what_is_no_path(path)
-        if self.paths and self.broker is None:
-            raise UsageError("--broker is required", hint=_BROKER_HINT)
-
-    def frame(self, session: Session) -> Any:
-        """USAGE, in Spark."""
-        from .. import analytics
-
-        if self.paths:
-            requests = self.requests(session)
-            _note(session, requests.warnings)
-            return analytics.usage(requests, self.every or EVERY)
-        return analytics.usage_from_metrics(self._metrics()) if self.prometheus else self._named(session)
-
-    def requests(self, session: Session) -> Requests:
-        """The request log, its first lines looked at."""
-        from .. import analytics
-        from ..frames.spark import spark_session
-
-        broker: Any = session.cluster.brokers if self.broker == "cluster" else self.broker
-        broker = int(broker) if isinstance(broker, str) and broker.isdecimal() else broker
-        here = [str(Path(path).absolute()) if Path(path).exists() else path for path in self.paths]
-        how: dict[str, Any] = {"names": self.names, "dedupe": self.dedupe, "strict": self.strict}
-        return analytics.requests(spark_session(), here, broker=broker, tz=self.tz, **how)
-
-    def _metrics(self) -> Any:
-        from .. import analytics
-        from ..frames.times import moment
-        from ..profiles.secret_references import read_reference
-
-        token = read_reference(self.token, Path.cwd()) if self.token else None
-        first, last = moment(self.since), moment(self.until)
-        return analytics.prometheus(
-            str(self.prometheus), first, last, step=self.step, broker=self.label, token=token
-        ).to_spark()
-
-    def _named(self, session: Session) -> Any:
-        from ..frames import lazy_answer, spark
-
-        frame = spark_inputs.usage_frame(session, str(self.usage))
-        return frame.to_spark() if isinstance(frame, lazy_answer.SparkAnswer) else spark.taken(frame)
-
-
-def _from(command: Any) -> Any:
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
-
-
-_OPTIONS = (
-    click.argument("paths", nargs=-1, metavar="[PATH]..."),
-    click.option(
-        "--broker",
-        metavar="WHO",
-        help=r"The broker that wrote the log: an id, a pattern such as 'broker-(\d+)/', or cluster.",
-    ),
-    click.option("--tz", metavar="ZONE", help="The brokers' time zone, such as Europe/Berlin, where times have none."),
-    click.option("--names", metavar="PATTERN", help="Only files called so, such as '*request*'."),
-    click.option("--dedupe/--no-dedupe", default=True, help="A request whose line is read twice counts once."),
-    click.option("--strict", is_flag=True, help="A compressed file that is damaged is an error, not a warning."),
-    click.option("--every", metavar="LENGTH", help=f"The windows' length, such as '5 minutes'; {EVERY} unless said."),
-    click.option("--prometheus", metavar="URL", help="The quota metrics that a Prometheus has scraped."),
-    click.option(
-        "--since", default=UsageSource.since, show_default=True, metavar="TIME", help="Of Prometheus, from then"
-    ),
-    click.option("--until", default=UsageSource.until, show_default=True, metavar="TIME", help="to then"),
-    click.option(
-        "--step", default=UsageSource.step, show_default=True, metavar="SECONDS", help="from sample to sample."
-    ),
-    click.option("--label", default=UsageSource.label, show_default=True, help="Its label that tells the broker."),
-    click.option("--token", metavar="REFERENCE", help="A bearer token: env:NAME, file:PATH, keyring:NAME."),
-    click.option("--usage", metavar="NAME", help="A USAGE frame: a variable, or a Parquet or CSV file."),
-)
+def _reading(command: Any) -> Any:
+    return options.reading(command, bind_source)
 
 
 @click.command(cls=Verb)
-@options.reading
-@_from
+@_reading
+@source
 @click.option("--utilisation", is_flag=True, help="Beside the current cluster's limits, a row a broker and bucket.")
 @click.option("--clients", is_flag=True, help="Only who they are: PAIRS, for resolve --pairs.")
 @click.option("--lines", is_flag=True, help="What became of the log's lines: how many are left out, and why.")
 @click.option("--quarantine", is_flag=True, help="The log's lines that are not requests.")
-@click.option("--assume-default", is_flag=True, help="Judge by Kafka's rules although a custom callback decides.")
+@_assume_default
 def usage(
-    session: Session, utilisation: bool, clients: bool, lines: bool, quarantine: bool, assume_default: bool,
-    **source: Any,
+    session: Session, source: UsageSource, utilisation: bool, clients: bool, lines: bool, quarantine: bool,
+    assume_default: bool,
 ) -> Any:  # fmt: skip
-    """The usage of each client on each broker, window by window: USAGE, on Spark.
+    """The usage of each client on each broker, window by window: USAGE.
 
     \b
     {here} logs/kafka-request.log* --broker 1 --tz UTC
@@ -151,14 +49,78 @@ def usage(
     """
     if utilisation + clients + lines + quarantine > 1:
         raise UsageError("--utilisation, --clients, --lines and --quarantine are four answers", hint="One at a time.")
-    chosen = UsageSource(**source)
-    chosen.check(lines or quarantine)
-    with spark_inputs.spark_for(session, "spark"):
-        if lines:
-            return _counted(chosen.requests(session).counts, session)
-        if quarantine:
-            return spark_inputs.lazy(chosen.requests(session).quarantine, session)
-        return _answer(session, chosen.frame(session), utilisation, clients, assume_default)
+    source.check(lines or quarantine)
+    if lines or quarantine:
+        return _of_lines(session, source, quarantine)
+    used = source.read(session)
+    with spark_inputs.where_spark_is(session, used.is_on_spark):
+        return spark_inputs.with_progress(_answer(session, used, utilisation, clients, assume_default), session)
+
+
+@click.command(cls=Verb)
+@_reading
+@source
+@options.keys(completions.quota_keys)
+@click.option("--percent", type=float, default=80.0, show_default=True, help="Near is so much of a limit, or more.")
+@_assume_default
+def near(session: Session, source: UsageSource, keys: tuple[str, ...], percent: float, assume_default: bool) -> Any:
+    """Clients near a limit of the current cluster, over it, or throttled: the worst first.
+
+    \b
+    {here} logs/kafka-request.log* --broker 1 --tz UTC
+    {here} --usage usage.parquet --percent 60
+    """
+    source.check()
+    used = source.read(session)
+    with spark_inputs.where_spark_is(session, used.is_on_spark):
+        return session.cluster.quotas.near(
+            used, percent=percent, keys=options.keys_of(keys), assume_default=assume_default
+        )
+
+
+@click.command(cls=Verb)
+@_reading
+@source
+@options.keys(completions.quota_keys)
+@click.option("--most", type=int, default=10, show_default=True, help="Clients of each key.")
+@click.option(
+    "--for", "seconds", default="10s", show_default=True, type=Length(), metavar="TIME", help="Observe so long."
+)
+def top(session: Session, source: UsageSource, keys: tuple[str, ...], most: int, seconds: float) -> Any:
+    """The clients that use most of each key: in a log, metrics or a USAGE frame, or right now, by observing.
+
+    Observing reads the brokers' request logs, which is possible where `local` started them: others do not tell where
+    their log is.
+
+    \b
+    {here} --for 20s
+    {here} logs/kafka-request.log* --broker 1 --tz UTC --most 3
+    """
+    more: dict[str, Any] = {"keys": options.keys_of(keys), "most": most}
+    if not source.is_named:
+        return session.cluster.top(seconds=seconds, progress=session.progress, **more)
+    source.check()
+    used = source.read(session)
+    with spark_inputs.where_spark_is(session, used.is_on_spark):
+        from ..traffic import top as top_of
+
+        return top_of(used.answer(), **more)
+
+
+def _of_lines(session: Session, source: UsageSource, quarantine: bool) -> Answer:
+    """The lines of a request log, counted, or those in quarantine."""
+    log = source.log()
+    with spark_inputs.where_spark_is(session, log.is_spark):
+        requests = source.requests(session, log)
+        if not quarantine:
+            return _counted(requests.counts, session)
+        return spark_inputs.lazy(requests.quarantine, session) if log.is_spark else _in_quarantine(requests)
+
+
+def _in_quarantine(requests: traffic.Requests | analytics.Requests) -> Answer:
+    from ..frames.answer import Answer
+
+    return Answer(requests.quarantine)
 
 
 def _counted(counts: Counts, session: Session) -> Answer:
@@ -166,7 +128,7 @@ def _counted(counts: Counts, session: Session) -> Answer:
     from ..frames.answer import Answer
     from ..frames.schemas import LOG_LINES, table
 
-    _note(session, counts.warnings)
+    note(session, counts.warnings)
     rows: list[tuple[str, str | None, int]] = [
         ("request", None, counts.requests),
         ("duplicate", None, counts.duplicates),
@@ -176,24 +138,7 @@ def _counted(counts: Counts, session: Session) -> Answer:
     return Answer(table(LOG_LINES, (dict(zip(LOG_LINES.names, row, strict=True)) for row in rows)))
 
 
-def _note(session: Session, warnings: Iterable[str]) -> None:
-    for warning in warnings:
-        if session.note is not None:
-            session.note(warning)
-
-
-def _answer(session: Session, used: Any, utilisation: bool, clients: bool, assume_default: bool) -> Any:
-    from .. import analytics
-
+def _answer(session: Session, used: Usage, utilisation: bool, clients: bool, assume_default: bool) -> Answer:
     if utilisation:
-        return spark_inputs.with_progress(
-            session.cluster.quotas.utilisation(used, assume_default=assume_default), session
-        )
-    return spark_inputs.lazy(analytics.known_clients(used) if clients else used, session)
-
-
-def _refuse_what_is_no_path(path: str) -> None:
-    if path.startswith(("http://", "https://")):
-        raise UsageError(f"{path} is not a path", hint="Did you mean --prometheus URL?")
-    if path.isidentifier() and not Path(path).exists():
-        raise UsageError(f"no such path: {path}", hint=f"Of a frame: --usage {path}.")
+        return session.cluster.quotas.utilisation(used, assume_default=assume_default)
+    return used.clients() if clients else used.answer()

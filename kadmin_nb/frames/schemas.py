@@ -284,6 +284,34 @@ UTILISATION = _schema(
 """The use of each bucket on each broker beside its limit. Without a limit a row is a client's, named by `user` and
 `client_id`, which are null otherwise; `utilisation` is the peak in percent; shares are fractions of `windows`."""
 
+NEAR = _schema(
+    ("broker", WHOLE, False),
+    ("key", WORD, False),
+    ("bucket_user", WORD, False),
+    ("bucket_client_id", WORD, False),
+    ("level", WORD, False),
+    ("limit", NUMBER, False),
+    ("peak", NUMBER, False),
+    ("utilisation", NUMBER, True),
+    ("longest_above_100_s", NUMBER, False),
+    ("throttle_ms", NUMBER, True),
+)
+"""The buckets that are near their limit on a broker, over it, or throttled, the worst first: columns of UTILISATION."""
+
+TOP = _schema(
+    ("key", WORD, False),
+    ("user", TEXT, False),
+    ("client_id", TEXT, False),
+    ("brokers", WHOLE, False),
+    ("mean", NUMBER, False),
+    ("share", NUMBER, True),
+    ("peak", NUMBER, False),
+    ("throttle_ms", NUMBER, True),
+)
+"""The clients that used most of each key, the most first. `mean` is over the time that was watched, on all brokers
+together; `share` is its percentage of what all clients used; `peak` is the most in a window on one broker. Of usage
+from metrics the names are a bucket's."""
+
 STALLS = _schema(
     ("broker", WHOLE, False),
     ("user", TEXT, False),

@@ -63,6 +63,13 @@ def test_on_spark_the_same_rows(spark, zone):
     assert len(wanted) == 2 * 3 + 2
 
 
+def test_in_this_process_the_same_rows():
+    """For the configs of one evening I waited for Spark."""
+    assert kn.config_findings(fleet().to_pandas()).to_pylist() == findings(fleet()).to_pylist()
+    with pytest.raises(kn.UsageError, match="the configs are a list, not a frame"):
+        kn.config_findings([])
+
+
 def test_on_spark_what_is_missing_is_said_at_once(spark):
     """The job ran for an hour and then there was no column."""
     with pytest.raises(kn.UsageError, match="the configs have no column source"):

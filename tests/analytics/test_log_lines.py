@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kadmin_nb.analytics import log_lines
+from kadmin_nb.traffic import log_lines
 
 RECORDED = Path(__file__).parent / "recorded"
 LINES = [line for file in sorted(RECORDED.rglob("request.log*")) for line in file.read_text().splitlines()]
@@ -22,8 +22,7 @@ def read(*lines: str | bytes | None) -> list[dict[str, object]]:
     """The rows of one batch."""
     raw = [line.encode() if isinstance(line, str) else line for line in lines]
     text = pa.array(raw, pa.binary()).view(pa.string())
-    batch = pa.RecordBatch.from_pydict({"path": pa.array(["p"] * len(lines)), "line": text})
-    return pa.Table.from_batches(log_lines.parse_lines(False, [batch])).to_pylist()
+    return pa.table(log_lines.parsed_columns(text)[1]).to_pylist()
 
 
 def alone(*lines: str) -> list[dict[str, object]]:
@@ -125,12 +124,6 @@ def test_threads_of_many_names_in_front():
 def test_a_batch_that_is_a_part_of_another():
     """Arrow's slices begin elsewhere."""
     text = pa.array(["y", *LINES, "z"]).slice(1, len(LINES))
-    batch = pa.RecordBatch.from_pydict({"path": pa.nulls(len(LINES), pa.string()), "line": text})
-    rows = pa.Table.from_batches(log_lines.parse_lines(True, [batch])).to_pylist()
-    assert [row["line"] for row in rows] == LINES
-    assert [row["api"] for row in rows] == [row["api"] for row in read(*LINES)]
-
-
-def test_the_columns_are_those_that_are_announced():
-    """Spark was told another order."""
-    assert [column.split()[0] for column in log_lines.SCHEMA.split(", ")] == list(read(FAST)[0])
+    texts, columns = log_lines.parsed_columns(text)
+    assert texts.to_pylist() == LINES
+    assert columns["api"].to_pylist() == [row["api"] for row in read(*LINES)]

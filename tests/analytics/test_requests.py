@@ -12,20 +12,45 @@ import pyarrow as pa
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.analytics import log_files, request_log
+from kadmin_nb.analytics import log_files
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.spark import to_spark
+from kadmin_nb.traffic import request_rows
 
 pytestmark = pytest.mark.spark
 
+ENGINES = ("spark", "arrow")
 RECORDED = Path(__file__).parent / "recorded"
 BROKER = r"/broker-(\d+)/"
 LINES = [line for file in sorted(RECORDED.glob("broker-1/request.log")) for line in file.read_text().splitlines()]
 FAST = next(line for line in LINES if '"clientId":"fast"' in line)
 
 
-def of(spark, path, **changes) -> kn.analytics.Requests:
-    return kn.analytics.requests(spark, str(path), **{"broker": BROKER, "tz": "UTC", **changes})
+class InThisProcess:
+    """What this process reads of a log, its frames handed to Spark so that the same tests can look at them."""
+
+    def __init__(self, spark, read: kn.traffic.Requests) -> None:
+        self.read, self.counts, self.warnings = read, read.counts, read.warnings
+        self.frame, self.left_out, self.quarantine = (
+            to_spark(table, spark) for table in (read.frame, read.left_out, read.quarantine)
+        )
+
+
+@pytest.fixture(params=ENGINES)
+def of(request):
+    """Reads a log on Spark, and in this process."""
+
+    def read(spark, path, **changes) -> kn.analytics.Requests | InThisProcess:
+        how = {"broker": BROKER, "tz": "UTC", **changes}
+        if request.param == "spark":
+            return kn.analytics.requests(spark, str(path), **how)
+        return InThisProcess(spark, kn.traffic.requests(str(path), **how))
+
+    return read
+
+
+def usage_of(spark, read: kn.analytics.Requests | InThisProcess):
+    return to_spark(kn.traffic.usage(read.read), spark) if isinstance(read, InThisProcess) else kn.analytics.usage(read)
 
 
 @pytest.fixture
@@ -46,7 +71,7 @@ def at(line: str, time: str) -> str:
     return f"[{time}]{line.partition(']')[2]}"
 
 
-def test_every_column_has_its_type(spark):
+def test_every_column_has_its_type(of, spark):
     """The bytes came as text, and the time as what the session liked."""
     (row,) = of(spark, RECORDED).frame.where("client_id = 'fast'").collect()
     assert row.asDict() == {
@@ -70,7 +95,7 @@ def test_every_column_has_its_type(spark):
     assert of(spark, RECORDED).frame.dtypes == empty.dtypes
 
 
-def test_bytes_in_and_bytes_out_are_those_of_records(spark):
+def test_bytes_in_and_bytes_out_are_those_of_records(of, spark):
     """A throttled fetch was answered with nothing, and counted as a megabyte."""
     rows = of(spark, RECORDED).frame.where("client_id = 'slow'").orderBy("time", "broker").collect()
     assert [(r.broker, r.api, r.bytes_in, r.bytes_out, r.throttle_ms) for r in rows] == [
@@ -86,13 +111,13 @@ def test_bytes_in_and_bytes_out_are_those_of_records(spark):
     ]
 
 
-def test_hostile_names_come_through(spark):
+def test_hostile_names_come_through(of, spark):
     """A quote in a client-id cut the rest of the line off."""
     names = {row.client_id for row in of(spark, RECORDED).frame.select("client_id").distinct().collect()}
     assert 'we ird "\\ é\u202e' in names
 
 
-def test_what_no_client_asked_is_left_out_and_counted(spark):
+def test_what_no_client_asked_is_left_out_and_counted(of, spark):
     """Half of the bytes were the followers'."""
     read = of(spark, RECORDED)
     assert dict(read.counts.left_out) == {"follower": 2, "inter-broker": 3, "forwarded": 1}
@@ -105,49 +130,49 @@ def test_what_no_client_asked_is_left_out_and_counted(spark):
     assert not [r for r in read.frame.select("listener").distinct().collect() if r.listener == "CONTROLLER"]
 
 
-def test_the_listeners_of_brokers_can_be_named(spark):
+def test_the_listeners_of_brokers_can_be_named(of, spark):
     """Ours is called INTERNAL."""
     read = of(spark, RECORDED, inter_broker=["SASL_PLAINTEXT"])
     assert {row.listener for row in read.frame.select("listener").collect()} <= {"CONTROLLER"}
 
 
-def test_lines_that_are_no_request_are_kept_apart(spark, log):
+def test_lines_that_are_no_request_are_kept_apart(of, spark, log):
     """A line was cut in two by the rotation, and the whole file failed."""
     read = of(
         spark, log(FAST, FAST[:400], "java.lang.Error: x", "\tat y", at(FAST, "yesterday"), FAST.replace("{", "", 1))
     )
     assert read.counts.requests == 1
-    assert read.counts.quarantined == {request_log.BROKEN: 2, request_log.NOT_KAFKA: 2, request_log.NO_TIME: 1}
+    assert read.counts.quarantined == {request_rows.BROKEN: 2, request_rows.NOT_KAFKA: 2, request_rows.NO_TIME: 1}
     assert read.counts.warnings == ("WARNING: 5 of 6 lines are not requests: see `.quarantine`",)
     kept = {(row.line, row.reason) for row in read.quarantine.collect()}
-    assert ("\tat y", request_log.NOT_KAFKA) in kept
-    assert (FAST[:400], request_log.BROKEN) in kept
+    assert ("\tat y", request_rows.NOT_KAFKA) in kept
+    assert (FAST[:400], request_rows.BROKEN) in kept
 
 
-def test_two_lines_in_one_are_none(spark, log):
+def test_two_lines_in_one_are_none(of, spark, log):
     """The disk was full; the first half of one client's request was billed with the end of another's."""
     read = of(spark, log(FAST, FAST[:500] + FAST))
-    assert read.counts.quarantined == {request_log.BROKEN: 1}
+    assert read.counts.quarantined == {request_rows.BROKEN: 1}
 
 
 @pytest.mark.parametrize(
     "name", ['a,"connection":"b"', "Completed request:{", '"request":""', "x} (kafka.request.logger)"]
 )
-def test_names_that_look_like_the_log_itself(spark, log, name):
+def test_names_that_look_like_the_log_itself(of, spark, log, name):
     """A client called itself by a field's name, and the bytes were another's."""
     named = FAST.replace('"clientId":"fast"', f'"clientId":{json.dumps(name)}')
     (row,) = of(spark, log(named)).frame.collect()
     assert (row.client_id, row.bytes_in, row.io_ms, row.correlation_id) == (name, 504507, 4.059, 4)
 
 
-def test_all_partitions_count(spark, log):
+def test_all_partitions_count(of, spark, log):
     """Of a request to three partitions one was counted."""
     sizes = '{"index":0,"recordsSizeInBytes":1},{"index":2,"recordsSizeInBytes":20},'
     (row,) = of(spark, log(FAST.replace('"partitionData":[', '"partitionData":[' + sizes))).frame.collect()
     assert row.bytes_in == 504507 + 21
 
 
-def test_a_line_that_is_there_twice_is_one_request(spark, log):
+def test_a_line_that_is_there_twice_is_one_request(of, spark, log):
     """The rotated file lay there plain and as a gzip."""
     folder = log(FAST, FAST)
     (folder / "broker-1" / "request.log.1.gz").write_bytes(gzip.compress(f"{FAST}\n".encode()))
@@ -156,7 +181,7 @@ def test_a_line_that_is_there_twice_is_one_request(spark, log):
     assert read.frame.count() == 1
 
 
-def test_one_file_or_a_tree_plain_or_gzip(spark, tmp_path):
+def test_one_file_or_a_tree_plain_or_gzip(of, spark, tmp_path):
     """It read the folder and not the folders in it."""
     deep = tmp_path / "a b" / "broker-2" / "2026"
     deep.mkdir(parents=True)
@@ -183,7 +208,7 @@ ZONES = {
 
 
 @pytest.mark.parametrize(("written", "tz", "meant"), ZONES.values(), ids=ZONES)
-def test_the_time_is_the_brokers(spark, log, written, tz, meant):
+def test_the_time_is_the_brokers(of, spark, log, written, tz, meant):
     """The session was in New York, and all times were five hours off."""
     spark.conf.set("spark.sql.session.timeZone", "America/New_York")
     try:
@@ -195,7 +220,7 @@ def test_the_time_is_the_brokers(spark, log, written, tz, meant):
         spark.conf.set("spark.sql.session.timeZone", "UTC")
 
 
-def test_the_hour_that_comes_twice_is_told(spark, log):
+def test_the_hour_that_comes_twice_is_told(of, spark, log):
     """In October an hour of traffic was doubled, and another was empty."""
     times = ["01:59:59,999", "02:00:00,000", "02:59:59,999", "03:00:00,000"]
     read = of(spark, log(*(at(FAST, f"2026-10-25 {time}") for time in times)), tz="Europe/Berlin")
@@ -206,13 +231,13 @@ def test_the_hour_that_comes_twice_is_told(spark, log):
     assert [row.time.hour for row in read.frame.orderBy("time").collect()] == [23, 0, 0, 2]
 
 
-def test_a_time_that_never_was_is_no_time(spark, log):
+def test_a_time_that_never_was_is_no_time(of, spark, log):
     """The tz was wrong, and nobody noticed."""
     read = of(spark, log(FAST, at(FAST, "2026-03-29 02:30:00,000")), tz="Europe/Berlin")
-    assert read.counts.quarantined == {request_log.NO_SUCH_TIME: 1}
+    assert read.counts.quarantined == {request_rows.NO_SUCH_TIME: 1}
 
 
-def test_a_request_whose_bytes_are_not_told(spark, log):
+def test_a_request_whose_bytes_are_not_told(of, spark, log):
     """The logger was switched on while it was under way, and it was counted as nothing."""
     read = of(
         spark,
@@ -230,7 +255,7 @@ def test_a_request_whose_bytes_are_not_told(spark, log):
 BROKERS = pa.table({"id": [7, 8], "host": ["127.0.0.1", "127.0.0.1"], "port": [21106, 24204]})
 
 
-def test_the_broker_by_its_address(spark):
+def test_the_broker_by_its_address(of, spark):
     """The collector had thrown all files into one folder."""
     read = of(spark, RECORDED / "broker-1" / "request.log", broker=BROKERS)
     assert [row.broker for row in read.frame.select("broker").distinct().collect()] == [7]
@@ -240,21 +265,21 @@ def test_the_broker_by_its_address(spark):
     assert of(spark, RECORDED / "broker-1", broker=5).frame.select("broker").distinct().collect()[0].broker == 5
 
 
-def test_ipv6_is_written_as_java_does(spark, log):
+def test_ipv6_is_written_as_java_does(of, spark, log):
     """No broker was at ::1."""
     six = FAST.replace("127.0.0.1:21106-127.0.0.1", "0:0:0:0:0:0:0:1:21106-0:0:0:0:0:0:0:1")
     table = pa.table({"id": [3], "host": ["::1"], "port": [21106]})
     assert of(spark, log(six), broker=table).frame.collect()[0].broker == 3
 
 
-def test_a_cluster_id_leads(spark):
+def test_a_cluster_id_leads(of, spark):
     """Two clusters in one frame."""
     frame = of(spark, RECORDED, cluster_id="c").frame
     assert frame.columns[0] == "cluster_id"
     assert frame.first().cluster_id == "c"
 
 
-def test_the_document_is_parsed_once(spark, capsys):
+def test_the_document_is_parsed_once(of, spark, capsys):
     """Each column parsed the line again."""
     of(spark, RECORDED).frame.explain()
     assert capsys.readouterr().out.count("MapInArrow") == 1
@@ -278,7 +303,7 @@ BAD = {
 
 
 @pytest.mark.parametrize(("lines", "changes", "kind", "said"), BAD.values(), ids=BAD)
-def test_what_is_no_request_log_is_one_line(spark, log, lines, changes, kind, said):
+def test_what_is_no_request_log_is_one_line(of, spark, log, lines, changes, kind, said):
     """Two screens of Java."""
     folder = log(*lines)
     if said is None:
@@ -291,7 +316,7 @@ def test_what_is_no_request_log_is_one_line(spark, log, lines, changes, kind, sa
     assert len(str(raised.value).splitlines()) == 1
 
 
-def test_an_empty_folder_and_none(spark, tmp_path):
+def test_an_empty_folder_and_none(of, spark, tmp_path):
     """It said nothing, and there were no rows."""
     with pytest.raises(kn.NotFound, match="no file below"):
         of(spark, tmp_path)
@@ -310,7 +335,7 @@ def torn(tmp_path) -> Path:
     return tmp_path
 
 
-def test_a_gzip_that_was_cut_short_does_not_stop_the_others(spark, torn):
+def test_a_gzip_that_was_cut_short_does_not_stop_the_others(of, spark, torn):
     """One of 600 files was cut short by the copy, and nothing of the folder could be read."""
     read = of(spark, torn, broker=1)
     counts = read.counts
@@ -319,17 +344,17 @@ def test_a_gzip_that_was_cut_short_does_not_stop_the_others(spark, torn):
         "broker-1-cut.log.gz",
     ]
     assert counts.warnings[0].endswith(" is damaged: only what comes before that was read")
-    assert counts.quarantined[request_log.DAMAGED] == 2
+    assert counts.quarantined[request_rows.DAMAGED] == 2
     assert 1 < counts.requests <= 61  # of the torn one what was before the end
     assert counts.lines == counts.requests + counts.duplicates + sum(counts.quarantined.values())
     assert read.quarantine.count() == sum(counts.quarantined.values())
-    rows = read.quarantine.where(f"reason = '{request_log.DAMAGED}'").collect()
+    rows = read.quarantine.where(f"reason = '{request_rows.DAMAGED}'").collect()
     assert {(row.path, row.line) for row in rows} == {(name, None) for name in counts.damaged}
     assert read.frame.where("time > '2026-11-01'").count() == 1  # the whole one
-    assert kn.analytics.usage(read).count() > 0
+    assert usage_of(spark, read).count() > 0
 
 
-def test_read_strictly_a_gzip_that_was_cut_short_is_named(spark, torn):
+def test_read_strictly_a_gzip_that_was_cut_short_is_named(of, spark, torn):
     """The copy broke off, and the error did not say in which of the files."""
     (torn / "broker-1 none.log.gz").unlink()
     with pytest.raises(kn.Invalid, match=r"broker-1-cut\.log\.gz cannot be read to its end") as raised:
@@ -337,13 +362,13 @@ def test_read_strictly_a_gzip_that_was_cut_short_is_named(spark, torn):
     assert len(str(raised.value).splitlines()) == 1
 
 
-def test_a_gzip_that_is_none_is_not_an_empty_log(spark, torn):
+def test_a_gzip_that_is_none_is_not_an_empty_log(of, spark, torn):
     """It said that there was no line."""
     with pytest.raises(kn.Invalid, match=r"broker-1%20none\.log\.gz cannot be read"):
         of(spark, torn / "broker-1 none.log.gz", broker=1)
 
 
-def test_a_plain_file_that_cannot_be_read_stops_all(spark, torn):
+def test_a_plain_file_that_cannot_be_read_stops_all(of, spark, torn):
     """A file vanished while it was read, and its requests with it."""
     read = of(spark, torn, broker=1)
     (torn / "broker-1-whole.log").unlink()
@@ -351,7 +376,7 @@ def test_a_plain_file_that_cannot_be_read_stops_all(spark, torn):
         read.frame.collect()
 
 
-def test_what_is_left_out_is_there_once_too(spark, tmp_path):
+def test_what_is_left_out_is_there_once_too(of, spark, tmp_path):
     """The rotated log lay there twice, and twice as many requests of brokers were left out."""
     shutil.copytree(RECORDED, tmp_path, dirs_exist_ok=True)
     for log in RECORDED.rglob("request.log"):
@@ -363,17 +388,17 @@ def test_what_is_left_out_is_there_once_too(spark, tmp_path):
     assert of(spark, tmp_path).left_out.count() == sum(once.left_out.values())
 
 
-def test_a_log_that_is_known_to_be_read_once(spark, log):
+def test_a_log_that_is_known_to_be_read_once(of, spark, log):
     """A third of the time went into looking for requests that come twice, in a log where none can."""
     folder = log(FAST, FAST)
     taken = of(spark, folder, dedupe=False)
     assert (taken.counts.lines, taken.counts.requests, taken.counts.duplicates) == (2, 2, 0)
     assert taken.frame.count() == 2
-    twice, once = (kn.analytics.usage(one).collect() for one in (taken, of(spark, folder)))
+    twice, once = (usage_of(spark, one).collect() for one in (taken, of(spark, folder)))
     assert [row.value for row in twice] == [2 * row.value for row in once]
 
 
-def test_a_line_without_end_takes_no_memory(spark, tmp_path, monkeypatch):
+def test_a_line_without_end_takes_no_memory(of, spark, tmp_path, monkeypatch):
     """A gzip of 1.5 MB, one line of 1.5 GB, ended the session: no worker had room for it."""
     monkeypatch.setattr(log_files, "LONGEST_LINE", 100_000)
     (tmp_path / "broker-1").mkdir()

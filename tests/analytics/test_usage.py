@@ -8,11 +8,11 @@ import pyarrow as pa
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.analytics import request_log
-from kadmin_nb.analytics.usage_windows import IO_THREADS, RECORD_BYTES
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.schemas import OF_BUCKETS
 from kadmin_nb.frames.spark import to_spark
+from kadmin_nb.traffic import request_rows
+from kadmin_nb.traffic.usage_windows import IO_THREADS, RECORD_BYTES
 from tests.analytics.traffic import FREE, READER, TIGHT
 
 pytestmark = pytest.mark.spark
@@ -34,6 +34,18 @@ def after(seconds: float) -> datetime:
 PRODUCE, FETCH = {"api": "PRODUCE", "io_ms": 5.0}, {"api": "FETCH", "io_ms": 2.0}
 
 
+@pytest.fixture(params=["spark", "arrow"])
+def usage(request, spark):
+    """USAGE of requests, added up on Spark, and in this process."""
+
+    def added_up(frame, **how):
+        if request.param == "spark":
+            return kn.analytics.usage(frame, **how)
+        return to_spark(kn.traffic.usage(frame.toArrow(), **how), spark)
+
+    return added_up
+
+
 def used(frame, *names: str) -> list[tuple[object, ...]]:
     by = [
         name for name in ("cluster_id", "broker", "user", "client_id", "window_start", "key") if name in frame.columns
@@ -41,7 +53,7 @@ def used(frame, *names: str) -> list[tuple[object, ...]]:
     return [tuple(row[name] for name in names) for row in frame.orderBy(*by).collect()]
 
 
-def test_usage_is_per_window_and_in_the_unit_of_its_key(spark):
+def test_usage_is_per_window_and_in_the_unit_of_its_key(spark, usage):
     """Bytes of ten seconds were compared with a limit a second."""
     frame = requests_frame(
         spark,
@@ -53,25 +65,25 @@ def test_usage_is_per_window_and_in_the_unit_of_its_key(spark):
     )
     names = ("key", "window_start", "value", "throttle_ms", "source")
     later = NOON + timedelta(seconds=10)
-    assert used(kn.analytics.usage(frame, every="10 seconds"), *names) == [
+    assert used(usage(frame, every="10 seconds"), *names) == [
         ("consumer_byte_rate", NOON, 5.0, 0.0, RECORD_BYTES),
         ("producer_byte_rate", NOON, 100.0, 250.0, RECORD_BYTES),
         ("request_percentage", NOON, pytest.approx(0.13), 7.0, IO_THREADS),
         ("consumer_byte_rate", later, 0.0, 90.0, RECORD_BYTES),
         ("request_percentage", later, pytest.approx(0.02), None, IO_THREADS),
     ]
-    seconds = kn.analytics.usage(frame).where("key = 'producer_byte_rate'")
+    seconds = usage(frame).where("key = 'producer_byte_rate'")
     assert used(seconds, "window_start", "window_end", "value") == [
         (NOON, NOON + timedelta(seconds=1), 300.0),
         (NOON + timedelta(seconds=9), NOON + timedelta(seconds=10), 700.0),
     ]
 
 
-def test_usage_is_per_broker_and_client(spark):
+def test_usage_is_per_broker_and_client(spark, usage):
     """Two brokers' rates were added up, and a client within its limits was over them."""
     who = [{"broker": 2}, {"user": "v"}, {"client_id": "d"}, {}]
     frame = requests_frame(spark, *({**PRODUCE, "time": after(0), "bytes_in": 10, **one} for one in who))
-    rates = kn.analytics.usage(frame).where("key = 'producer_byte_rate'")
+    rates = usage(frame).where("key = 'producer_byte_rate'")
     assert used(rates, "broker", "user", "client_id", "value") == [
         (1, "u", "c", 10.0),
         (1, "u", "d", 10.0),
@@ -80,31 +92,31 @@ def test_usage_is_per_broker_and_client(spark):
     ]
 
 
-def test_usage_has_the_columns_of_the_contract(spark):
+def test_usage_has_the_columns_of_the_contract(spark, usage):
     """The columns hung on the source."""
     frame = requests_frame(spark, {**PRODUCE, "time": after(0), "bytes_in": 10})
     wanted = to_spark(schemas.table(schemas.USAGE, []), spark).dtypes
-    assert kn.analytics.usage(frame).dtypes == wanted
+    assert usage(frame).dtypes == wanted
     assert kn.analytics.usage_from_metrics(metrics_frame(spark)).dtypes == wanted
 
 
-def test_clusters_stay_apart(spark):
+def test_clusters_stay_apart(spark, usage):
     """Broker 1 of the one was broker 1 of the other."""
     schema = pa.schema([pa.field("cluster_id", pa.string()), *schemas.REQUESTS])
     rows = ({**PRODUCE, "time": after(0), "bytes_in": 10, "cluster_id": name} for name in "ab")
-    rates = kn.analytics.usage(requests_frame(spark, *rows, schema=schema)).where("key = 'producer_byte_rate'")
+    rates = usage(requests_frame(spark, *rows, schema=schema)).where("key = 'producer_byte_rate'")
     assert rates.columns[0] == "cluster_id"
     assert used(rates, "cluster_id", "value") == [("a", 10.0), ("b", 10.0)]
 
 
-def test_what_is_no_request_frame_and_no_window(spark):
+def test_what_is_no_request_frame_and_no_window(spark, usage):
     """[UNRESOLVED_COLUMN.WITH_SUGGESTION], and a plan."""
     with pytest.raises(kn.UsageError, match="the requests have no column time, broker, user"):
-        kn.analytics.usage(to_spark(pa.table({"a": [1]}), spark))
+        usage(to_spark(pa.table({"a": [1]}), spark))
     frame = requests_frame(spark, {**PRODUCE, "time": after(0)})
     for every in ("soon", "0 seconds", "1 month"):
         with pytest.raises(kn.UsageError, match=f"{every} is not the length of a window"):
-            kn.analytics.usage(frame, every=every)
+            usage(frame, every=every)
     with pytest.raises(kn.UsageError, match="the metrics have no column time, broker, type"):
         kn.analytics.usage_from_metrics(to_spark(pa.table({"a": [1]}), spark))
     with pytest.raises(kn.UsageError, match="the metrics are a list, not a frame"):
@@ -225,5 +237,5 @@ def test_every_request_of_the_clients_is_there_once(seen, traffic):
             for one in traffic.logged(client_id)
         }  # fmt: skip
         assert {tuple(row) for row in ours.collect()} == theirs
-    assert set(seen.counts.quarantined) <= {request_log.BROKEN}  # the last line may be half there
+    assert set(seen.counts.quarantined) <= {request_rows.BROKEN}  # the last line may be half there
     assert seen.counts.left_out["inter-broker"] > 0

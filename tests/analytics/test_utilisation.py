@@ -26,6 +26,8 @@ from tests.analytics.fleets import CLIENTS, USERS, in_clusters, quotas_of_a_flee
 pytestmark = pytest.mark.spark
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+REFUSED = (SparkRuntimeException, kn.Invalid)
+"""How what is wrong with rows is told: by Spark when it reads them, and in this process."""
 PRODUCE, FETCH, REQUEST, MUTATION = USER_CLIENT_KEYS
 IN_CLUSTERS = pa.schema([pa.field("cluster_id", pa.string()), *schemas.USAGE])
 
@@ -50,6 +52,18 @@ def quotas_of(*rows: dict[str, object]) -> pa.Table:
     return schemas.table(schemas.QUOTAS, rows)
 
 
+@pytest.fixture(params=["spark", "arrow"])
+def utilisation(request, spark):
+    """UTILISATION of a usage in Spark, worked out there, and in this process."""
+
+    def worked_out(usage, quotas, **how):
+        if request.param == "spark":
+            return kn.analytics.utilisation(usage, quotas, **how)
+        return to_spark(kn.traffic.utilisation(usage.toArrow(), quotas, **how), spark)
+
+    return worked_out
+
+
 def rows_of(frame, *by: str) -> list[dict[str, object]]:
     """The rows without what is null, in the order of these columns."""
     rows = [{name: value for name, value in row.items() if value is not None} for row in frame.toArrow().to_pylist()]
@@ -59,7 +73,7 @@ def rows_of(frame, *by: str) -> list[dict[str, object]]:
 ALICE = quota("USER", 100.0, "alice")
 
 
-def test_clients_of_a_bucket_are_added_up_window_by_window(spark):
+def test_clients_of_a_bucket_are_added_up_window_by_window(spark, utilisation):
     """Each of the two was at 60 % of the limit, both were throttled, and the report said that all was well."""
     usage = usage_of(
         spark,
@@ -95,12 +109,12 @@ def test_clients_of_a_bucket_are_added_up_window_by_window(spark):
         "mean": 60.0, "utilisation": 80.0, "headroom": 20.0, "headroom_percent": 20.0, "share_above_80": 0.0,
         "share_above_100": 0.0, "longest_above_100_s": 0.0,
     }  # fmt: skip
-    found = kn.analytics.utilisation(usage, quotas_of(ALICE))
+    found = utilisation(usage, quotas_of(ALICE))
     assert rows_of(found, "broker", "user") == [first, free, second]
     assert found.dtypes == to_spark(schemas.table(schemas.UTILISATION, []), spark).dtypes
 
 
-def test_time_that_nobody_watched_is_not_idle_time(spark):
+def test_time_that_nobody_watched_is_not_idle_time(spark, utilisation):
     """I observed for 20 s, and five minutes later once more: 178 kB/s were used, and it showed 20.8."""
     seconds = [*range(20), *range(320, 340)]
     usage = usage_of(
@@ -112,7 +126,7 @@ def test_time_that_nobody_watched_is_not_idle_time(spark):
     names = ("broker", "windows", "windows_seen", "mean", "p95", "share_above_100", "longest_above_100_s")
 
     def figures(**how: float) -> list[tuple[float, ...]]:
-        found = kn.analytics.utilisation(usage, quotas_of(ALICE), **how).select(*names).orderBy("broker")
+        found = utilisation(usage, quotas_of(ALICE), **how).select(*names).orderBy("broker")
         return [tuple(row) for row in found.collect()]
 
     assert figures() == [
@@ -123,7 +137,7 @@ def test_time_that_nobody_watched_is_not_idle_time(spark):
     assert [row[1] for row in figures(unwatched_after=math.inf)] == [340, 61, 63]
 
 
-def test_a_bucket_that_the_broker_measured_stands_for_itself(spark):
+def test_a_bucket_that_the_broker_measured_stands_for_itself(spark, utilisation):
     """The whole user's rate was added to those of its clients, and the bucket was twice as full."""
     quotas = quotas_of(
         ALICE,
@@ -148,7 +162,7 @@ def test_a_bucket_that_the_broker_measured_stands_for_itself(spark):
         used(0, 5, "alice", "app", key=MUTATION),
         used(1, 3, "alice", "app", key=MUTATION),
     )
-    found = kn.analytics.utilisation(usage, quotas).select(
+    found = utilisation(usage, quotas).select(
         "key", "bucket_user", "bucket_client_id", "user", "limit", "clients", "windows", "windows_seen", "peak",
         "utilisation", "longest_above_100_s",
     )  # fmt: skip
@@ -233,12 +247,12 @@ FIGURES = (
 KEYS = ("cluster_id", "broker", "key", "limit", "level", "bucket_user", "bucket_client_id", "user", "client_id")
 
 
-def test_figure_for_figure_like_plain_python(spark, monkeypatch):
+def test_figure_for_figure_like_plain_python(spark, utilisation, monkeypatch):
     """The sums were right for the buckets that somebody had looked at."""
     monkeypatch.setattr(quota_tables, "SENT_BYTES", -1)  # as if the quotas of exact pairs were too many to be sent
     quotas = [quotas_of_a_fleet(3), without_user_defaults(4)]
     usage = [usage_of_a_fleet(n, held) for n, held in enumerate(quotas)]
-    found = kn.analytics.utilisation(to_spark(in_clusters(usage), spark), in_clusters(quotas)).toArrow().to_pylist()
+    found = utilisation(to_spark(in_clusters(usage), spark), in_clusters(quotas)).toArrow().to_pylist()
     plain = {
         at: row
         for n in (0, 1)
@@ -270,24 +284,24 @@ def test_the_usage_is_read_and_shuffled_once(spark, capsys):
     assert len([line for line in of_buckets if "Reused" not in line]) == 2
 
 
-def test_nothing_used_is_no_row(spark):
+def test_nothing_used_is_no_row(spark, utilisation):
     """An empty log was an error."""
-    assert kn.analytics.utilisation(usage_of(spark), quotas_of(ALICE)).toArrow().num_rows == 0
+    assert utilisation(usage_of(spark), quotas_of(ALICE)).toArrow().num_rows == 0
 
 
-def test_windows_of_several_lengths_are_refused(spark):
+def test_windows_of_several_lengths_are_refused(spark, utilisation):
     """A minute's rate was added to a second's."""
     usage = usage_of(spark, used(0, 1), used(0, 1, "bob", seconds=60))
-    with pytest.raises(SparkRuntimeException, match=r"broker 1 has windows of 1\.0 s and of 60\.0 s"):
-        kn.analytics.utilisation(usage, quotas_of(ALICE)).collect()
+    with pytest.raises(REFUSED, match=r"broker 1 has windows of 1\.0 s and of 60\.0 s"):
+        utilisation(usage, quotas_of(ALICE)).collect()
 
 
-def test_a_row_of_nobody_is_shown(spark):
+def test_a_row_of_nobody_is_shown(spark, utilisation):
     """Somewhere in the usage there was a null."""
     usage = usage_of(spark, used(0, 1)).selectExpr("*", "null AS nobody").drop("user")
     usage = usage.withColumnRenamed("nobody", "user")
-    with pytest.raises(SparkRuntimeException, match=r'user is null in a row of the usage\'s rows: .*"client_id":"app"'):
-        kn.analytics.utilisation(usage, quotas_of(ALICE)).collect()
+    with pytest.raises(REFUSED, match=r'user is null in a row of the usage\'s rows: .*"client_id":"app"'):
+        utilisation(usage, quotas_of(ALICE)).collect()
 
 
 def test_what_is_no_usage_is_one_line(spark):
@@ -311,6 +325,25 @@ def test_what_is_no_usage_is_one_line(spark):
         kn.analytics.known_clients(usage.drop("source"))
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_both_engines_say_the_same_of_any_usage(spark, seed):
+    """The report of one evening came from Spark, the next from this process, and a client was in one of them only."""
+    quotas = without_user_defaults(seed) if seed % 2 else quotas_of_a_fleet(seed)
+    usage = usage_of_a_fleet(seed, quotas, count=10**seed)
+    there = kn.analytics.utilisation(to_spark(usage, spark), quotas).toArrow()
+    here = kn.traffic.utilisation(usage, quotas)
+    assert here.schema.equals(schemas.UTILISATION)
+    ours, theirs = (sorted(map(_rounded, table.to_pylist()), key=repr) for table in (here, there))
+    assert ours == theirs
+    pairs = [kn.analytics.known_clients(to_spark(usage, spark)).toArrow(), kn.traffic.known_clients(usage)]
+    assert sorted(map(str, pairs[0].to_pylist())) == sorted(map(str, pairs[1].to_pylist()))
+
+
+def _rounded(row: dict[str, object]) -> dict[str, object]:
+    """Sums of the same numbers in another order differ in their last digit."""
+    return {name: float(f"{value:.10g}") if isinstance(value, float) else value for name, value in row.items()}
+
+
 def test_known_clients_are_clients(spark):
     """The bucket of a whole user was a client without a client-id, and resolved as one."""
     usage = usage_of(
@@ -329,11 +362,11 @@ def test_known_clients_are_clients(spark):
 RECORDED = Path(__file__).parent / "recorded"
 
 
-def test_what_two_real_brokers_wrote(spark):
+def test_what_two_real_brokers_wrote(spark, utilisation):
     """A limit of 500 kB/s was compared with what both brokers had let through together."""
     requests = kn.analytics.requests(spark, str(RECORDED), broker=r"/broker-(\d+)/", tz="UTC")
     quotas = quotas_of(quota("CLIENT", 100_000.0, client_id="slow"), quota("CLIENT", 1e9, client_id="fast"))
-    found = kn.analytics.utilisation(kn.analytics.usage(requests), quotas, keys=PRODUCE)
+    found = utilisation(kn.analytics.usage(requests), quotas, keys=PRODUCE)
     rows = {(row.broker, row.bucket_client_id): row for row in found.where("limit is not null").collect()}
     assert {at: (row.limit_x_brokers, row.throttle_ms) for at, row in rows.items()} == {
         (1, "fast"): (2e9, 0.0),

@@ -75,13 +75,15 @@ ROOMS = {
     "comparing": (*GROUND, "model", "frames", "advice", "history", "declared"),
     "policy": (*GROUND, "model", "frames", "advice", "resolution"),
     "plans": (*GROUND, "model", "frames", "resolution", "admin.ports"),
-    "analytics": (*GROUND, "model", "frames", "advice", "resolution", "policy"),
+    "traffic": (*GROUND, "model", "frames", "resolution"),
+    "analytics": (*GROUND, "model", "frames", "advice", "resolution", "policy", "traffic"),
+    "usage_engines": (*GROUND, "model", "frames", "resolution", "plans", "traffic", "analytics"),
     "cluster": (*GROUND, "model", "frames", "advice", "resolution", "policy", "declared", "history", "comparing",
-                "admin", "profiles", "plans", "analytics"),
+                "admin", "profiles", "plans", "traffic", "analytics", "usage_engines"),
     "local": (*GROUND, "cluster"),
-    "runbooks": (*GROUND, "model", "frames", "resolution", "plans", "analytics"),
+    "runbooks": (*GROUND, "model", "frames", "resolution", "plans", "traffic", "analytics"),
     "commands": (*GROUND, "model", "frames", "advice", "resolution", "policy", "declared", "history", "comparing",
-                 "admin", "profiles", "plans", "analytics", "cluster", "local", "runbooks"),
+                 "admin", "profiles", "plans", "traffic", "analytics", "usage_engines", "cluster", "local", "runbooks"),
 }  # fmt: skip
 """What each room may import of ours, in an order in which each names only those above it."""
 

@@ -15,6 +15,7 @@ import pyarrow.parquet
 import pytest
 
 import kadmin_nb as kn
+from kadmin_nb import usage_engines
 from kadmin_nb.cluster import resolve_engines
 from kadmin_nb.frames import spark as sparks
 from tests.prometheus_server import matrix, serving
@@ -31,28 +32,33 @@ def clients(rows) -> set[tuple[str, str]]:
 @pytest.fixture(scope="module")
 def used(tmp_path_factory) -> Path:
     """A file that `usage --out` would write."""
-    kn.spark_session()
-    found = kn.analytics.requests(kn.spark_session(), RECORDED, broker=r"broker-(\d+)/", tz="UTC")
+    requests = kn.traffic.requests(RECORDED, broker=r"broker-(\d+)/", tz="UTC")
     place = tmp_path_factory.mktemp("usage") / "used.parquet"
-    pyarrow.parquet.write_table(kn.analytics.usage(found).toArrow(), place)
+    pyarrow.parquet.write_table(kn.traffic.usage(requests), place)
     return place
 
 
+@pytest.fixture(params=["arrow", "spark"])
+def engine(request) -> str:
+    """Each of the engines that add usage up."""
+    return request.param
+
+
 @pytest.mark.spark
-def test_a_log_becomes_usage(kadmin, tmp_path):
+def test_a_log_becomes_usage(kadmin, tmp_path, engine):
     """Who uses what? The brokers' log knew, in a million lines of JSON."""
     place = str(tmp_path / "used.csv")
-    said = kadmin(*LOG, "--every", "1 minute", "--out", place)
+    said = kadmin(*LOG, "--every", "1 minute", "--engine", engine, "--out", place)
     assert (said.code, said.out) == (0, ""), said.err
-    said = kadmin("quota", "usage", "--usage", place, "--clients", "--json")
+    said = kadmin("quota", "usage", "--usage", place, "--clients", "--engine", engine, "--json")
     assert said.code == 0
     assert clients(json.loads(said.out)) >= USED
 
 
 @pytest.mark.spark
-def test_what_became_of_the_lines(kadmin):
+def test_what_became_of_the_lines(kadmin, engine):
     """Some lines were not counted, and it did not say which."""
-    rows = json.loads(kadmin(*LOG, "--lines", "--json").out)
+    rows = json.loads(kadmin(*LOG, "--lines", "--engine", engine, "--json").out)
     told = {(row["became"], row["reason"]): row["lines"] for row in rows}
     assert told["request", None] == 15
     assert {reason for became, reason in told if became == "left out"} == {"inter-broker", "forwarded", "follower"}
@@ -60,9 +66,9 @@ def test_what_became_of_the_lines(kadmin):
 
 @pytest.mark.spark
 @pytest.mark.broker
-def test_usage_beside_the_limits(live, used):
+def test_usage_beside_the_limits(live, used, engine):
     """Who is near a limit? I would have needed three tools and a spreadsheet."""
-    said = live("quota", "usage", "--usage", str(used), "--utilisation", "--json")
+    said = live("quota", "usage", "--usage", str(used), "--utilisation", "--engine", engine, "--json")
     assert said.code == 0, said.err
     assert {"limit", "peak", "utilisation", "headroom"} <= set(json.loads(said.out)[0])
 
@@ -92,11 +98,11 @@ def scraped(query: dict[str, str]) -> tuple[int, object]:
 
 
 @pytest.mark.spark
-def test_what_a_prometheus_scraped_becomes_usage(kadmin, monkeypatch):
+def test_what_a_prometheus_scraped_becomes_usage(kadmin, monkeypatch, engine):
     """The logs were off, and the metrics had been there for a year."""
     monkeypatch.setenv("no_proxy", "*")
     with serving(scraped) as server:
-        said = kadmin("quota", "usage", "--prometheus", server.url, "--since", "10m ago", "--json")
+        said = kadmin("quota", "usage", "--prometheus", server.url, "--since", "10m ago", "--engine", engine, "--json")
     assert said.code == 0, said.err
     found = {(row["broker"], row["user"], row["client_id"], row["key"], row["value"]) for row in json.loads(said.out)}
     assert found == {
@@ -157,9 +163,10 @@ def bad(tmp_path, monkeypatch) -> Path:
 
 
 @pytest.mark.spark
-def test_a_file_that_is_read_in_part_is_told(kadmin, bad):
+def test_a_file_that_is_read_in_part_is_told(kadmin, bad, engine):
     """Half of the usage was missing, and the exit code was 0."""
-    said = kadmin("quota", "usage", "cut.gz", "whole.gz", "--broker", "1", "--tz", "UTC", "--out", "out.csv")
+    words = ("--broker", "1", "--tz", "UTC", "--engine", engine, "--out", "out.csv")
+    said = kadmin("quota", "usage", "cut.gz", "whole.gz", *words)
     assert said.code == 0
     assert "cut.gz is damaged: only what comes before that was read" in said.err
     assert "whole.gz" not in said.err
@@ -168,18 +175,49 @@ def test_a_file_that_is_read_in_part_is_told(kadmin, bad):
 
 @pytest.mark.spark
 @pytest.mark.parametrize("case", BAD)
-def test_what_cannot_be_read_is_one_line(kadmin, bad, case):
+def test_what_cannot_be_read_is_one_line(kadmin, bad, case, engine):
     """Forty lines of Java for a log that was not Kafka's."""
     words, code, says = BAD[case]
     logs = [] if words[0].startswith("--") else ["--broker", "1"]
     zone = [] if words[0] == "no-zone" or not logs else ["--tz", "UTC"]
     before = sorted(bad.rglob("*"))
-    said = kadmin("quota", "usage", *logs, *zone, *words, "--out", "out.parquet")
+    said = kadmin("quota", "usage", *logs, *zone, *words, "--engine", engine, "--out", "out.parquet")
     assert (said.code, said.out) == (code, ""), said.err
     assert says in said.err
     assert "s3cret" not in said.err
     assert len([line for line in said.err.splitlines() if not line.startswith("WARNING: Using")]) <= 2
     assert sorted(bad.rglob("*")) == before
+
+
+@pytest.mark.parametrize("words", [(), ("--clients",), ("--lines",), ("--quarantine",)], ids=str)
+def test_a_small_log_needs_no_spark(words):
+    """20 kB of log, and I waited for Java; on a machine without pyspark there was no usage at all."""
+    program = (
+        "import sys; from kadmin_nb.commands import terminal;"
+        f"code = terminal._run({[*LOG, *words]!r});"
+        "print(code, [name for name in sys.modules if name.split('.')[0] in ('pyspark', 'py4j')])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "0 []"
+
+
+def test_it_says_which_engine_added_up(kadmin, used, monkeypatch):
+    """On one day it took a second, on the next a minute, and nobody knew why."""
+    assert kadmin(*LOG).out.splitlines()[-1] == (
+        "added up on Arrow, in this process: 20.7 kB of log; Spark takes over from 200 MB"
+    )
+    said = kadmin("quota", "usage", "--usage", str(used), "--engine", "arrow").out
+    assert said.splitlines()[-1] == "added up on Arrow, in this process: 20 rows of usage; as asked"
+
+
+@pytest.mark.spark
+def test_a_large_log_goes_to_spark(kadmin, used, monkeypatch):
+    """Ten gigabytes went through one process."""
+    monkeypatch.setattr(usage_engines, "ARROW_LOG_BYTES", 20_000)
+    monkeypatch.setattr(usage_engines, "ARROW_ROWS", 19)
+    assert kadmin(*LOG, "--clients").out.splitlines()[-1] == "added up on Spark: 20.7 kB of log"
+    said = kadmin("quota", "usage", "--usage", str(used), "--clients").out
+    assert said.splitlines()[-1] == "on Spark: 20 rows of usage"
 
 
 SLIPS = {
@@ -195,6 +233,9 @@ SLIPS = {
     "quota consumption": "quota usage",
     "usage logs": "kadmin-nb quota usage",
     "quota resolve --pairs p --engine flink": "flink",
+    "quota usage x/y --broker 1 --engine flink": "flink",
+    "quota near": "a source of usage is required",
+    "quota top --usage z --every 5m": "--every is for a request log",
 }
 
 
@@ -209,7 +250,7 @@ def test_a_slip_starts_no_spark(kadmin, tmp_path, monkeypatch, line):
     assert SLIPS[line] in said.err
 
 
-@pytest.mark.parametrize("verb", [LOG, ("quota", "history", "snapshots", "some.table")])
+@pytest.mark.parametrize("verb", [(*LOG, "--engine", "spark"), ("quota", "history", "snapshots", "some.table")])
 def test_no_java_is_one_line(kadmin, monkeypatch, tmp_path, verb):
     """Spark's launcher printed its usage."""
     monkeypatch.setattr("pyspark.sql.SparkSession.getActiveSession", classmethod(lambda cls: None))
@@ -238,7 +279,9 @@ def silent_server():
 def test_a_connect_server_that_is_not_ours_is_one_line(silent_server, server, says):
     """It tried for ten minutes, and then printed the innards of gRPC."""
     where = silent_server if server == "another" else "sc://127.0.0.1:1"
-    program = f"from kadmin_nb.commands.terminal import run_command_line; run_command_line({list(LOG)!r})"
+    program = (
+        f"from kadmin_nb.commands.terminal import run_command_line; run_command_line({[*LOG, '--engine', 'spark']!r})"
+    )
     done = subprocess.run(
         [sys.executable, "-c", program],
         env={**os.environ, "SPARK_REMOTE": where}, capture_output=True, text=True, timeout=120, check=False,

@@ -1,4 +1,4 @@
-"""Kafka's request log lines, parsed on Spark's workers. Sent by value, so it uses nothing else of ours.
+"""Kafka's request log lines, parsed: in this process, and by Spark's workers (`analytics/worker_code.py`).
 
 Arrow's JSON reader takes all documents of a batch at once, or none of them, for a fifth of the work of Spark's
 `from_json`. So what is not a document is blanked out of the lines' bytes, with the lines that look odd, and the rest is
@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from operator import itemgetter
 from typing import Any
 
@@ -82,30 +82,14 @@ _SUMS = {
 
 _DATE = r"(?P<written>\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:\s?(?:Z|[+-]\d\d(?::?\d\d)?))?)(?:\D|$)"
 
-SCHEMA = (
-    "path string, line string, written string, is_old boolean, forwarded boolean, correlation_id int, "
-    "client_id string, api string, old_replica int, replica int, connection string, total_ms double, "
-    "io_ms double, throttle_ms double, principal string, listener string, software_name string, "
-    "software_version string, produced bigint, fetched bigint"
-)
-"""The schema of `parse_lines`' result, as Spark writes it."""
 
+def parsed_columns(lines: pa.Array) -> tuple[pa.Array, dict[str, pa.Array]]:
+    """The lines as text, and the columns parsed from them; null where a line is not a request.
 
-def parse_lines(with_line: bool, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The columns parsed from each `line`; null but for `path` where it is not a request.
-
-    `written` is the time in front of the mark, "" for none. The `line` itself is handed out again only if asked for.
+    `written` is the time in front of the mark, "" for none; `is_old`: an old Kafka wrote it, which knew no JSON.
     """
-    for batch in batches:
-        lines = LineBatch(_readable_strings(batch.column("line")))
-        line_column = lines.line if with_line else pa.nulls(batch.num_rows, pa.string())
-        line_columns = {
-            "path": batch.column("path"),
-            "line": line_column,
-            "written": lines.written(),
-            "is_old": lines.is_old(),
-        }
-        yield pa.RecordBatch.from_pydict(line_columns | lines.columns())
+    batch = LineBatch(_readable_strings(lines))
+    return batch.line, {"written": batch.written(), "is_old": batch.is_old(), **batch.columns()}
 
 
 def _readable_strings(column: pa.Array) -> pa.Array:
@@ -147,7 +131,7 @@ class LineBatch:
         return pc.if_else(texts.is_valid(), instants.fill_null(""), None)
 
     def is_old(self) -> pa.Array:
-        """Whether an old Kafka wrote it, which knew no JSON."""
+        """Did an old Kafka write it, which knew no JSON?"""
         old = np.zeros(len(self.line), bool)
         for row in np.flatnonzero(self.is_request & ~self.is_usual):
             old[row] = self.bytes.startswith(OLD, self.begins[row])

@@ -1,0 +1,168 @@
+"""The files of a request log in this process, and their lines, a batch at a time."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import os
+import re
+import stat
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from glob import glob, has_magic
+from pathlib import Path
+from typing import IO, Any
+from urllib.parse import quote
+
+import pyarrow as pa
+
+from ..errors import Invalid, NotFound, UsageError
+from ..hints import Hint, Option, sentence
+
+LONGEST_LINE = 1 << 26
+"""Bytes of a line that is read. A gzip of a megabyte may hold one line of a gigabyte, for which no worker has room."""
+
+PACKED = 10
+"""Bytes of a request log in one byte of its gzip, about."""
+
+TORN = "Was the gzip cut short? `gzip -t` tells."
+_OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
+_ELSEWHERE = (".deflate", ".lz4", ".snappy", ".zst")
+"""The ends of names of compressed files that only Spark reads."""
+_CHUNK = 1 << 23
+_DAMAGE = (EOFError, zlib.error, OSError)
+_LEGAL = re.compile(r"[^\w/!$&'()*+,;=:@~.\-]", re.ASCII)
+"""ASCII that an address of a file does not have as it is."""
+
+
+def local_files(paths: Iterable[str], names: str | None = None) -> list[Path]:
+    """The files that are meant by these paths and patterns, and those below folders, whose names fit the pattern.
+
+    Hidden ones and those whose names begin with `_` are passed over, as Spark does.
+
+    Raises
+    ------
+    NotFound
+        There is no such path, or no file below it.
+    UsageError
+        One is not a regular file, such as a pipe.
+    """
+    places = [place for path in dict.fromkeys(paths) for place in _places(path)]
+    files = [file for place in places for file in _below(place)]
+    fitting = [file for file in files if names is None or fnmatchcase(file.name, names)]
+    if not fitting:
+        called = f" is called {names}" if names else ""
+        raise NotFound(f"no file below {', '.join(paths)}{called}")
+    for file in fitting:
+        _refuse_endless(file)
+    return fitting
+
+
+def size_of(files: Iterable[Path]) -> int:
+    """Bytes of text in these files, about: what a compressed one holds is a guess."""
+    return sum(file.stat().st_size * (PACKED if file.suffix in _OPENERS else 1) for file in files)
+
+
+def is_readable(file: Path) -> bool:
+    """Can this process unpack it?"""
+    return file.suffix not in _ELSEWHERE
+
+
+def address(file: Path) -> str:
+    """The file's address as Spark writes it."""
+    return "file:" + _address_text(str(file.absolute()))
+
+
+def _address_text(path: str) -> str:
+    return _LEGAL.sub(lambda match: quote(match[0]) if match[0].isascii() else match[0], path)
+
+
+def _places(path: str) -> Sequence[Path]:
+    if Path(path).exists():
+        return [Path(path)]
+    places = [Path(place) for place in sorted(glob(path))] if has_magic(path) else []
+    if not places:
+        raise NotFound(f"no such path: {path}")
+    return places
+
+
+def _below(place: Path) -> Iterator[Path]:
+    if not place.is_dir():
+        yield place
+        return
+    for folder, folders, files in os.walk(place):
+        folders[:] = sorted(filter(_is_seen, folders))
+        yield from (Path(folder, name) for name in sorted(filter(_is_seen, files)))
+
+
+def _is_seen(name: str) -> bool:
+    return not name.startswith((".", "_"))
+
+
+def _refuse_endless(file: Path) -> None:
+    if not stat.S_ISREG(file.stat().st_mode):
+        raise UsageError(f"{file} is not a file", hint="A pipe or a device may never end.")
+
+
+@dataclass
+class LogLines:
+    """The lines of local files. `damaged` are the addresses of those that could not be read to their end, so far."""
+
+    files: Sequence[Path]
+    strict: bool = False
+    damaged: list[str] = field(default_factory=list)
+
+    def batches(self) -> Iterator[tuple[str, pa.Array]]:
+        """The address of a file and some of its lines, as bytes."""
+        for file in self.files:
+            yield from ((address(file), lines) for lines in self._lines(file))
+
+    def _lines(self, file: Path) -> Iterator[pa.Array]:
+        if not is_readable(file):
+            raise UsageError(f"only Spark can unpack {file}", hint=Hint(sentence("{} can.", Option("engine", "spark"))))
+        try:
+            with _OPENERS.get(file.suffix, open)(file, "rb") as stream:
+                yield from _in_lines(stream)
+        except _DAMAGE as error:
+            self._refuse_damaged(file, error)
+
+    def _refuse_damaged(self, file: Path, error: Exception) -> None:
+        if file.suffix not in _OPENERS:
+            raise Invalid(f"{file} cannot be read: {error}") from None
+        if self.strict:
+            raise Invalid(f"{address(file)} cannot be read to its end", hint=TORN) from None
+        self.damaged.append(address(file))
+
+
+def _in_lines(stream: IO[bytes]) -> Iterator[pa.Array]:
+    """The lines of a stream. Those that are too long to be Kafka's are passed over."""
+    rest = b""
+    for chunk in _chunks(stream):
+        text = rest + chunk
+        end = text.rfind(b"\n") + 1
+        if end:
+            yield _short_ones(text[:end])
+        rest = text[end : end + LONGEST_LINE + 1]  # of a line that is too long a part that is too long too
+    if rest:
+        yield _short_ones(rest)
+
+
+def _chunks(stream: IO[bytes]) -> Iterator[bytes]:
+    """A stream in large pieces; where it is damaged, all that comes before that, and then the error."""
+    chunk = bytearray()
+    try:
+        while piece := stream.read1(_CHUNK):  # type: ignore[attr-defined]  # all that are opened here have it
+            chunk += piece
+            if len(chunk) >= _CHUNK:
+                yield bytes(chunk)
+                chunk.clear()
+    except _DAMAGE:
+        yield bytes(chunk)
+        raise
+    yield bytes(chunk)
+
+
+def _short_ones(text: bytes) -> pa.Array:
+    return pa.array([line for line in text.splitlines() if len(line) <= LONGEST_LINE], pa.binary())

@@ -1,0 +1,111 @@
+"""USAGE out of the brokers' own metrics: what each bucket used, as Kafka measures it. In this process, on Arrow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+from urllib.parse import unquote_plus
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..frames import schemas
+from ..resolution.input_columns import CLUSTER, arrow_table, text_column
+from .log_times import INSTANT
+
+WINDOW = 11.0
+"""Seconds that a broker's rate looks back: `quota.window.num` x `quota.window.size.seconds`."""
+
+RATES = {
+    ("produce", "byte-rate"): "producer_byte_rate",
+    ("fetch", "byte-rate"): "consumer_byte_rate",
+    ("request", "request-time"): "request_percentage",
+}
+"""The key that each metric is the use of, by its `type` and `name`."""
+
+METRIC_COLUMNS = ("time", "broker", "type", "name", "value")
+"""The columns of METRICS that have to be there."""
+
+_CLIENT_ID = ("client_id", "client-id")
+_LABEL = "the metrics"
+_BROKEN_CODE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+
+
+def usage_from_metrics(metrics: Any, *, window: float = WINDOW) -> pa.Table:
+    """USAGE, of buckets instead of clients: the rates that the brokers compare with the limits.
+
+    Parameters
+    ----------
+    metrics
+        METRICS, as anything with `__arrow_c_stream__`.
+    window
+        As of `analytics.usage_from_metrics`.
+
+    Raises
+    ------
+    UsageError
+        A column is missing, or it is not a frame.
+    """
+    samples = _samples(arrow_table(metrics, (CLUSTER, *METRIC_COLUMNS, "user", *_CLIENT_ID), _LABEL))
+    by = [name for name in samples.column_names if name not in ("key", "value", "name")]
+    is_throttle, is_number = pc.equal(samples["name"], "throttle-time"), pc.invert(pc.is_nan(samples["value"]))
+    rates = samples.filter(pc.and_(samples["key"].is_valid(), is_number))
+    values = rates.group_by([*by, "key"]).aggregate([("value", "max")]).rename_columns([*by, "key", "value"])
+    throttles = samples.filter(pc.and_(is_throttle, is_number)).group_by(by).aggregate([("value", "max")])
+    rows = values.join(throttles.rename_columns([*by, "throttle_ms"]), by)
+    back = pa.scalar(timedelta(seconds=window), pa.duration("us"))
+    columns = {name: rows[name] for name in rows.column_names} | {
+        "window_start": pc.subtract(rows["time"], back),
+        "window_end": rows["time"],
+        "source": pa.repeat(schemas.OF_BUCKETS, len(rows)),
+    }
+    schema = pa.schema([*([pa.field(CLUSTER, pa.string())] if CLUSTER in columns else []), *schemas.USAGE])
+    order = [(name, "ascending") for name in ("window_start", "broker", "user", "client_id", "key")]
+    return pa.table({name: columns[name] for name in schema.names}).sort_by(order).cast(schema)
+
+
+def _samples(metrics: pa.Table) -> pa.Table:
+    """One spelling of all, and the quota `key` that each is the use of, null where it is of none."""
+    schemas.require_columns(_LABEL, METRIC_COLUMNS, metrics.column_names)
+    kind = pc.utf8_lower(text_column(metrics, "type", _LABEL))
+    name = pc.replace_substring(pc.utf8_lower(text_column(metrics, "name", _LABEL)), "_", "-")
+    client_id = next((name for name in _CLIENT_ID if name in metrics.column_names), "")
+    both = pc.binary_join_element_wise(kind, name, "/")
+    keys = pc.index_in(both, pa.array([f"{of}/{called}" for of, called in RATES]))
+    lead = {CLUSTER: text_column(metrics, CLUSTER, _LABEL)} if CLUSTER in metrics.column_names else {}
+    return pa.table(
+        {
+            **lead,
+            "time": metrics["time"].cast(INSTANT),
+            "broker": metrics["broker"].cast(pa.int32()),
+            "type": kind,
+            "name": name,
+            "user": _tags(metrics, "user", lambda text: _decoded(_plain(text))),
+            "client_id": _tags(metrics, client_id, _plain),
+            "key": pc.take(pa.array(RATES.values(), pa.string()), keys),
+            "value": metrics["value"].cast(pa.float64()),
+        }
+    )
+
+
+def _tags(metrics: pa.Table, name: str, read: Callable[[str], str]) -> pa.ChunkedArray:
+    """The texts of a tag, "" where it is not in the bucket."""
+    if name not in metrics.column_names:
+        return pa.chunked_array([pa.repeat("", len(metrics))])
+    each = pc.fill_null(text_column(metrics, name, _LABEL), "").dictionary_encode().combine_chunks()
+    texts = pa.array(map(read, each.dictionary.to_pylist()), pa.string())
+    return pa.chunked_array([texts.take(each.indices)])
+
+
+def _plain(text: str) -> str:
+    """JMX puts a tag with unusual characters in quotes, with backslashes before some."""
+    if len(text) < 2 or not (text.startswith('"') and text.endswith('"')):
+        return text
+    return re.sub(r'\\(["*?\\])', r"\1", text[1:-1].replace(r"\n", "\n"))
+
+
+def _decoded(user: str) -> str:
+    """Kafka percent-encodes it; a text that no decoder takes stays as it is."""
+    return user if _BROKEN_CODE.search(user) else unquote_plus(user)

@@ -1,0 +1,55 @@
+"""The clients near a limit or over it: the rows of UTILISATION that somebody should look at, the worst first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..frames import schemas
+from ..frames.answer import Answer
+from ..model.quota_keys import readable
+
+NEAR_PERCENT = 80.0
+"""Percent of a limit from which on its bucket is near it."""
+
+
+class NearAnswer(Answer):
+    """NEAR: a row a bucket and broker, the worst first. `limits` is how many were looked at."""
+
+    def __init__(self, table: pa.Table, limits: int = 0, percent: float = NEAR_PERCENT) -> None:
+        super().__init__(table)
+        self.limits, self.percent = limits, percent
+
+    def title(self) -> str:
+        """Their number, and the worst of them."""
+        if not self.limits:
+            return "Nobody of this usage has a limit."
+        if not len(self):
+            return f"None of {self.limits:,} limits was used to {self.percent:g} %, and nobody was throttled."
+        over = pc.sum(pc.greater(self._table["utilisation"], 100)).as_py() or 0
+        (worst,) = self._table.slice(0, 1).to_pylist()
+        counts = f"{len(self):,} of {self.limits:,} limits are near or over, {over:,} of them over"
+        return f"{counts}. The worst: {_bucket_sentence(worst)}."
+
+
+def near(utilisation: pa.Table, percent: float = NEAR_PERCENT) -> NearAnswer:
+    """NEAR out of UTILISATION: who used so many percent of a limit in a window, or was throttled."""
+    limited = utilisation.filter(utilisation["limit"].is_valid())
+    is_full = pc.greater_equal(limited["utilisation"], percent)
+    is_near = pc.or_(pc.fill_null(is_full, False), pc.fill_null(pc.greater(limited["throttle_ms"], 0), False))
+    order = [("utilisation", "descending"), ("throttle_ms", "descending"), ("broker", "ascending")]
+    rows = limited.filter(is_near).sort_by(order).select(schemas.NEAR.names)
+    marked = rows.cast(schemas.NEAR).replace_schema_metadata(utilisation.schema.metadata)
+    return NearAnswer(marked, len(limited), percent)
+
+
+def _bucket_sentence(row: Mapping[str, Any]) -> str:
+    """One row in words: whose bucket, the key, and how much of how much."""
+    parts = (("user", row["bucket_user"]), ("client-id", row["bucket_client_id"]))
+    whose = " ".join(f"{kind}={name}" for kind, name in parts if name)
+    used, limit = (readable(row["key"], row[name]) for name in ("peak", "limit"))
+    share = "" if row["utilisation"] is None else f" ({row['utilisation']:.3g} %)"
+    return f"{whose} {row['key']} {used} of {limit}{share} on broker {row['broker']}"

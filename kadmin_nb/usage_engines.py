@@ -1,0 +1,184 @@
+"""The engine that reads usage and adds it up, Arrow in this process or Spark: by the size of what is to be read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from . import traffic
+from .errors import UsageError
+from .frames import spark as sparks
+from .frames.answer import Answer
+from .frames.engines import ARROW, SPARK, refuse_unknown
+from .frames.lazy_answer import SparkAnswer
+from .frames.schema_metadata import CLUSTER_ID, ENGINE, TAKEN_AT, now
+from .resolution.input_columns import CLUSTER
+from .traffic import log_files
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from . import analytics
+
+ARROW_LOG_BYTES = 200_000_000
+"""Bytes of request log that this process reads, in some ten seconds and half a GB; Spark's are more."""
+
+ARROW_ROWS = 2_000_000
+"""Rows of USAGE that this process takes."""
+
+
+@dataclass(frozen=True)
+class LogEngine:
+    """The engine that reads a request log, and the reason."""
+
+    paths: Sequence[str]
+    names: str | None
+    is_spark: bool
+    why: str
+
+    @classmethod
+    def of(cls, paths: Sequence[str], names: str | None = None, engine: str | None = None) -> LogEngine:
+        """The engine that is asked for, else by the size of the files.
+
+        Raises
+        ------
+        UsageError
+            There is no such engine.
+        NotFound
+            There is no such path, or no file below it.
+        """
+        refuse_unknown(engine)
+        if engine == SPARK or (engine is None and any(map(_is_elsewhere, paths))):
+            return cls(
+                paths, names, True, "added up on Spark" + (", as asked" if engine else ": not files of this machine")
+            )
+        files = log_files.local_files(paths, names)
+        size = log_files.size_of(files)
+        if engine is None and (size > ARROW_LOG_BYTES or not all(map(log_files.is_readable, files))):
+            return cls(paths, names, True, f"added up on Spark: {_size(size)} of log")
+        return cls(paths, names, False, _here(f"{_size(size)} of log", _size(ARROW_LOG_BYTES), engine))
+
+    def requests(self, **how: Any) -> traffic.Requests | analytics.Requests:
+        """The requests of the log, its first lines looked at; options as of `analytics.requests`."""
+        if not self.is_spark:
+            return traffic.requests(self.paths, names=self.names, **how)
+        from .analytics import requests as on_spark
+
+        places = [str(Path(path).absolute()) if Path(path).exists() else path for path in self.paths]
+        return on_spark(sparks.spark_session(), places, names=self.names, **how)
+
+
+@dataclass(frozen=True)
+class Usage:
+    """USAGE where its engine wants it, an Arrow table or a Spark DataFrame; and why it is that one."""
+
+    frame: pa.Table | DataFrame
+    why: str
+
+    @classmethod
+    def of(cls, frame: object, engine: str | None = None) -> Usage:
+        """The engine that is asked for; else Spark for what is in Spark, and for more rows than this process takes.
+
+        Raises
+        ------
+        UsageError
+            There is no such engine, or it is not a frame.
+        """
+        refuse_unknown(engine)
+        if isinstance(frame, cls):
+            return frame
+        in_spark = frame.to_spark() if isinstance(frame, SparkAnswer) else frame
+        if sparks.is_spark(in_spark):
+            return _from_spark(in_spark, engine)
+        if not hasattr(frame, "__arrow_c_stream__"):
+            raise UsageError(
+                f"the usage is a {type(frame).__name__}, not a frame", hint="Arrow, pandas, Polars or Spark."
+            )
+        table = pa.table(frame)
+        if engine == SPARK or (engine is None and len(table) > ARROW_ROWS):
+            return cls(sparks.to_spark(table), f"on Spark: {len(table):,} rows of usage{', as asked' * bool(engine)}")
+        return cls(table, _here(f"{len(table):,} rows of usage", f"{ARROW_ROWS:,}", engine))
+
+    @classmethod
+    def of_log(cls, requests: traffic.Requests | analytics.Requests, every: str, why: str) -> Usage:
+        """USAGE of requests, where these are."""
+        if isinstance(requests, traffic.Requests):
+            return cls(traffic.usage(requests, every), why)
+        from . import analytics
+
+        return cls(analytics.usage(requests, every), why)
+
+    @classmethod
+    def of_metrics(cls, metrics: Answer, engine: str | None = None) -> Usage:
+        """USAGE of the buckets that METRICS tell of."""
+        if engine != SPARK:
+            why = _here(f"{len(metrics):,} samples", f"{ARROW_ROWS:,} rows of usage", engine)
+            return cls(traffic.usage_from_metrics(metrics), why)
+        from .analytics import usage_from_metrics as on_spark
+
+        return cls(on_spark(metrics.to_spark()), "added up on Spark, as asked")
+
+    @property
+    def is_on_spark(self) -> bool:
+        """Is it in Spark?"""
+        return sparks.is_spark(self.frame)
+
+    def answer(self) -> Answer:
+        """USAGE as it is."""
+        return self._answered(self.frame, {})
+
+    def clients(self) -> Answer:
+        """PAIRS of the clients that it names."""
+        if not self.is_on_spark:
+            return self._answered(traffic.known_clients(self.frame), {})
+        from . import analytics
+
+        return self._answered(analytics.known_clients(self.frame), {})
+
+    def utilisation(
+        self, quotas: Answer | pa.Table, cluster_id: str, keys: Sequence[str] | None, marks: dict[str, str]
+    ) -> Answer:
+        """UTILISATION beside the quotas of a cluster; of several clusters' usage only its own counts."""
+        marks = {CLUSTER_ID: cluster_id, TAKEN_AT: now(), **marks}
+        if not self.is_on_spark:
+            from .plans.impact import of_cluster
+
+            frame = of_cluster(self.frame, cluster_id)
+            return self._answered(traffic.utilisation(frame, quotas, keys=keys), marks)
+        from . import analytics
+
+        rows: Any = self.frame
+        if CLUSTER in rows.columns:
+            rows = rows.where(rows[CLUSTER] == cluster_id).drop(CLUSTER)
+        return self._answered(analytics.utilisation(rows, quotas, keys=keys), marks)
+
+    def _answered(self, frame: Any, marks: dict[str, str]) -> Answer:
+        marks = {**marks, ENGINE: self.why}
+        return SparkAnswer(frame, marks) if self.is_on_spark else Answer(frame.replace_schema_metadata(marks))
+
+
+def _from_spark(frame: Any, engine: str | None) -> Usage:
+    if engine != ARROW:
+        return Usage(frame, "on Spark" + (", as asked" if engine else ", where the usage is"))
+    with sparks.at_work("Spark hands the usage over"):
+        table = frame.toArrow()
+    return Usage(table, _here(f"{len(table):,} rows of usage", f"{ARROW_ROWS:,}", engine))
+
+
+def _here(size: str, most: str, engine: str | None) -> str:
+    why = "as asked" if engine == ARROW else f"Spark takes over from {most}"
+    return f"added up on Arrow, in this process: {size}; {why}"
+
+
+def _is_elsewhere(path: str) -> bool:
+    """Does only Spark know such a path? It is an address, or a pattern with alternatives."""
+    return not Path(path).exists() and (":/" in path or "{" in path)
+
+
+def _size(size: int) -> str:
+    unit, divisor = ("MB", 1e6) if size >= 1e6 else ("kB", 1e3)
+    return f"{size / divisor:,.3g} {unit}" if size < 1e9 else f"{size / 1e9:,.3g} GB"
