@@ -63,7 +63,7 @@ EXAMPLES: dict[str, dict[str, str]] = {
         "record": "record lake/kafka",
         "describe": "snapshots lake/kafka",
         "as-of": "as-of lake/kafka 2h ago",
-        "changes": "changes lake/kafka '1d ago'",
+        "changes": "changes lake/kafka monday",
         "drift": "drift lake/kafka",
         "who": "who lake/kafka 3f9a27",
     },

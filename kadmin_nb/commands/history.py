@@ -23,12 +23,12 @@ NOW = "now"
 def history() -> None:
     """Snapshots and changes of clusters, kept at WHERE, a path (Delta) or a table of Spark's, a.b or a.b.c.
 
-    A TIME is UTC as 2026-11-21T12:00:00Z, or how long ago: '2h ago'.
+    A TIME is UTC as 2026-11-21T12:00:00Z, how long ago: '2h ago', or a day: monday, yesterday, today.
 
     \b
     {here} record lake/kafka
     {here} as-of lake/kafka 2h ago
-    {here} changes lake/kafka '1d ago'
+    {here} changes lake/kafka monday
     {here} drift lake/kafka
     {here} drift --against staging
     """
@@ -76,16 +76,16 @@ def as_of(session: Session, where: str, time: tuple[str, ...], cluster_id: str |
 @history.command()
 @options.reading
 @_detailed
-@_where
+@click.argument("where", metavar="WHERE", required=False)
 @click.argument("times", nargs=-1, metavar="[SINCE] [UNTIL]")
 @_whose
-def changes(session: Session, where: str, times: tuple[str, ...], cluster_id: str | None) -> Any:
+def changes(session: Session, where: str | None, times: tuple[str, ...], cluster_id: str | None) -> Any:
     """The changes from snapshot to snapshot, since TIME or the beginning, until TIME or now; and with which plan."""
     if len(times) > 2:
         raise UsageError(f"{times[2]} is one word too many: since, until", hint="A TIME of two words wants quotes.")
     since, until = (*times, None, None)[:2]
     with session.at_work("looking back"):
-        return _at(where).changes((since, until), cluster_id)
+        return _recorded_at(where).changes((since, until), cluster_id)
 
 
 @history.command()
@@ -150,6 +150,16 @@ def _at(where: str) -> History:
     from ..history import history as kept_at
 
     return kept_at(where)
+
+
+def _recorded_at(where: str | None) -> History:
+    """The history there; whoever asks what changed without one reads how to begin it."""
+    from ..frames.times import is_time
+    from ..history.snapshot_history import nothing_recorded
+
+    if where is None or is_time(where):
+        raise nothing_recorded()
+    return _at(where)
 
 
 def _plan_of(plan_or_id: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -16,6 +17,7 @@ from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.snapshots import Snapshot, snapshot
 from ..frames.times import moment
+from ..hints import Hint, Verb, sentence
 from ..model.rows import Row
 from . import drift_frames
 from .contents import change, changed, difference, fingerprint
@@ -83,7 +85,7 @@ class History:
         Parameters
         ----------
         time
-            A datetime with a zone, or text such as `2026-11-21T12:00:00Z`, or `2h ago`.
+            A datetime with a zone, or text such as `2026-11-21T12:00:00Z`, `2h ago`, or `monday`.
         cluster_id
             Whose; needed where snapshots of several clusters are kept.
 
@@ -183,7 +185,7 @@ class History:
             return cluster_id
         clusters = self.clusters
         if not clusters:
-            raise NotFound("nothing has been recorded here yet", hint="record(cluster.snapshot()) does.")
+            raise nothing_recorded(self._place.where)
         if len(clusters) > 1:
             raise UsageError(
                 "snapshots of several clusters are kept here", hint=f"Say cluster_id=: {', '.join(clusters)}."
@@ -200,6 +202,18 @@ class History:
         rows = [row for a, b in moved for row in _changed(a, b, contents)]
         rows.sort(key=lambda r: (r["taken_at"], r["cluster_id"], r["kind"], r["resource"], r["key"]))
         return Answer(schemas.table(schemas.HISTORY_CHANGES, rows))
+
+
+def nothing_recorded(where: str = "") -> NotFound:
+    """The error that says that the past of a cluster cannot be seen, and how to begin recording it."""
+    begin = Verb(
+        f"history record {shlex.quote(where) if where else 'PATH'}",
+        f"kn.history({repr(where) if where else 'PATH'}).record(cluster.snapshot())",
+    )
+    return NotFound(
+        f"{'nothing has been recorded here yet' if where else 'no history is named'}, and Kafka keeps no past",
+        hint=Hint(sentence("{} begins one: changes are seen from then on, each time that it is run again.", begin)),
+    )
 
 
 class _Contents:

@@ -14,6 +14,10 @@ from .stored_rows import State
 class Place(Protocol):
     """A table that is only ever added to."""
 
+    @property
+    def where(self) -> str:
+        """Its path, or its name."""
+
     def clusters(self) -> set[str]:
         """The clusters that have snapshots here."""
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 import kadmin_nb as kn
+from kadmin_nb.frames.times import moment
 from tests.history.hours import at, limits_of, taken, topic
 
 
@@ -46,7 +47,7 @@ def test_before_the_first_snapshot_nothing_is_known(history) -> None:
 @pytest.mark.parametrize(
     ("time", "complaint"),
     [
-        ("yesterday", "yesterday is not a time"),
+        ("tomorrow", "tomorrow is not a time"),
         ("2026-11-01T02:00:00", "has no time zone"),
         (datetime(2026, 11, 1), "has no time zone"),
         (5, "5 is not a time"),
@@ -57,6 +58,21 @@ def test_a_time_has_a_zone(history, time, complaint: str) -> None:
     """My times were local, and it looked two hours off."""
     with pytest.raises(kn.UsageError, match=complaint):
         history.as_of(time)
+
+
+@pytest.mark.parametrize(
+    ("day", "days_ago"),
+    [("today", 0), ("yesterday", 1), *((day, None) for day in ("monday", "Tuesday", "friday", "sunday"))],
+)
+def test_a_day_is_a_time(day: str, days_ago: int | None) -> None:
+    """I asked what changed since Monday, and had to write a date with a T and a Z."""
+    midnight, now = moment(day), datetime.now(UTC)
+    assert midnight == datetime(midnight.year, midnight.month, midnight.day, tzinfo=UTC)
+    assert timedelta(0) <= now - midnight < timedelta(7)
+    if days_ago is None:
+        assert f"{midnight:%A}" == day.capitalize()
+    else:
+        assert (now.date() - midnight.date()).days == days_ago
 
 
 def test_times_are_taken_in_any_zone(history) -> None:

@@ -61,6 +61,27 @@ def test_two_live_clusters(live, kafka):
     assert (said.code, said.out.startswith("no rows")) == (0, True)
 
 
+@pytest.mark.parametrize(
+    ("line", "finding", "remedy"),
+    [
+        ("history changes", "no history is named, and Kafka keeps no past", "kadmin-nb history record PATH begins"),
+        ("history changes monday", "no history is named, and Kafka keeps no past", "history record PATH begins"),
+        (
+            "history changes {lake} monday",
+            "nothing has been recorded here yet, and Kafka keeps no past",
+            "{lake} begins",
+        ),
+        ("quota history changes yesterday", "no history is named", "kadmin-nb history record PATH begins"),
+    ],
+)
+def test_what_changed_without_a_history_offers_to_begin_one(live, lake, line: str, finding: str, remedy: str):
+    """What changed since Monday? Missing argument 'WHERE'."""
+    answer = live(*line.format(lake=lake).split())
+    assert (answer.code, answer.out) == (1, "")
+    assert finding in answer.err
+    assert remedy.format(lake=lake) in answer.err
+
+
 WRONG = {
     "history as-of {lake} tomorrow": (2, "tomorrow is not a time"),
     "history as-of {lake} 2026-11-21T12:00:00": (2, "has no time zone"),
