@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import io
 import os
-import secrets
 import select
 import stat
 import sys
@@ -181,7 +180,7 @@ def expanded(path: str | os.PathLike[str]) -> Path:
 @contextmanager
 def _replacement(target: Path, mode: int) -> Iterator[BinaryIO]:
     before = _writable_status(target)
-    beside = target.with_name(f".{target.name[:50]}.{secrets.token_hex(4)}.tmp")
+    beside = target.with_name(f".{target.name[:50]}.{os.urandom(4).hex()}.tmp")
     handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if before else mode)
     try:
         with open(handle, "wb") as file:

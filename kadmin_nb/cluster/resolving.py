@@ -56,7 +56,9 @@ class EffectiveAnswer(Answer):
         """With the reasons, where they are known."""
         if not self.explanation:
             return [self._table]
-        return [self._table.append_column("why", pa.array([e.why for e in self.explanation], pa.string()))]
+        why = {(reason.user, reason.client_id, reason.key): reason.why for reason in self.explanation}
+        rows = zip(*(self._table[name].to_pylist() for name in ("user", "client_id", "key")), strict=True)
+        return [self._table.append_column("why", pa.array([why.get(row, "") for row in rows], pa.string()))]
 
 
 def _finding(binding: Sequence[Effective], who: str) -> str:

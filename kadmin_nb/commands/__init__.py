@@ -28,7 +28,7 @@ class Result:
 
 
 def run(words: Sequence[str], session: Session, entry_point: str = "kadmin-nb") -> Result:
-    """Run one line of words at an entry point of `entry_points.ENTRY_POINTS`.
+    """Run one line of words at an entry point, `entry_points.entry_point`.
 
     Help comes back as a value, click's complaints as `UsageError` with the nearest word, its Abort as
     KeyboardInterrupt.
@@ -36,11 +36,12 @@ def run(words: Sequence[str], session: Session, entry_point: str = "kadmin-nb") 
     import click
 
     from .click_glue import HelpAsked, Text, as_ours
-    from .entry_points import ENTRY_POINTS
+    from .entry_points import entry_point as command_of
 
     try:
-        with ENTRY_POINTS[entry_point].make_context(entry_point, list(words), obj=session) as context:
-            value = ENTRY_POINTS[entry_point].invoke(context)
+        command = command_of(entry_point)
+        with command.make_context(entry_point, list(words), obj=session) as context:
+            value = command.invoke(context)
             return Result(value, **{k: v for k, v in context.meta.items() if k in Result.__annotations__})
     except HelpAsked as asked:
         return Result(Text(asked))
@@ -59,14 +60,14 @@ def complete(
 ) -> list[str]:
     """The candidates for `incomplete` after these words; `values` knows those behind a word, by asking a cluster.
 
-    The entry point is one of `entry_points.ENTRY_POINTS`, or of `entry_points.LINES` in a cell.
+    The entry point may also be one of `entry_points.LINES`, in a cell.
     """
     from click.shell_completion import ShellComplete
 
     from .click_glue import Completing
-    from .entry_points import ENTRY_POINTS, LINES
+    from .entry_points import entry_point as command_of
 
-    command = LINES[entry_point] if entry_point in LINES else ENTRY_POINTS[entry_point]
+    command = command_of(entry_point)
     context = {} if values is None else {"obj": Completing(values)}
     items = ShellComplete(command, context, entry_point, "").get_completions(list(words), incomplete)
     return [item.value for item in items if item.type == "plain"]

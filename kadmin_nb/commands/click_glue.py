@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from importlib import import_module
 from itertools import islice
 from typing import Any
 
@@ -133,12 +134,13 @@ class Verbs(_HelpAtWidth, click.Group):
         return super().resolve_command(ctx, args)
 
     def _instead(self, ctx: click.Context, name: str) -> str:
-        words = [word for word in self.list_commands(ctx) if not self.commands[word].hidden]
+        commands = {word: self.get_command(ctx, word) for word in self.list_commands(ctx)}
+        words = [word for word, command in commands.items() if command and not command.hidden]
         if (same := SAME.get(name)) and same.split()[0] in words:
             return f"Did you mean {ctx.command_path} {same}?"
         if lines := right_lines(ctx, name):
             return f"Did you mean {lines}?"
-        deeper = [f"{ctx.command_path} {group} {name}" for group in words if name in _verbs_of(self.commands[group])]
+        deeper = [f"{ctx.command_path} {group} {name}" for group in words if name in _verbs_of(ctx, commands[group])]
         if deeper:
             return f"Did you mean {' or '.join(deeper)}?"
         return did_you_mean(name, words, f"One of {', '.join(words)}.")
@@ -147,8 +149,32 @@ class Verbs(_HelpAtWidth, click.Group):
 Verbs.group_class = Verbs
 
 
-def _verbs_of(command: click.Command) -> Iterable[str]:
-    return command.commands if isinstance(command, click.Group) else ()
+class LazyVerbs(Verbs):
+    """A group that imports a verb when it is used. `lazy` has the module of each, and its line in the help of all."""
+
+    def __init__(self, *args: Any, lazy: Mapping[str, tuple[str, str]], **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.lazy = lazy
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All verbs, none of them imported."""
+        return sorted({*self.commands, *self.lazy})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The verb of that name, imported when it is first used."""
+        if cmd_name in self.lazy and cmd_name not in self.commands:
+            module, _ = self.lazy[cmd_name]
+            self.add_command(getattr(import_module(f".{module}", __package__), cmd_name.replace("-", "_")), cmd_name)
+        return super().get_command(ctx, cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of verbs in help."""
+        unloaded = {name: click.Command(name, help=text) for name, (_, text) in self.lazy.items()}
+        click.Group(commands={**unloaded, **self.commands}).format_commands(ctx, formatter)
+
+
+def _verbs_of(ctx: click.Context, command: click.Command | None) -> Iterable[str]:
+    return command.list_commands(ctx) if isinstance(command, click.Group) else ()
 
 
 def right_lines(ctx: click.Context, word: str) -> str:
@@ -176,7 +202,7 @@ def _groups(ctx: click.Context) -> list[tuple[str, str]]:
             return [(here.command.name, here.command_path)]
         here = here.parent
     at_root = [(name, f"{ctx.command_path} {name}") for name in EXAMPLES]
-    return at_root if ctx.parent is None and set(EXAMPLES) <= set(_verbs_of(ctx.command)) else []
+    return at_root if ctx.parent is None and set(EXAMPLES) <= set(_verbs_of(ctx, ctx.command)) else []
 
 
 def as_ours(exc: click.ClickException, words: Sequence[str]) -> UsageError:

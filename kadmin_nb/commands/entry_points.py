@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
+from functools import cache
+from importlib import import_module
+
 import click
 
-from .cell import cell, line
-from .config import config
-from .plan import plan
-from .quota import quota
-from .root import root
+ROOTS = {"kadmin-nb": "root", "%kadmin": "root", "%kquota": "quota", "%kconfig": "config", "%kplan": "plan"}
+"""The module and the name of the command behind each."""
 
-ENTRY_POINTS: dict[str, click.Command] = {
-    "kadmin-nb": root,
-    "%kadmin": root,
-    "%kquota": quota,
-    "%kconfig": config,
-    "%kplan": plan,
-    "%%kadmin": cell(None),
-    "%%kquota": cell("quota"),
-    "%%kconfig": cell("config"),
-}
+CELLS = {"%%kadmin": None, "%%kquota": "quota", "%%kconfig": "config"}
+"""The kind of the lines in each cell; None is either."""
 
-LINES: dict[str, click.Command] = {
-    "%%kadmin line": line(None),
-    "%%kquota line": line("quota"),
-    "%%kconfig line": line("config"),
-}
+LINES = {f"{magic} line": kind for magic, kind in CELLS.items()}
 """The lines below a cell's first, for completion."""
+
+
+@cache
+def entry_point(name: str) -> click.Command:
+    """The command of that entry point, imported when it is first used."""
+    if name in ROOTS:
+        command: click.Command = getattr(import_module(f".{ROOTS[name]}", __package__), ROOTS[name])
+        return command
+    from .cell import cell, line
+
+    return cell(CELLS[name]) if name in CELLS else line(LINES[name])

@@ -56,13 +56,13 @@ def _complete(instruction: str) -> int:
     from click.shell_completion import shell_complete
 
     from .click_glue import Completing
-    from .entry_points import ENTRY_POINTS
+    from .entry_points import entry_point
     from .live_names import NamesOfFile
     from .shells import register
 
     register()
     context = {"obj": Completing(NamesOfFile())}
-    return shell_complete(ENTRY_POINTS["kadmin-nb"], context, "kadmin-nb", COMPLETION, instruction)
+    return shell_complete(entry_point("kadmin-nb"), context, "kadmin-nb", COMPLETION, instruction)
 
 
 def _run(words: list[str]) -> int:

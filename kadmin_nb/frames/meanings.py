@@ -119,6 +119,16 @@ def seconds(value: float | None) -> str:
     return "" if value is None else duration(round(value * 1000)) or f"{value:.3g} s"
 
 
+def short_id(value: str | None) -> str:
+    """The beginning of an id, by which verbs know it."""
+    return (value or "")[:12]
+
+
+def moment_text(value: str | None) -> str:
+    """A time in ISO 8601, UTC, to the second."""
+    return (value or "")[:19].replace("T", " ")
+
+
 def percent(value: float | None) -> str:
     """A share in percent."""
     return "" if value is None else f"{value:.3g} %"
@@ -242,8 +252,8 @@ def _of_column(field: pa.Field) -> Part:
         return _of_numbers(plain, name)
     if name in VALUES:
         return replace(plain, texts=_with_key(in_unit, name))
-    look = _LOOKS.get(name, TEXT)
-    return replace(plain, look=look, texts=_each(word, name) if look == BADGE else plain.texts)
+    write = word if name in BADGES else _OF_TEXTS.get(name, cell)
+    return replace(plain, look=_LOOKS.get(name, TEXT), texts=_each(write, name))
 
 
 def _of_numbers(plain: Part, name: str) -> Part:
@@ -261,6 +271,7 @@ _UNITS: Mapping[str, Callable[[Any], str]] = {
     **dict.fromkeys(PERCENTS, percent),
     **dict.fromkeys(("bytes", "bytes_in", "bytes_out"), _bytes),
 }
+_OF_TEXTS: Mapping[str, Callable[[Any], str]] = {"plan_id": short_id, "created": moment_text, "at": moment_text}
 _ENDS: Mapping[str, Callable[[Any], str]] = {"_ms": milliseconds, "_s": seconds}
 
 

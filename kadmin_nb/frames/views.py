@@ -232,6 +232,25 @@ VIEWS: Mapping[frozenset[str], View] = {
         _own_and_defaults,
         _config_groups,
     ),
+    _columns(schemas.PLANS): View(
+        ("plan_id", "created", "author", "changes", "runs", "verified", "in_doubt", "reason", "error", "message"),
+        ("plan with a journal here", "plans with a journal here"),
+    ),
+    _columns(schemas.JOURNAL): View(schemas.JOURNAL.names, ("record", "records")),
+    _columns(schemas.LOCAL): View(
+        ("name", "state", "bootstrap", "version", "nodes", "alive", "secure", "started_at", "folder"),
+        ("local Kafka", "local Kafkas"),
+    ),
+    _columns(schemas.SNAPSHOTS): View(
+        ("kind", "rows", "unchanged", "scopes", "plan_id", "author", "snapshot_id"),
+        ("part of a snapshot", "parts of snapshots"),
+    ),
+    _columns(schemas.HISTORY_CHANGES): View(
+        ("kind", "resource", "key", "state", "old", "new", "source", "since", "plan_id", "author"),
+        ("change", "changes"),
+    ),
+    _columns(schemas.CONFLICTS): View(schemas.CONFLICTS.names, ("row has moved", "rows have moved")),
+    _columns(schemas.SHADOWED): View(schemas.SHADOWED.names, ("shadowed quota", "shadowed quotas")),
     _columns(schemas.BROKERS): View(("id", "host", "port", "rack"), ("broker", "brokers"), _brokers_finding),
     _columns(schemas.USAGE): View(
         ("broker", "who", "key", "used", "window_start", "window_end", "throttle_ms", "source")

@@ -171,7 +171,7 @@ class Stage(PrintFormats, Tabular):
     def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         return [_brief(self.to_arrow())]
 
-    def short_form(self) -> str:
+    def title(self) -> str:
         return f"{len(self)} staged change{'s' * (len(self) != 1)}"
 
     def _add(self, edit: Edit) -> Edit:

@@ -93,7 +93,7 @@ def test_an_answer_in_spark_goes_whole_into_a_pipe(cluster, spark):
     """`kadmin-nb quota resolve … > all.txt` had sixty of its hundred clients."""
     many = spark.range(100).selectExpr("concat('u', id) as user", "'app' as client_id")
     said = list(fitted_lines(cluster.quotas.resolve(pairs=many, keys=[KEY], engine="spark"), io.StringIO()))
-    assert sorted(line.split()[0] for line in said[1:101]) == sorted(f"u{number}" for number in range(100))
+    assert sorted(line.split()[0] for line in said[1:101]) == sorted(f"user=u{number}" for number in range(100))
     assert said[101].startswith("100 rows")
 
 

@@ -186,6 +186,19 @@ def test_help_is_light() -> None:
     assert loaded.splitlines()[-1] == "[]"
 
 
+VERBS = ("quota", "config", "plan", "usage", "history", "current_cluster", "options")
+
+
+def test_the_list_of_verbs_loads_none_of_them() -> None:
+    """`kadmin-nb --help` loaded every verb, to print a line about each."""
+    program = (
+        "import sys; from kadmin_nb.commands import terminal; terminal._run(['--help']);"
+        f"print([v for v in {VERBS!r} if f'kadmin_nb.commands.{{v}}' in sys.modules])"
+    )
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert loaded.splitlines()[-1] == "[]"
+
+
 def test_no_drawer_of_odds_and_ends() -> None:
     """`utils.py` says nothing of what is in it."""
     assert not [p for p in IN_PACKAGE if p.stem.strip("_") in {"util", "utils", "helper", "helpers", "misc", "common"}]

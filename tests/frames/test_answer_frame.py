@@ -114,7 +114,8 @@ def test_resolve_gives_its_reasons():
     """The notebook said 1000, and not why."""
     quotas = answer("a").to_arrow()
     reasons = explain(stored_of(quotas.to_pylist()), "a", "app", ["producer_byte_rate"])
-    df = EffectiveAnswer(quotas, reasons).in_cell()
+    row = {"user": "a", "client_id": "app", "key": "producer_byte_rate", "value": 1000.0, "level": "USER"}
+    df = EffectiveAnswer(schemas.table(schemas.EFFECTIVE, [row]), reasons).in_cell()
     for shown in (repr(df), df._repr_html_()):
         assert "1 limit binds user=a client-id=app; 1 is shared by all client-ids of this user" in shown
         assert "1 kB/s" in shown

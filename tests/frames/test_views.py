@@ -82,6 +82,16 @@ def test_resolve_finds_says_why_and_what_is_unlimited():
     ]
 
 
+def test_each_row_has_its_own_reason():
+    """alice was unlimited, *bound by client-id=app*: the reasons stood beside the rows of others."""
+    clients = pa.table({"user": ["alice", "bob"], "client_id": ["app", "app"]})
+    explanation = reasons(STORED, clients, [RATE, SHARE])
+    by_key = sorted(explanation, key=lambda reason: reason.key)
+    rows = [{"user": e.user, "client_id": "app", "key": e.key, "value": e.value, "level": e.level} for e in by_key]
+    answer = EffectiveAnswer(schemas.table(schemas.EFFECTIVE, rows), explanation)
+    assert [row["why"] for row in next(iter(answer.table())).to_pylist()] == [e.why for e in by_key]
+
+
 def test_many_clients_are_counted_and_say_who_shares():
     """I had to know what DEFAULT_USER means for the other clients."""
     rows = [

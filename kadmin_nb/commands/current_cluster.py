@@ -1,0 +1,59 @@
+"""`use`, `cluster`, `may-i`, `snapshot`: the cluster that the other verbs work with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ..model.resources import WORDS, Resource
+from . import completions, options
+from .click_glue import Verb, Words, words
+from .selectors import read_selectors
+from .session import Session
+
+
+@click.command(cls=Verb)
+@click.argument("target", type=Words(lambda before: completions.profiles()))
+@click.option("--property", multiple=True, metavar="KEY=VALUE", help="A Java client property on top.")
+@click.pass_obj
+def use(session: Session, target: str, property: tuple[str, ...]) -> Any:
+    """Make TARGET the current cluster: a .properties file, a profile, or host:port; in a notebook also {cluster}."""
+    return session.chosen(target, dict(options.pair(p) for p in property))
+
+
+@click.command(cls=Verb)
+@options.reading
+def cluster(session: Session) -> Any:
+    """The current cluster's brokers."""
+    return session.cluster.brokers
+
+
+@click.command("may-i", cls=Verb)
+@options.reading
+@words(completions.change_lines, "[CHANGE]... | TYPE=NAME...")
+def may_i(session: Session, words: tuple[str, ...]) -> Any:
+    """Check your rights: each that a change needs, whether it is there, and the line that grants it.
+
+    \b
+    {here}
+    {here} set producer_byte_rate=5MB/s user=alice
+    {here} set retention.ms=7d topic=orders
+    {here} topic=orders group=billing
+    """
+    from ..plans import change_lines
+
+    if words and words[0].partition("=")[0] not in WORDS:
+        return session.cluster.may_i(change_lines.line(words, session.lookup))
+    whose = read_selectors(words, tuple(WORDS), session.lookup)
+    return session.cluster.may_i(on=[Resource.of(word, name) for word, names in whose.items() for name in names])
+
+
+@click.command(cls=Verb)
+@options.reading
+@click.argument("file", metavar="FILE.parquet")
+def snapshot(session: Session, file: str) -> Any:
+    """Save what the current cluster holds now, its quotas and all configs that are set, for diff."""
+    current = session.cluster.snapshot()
+    current.save(file)
+    return current
