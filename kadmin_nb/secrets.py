@@ -76,6 +76,12 @@ class Secret(str):
 
     __str__ = __repr__
 
+    def __add__(self, other: str) -> Secret:
+        return Secret(self.reveal() + other)
+
+    def __radd__(self, other: str) -> Secret:
+        return Secret(other + self.reveal())
+
     def __format__(self, spec: str) -> str:
         return format(SHOWN, spec)
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Mapping
 from decimal import Decimal
 
-from ..errors import UsageError
+from ..errors import Invalid, UsageError
 
 TIMES = {"ms": 1, "s": 1000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 SIZES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
@@ -47,6 +47,29 @@ def parse_config_number(text: str, keys: Collection[str]) -> float:
         hint = f"It takes {', '.join(units)}." if units else "Keys that end in .ms or .bytes take a unit."
         raise UsageError(f"{match['unit']} does not fit {', '.join(keys) or 'a key that is not named'}", hint=hint)
     return float(match["number"].replace("_", "")) * units.get(match["unit"], 1)
+
+
+def stored_text(key: str, text: str) -> str:
+    """The text that brokers store for a config: a number with a unit as the plain number, any other text as it is.
+
+    Raises
+    ------
+    Invalid
+        The number is not a whole one of what the key counts.
+
+    Examples
+    --------
+    >>> stored_text("retention.ms", "7d"), stored_text("segment.bytes", "1GiB"), stored_text("retention.ms", "-1")
+    ('604800000', '1073741824', '-1')
+    """
+    match = _NUMBER.fullmatch(text.strip())
+    factor = units_of([key]).get(match["unit"]) if match else None
+    if match is None or factor is None:
+        return text
+    number = Decimal(match["number"].replace("_", "")) * factor
+    if number != number.to_integral_value():
+        raise Invalid(f"{key} cannot be {text}: that is {plain(number)}, not a whole number of {_last_word(key)}")
+    return str(int(number))
 
 
 def with_unit(key: str, text: str) -> str:

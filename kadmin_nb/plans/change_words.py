@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from ..errors import UsageError
 from ..hints import Hint, Option, did_you_mean, nearest, sentence
 from ..model.changes import APPEND, DELETE, SET, SUBTRACT, Edit
+from ..model.config_units import stored_text
 from ..model.entity import TYPES, Entity, named
 from ..model.grammar import Lookup, Word, parse_word
 from ..model.levels import Part
@@ -49,7 +50,14 @@ def config_edits(
     if len(resources) != 1:
         raise UsageError("a config change names one resource", hint=_which_resource([word.name for word in keys]))
     resource = Resource.of(resources[0].name, resources[0].value)
-    return [Edit(op, resource, w.name, None if op == DELETE else _single(w)) for w in _some(keys, op, "retention.ms")]
+    return [Edit(op, resource, word.name, _config_text(op, word)) for word in _some(keys, op, "retention.ms")]
+
+
+def _config_text(op: str, word: Word) -> str | None:
+    """The text that brokers take; items of lists have no units."""
+    if op == DELETE:
+        return None
+    return stored_text(word.name, _single(word)) if op == SET else _single(word)
 
 
 def _which_resource(names: Iterable[str]) -> str:

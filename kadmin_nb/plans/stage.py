@@ -13,6 +13,7 @@ from ..frames import schemas
 from ..frames.pages import NOTEBOOK, Page
 from ..frames.tabular import Tabular
 from ..model.changes import APPEND, DELETE, NOT_POSSIBLE, SET, SUBTRACT, Edit, Target
+from ..model.config_units import stored_text
 from ..model.entity import Entity, given, named
 from ..model.quota_keys import parse_value, text_of
 from ..model.resources import WORDS, Resource
@@ -71,7 +72,7 @@ class Stage(PrintFormats, Tabular):
         `broker=kn.DEFAULT` is the cluster-wide default. A secret is given by reference, `env:NAME`, `file:PATH` (from
         the folder that it is planned and applied in), `keyring:NAME` or `databricks:SCOPE/KEY`: `plan` refuses others.
         """
-        return self._add(Edit(SET, resource_of(**what), key, value_text(key, value)))
+        return self._add(Edit(SET, resource_of(**what), key, stored_text(key, value_text(key, value))))
 
     def reset_config(self, key: str, **what: object) -> Edit:
         """Stage the removal of an override, so that the key falls back to what is below it."""

@@ -54,7 +54,7 @@ def size_of_a_whole_journal(place: Path) -> int:
 
 
 def journalled(place: Path) -> replay.JournalState:
-    return replay.told(hash_chain.read_records(place).records)
+    return replay.replayed(hash_chain.read_records(place).records)
 
 
 @pytest.fixture

@@ -153,7 +153,7 @@ def test_a_rollback_restores_what_was(held, edits, batch):
     before = copy.deepcopy(state(kafka))
     plan = plan_of(kafka, lambda stage: stage.add(edits))
     applied(kafka, plan, pages, batch)
-    done = replay.told(pages.opened().before).verified
+    done = replay.replayed(pages.opened().before).verified
     assert done == {c.row for c in plan.changes if not c.is_done}
     if not done:
         return

@@ -112,7 +112,7 @@ def test_a_secret_that_was_absent_is_taken_back_and_an_old_one_is_listed():
     kafka, pages = FakeKafka(), Pages()
     plan = plan_of(kafka)
     executor.apply(kafka, plan, pages.opened(), OPTIONS, HOOKS, largest_batch=1)
-    done = replay.told(pages.opened().before).verified
+    done = replay.replayed(pages.opened().before).verified
     back = Plan(kafka.id, kafka.now().isoformat(), tuple(rollback.changes(plan, done)), undoes=plan.id)
     assert rollback.left_out(plan, done) == [
         "row 3, broker=2 ssl.keystore.password: its old value is sensitive and was never seen"

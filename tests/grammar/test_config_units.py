@@ -1,0 +1,55 @@
+"""Units of configs: what somebody types, and the plain number that brokers store."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import kadmin_nb as kn
+from kadmin_nb.model.config_units import SIZES, TIMES, stored_text, units_of
+from kadmin_nb.plans.change_lines import edits
+
+
+@pytest.mark.parametrize(
+    ("line", "value"),
+    [
+        ("set retention.ms=7d topic=t", "604800000"),
+        ("set retention.ms=1.5h topic=t", "5400000"),
+        ("set retention.ms=90min topic=t", "5400000"),
+        ("set segment.bytes=1GiB topic=t", "1073741824"),
+        ("set max.message.bytes=1_000_000 topic=t", "1_000_000"),
+        ("set retention.ms=-1 topic=t", "-1"),
+        ("set cleanup.policy=compact topic=t", "compact"),
+        ("set log.retention.ms=1d broker=<default>", "86400000"),
+        ("append cleanup.policy=compact topic=t", "compact"),
+    ],
+)
+def test_a_unit_becomes_the_number_that_brokers_store(line, value) -> None:
+    """I counted the milliseconds of a week on my fingers, and was wrong."""
+    (edit,) = edits(line)
+    assert edit.value == value
+
+
+def test_python_takes_units_too() -> None:
+    """The magic took 7d, and stage.set_config did not."""
+    assert kn.Stage(lambda *_: None).set_config("retention.ms", "7d", topic="t").value == "604800000"
+
+
+def test_a_fraction_is_refused() -> None:
+    """1.0001 kB became 1000 bytes without a word."""
+    with pytest.raises(kn.Invalid, match="not a whole number of bytes"):
+        edits("set segment.bytes=1.00001kB topic=t")
+
+
+@pytest.mark.parametrize("text", ["7x", "1d2h", "d", "7 weeks", "1GiB"])
+def test_what_does_not_fit_is_the_brokers_to_refuse(text) -> None:
+    """A later Kafka may take what we do not know."""
+    assert stored_text("retention.ms", text) == text
+
+
+@given(st.sampled_from(["retention.ms", "segment.bytes"]), st.integers(0, 10**6), st.data())
+def test_any_unit_is_its_multiple(key, number, data) -> None:
+    """MiB were counted as MB."""
+    unit = data.draw(st.sampled_from(sorted(units_of([key]))))
+    assert stored_text(key, f"{number}{unit}") == str(number * (TIMES | SIZES)[unit])
