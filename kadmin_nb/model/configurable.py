@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .resources import Source
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # with slots it could not be sent to a worker of Spark by value: its class meets it half-made
 class AclResource:
     """A resource of Kafka's ACLs: its type, `topic` say, and its name. Its text is for people: `the topic orders`."""
 
