@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
 
 import pytest
+
+from kadmin_nb.analytics import hang_ups, worker_code
 
 LIMITED = """
 import time
@@ -61,3 +64,39 @@ def test_other_failures_are_told(error: str, lines: int) -> None:
     said = subprocess.run(words, capture_output=True, text=True).stderr
     assert len(said.splitlines()) == lines, said
     assert ("ValueError: of a worker" in said) == bool(lines)
+
+
+ELSEWHERE = """
+import sys
+
+class Nowhere:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "kadmin_nb":
+            raise ImportError(f"{name} is not here")
+
+sys.meta_path.insert(0, Nowhere())
+sys.path[:] = [place for place in sys.path if place]
+import pickle
+silence, work = pickle.loads(sys.stdin.buffer.read())
+assert callable(work)
+"""
+
+WORKS = (
+    "analytics.config_findings._work",
+    "analytics.log_lines.parse_lines",
+    "analytics.policies._work",
+    "analytics.resolve_worker.bound",
+    "resolution.demand.judged_batches",
+)
+"""What is sent to workers: all that it uses has to arrive, also where there is nothing to do."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", WORKS)
+def test_the_work_arrives_where_nothing_of_ours_is_installed(name: str) -> None:
+    """A class with slots was added to a module, and no findings came out of Spark any more."""
+    module, _, function = name.rpartition(".")
+    work = getattr(importlib.import_module(f"kadmin_nb.{module}"), function)
+    packed = worker_code._packed((hang_ups.silence, work))
+    done = subprocess.run([sys.executable, "-c", ELSEWHERE], input=packed, capture_output=True)
+    assert done.returncode == 0, done.stderr.decode()
