@@ -7,6 +7,7 @@ notebook that is not trusted, its own look of tables remains: they have the clas
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from .aligning import BADGE, CUT, KEY, Column
+from .aligning import BADGE, CUT, KEY, TEXT, Column
 from .blocks import Block, Head, Listing, Title
 from .pages import NOTEBOOK, Page
 from .render import columns, count, engine_line, nothing, rows_of, shortened, text_of_blocks
@@ -126,10 +127,12 @@ def _badge(text: str) -> str:
     return f'<span class="kadmin-pill kadmin-{TONES.get(text, "plain")}">{text}</span>' if text else ""
 
 
-def _key(text: str) -> str:
-    """A key that may be broken between its words."""
-    return text.replace(".", ".<wbr>").replace("_", "_<wbr>")
+def _breakable(text: str) -> str:
+    """An escaped text that may be broken between the words of keys, addresses and lists, and not within one."""
+    return _ENDS_OF_WORDS.sub(r"\g<0><wbr>", text)
 
 
-_WRITERS: Mapping[str, Callable[[str], str]] = {BADGE: _badge, KEY: _key}
+_ENDS_OF_WORDS = re.compile(r"[._,/:=](?=\w)")
+
+_WRITERS: Mapping[str, Callable[[str], str]] = {BADGE: _badge, KEY: _breakable, TEXT: _breakable}
 """Writers of an escaped text, by the look of its column."""

@@ -239,7 +239,7 @@ PROSES = frozenset({"description", "documentation", "error", "is", "mend", "mess
                     "validated", "why"})  # fmt: skip
 _LOOKS = {**dict.fromkeys(BADGES, BADGE), **dict.fromkeys(PROSES, PROSE), "key": KEY, "cluster_id": NAME,
           "resource": NAME}  # fmt: skip
-PERCENTS = frozenset({"headroom_percent", "utilisation"})
+PERCENTS = frozenset({"headroom_percent", "share", "utilisation"})
 HEADINGS = {"client_id": "client-id", "headroom_percent": "headroom", "cluster_id": "cluster"}
 
 
