@@ -13,6 +13,7 @@ from os import PathLike
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
@@ -32,8 +33,9 @@ from .input_columns import check_text
 from .log_files import LogFiles
 from .spark_errors import in_one_line
 
-_GOOD, _BAD = "fault IS NULL", "fault IS NOT NULL"
-_OF_CLIENT, _OF_OTHERS = "reason IS NULL", "reason IS NOT NULL"
+_GOOD = "fault IS NULL"
+ALL, OF_CLIENTS, OF_OTHERS, FAULTY = "all", "of clients", "of others", "faulty"
+"""The lines that workers hand out."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,11 +48,11 @@ class Requests(Display):
 
     frame: DataFrame
     left_out: DataFrame
-    _lines: DataFrame = field(repr=False)
     _rejected: DataFrame = field(repr=False)
+    _text: DataFrame = field(repr=False)
+    _reader: LogReader = field(repr=False)
     _files: LogFiles | None = field(repr=False)
     _dedupe: bool = field(repr=False)
-    _tz: str | None = field(default=None, repr=False)
 
     @cached_property
     def quarantine(self) -> DataFrame:
@@ -62,7 +64,7 @@ class Requests(Display):
         if not damaged:
             return self._rejected
         table = pa.table({"path": pa.array(damaged), "line": pa.nulls(len(damaged), pa.string())})
-        files = self._lines.sparkSession.createDataFrame(table).withColumn("reason", F.lit(DAMAGED))
+        files = self._text.sparkSession.createDataFrame(table).withColumn("reason", F.lit(DAMAGED))
         return self._rejected.unionByName(files)
 
     @cached_property
@@ -88,28 +90,26 @@ class Requests(Display):
 
     def only(self, names: Sequence[str]) -> DataFrame:
         """These columns, and `cluster_id` where there is one, of each request once: less to carry than `frame`."""
-        return self._each(self._lines.where(_GOOD).where(_OF_CLIENT), names)
+        wanted = {CLUSTER, *names, *(IDENTITY if self._dedupe else ())}
+        chosen = [name for name in self._reader.columns if name in wanted]
+        rows = _read(self._text, self._reader, chosen, OF_CLIENTS)
+        return rows.distinct() if self._dedupe else rows
 
     def tallied(self, names: Sequence[str]) -> DataFrame:
         """Every line, good or bad: these columns, of a request once with its number of `lines`; of others nothing.
 
         `fault` and `reason` say what they are, `unsized` and `ambiguous` what is to be known of a request.
         """
-        chosen = [name for name in self._lines.columns if name in {CLUSTER, *names, *IDENTITY, *REMARKS}]
-        good = F.expr(_GOOD)
-        rows = self._lines.select("fault", "reason", *(F.when(good, F.col(name)).alias(name) for name in chosen))
+        chosen = [name for name in self._reader.columns if name in {CLUSTER, *names, *IDENTITY, *REMARKS}]
+        rows = _read(self._text, self._reader, ["fault", "reason", *chosen])
+        rows = rows.select("fault", "reason", *(F.when(F.expr(_GOOD), F.col(name)).alias(name) for name in chosen))
         if self._dedupe:
             return rows.groupBy(*rows.columns).agg(F.count("*").alias("lines"))
         return rows.withColumn("lines", F.lit(1).cast("bigint"))
 
-    def _each(self, lines: DataFrame, names: Sequence[str]) -> DataFrame:
-        wanted = {CLUSTER, *names, *(IDENTITY if self._dedupe else ())}
-        rows = lines.select(*(name for name in lines.columns if name in wanted))
-        return rows.distinct() if self._dedupe else rows
-
     def counted(self, tally: DataFrame) -> Counts:
         """The counts, out of a frame with a row a `fault` and `reason` and the columns of `tally`."""
-        return Counts.of((row.asDict() for row in tally.collect()), self._damaged, self._tz)
+        return Counts.of((row.asDict() for row in tally.collect()), self._damaged, self._reader.tz)
 
     def title(self) -> str:
         return "<Requests: .frame, .left_out, .quarantine, .counts>"
@@ -175,14 +175,12 @@ def requests(
     text = files.lines() if files else _of_frame(path)
     reader.broker.check(files.paths if files else _paths_in(text, reader))
     _look(text, path, reader, files)
-    rejected = _read(text, reader, with_line=True).where(_BAD).select("path", "line", F.col("fault").alias("reason"))
-    lines = _read(text, reader)
-    ours = [name for name in (CLUSTER, *schemas.REQUESTS.names) if name in lines.columns]
-    good = lines.where(_GOOD)
-    frame, left_out = good.where(_OF_CLIENT).select(*ours), good.where(_OF_OTHERS).select(*ours, "reason")
+    rejected = _read(text, reader, ["path", "line", "fault"], FAULTY).withColumnRenamed("fault", "reason")
+    ours = [name for name in (CLUSTER, *schemas.REQUESTS.names) if name in reader.columns]
+    frame, left_out = _read(text, reader, ours, OF_CLIENTS), _read(text, reader, [*ours, "reason"], OF_OTHERS)
     if dedupe:
         frame, left_out = frame.distinct(), left_out.distinct()
-    return Requests(frame, left_out, lines, rejected, files, dedupe, tz)
+    return Requests(frame, left_out, rejected, text, reader, files, dedupe)
 
 
 def _strings(path: Any) -> list[str]:
@@ -213,10 +211,10 @@ def _source_text(path: Any) -> str:
     return str(path) if isinstance(path, str | PathLike) else ", ".join(map(str, path))
 
 
-def _read(text: DataFrame, reader: LogReader, with_line: bool = False) -> DataFrame:
-    """The lines as `traffic.request_rows.SCHEMA` has them; the `line` itself is handed out only if asked for."""
-    work = worker_code.by_value(_rows_of_batches, (reader, with_line))
-    kinds = (f"{name} {_KINDS[SCHEMA.field(name).type]}" for name in reader.columns)
+def _read(text: DataFrame, reader: LogReader, names: Sequence[str], which: str = ALL) -> DataFrame:
+    """These columns of `traffic.request_rows.SCHEMA`; workers hand out nothing else, as that takes time too."""
+    work = worker_code.by_value(_rows_of_batches, (reader, tuple(names), which))
+    kinds = (f"{name} {_KINDS[SCHEMA.field(name).type]}" for name in names)
     return text.select("path", "line").mapInArrow(work, ", ".join(kinds))
 
 
@@ -231,18 +229,29 @@ _KINDS = {
 """Types as Spark writes them."""
 
 
-def _rows_of_batches(job: tuple[LogReader, bool], batches: worker_code.Batches) -> Iterator[pa.RecordBatch]:
-    reader, with_line = job
+def _rows_of_batches(
+    job: tuple[LogReader, tuple[str, ...], str], batches: worker_code.Batches
+) -> Iterator[pa.RecordBatch]:
+    reader, names, which = job
     for batch in batches:
         rows = reader.rows(batch.column("path"), batch.column("line"))
-        yield rows if with_line else rows.set_column(1, SCHEMA.field("line"), pa.nulls(len(rows), pa.string()))
+        yield _chosen_rows(rows, which).select(list(names))
+
+
+def _chosen_rows(rows: pa.RecordBatch, which: str) -> pa.RecordBatch:
+    if which == ALL:
+        return rows
+    fault, reason = rows["fault"], rows["reason"]
+    if which == FAULTY:
+        return rows.filter(fault.is_valid())
+    return rows.filter(pc.and_(fault.is_null(), reason.is_null() if which == OF_CLIENTS else reason.is_valid()))
 
 
 def _look(text: DataFrame, path: Any, reader: LogReader, files: LogFiles | None) -> None:
     """Read the first requests, and no line more; complain where there are none, or none can be read."""
     first_requests = text.where(F.contains("line", F.lit(MARK.decode()))).limit(SAMPLE)
     with in_one_line():
-        sampled = _read(first_requests, reader).select("path", "connection", "fault").collect()
+        sampled = _read(first_requests, reader, ["path", "connection", "fault"]).collect()
         first = [] if sampled else text.where(F.trim("line") != "").limit(1).collect()
     if sampled:
         refuse_sample([row.asDict() for row in sampled])
