@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import kadmin_nb as kn
+import kadmin_nb.traffic.log_files
 from kadmin_nb.analytics import log_files
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.spark import to_spark
@@ -279,9 +280,9 @@ def test_a_cluster_id_leads(of, spark):
     assert frame.first().cluster_id == "c"
 
 
-def test_the_document_is_parsed_once(of, spark, capsys):
+def test_the_document_is_parsed_once(spark, capsys):
     """Each column parsed the line again."""
-    of(spark, RECORDED).frame.explain()
+    kn.analytics.requests(spark, str(RECORDED), broker=BROKER, tz="UTC").frame.explain()
     assert capsys.readouterr().out.count("MapInArrow") == 1
 
 
@@ -368,9 +369,9 @@ def test_a_gzip_that_is_none_is_not_an_empty_log(of, spark, torn):
         of(spark, torn / "broker-1 none.log.gz", broker=1)
 
 
-def test_a_plain_file_that_cannot_be_read_stops_all(of, spark, torn):
+def test_a_plain_file_that_cannot_be_read_stops_all(spark, torn):
     """A file vanished while it was read, and its requests with it."""
-    read = of(spark, torn, broker=1)
+    read = kn.analytics.requests(spark, str(torn), broker=1, tz="UTC")
     (torn / "broker-1-whole.log").unlink()
     with pytest.raises(Exception, match=r"broker-1-whole\.log"):
         read.frame.collect()
@@ -400,7 +401,8 @@ def test_a_log_that_is_known_to_be_read_once(of, spark, log):
 
 def test_a_line_without_end_takes_no_memory(of, spark, tmp_path, monkeypatch):
     """A gzip of 1.5 MB, one line of 1.5 GB, ended the session: no worker had room for it."""
-    monkeypatch.setattr(log_files, "LONGEST_LINE", 100_000)
+    for reader in (log_files, kadmin_nb.traffic.log_files):
+        monkeypatch.setattr(reader, "LONGEST_LINE", 100_000)
     (tmp_path / "broker-1").mkdir()
     text = f"{FAST}\n{'x' * 100_001}\n{FAST.replace('fast', 'slow')}\n"
     (tmp_path / "broker-1" / "request.log").write_text(text)
