@@ -83,8 +83,8 @@ assert callable(work)
 
 WORKS = (
     "analytics.config_findings._work",
-    "analytics.log_lines.parse_lines",
     "analytics.policies._work",
+    "analytics.request_log._rows_of_batches",
     "analytics.resolve_worker.bound",
     "resolution.demand.judged_batches",
 )
