@@ -136,7 +136,7 @@ def test_the_loudest_of_a_log(kadmin):
     assert said.code == 0, said.err
     lines = said.out.splitlines()
     assert lines[0] == "Watched 5.43 min, 2026-11-21 11:59:51 to 12:05:17 UTC, broker 1, 2; by request log."
-    assert lines[2].split()[:3] == [PRODUCE, "admin", "slow"]
+    assert lines[2].split()[:3] == [PRODUCE, "user=admin", "client-id=slow"]
     assert lines[-1].startswith("added up on Arrow, in this process: 20.7 kB of log")
 
 
