@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -17,7 +16,9 @@ from ..frames.display import Display
 from ..frames.pages import NOTEBOOK, Page
 from . import run_record
 from .catalogue import Runbook, find
+from .page import write_page
 from .parameters_cell import BUILT_IN, refuse_unknown
+from .run_result import RunResult
 
 if TYPE_CHECKING:
     from papermill import PapermillExecutionError
@@ -35,17 +36,20 @@ class Run(Display):
     result: dict[str, Any]
 
     def title(self) -> str:
-        result = self.result
-        plan = f"\nplan {result['plan_id']}\nchanges {result['changes_id']}" if result.get("plan_id") else ""
-        looks = [f"{row['verdict']}: {row['check']}" for row in result.get("verdicts", []) if row["verdict"] != "ok"]
-        return "\n".join([f"{result['runbook']}: {result['state']}{plan}", *looks])
+        plan = [f"{name} {self.result[f'{name}_id']}" for name in ("plan", "changes") if self.result.get(f"{name}_id")]
+        return "\n".join([RunResult(self.result).title(), *plan])
 
     def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        """The files."""
+        """What the record has: checks, planned rows or their outcomes."""
+        return RunResult(self.result).table(page)
+
+    def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        """The next step, and the files."""
         from ..frames.blocks import Listing
 
+        yield from RunResult(self.result).footer(page)
         paths = [str(path) for path in (self.document, self.record, self.html) if path]
-        return [Listing(paths, len(paths), "files", types=True)]
+        yield Listing(paths, len(paths), "files", types=True)
 
 
 def run(
@@ -87,9 +91,10 @@ def run(
     path.unlink(missing_ok=True)
     try:
         _execute(runbook, document, bound, path)
+        result = _result(path, runbook, bound, run_record.FINISHED)
     finally:
-        page = _html(document) if html else None
-    return Run(document, path, page, _result(path, runbook, bound, run_record.FINISHED))
+        page = write_page(document, path) if html else None
+    return Run(document, path, page, result)
 
 
 def _bound(runbook: Runbook, parameters: Mapping[str, object]) -> dict[str, object]:
@@ -190,19 +195,3 @@ def _result(path: Path, runbook: Runbook, bound: dict[str, object], state: str, 
     body = {**found, **run_record.header(runbook.name, state, found.get("parameters", bound)), "error": error_body}
     run_record.write_record(path, body)
     return dict(json.loads(run_record.as_json(body)))
-
-
-def _html(document: Path) -> Path | None:
-    """The document as a page beside it; one that cannot be made is not a reason to fail."""
-    if not document.exists():
-        return None
-    page = document.with_suffix(".html")
-    try:
-        from nbconvert import HTMLExporter
-
-        exporter: Any = HTMLExporter(require_js_url="", mathjax_url="", mermaid_js_url="", mermaid_layout_elk_js_url="")  # type: ignore[no-untyped-call]
-        files.write(page, exporter.from_filename(str(document))[0])
-    except Exception as exc:
-        logging.getLogger(__name__).warning("no page was made of %s: %s", document.name, type(exc).__name__)
-        return None
-    return page

@@ -1,0 +1,134 @@
+"""The record of a run that is over, as people read it: what came of it, its checks or rows, and what to do next."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from .. import errors
+from ..errors import KadminError, printable
+from ..frames import schemas
+from ..frames.display import Display
+from ..frames.pages import NOTEBOOK, Page
+from .report_checks import LOOK, NOT_LOOKED, OK
+from .run_record import APPLIED, FAILED, PLANNED
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ..frames.blocks import Block
+
+_CHANGE = ("row", "op", "resource", "key", "old", "after")
+
+_ID = 12
+"""Characters of an id that are shown."""
+
+
+@dataclass(frozen=True, repr=False)
+class RunResult(Display):
+    """What came of a run, by its record."""
+
+    record: Mapping[str, Any]
+
+    @property
+    def is_refusal(self) -> bool:
+        """Whether it was ended by an error of ours before anything was changed."""
+        kind = getattr(errors, (self.record.get("error") or {}).get("type", ""), None)
+        is_ours = isinstance(kind, type) and issubclass(kind, KadminError)
+        return is_ours and self.record.get("changed", False) is False
+
+    @property
+    def tone(self) -> str:
+        """`good`, `fair` (somebody should look, or was refused), `bad`, or nothing."""
+        if self.record["state"] == FAILED:
+            return "fair" if self.is_refusal else "bad"
+        if self._count(LOOK):
+            return "fair"
+        return "good" if self.record["state"] == APPLIED or self._count(OK) else ""
+
+    def title(self) -> str:
+        finding = "; ".join(filter(None, (self._state(), self._checks(), self._changes())))
+        return f"{self.record['runbook']}: {finding}"
+
+    def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        """The checks of a report; else the outcome of each row, or the rows that were planned."""
+        return [table for table in (self._verdicts(), self._rows()) if table.num_rows]
+
+    def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        return filter(None, (self._reason(), self._next_step()))
+
+    def verdict_html(self) -> str:
+        """What the page of the run begins with. Planned rows stand further down in it."""
+        from ..frames.blocks import Title
+        from ..frames.markup import document
+
+        checks = [table for table in (self._verdicts(),) if table.num_rows]
+        return document(Title(self.title()), *checks, *self.footer(), ", ".join(self._facts()))
+
+    def _state(self) -> str:
+        if self.record["state"] != FAILED:
+            return str(self.record["state"])
+        if self.is_refusal:
+            return "refused, nothing was changed"
+        return "failed" if self.record.get("changed") is False else "failed, and the cluster may have been changed"
+
+    def _checks(self) -> str:
+        """How many checks want a look, and how many were not made."""
+        looks, passed_over = self._count(LOOK), self._count(NOT_LOOKED)
+        made = looks + self._count(OK)
+        if not made + passed_over:
+            return ""
+        finding = f"{looks} of {made} checks want a look" if looks else f"{made} checks are ok" if made else ""
+        return ", ".join(filter(None, (finding, f"{passed_over} not made" if passed_over else "")))
+
+    def _changes(self) -> str:
+        """How many rows were planned, or what became of them."""
+        states = Counter(row["state"] for row in self.record.get("outcomes", ()))
+        if states:
+            return ", ".join(f"{count} {state}" for state, count in states.items())
+        count = len(self.record.get("plan", ()))
+        if self.record["state"] != PLANNED:
+            return ""
+        return f"{count} change{'s' * (count != 1)}, nothing was changed"
+
+    def _verdicts(self) -> pa.Table:
+        return schemas.table(schemas.VERDICTS, self.record.get("verdicts", ()))
+
+    def _rows(self) -> pa.Table:
+        if outcomes := self.record.get("outcomes"):
+            return schemas.table(schemas.OUTCOMES, outcomes).select([*_CHANGE, "state", "message"])
+        return schemas.table(schemas.PLAN, self.record.get("plan", ())).select([*_CHANGE, "validated", "note"])
+
+    def _count(self, verdict: str) -> int:
+        return sum(row["verdict"] == verdict for row in self.record.get("verdicts", ()))
+
+    def _reason(self) -> str:
+        """What ended the run, and what to do, as one paragraph."""
+        error = self.record.get("error") or {}
+        if not error:
+            return ""
+        name = "" if self.is_refusal else f"{error['type']}: "
+        message = f"{name}{error['message']}".rstrip(".")
+        return printable(" ".join(filter(None, (f"{message[:1].upper()}{message[1:]}.", error.get("hint")))))
+
+    def _next_step(self) -> str:
+        """The parameters with which the same run applies what was planned."""
+        takes = self.record["parameters"]
+        if self.record["state"] != PLANNED or "apply" not in takes:
+            return ""
+        changes = f" -p changes_id={self.record['changes_id'][:_ID]}" if "changes_id" in takes else ""
+        return f"To apply it, run it again with -p apply=true{changes}"
+
+    def _facts(self) -> Iterator[str]:
+        """Which cluster, when, by which plan, and why."""
+        if cluster := self.record.get("cluster_id"):
+            yield printable(f"cluster {cluster}")
+        yield f"{datetime.fromisoformat(self.record['written']):%Y-%m-%d %H:%M} UTC"
+        for name in ("plan", "changes"):
+            if full := self.record.get(f"{name}_id"):
+                yield f"{name} {full[:_ID]}"
+        if reason := self.record.get("reason"):
+            yield printable(f"because {reason}")
