@@ -40,7 +40,7 @@ class Run(Display):
         return "\n".join([RunResult(self.result).title(), *plan])
 
     def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        """What the record has: checks, planned rows or their outcomes."""
+        """The checks, planned rows or outcomes of the record."""
         return RunResult(self.result).table(page)
 
     def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:

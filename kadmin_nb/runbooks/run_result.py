@@ -29,7 +29,7 @@ _ID = 12
 
 @dataclass(frozen=True, repr=False)
 class RunResult(Display):
-    """What came of a run, by its record."""
+    """The outcome of a run, by its record."""
 
     record: Mapping[str, Any]
 
@@ -61,7 +61,7 @@ class RunResult(Display):
         return filter(None, (self._reason(), self._next_step()))
 
     def verdict_html(self) -> str:
-        """What the page of the run begins with. Planned rows stand further down in it."""
+        """The beginning of the page of the run. Planned rows stand further down in it."""
         from ..frames.blocks import Title
         from ..frames.markup import document
 
@@ -106,7 +106,7 @@ class RunResult(Display):
         return sum(row["verdict"] == verdict for row in self.record.get("verdicts", ()))
 
     def _reason(self) -> str:
-        """What ended the run, and what to do, as one paragraph."""
+        """The cause that ended the run, and what to do, as one paragraph."""
         error = self.record.get("error") or {}
         if not error:
             return ""
