@@ -35,7 +35,7 @@ class RunResult(Display):
 
     @property
     def is_refusal(self) -> bool:
-        """Whether it was ended by an error of ours before anything was changed."""
+        """True where an error of ours ended it before anything was changed."""
         kind = getattr(errors, (self.record.get("error") or {}).get("type", ""), None)
         is_ours = isinstance(kind, type) and issubclass(kind, KadminError)
         return is_ours and self.record.get("changed", False) is False
@@ -76,7 +76,7 @@ class RunResult(Display):
         return "failed" if self.record.get("changed") is False else "failed, and the cluster may have been changed"
 
     def _checks(self) -> str:
-        """How many checks want a look, and how many were not made."""
+        """The numbers of checks that want a look, and that were not made."""
         looks, passed_over = self._count(LOOK), self._count(NOT_LOOKED)
         made = looks + self._count(OK)
         if not made + passed_over:
@@ -85,7 +85,7 @@ class RunResult(Display):
         return ", ".join(filter(None, (finding, f"{passed_over} not made" if passed_over else "")))
 
     def _changes(self) -> str:
-        """How many rows were planned, or what became of them."""
+        """The number of rows that were planned, or the numbers of their outcomes."""
         states = Counter(row["state"] for row in self.record.get("outcomes", ()))
         if states:
             return ", ".join(f"{count} {state}" for state, count in states.items())
@@ -123,7 +123,7 @@ class RunResult(Display):
         return f"To apply it, run it again with -p apply=true{changes}"
 
     def _facts(self) -> Iterator[str]:
-        """Which cluster, when, by which plan, and why."""
+        """The cluster, the time, the plan and its reason."""
         if cluster := self.record.get("cluster_id"):
             yield printable(f"cluster {cluster}")
         yield f"{datetime.fromisoformat(self.record['written']):%Y-%m-%d %H:%M} UTC"
