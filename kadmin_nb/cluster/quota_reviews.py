@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from itertools import product
 
 import pyarrow as pa
@@ -12,6 +13,8 @@ from ..admin.kafka import WireKafka
 from ..errors import UsageError
 from ..frames import schemas
 from ..frames.answer import Answer
+from ..frames.blocks import Block
+from ..frames.pages import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
 from ..model.changes import DELETE, Edit
 from ..model.entity import Entity
@@ -36,7 +39,12 @@ class RedundantAnswer(Answer):
     def title(self) -> str:
         """The counts."""
         safe = pc.sum(self._table["safe"]).as_py() or 0
-        return f"{len(self):,} quotas repeat what would hold anyway; {safe:,} are safe to remove." if len(self) else ""
+        if not len(self):
+            return "No quota repeats what would hold anyway."
+        return f"{len(self):,} quotas repeat what would hold anyway; {safe:,} are safe to remove."
+
+    def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        return super().table(page) if len(self) else ()
 
     def edits(self) -> list[Edit]:
         """The removals that are safe, to be staged; of quotas that stand in for one another only the first.
@@ -50,6 +58,37 @@ class RedundantAnswer(Answer):
             for row in safe
             if (row["entity"], row["key"]) not in behind
         ]
+
+
+class UnlimitedAnswer(Answer):
+    """UNLIMITED; its display has a row a client."""
+
+    def title(self) -> str:
+        """The number of clients, or of sorts of them."""
+        return (
+            f"{len(self._keys):,} without a limit of some kind" if len(self) else "Everybody has a limit of each kind."
+        )
+
+    def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        if self._keys:
+            clients = [_whose(*client) for client in self._keys]
+            yield pa.table({"clients": clients, "unlimited": list(map(", ".join, self._keys.values()))})
+
+    @cached_property
+    def _keys(self) -> dict[tuple[str | None, str | None], list[str]]:
+        """The keys without a limit of each client."""
+        keys: dict[tuple[str | None, str | None], list[str]] = {}
+        for row in self._table.to_pylist():
+            keys.setdefault((row["user"], row["client_id"]), []).append(row["key"])
+        return keys
+
+
+def _whose(user: str | None, client_id: str | None) -> str:
+    """Such clients in words."""
+    words = [format_word("user", user) if user is not None else "any user that no quota names"]
+    if client_id is not None:
+        words.append(format_word("client-id", client_id) if client_id else "without a client-id")
+    return " ".join(words)
 
 
 def redundant_quotas(kafka: WireKafka) -> RedundantAnswer:
@@ -78,7 +117,7 @@ def unlimited(kafka: WireKafka, pairs: object, keys: Sequence[str] | None, marks
     resolved = kernel.resolve(quotas, clients, keys=keys)
     rows = resolved.filter(pc.is_null(resolved["value"])).select(["user", "client_id", "key"]).to_pylist()
     named = ({name: None if value == _UNNAMED else value for name, value in row.items()} for row in rows)
-    return Answer(stamped(schemas.table(schemas.UNLIMITED, named), kafka.id, marks))
+    return UnlimitedAnswer(stamped(schemas.table(schemas.UNLIMITED, named), kafka.id, marks))
 
 
 def _clients_in_general(quotas: pa.Table) -> pa.Table:

@@ -20,7 +20,7 @@ from ..frames.schema_metadata import stamped
 from ..hints import Hint, Option, sentence
 from ..model.grammar import DEFAULT, format_word
 from ..model.levels import SHARED
-from ..model.quota_keys import USER_CLIENT_KEYS
+from ..model.quota_keys import USER_CLIENT_KEYS, on_all_brokers, readable
 from ..model.resources import Resource
 from ..resolution import kernel
 from ..resolution.ips import resolve_ip
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from ..frames.blocks import Block
 
 CALLBACK = "client.quota.callback.class"
+BROKERS = "kadmin.brokers"
+"""The number of brokers, in an answer's metadata: each limit holds on each of them."""
+
 MANY = sentence("{} takes many.", Option("pairs", "NAME"))
 FEW = 8
 """Clients up to which filters are cheaper than describing everything."""
@@ -59,6 +62,17 @@ class EffectiveAnswer(Answer):
         why = {(reason.user, reason.client_id, reason.key): reason.why for reason in self.explanation}
         rows = zip(*(self._table[name].to_pylist() for name in ("user", "client_id", "key")), strict=True)
         return [self._table.append_column("why", pa.array([why.get(row, "") for row in rows], pa.string()))]
+
+    def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        """The limits of one client on all brokers together."""
+        brokers = int((self._table.schema.metadata or {}).get(BROKERS.encode(), b"1"))
+        limits = [
+            f"{reason.key} {readable(reason.key, on_all_brokers(reason.key, reason.value, brokers))}"
+            for reason in self.explanation
+            if reason.value is not None
+        ]
+        if limits and brokers > 1 and len({(reason.user, reason.client_id) for reason in self.explanation}) == 1:
+            yield f"Each limit holds on each broker; on all {brokers} together: {', '.join(limits)}."
 
 
 def _finding(binding: Sequence[Effective], who: str) -> str:
@@ -108,8 +122,9 @@ def quotas_of(kafka: WireKafka, clients: pa.Table) -> pa.Table:
 
 
 def marks(kafka: WireKafka, assume_default: bool) -> dict[str, str]:
-    """The remark on the answer; refuses when a broker decides by a class of its own."""
+    """The remarks on the answer, the number of brokers among them; refuses when one decides by a class of its own."""
     brokers = [Resource("BROKER", str(b.id)) for b in kafka.brokers() if not b.is_fenced]
+    count = {BROKERS: str(len(brokers))}
     rows = [row for broker in brokers for row in _asked_for_callback(kafka, broker)]
     custom = [row for row in rows if row["value"]]
     unread = [row["resource_name"] for row in rows if row["error"]]
@@ -122,9 +137,9 @@ def marks(kafka: WireKafka, assume_default: bool) -> dict[str, str]:
             ),
         )
     if custom:
-        return {"kadmin.assumed": "Kafka's own rules, although a custom callback decides"}
+        return {**count, "kadmin.assumed": "Kafka's own rules, although a custom callback decides"}
     mark = f"no custom callback on broker {', '.join(unread)}, which could not be asked"
-    return {"kadmin.assumed": mark} if unread else {}
+    return {**count, "kadmin.assumed": mark} if unread else count
 
 
 def _asked_for_callback(kafka: WireKafka, broker: Resource) -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@ from ..frames.schema_metadata import stamped
 from ..hints import Door, Hint, Verb, python, sentence
 from ..model.grammar import format_word
 from ..model.levels import SHARED
-from ..model.quota_keys import USER_CLIENT_KEYS, readable
+from ..model.quota_keys import USER_CLIENT_KEYS, on_all_brokers, readable
 from ..model.rows import Row
 from ..resolution.lifting import Lift, lifts
 from ..resolution.rules import Effective, Stored, explain, stored_of
@@ -28,9 +28,6 @@ from .filters import parts
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block
-
-_ON_CONTROLLER = "controller_mutation_rate"
-"""The one key that does not add up: only the active controller counts mutations."""
 
 SHOWN = 5
 """Clients of a bucket that are named."""
@@ -198,9 +195,7 @@ def _rows(explanation: Iterable[Effective], brokers: int, used: BucketUsage | No
 
 def _total(effective: Effective, brokers: int) -> float | None:
     """The limit on all brokers together."""
-    if effective.value is None or effective.key == _ON_CONTROLLER:
-        return effective.value
-    return effective.value * brokers
+    return None if effective.value is None else on_all_brokers(effective.key, effective.value, brokers)
 
 
 def _title(client: str, bound: Sequence[Effective], rows: Sequence[Row]) -> str:
@@ -228,7 +223,9 @@ def _view(rows: Iterable[Row]) -> pa.Table:
     return pa.Table.from_pylist([_view_row(row) for row in rows], _VIEW)
 
 
-_VIEW = pa.schema([(name, pa.string()) for name in ("key", "limit", "set on", "on all brokers", "shared", "used")])
+_VIEW = pa.schema(
+    [(name, pa.string()) for name in ("key", "limit", "set on", "on all brokers", "others share it", "used")]
+)
 
 
 def _view_row(row: Row) -> dict[str, str | None]:
@@ -238,14 +235,14 @@ def _view_row(row: Row) -> dict[str, str | None]:
         "limit": _limit(row["key"], row["value"]),
         "set on": row["entity"],
         "on all brokers": _limit(row["key"], row["total"]) if is_bound else None,
-        "shared": _shared_text(row) if is_bound else None,
+        "others share it": _shared_text(row) if is_bound else None,
         "used": None if row["peak"] is None else _used_text(row),
     }
 
 
 def _shared_text(row: Row) -> str:
     if row["clients"] is not None:
-        return f"{row['clients']:,} known client{'s' * (row['clients'] != 1)}"
+        return f"{row['clients'] - 1:,} known" if row["clients"] > 1 else "none known"
     return "no" if SHARED[row["level"]].startswith("not shared") else "yes"
 
 

@@ -43,6 +43,11 @@ _VALUE = re.compile(
 _MAX_VALUES = {"LONG": 2.0**63, "INT": 2.0**31 - 1}
 
 
+def on_all_brokers(key: str, value: float, brokers: int) -> float:
+    """The value of a quota on all brokers together; mutations are counted once, by the active controller."""
+    return value if key == "controller_mutation_rate" else value * brokers
+
+
 def find(name: str) -> QuotaKey | None:
     """The key of that name, None when this version does not know it."""
     return _KEYS.get(name)

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 import kadmin_nb as kn
+from kadmin_nb.admin.ports import Broker
 from kadmin_nb.commands.selectors import read_selectors
 
 pytestmark = pytest.mark.broker
@@ -159,3 +160,12 @@ def test_a_policy_is_heard_in_its_own_words(opinionated) -> None:
     }
     with pytest.raises(kn.PlanRefused, match="platform team"):
         plan.apply()
+
+
+def test_the_total_over_brokers_is_told(cluster, quotas, monkeypatch) -> None:
+    """8 MB/s, it said, and the client wrote 24: a limit holds on each broker."""
+    three = [Broker(number, "127.0.0.1", 1) for number in (1, 2, 3)]
+    monkeypatch.setattr(cluster._kafka, "brokers", lambda: three)
+    monkeypatch.setattr("kadmin_nb.cluster.resolving._asked_for_callback", lambda kafka, broker: [])
+    text = repr(cluster.quotas.resolve(*quotas))
+    assert "Each limit holds on each broker; on all 3 together: producer_byte_rate 9 MB/s" in text

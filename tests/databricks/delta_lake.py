@@ -28,6 +28,7 @@ USAGE = ("cluster_id", "broker", "user", "client_id", "key", "window_start", "va
 def main(folder: Path, runs: list[dict[str, str]], kill: bool) -> None:
     spark = kn.spark_session(delta=True)
     spark.conf.set("spark.databricks.delta.snapshotPartitions", "1")
+    spark.conf.set("spark.sql.shuffle.partitions", "1")
     spark.sql(f"CREATE DATABASE lake LOCATION '{folder}'")
     for place in folder.glob("*/_delta_log"):
         spark.sql(f"CREATE TABLE lake.{place.parent.name} USING delta LOCATION '{place.parent}'")
