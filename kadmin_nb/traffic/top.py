@@ -113,10 +113,11 @@ def _watched_sentence(rows: pa.Table, time: tuple[datetime, datetime] | None) ->
     if not len(rows):
         return f"Nobody asked for anything{f' in {_length(*time)}' if time else ''}."
     first, last = time or (pc.min(rows["start"]).as_py(), pc.max(rows["end"]).as_py())
-    brokers = ", ".join(map(str, sorted(pc.unique(rows["broker"]).to_pylist())))
+    ids = sorted(pc.unique(rows["broker"]).to_pylist())
+    brokers = f"broker{'s' * (len(ids) > 1)} {', '.join(map(str, ids))}"
     sources = sorted({source.partition(":")[0] for source in pc.unique(rows["source"]).to_pylist() if source})
     when = f"{first:%Y-%m-%d %H:%M:%S} to {_end(first, last)} UTC"
-    return f"Watched {_length(first, last)}, {when}, broker {brokers}; by {', '.join(sources)}."
+    return f"Watched {_length(first, last)}, {when}, {brokers}; by {', '.join(sources)}."
 
 
 def _length(first: datetime, last: datetime) -> str:

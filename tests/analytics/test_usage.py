@@ -46,6 +46,19 @@ def usage(request, spark):
     return added_up
 
 
+@pytest.fixture(params=["spark", "arrow"])
+def from_metrics(request, spark):
+    """USAGE of metrics, on Spark, and in this process."""
+
+    def added_up(metrics):
+        if request.param == "spark":
+            return kn.analytics.usage_from_metrics(metrics)
+        table = metrics if isinstance(metrics, pa.Table) else metrics.toArrow()
+        return to_spark(kn.traffic.usage_from_metrics(table), spark)
+
+    return added_up
+
+
 def used(frame, *names: str) -> list[tuple[object, ...]]:
     by = [
         name for name in ("cluster_id", "broker", "user", "client_id", "window_start", "key") if name in frame.columns
@@ -129,9 +142,9 @@ def metrics_frame(spark, *rows: tuple[object, ...]):
     return to_spark(schemas.table(schemas.METRICS, found), spark)
 
 
-def test_metrics_are_the_use_of_buckets(spark):
+def test_metrics_are_the_use_of_buckets(spark, from_metrics):
     """The rate of a whole user was looked for among the clients."""
-    usage = kn.analytics.usage_from_metrics(
+    usage = from_metrics(
         metrics_frame(
             spark,
             ("Produce", "CN%3Dal%20ice%2CO%3Dx", None, "byte-rate", 1000.0),
@@ -163,13 +176,13 @@ TAGS = {
 
 
 @pytest.mark.parametrize(("tag", "name"), TAGS.values(), ids=TAGS)
-def test_a_client_id_is_what_the_client_sent(spark, tag, name):
+def test_a_client_id_is_what_the_client_sent(spark, from_metrics, tag, name):
     """It was decoded like the user, and became another client's."""
-    usage = kn.analytics.usage_from_metrics(metrics_frame(spark, ("Fetch", "a%25b", tag, "byte-rate", 1.0)))
+    usage = from_metrics(metrics_frame(spark, ("Fetch", "a%25b", tag, "byte-rate", 1.0)))
     assert used(usage, "user", "client_id") == [("a%b", name)]
 
 
-def test_metrics_in_other_spellings(spark):
+def test_metrics_in_other_spellings(spark, from_metrics):
     """The exporter writes client-id, and byte_rate."""
     table = schemas.table(
         schemas.METRICS,
@@ -187,9 +200,9 @@ def test_metrics_in_other_spellings(spark):
     )
     spelled = table.rename_columns([name.replace("client_id", "client-id") for name in table.column_names])
     wanted = [("u", "c", "producer_byte_rate", 1.0)]
-    assert used(kn.analytics.usage_from_metrics(spelled), "user", "client_id", "key", "value") == wanted
+    assert used(from_metrics(spelled), "user", "client_id", "key", "value") == wanted
     without = table.drop_columns(["user"])
-    assert used(kn.analytics.usage_from_metrics(to_spark(without, spark)), "user", "client_id") == [("", "c")]
+    assert used(from_metrics(to_spark(without, spark)), "user", "client_id") == [("", "c")]
 
 
 SIDES = {

@@ -99,7 +99,7 @@ def test_who_uses_most_of_each_key():
         (PRODUCE, "small", 1, 2.0, 20.0, 7.0),
     ]
     assert answer.to_arrow()["share"].to_pylist() == [100.0, pytest.approx(100 * 22 / 24.1), pytest.approx(200 / 24.1)]
-    assert answer.title() == "Watched 10 s, 2026-11-21 12:00:00 to 12:00:10 UTC, broker 1, 2; by s."
+    assert answer.title() == "Watched 10 s, 2026-11-21 12:00:00 to 12:00:10 UTC, brokers 1, 2; by s."
     only = kn.traffic.top(rows, keys=[FETCH]).to_arrow()
     assert only["user"].to_pylist() == ["reader"]
 
@@ -135,7 +135,7 @@ def test_the_loudest_of_a_log(kadmin):
     )
     assert said.code == 0, said.err
     lines = said.out.splitlines()
-    assert lines[0] == "Watched 5.43 min, 2026-11-21 11:59:51 to 12:05:17 UTC, broker 1, 2; by request log."
+    assert lines[0] == "Watched 5.43 min, 2026-11-21 11:59:51 to 12:05:17 UTC, brokers 1, 2; by request log."
     assert lines[2].split()[:3] == [PRODUCE, "user=admin", "client-id=slow"]
     assert lines[-1].startswith("added up on Arrow, in this process: 20.7 kB of log")
 
