@@ -17,7 +17,6 @@ from ..frames.pages import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
 from ..hints import Door, Hint, Verb, python, sentence
 from ..model.grammar import format_word
-from ..model.levels import SHARED
 from ..model.quota_keys import USER_CLIENT_KEYS, on_all_brokers, readable
 from ..model.rows import Row
 from ..resolution.lifting import Lift, lifts
@@ -205,17 +204,18 @@ def _title(client: str, bound: Sequence[Effective], rows: Sequence[Row]) -> str:
     throttled = [row for row in rows if row["share_throttled"]]
     if throttled:
         worst = max(throttled, key=lambda row: row["share_throttled"])
-        return f"{client} is throttled by {worst['key']}: {_used_text(worst)}. Its limits: {limits}."
+        return f"{client} is throttled by {worst['key']}: it used up to {_used_text(worst)}. Its limits: {limits}."
     if any(row["peak"] is not None for row in rows):
         return f"{client} was not throttled while it was watched. Its limits: {limits}."
     return f"{client} is limited: {limits}, on each broker."
 
 
 def _used_text(row: Row) -> str:
-    """The use of a limit in words."""
-    of_limit = f" of {readable(row['key'], row['value'])}" if row["value"] is not None else ""
-    used = f"{readable(row['key'], row['peak'])}{of_limit} used at most"
-    return f"{used}, throttled in {row['share_throttled']:.0%} of the windows" if row["share_throttled"] else used
+    """The use of a limit in words, measured values in three digits."""
+    used = readable(row["key"], float(f"{row['peak']:.3g}"))
+    of_limit = f"{used} of {readable(row['key'], row['value'])}" if row["value"] is not None else used
+    throttled = row["share_throttled"]
+    return f"{of_limit}, throttled in {throttled:.0%} of the windows" if throttled else of_limit
 
 
 def _view(rows: Iterable[Row]) -> pa.Table:
@@ -224,7 +224,7 @@ def _view(rows: Iterable[Row]) -> pa.Table:
 
 
 _VIEW = pa.schema(
-    [(name, pa.string()) for name in ("key", "limit", "set on", "on all brokers", "others share it", "used")]
+    [(name, pa.string()) for name in ("key", "limit", "set on", "on all brokers", "others share it", "used at most")]
 )
 
 
@@ -236,14 +236,14 @@ def _view_row(row: Row) -> dict[str, str | None]:
         "set on": row["entity"],
         "on all brokers": _limit(row["key"], row["total"]) if is_bound else None,
         "others share it": _shared_text(row) if is_bound else None,
-        "used": None if row["peak"] is None else _used_text(row),
+        "used at most": None if row["peak"] is None else _used_text(row),
     }
 
 
 def _shared_text(row: Row) -> str:
     if row["clients"] is not None:
         return f"{row['clients'] - 1:,} known" if row["clients"] > 1 else "none known"
-    return "no" if SHARED[row["level"]].startswith("not shared") else "yes"
+    return "yes" if "" in (row["bucket_user"], row["bucket_client_id"]) else "no"
 
 
 def _limit(key: str, value: float | None) -> str:

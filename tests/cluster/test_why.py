@@ -82,7 +82,7 @@ def test_usage_tells_who_shares_and_how_often_it_throttled(cluster, limited) -> 
     row = next(row for row in answer.to_arrow().to_pylist() if row["key"] == "producer_byte_rate")
     assert (row["clients"], row["peak"], row["throttle_ms"], row["share_throttled"]) == (2, 1.1e6, 700.0, 0.5)
     assert answer.title().startswith(
-        f"user={limited} client-id=app is throttled by producer_byte_rate: 1.1 MB/s of 1 MB/s"
+        f"user={limited} client-id=app is throttled by producer_byte_rate: it used up to 1.1 MB/s of 1 MB/s"
     )
     assert f"shared with user={limited} client-id=batch" in repr(answer)
 
