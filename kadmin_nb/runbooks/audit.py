@@ -13,6 +13,7 @@ from ..frames import schemas
 from ..frames import spark as sparks
 from ..frames.answer import Answer
 from ..resolution.kernel import resolve
+from .report_checks import NOT_LOOKED, Check
 
 if TYPE_CHECKING:
     from ..cluster import Cluster
@@ -63,10 +64,12 @@ def throttled(quotas: Any, usage: Any) -> Answer:
     return Answer(replayed(quotas, usage).to_arrow().filter(field("throttled_s") > 0))
 
 
-def utilisation(cluster: Cluster, usage: Any) -> Answer | str:
+def utilisation(cluster: Cluster, usage: Any) -> Answer | Check:
     """UTILISATION of the buckets, the fullest first, where a Spark session is active; else why not."""
     if sparks.active_session() is None:
-        return "utilisation is counted on Spark, and there is no session: kn.spark_session() starts one"
+        return Check(
+            NOT_LOOKED, "utilisation is counted on Spark, and there is no session: kn.spark_session() starts one"
+        )
     used = cluster.quotas.utilisation(usage, assume_default=True).to_spark()
     with sparks.at_work("Spark counts the utilisation"):
         return Answer(used.orderBy(used["utilisation"].desc_nulls_last()).limit(MOST).toArrow())
