@@ -174,7 +174,7 @@ def _failure(
     text = exc.evalue if kind is not KadminError else f"{exc.ename}: {exc.evalue}"
     hint = " ".join(filter(None, (error.get("hint"), f"The document {document} has it at In [{exc.exec_count}].")))
     failure = kind(text, code=error.get("code"), hint=hint)
-    failure.document = document
+    failure.document, failure.rows = document, RunResult(result).changes() or None
     return failure
 
 

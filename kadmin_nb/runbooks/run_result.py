@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from .. import errors
 from ..errors import KadminError, printable
 from ..frames import schemas
+from ..frames.answer import Answer
 from ..frames.display import Display
 from ..frames.pages import NOTEBOOK, Page
 from .report_checks import LOOK, NOT_LOOKED, OK
@@ -50,15 +51,21 @@ class RunResult(Display):
         return "good" if self.record["state"] == APPLIED or self._count(OK) else ""
 
     def title(self) -> str:
-        finding = "; ".join(filter(None, (self._state(), self._checks(), self._changes())))
+        finding = "; ".join(filter(None, (self._state(), self._checks(), self._change_counts())))
         return f"{self.record['runbook']}: {finding}"
 
     def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """The checks of a report; else the outcome of each row, or the rows that were planned."""
-        return [table for table in (self._verdicts(), self._rows()) if table.num_rows]
+        return [table for table in (self._verdicts(), self.changes().to_arrow()) if table.num_rows]
 
     def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         return filter(None, (self._reason(), self._next_step()))
+
+    def changes(self) -> Answer:
+        """The outcome of each row; before anything was applied, the rows that were planned."""
+        if outcomes := self.record.get("outcomes"):
+            return Answer(schemas.table(schemas.OUTCOMES, outcomes).select([*_CHANGE, "state", "message"]))
+        return Answer(schemas.table(schemas.PLAN, self.record.get("plan", ())).select([*_CHANGE, "validated", "note"]))
 
     def verdict_html(self) -> str:
         """The beginning of the page of the run. Planned rows stand further down in it."""
@@ -84,7 +91,7 @@ class RunResult(Display):
         finding = f"{looks} of {made} checks want a look" if looks else f"{made} checks are ok" if made else ""
         return ", ".join(filter(None, (finding, f"{passed_over} not made" if passed_over else "")))
 
-    def _changes(self) -> str:
+    def _change_counts(self) -> str:
         """The number of rows that were planned, or the numbers of their outcomes."""
         states = Counter(row["state"] for row in self.record.get("outcomes", ()))
         if states:
@@ -96,11 +103,6 @@ class RunResult(Display):
 
     def _verdicts(self) -> pa.Table:
         return schemas.table(schemas.VERDICTS, self.record.get("verdicts", ()))
-
-    def _rows(self) -> pa.Table:
-        if outcomes := self.record.get("outcomes"):
-            return schemas.table(schemas.OUTCOMES, outcomes).select([*_CHANGE, "state", "message"])
-        return schemas.table(schemas.PLAN, self.record.get("plan", ())).select([*_CHANGE, "validated", "note"])
 
     def _count(self, verdict: str) -> int:
         return sum(row["verdict"] == verdict for row in self.record.get("verdicts", ()))

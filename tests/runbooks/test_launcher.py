@@ -214,3 +214,18 @@ def test_a_record_that_cannot_be_written_is_named(folder: Path) -> None:
     """The change was applied, and then the disk was full: now the first write comes before anything else."""
     with pytest.raises(kn.NotFound, match=r"x\.json cannot be written: No such file"):
         run_record.write_record(folder / "no such folder" / "x.json", {})
+
+
+@pytest.mark.slow
+def test_a_run_that_was_refused_shows_what_was_planned(written: Written) -> None:
+    """The plan has 2 changes, the limit is 1: which two?"""
+    cells = (
+        "record = kn.runbooks.record('mine', params, globals())",
+        "from tests.runbooks.test_record import PLAN",
+        "with record:\n    record.plan = PLAN\n    kn.runbooks.gate(PLAN, limit=0)",
+    )
+    with pytest.raises(kn.PlanRefused, match="has 1 changes, the limit is 0") as refused:
+        kn.runbooks.run(written("a: int = 1\n", *cells), html=False)
+    assert [(row["resource"], row["key"]) for row in refused.value.rows.to_arrow().to_pylist()] == [
+        ("user=alice", "producer_byte_rate")
+    ]
