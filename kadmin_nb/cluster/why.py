@@ -78,14 +78,11 @@ class WhyAnswer(Answer):
         """The finding in a sentence."""
         return printable(_title(self._client, self._bound, self._rows))
 
-    def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        return [_view(self._rows)]
-
     def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         yield from ("\n".join(self._reasons(effective)) for effective in self._bound)
         if self.lifts:
             yield "To lift it:" if len(self._bound) == 1 else "To lift one of them:"
-            yield self._changes()
+            yield self.to_lifts().to_arrow()
             yield self._next_step(page.door or self._door)
         if self._used is None:
             yield f"Not known: what it used, and who else shares it. {self._how_to_know(page.door or self._door)}"
@@ -112,12 +109,6 @@ class WhyAnswer(Answer):
             named = ", ".join(_words(*pair) for pair in others[:SHOWN])
             more = f" and {len(others) - SHOWN:,} more" if len(others) > SHOWN else ""
             yield printable(f"  shared with {named}{more}")
-
-    def _changes(self) -> pa.Table:
-        """The changes as people read them."""
-        rows = [(n, lift.line, _limit(lift.key, lift.after), _what_comes(lift)) for n, lift in enumerate(self.lifts, 1)]
-        numbers, lines, limits, notes = zip(*rows, strict=True)
-        return pa.table({"": numbers, "change": lines, "its limit then": limits, "note": notes})
 
     def _next_step(self, door: Door) -> str:
         verb = Verb(f"quota why {self._client} --stage 1", "cluster.tray.add([answer.lift(1).edit])")
@@ -218,50 +209,15 @@ def _used_text(row: Row) -> str:
     return f"{of_limit}, throttled in {throttled:.0%} of the windows" if throttled else of_limit
 
 
-def _view(rows: Iterable[Row]) -> pa.Table:
-    """The rows as people read them, in texts."""
-    return pa.Table.from_pylist([_view_row(row) for row in rows], _VIEW)
-
-
-_VIEW = pa.schema(
-    [(name, pa.string()) for name in ("key", "limit", "set on", "on all brokers", "others share it", "used at most")]
-)
-
-
-def _view_row(row: Row) -> dict[str, str | None]:
-    is_bound = row["value"] is not None
-    return {
-        "key": row["key"],
-        "limit": _limit(row["key"], row["value"]),
-        "set on": row["entity"],
-        "on all brokers": _limit(row["key"], row["total"]) if is_bound else None,
-        "others share it": _shared_text(row) if is_bound else None,
-        "used at most": None if row["peak"] is None else _used_text(row),
-    }
-
-
-def _shared_text(row: Row) -> str:
-    if row["clients"] is not None:
-        return f"{row['clients'] - 1:,} known" if row["clients"] > 1 else "none known"
-    return "yes" if "" in (row["bucket_user"], row["bucket_client_id"]) else "no"
-
-
-def _limit(key: str, value: float | None) -> str:
-    return "unlimited" if value is None else readable(key, value)
-
-
 def _lift_row(number: int, lift: Lift) -> dict[str, object]:
     return {
         "number": number,
+        "key": lift.key,
         "line": lift.line,
         "limit": lift.after,
         "reach": lift.reach,
         "effect": lift.effect,
     }
-
-
-def _what_comes(lift: Lift) -> str:
-    return "; ".join(filter(None, (lift.reach, lift.effect)))
 
 
 def _pair(effective: Effective) -> tuple[str, str]:

@@ -220,11 +220,13 @@ PARTS = {
     "overrides": Part("overrides", ("overridden",), _overridden),
     "config_value": Part("value", ("value", "is_sensitive"), _config_value),
     "instead_of": Part("instead of", ("synonyms",), _instead_of),
+    "set_on": Part("set on", ("entity",), lambda table: _values(table, "entity"), NAME),
     "used": Part("used", ("value",), _with_key(used, "value"), NUMBER),
 }  # fmt: skip
 """The parts that are more, or other, than the column of their name."""
 
-LIMITS = frozenset({"limit", "limit_after", "limit_before", "limit_x_brokers", "value", "value_after", "value_before"})
+LIMITS = frozenset({"limit", "limit_after", "limit_before", "limit_x_brokers", "total", "value", "value_after",
+                    "value_before"})  # fmt: skip
 """Numbers in the unit of the key; null is unlimited."""
 
 MEASURED = frozenset({"bucket_rate", "headroom", "mean", "p95", "peak", "rate"})

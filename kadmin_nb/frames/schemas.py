@@ -493,6 +493,7 @@ limit; the longest throttle that was told, and the fraction of windows with one.
 
 LIFTS = _schema(
     ("number", WHOLE, False),
+    ("key", WORD, False),
     ("line", TEXT, False),
     ("limit", NUMBER, True),
     ("reach", TEXT, False),

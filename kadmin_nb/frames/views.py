@@ -142,7 +142,11 @@ def _is_there(name: str, table: pa.Table) -> bool:
 
 def _is_limit(name: str, table: pa.Table) -> bool:
     """True where null is a value too: unlimited."""
-    return name in ("value", "limit") and name in table.column_names and "level" in table.column_names
+    return name in ("value", "limit") and name in table.column_names and not _OF_LIMITS.isdisjoint(table.column_names)
+
+
+_OF_LIMITS = frozenset({"level", "line"})
+"""Columns beside which a null limit is one that there is not."""
 
 
 def _says_nothing(one: Part, table: pa.Table, title: str) -> bool:
@@ -232,6 +236,16 @@ VIEWS: Mapping[frozenset[str], View] = {
         _own_and_defaults,
         _config_groups,
     ),
+    _columns(schemas.WHY): View(
+        ("key", "value", "set_on", "level", "total", "clients", "peak", "utilisation", "throttle_ms", "share_throttled")
+    ),
+    _columns(schemas.LIFTS): View(("number", "line", "limit", "reach", "effect"), ("change", "changes")),
+    _columns(schemas.REDUNDANT): View(("who", "key", "value", "safe", "reason")),
+    _columns(schemas.CLIENT_IDS): View(
+        ("pattern", "sort", "client_ids", "users", "example", "binds", "advice"),
+        ("sort of client-ids that a machine made up", "sorts of client-ids that a machine made up"),
+    ),
+    _columns(schemas.PERMISSIONS): View(("action", "operation", "resource", "allowed", "note")),
     _columns(schemas.PLANS): View(
         ("plan_id", "created", "author", "changes", "runs", "verified", "in_doubt", "reason", "error", "message"),
         ("plan with a journal here", "plans with a journal here"),
