@@ -89,10 +89,10 @@ def _shortened(word: re.Match[str]) -> str:
 
 
 class Hinted(BaseException):
-    """An error with a hint, which the door where it is read spells: Python, unless `door` was set to another."""
+    """An error with a hint, in the syntax of the place where it is read: Python, unless `syntax` was set to another."""
 
     _hint: str | Hint | None = None
-    door: hints.Door = staticmethod(hints.python)
+    syntax: hints.Syntax = staticmethod(hints.python)
     exit_state = ExitState.FAILED
     outcomes: Any = None
     """The outcome of the rows, as far as there is something to show before the error."""
@@ -102,7 +102,7 @@ class Hinted(BaseException):
     @property
     def hint(self) -> str | None:
         """A remedy that works."""
-        return hints.spelled(self._hint, self.door, _message) if isinstance(self._hint, Hint) else self._hint
+        return hints.spelled(self._hint, self.syntax, _message) if isinstance(self._hint, Hint) else self._hint
 
     @hint.setter
     def hint(self, hint: str | Hint | None) -> None:

@@ -1,7 +1,7 @@
-"""Hints: what would work, in the words of the door where somebody reads them.
+"""Hints: what would work, in the syntax of the place where somebody reads them.
 
 The same refusal reaches a terminal, a magic, a Python program and a runbook. A hint names an argument or a command
-once, and the door spells it.
+once, and the syntax of each place spells it.
 """
 
 from __future__ import annotations
@@ -42,44 +42,44 @@ class Verb:
 
 
 Way = Option | Verb
-Door = Callable[[Way], str | None]
+Syntax = Callable[[Way], str | None]
 """Spells a way as it is typed there; None where there is no such way."""
 
 
 @dataclass(frozen=True)
 class Sentence:
-    """A text with a `{}` for each way. It is left out at a door that lacks one of them."""
+    """A text with a `{}` for each way. It is left out in a syntax that lacks one of them."""
 
     text: str
     ways: tuple[Way, ...]
 
-    def at(self, door: Door) -> str:
-        """The sentence as that door says it; empty where it cannot."""
-        spelled = [door(way) for way in self.ways]
+    def at(self, syntax: Syntax) -> str:
+        """The sentence in that syntax; empty where it has no such way."""
+        spelled = [syntax(way) for way in self.ways]
         return "" if None in spelled else self.text.format(*spelled)
 
 
 class Hint:
-    """Sentences, some of which depend on the door."""
+    """Sentences, some of which depend on where they are read."""
 
     def __init__(self, *sentences: str | Sentence) -> None:
         self.sentences = sentences
 
-    def at(self, door: Door) -> str:
-        """The hint as that door says it."""
-        said = (one if isinstance(one, str) else one.at(door) for one in self.sentences)
+    def at(self, syntax: Syntax) -> str:
+        """The hint in that syntax."""
+        said = (one if isinstance(one, str) else one.at(syntax) for one in self.sentences)
         return " ".join(filter(None, said))
 
 
 class Spelled(str):
-    """A hint as one door says it. An error that is raised with it lets its own door spell it anew."""
+    """A hint in one syntax. An error that is raised with it spells it anew in its own."""
 
     source: Hint
 
 
-def spelled(hint: Hint, door: Door, safe: Callable[[str], str]) -> Spelled | None:
-    """The hint as that door says it, made safe to print; None where that door can do nothing of it."""
-    if not (said := hint.at(door)):
+def spelled(hint: Hint, syntax: Syntax, safe: Callable[[str], str]) -> Spelled | None:
+    """The hint in that syntax, made safe to print; None where nothing of it can be typed there."""
+    if not (said := hint.at(syntax)):
         return None
     text = Spelled(safe(said))
     text.source = hint

@@ -38,7 +38,7 @@ _OUTPUT_TYPES = {
 
 
 def backtest(quotas: Any, usage: DataFrame, *, keys: str | Iterable[str] | None = None) -> DataFrame:
-    """Who would have been throttled, had these limits been in force all along: `kn.backtest` over Spark.
+    """The clients that would have been throttled, had these limits been in force all along: `kn.backtest` over Spark.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ import traceback
 from typing import Any
 
 HANG_UPS = (ConnectionError, EOFError)
-"""How writing to a connection that is closed fails, and how reading from it does."""
+"""The errors of writing to a connection that is closed, and of reading from it."""
 
 
 class Tracebacks:

@@ -16,7 +16,7 @@ from ..traffic.log_files import LONGEST_LINE
 from .spark_errors import in_one_line, unreadable_file
 
 COMPRESSED = (".gz", ".bz2", ".deflate", ".lz4", ".snappy", ".zst")
-"""How the names of files end that Spark unpacks."""
+"""The endings of the names of files that Spark unpacks."""
 
 _PATH = "_metadata.file_path"
 

@@ -34,7 +34,7 @@ def resolve(
     overridden: bool = False,
     shape: Shape = "long",
 ) -> DataFrame:
-    """Which quota binds each client, key by key, as EFFECTIVE: `kn.resolve` over a Spark DataFrame of any size.
+    """The quota that binds each client, key by key, as EFFECTIVE: `kn.resolve` over a Spark DataFrame of any size.
 
     Parameters
     ----------

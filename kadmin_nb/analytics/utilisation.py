@@ -171,7 +171,7 @@ def _is_shared() -> Column:
 
 
 def _broker(frame: DataFrame) -> list[str]:
-    """Whose windows are compared: what a broker measured itself is apart from what its clients add up to."""
+    """The columns of those whose windows are compared: what a broker measured itself is apart from what its clients add up to."""
     return [name for name in (CLUSTER, "broker", "measured") if name in frame.columns]
 
 
@@ -206,7 +206,7 @@ def _with_client() -> Column:
 
 
 def _spans(windows: DataFrame, unwatched_after: float) -> DataFrame:
-    """How many `windows` each broker has, and how many `brokers` there are."""
+    """The number of `windows` of each broker, and of `brokers`."""
     by, start, end = _broker(windows), F.unix_micros("start"), F.unix_micros("end")
     lengths = (F.min(end - start).alias("shortest"), F.max(end - start).alias("longest"))
     span = (F.max(end) - F.min(start) - F.sum("unwatched")).alias("span")

@@ -1,4 +1,4 @@
-"""Why a client is limited as it is, on one screen: what binds, who shares it, what was used, what would lift it."""
+"""The limits of one client on one screen: what binds, who shares it, what was used, what would lift it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.pages import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
-from ..hints import Door, Hint, Verb, python, sentence
+from ..hints import Hint, Syntax, Verb, python, sentence
 from ..model.grammar import format_word
 from ..model.quota_keys import USER_CLIENT_KEYS, on_all_brokers, readable
 from ..model.rows import Row
@@ -45,10 +45,10 @@ class WhyAnswer(Answer):
         explanation: tuple[Effective, ...] = (),
         lifts: tuple[Lift, ...] = (),
         used: BucketUsage | None = None,
-        door: Door = python,
+        syntax: Syntax = python,
     ) -> None:
         super().__init__(table)
-        self.explanation, self.lifts, self._used, self._door = explanation, lifts, used, door
+        self.explanation, self.lifts, self._used, self._syntax = explanation, lifts, used, syntax
 
     @property
     def sharing(self) -> dict[str, list[tuple[str, str]]]:
@@ -71,8 +71,8 @@ class WhyAnswer(Answer):
             raise NotFound(f"no change {number} would lift a limit here", hint=f"There are {len(self.lifts)}.")
         return self.lifts[number - 1]
 
-    def at(self, door: Door) -> WhyAnswer:
-        return WhyAnswer(self._table, self.explanation, self.lifts, self._used, door)
+    def at(self, syntax: Syntax) -> WhyAnswer:
+        return WhyAnswer(self._table, self.explanation, self.lifts, self._used, syntax)
 
     def title(self) -> str:
         """The finding in a sentence."""
@@ -83,9 +83,9 @@ class WhyAnswer(Answer):
         if self.lifts:
             yield "To lift it:" if len(self._bound) == 1 else "To lift one of them:"
             yield self.to_lifts().to_arrow()
-            yield self._next_step(page.door or self._door)
+            yield self._next_step(page.syntax or self._syntax)
         if self._used is None:
-            yield f"Not known: what it used, and who else shares it. {self._how_to_know(page.door or self._door)}"
+            yield f"Not known: what it used, and who else shares it. {self._how_to_know(page.syntax or self._syntax)}"
 
     @cached_property
     def _rows(self) -> list[Row]:
@@ -103,23 +103,23 @@ class WhyAnswer(Answer):
         return " ".join([*words, format_word("client-id", first.client_id)] if first.client_id else words)
 
     def _reasons(self, effective: Effective) -> Iterator[str]:
-        """Why this limit binds, and who draws from it."""
+        """The reason for which this limit binds, and the others that draw from it."""
         yield str(effective)
         if others := [pair for pair in self.sharing.get(effective.key, ()) if pair != _pair(effective)]:
             named = ", ".join(_words(*pair) for pair in others[:SHOWN])
             more = f" and {len(others) - SHOWN:,} more" if len(others) > SHOWN else ""
             yield printable(f"  shared with {named}{more}")
 
-    def _next_step(self, door: Door) -> str:
+    def _next_step(self, syntax: Syntax) -> str:
         verb = Verb(f"quota why {self._client} --stage 1", "cluster.tray.add([answer.lift(1).edit])")
-        return f"{door(verb)} stages the first."
+        return f"{syntax(verb)} stages the first."
 
-    def _how_to_know(self, door: Door) -> str:
+    def _how_to_know(self, syntax: Syntax) -> str:
         verb = Verb(
             f"quota why {self._client} --usage NAME",
             f"cluster.quotas.why({', '.join(map(repr, _pair(self.explanation[0])))}, usage=usage)",
         )
-        return f"{door(verb)} tells, with what 'quota usage' makes of a request log or of metrics."
+        return f"{syntax(verb)} tells, with what 'quota usage' makes of a request log or of metrics."
 
 
 def why(

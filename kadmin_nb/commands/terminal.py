@@ -171,7 +171,7 @@ def _complain(exc: Hinted) -> None:
 
 def _say(exc: Hinted) -> None:
     """The error in a line, its hint, and the rows that it is about."""
-    exc.door = terminal
+    exc.syntax = terminal
     table = [] if exc.rows is None else fitted_lines(exc.rows, sys.stderr, rest="2> FILE has all of it")
     _write_lines(sys.stderr, [*exc.lines(), *table])
 

@@ -9,7 +9,7 @@ GAP = "  "
 """The gap between two columns."""
 
 TEXT, NUMBER, NAME, KEY, BADGE, PROSE = "text", "number", "name", "key", "badge", "prose"
-"""How a column looks. Numbers stand to the right; a name may stand in a title instead; a badge is a word of few; prose
+"""The looks of columns. Numbers stand to the right; a name may stand in a title instead; a badge is a word of few; prose
 is sentences and lines to type."""
 
 PADDED = 80
@@ -30,12 +30,12 @@ class Column:
 
     @property
     def is_number(self) -> bool:
-        """Whether it stands to the right, and no cell of it is broken."""
+        """True if it stands to the right, and no cell of it is broken."""
         return self.look == NUMBER
 
     @property
     def is_prose(self) -> bool:
-        """Whether nothing of it is ever cut."""
+        """True if nothing of it is ever cut."""
         return self.look == PROSE
 
     @property

@@ -27,7 +27,7 @@ class Answer(Tabular):
     """
 
     is_frame = True
-    """Whether a notebook has it as a DataFrame that shows it; False where its own verbs are worth more."""
+    """True if a notebook has it as a DataFrame that shows it; False where its own verbs are worth more."""
 
     def __init__(self, table: pa.Table) -> None:
         self._table = table
@@ -44,7 +44,7 @@ class Answer(Tabular):
 
     @property
     def ok(self) -> bool:
-        """Whether no row failed."""
+        """True if no row failed."""
         return not len(self.failed)
 
     @property
@@ -84,7 +84,7 @@ class Answer(Tabular):
         return ExitState.DIFFERENCES if detailed and len(self.differing) else ExitState.DONE
 
     def _failing(self) -> pa.Array | None:
-        """Which rows failed; None where none can, as making an array of nothing but False loads pandas."""
+        """A flag for each row that failed; None where none can, as making an array of nothing but False loads pandas."""
         return pc.is_valid(self._table["error"]) if "error" in self._table.column_names else None
 
     def _error(self, row: dict[str, Any]) -> KadminError:

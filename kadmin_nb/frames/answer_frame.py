@@ -60,7 +60,7 @@ class AnswerFrame(pd.DataFrame):  # type: ignore[misc]  # pandas has no types he
         print_lines(bracketed(self.answer.short_form()) if is_short else repr(self), printer)
 
     def _is_unchanged(self) -> bool:
-        """Whether the rows and columns still are the answer's."""
+        """True if the rows and columns still are the answer's."""
         return bool(self.equals(self._as_made))
 
 

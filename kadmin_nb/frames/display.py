@@ -14,12 +14,12 @@ from ..exit_state import ExitState
 from .pages import NOTEBOOK, Page
 
 if TYPE_CHECKING:
-    from ..hints import Door
+    from ..hints import Syntax
     from .blocks import Block
 
 
 class Display:
-    """A value that shows itself at any door."""
+    """A value that shows itself in a terminal, a notebook and Python."""
 
     __slots__ = ()
 
@@ -27,11 +27,11 @@ class Display:
     """A hint where something named does not exist; it is shown below the value."""
 
     is_raised = False
-    """Whether a notebook's cell fails where the value is not ok: no run may pass over a change that is not in force."""
+    """True if a notebook's cell fails where the value is not ok: no run may pass over a change that is not in force."""
 
     @property
     def anything_changed(self) -> bool:
-        """Whether a cluster may differ from before."""
+        """True if a cluster may differ from before."""
         return False
 
     def title(self) -> str:
@@ -51,15 +51,15 @@ class Display:
         return self.title().partition("\n")[0]
 
     def exit_state(self, detailed: bool = False) -> ExitState:
-        """How a command that gives it ends; `detailed` tells differences from none."""
+        """The exit state of a command that gives it; `detailed` tells differences from none."""
         return ExitState.DONE
 
     def raise_for_errors(self) -> Self:
         """Itself when nothing failed; else an error that names what did."""
         return self
 
-    def at(self, door: Door) -> Self:
-        """The same for whoever looks at that door; most values look the same everywhere."""
+    def at(self, syntax: Syntax) -> Self:
+        """The same with hints in that syntax; most values have none."""
         return self
 
     def in_cell(self) -> Any:
@@ -113,7 +113,7 @@ class Display:
 
 
 def is_inside(printer: Any) -> bool:
-    """Whether IPython prints a value within another."""
+    """True if IPython prints a value within another."""
     return len(printer.stack) > 1
 
 

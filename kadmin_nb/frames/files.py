@@ -24,7 +24,7 @@ MOST_CELLS = 10**9
 """Rows times columns of the largest Parquet file: a few bytes of it may stand for millions of rows."""
 
 _FORMULA = re.compile(r"'*[\s\0]*[=+\-@\t\r\n\0\uff0b\uff0d\uff1d\uff20]")
-"""How a text begins that a spreadsheet may calculate (ASVS 1.2.10, and the wide forms of its four signs).
+"""The beginnings of texts that a spreadsheet may calculate (ASVS 1.2.10, and the wide forms of its four signs).
 
 A text with quotes before such a beginning is written with one more, so that reading takes one away and no other text
 is changed.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .blocks import Block
 
 Around = Callable[[str], AbstractContextManager[None]]
-"""A context manager around each piece of Spark's work: `frames.spark.at_work`, or a door's that tells how far it is."""
+"""A context manager around each piece of Spark's work: `frames.spark.at_work`, or one that tells how far it is."""
 
 
 class SparkAnswer(Answer):

@@ -1,10 +1,10 @@
-"""How much of an answer is shown at once, and where the rest of it is: that depends on who looks."""
+"""Pages: the part of an answer that is shown at once, and the place of the rest; both depend on who looks."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..hints import Door, terminal
+from ..hints import Syntax, terminal
 
 ROWS = 60
 """Rows of a table that a notebook or a window shows."""
@@ -16,7 +16,7 @@ class Page:
 
     `rows` are those of a table, `width` is the width of a line, `longest` the length of a cell. `rest` says where all
     of it is, `lazy_rest` the same of a frame that was not read whole, `rest_of_lines` of a list of lines, where that is
-    no attribute of the value. `door` spells what could be typed next; where it is None, the value knows who looks.
+    no attribute of the value. `syntax` spells what could be typed next; where it is None, the value knows who looks.
     `has_errors_apart` is a page beside which errors are shown, as a terminal's.
     """
 
@@ -26,11 +26,11 @@ class Page:
     rest: str = ""
     lazy_rest: str = ""
     rest_of_lines: str = ""
-    door: Door | None = None
+    syntax: Syntax | None = None
     has_errors_apart: bool = False
 
 
-WHOLE = Page(door=terminal, has_errors_apart=True)
+WHOLE = Page(syntax=terminal, has_errors_apart=True)
 """A file, or a pipe: every row, every cell."""
 
 NOTEBOOK = Page(
@@ -44,4 +44,4 @@ NOTEBOOK = Page(
 
 def window(width: int, rest: str, rows: int = ROWS) -> Page:
     """A terminal of that width."""
-    return Page(rows, width, rest=rest, lazy_rest=rest, rest_of_lines="a pipe", door=terminal, has_errors_apart=True)
+    return Page(rows, width, rest=rest, lazy_rest=rest, rest_of_lines="a pipe", syntax=terminal, has_errors_apart=True)

@@ -119,7 +119,7 @@ def shortened(shown: list[Column], page: Page) -> list[Column]:
 
 
 def engine_line(table: pa.Table) -> str:
-    """Which engine answered, where there was a choice."""
+    """The engine that answered, where there was a choice."""
     engine = (table.schema.metadata or {}).get(ENGINE.encode())
     return printable(engine.decode()) if engine else ""
 
@@ -130,7 +130,7 @@ def counted(rows: int) -> str:
 
 
 def count(block: pa.Table | Head, page: Page, remarks: Sequence[str], title: str = "") -> str:
-    """How many rows there are, where no title says so, and where the rest of them is."""
+    """The number of rows, where no title says so, and where the rest of them is."""
     total = rows_of(block).num_rows
     is_head = page.rows is not None and total > page.rows
     if is_head and isinstance(block, Head):

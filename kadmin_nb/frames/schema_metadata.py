@@ -1,4 +1,4 @@
-"""Where and when an answer was taken, in its schema metadata."""
+"""The cluster and the time of an answer, in its schema metadata."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pyarrow as pa
 
 CLUSTER_ID, TAKEN_AT = "kadmin.cluster_id", "kadmin.taken_at"
 ENGINE = "kadmin.engine"
-"""Which engine answered, and why that one, in a sentence."""
+"""The engine that answered, and the reason for it, in a sentence."""
 
 
 def now() -> str:

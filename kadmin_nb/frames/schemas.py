@@ -202,7 +202,7 @@ DIFF = pa.schema([*_schema(("row", WHOLE, False)), *DRIFT, *_schema(("missing", 
 `missing` is the side, a or b, that does not have the topic at all."""
 
 DIFF_COUNTS = _schema(("state", TEXT, False), ("quotas", pa.int64(), False), ("configs", pa.int64(), False))
-"""How many rows of each state there are, those that are not shown included."""
+"""The number of rows of each state, those that are not shown included."""
 
 HISTORY_CHANGES = _schema(
     ("cluster_id", TEXT, False),
@@ -251,7 +251,7 @@ POLICY = _schema(
     ("message", TEXT, False),
     ("reason", TEXT, False),
 )
-"""How a policy's rules are kept: a row for each that is, and for each breach. `severity` is refuse or warn; `state` is
+"""The state of a policy's rules: a row for each that is, and for each breach. `severity` is refuse or warn; `state` is
 kept, broken, unknown (what it is about could not be read; `ok` is null), or, of a plan, as before: broken without it
 too, and no worse."""
 
@@ -326,7 +326,7 @@ STALLS = _schema(
     ("bucket_rate", NUMBER, False),
     ("stall_s", NUMBER, False),
 )
-"""How long a plan throttles each client that it touches. A null limit is unlimited; rates and limits in bytes/s."""
+"""The seconds for which a plan throttles each client that it touches. A null limit is unlimited; rates and limits in bytes/s."""
 
 IMPACT = _schema(
     ("user", TEXT, False),
@@ -345,14 +345,14 @@ IMPACT = _schema(
     ("clients_before", pa.int64(), True),
     ("clients_after", pa.int64(), True),
 )
-"""Whom a change of quotas touches, a row a client and key. A null value, level and bucket are unlimited; `sharing` is
+"""The clients that a change of quotas touches, a row a client and key. A null value, level and bucket are unlimited; `sharing` is
 null where there is no bucket on both sides; `clients_*` are how many of the known clients draw from the bucket.
 """
 
 IMPACT_COUNTS = _schema(
     ("key", TEXT, False), ("effect", TEXT, False), ("sharing", TEXT, True), ("clients", pa.int64(), False)
 )
-"""How many clients of each effect there are, `unchanged` ones included."""
+"""The number of clients of each effect, `unchanged` ones included."""
 
 SHADOWED = _schema(
     ("entity", TEXT, False), ("key", TEXT, False), ("value", NUMBER, False), ("shadowed_by", TEXT, False)

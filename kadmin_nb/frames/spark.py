@@ -100,7 +100,7 @@ def active_session() -> SparkSession | None:
 
 
 def is_spark(frame: object) -> bool:
-    """Whether it is a Spark DataFrame, of either mode; pyspark is not loaded for it."""
+    """True if it is a Spark DataFrame, of either mode; pyspark is not loaded for it."""
     if "pyspark" not in sys.modules:
         return False
     from pyspark.sql import DataFrame

@@ -32,7 +32,7 @@ def moment(time: object) -> datetime:
 
 
 def is_time(text: str) -> bool:
-    """Whether `moment` takes a text."""
+    """True if `moment` takes a text."""
     return _parse_time(text) is not None
 
 

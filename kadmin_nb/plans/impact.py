@@ -23,7 +23,7 @@ from .lowering import stalls
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block
-    from ..hints import Door
+    from ..hints import Syntax
     from .plan import Plan
 
 QUOTAS_SHOWN = 10
@@ -110,8 +110,8 @@ class ImpactAnswer(Answer):
         names = self._table.column_names
         return self._table.select([name for name in names if not name.startswith("bucket_")])
 
-    def at(self, door: Door) -> ImpactAnswer:
-        plan = self.plan.at(door) if self.plan is not None else None
+    def at(self, syntax: Syntax) -> ImpactAnswer:
+        plan = self.plan.at(syntax) if self.plan is not None else None
         counts, shadowed = self.counts.to_arrow(), self.shadowed.to_arrow()
         return ImpactAnswer(self._table, counts, shadowed, plan, self.backtest, self.stalls)
 

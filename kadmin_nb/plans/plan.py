@@ -19,7 +19,7 @@ from ..frames import schemas
 from ..frames.pages import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
 from ..frames.tabular import Tabular
-from ..hints import Door
+from ..hints import Syntax
 from ..model.changes import Change
 from ..version import TOOL
 from . import advice, canonical, garbage_collection, plan_file, shape
@@ -60,7 +60,7 @@ class Plan(PrintFormats, Tabular):
     notes: tuple[Mapping[str, str], ...] = field(default=(), compare=False)
     _live: LiveCluster | None = field(default=None, compare=False, repr=False)
     _advice: Advice = field(default=Advice(), compare=False, repr=False)
-    _door: Door = field(default=hints.python, compare=False, repr=False)
+    _syntax: Syntax = field(default=hints.python, compare=False, repr=False)
 
     @cached_property
     def id(self) -> str:
@@ -249,8 +249,8 @@ class Plan(PrintFormats, Tabular):
         """The JSON Schema of what `save` writes and `load` reads, as text."""
         return shape.schema()
 
-    def at(self, door: Door) -> Plan:
-        return replace(self, _door=door)
+    def at(self, syntax: Syntax) -> Plan:
+        return replace(self, _syntax=syntax)
 
     def _subject(self) -> Subject:
         end = {"expired" if self.has_expired() else "expires": self.expires}
@@ -270,7 +270,7 @@ class Plan(PrintFormats, Tabular):
     def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """Dangers, warnings, and what allows it to be applied."""
         shown = None if page.rows is None else advice.SHOWN
-        advice_lines = self._advice_lines(page.door or self._door, shown)
+        advice_lines = self._advice_lines(page.syntax or self._syntax, shown)
         return ["\n".join(advice_lines)] if advice_lines else []
 
     def exit_state(self, detailed: bool = False) -> ExitState:
@@ -290,9 +290,9 @@ class Plan(PrintFormats, Tabular):
             else f", to be applied until {until}"
         )
 
-    def _advice_lines(self, door: Door, shown: int | None = advice.SHOWN) -> list[str]:
+    def _advice_lines(self, syntax: Syntax, shown: int | None = advice.SHOWN) -> list[str]:
         """Dangers, warnings, and what allows it to be applied; nothing does where the broker refuses a row."""
-        return self._told.lines(self.reason, door, shown, is_applicable=not self.refused)
+        return self._told.lines(self.reason, syntax, shown, is_applicable=not self.refused)
 
     @property
     def _noted(self) -> list[str]:

@@ -77,7 +77,7 @@ class Record:
         self.path = _record_path(runbook, namespace)
 
     @property
-    def door(self) -> Runbook:
+    def syntax(self) -> Runbook:
         """The spelling of what could be tried next in this runbook."""
         return Runbook(tuple(self.parameters))
 
@@ -88,7 +88,7 @@ class Record:
 
     @plan.setter
     def plan(self, plan: Plan | None) -> None:
-        self._plan = None if plan is None else plan.at(self.door)
+        self._plan = None if plan is None else plan.at(self.syntax)
 
     @property
     def state(self) -> str:
@@ -207,7 +207,7 @@ class Record:
     ) -> None:
         self.error = exc
         if isinstance(exc, Hinted):
-            exc.door = self.door
+            exc.syntax = self.syntax
         self._write()
 
     def _write(self) -> None:

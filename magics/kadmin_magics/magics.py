@@ -132,7 +132,7 @@ class KAdmin(Magics):
             try:
                 return self._handed(run(words, self.session, entry_point), name)
             except (KadminError, Interrupted) as exc:
-                exc.door = hints.magic
+                exc.syntax = hints.magic
                 _display_outcomes(exc)
                 raise
 

@@ -1,4 +1,4 @@
-"""Hints are spelled by the door where they are read."""
+"""Hints are spelled in the syntax of the place where they are read."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import pytest
 
 from tests.architecture.sources import IN_PACKAGE, PACKAGE, tree_of
 
-DOORS = ("commands", "local")
+SYNTAXES = ("commands", "local")
 """The rooms that are a terminal's themselves."""
 
-BELOW = [place for place in IN_PACKAGE if place.relative_to(PACKAGE).parts[0] not in DOORS]
+BELOW = [place for place in IN_PACKAGE if place.relative_to(PACKAGE).parts[0] not in SYNTAXES]
 AT_ONE_DOOR = re.compile(r"(^|\s)--[a-z]|kadmin-nb |%k(quota|config|plan|admin)")
 
 
@@ -35,7 +35,7 @@ def _hints(source: Path) -> Iterator[str]:
 
 
 def _texts(value: ast.expr) -> Iterator[str]:
-    """The texts in an expression, but for what is spelled by the door."""
+    """The texts in an expression, but for what a syntax spells."""
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in ("Verb", "Option"):
         return
     if isinstance(value, ast.Constant) and isinstance(value.value, str):

@@ -28,9 +28,6 @@ BANNED = {
 OPENINGS = re.compile(r"(What|Who|Whom|Whose|Which|Whether|Where|Why|How)\b")
 """Words with which a docstring asks rather than tells."""
 
-STILL_ASKING = ("kadmin_nb/frames/", "kadmin_nb/analytics/", "kadmin_nb/cluster/why.py")
-"""Places whose docstrings may open with any of these but "What"; they may only become fewer."""
-
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_messages_and_docstrings_are_plain(path: Path) -> None:
@@ -42,9 +39,7 @@ def test_messages_and_docstrings_are_plain(path: Path) -> None:
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_docstring_begins_with_what_a_thing_is_or_does(path: Path) -> None:
     """Every docstring began with "What …" or "Whether …", and none named the thing."""
-    is_asking = str(path.relative_to(ROOT)).startswith(STILL_ASKING)
-    openings = re.compile(r"What\b") if is_asking else OPENINGS
-    assert [line for line, text in _docstrings(tree_of(path)) if openings.match(text.strip())] == []
+    assert [line for line, text in _docstrings(tree_of(path)) if OPENINGS.match(text.strip())] == []
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))

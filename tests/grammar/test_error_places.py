@@ -34,7 +34,7 @@ def test_a_hint_is_still_spelled_by_its_door_after_a_place_was_added() -> None:
     placed = UsageError(
         "unknown key x", hint=Hint(sentence("Confirm with {}.", Option("allow_unknown", ["x"])))
     ).within("line 1")
-    placed.door = terminal
+    placed.syntax = terminal
     assert placed.hint == "Confirm with --allow-unknown x."
 
 

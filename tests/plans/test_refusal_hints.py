@@ -1,4 +1,4 @@
-"""One refusal, at each door in its own words."""
+"""One refusal, in the syntax of each place."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HINT = Hint(
     sentence("{} takes it.", Option("steal", flag="--steal-lock")),
     sentence("{} tells more.", Verb("plan show FILE", "Plan.load(FILE)")),
 )
-DOORS = {
+SYNTAXES = {
     "terminal": (
         hints.terminal,
         "Nothing was sent. --allow a.b --allow 'c d' lets it through, with --reason WHY. --steal-lock takes it. "
@@ -42,22 +42,22 @@ DOORS = {
 }
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_a_door_names_what_it_has(door):
+@pytest.mark.parametrize("syntax", SYNTAXES)
+def test_each_syntax_names_what_it_has(syntax):
     """A runbook told me to type --allow, which `runbook run` does not have."""
-    spell, wanted = DOORS[door]
+    spell, wanted = SYNTAXES[syntax]
     error = kn.Invalid("refused", hint=HINT)
-    error.door = spell
+    error.syntax = spell
     assert error.lines() == ["Invalid: refused", f"Hint: {wanted}"]
 
 
 def test_a_hint_goes_with_the_error_that_it_is_handed_to():
     """The line's number was added, and the hint spoke Python in a terminal."""
     error = kn.Invalid("line 3: refused", hint=kn.Invalid("refused", hint=HINT).hint)
-    assert error.hint == DOORS["python"][1]
+    assert error.hint == SYNTAXES["python"][1]
     for one in (error, pickle.loads(pickle.dumps(error))):
-        one.door = hints.terminal
-        assert one.hint == DOORS["terminal"][1]
+        one.syntax = hints.terminal
+        assert one.hint == SYNTAXES["terminal"][1]
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from ...errors import printable
-from ...hints import Door, Option, Sentence, sentence
+from ...hints import Option, Sentence, Syntax, sentence
 
 DANGER, WARNING = "danger", "warning"
 """The kinds of notes that an advice is kept as."""
@@ -67,13 +67,13 @@ class Advice:
         return Advice(tuple(sorted([*self.dangers, *more], key=lambda danger: danger.row)), lambda: self.warnings)
 
     def lines(
-        self, reason: str | None, door: Door, shown: int | None = SHOWN, *, is_applicable: bool = True
+        self, reason: str | None, syntax: Syntax, shown: int | None = SHOWN, *, is_applicable: bool = True
     ) -> list[str]:
         """As they stand below a plan with this reason, a line each, or `shown` of each kind.
 
-        How to apply it is said as that door has it; one that cannot be applied needs no allowance.
+        How to apply it is said in that syntax; one that cannot be applied needs no allowance.
         """
-        lifting = lifted(self.dangers, reason).at(door) if self.dangers and is_applicable else ""
+        lifting = lifted(self.dangers, reason).at(syntax) if self.dangers and is_applicable else ""
         all_lines = [
             *_head(DANGER, self.dangers, shown),
             *filter(None, [lifting]),
