@@ -26,7 +26,7 @@ _BY_CLIENT = [level.name for level in LEVELS if level.client_id and not level.us
 
 
 def impact(before: Any, after: Any, pairs: DataFrame, *, keys: str | Iterable[str] | None = None) -> DataFrame:
-    """The clients that the way from one QUOTAS to another touches, as IMPACT: `kn.impact` over a Spark DataFrame of any size.
+    """The clients that a change of QUOTAS touches, as IMPACT: `kn.impact` over a Spark DataFrame of any size.
 
     Parameters
     ----------

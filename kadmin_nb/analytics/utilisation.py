@@ -171,7 +171,7 @@ def _is_shared() -> Column:
 
 
 def _broker(frame: DataFrame) -> list[str]:
-    """The columns of those whose windows are compared: what a broker measured itself is apart from what its clients add up to."""
+    """The columns by which windows are compared: what a broker measured itself is apart from its clients' sums."""
     return [name for name in (CLUSTER, "broker", "measured") if name in frame.columns]
 
 

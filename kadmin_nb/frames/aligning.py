@@ -9,8 +9,8 @@ GAP = "  "
 """The gap between two columns."""
 
 TEXT, NUMBER, NAME, KEY, BADGE, PROSE = "text", "number", "name", "key", "badge", "prose"
-"""The looks of columns. Numbers stand to the right; a name may stand in a title instead; a badge is a word of few; prose
-is sentences and lines to type."""
+"""The looks of columns. Numbers stand to the right; a name may stand in a title instead; a badge is a word of few;
+prose is sentences and lines to type."""
 
 PADDED = 80
 """The width up to which a column is aligned: one cell of a megabyte must not make every row as long."""

@@ -84,7 +84,7 @@ class Answer(Tabular):
         return ExitState.DIFFERENCES if detailed and len(self.differing) else ExitState.DONE
 
     def _failing(self) -> pa.Array | None:
-        """A flag for each row that failed; None where none can, as making an array of nothing but False loads pandas."""
+        """A flag a row that failed; None where none can: making an array of nothing but False loads pandas."""
         return pc.is_valid(self._table["error"]) if "error" in self._table.column_names else None
 
     def _error(self, row: dict[str, Any]) -> KadminError:

@@ -326,7 +326,8 @@ STALLS = _schema(
     ("bucket_rate", NUMBER, False),
     ("stall_s", NUMBER, False),
 )
-"""The seconds for which a plan throttles each client that it touches. A null limit is unlimited; rates and limits in bytes/s."""
+"""The seconds for which a plan throttles each client that it touches. A null limit is unlimited; rates and limits are in
+bytes/s."""
 
 IMPACT = _schema(
     ("user", TEXT, False),
@@ -345,9 +346,9 @@ IMPACT = _schema(
     ("clients_before", pa.int64(), True),
     ("clients_after", pa.int64(), True),
 )
-"""The clients that a change of quotas touches, a row a client and key. A null value, level and bucket are unlimited; `sharing` is
-null where there is no bucket on both sides; `clients_*` are how many of the known clients draw from the bucket.
-"""
+"""The clients that a change of quotas touches, a row a client and key. A null value, level and bucket are unlimited;
+`sharing` is null where there is no bucket on both sides; `clients_*` are how many of the known clients draw from the
+bucket."""
 
 IMPACT_COUNTS = _schema(
     ("key", TEXT, False), ("effect", TEXT, False), ("sharing", TEXT, True), ("clients", pa.int64(), False)
