@@ -326,7 +326,7 @@ STALLS = _schema(
     ("bucket_rate", NUMBER, False),
     ("stall_s", NUMBER, False),
 )
-"""The seconds for which a plan throttles each client that it touches. A null limit is unlimited; rates and limits are in
+"""The seconds for which a plan throttles each client that it touches. A null limit is unlimited; rates and limits in
 bytes/s."""
 
 IMPACT = _schema(
