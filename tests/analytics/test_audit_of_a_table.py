@@ -54,7 +54,9 @@ def test_a_table_of_usage_is_audited_where_it_is(
     name, limited, free = table
     space = cells_of("quota_audit", cluster=kafka.bootstrap, usage=name)
     assert [row["bucket_user"] for row in space["throttled"].found.to_arrow().to_pylist()] == [limited]
-    assert {(row["user"], row["key"]) for row in space["free"].found.to_arrow().to_pylist()} >= {(free, "producer_byte_rate")}
+    assert {(row["user"], row["key"]) for row in space["free"].found.to_arrow().to_pylist()} >= {
+        (free, "producer_byte_rate")
+    }
     assert [row["bucket_user"] or row["user"] for row in space["used"].to_arrow().to_pylist()] == [limited, free]
     with pytest.raises(kn.KadminError) as refused:
         cells_of("quota_audit", cluster=kafka.bootstrap, usage="default.none_such")

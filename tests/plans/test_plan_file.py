@@ -22,7 +22,7 @@ def plan() -> Plan:
     names = ["<default>", "x y=z", "DOMAIN\\alice", "naïve 🦆", "'\"", "#;", "{x}"]
     entities = [Entity.of({"user": name, "client-id": DEFAULT}) for name in names]
     changes = [
-        Change(0, "set", e, "producer_byte_rate", None, "5", "5", level=e.level, validated="ok") for e in entities
+        Change(0, "set", e, "producer_byte_rate", None, "5000", "5000", level=e.level, validated="ok") for e in entities
     ]
     changes += [
         Change(0, "append", Resource("TOPIC", "t"), "cleanup.policy", None, "compact", "delete,compact", note="a\nb"),

@@ -86,9 +86,9 @@ def test_a_runbook_refuses_keys_that_are_wrong_together(kafka, topic, tmp_path, 
 
 
 def test_a_refused_row_has_no_danger_and_no_word_that_applies_it(cluster, topic):
-    """The broker refuses 1d, and below it stood that 1d deletes my data, and how to allow it."""
+    """The broker refuses 1w, and below it stood that 1w deletes my data, and how to allow it."""
     stage = cluster.stage()
-    stage.set_config("retention.ms", "1d", topic=topic)
+    stage.set_config("retention.ms", "1w", topic=topic)
     plan = stage.plan()
     assert [change.is_refused for change in plan.changes] == [True]
     assert (rows(plan.dangers(), "key"), rows(plan.warnings(), "warning")) == ([], [])
@@ -100,7 +100,7 @@ def test_a_refused_row_has_no_danger_and_no_word_that_applies_it(cluster, topic)
 def test_a_danger_beside_a_refused_row_is_told_without_the_word_that_applies_it(cluster, topic, another, tmp_path):
     """It said how to apply a plan that the broker refuses."""
     stage = cluster.stage()
-    stage.set_config("retention.ms", "1d", topic=topic)
+    stage.set_config("retention.ms", "1w", topic=topic)
     stage.set_config("retention.ms", "1000", topic=another)
     made = stage.plan()
     for plan in (made, kn.Plan.load(made.save(tmp_path / "p.json"))):

@@ -190,8 +190,8 @@ def test_the_controller_is_killed_in_the_middle_of_a_batch(through, three, wide,
     """The controller died under the third of five requests, and the table told of rows that were not there."""
     quotas_before, stage, names = quotas_of(wide), wide.stage(), [unique("user") for _ in range(USERS)]
     for number, name in enumerate(names, 1):
-        stage.set_quota("producer_byte_rate", number, user=name)
-    wanted = {(f"user={name}", "producer_byte_rate"): float(number) for number, name in enumerate(names, 1)}
+        stage.set_quota("producer_byte_rate", 1000 + number, user=name)
+    wanted = {(f"user={name}", "producer_byte_rate"): 1000.0 + number for number, name in enumerate(names, 1)}
     plan, active = stage.plan(), controller(three, wide)
     whom = active if through == "the controller" else others(three, wide)[0]
     wire, sent = wide._kafka.wire, []

@@ -205,7 +205,7 @@ def test_what_a_history_held_is_exported(live, kadmin, seeded, cluster, tmp_path
     old = kadmin("export", "--history", where, "--as-of", first)
     assert (old.code, "declared-later" in old.out, " name-" in old.out) == (0, False, True)
     now = kadmin("export", "--history", where, "--format", "json")
-    assert json.loads(now.out)["quotas"]["user=declared-later"] == {"producer_byte_rate": 1}
+    assert json.loads(now.out)["quotas"]["user=declared-later"] == {"producer_byte_rate": 1_000_000}
     assert live("quota", "remove", "producer_byte_rate", "user=declared-later", "--apply").code == 0
     place = tmp_path / "old.yaml"
     place.write_text(old.out)
