@@ -41,7 +41,8 @@ class RedundantAnswer(Answer):
         safe = pc.sum(self._table["safe"]).as_py() or 0
         if not len(self):
             return "No quota repeats what would hold anyway."
-        return f"{len(self):,} quotas repeat what would hold anyway; safe to remove: {safe:,}."
+        repeating = "1 quota repeats" if len(self) == 1 else f"{len(self):,} quotas repeat"
+        return f"{repeating} what would hold anyway; safe to remove: {safe:,}."
 
     def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         return super().table(page) if len(self) else ()

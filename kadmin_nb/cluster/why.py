@@ -216,7 +216,7 @@ def _lift_row(number: int, lift: Lift) -> dict[str, object]:
         "line": lift.line,
         "limit": lift.after,
         "reach": lift.reach,
-        "effect": lift.effect,
+        "consequence": lift.consequence,
     }
 
 

@@ -237,8 +237,8 @@ VALUES = frozenset({"a", "after", "b", "expected", "new", "now", "old", "value",
 
 BADGES = frozenset({"danger", "effect", "finding", "level", "level_after", "level_before", "op", "severity",
                     "sharing", "source", "source_a", "source_b", "state", "verdict", "warning"})  # fmt: skip
-PROSES = frozenset({"description", "documentation", "error", "is", "mend", "message", "note", "reason", "says",
-                    "validated", "why"})  # fmt: skip
+PROSES = frozenset({"advice", "consequence", "description", "documentation", "error", "is", "mend", "message", "note",
+                    "reason", "says", "validated", "why"})  # fmt: skip
 _LOOKS = {**dict.fromkeys(BADGES, BADGE), **dict.fromkeys(PROSES, PROSE), "key": KEY, "cluster_id": NAME,
           "resource": NAME}  # fmt: skip
 PERCENTS = frozenset({"headroom_percent", "share", "utilisation"})

@@ -498,7 +498,7 @@ LIFTS = _schema(
     ("line", TEXT, False),
     ("limit", NUMBER, True),
     ("reach", TEXT, False),
-    ("effect", TEXT, False),
+    ("consequence", TEXT, False),
 )
 """Changes that would lift a limit of one client: the `line` to type after `quota`, the client's `limit` then (null:
 unlimited), whom the change binds, and what else comes of it."""

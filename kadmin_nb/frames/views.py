@@ -117,7 +117,7 @@ def _part_names(names: Sequence[str]) -> Iterator[str]:
 _TOGETHER = {source: name for name in ("who", "resource_of", "bucket_before", "bucket_after")
              for source in PARTS[name].sources} | dict.fromkeys(PARTS["bucket"].sources[:2], "bucket")  # fmt: skip
 
-REPEATED = {"wanted": "after", "limit_x_brokers": "limit"}
+REPEATED = {"wanted": "after", "limit_x_brokers": "limit", "total": "value"}
 """Columns that often repeat another, and are left out where they do in every row."""
 
 SAID_BY = {"shared": "why"}
@@ -239,7 +239,7 @@ VIEWS: Mapping[frozenset[str], View] = {
     _columns(schemas.WHY): View(
         ("key", "value", "set_on", "level", "total", "clients", "peak", "utilisation", "throttle_ms", "share_throttled")
     ),
-    _columns(schemas.LIFTS): View(("number", "line", "limit", "reach", "effect"), ("change", "changes")),
+    _columns(schemas.LIFTS): View(("number", "line", "limit", "reach", "consequence"), ("change", "changes")),
     _columns(schemas.REDUNDANT): View(("who", "key", "value", "safe", "reason")),
     _columns(schemas.CLIENT_IDS): View(
         ("pattern", "sort", "client_ids", "users", "example", "binds", "advice"),

@@ -42,7 +42,7 @@ Candidate = tuple[Entity, float | None]
 class Lift:
     """One change that lifts a limit: `value` is set on `entity`, None removes; `after` is the client's limit then.
 
-    `reach` says whom the change binds, `effect` what else comes of it. An `after` of None is unlimited.
+    `reach` says whom the change binds, `consequence` what else comes of it. An `after` of None is unlimited.
     """
 
     entity: Entity
@@ -50,7 +50,7 @@ class Lift:
     value: float | None
     after: float | None
     reach: str
-    effect: str
+    consequence: str
 
     @property
     def edit(self) -> Edit:
@@ -109,10 +109,10 @@ def _after(stored: Stored, now: Effective, candidate: Candidate) -> Effective:
 
 def _lift(candidate: Candidate, now: Effective, then: Effective) -> Lift:
     entity, value = candidate
-    return Lift(entity, now.key, value, then.value, REACH[entity.level], "; ".join(_effects(value, now, then)))
+    return Lift(entity, now.key, value, then.value, REACH[entity.level], "; ".join(_consequences(value, now, then)))
 
 
-def _effects(value: float | None, now: Effective, then: Effective) -> Iterator[str]:
+def _consequences(value: float | None, now: Effective, then: Effective) -> Iterator[str]:
     if then.value is None:
         yield "nothing is behind it: unlimited then"
     elif value is None:

@@ -61,9 +61,12 @@ def test_a_client_without_a_client_id_is_lifted_by_its_user() -> None:
 def test_side_effects_are_told() -> None:
     """Nobody said that the client would get an allowance beside the shared one."""
     alone, everyone, removal = lifts({(USER, KEY): 5e6}, resolve_client({(USER, KEY): 5e6}, "alice", "app", KEY))
-    assert (alone.reach, alone.effect) == ("only this client", "it no longer shares: the others keep their allowance")
-    assert (everyone.effect, everyone.after) == ("", 1e7)
-    assert (removal.effect, removal.after) == ("nothing is behind it: unlimited then", None)
+    assert (alone.reach, alone.consequence) == (
+        "only this client",
+        "it no longer shares: the others keep their allowance",
+    )
+    assert (everyone.consequence, everyone.after) == ("", 1e7)
+    assert (removal.consequence, removal.after) == ("nothing is behind it: unlimited then", None)
 
 
 stored_quotas = st.dictionaries(
