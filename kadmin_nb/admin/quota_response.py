@@ -319,8 +319,10 @@ def _kinds(octets: np.ndarray, types: TextSpans) -> np.ndarray:
     return kinds
 
 
-def _strings(octets: np.ndarray, texts: TextSpans, which: pa.Array | None = None) -> pa.StringArray:
-    """Texts of the frame, checked to be UTF-8: all of them, or those of these numbers.
+def _strings(
+    octets: np.ndarray, texts: TextSpans, which: np.ndarray | None = None, valid: np.ndarray | None = None
+) -> pa.StringArray:
+    """Texts of the frame, checked to be UTF-8: all of them, or those of these numbers, null where not `valid`.
 
     The frame itself is the column's data; every second text is the gap behind one that is meant.
     """
@@ -330,8 +332,8 @@ def _strings(octets: np.ndarray, texts: TextSpans, which: pa.Array | None = None
     edges[-1] = edges[-2] if len(edges) > 1 else 0
     buffers = [None, pa.py_buffer(edges), pa.py_buffer(octets)]
     all_and_gaps = pa.Array.from_buffers(pa.binary(), len(edges) - 1, buffers)
-    chosen = _column(np.arange(0, len(edges) - 1, 2)) if which is None else pc.multiply(which, 2)
-    return all_and_gaps.take(chosen).cast(pa.string())
+    chosen = np.arange(0, len(edges) - 1, 2) if which is None else which * 2
+    return all_and_gaps.take(_column(chosen, valid)).cast(pa.string())
 
 
 def _dictionary_column(texts: Iterable[str]) -> pa.StringArray:
@@ -396,7 +398,7 @@ def _names(entries: ResponseEntries, octets: np.ndarray, some: np.ndarray) -> tu
     if not (kind == _NAMED).any():
         return pa.nulls(entries.count, pa.string()), kind
     place[entries.part_of[parts]] = parts
-    return _strings(octets, entries.names, _column(place, kind == _NAMED)), kind
+    return _strings(octets, entries.names, place, kind == _NAMED), kind
 
 
 def _written(columns: list[pa.Array], kinds: np.ndarray) -> pa.Array:

@@ -98,7 +98,7 @@ def rows_of(block: pa.Table | Head) -> pa.Table:
 
 def _chunks(table: pa.Table, parts: Sequence[Part]) -> Iterator[Chunk]:
     """All rows of a table, some at a time."""
-    return (columns(pa.table(batch), parts) for batch in table.to_batches(max_chunksize=ROWS_AT_ONCE))
+    return (columns(pa.Table.from_batches([batch]), parts) for batch in table.to_batches(max_chunksize=ROWS_AT_ONCE))
 
 
 def columns(table: pa.Table, parts: Sequence[Part]) -> list[Column]:
