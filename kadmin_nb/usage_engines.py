@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -144,17 +144,23 @@ class Usage:
     ) -> Answer:
         """UTILISATION beside the quotas of a cluster; of several clusters' usage only its own counts."""
         marks = {CLUSTER_ID: cluster_id, TAKEN_AT: now(), **marks}
+        rows: Any = self.of_cluster(cluster_id).frame
+        if not self.is_on_spark:
+            return self._answered(traffic.utilisation(rows, quotas, keys=keys), marks)
+        from . import analytics
+
+        return self._answered(analytics.utilisation(rows, quotas, keys=keys), marks)
+
+    def of_cluster(self, cluster_id: str) -> Usage:
+        """The rows of one cluster, without the column that names it; all of them where none does."""
+        rows: Any = self.frame
         if not self.is_on_spark:
             from .plans.impact import of_cluster
 
-            frame = of_cluster(self.frame, cluster_id)
-            return self._answered(traffic.utilisation(frame, quotas, keys=keys), marks)
-        from . import analytics
-
-        rows: Any = self.frame
-        if CLUSTER in rows.columns:
-            rows = rows.where(rows[CLUSTER] == cluster_id).drop(CLUSTER)
-        return self._answered(analytics.utilisation(rows, quotas, keys=keys), marks)
+            return replace(self, frame=of_cluster(rows, cluster_id))
+        if CLUSTER not in rows.columns:
+            return self
+        return replace(self, frame=rows.where(rows[CLUSTER] == cluster_id).drop(CLUSTER))
 
     def _answered(self, frame: Any, marks: dict[str, str]) -> Answer:
         marks = {**marks, ENGINE: self.why}

@@ -10,8 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..admin.kafka import WireKafka
-from ..frames import schemas
-from ..frames import spark as sparks
+from ..frames.answer import Answer
 from ..frames.lazy_answer import SparkAnswer
 from ..model.rows import Row
 from ..resolution import kernel
@@ -56,14 +55,14 @@ def of_client(kafka: WireKafka, usage: object, explanation: Iterable[Effective])
     explanation
         The limits of the client, a key each.
     """
-    limits = tuple(explanation)
-    utilised = Usage.of(usage).utilisation(kafka.quotas.describe(), kafka.id, [limit.key for limit in limits], {})
-    rows = _rows_of(utilised, limits)
+    limits, used = tuple(explanation), Usage.of(usage).of_cluster(kafka.id)
+    quotas = kafka.quotas.describe()
+    rows = _rows_of(used.utilisation(quotas, kafka.id, [limit.key for limit in limits], {}), limits)
     by_key = {limit.key: [row for row in rows if row["key"] == limit.key] for limit in limits}
-    return BucketUsage(by_key, _sharing(kafka, _neighbours(usage, limits[0]), limits))
+    return BucketUsage(by_key, _sharing(quotas, _neighbours(used.clients(), limits[0]), limits))
 
 
-def _rows_of(utilised: Any, limits: Iterable[Effective]) -> list[Row]:
+def _rows_of(utilised: Answer, limits: Iterable[Effective]) -> list[Row]:
     """UTILISATION's rows of these buckets; of a key that is not limited, the client's own."""
     table: pa.Table = utilised.to_arrow()
     return [row for row in table.to_pylist() if any(_is_of(row, limit) for limit in limits)]
@@ -75,27 +74,19 @@ def _is_of(row: Row, limit: Effective) -> bool:
     return row["key"] == limit.key and row["level"] == limit.level and tuple(row[name] for name in names) == whose
 
 
-def _neighbours(usage: Any, client: Effective) -> pa.Table:
+def _neighbours(clients: Answer, client: Effective) -> pa.Table:
     """PAIRS: the known clients of the same user or the same client-id; no other can share a bucket."""
-    frame = usage.to_spark() if isinstance(usage, SparkAnswer) else usage
-    if sparks.is_spark(frame):
-        from ..analytics import known_clients
-
-        known = known_clients(frame)
+    if isinstance(clients, SparkAnswer):
+        known = clients.to_spark()
         return known.where((known["user"] == client.user) | (known["client_id"] == client.client_id)).toArrow()
-    table = pa.table(frame).select(["user", "client_id", "source"])
-    names = [table[name].cast(pa.string()) for name in ("user", "client_id")]
-    is_client = pc.not_equal(table["source"].cast(pa.string()), schemas.OF_BUCKETS)
-    is_near = pc.or_(pc.equal(names[0], client.user), pc.equal(names[1], client.client_id))
-    near = pa.table(names, ["user", "client_id"]).filter(pc.and_(is_client, is_near))
-    return near.group_by(["user", "client_id"]).aggregate([])
+    table = clients.to_arrow()
+    return table.filter(pc.or_(pc.equal(table["user"], client.user), pc.equal(table["client_id"], client.client_id)))
 
 
-def _sharing(kafka: WireKafka, neighbours: pa.Table, limits: Iterable[Effective]) -> dict[str, list[tuple[str, str]]]:
+def _sharing(quotas: pa.Table, neighbours: pa.Table, limits: Iterable[Effective]) -> dict[str, list[tuple[str, str]]]:
     """The known clients of each bucket, sorted."""
     bound = [limit for limit in limits if limit.bucket is not None]
-    resolved = kernel.resolve(kafka.quotas.describe(), neighbours, keys=[limit.key for limit in bound])
-    rows: list[Row] = resolved.to_pylist()
+    rows: list[Row] = kernel.resolve(quotas, neighbours, keys=[limit.key for limit in bound]).to_pylist()
     return {
         limit.key: sorted((row["user"], row["client_id"]) for row in rows if _draws_from(row, limit)) for limit in bound
     }

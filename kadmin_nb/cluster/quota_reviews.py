@@ -9,6 +9,7 @@ from itertools import product
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from .. import traffic
 from ..admin.kafka import WireKafka
 from ..errors import UsageError
 from ..frames import schemas
@@ -23,12 +24,10 @@ from ..model.levels import LEVELS
 from ..model.quota_keys import readable
 from ..resolution import kernel
 from ..resolution.client_id_patterns import MadeUp, by_pattern
-from ..resolution.redundant import Redundancy, redundant
+from ..resolution.redundant import UNNAMED, Redundancy, redundant
 from ..resolution.rules import Effective, Stored, explain, stored_of
+from ..traffic.request_log import each_once
 from . import resolve_engines
-
-_UNNAMED = "\0"
-"""A name that no quota can have: it stands for everybody whom no quota names."""
 
 _BY_CLIENT_ID = {level.name for level in LEVELS if level.client_id}
 
@@ -117,24 +116,27 @@ def unlimited(kafka: WireKafka, pairs: object, keys: Sequence[str] | None, marks
     clients = _clients_in_general(quotas) if pairs is None else _known_clients(pairs)
     resolved = kernel.resolve(quotas, clients, keys=keys)
     rows = resolved.filter(pc.is_null(resolved["value"])).select(["user", "client_id", "key"]).to_pylist()
-    named = ({name: None if value == _UNNAMED else value for name, value in row.items()} for row in rows)
+    named = ({name: None if value == UNNAMED else value for name, value in row.items()} for row in rows)
     return UnlimitedAnswer(stamped(schemas.table(schemas.UNLIMITED, named), kafka.id, marks))
 
 
 def _clients_in_general(quotas: pa.Table) -> pa.Table:
     """PAIRS: each user that quotas name, and one that none names, with a client-id that none names, and without."""
     users = pc.unique(quotas["user"]).drop_null().to_pylist()
-    return resolve_engines.pairs_of(list(product([_UNNAMED, *sorted(users)], [_UNNAMED, ""])))
+    return resolve_engines.pairs_of(list(product([UNNAMED, *sorted(users)], [UNNAMED, ""])))
 
 
 def _known_clients(pairs: object) -> pa.Table:
     """The clients of PAIRS or USAGE, each once."""
     table = resolve_engines.pairs_of(pairs)
-    schemas.require_columns("the clients", ("user", "client_id"), table.column_names)
+    schemas.require_columns("the clients", _CLIENT_COLUMNS, table.column_names)
     if "source" in table.column_names:
-        table = table.filter(pc.not_equal(table["source"].cast(pa.string()), schemas.OF_BUCKETS))
-    names = [pc.fill_null(table[name].cast(pa.string()), "") for name in ("user", "client_id")]
-    return pa.table(names, ["user", "client_id"]).group_by(["user", "client_id"], use_threads=False).aggregate([])
+        table = traffic.known_clients(table)
+    names = [pc.fill_null(table[name].cast(pa.string()), "") for name in _CLIENT_COLUMNS]
+    return each_once(pa.table(names, _CLIENT_COLUMNS), _CLIENT_COLUMNS)
+
+
+_CLIENT_COLUMNS = ("user", "client_id")
 
 
 def made_up_client_ids(kafka: WireKafka, clients: object) -> Answer:

@@ -98,9 +98,7 @@ class WhyAnswer(Answer):
 
     @property
     def _client(self) -> str:
-        first = self.explanation[0]
-        words = [format_word("user", first.user)]
-        return " ".join([*words, format_word("client-id", first.client_id)] if first.client_id else words)
+        return _words(*_pair(self.explanation[0]))
 
     def _reasons(self, effective: Effective) -> Iterator[str]:
         """The reason for which this limit binds, and the others that draw from it."""
@@ -139,7 +137,7 @@ def why(
     stored = stored_of(resolving.quotas_of(kafka, pair).to_pylist())
     explanation = explain(stored, name, client, list(keys or USER_CLIENT_KEYS))
     used = None if usage is None else bucket_usage.of_client(kafka, usage, explanation)
-    rows = _rows(explanation, sum(not broker.is_fenced for broker in kafka.brokers()), used)
+    rows = _rows(explanation, int(marks[resolving.BROKERS]), used)
     table = stamped(schemas.table(schemas.WHY, rows), kafka.id, marks)
     return WhyAnswer(table, explanation, tuple(_all_lifts(stored, explanation, to)), used)
 

@@ -157,6 +157,10 @@ printing = _remembered(
     help="As lines of a cell, Python, kafka-configs.sh, or a table for a PR.",
 )
 """`--print`: for every verb that returns a stage or a plan."""
+assume_default = click.option(
+    "--assume-default", is_flag=True, help="Answer by Kafka's rules although a custom callback decides."
+)
+"""`--assume-default`: for every verb that resolves."""
 impact = click.option(
     "--impact", metavar="NAME", help="Whom it touches, among these clients: PAIRS, or USAGE, which is replayed too."
 )

@@ -66,7 +66,7 @@ def describe(
 @_pairs("A frame with user and client_id: a variable, or a Parquet or CSV file.")
 @options.engine("Who resolves the pairs; by their number unless said.")
 @click.option("--overridden", is_flag=True, help="Also the entries that lost, most specific first.")
-@click.option("--assume-default", is_flag=True, help="Answer by Kafka's rules although a custom callback decides.")
+@options.assume_default
 @options.from_context(form=lambda ctx: ctx.meta.get("form"))
 def resolve(
     session: Session,
@@ -97,7 +97,7 @@ def resolve(
 @click.option("--usage", metavar="NAME", help="A USAGE frame: a variable, or a Parquet or CSV file.")
 @click.option("--to", metavar="KEY=VALUE", help="The limit that is wanted, such as producer_byte_rate=20MB/s.")
 @click.option("--stage", "number", type=int, metavar="N", help="Stage change N of those that would lift a limit.")
-@click.option("--assume-default", is_flag=True, help="Answer by Kafka's rules although a custom callback decides.")
+@options.assume_default
 def why(
     session: Session,
     words: tuple[str, ...],
@@ -148,14 +148,15 @@ def tree(
 def redundant(session: Session, is_staged: bool) -> Any:
     """Quotas that repeat what would hold without them, and whether each is safe to remove."""
     answer = session.cluster.quotas.redundant()
-    return session.change(answer.edits(), PlanOptions()) if is_staged and answer.edits() else answer
+    edits = answer.edits() if is_staged else []
+    return session.change(edits, PlanOptions()) if edits else answer
 
 
 @quota.command()
 @options.reading
 @options.keys(completions.quota_keys)
 @_pairs("The known clients, PAIRS or USAGE: a variable, or a Parquet or CSV file.")
-@click.option("--assume-default", is_flag=True, help="Answer by Kafka's rules although a custom callback decides.")
+@options.assume_default
 def unlimited(session: Session, keys: tuple[str, ...], pairs: str | None, assume_default: bool) -> Any:
     """The clients that nothing limits, by key: of --pairs, or the users that quotas name and everybody else."""
     clients = None if pairs is None else spark_inputs.frame_in_arrow(session, pairs)

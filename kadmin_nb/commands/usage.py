@@ -19,10 +19,6 @@ if TYPE_CHECKING:
     from ..traffic.line_counts import Counts
     from ..usage_engines import Usage
 
-_assume_default = click.option(
-    "--assume-default", is_flag=True, help="Judge by Kafka's rules although a custom callback decides."
-)
-
 
 def _reading(command: Any) -> Any:
     return options.reading(command, bind_source)
@@ -35,7 +31,7 @@ def _reading(command: Any) -> Any:
 @click.option("--clients", is_flag=True, help="Only who they are: PAIRS, for resolve --pairs.")
 @click.option("--lines", is_flag=True, help="What became of the log's lines: how many are left out, and why.")
 @click.option("--quarantine", is_flag=True, help="The log's lines that are not requests.")
-@_assume_default
+@options.assume_default
 def usage(
     session: Session, source: UsageSource, utilisation: bool, clients: bool, lines: bool, quarantine: bool,
     assume_default: bool,
@@ -62,7 +58,7 @@ def usage(
 @source
 @options.keys(completions.quota_keys)
 @click.option("--percent", type=float, default=80.0, show_default=True, help="Near is so much of a limit, or more.")
-@_assume_default
+@options.assume_default
 def near(session: Session, source: UsageSource, keys: tuple[str, ...], percent: float, assume_default: bool) -> Any:
     """Clients near a limit of the current cluster, over it, or throttled: the worst first.
 

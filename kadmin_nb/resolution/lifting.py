@@ -31,8 +31,6 @@ REACH = {
 }
 """The clients that a quota of a level binds, in words."""
 
-_SHARED_LEVELS = {level.name for level in LEVELS if not (level.user and level.client_id)}
-
 
 Candidate = tuple[Entity, float | None]
 """A quota to set on an entity; None removes the one there."""
@@ -117,5 +115,5 @@ def _consequences(value: float | None, now: Effective, then: Effective) -> Itera
         yield "nothing is behind it: unlimited then"
     elif value is None:
         yield f"{then.entity} binds then, {readable(now.key, then.value)}"
-    if now.level in _SHARED_LEVELS and then.bucket not in (now.bucket, None):
+    if now.is_shared and then.bucket not in (now.bucket, None):
         yield "it no longer shares: the others keep their allowance"

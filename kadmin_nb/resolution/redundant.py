@@ -14,7 +14,7 @@ from ..model.grammar import DEFAULT
 from ..model.levels import LEVELS, SHARED
 from .rules import Effective, Stored, resolve_client
 
-_UNNAMED = "\0"
+UNNAMED = "\0"
 """A name that no quota can have: it stands for everybody whom no quota names."""
 
 _ORDER = {level.name: number for number, level in enumerate(LEVELS)}
@@ -72,14 +72,14 @@ def _redundancy(then: Effective, entity: Entity, key: str, is_safe: bool) -> Red
 def _sorts_of_clients(entity: Entity) -> Iterator[tuple[str, str]]:
     """One client of each sort that the entity could bind: user and client-id."""
     client_id = entity.get("client-id")
-    named = [_UNNAMED] if client_id is DEFAULT else [_UNNAMED, ""] if client_id is None else [str(client_id)]
+    named = [UNNAMED] if client_id is DEFAULT else [UNNAMED, ""] if client_id is None else [str(client_id)]
     user = entity.get("user")
-    return ((_UNNAMED if user in (None, DEFAULT) else str(user), name) for name in named)
+    return ((UNNAMED if user in (None, DEFAULT) else str(user), name) for name in named)
 
 
 def _are_between(levels: set[tuple[str, str]], now: Effective, then: Effective) -> bool:
     """True where some of the clients would fall to quotas of their own client-ids before that."""
-    if now.client_id != _UNNAMED or now.level is None or then.level is None:
+    if now.client_id != UNNAMED or now.level is None or then.level is None:
         return False
     between = (name for name in _OF_NAMED_CLIENTS if _ORDER[now.level] < _ORDER[name] < _ORDER[then.level])
     return any((name, now.key) in levels for name in between)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -171,32 +172,29 @@ HEAVY = ("kafka", "confluent_kafka", "pyarrow", "pandas", "pyspark", "altair", "
 
 def test_importing_is_light() -> None:
     """`import kadmin_nb` took a second."""
-    program = f"import sys, kadmin_nb; print([m for m in {HEAVY!r} if m in sys.modules])"
-    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
-    assert loaded.strip() == "[]"
+    assert _loaded_by("import kadmin_nb", HEAVY) == []
+
+
+HELP = "from kadmin_nb.commands import terminal; terminal._run(['--help'])"
+VERBS = ("quota", "config", "plan", "usage", "history", "current_cluster", "options")
 
 
 def test_help_is_light() -> None:
     """`kadmin-nb --help` took most of a second: it loaded Arrow to see that a text is no table."""
-    program = (
-        "import sys; from kadmin_nb.commands import terminal; terminal._run(['--help']);"
-        f"print([m for m in {HEAVY!r} if m in sys.modules])"
-    )
-    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
-    assert loaded.splitlines()[-1] == "[]"
-
-
-VERBS = ("quota", "config", "plan", "usage", "history", "current_cluster", "options")
+    assert _loaded_by(HELP, HEAVY) == []
 
 
 def test_the_list_of_verbs_loads_none_of_them() -> None:
     """`kadmin-nb --help` loaded every verb, to print a line about each."""
-    program = (
-        "import sys; from kadmin_nb.commands import terminal; terminal._run(['--help']);"
-        f"print([v for v in {VERBS!r} if f'kadmin_nb.commands.{{v}}' in sys.modules])"
-    )
-    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
-    assert loaded.splitlines()[-1] == "[]"
+    assert _loaded_by(HELP, [f"kadmin_nb.commands.{verb}" for verb in VERBS]) == []
+
+
+def _loaded_by(statement: str, modules: Sequence[str]) -> list[str]:
+    """Those of the modules that a fresh process has loaded after this statement."""
+    program = f"import sys, json; {statement}; print(json.dumps([m for m in {list(modules)!r} if m in sys.modules]))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded: list[str] = json.loads(done.stdout.splitlines()[-1])
+    return loaded
 
 
 def test_no_drawer_of_odds_and_ends() -> None:

@@ -87,6 +87,14 @@ def test_usage_tells_who_shares_and_how_often_it_throttled(cluster, limited) -> 
     assert f"shared with user={limited} client-id=batch" in repr(answer)
 
 
+def test_clients_of_another_cluster_share_nothing(cluster, limited) -> None:
+    """The usage of the whole fleet was given, and staging's batch job shared the limit of production."""
+    usage = _usage((limited, "app", 0, 2e5, None), (limited, "batch", 0, 9e5, None))
+    usage["cluster_id"] = [cluster.id, "another"]
+    answer = cluster.quotas.why(limited, "app", usage=usage)
+    assert answer.sharing["producer_byte_rate"] == [(limited, "app")]
+
+
 def test_without_usage_it_says_how_to_know(cluster, limited) -> None:
     """It did not know, and did not say how one finds out."""
     text = cluster.quotas.why(limited, "app").at(hints.terminal).as_text()

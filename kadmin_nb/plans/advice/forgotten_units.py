@@ -40,11 +40,11 @@ def _message(change: Change) -> str | None:
     before = None if change.old is None else float(change.old)
     if change.key in _BYTE_RATES and after * LONGEST < REQUEST_BYTES:
         slow = _duration(REQUEST_BYTES / after)
-        return f"at {readable(change.key, after)} one request of 16 KiB takes {slow}; {_question(change)}"
+        return f"at {readable(change.key, after)} one request of 16 KiB takes {slow}; {_question(change.key, after)}"
     if before and after <= before / THOUSANDFOLD:
-        return f"{_way(change.key, before, after)}, a {before / after:,.0f}th; {_question(change)}"
+        return f"{_way(change.key, before, after)}, a {before / after:,.0f}th; {_question(change.key, after)}"
     if before and after >= before * THOUSANDFOLD:
-        return f"{_way(change.key, before, after)}, {after / before:,.0f} times as much; {_question(change)}"
+        return f"{_way(change.key, before, after)}, {after / before:,.0f} times as much; {_question(change.key, after)}"
     return None
 
 
@@ -56,9 +56,8 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 60:,.0f} min" if seconds < 7200 else f"{seconds / 3600:,.0f} h"
 
 
-def _question(change: Change) -> str:
+def _question(key: str, after: float) -> str:
     """The slip that it probably is."""
-    after = float(change.after or "nan")
-    if change.key in _BYTE_RATES and after < 1000:
+    if key in _BYTE_RATES and after < 1000:
         return f"was {after:g}MB/s meant?"
     return "was a unit forgotten?"
