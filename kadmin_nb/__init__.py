@@ -32,7 +32,7 @@ from .errors import (
 from .version import VERSION
 
 if TYPE_CHECKING:
-    from . import analytics, declared, history, local, policy, runbooks, traffic
+    from . import analytics, charts, declared, history, local, policy, runbooks, traffic, widgets
     from .advice.config_rules import config_findings
     from .cluster import Cluster, connect
     from .cluster.diff import diff
@@ -77,12 +77,14 @@ _LAZY = {
     "resolve_ip": ("resolution.ips", "resolve_ip"),
     "spark_session": ("frames.spark", "spark_session"),
     "analytics": ("analytics", None),
+    "charts": ("charts", None),
     "declared": ("declared", None),
     "history": ("history", None),
     "local": ("local", None),
     "policy": ("policy", None),
     "runbooks": ("runbooks", None),
     "traffic": ("traffic", None),
+    "widgets": ("widgets", None),
 }
 
 __all__ = [
@@ -115,6 +117,7 @@ __all__ = [
     "WrongCluster",
     "analytics",
     "backtest",
+    "charts",
     "config_findings",
     "connect",
     "declared",
@@ -130,6 +133,7 @@ __all__ = [
     "runbooks",
     "spark_session",
     "traffic",
+    "widgets",
 ]
 
 
