@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.sources import IN_PACKAGE, PACKAGE, tree_of
-from tests.architecture.test_imports import ROOMS, _is_type_checking
+from tests.architecture.sources import IN_PACKAGE, PACKAGE, nodes_of
+from tests.architecture.test_imports import ROOMS, nodes_for_types_alone
 
 WHOLE_ROOMS = {
     "cluster": {("cluster.diff", "cluster")},
@@ -29,10 +29,9 @@ MODULES = {_module(source): source for source in IN_PACKAGE if source.parent != 
 
 def _imported(module: str, source: Path) -> Iterator[str]:
     """The modules of ours that a file imports, wherever in it; imports for types alone do not count."""
-    tree = tree_of(source)
-    typing_only = {id(n) for block in ast.walk(tree) if _is_type_checking(block) for n in ast.walk(block)}
+    typing_only = nodes_for_types_alone(source)
     here = source.relative_to(PACKAGE).parts[:-1]
-    for node in ast.walk(tree):
+    for node in nodes_of(source):
         if isinstance(node, ast.ImportFrom) and id(node) not in typing_only:
             start = ".".join(here[: len(here) - node.level + 1]) if node.level else ""
             base = ".".join(filter(None, [start, (node.module or "").removeprefix("kadmin_nb").removeprefix(".")]))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.architecture.sources import ROOT, SOURCES, tree_of
+from tests.architecture.sources import SOURCES, nodes_of, place_of
 
 MOST_LINES = 40
 """Of code, from `def` on; a docstring may say what it needs."""
@@ -39,9 +39,9 @@ def lines(function: Function) -> int:
 
 def functions() -> Iterator[tuple[str, Function]]:
     for path in SOURCES:
-        for node in ast.walk(tree_of(path)):
+        for node in nodes_of(path):
             if isinstance(node, Function):
-                yield f"{path.relative_to(ROOT)}:{node.lineno} {node.name}", node
+                yield f"{place_of(path)}:{node.lineno} {node.name}", node
 
 
 @pytest.mark.parametrize(("measure", "most"), [(lines, MOST_LINES), (decisions, MOST_DECISIONS)], ids=["lines", "if"])

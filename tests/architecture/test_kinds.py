@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.sources import IN_PACKAGE, PACKAGE, tree_of
+from tests.architecture.sources import IN_PACKAGE, PACKAGE, nodes_of
 
 CLASSES = {"Entity", "Resource"}
 NAMES = {"quota", "config"}
@@ -29,7 +29,7 @@ def _tells_apart(node: ast.AST) -> bool:
 
 
 def _places(source: Path) -> int:
-    return sum(map(_tells_apart, ast.walk(tree_of(source))))
+    return sum(map(_tells_apart, nodes_of(source)))
 
 
 @pytest.fixture(scope="module")

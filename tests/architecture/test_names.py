@@ -6,8 +6,9 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
-from tests.architecture.sources import ROOT, SOURCES, tree_of
+from tests.architecture.sources import ROOT, SOURCES, nodes_of, tree_of
 
 FILES_OF_A_NAME = 3
 """Files that may define one name at module level: the verbs of several rooms, such as `resolve`."""
@@ -54,8 +55,8 @@ def _module_level_names(tree: ast.Module) -> Iterator[str]:
         yield from (target.id for target in targets if isinstance(target, ast.Name))
 
 
-def _bound_names(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
+def _bound_names(source: Path) -> Iterator[str]:
+    for node in nodes_of(source):
         if isinstance(node, ast.arg):
             yield node.arg
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -72,7 +73,7 @@ def test_a_name_has_one_definition() -> None:
 
 def test_names_say_what_they_are() -> None:
     """`found` was a table here and a broker there."""
-    names = Counter(name for source in SOURCES for name in _bound_names(tree_of(source)))
+    names = Counter(name for source in SOURCES for name in _bound_names(source))
     vague = {name: count for name, count in names.items() if name in VAGUE}
     assert sum(vague.values()) <= VAGUE_SHARE * names.total(), vague
 

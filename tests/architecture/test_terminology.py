@@ -6,11 +6,8 @@ import ast
 import re
 import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 
-import pytest
-
-from tests.architecture.sources import ROOT, SOURCES, tree_of
+from tests.architecture.sources import ROOT, SOURCES, nodes_of, place_of
 
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "notebooks").rglob("*.ipynb")])
 GLOSSARY = {"CONTRIBUTING.md", "CHANGELOG.md"}
@@ -29,24 +26,23 @@ OPENINGS = re.compile(r"(What|Who|Whom|Whose|Which|Whether|Where|Why|How)\b")
 """Words with which a docstring asks rather than tells."""
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_messages_and_docstrings_are_plain(path: Path) -> None:
+def test_messages_and_docstrings_are_plain() -> None:
     """It said "alter is no word after quota", and I did not know what it wanted."""
-    texts = [(node.lineno, node.value) for node in ast.walk(tree_of(path)) if _is_text(node)]
-    assert list(_banned(texts)) == []
+    nodes = ((place_of(path), node) for path in SOURCES for node in nodes_of(path) if _is_text(node))
+    assert [banned for place, node in nodes for banned in _banned(place, node.value, node.lineno)] == []
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_a_docstring_begins_with_what_a_thing_is_or_does(path: Path) -> None:
+def test_a_docstring_begins_with_what_a_thing_is_or_does() -> None:
     """Every docstring began with "What …" or "Whether …", and none named the thing."""
-    assert [line for line, text in _docstrings(tree_of(path)) if OPENINGS.match(text.strip())] == []
+    statements = ((place_of(path), node) for path in SOURCES for node in nodes_of(path) if isinstance(node, ast.Expr))
+    texts = ((f"{place}:{node.lineno}", node.value.value) for place, node in statements if _is_text(node.value))
+    assert [place for place, text in texts if OPENINGS.match(text.strip())] == []
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_pages_are_plain(path: Path) -> None:
+def test_pages_are_plain() -> None:
     """The manual had words that the messages did not have."""
-    if path.name not in GLOSSARY:
-        assert list(_banned([(1, path.read_text())])) == []
+    pages = (page for page in PAGES if page.name not in GLOSSARY)
+    assert [banned for page in pages for banned in _banned(place_of(page), page.read_text())] == []
 
 
 def test_files_that_pages_name_exist() -> None:
@@ -66,16 +62,8 @@ def _is_text(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
-def _docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Texts that stand alone as statements: docstrings, and those below an assignment."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            yield node.lineno, node.value.value
-
-
-def _banned(texts: list[tuple[int, str]]) -> Iterator[str]:
-    for first, text in texts:
-        for number, line in enumerate(text.split("\n"), first):
-            for pattern, instead in BANNED.items():
-                if match := re.search(pattern, line, re.IGNORECASE):
-                    yield f"line {number}: {match[0]!r}: {instead}"
+def _banned(place: str, text: str, first: int = 1) -> Iterator[str]:
+    """Where a text that begins in this line has a banned word, and what to write."""
+    for pattern, instead in BANNED.items():
+        for match in re.finditer(pattern, text, re.IGNORECASE | re.MULTILINE):
+            yield f"{place}:{first + text.count(chr(10), 0, match.start())}: {match[0]!r}: {instead}"
