@@ -32,7 +32,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if "long" not in config.option.markexpr:
         config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("long")])
         items[:] = [item for item in items if not item.get_closest_marker("long")]
-    slow_files = {item.path for item in items if any(map(item.get_closest_marker, SLOW))}
+    slow_files = {item.path for item in items if any(marker.name in SLOW for marker in item.iter_markers())}
     items.sort(key=lambda item: (rank_of(item.nodeid), item.path not in slow_files))
 
 

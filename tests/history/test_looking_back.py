@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -12,15 +13,21 @@ from kadmin_nb.frames.times import moment
 from tests.history.hours import at, limits_of, taken, topic
 
 
-@pytest.fixture
-def history(tmp_path: Path) -> kn.history.History:
-    """Five hours: alice's limit moves at two, bob comes at three and goes at four; a topic's retention at three."""
-    kept = kn.history(tmp_path / "history")
+@pytest.fixture(scope="module")
+def five_hours(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Alice's limit moves at two, bob comes at three and goes at four; a topic's retention moves at three."""
+    place = tmp_path_factory.mktemp("five hours") / "history"
     hours = [{"alice": 1.0}, {"alice": 1.0}, {"alice": 2.0}, {"alice": 2.0, "bob": 9.0}, {"alice": 2.0}]
     for hour, limits in enumerate(hours):
         configs = [topic("orders", "retention.ms", "1" if hour < 3 else "2")]
-        kept.record(taken(hour, limits, configs), plan_id="7f3a" * 16 if hour == 3 else None)
-    return kept
+        kn.history(place).record(taken(hour, limits, configs), plan_id="7f3a" * 16 if hour == 3 else None)
+    return place
+
+
+@pytest.fixture
+def history(five_hours: Path, tmp_path: Path) -> kn.history.History:
+    """A copy of those five hours, which a test may add to."""
+    return kn.history(shutil.copytree(five_hours, tmp_path / "history"))
 
 
 @pytest.mark.parametrize(
