@@ -104,10 +104,13 @@ def given(whom: Mapping[str, Any]) -> dict[str, Any]:
     UsageError
         Another argument.
     """
-    if strange := next((name for name in whom if name != "entity" and name not in ARGUMENTS), None):
-        raise UsageError(f"unknown entity part {strange}=", hint="Use user=, client_id=, ip= or entity={…}.")
-    named_alone = {ARGUMENTS[name]: value for name, value in whom.items() if name in ARGUMENTS}
-    return dict(whom.get("entity") or {}) | named_alone
+    parts = dict(whom.get("entity") or {})
+    for name, value in whom.items():
+        if name in ARGUMENTS:
+            parts[ARGUMENTS[name]] = value
+        elif name != "entity":
+            raise UsageError(f"unknown entity part {name}=", hint="Use user=, client_id=, ip= or entity={…}.")
+    return parts
 
 
 def parts_of(words: Iterable[str]) -> dict[str, Part]:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation, Overflow
 
 from ..errors import Invalid, UsageError
-from .config_units import plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,9 +160,11 @@ def _in_units(value: float) -> Iterator[str]:
 
 
 def _scaled(value: float, size: int) -> str:
-    """A whole number of bytes exactly, a measured one in six digits."""
-    is_whole = float(value).is_integer() and value < 2**63
-    return plain(Decimal(int(value)) / size) if is_whole else f"{value / size:.6g}"
+    """A whole number of bytes in a decimal unit: exactly, where it is not a measured one, in six digits."""
+    if not float(value).is_integer() or value >= 2**63:
+        return f"{value / size:.6g}"
+    units, rest = divmod(int(value), size)
+    return f"{units}.{str(size + rest)[1:].rstrip('0')}" if rest else str(units)
 
 
 def rounded(key: str, value: float) -> str:

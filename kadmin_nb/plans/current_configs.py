@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 
 from ..admin.ports import Kafka
 from ..model.config_values import ConfigValue
@@ -45,8 +44,7 @@ def _list_broker_keys(kafka: Kafka, picture: ObservedState) -> None:
 def observed(config: ConfigValue) -> ObservedValue:
     """A config as plans compare it: its own value apart from what it inherits."""
     below = config.inherited
-    return replace(
-        _unset(config),
+    return _unset(config)._replace(
         value=config.own,
         is_known=not (config.is_own and config.is_sensitive),
         inherited=config.inherited_text,

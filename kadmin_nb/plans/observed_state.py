@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -28,8 +29,7 @@ class LookOptions:
     time_left: Callable[[], float | None] = lambda: None
 
 
-@dataclass(frozen=True, slots=True)
-class ObservedValue:
+class ObservedValue(NamedTuple):
     """The current state of a target. `value` is set on the target itself, None when it is not set.
 
     `is_known` is False for sensitive values, which brokers never tell. `inherited` is the value below it,

@@ -208,7 +208,7 @@ _LIST_OPS = (APPEND, SUBTRACT)
 
 def _covered(edit: Edit) -> Edit:
     """The edit, its value hidden where the key is called like a secret."""
-    is_secret = is_called_so(edit.key) and kind_of(edit).may_be_secret(edit.resource)
+    is_secret = kind_of(edit).may_be_secret(edit.resource) and is_called_so(edit.key)
     return _hidden(edit) if is_secret else edit
 
 

@@ -26,6 +26,9 @@ def waves(changes: Iterable[Change]) -> list[list[Change]]:
 
 def divided(changes: Iterable[Change]) -> dict[Configurable, list[list[Change]]]:
     """The entities and resources that the order cannot keep in one wave, each with its changes wave by wave."""
+    changes = list(changes)
+    if len({change.resource for change in changes}) == len(changes):
+        return {}
     parts: dict[Configurable, list[list[Change]]] = defaultdict(list)
     for wave in waves(changes):
         for resource, group in grouped(wave).items():
