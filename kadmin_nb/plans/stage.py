@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+import threading
+import weakref
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -30,14 +32,20 @@ if TYPE_CHECKING:
     from .plan import Plan
 
 Planner = Callable[[list[Edit], str | None, Collection[str], timedelta | None], "Plan"]
+Listener = Callable[[], None]
 
 
 class Stage(PrintFormats, Tabular):
-    """Wishes, in the order they were staged. Of the same key staged twice the last wins; items of lists add up."""
+    """Wishes, in the order they were staged. Of the same key staged twice the last wins; items of lists add up.
+
+    It may be filled from several threads, as a widget and a cell do.
+    """
 
     def __init__(self, planner: Planner) -> None:
         self._planner = planner
         self._edits: dict[Target, Edit] = {}
+        self._lock = threading.RLock()
+        self._listeners: list[weakref.WeakMethod[Listener]] = []
         self.version = 0
 
     def set_quota(self, key: str, value: object, **whom: object) -> Edit:
@@ -50,11 +58,11 @@ class Stage(PrintFormats, Tabular):
         UsageError, Invalid
             An entity that is none, a unit that does not fit, a value that no quota can have.
         """
-        return self._add(Edit(SET, entity_of(**whom), key, text_of(parse_value(key, value))))
+        return self._stage(Edit(SET, entity_of(**whom), key, text_of(parse_value(key, value))))
 
     def remove_quota(self, key: str, **whom: object) -> Edit:
         """Stage the removal of a quota."""
-        return self._add(Edit(DELETE, entity_of(**whom), key))
+        return self._stage(Edit(DELETE, entity_of(**whom), key))
 
     def set_quotas(self, frame: object) -> None:
         """Stage every row of a frame with QUOTAS' columns; a null value removes.
@@ -72,19 +80,19 @@ class Stage(PrintFormats, Tabular):
         `broker=kn.DEFAULT` is the cluster-wide default. A secret is given by reference, `env:NAME`, `file:PATH` (from
         the folder that it is planned and applied in), `keyring:NAME` or `databricks:SCOPE/KEY`: `plan` refuses others.
         """
-        return self._add(Edit(SET, resource_of(**what), key, stored_text(key, value_text(key, value))))
+        return self._stage(Edit(SET, resource_of(**what), key, stored_text(key, value_text(key, value))))
 
     def reset_config(self, key: str, **what: object) -> Edit:
         """Stage the removal of an override, so that the key falls back to what is below it."""
-        return self._add(Edit(DELETE, resource_of(**what), key))
+        return self._stage(Edit(DELETE, resource_of(**what), key))
 
     def append_config(self, key: str, items: object, **what: object) -> Edit:
         """Stage items, with commas between, to be added to a list."""
-        return self._add(Edit(APPEND, resource_of(**what), key, value_text(key, items)))
+        return self._stage(Edit(APPEND, resource_of(**what), key, value_text(key, items)))
 
     def subtract_config(self, key: str, items: object, **what: object) -> Edit:
         """Stage items, with commas between, to be taken out of a list."""
-        return self._add(Edit(SUBTRACT, resource_of(**what), key, value_text(key, items)))
+        return self._stage(Edit(SUBTRACT, resource_of(**what), key, value_text(key, items)))
 
     def set_configs(self, frame: object) -> None:
         """Stage every row of a frame with CONFIGS' columns; a null value resets.
@@ -97,6 +105,9 @@ class Stage(PrintFormats, Tabular):
         """
         self.add(frame_edits.edits(frame, CONFIGS))
 
+    def _stage(self, edit: Edit) -> Edit:
+        return self.add([edit])[0]
+
     def add(self, edits: Iterable[Edit]) -> list[Edit]:
         """Stage edits that were read elsewhere, all of them or none.
 
@@ -105,12 +116,43 @@ class Stage(PrintFormats, Tabular):
         UsageError
             An append and a subtract of one key.
         """
-        before = dict(self._edits)
-        try:
-            return [self._add(edit) for edit in edits]
-        except UsageError:
-            self._edits = before
-            raise
+        edits = [*edits]
+        with self._lock:
+            before = dict(self._edits)
+            try:
+                added = [self._add(edit) for edit in edits]
+            except UsageError:
+                self._edits = before
+                raise
+        self._changed()
+        return added
+
+    def put(self, edits: Mapping[Target, Edit | None]) -> dict[Target, Edit | None]:
+        """Stage exactly these edits for these targets, in place of what was staged for them; None stages nothing.
+
+        Returns
+        -------
+        dict
+            What was staged for them before; putting that back undoes it.
+        """
+        with self._lock:
+            before = {target: self._edits.get(target) for target in edits}
+            self._edits |= {target: _covered(edit) for target, edit in edits.items() if edit is not None}
+            for target in (target for target, edit in edits.items() if edit is None):
+                self._edits.pop(target, None)
+        self._changed()
+        return before
+
+    def staged(self) -> dict[Target, Edit]:
+        """The edits by their targets, in the order they were staged."""
+        with self._lock:
+            return dict(self._edits)
+
+    def watch(self, listener: Listener) -> None:
+        """Call a method after each change, in the thread that made it, for as long as its object is alive."""
+        with self._lock:
+            self._listeners = [reference for reference in self._listeners if reference() is not None]
+            self._listeners.append(weakref.WeakMethod(listener))
 
     def add_lines(self, text: str, *, kind: str | None = None, allow_unknown: Collection[str] = ()) -> list[Edit]:
         """Stage the lines of a cell or a file, `set producer_byte_rate=5MB/s user=alice`: all of them or none.
@@ -128,9 +170,10 @@ class Stage(PrintFormats, Tabular):
 
     def discard(self, rows: Iterable[int] | None = None) -> None:
         """Forget the staged rows of these numbers (from 1), or all."""
-        remaining = [] if rows is None else _without(list(self._edits.values()), set(rows))
-        self._edits = {edit.target: edit for edit in remaining}
-        self.version += 1
+        with self._lock:
+            remaining = [] if rows is None else _without(list(self._edits.values()), set(rows))
+            self._edits = {edit.target: edit for edit in remaining}
+        self._changed()
 
     def plan(
         self, reason: str | None = None, *, allow_unknown: Collection[str] = (), lifetime: timedelta | None = None
@@ -156,7 +199,9 @@ class Stage(PrintFormats, Tabular):
         try:
             return self._planner(list(self._edits.values()), reason, allow_unknown, lifetime)
         except SecretAsText as exc:
-            self._edits |= {target: _hidden(self._edits[target]) for target in exc.targets}
+            with self._lock:
+                hidden = {target: self._edits[target] for target in exc.targets if target in self._edits}
+                self._edits |= {target: _hidden(edit) for target, edit in hidden.items()}
             raise
 
     def to_arrow(self) -> pa.Table:
@@ -182,8 +227,14 @@ class Stage(PrintFormats, Tabular):
         if earlier is not None:
             edit = _covered(_merged(earlier, edit))
         self._edits[edit.target] = edit
-        self.version += 1
         return edit
+
+    def _changed(self) -> None:
+        """Count the change and tell those who watch."""
+        self.version += 1
+        for reference in [*self._listeners]:
+            if (listener := reference()) is not None:
+                listener()
 
 
 def _merged(earlier: Edit, edit: Edit) -> Edit:

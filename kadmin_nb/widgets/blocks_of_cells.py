@@ -1,0 +1,75 @@
+"""Blocks of cells: tab-separated text as spreadsheets copy it, and the cells that it is pasted into."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from itertools import chain
+
+from ..errors import UsageError
+from .messages import MOST_CELLS, Block
+from .sheet import CellText, Sheet
+
+
+def pasted(sheet: Sheet, block: Block) -> list[CellText]:
+    """The cells that a pasted block goes into: from its first cell on, or, of one text, every selected cell.
+
+    Raises
+    ------
+    UsageError
+        It is larger than the selection, or goes past the last row or column; then nothing is pasted.
+    """
+    rows = rows_of(block.text)
+    if len(rows) == len(rows[0]) == 1:
+        rows = [rows[0] * max(block.columns, 1)] * max(block.rows, 1)
+    _refuse_larger(rows, block)
+    return _cells(sheet, block, rows)
+
+
+def filled_down(sheet: Sheet, block: Block, first_row: Sequence[str]) -> list[CellText]:
+    """The cells below the first row of a selection, with its texts."""
+    if block.rows < 2:
+        raise UsageError("nothing to fill", hint="Select the cell to repeat and those below it.")
+    return _cells(sheet, block, [first_row] * block.rows)
+
+
+def rows_of(text: str) -> list[list[str]]:
+    """The rows of tab-separated text, each as long as the longest; a last line end counts for nothing."""
+    rows = [*csv.reader(text.splitlines(), dialect="excel-tab")] or [[""]]
+    widest = max(map(len, rows)) or 1
+    return [row + [""] * (widest - len(row)) for row in rows]
+
+
+def _refuse_larger(rows: Sequence[Sequence[str]], block: Block) -> None:
+    selected = max(block.rows, 1), max(block.columns, 1)
+    size = len(rows), len(rows[0])
+    if selected != (1, 1) and (size[0] > selected[0] or size[1] > selected[1]):
+        raise UsageError(
+            f"the copied block has {_size(size)}, the selection {_size(selected)}; nothing was pasted",
+            hint="Select one cell to paste all of it from there on.",
+        )
+
+
+def _cells(sheet: Sheet, block: Block, rows: Sequence[Sequence[str]]) -> list[CellText]:
+    names = [column.name for column in sheet.columns]
+    if block.column not in names:
+        raise UsageError("the page names a column that there is not; nothing was changed")
+    columns = names[names.index(block.column) :][: len(rows[0])]
+    keys = sheet.keys(block.position, len(rows))
+    if not keys or keys[0] != block.key:
+        raise UsageError("the rows have moved meanwhile; nothing was changed", hint="Try again.")
+    if len(keys) < len(rows) or len(columns) < len(rows[0]):
+        room = len(keys), len(columns)
+        raise UsageError(f"the block has {_size((len(rows), len(rows[0])))}, and only {_size(room)} are left there")
+    if len(keys) * len(columns) > MOST_CELLS:
+        raise UsageError(f"{len(keys) * len(columns):,} cells at once are too many", hint=f"{MOST_CELLS:,} is the most.")
+    pairs = zip(keys, rows, strict=True)
+    return [*chain.from_iterable(_row(block.position + n, key, columns, row) for n, (key, row) in enumerate(pairs))]
+
+
+def _row(position: int, key: str, columns: Sequence[str], texts: Sequence[str]) -> list[CellText]:
+    return [CellText(position, key, column, text) for column, text in zip(columns, texts, strict=True)]
+
+
+def _size(size: tuple[int, int]) -> str:
+    return f"{size[0]:,} × {size[1]:,} cells"

@@ -1,0 +1,596 @@
+// A grid of rows that come in pages as one scrolls. Plain DOM, one file, nothing from elsewhere.
+// Texts are only ever set as textContent, title or value: a name from a cluster is never markup.
+
+const ROW = 28; // pixels of a row
+const PAGE = 100; // rows of a page
+const TALLEST = 8e6; // pixels of an element: browsers have a limit
+const KEPT = 60; // pages that are kept
+
+function element(parent, name, role, tag = "div") {
+  const made = document.createElement(tag);
+  made.className = name;
+  if (role) made.setAttribute("role", role);
+  if (parent) parent.append(made);
+  return made;
+}
+
+function between(low, value, high) {
+  return Math.max(low, Math.min(high, value));
+}
+
+// ---- the rows that we have
+
+class Rows {
+  constructor(model, view, changed) {
+    this.model = model;
+    this.view = view;
+    this.changed = changed;
+    this.pages = new Map();
+    this.asked = new Map();
+    this.epoch = -1;
+    this.sequence = 0;
+    this.total = 0;
+    this.take({ ...model.get("first_page"), sequence: 0, count: PAGE });
+  }
+
+  send(message) {
+    try {
+      this.model.send({ view: this.view, ...message });
+      return true;
+    } catch {
+      return false; // the kernel was restarted
+    }
+  }
+
+  // Rows of a later epoch make all others old; those of an earlier one come too late.
+  take(page) {
+    if (page.epoch === undefined || page.epoch < this.epoch) return false;
+    if (page.epoch > this.epoch) {
+      this.epoch = page.epoch;
+      this.pages.forEach((known) => (known.old = true));
+      this.asked.clear();
+    }
+    this.total = page.total;
+    this.asked.delete(page.first);
+    const marks = new Map(page.marks.map((mark) => [`${mark[0]}:${mark[1]}`, mark]));
+    const editors = new Map(page.editors.map((editor) => [`${editor.row}:${editor.column}`, editor]));
+    this.pages.set(page.first, { keys: page.keys, cells: page.cells, marks, editors, old: false });
+    if (this.pages.size > KEPT) this.pages.delete(this.pages.keys().next().value);
+    return true;
+  }
+
+  begin(epoch, total) {
+    if (epoch > this.epoch) {
+      this.epoch = epoch;
+      this.pages.forEach((known) => (known.old = true));
+    }
+    this.total = total;
+  }
+
+  // Ask for the pages of these rows that we lack, or that are old.
+  want(first, last) {
+    for (let start = first - (first % PAGE); start <= last; start += PAGE) {
+      const page = this.pages.get(start);
+      if ((page && !page.old) || this.asked.get(start) === this.epoch) continue;
+      this.asked.set(start, this.epoch);
+      this.send({ kind: "window", first: start, count: PAGE, sequence: ++this.sequence });
+    }
+  }
+
+  at(row) {
+    const page = this.pages.get(row - (row % PAGE));
+    return page && row % PAGE < page.keys.length ? [page, row % PAGE] : [null, 0];
+  }
+
+  key(row) {
+    const [page, offset] = this.at(row);
+    return page ? page.keys[offset] : null;
+  }
+
+  text(row, column) {
+    const [page, offset] = this.at(row);
+    return page ? page.cells[column][offset] : null;
+  }
+
+  mark(row, column) {
+    const [page, offset] = this.at(row);
+    return page ? page.marks.get(`${offset}:${column}`) : undefined;
+  }
+
+  editor(row, column) {
+    const [page, offset] = this.at(row);
+    return page ? page.editors.get(`${offset}:${column}`) : undefined;
+  }
+}
+
+// ---- the cell editors
+
+const EDITORS = {
+  text(start) {
+    const input = element(null, "kg-editor", null, "input");
+    input.value = start;
+    return { node: input, focus: () => input.focus(), value: () => input.value };
+  },
+  choice(start, editor) {
+    const select = element(null, "kg-editor", null, "select");
+    const choices = editor.choices.includes(start) ? editor.choices : [start, ...editor.choices];
+    for (const choice of choices) {
+      const option = element(select, "", null, "option");
+      option.value = option.textContent = choice;
+    }
+    select.value = start;
+    return { node: select, focus: () => select.focus(), value: () => select.value };
+  },
+  // A list: chips that can be taken away, and a field that adds items.
+  list(start) {
+    const box = element(null, "kg-editor kg-list");
+    const items = start.split(",").map((item) => item.trim()).filter(Boolean);
+    const input = element(box, "kg-add", null, "input");
+    input.placeholder = "add an item";
+    input.setAttribute("aria-label", "add an item");
+    const draw = () => {
+      box.querySelectorAll(".kg-chip").forEach((chip) => chip.remove());
+      items.forEach((item, number) => {
+        const chip = element(null, "kg-chip", null, "button");
+        chip.type = "button";
+        chip.textContent = `${item} ×`;
+        chip.setAttribute("aria-label", `take ${item} out`);
+        chip.addEventListener("click", () => {
+          items.splice(number, 1);
+          draw();
+          input.focus();
+        });
+        box.insertBefore(chip, input);
+      });
+    };
+    const add = () => {
+      input.value.split(",").map((item) => item.trim()).filter((item) => item && !items.includes(item)).forEach((item) => items.push(item));
+      input.value = "";
+      draw();
+    };
+    draw();
+    return {
+      node: box,
+      focus: () => input.focus(),
+      // Enter adds what is typed; with nothing typed it is done.
+      enter: () => (input.value.trim() ? (add(), false) : true),
+      value: () => (add(), items.join(",")),
+    };
+  },
+};
+
+// ---- the grid
+
+function render({ model, el }) {
+  const view = Math.random().toString(36).slice(2, 12);
+  const columns = model.get("columns");
+  const rows = new Rows(model, view);
+  const drawn = new Map(); // row number -> element
+  let top = 0, scale = 1, height = model.get("height"), ownScroll = -1;
+  let active = [0, 0], anchor = [0, 0], sorted = ["", false], editing = null, hasFocus = false, isDead = false;
+
+  el.classList.add("kadmin-grid");
+  el.dataset.lmSuppressShortcuts = "true"; // else Lab takes keys: `d` twice deletes the notebook's cell
+  const scroller = element(el, "kg-scroll");
+  scroller.style.height = `${height}px`;
+  const spacer = element(scroller, "kg-spacer", "presentation");
+  const grid = element(scroller, "kg-layer", "grid");
+  grid.setAttribute("aria-label", model.get("label"));
+  grid.setAttribute("aria-colcount", columns.length);
+  grid.setAttribute("aria-multiselectable", "true");
+  grid.style.minWidth = `${columns.reduce((sum, column) => sum + column.width, 0)}px`;
+  const template = columns.map((column, n) => `minmax(${column.width}px, ${n ? 1 : 2}fr)`).join(" ");
+  const empty = element(el, "kg-empty");
+  const status = element(el, "kg-status", "status");
+  status.setAttribute("aria-live", "polite");
+
+  const head = element(grid, "kg-row kg-head", "row");
+  head.setAttribute("aria-rowindex", 1);
+  head.style.gridTemplateColumns = template;
+  columns.forEach((column, n) => {
+    const cell = element(head, "kg-cell", "columnheader");
+    cell.textContent = column.label;
+    cell.title = column.hint || column.label;
+    cell.setAttribute("aria-colindex", n + 1);
+    cell.tabIndex = -1;
+    if (column.is_number) cell.classList.add("kg-number");
+    if (column.is_sortable) {
+      cell.setAttribute("aria-sort", "none");
+      cell.addEventListener("click", () => sort(n));
+    }
+  });
+
+  // -- drawing
+
+  function layout() {
+    height = scroller.clientHeight;
+    const whole = (rows.total + 1) * ROW;
+    const shown = Math.min(TALLEST, whole);
+    spacer.style.height = `${shown}px`;
+    scale = whole === shown ? 1 : (whole - height) / (shown - height);
+    grid.setAttribute("aria-rowcount", rows.total + 1);
+    empty.textContent = rows.total ? "" : "no rows";
+    top = clampTop(top);
+    active[0] = between(-1, active[0], rows.total - 1);
+    paint();
+  }
+
+  const clampTop = (value) => between(0, value, Math.max(0, (rows.total + 1) * ROW - height));
+
+  function visible() {
+    const first = Math.floor(top / ROW);
+    return [first, Math.min(rows.total - 1, first + Math.ceil(height / ROW))];
+  }
+
+  function paint() {
+    const [first, last] = visible();
+    if (!isDead) rows.want(Math.max(0, first - 10), Math.max(0, Math.min(rows.total - 1, last + 10)));
+    const shown = [];
+    for (let row = first; row <= last; row++) shown.push(row);
+    const kept = editing ? editing.row : active[0]; // the focus stays in the page while its row is scrolled away
+    if (kept >= 0 && kept < rows.total && (kept < first || kept > last)) shown.push(kept);
+    for (const [row, node] of drawn) {
+      if (!shown.includes(row)) {
+        node.remove();
+        drawn.delete(row);
+      }
+    }
+    shown.forEach((row) => paintRow(row));
+    paintHead();
+  }
+
+  function paintRow(row) {
+    let node = drawn.get(row);
+    if (!node) {
+      node = element(grid, "kg-row", "row");
+      node.setAttribute("aria-rowindex", row + 2);
+      node.style.gridTemplateColumns = template;
+      columns.forEach((column, n) => {
+        const cell = element(node, "kg-cell", n ? "gridcell" : "rowheader");
+        cell.setAttribute("aria-colindex", n + 1);
+        if (column.is_number) cell.classList.add("kg-number");
+      });
+      drawn.set(row, node);
+    }
+    node.style.transform = `translateY(${between(-9e3, (row + 1) * ROW - top, 9e3)}px)`;
+    [...node.children].forEach((cell, n) => paintCell(cell, row, n));
+  }
+
+  function paintCell(cell, row, n) {
+    const text = rows.text(row, n), mark = rows.mark(row, n), editor = rows.editor(row, n), column = columns[n];
+    const state = mark ? mark[2] : "";
+    const content = `${text}\u0000${state}\u0000${mark ? mark[3] + mark[4] : ""}`;
+    if (cell.kgContent !== content) {
+      cell.kgContent = content;
+      cell.textContent = text === null ? "…" : text;
+      cell.classList.toggle("kg-staged", state === "staged" || state === "new" || state === "danger");
+      cell.classList.toggle("kg-danger", state === "danger");
+      cell.classList.toggle("kg-refused", state === "refused");
+      cell.toggleAttribute("aria-invalid", false);
+      if (state === "refused") cell.setAttribute("aria-invalid", "true");
+      if (mark && mark[4] !== null && mark[4] !== undefined) {
+        const old = element(cell, "kg-old", null, "span");
+        old.textContent = text ? ` was ${mark[4] || "not set"}` : `removed, was ${mark[4]}`;
+      }
+      cell.title = mark && mark[3] ? `${text}\n${mark[3]}` : text || "";
+    }
+    const canEdit = column.is_editable && !(editor && editor.is_locked);
+    if (column.is_editable) cell.setAttribute("aria-readonly", canEdit ? "false" : "true");
+    cell.classList.toggle("kg-locked", column.is_editable && !canEdit);
+    const isActive = row === active[0] && n === active[1];
+    cell.tabIndex = isActive ? 0 : -1;
+    cell.classList.toggle("kg-active", isActive && hasFocus);
+    const isSelected = isInSelection(row, n);
+    cell.classList.toggle("kg-selected", isSelected && !isSingle());
+    cell.setAttribute("aria-selected", isSelected ? "true" : "false");
+  }
+
+  function paintHead() {
+    [...head.children].forEach((cell, n) => {
+      cell.tabIndex = (active[0] === -1 && active[1] === n) || (!rows.total && !n) ? 0 : -1;
+      cell.classList.toggle("kg-active", active[0] === -1 && active[1] === n && hasFocus);
+      if (!columns[n].is_sortable) return;
+      const mine = sorted[0] === columns[n].name;
+      cell.setAttribute("aria-sort", mine ? (sorted[1] ? "descending" : "ascending") : "none");
+      cell.classList.toggle("kg-up", mine && !sorted[1]);
+      cell.classList.toggle("kg-down", mine && sorted[1]);
+    });
+  }
+
+  // -- where we are
+
+  const isSingle = () => active[0] === anchor[0] && active[1] === anchor[1];
+
+  function selection() {
+    const [first, last] = [Math.min(active[0], anchor[0]), Math.max(active[0], anchor[0])];
+    const [left, right] = [Math.min(active[1], anchor[1]), Math.max(active[1], anchor[1])];
+    return { first: Math.max(0, first), last, left, right };
+  }
+
+  function isInSelection(row, column) {
+    const { first, last, left, right } = selection();
+    return row >= first && row <= last && column >= left && column <= right;
+  }
+
+  const cellAt = (row, column) => (row < 0 ? head : drawn.get(row))?.children[column];
+
+  function moveTo(row, column, extend = false) {
+    active = [between(-1, row, rows.total - 1), between(0, column, columns.length - 1)];
+    if (!extend) anchor = [...active];
+    show(active[0]);
+    paint();
+    const cell = cellAt(...active);
+    if (cell) {
+      cell.focus({ preventScroll: true });
+      showColumn(cell);
+    }
+    if (active[0] >= 0 && !extend) announce();
+  }
+
+  let announced = "";
+  function announce() {
+    const key = rows.key(active[0]), column = columns[active[1]].name;
+    if (key === null || announced === `${rows.epoch} ${key}\u0000${column}`) return;
+    announced = `${rows.epoch} ${key}\u0000${column}`;
+    rows.send({ kind: "focus", position: active[0], key, column });
+  }
+
+  function show(row) {
+    if (row < 0) return;
+    const above = row * ROW, below = (row + 2) * ROW - height;
+    if (top > above) setTop(above);
+    else if (top < below) setTop(below);
+  }
+
+  function showColumn(cell) {
+    const sticky = grid.querySelector(".kg-head .kg-cell").offsetWidth;
+    const left = cell.offsetLeft, right = left + cell.offsetWidth;
+    if (cell.getAttribute("aria-colindex") === "1") scroller.scrollLeft = 0;
+    else if (left - sticky < scroller.scrollLeft) scroller.scrollLeft = left - sticky;
+    else if (right > scroller.scrollLeft + scroller.clientWidth) scroller.scrollLeft = right - scroller.clientWidth;
+  }
+
+  function setTop(value) {
+    top = clampTop(value);
+    ownScroll = Math.round(top / scale);
+    scroller.scrollTop = ownScroll;
+    paint();
+  }
+
+  // -- changes
+
+  function say(text, ok = true) {
+    status.textContent = text;
+    status.classList.toggle("kg-bad", !ok);
+  }
+
+  function send(message) {
+    if (!rows.send(message)) die();
+  }
+
+  function sort(n) {
+    if (!columns[n].is_sortable) return;
+    const name = columns[n].name;
+    if (sorted[0] !== name) sorted = [name, false];
+    else sorted = sorted[1] ? ["", false] : [name, true];
+    send({ kind: "sort", column: sorted[0], descending: sorted[1] });
+  }
+
+  function edit(start = null) {
+    const [row, n] = active;
+    if (row < 0) return sort(n);
+    const editor = rows.editor(row, n), key = rows.key(row);
+    if (key === null || isDead) return;
+    if (!columns[n].is_editable || (editor && editor.is_locked)) {
+      say(`${columns[n].label} of ${key} cannot be edited`, false);
+      return;
+    }
+    const kind = editor && editor.is_list ? "list" : editor && editor.choices.length ? "choice" : "text";
+    const text = editor && editor.text !== null && editor.text !== undefined ? editor.text : rows.text(row, n);
+    const made = EDITORS[kind](start !== null && kind === "text" ? start : text, editor);
+    const cell = cellAt(row, n);
+    made.node.setAttribute("aria-label", `${columns[n].label} of ${key}`);
+    made.node.style.top = `${between(0, (row + 1) * ROW - top, height - ROW)}px`;
+    made.node.style.left = `${cell.offsetLeft}px`;
+    made.node.style.minWidth = `${cell.offsetWidth}px`;
+    editing = { row, column: n, key, made, text };
+    grid.append(made.node);
+    made.focus();
+    if (start === null && made.node.select) made.node.select();
+    made.node.addEventListener("focusout", (event) => {
+      if (editing && editing.made === made && !made.node.contains(event.relatedTarget)) finish(true, null);
+    });
+  }
+
+  // Ends the editor; `step` is where the focus goes afterwards, none where somebody has clicked elsewhere.
+  function finish(take, step) {
+    const { row, column, key, made, text } = editing;
+    editing = null;
+    const value = made.value();
+    made.node.remove();
+    if (take && value !== text) {
+      send({ kind: "edit", cells: [{ position: row, key, column: columns[column].name, text: value }] });
+    }
+    if (step) moveTo(row + step[0], column + step[1]);
+    else paint();
+  }
+
+  function clear() {
+    const { first, last, left, right } = selection(), cells = [];
+    for (let row = first; row <= last; row++) {
+      for (let n = left; n <= right; n++) {
+        const editor = rows.editor(row, n);
+        if (columns[n].is_editable && !(editor && editor.is_locked) && rows.key(row) !== null && rows.text(row, n)) {
+          cells.push({ position: row, key: rows.key(row), column: columns[n].name, text: "" });
+        }
+      }
+    }
+    if (cells.length) send({ kind: "edit", cells });
+  }
+
+  function block(text) {
+    const { first, last, left, right } = selection(), key = rows.key(first);
+    if (key === null) return;
+    const size = { rows: last - first + 1, columns: right - left + 1 };
+    send({ kind: "block", position: first, key, column: columns[left].name, text, ...size });
+  }
+
+  function copied() {
+    const { first, last, left, right } = selection(), lines = [];
+    for (let row = first; row <= last; row++) {
+      if (rows.key(row) === null) return null;
+      const texts = [];
+      for (let n = left; n <= right; n++) texts.push(quoted(rows.text(row, n)));
+      lines.push(texts.join("\t"));
+    }
+    return lines.join("\n");
+  }
+
+  const quoted = (text) => (/["\t\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+
+  // -- keys, mouse, clipboard
+
+  const MOVES = {
+    ArrowUp: () => [-1, 0],
+    ArrowDown: () => [1, 0],
+    ArrowLeft: () => [0, -1],
+    ArrowRight: () => [0, 1],
+    PageUp: () => [-Math.floor(height / ROW) + 2, 0],
+    PageDown: () => [Math.floor(height / ROW) - 2, 0],
+  };
+
+  function jump(event) {
+    const far = event.ctrlKey || event.metaKey;
+    if (event.key === "Home") return [far ? 0 : active[0], 0];
+    if (event.key === "End") return [far ? rows.total - 1 : active[0], columns.length - 1];
+    const [down, right] = MOVES[event.key]();
+    return far ? [down ? (down < 0 ? 0 : rows.total - 1) : active[0], right ? (right < 0 ? 0 : columns.length - 1) : active[1]] : [active[0] + down, active[1] + right];
+  }
+
+  function keyInEditor(event) {
+    if (event.isComposing) return;
+    if (event.key === "Enter") {
+      if (!editing.made.enter || editing.made.enter()) finish(true, [1, 0]);
+    } else if (event.key === "Tab") finish(true, [0, event.shiftKey ? -1 : 1]);
+    else if (event.key === "Escape") finish(false, [0, 0]);
+    else return;
+    event.preventDefault();
+  }
+
+  function keyInGrid(event) {
+    const command = event.ctrlKey || event.metaKey, key = event.key.toLowerCase();
+    if (event.key in MOVES || event.key === "Home" || event.key === "End") moveTo(...jump(event), event.shiftKey);
+    else if (event.key === "Enter" || event.key === "F2") edit();
+    else if (event.key === "Delete" || event.key === "Backspace") clear();
+    else if (event.key === "Escape") moveTo(...active);
+    else if (command && key === "z") send({ kind: event.shiftKey ? "redo" : "undo" });
+    else if (command && key === "y") send({ kind: "redo" });
+    else if (command && key === "d") block("");
+    else if (event.key.length === 1 && !command && !event.altKey && active[0] >= 0) edit(event.key);
+    else return;
+    event.preventDefault();
+  }
+
+  el.addEventListener("keydown", (event) => {
+    event.stopPropagation();
+    editing ? keyInEditor(event) : keyInGrid(event);
+  });
+  for (const name of ["keyup", "keypress"]) el.addEventListener(name, (event) => event.stopPropagation());
+
+  el.addEventListener("copy", (event) => {
+    if (editing) return;
+    const text = copied();
+    say(text === null ? "Not all of the selection has been read yet: scroll over it, then copy." : "copied", text !== null);
+    if (text === null) return;
+    event.clipboardData.setData("text/plain", text);
+    event.preventDefault();
+  });
+  el.addEventListener("paste", (event) => {
+    event.stopPropagation();
+    if (editing) return;
+    block(event.clipboardData.getData("text/plain"));
+    event.preventDefault();
+  });
+
+  function placeOf(event) {
+    const cell = event.target.closest?.(".kg-cell"), row = cell?.parentElement;
+    if (!row || row === head) return null;
+    return [Number(row.getAttribute("aria-rowindex")) - 2, Number(cell.getAttribute("aria-colindex")) - 1];
+  }
+
+  grid.addEventListener("mousedown", (event) => {
+    const place = placeOf(event);
+    if (!place || event.button) return;
+    event.preventDefault();
+    if (editing) finish(true, null);
+    moveTo(...place, event.shiftKey);
+    const drag = (move) => {
+      const over = placeOf(move);
+      if (over && (over[0] !== active[0] || over[1] !== active[1])) moveTo(...over, true);
+    };
+    const end = () => {
+      document.removeEventListener("mousemove", drag);
+      document.removeEventListener("mouseup", end);
+    };
+    document.addEventListener("mousemove", drag);
+    document.addEventListener("mouseup", end);
+  });
+  grid.addEventListener("dblclick", (event) => placeOf(event) && edit());
+  el.addEventListener("focusin", () => {
+    if (!hasFocus) (hasFocus = true), paint();
+    announce();
+  });
+  el.addEventListener("focusout", (event) => {
+    if (!el.contains(event.relatedTarget)) (hasFocus = false), paint();
+  });
+
+  scroller.addEventListener("scroll", () => {
+    if (Math.abs(scroller.scrollTop - ownScroll) > 1) top = clampTop(scroller.scrollTop * scale);
+    ownScroll = -1;
+    paint();
+  }, { passive: true });
+  scroller.addEventListener("wheel", (event) => {
+    const wanted = clampTop(top + event.deltaY);
+    if (scale > 1 && wanted !== top && !event.ctrlKey) {
+      event.preventDefault();
+      setTop(wanted);
+    }
+  }, { passive: false });
+
+  // -- messages
+
+  function received(message) {
+    if (message.kind === "notice") return say(message.text, message.ok);
+    if (message.view !== view) return;
+    if (message.kind === "epoch") {
+      rows.begin(message.epoch, message.total);
+      layout();
+    } else if (message.kind === "window") {
+      const before = rows.total;
+      if (!rows.take(message)) return;
+      before === rows.total ? paint() : layout();
+    }
+  }
+
+  function die() {
+    if (isDead) return;
+    isDead = true;
+    el.classList.add("kg-dead");
+    say("The kernel that this table belongs to is gone: run the cell again to edit.", false);
+  }
+
+  const twin = model.get("static_id") && document.querySelector(`[data-kadmin-static="${CSS.escape(model.get("static_id"))}"]`);
+  if (twin) twin.hidden = true; // the static table, which stands for us where there is no kernel
+  model.on("msg:custom", received);
+  model.on("comm_live_update", () => model.comm_live === false && die());
+  if (!rows.send({ kind: "hello" })) die();
+  const watcher = new ResizeObserver(layout); // also the first drawing: `el` is not in the page yet
+  watcher.observe(scroller);
+  return () => {
+    rows.send({ kind: "bye" });
+    model.off("msg:custom", received);
+    watcher.disconnect();
+  };
+}
+
+export default { render };

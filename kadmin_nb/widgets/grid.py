@@ -1,0 +1,159 @@
+"""Grid: a sheet in a browser, an anywidget with one file of JavaScript. It carries messages and keeps no rows itself."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import traitlets
+
+from ..errors import KadminError, UsageError, printable
+from . import messages
+from .blocks_of_cells import filled_down, pasted
+from .sheet import LONGEST_CELL, Arrangement, Page, Result, Sheet
+
+PAGE_ROWS = 100
+"""Rows of one page that a view asks for."""
+
+LARGEST = 90_000
+"""Characters of a page: some hosts drop larger messages."""
+
+
+@cache
+def _source(name: str) -> str:
+    return (Path(__file__).parent / "browser" / name).read_text(encoding="utf-8")
+
+
+class Grid(anywidget.AnyWidget):
+    """A table that is scrolled, sorted, selected, edited, copied and pasted; what that means is the sheet's business.
+
+    Messages of the browser come on a thread of their own. Answers go to the view that asked; after a change every view
+    gets the rows that it shows.
+    """
+
+    columns = traitlets.List().tag(sync=True)
+    label = traitlets.Unicode().tag(sync=True)
+    height = traitlets.Int(360).tag(sync=True)
+    first_page = traitlets.Dict().tag(sync=True)
+    static_id = traitlets.Unicode().tag(sync=True)
+
+    def __init__(self, sheet: Sheet, *, height: int = 360, static_id: str = "") -> None:
+        self._sheet, self._guard = sheet, threading.RLock()
+        self._windows: dict[str, messages.Window] = {}
+        self._epoch, self._arrangement = 0, Arrangement()
+        self.focused: Callable[[str, str], None] = lambda key, column: None
+        self.acted: Callable[[Result], None] = lambda result: None
+        type(self)._esm, type(self)._css = _source("grid.js"), _source("grid.css")
+        super().__init__(
+            columns=[asdict(column) for column in sheet.columns],
+            label=sheet.label,
+            height=height,
+            static_id=static_id,
+            first_page=self._page(0, PAGE_ROWS),
+        )
+        self.on_msg(self._received)
+        sheet.watch(self.refresh)
+
+    def arrange(self, **changes: Any) -> None:
+        """Sort or filter: fields of an `Arrangement`.
+
+        Raises
+        ------
+        UsageError
+            As of `Sheet.arrange`.
+        """
+        with self._guard:
+            arrangement = Arrangement(**{**asdict(self._arrangement), **changes})
+            self._sheet.arrange(arrangement)
+            self._arrangement = arrangement
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Send every view the rows that it shows, as they are now."""
+        with self._guard:
+            self._epoch += 1
+            for window in [*self._windows.values()]:
+                self._answer(window)
+
+    def notify(self, result: Result) -> None:
+        """Show one line in every view."""
+        if result.text:
+            self.send({"kind": "notice", "text": printable(result.text), "ok": result.ok})
+
+    # -- messages
+
+    def _received(self, _: object, content: object, buffers: object) -> None:
+        """Answer a message; whatever is wrong with it is one line in the view, and the kernel goes on."""
+        try:
+            with self._guard:
+                self._act(messages.read(content))
+        except KadminError as exc:
+            self._finished(Result(" ".join(filter(None, [str(exc), exc.hint])), ok=False))
+
+    def _act(self, message: messages.Message) -> None:
+        match message:
+            case messages.Hello():
+                self.send({"kind": "epoch", "epoch": self._epoch, "total": len(self._sheet), "view": message.view})
+            case messages.Bye():
+                self._windows.pop(message.view, None)
+            case messages.Window():
+                self._windows[message.view] = message
+                self._answer(message)
+            case messages.Sort():
+                self._sort(message)
+            case messages.Focus():
+                self.focused(message.key, message.column)
+            case messages.Edit():
+                self._finished(self._sheet.edit(message.cells))
+            case messages.Block():
+                self._finished(self._sheet.edit(self._block(message)))
+            case messages.Move():
+                self._finished(self._sheet.undo() if message.back else self._sheet.redo())
+
+    def _sort(self, message: messages.Sort) -> None:
+        sortable = {column.name for column in self._sheet.columns if column.is_sortable}
+        if message.column and message.column not in sortable:
+            raise UsageError(f"rows cannot be sorted by {message.column}")
+        self.arrange(column=message.column or None, descending=message.descending)
+
+    def _block(self, message: messages.Block) -> list[Any]:
+        if message.text:
+            return pasted(self._sheet, message)
+        names = [column.name for column in self._sheet.columns]
+        if message.column not in names:
+            raise UsageError("the page names a column that there is not; nothing was changed")
+        first, page = names.index(message.column), self._sheet.page(message.position, 1)
+        return filled_down(self._sheet, message, [texts[0] for texts in page.cells[first : first + message.columns]])
+
+    def _finished(self, result: Result) -> None:
+        self.notify(result)
+        self.acted(result)
+
+    def _answer(self, window: messages.Window) -> None:
+        page = self._page(window.first, window.count)
+        self.send({**page, "kind": "window", "view": window.view, "sequence": window.sequence})
+
+    def _page(self, first: int, count: int) -> dict[str, Any]:
+        page = self._sheet.page(first, count)
+        return {**_content(page), "epoch": self._epoch, "total": len(self._sheet)}
+
+
+def _content(page: Page) -> dict[str, Any]:
+    """A page as its message has it; long texts are cut, so that no page is larger than a message may be."""
+    longest = min(LONGEST_CELL, LARGEST // max(1, len(page.keys) * len(page.cells)))
+    return {
+        "first": page.first,
+        "keys": list(page.keys),
+        "cells": [[printable(_cut(text, longest)) for text in texts] for texts in page.cells],
+        "marks": [[mark.row, mark.column, mark.state, printable(mark.note), mark.old] for mark in page.marks],
+        "editors": [asdict(editor) for editor in page.editors],
+    }
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else text[: longest - 1] + "…"

@@ -1,0 +1,187 @@
+"""Messages of a browser, checked: whoever can write to a page can send anything, so nothing in one is believed.
+
+A message is a dictionary with a `kind`; what it must hold beside that is declared here, and everything is bounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import UsageError
+from .sheet import CellText
+
+MOST_ROWS = 500
+"""Rows of one page."""
+
+MOST_CELLS = 10_000
+"""Cells of one message."""
+
+LONGEST = 1_000_000
+"""Characters of all texts of one message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """A view was drawn."""
+
+    view: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bye:
+    """A view is gone."""
+
+    view: str
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A view shows these rows; `sequence` is given back, so that it knows late answers."""
+
+    view: str
+    first: int
+    count: int
+    sequence: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sort:
+    """Sort by a column; an empty one is the sheet's own order."""
+
+    view: str
+    column: str
+    descending: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Texts were typed into cells."""
+
+    view: str
+    cells: tuple[CellText, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Tab-separated texts were pasted at a cell, or the first row of a block is to be filled down over `rows` rows.
+
+    `key` is that of the row at `position`, so that a row that moved meanwhile is not mistaken.
+    """
+
+    view: str
+    position: int
+    key: str
+    column: str
+    text: str
+    rows: int
+    columns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Focus:
+    """A cell has the focus."""
+
+    view: str
+    position: int
+    key: str
+    column: str
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Undo or redo."""
+
+    view: str
+    back: bool
+
+
+Message = Hello | Bye | Window | Sort | Edit | Block | Focus | Move
+
+
+def read(content: object) -> Message:
+    """The message that this is.
+
+    Raises
+    ------
+    UsageError
+        It is none, or larger than any that the page sends.
+    """
+    if not isinstance(content, Mapping):
+        raise UsageError("a message of the page is not an object; nothing was changed")
+    fields = _Fields(content)
+    reader = _READERS.get(fields.text("kind", 20))
+    if reader is None:
+        raise UsageError("a message of the page has an unknown kind; nothing was changed")
+    return reader(fields)
+
+
+class _Fields:
+    """The fields of a message, each of the type that it must have."""
+
+    def __init__(self, content: Mapping[Any, Any]) -> None:
+        self._content = content
+
+    def text(self, name: str, longest: int = LONGEST) -> str:
+        value = self._content.get(name)
+        if not isinstance(value, str) or len(value) > longest:
+            raise UsageError(f"{name} of a message of the page is not a text of at most {longest:,} characters")
+        return value
+
+    def number(self, name: str, most: int = 2**31) -> int:
+        value = self._content.get(name)
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
+            raise UsageError(f"{name} of a message of the page is not a number from 0 to {most:,}")
+        return value
+
+    def flag(self, name: str) -> bool:
+        value = self._content.get(name)
+        if not isinstance(value, bool):
+            raise UsageError(f"{name} of a message of the page is neither true nor false")
+        return value
+
+    @property
+    def view(self) -> str:
+        return self.text("view", 40)
+
+    def cells(self) -> tuple[CellText, ...]:
+        listed = self._content.get("cells")
+        if not isinstance(listed, list) or not 0 < len(listed) <= MOST_CELLS:
+            raise UsageError(f"cells of a message of the page are not a list of 1 to {MOST_CELLS:,}")
+        cells = tuple(_cell(item) for item in listed)
+        if sum(len(cell.text) for cell in cells) > LONGEST:
+            raise UsageError(f"the texts of a message of the page have more than {LONGEST:,} characters")
+        return cells
+
+
+def _cell(item: object) -> CellText:
+    if not isinstance(item, Mapping):
+        raise UsageError("a cell of a message of the page is not an object")
+    fields = _Fields(item)
+    return CellText(fields.number("position"), fields.text("key"), fields.text("column", 1000), fields.text("text"))
+
+
+_READERS: dict[str, Callable[[_Fields], Message]] = {
+    "hello": lambda fields: Hello(fields.view),
+    "bye": lambda fields: Bye(fields.view),
+    "window": lambda fields: Window(
+        fields.view, fields.number("first"), fields.number("count", MOST_ROWS), fields.number("sequence")
+    ),
+    "sort": lambda fields: Sort(fields.view, fields.text("column", 1000), fields.flag("descending")),
+    "edit": lambda fields: Edit(fields.view, fields.cells()),
+    "block": lambda fields: Block(
+        fields.view,
+        fields.number("position"),
+        fields.text("key"),
+        fields.text("column", 1000),
+        fields.text("text"),
+        fields.number("rows", MOST_CELLS),
+        fields.number("columns", MOST_CELLS),
+    ),
+    "focus": lambda fields: Focus(
+        fields.view, fields.number("position"), fields.text("key"), fields.text("column", 1000)
+    ),
+    "undo": lambda fields: Move(fields.view, back=True),
+    "redo": lambda fields: Move(fields.view, back=False),
+}

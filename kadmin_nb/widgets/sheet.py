@@ -1,0 +1,139 @@
+"""Sheet: a table that people edit, as a grid in a browser asks for it: a page of rows at a time.
+
+A sheet knows nothing of browsers. Its rows have keys, which stay when rows move; its positions are those of the rows as
+they are sorted and filtered now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+STAGED, REFUSED, DANGER, NEW, MASKED = "staged", "refused", "danger", "new", "masked"
+"""The states of a cell, or of a row, that are not those of every other."""
+
+LONGEST_CELL = 300
+"""Characters of a cell that a grid shows; its editor begins with the whole text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: `width` is the least that it takes, in pixels."""
+
+    name: str
+    label: str
+    width: int = 120
+    is_number: bool = False
+    is_editable: bool = False
+    is_sortable: bool = True
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """The state of one cell: `row` counts from the first of the page. `old` is the value that stays without the edit."""
+
+    row: int
+    column: int
+    state: str
+    note: str = ""
+    old: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CellEditor:
+    """The editor of one cell: a choice of texts, or a list that items are added to and taken from; else plain text.
+
+    `text` is what it begins with, where that is not what the cell shows. A cell that `is_locked` has none.
+    """
+
+    row: int
+    column: int
+    choices: Sequence[str] = ()
+    is_list: bool = False
+    is_locked: bool = False
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Rows from position `first` on: a key each, their texts column by column, and the marks among them."""
+
+    first: int
+    keys: Sequence[str]
+    cells: Sequence[Sequence[str]]
+    marks: Sequence[Mark] = ()
+    editors: Sequence[CellEditor] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CellText:
+    """A text that somebody typed into the cell of a row; `position` is where the row stood for them."""
+
+    position: int
+    key: str
+    column: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Arrangement:
+    """The order and the choice of rows: a column, or none for the sheet's own order; words; and which rows to show."""
+
+    column: str | None = None
+    descending: bool = False
+    words: str = ""
+    show: str = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The result of an action, as one line: `ok`, or what was refused."""
+
+    text: str = ""
+    ok: bool = True
+    added: Sequence[str] = field(default=())
+
+
+class Sheet(Protocol):
+    """The sheet behind a grid. Its methods may be called from several threads."""
+
+    columns: Sequence[Column]
+    label: str
+
+    def __len__(self) -> int:
+        """The rows as they are filtered now."""
+
+    def page(self, first: int, count: int) -> Page:
+        """Some of them."""
+
+    def arrange(self, arrangement: Arrangement) -> None:
+        """Sort and filter.
+
+        Raises
+        ------
+        UsageError
+            Words that say nothing, a column that there is not; the arrangement stays.
+        """
+
+    def edit(self, cells: Sequence[CellText]) -> Result:
+        """Take texts into cells, all of them; a text that does not fit is refused in its cell.
+
+        Raises
+        ------
+        UsageError
+            A row or a column that there is not; then nothing is taken.
+        """
+
+    def keys(self, first: int, count: int) -> Sequence[str]:
+        """The keys of some rows."""
+
+    def undo(self) -> Result:
+        """Take back the last action."""
+
+    def redo(self) -> Result:
+        """Do it again."""
+
+    def watch(self, listener: Callable[[], None]) -> None:
+        """Call a method after each change of what the sheet shows, while its object is alive."""
