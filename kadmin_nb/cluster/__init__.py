@@ -18,6 +18,7 @@ from ..frames.schema_metadata import stamped
 from ..model.connection_settings import Settings
 from ..plans import VERIFY_TIMEOUT
 from ..plans.apply_options import ApplyOptions, takes_apply_options
+from ..plans.execution.interrupts import Stopped, never
 from ..plans.execution.progress import Progress, silent
 from .configs import Configs
 from .quotas import Quotas
@@ -25,6 +26,7 @@ from .quotas import Quotas
 if TYPE_CHECKING:
     from ..comparing import Diff
     from ..declared import Declared
+    from ..frames.display import Display
     from ..frames.snapshots import Snapshot
     from ..model.changes import Edit
     from ..model.resources import Resource
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from ..plans.stage import Stage
     from ..policy import PolicyAnswer
     from ..traffic.top import TopAnswer
+    from ..widgets.quota_editor import QuotaEditor
     from .canary import CanaryAnswer
     from .changes import Changes
     from .observation import ObservationAnswer
@@ -156,7 +159,13 @@ class Cluster:
 
     @takes_apply_options
     def apply(
-        self, plan: Plan, options: ApplyOptions | None = None, *, progress: Progress = silent, **keywords: Any
+        self,
+        plan: Plan,
+        options: ApplyOptions | None = None,
+        *,
+        progress: Progress = silent,
+        stop: Stopped = never,
+        **keywords: Any,
     ) -> Outcomes:
         """Carry out a plan and read every change back from every broker.
 
@@ -169,6 +178,8 @@ class Cluster:
             An `ApplyOptions`; its fields may also be given, or changed, as keyword arguments.
         progress
             Called with an `Advance` now and then.
+        stop
+            Asked between two requests; true ends it there, as Ctrl-C does.
 
         Returns
         -------
@@ -184,9 +195,9 @@ class Cluster:
         PartlyFailed
             The journal could not be written any more; `.outcomes` says how far it came.
         Interrupted
-            By Ctrl-C; `.outcomes` says how far it came.
+            By Ctrl-C or `stop`; `.outcomes` says how far it came.
         """
-        return self._changes.apply(plan, options, progress=progress, **keywords)
+        return self._changes.apply(plan, options, progress=progress, stop=stop, **keywords)
 
     def approve(self, plan: Plan, text: str = "") -> Plan:
         """The same plan, of the same id, with our approval beside it; save it again.
@@ -301,6 +312,30 @@ class Cluster:
 
         edits = self.stage().add_lines(changes) if isinstance(changes, str) else list(changes)
         return may_i(self._kafka, self.settings, edits, on)
+
+    def edit_quotas(self, *, stage: Stage | None = None, **whom: Any) -> QuotaEditor:
+        """Quotas as a spreadsheet in the notebook; what is typed into it is staged.
+
+        Parameters
+        ----------
+        stage
+            Takes the edits; `tray` unless given.
+        user, client_id, ip, entity
+            As of `quotas.describe`: only these entities.
+        """
+        from ..widgets.quota_editor import QuotaEditor
+
+        return QuotaEditor(self.quotas.describe(**whom).to_arrow(), self.tray if stage is None else stage)
+
+    def review(self, plan: Plan) -> Display:
+        """A widget to look at a plan, apply it and see what comes of it; a table where nobody can click.
+
+        Raises
+        ------
+        WrongCluster
+            It was made for another cluster.
+        """
+        return self._changes.bind(plan).review()
 
     def log(self, plan: Plan | str | None = None) -> Answer:
         """JOURNAL: what was done for a plan, proven by the chain of hashes; without one PLANS, those begun here.

@@ -11,6 +11,7 @@ from typing import Any
 from ..admin.kafka import WireKafka
 from ..errors import Interrupted, NotFound, PartlyFailed, PlanRefused
 from ..frames.answer import Answer
+from ..frames.display import Display
 from ..frames.schema_metadata import stamped
 from ..hints import Hint, Verb, sentence
 from ..model.changes import Change, Edit
@@ -23,7 +24,7 @@ from ..plans.approval import approval_of, approved
 from ..plans.author import author
 from ..plans.execution import executor, order, rollback
 from ..plans.execution.hooks import Hooks, safe_waves
-from ..plans.execution.interrupts import Stopped, heard_between_requests
+from ..plans.execution.interrupts import Stopped, heard_between_requests, never
 from ..plans.execution.progress import Progress, silent
 from ..plans.impact import ImpactAnswer, of_plan
 from ..plans.journal.hash_chain import Journal
@@ -40,6 +41,13 @@ from . import near_names
 
 LIFETIME = timedelta(days=7)
 """The time in which a plan may be applied unless it says otherwise."""
+
+
+def review(plan: Plan) -> Display:
+    """The widget to look at a plan and to apply it; see `Plan.review`."""
+    from ..widgets.plan_review import PlanReview
+
+    return PlanReview(plan)
 
 
 def secret(reference: str) -> Secret:
@@ -71,7 +79,13 @@ class Changes:
 
     @garbage_collection.at_rest()
     def apply(
-        self, plan: Plan, options: ApplyOptions | None = None, *, progress: Progress = silent, **keywords: Any
+        self,
+        plan: Plan,
+        options: ApplyOptions | None = None,
+        *,
+        progress: Progress = silent,
+        stop: Stopped = never,
+        **keywords: Any,
     ) -> Outcomes:
         """Carry out a plan; see `Cluster.apply`."""
         chosen = replace(options or ApplyOptions(), **keywords)
@@ -79,7 +93,7 @@ class Changes:
         if chosen.require_approval:
             approval_of(plan)
         self._guard(plan, chosen.policy)
-        with journals().open(plan) as journal, heard_between_requests() as stopped:
+        with journals().open(plan) as journal, heard_between_requests(stop) as stopped:
             hooks = self._hooks(plan, journal, chosen, progress, stopped)
             try:
                 done = executor.apply(self._kafka, plan, journal, chosen, hooks)
@@ -89,7 +103,7 @@ class Changes:
         if done.unwritten:
             raise _unwritten(plan, done.unwritten, outcomes)
         if stopped():
-            raise _interrupted(plan, "between two requests", outcomes)
+            raise _interrupted(plan, "between two requests", outcomes, "" if stop() else " by Ctrl-C")
         return outcomes
 
     def _hooks(
@@ -98,6 +112,21 @@ class Changes:
         gate = Gate(self._kafka, plan, secret, options.allowed_keys, replayed(journal.before).allowed)
         waves = safe_waves if options.gradual is None else self._in_steps(options.gradual, options.usage)
         return Hooks(progress, stopped, secret, waves, gate.pass_)
+
+    def bind(self, plan: Plan) -> Plan:
+        """The same plan, tied to this cluster.
+
+        Raises
+        ------
+        WrongCluster
+            It was made for another cluster.
+        """
+        executor.refuse_other_cluster(self._kafka, plan)
+        return bound(plan, self._live)
+
+    @property
+    def _live(self) -> LiveCluster:
+        return LiveCluster(self.apply, self._kafka.quotas.describe, review)
 
     def approve(self, plan: Plan, text: str) -> Plan:
         """The plan with our approval; see `Cluster.approve`."""
@@ -191,13 +220,12 @@ class Changes:
         now = self._kafka.now()
         expires = _written(now + (lifetime or LIFETIME))
         plan = Plan(self._kafka.id, _written(now), tuple(rows), reason, author(self._named()), expires, undoes)
-        live = LiveCluster(self.apply, self._kafka.quotas.describe)
-        return bound(plan, live, advice_on(self._kafka, rows, picture, secret))
+        return bound(plan, self._live, advice_on(self._kafka, rows, picture, secret))
 
 
-def _interrupted(plan: Plan, how: str, outcomes: Outcomes | None = None) -> Interrupted:
+def _interrupted(plan: Plan, how: str, outcomes: Outcomes | None = None, by: str = " by Ctrl-C") -> Interrupted:
     return Interrupted(
-        f"plan {plan.id[:12]} was stopped by Ctrl-C, {how}",
+        f"plan {plan.id[:12]} was stopped{by}, {how}",
         outcomes=outcomes,
         hint=Hint(sentence("{} goes on, {} takes back what is done.", _verb("resume", plan), _verb("rollback", plan))),
     )

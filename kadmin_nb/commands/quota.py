@@ -206,6 +206,15 @@ def _edits(
     return on_each_pair(pattern, clients)
 
 
+@quota.command()
+@options.reading
+@words(completions.entities, _TO_READ)
+@options.types(*TYPES)
+def edit(session: Session, words: tuple[str, ...]) -> Any:
+    """Quotas as a spreadsheet; what is typed into it is staged (notebook)."""
+    return session.cluster.edit_quotas(stage=session.tray, **_whom(words, session))
+
+
 tray.add_to(quota)
 for more in (history, near, top, usage):
     quota.add_command(more)

@@ -164,6 +164,11 @@ class Session:
         """The options with all policies that this entry point was told of."""
         return options
 
+    @property
+    def tray(self) -> Stage:
+        """The stage that widgets fill."""
+        raise UsageError("the terminal has no widgets", hint="A notebook has: %kquota edit, %kconfig edit.")
+
     def plan(self, plan_options: PlanOptions) -> Plan:
         """Plan what the tray holds."""
         raise UsageError("the terminal keeps no tray", hint="kadmin-nb plan -f FILE plans many lines.")
@@ -206,6 +211,10 @@ class OtherCluster(Session):
         if not (plan_options.apply or plan_options.save):
             raise self._elsewhere()
         return super().change(edits, plan_options)
+
+    @property
+    def tray(self) -> Stage:
+        raise self._elsewhere()
 
     def plan(self, plan_options: PlanOptions) -> Plan:
         raise self._elsewhere()
@@ -311,6 +320,10 @@ class NotebookSession(Session):
     def with_policies(self, options: ApplyOptions) -> ApplyOptions:
         """With those that were named since the tray was empty."""
         return replace(options, policy=tuple(dict.fromkeys((*self.policies, *options.policy))))
+
+    @property
+    def tray(self) -> Stage:
+        return self.cluster.tray
 
     def plan(self, plan_options: PlanOptions) -> Plan:
         tray = self.cluster.tray

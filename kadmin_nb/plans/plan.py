@@ -25,6 +25,7 @@ from ..version import TOOL
 from . import advice, canonical, garbage_collection, plan_file, shape
 from .advice import Advice, dangers, warnings
 from .apply_options import ApplyOptions, takes_apply_options
+from .execution.interrupts import Stopped, never
 from .execution.progress import Progress, silent
 from .formats import PrintFormats, Subject
 from .kinds.registry import missing_right
@@ -34,6 +35,7 @@ from .plan_rows import columns_of, row_of
 if TYPE_CHECKING:
     from ..frames.answer import Answer
     from ..frames.blocks import Block
+    from ..frames.display import Display
     from .impact import ImpactAnswer
     from .outcomes import Outcomes
 
@@ -119,11 +121,30 @@ class Plan(PrintFormats, Tabular):
         return self
 
     @takes_apply_options
-    def apply(self, options: ApplyOptions | None = None, *, progress: Progress = silent, **keywords: Any) -> Outcomes:
+    def apply(
+        self,
+        options: ApplyOptions | None = None,
+        *,
+        progress: Progress = silent,
+        stop: Stopped = never,
+        **keywords: Any,
+    ) -> Outcomes:
         """Carry it out on its cluster; see `Cluster.apply`."""
         if self._live is None:
             raise UsageError("this plan is bound to no cluster", hint="cluster.apply(plan) applies it.")
-        return self._live.apply(self, options, progress=progress, **keywords)
+        return self._live.apply(self, options, progress=progress, stop=stop, **keywords)
+
+    def review(self) -> Display:
+        """A widget to look at it, apply it and see what comes of it; a table where nobody can click.
+
+        Raises
+        ------
+        UsageError
+            It is bound to no cluster.
+        """
+        if self._live is None or self._live.review is None:
+            raise UsageError("this plan is bound to no cluster", hint="cluster.review(plan) shows it.")
+        return self._live.review(self)
 
     def quotas_after(self, before: Any = None) -> pa.Table:
         """QUOTAS as they are when it is done.

@@ -62,7 +62,9 @@ def _cells(sheet: Sheet, block: Block, rows: Sequence[Sequence[str]]) -> list[Ce
         room = len(keys), len(columns)
         raise UsageError(f"the block has {_size((len(rows), len(rows[0])))}, and only {_size(room)} are left there")
     if len(keys) * len(columns) > MOST_CELLS:
-        raise UsageError(f"{len(keys) * len(columns):,} cells at once are too many", hint=f"{MOST_CELLS:,} is the most.")
+        raise UsageError(
+            f"{len(keys) * len(columns):,} cells at once are too many", hint=f"{MOST_CELLS:,} is the most."
+        )
     pairs = zip(keys, rows, strict=True)
     return [*chain.from_iterable(_row(block.position + n, key, columns, row) for n, (key, row) in enumerate(pairs))]
 

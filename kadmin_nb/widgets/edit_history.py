@@ -39,5 +39,3 @@ class EditHistory(Generic[State]):
             return False
         target.append(self.put(source.pop()))
         return True
-
-

@@ -1,4 +1,4 @@
-"""Grid: a sheet in a browser, an anywidget with one file of JavaScript. It carries messages and keeps no rows itself."""
+"""Grid: a sheet in a browser, an anywidget with one file of JavaScript. It carries messages, and keeps no rows."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ class Grid(anywidget.AnyWidget):
     gets the rows that it shows.
     """
 
-    columns = traitlets.List().tag(sync=True)
+    _esm = _source("grid.js")
+    _css = _source("grid.css")
+    columns: traitlets.List[Any] = traitlets.List().tag(sync=True)
     label = traitlets.Unicode().tag(sync=True)
     height = traitlets.Int(360).tag(sync=True)
     first_page = traitlets.Dict().tag(sync=True)
@@ -48,7 +50,6 @@ class Grid(anywidget.AnyWidget):
         self._epoch, self._arrangement = 0, Arrangement()
         self.focused: Callable[[str, str], None] = lambda key, column: None
         self.acted: Callable[[Result], None] = lambda result: None
-        type(self)._esm, type(self)._css = _source("grid.js"), _source("grid.css")
         super().__init__(
             columns=[asdict(column) for column in sheet.columns],
             label=sheet.label,
@@ -98,7 +99,7 @@ class Grid(anywidget.AnyWidget):
     def _act(self, message: messages.Message) -> None:
         match message:
             case messages.Hello():
-                self.send({"kind": "epoch", "epoch": self._epoch, "total": len(self._sheet), "view": message.view})
+                self._welcome(message)
             case messages.Bye():
                 self._windows.pop(message.view, None)
             case messages.Window():
@@ -114,6 +115,13 @@ class Grid(anywidget.AnyWidget):
                 self._finished(self._sheet.edit(self._block(message)))
             case messages.Move():
                 self._finished(self._sheet.undo() if message.back else self._sheet.redo())
+
+    def _welcome(self, message: messages.Hello) -> None:
+        """A new view shows the first page; it gets a newer one where there is."""
+        window = messages.Window(message.view, 0, PAGE_ROWS, 0)
+        self._windows[message.view] = window
+        if message.epoch < self._epoch:
+            self._answer(window)
 
     def _sort(self, message: messages.Sort) -> None:
         sortable = {column.name for column in self._sheet.columns if column.is_sortable}

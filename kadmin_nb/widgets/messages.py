@@ -24,9 +24,10 @@ LONGEST = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """A view was drawn."""
+    """A view was drawn from the first page, as it was at that epoch."""
 
     view: str
+    epoch: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +164,7 @@ def _cell(item: object) -> CellText:
 
 
 _READERS: dict[str, Callable[[_Fields], Message]] = {
-    "hello": lambda fields: Hello(fields.view),
+    "hello": lambda fields: Hello(fields.view, fields.number("epoch")),
     "bye": lambda fields: Bye(fields.view),
     "window": lambda fields: Window(
         fields.view, fields.number("first"), fields.number("count", MOST_ROWS), fields.number("sequence")

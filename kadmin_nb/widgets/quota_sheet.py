@@ -1,4 +1,4 @@
-"""The sheet of quotas: a row an entity, a column a key, over a stage. Texts go through the parser that all doors use."""
+"""The sheet of quotas: a row an entity, a column a key, over a stage; texts go through the parser of all doors."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class QuotaSheet:
             raise UsageError(f"{len(cells):,} cells at once are too many", hint=f"{MOST_CELLS:,} is the most.")
         with self._lock:
             wanted = {target: self._state_of(target, cell.text) for target, cell in self._targets(cells)}
-            self._known |= {entity for entity, _ in wanted}  # type: ignore[arg-type]
+            self._known |= {entity for entity, _ in wanted if isinstance(entity, Entity)}
             self._history.do(wanted)
         self._changed()
         return _result(wanted)
@@ -128,13 +128,13 @@ class QuotaSheet:
         return self._order[max(first, 0) : max(first, 0) + count]
 
     def _names(self, rows: np.ndarray) -> list[str]:
-        return self._table.entities[ENTITY].take(pa.array(rows)).to_pylist()
+        return list(self._table.entities[ENTITY].take(pa.array(rows)).to_pylist())
 
     def _position(self, entity: Entity) -> int | None:
         """Where an entity stands now; None where it is filtered out, or has no row."""
         row = self._table.position(str(entity))
-        places = np.flatnonzero(self._order == row) if row is not None else ()
-        return int(places[0]) if len(places) else None
+        places = [] if row is None else np.flatnonzero(self._order == row).tolist()
+        return places[0] if places else None
 
     def _add_rows(self, entities: Iterable[object]) -> None:
         """Rows for entities that have none, on top of all."""
@@ -153,7 +153,7 @@ class QuotaSheet:
         if targets is None:
             return np.ones(len(self._table), dtype=bool)
         names = pa.array({str(entity) for entity, _ in targets}, pa.string())
-        return pc.is_in(self._table.entities[ENTITY], names).to_numpy(zero_copy_only=False)
+        return np.asarray(pc.is_in(self._table.entities[ENTITY], names))
 
     def _sorted(self, rows: np.ndarray, arrangement: Arrangement) -> np.ndarray:
         if arrangement.column in self._keys:
@@ -163,7 +163,7 @@ class QuotaSheet:
             raise UsageError(f"rows cannot be sorted by {arrangement.column}")
         texts = _level_ranks(self._table) if arrangement.column == LEVEL else self._table.entities[ENTITY]
         order = "descending" if arrangement.descending else "ascending"
-        return pc.array_sort_indices(texts.take(pa.array(rows)), order=order).to_numpy()
+        return np.asarray(pc.array_sort_indices(texts.take(pa.array(rows)), order=order))
 
     def _with_staged(self, key: str) -> np.ndarray:
         values = self._table.values[key].copy()

@@ -1,4 +1,4 @@
-"""Which rows of a quota table are shadowed, and by whom: for the rows of a page by the rule, for all at once on numpy."""
+"""The shadowed rows of a quota table: of a page by the rule itself, of all rows at once on numpy."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def _limits(table: QuotaTable, entities: set[Entity], overlay: Mapping[Target, o
     }
     for (entity, key), edit in overlay.items():
         if entity in entities and isinstance(edit, Edit):
-            limits.pop((entity, key), None)  # type: ignore[arg-type]
+            limits.pop((entity, key), None)
             if edit.value is not None:
-                limits[entity, key] = float(edit.value)  # type: ignore[index]
+                limits[entity, key] = float(edit.value)
     return limits
 
 
@@ -77,4 +77,4 @@ def _covered(client_ids: np.ndarray, others: np.ndarray, client_id: str | None) 
     if client_id != "name":
         return bool(others.any())
     names = pa.array(client_ids[others], pa.string())
-    return pc.is_in(pa.array(client_ids, pa.string()), names).to_numpy(zero_copy_only=False)
+    return np.asarray(pc.is_in(pa.array(client_ids, pa.string()), names))

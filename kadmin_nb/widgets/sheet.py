@@ -32,7 +32,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The state of one cell: `row` counts from the first of the page. `old` is the value that stays without the edit."""
+    """The state of one cell, `row` of its page. `old` is the value that stays without the edit."""
 
     row: int
     column: int
@@ -99,8 +99,13 @@ class Result:
 class Sheet(Protocol):
     """The sheet behind a grid. Its methods may be called from several threads."""
 
-    columns: Sequence[Column]
-    label: str
+    @property
+    def columns(self) -> Sequence[Column]:
+        """The columns, in their order."""
+
+    @property
+    def label(self) -> str:
+        """The name of the table, for people who cannot see it."""
 
     def __len__(self) -> int:
         """The rows as they are filtered now."""

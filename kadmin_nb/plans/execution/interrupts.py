@@ -17,14 +17,15 @@ def never() -> bool:
 
 
 @contextmanager
-def heard_between_requests() -> Iterator[Stopped]:
-    """A function that says whether somebody has asked to stop.
+def heard_between_requests(stop: Stopped = never) -> Iterator[Stopped]:
+    """A function that says whether somebody has asked to stop, by Ctrl-C or by `stop`.
 
-    Only where Ctrl-C would raise KeyboardInterrupt here: in the main thread, with Python's own handler or PySpark's.
+    Ctrl-C is heard where it would raise KeyboardInterrupt here: in the main thread, with Python's own handler or
+    PySpark's.
     """
     before = signal.getsignal(signal.SIGINT)
     if not _raises_keyboard_interrupt(before) or threading.current_thread() is not threading.main_thread():
-        yield never
+        yield stop
         return
     stop_requested = threading.Event()
 
@@ -34,7 +35,7 @@ def heard_between_requests() -> Iterator[Stopped]:
 
     signal.signal(signal.SIGINT, ask)
     try:
-        yield stop_requested.is_set
+        yield lambda: stop_requested.is_set() or stop()
     finally:
         signal.signal(signal.SIGINT, before)
 

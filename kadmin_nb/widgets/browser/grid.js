@@ -2,6 +2,7 @@
 // Texts are only ever set as textContent, title or value: a name from a cluster is never markup.
 
 const ROW = 28; // pixels of a row
+const HEAD = 42; // pixels of the column names, which may take two lines
 const PAGE = 100; // rows of a page
 const TALLEST = 8e6; // pixels of an element: browsers have a limit
 const KEPT = 60; // pages that are kept
@@ -57,14 +58,6 @@ class Rows {
     this.pages.set(page.first, { keys: page.keys, cells: page.cells, marks, editors, old: false });
     if (this.pages.size > KEPT) this.pages.delete(this.pages.keys().next().value);
     return true;
-  }
-
-  begin(epoch, total) {
-    if (epoch > this.epoch) {
-      this.epoch = epoch;
-      this.pages.forEach((known) => (known.old = true));
-    }
-    this.total = total;
   }
 
   // Ask for the pages of these rows that we lack, or that are old.
@@ -189,7 +182,10 @@ function render({ model, el }) {
   head.style.gridTemplateColumns = template;
   columns.forEach((column, n) => {
     const cell = element(head, "kg-cell", "columnheader");
-    cell.textContent = column.label;
+    column.label.split("_").forEach((part, at) => {
+      if (at) cell.append("_", document.createElement("wbr"));
+      cell.append(part);
+    });
     cell.title = column.hint || column.label;
     cell.setAttribute("aria-colindex", n + 1);
     cell.tabIndex = -1;
@@ -202,9 +198,12 @@ function render({ model, el }) {
 
   // -- drawing
 
+  const heightOf = () => rows.total * ROW + HEAD;
+
   function layout() {
+    scroller.style.height = `${between(HEAD + 3 * ROW, heightOf() + 18, model.get("height"))}px`;
     height = scroller.clientHeight;
-    const whole = (rows.total + 1) * ROW;
+    const whole = heightOf();
     const shown = Math.min(TALLEST, whole);
     spacer.style.height = `${shown}px`;
     scale = whole === shown ? 1 : (whole - height) / (shown - height);
@@ -215,11 +214,11 @@ function render({ model, el }) {
     paint();
   }
 
-  const clampTop = (value) => between(0, value, Math.max(0, (rows.total + 1) * ROW - height));
+  const clampTop = (value) => between(0, value, Math.max(0, heightOf() - height));
 
   function visible() {
     const first = Math.floor(top / ROW);
-    return [first, Math.min(rows.total - 1, first + Math.ceil(height / ROW))];
+    return [first, Math.min(rows.total - 1, first + Math.ceil((height - HEAD) / ROW))];
   }
 
   function paint() {
@@ -252,7 +251,7 @@ function render({ model, el }) {
       });
       drawn.set(row, node);
     }
-    node.style.transform = `translateY(${between(-9e3, (row + 1) * ROW - top, 9e3)}px)`;
+    node.style.transform = `translateY(${between(-9e3, HEAD + row * ROW - top, 9e3)}px)`;
     [...node.children].forEach((cell, n) => paintCell(cell, row, n));
   }
 
@@ -337,7 +336,7 @@ function render({ model, el }) {
 
   function show(row) {
     if (row < 0) return;
-    const above = row * ROW, below = (row + 2) * ROW - height;
+    const above = row * ROW, below = HEAD + (row + 1) * ROW - height;
     if (top > above) setTop(above);
     else if (top < below) setTop(below);
   }
@@ -390,7 +389,7 @@ function render({ model, el }) {
     const made = EDITORS[kind](start !== null && kind === "text" ? start : text, editor);
     const cell = cellAt(row, n);
     made.node.setAttribute("aria-label", `${columns[n].label} of ${key}`);
-    made.node.style.top = `${between(0, (row + 1) * ROW - top, height - ROW)}px`;
+    made.node.style.top = `${between(0, HEAD + row * ROW - top, height - ROW)}px`;
     made.node.style.left = `${cell.offsetLeft}px`;
     made.node.style.minWidth = `${cell.offsetWidth}px`;
     editing = { row, column: n, key, made, text };
@@ -562,10 +561,7 @@ function render({ model, el }) {
   function received(message) {
     if (message.kind === "notice") return say(message.text, message.ok);
     if (message.view !== view) return;
-    if (message.kind === "epoch") {
-      rows.begin(message.epoch, message.total);
-      layout();
-    } else if (message.kind === "window") {
+    if (message.kind === "window") {
       const before = rows.total;
       if (!rows.take(message)) return;
       before === rows.total ? paint() : layout();
@@ -583,7 +579,7 @@ function render({ model, el }) {
   if (twin) twin.hidden = true; // the static table, which stands for us where there is no kernel
   model.on("msg:custom", received);
   model.on("comm_live_update", () => model.comm_live === false && die());
-  if (!rows.send({ kind: "hello" })) die();
+  if (!rows.send({ kind: "hello", epoch: rows.epoch })) die();
   const watcher = new ResizeObserver(layout); // also the first drawing: `el` is not in the page yet
   watcher.observe(scroller);
   return () => {

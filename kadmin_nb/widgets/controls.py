@@ -1,0 +1,64 @@
+"""Controls around a grid: buttons, boxes and lines of text, from ipywidgets; texts are escaped by `frames.markup`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import Unsupported
+
+try:
+    import ipywidgets
+except ImportError:
+    raise Unsupported("ipywidgets is not installed", hint="pip install 'kadmin_nb[widgets]'.") from None
+
+from ..frames.blocks import Block
+from ..frames.markup import document
+
+
+def button(label: str, act: Callable[[], None], *, style: str = "", hint: str = "") -> Any:
+    """A button; `style` is one of ipywidgets' button styles."""
+    made = ipywidgets.Button(description=label, button_style=style, tooltip=hint or label)
+    made.layout.width = "auto"
+    made.on_click(lambda _: act())
+    return made
+
+
+def text(placeholder: str, *, width: str = "auto", label: str = "", act: Callable[[str], None] | None = None) -> Any:
+    """A field of text; `act` is called with it when somebody leaves it or presses Enter."""
+    made = ipywidgets.Text(placeholder=placeholder, description=label, continuous_update=False)
+    made.layout.width = width
+    if act is not None:
+        made.observe(lambda change: act(change["new"]), "value")
+    return made
+
+
+def choice(options: list[tuple[str, Any]], act: Callable[[Any], None] | None = None, *, label: str = "") -> Any:
+    """A choice of labelled values."""
+    made = ipywidgets.Dropdown(options=options, description=label)
+    made.layout.width = "auto"
+    if act is not None:
+        made.observe(lambda change: act(change["new"]), "value")
+    return made
+
+
+def lines(*blocks: Block) -> Any:
+    """Titles, sentences and tables."""
+    made = ipywidgets.HTML()
+    write(made, *blocks)
+    return made
+
+
+def write(place: Any, *blocks: Block) -> None:
+    """Other titles, sentences and tables into `lines`."""
+    place.value = document(*blocks) if blocks else ""
+
+
+def row(*children: Any) -> Any:
+    """Side by side; on a narrow page below each other."""
+    return ipywidgets.Box(children, layout=ipywidgets.Layout(flex_flow="row wrap", align_items="center"))
+
+
+def column(*children: Any) -> Any:
+    """Below each other."""
+    return ipywidgets.VBox(children)

@@ -1,0 +1,35 @@
+"""The host of a notebook: is somebody there who could click, and how do outputs reach them. Nothing is imported."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from .. import databricks
+
+_VOILA = ("VOILA_KERNEL_ID", "VOILA_BASE_URL", "VOILA_PREHEAT")
+
+
+def shell() -> Any:
+    """IPython's shell; None outside of it."""
+    ipython = sys.modules.get("IPython")
+    return ipython.get_ipython() if ipython is not None else None
+
+
+def has_front_end() -> bool:
+    """True if a browser may show widgets: a kernel whose client could ask back, or Voila.
+
+    papermill, nbconvert and a terminal's IPython have none: papermill and nbconvert would keep the widgets' state in
+    the document, and nobody could click.
+    """
+    kernel = getattr(shell(), "kernel", None)
+    if kernel is None:
+        return False
+    is_voila = any(name in os.environ for name in _VOILA)
+    return is_voila or databricks.is_here() or bool(getattr(kernel, "_allow_stdin", False))
+
+
+def publish(data: dict[str, Any]) -> None:
+    """An output of the cell that runs."""
+    shell().display_pub.publish(data=data, metadata={})

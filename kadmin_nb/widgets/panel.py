@@ -1,0 +1,55 @@
+"""Panel: a value that is a widget where somebody can click, and a table everywhere else."""
+
+from __future__ import annotations
+
+import uuid
+from abc import abstractmethod
+from functools import cached_property
+from typing import Any
+
+from ..frames.display import Display
+from ..frames.pages import NOTEBOOK
+from . import hosts
+from .static_page import static_html
+
+
+class Panel(Display):
+    """Shows a widget in a browser, with the table beside it that stands for it once the kernel is gone."""
+
+    @abstractmethod
+    def build(self) -> Any:
+        """The widget, made when it is first shown."""
+
+    @cached_property
+    def static_id(self) -> str:
+        """The name that the widget finds its static table by."""
+        return uuid.uuid4().hex
+
+    @cached_property
+    def widget(self) -> Any:
+        """The widget; it can stand in a layout of others.
+
+        Raises
+        ------
+        Unsupported
+            ipywidgets or anywidget is not installed.
+        """
+        return self.build()
+
+    def _ipython_display_(self) -> None:
+        """A table for whoever reads the notebook later, and over it the widget, where there is a browser."""
+        if hosts.shell() is None or getattr(hosts.shell(), "kernel", None) is None:
+            print(self.as_text(NOTEBOOK))
+            return
+        is_live = hosts.has_front_end()
+        widget = self.widget if is_live else None
+        html = static_html(self.as_html(NOTEBOOK), self.static_id, is_live)
+        hosts.publish({"text/plain": self.as_text(NOTEBOOK), "text/html": html})
+        if widget is not None:
+            hosts.publish({**_bundle(widget), "text/plain": ""})
+
+
+def _bundle(widget: Any) -> dict[str, Any]:
+    """The output that a browser shows the widget for."""
+    bundle = widget._repr_mimebundle_()
+    return dict(bundle[0] if isinstance(bundle, tuple) else bundle)

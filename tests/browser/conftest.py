@@ -1,0 +1,54 @@
+"""A real browser with a real JupyterLab. Console errors and requests beyond this machine fail a test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser.lab import Lab, Notebook, chromium
+
+Open = Callable[..., Notebook]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Chromium: the machine's, else the one that Playwright has."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="session")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """A JupyterLab."""
+    server = Lab(tmp_path_factory.mktemp("lab"))
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def open_notebook(lab: Lab, browser: Any, request: pytest.FixtureRequest) -> Iterator[Open]:
+    """Opens notebooks of these cells; the test fails where a page complained."""
+    opened: list[Notebook] = []
+
+    def open_(cells: Sequence[str], *, width: int = 1280, height: int = 900, clipboard: bool = False) -> Notebook:
+        name = f"{Path(request.node.name).name.replace('/', '-')[:60]}-{len(opened)}.ipynb"
+        lab.write(name, cells)
+        context = browser.new_context(viewport={"width": width, "height": height})
+        if clipboard:
+            context.grant_permissions(["clipboard-read", "clipboard-write"], origin=lab.url)
+        notebook = Notebook(context.new_page(), f"{lab.url}/lab/tree/{name}?reset")
+        opened.append(notebook)
+        return notebook
+
+    yield open_
+    for notebook in opened:
+        notebook.page.context.close()
+        assert not notebook.complaints.errors, notebook.complaints.errors
+        assert not notebook.complaints.requests, notebook.complaints.requests

@@ -1,0 +1,199 @@
+"""A JupyterLab of the tests, and a notebook in it, driven through a real browser."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+CHROMIUMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+ROOT = Path(__file__).parents[2]
+PICTURES = ROOT / "out" / "screenshots"
+
+
+def chromium() -> str | None:
+    """The browser of this machine; None where Playwright's own is to be used."""
+    return next(filter(None, map(shutil.which, CHROMIUMS)), None)
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+class Lab:
+    """A Jupyter server on loopback, with its own settings, in a folder of its own."""
+
+    def __init__(self, home: Path, command: Sequence[str] = ("jupyter", "lab")) -> None:
+        self.home, self.port = home, free_port()
+        for plugin, name, settings in SETTINGS:
+            place = home / "settings" / "@jupyterlab" / plugin
+            place.mkdir(parents=True, exist_ok=True)
+            (place / f"{name}.jupyterlab-settings").write_text(json.dumps(settings))
+        self._log = (home / "server.log").open("w")
+        program, *words = command
+        arguments = [
+            "--no-browser",
+            "--allow-root",
+            "--ServerApp.token=",
+            "--ServerApp.ip=127.0.0.1",
+            f"--ServerApp.port={self.port}",
+            "--ServerApp.port_retries=0",
+            f"--ServerApp.root_dir={home}",
+        ]
+        binary = str(Path(sys.executable).with_name(program))
+        self._process = subprocess.Popen(
+            [binary, *words, *arguments], env=self._env(), stdout=self._log, stderr=self._log, cwd=home
+        )
+        self._wait()
+
+    def _env(self) -> dict[str, str]:
+        folders = {
+            "JUPYTERLAB_SETTINGS_DIR": "settings",
+            "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
+            "JUPYTER_RUNTIME_DIR": "runtime",
+            "JUPYTER_CONFIG_DIR": "config",
+            "JUPYTER_DATA_DIR": "data",
+            "IPYTHONDIR": "ipython",
+        }
+        path = os.pathsep.join([str(ROOT), str(ROOT / "magics"), os.environ.get("PYTHONPATH", "")])
+        return {**os.environ, **{name: str(self.home / folder) for name, folder in folders.items()}, "PYTHONPATH": path}
+
+    def _wait(self) -> None:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            try:
+                with urllib.request.urlopen(f"{self.url}/api", timeout=5):
+                    return
+            except OSError:
+                if self._process.poll() is not None:
+                    break
+                time.sleep(0.2)
+        raise RuntimeError(f"the Jupyter server did not start:\n{(self.home / 'server.log').read_text()[-2000:]}")
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def set_theme(self, theme: str) -> None:
+        """Light or Dark, for pages that are opened from now on."""
+        place = self.home / "settings" / "@jupyterlab" / "apputils-extension" / "themes.jupyterlab-settings"
+        place.write_text(json.dumps({"theme": f"JupyterLab {theme}"}))
+
+    def write(self, name: str, cells: Sequence[str]) -> Path:
+        """A notebook of code cells that have not run."""
+        place = self.home / name
+        place.write_text(json.dumps(document(cells)))
+        return place
+
+    def close(self) -> None:
+        self._process.terminate()
+        try:
+            self._process.wait(5)
+        except subprocess.TimeoutExpired:  # it waits for kernels, which end by themselves when it is gone
+            self._process.kill()
+            self._process.wait()
+        self._log.close()
+
+
+SETTINGS: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("apputils-extension", "notification", {"fetchNews": "false", "checkForUpdates": False}),
+    ("apputils-extension", "themes", {"theme": "JupyterLab Light"}),
+    ("notebook-extension", "tracker", {"windowingMode": "none"}),
+    ("docmanager-extension", "plugin", {"autosave": False}),
+    ("extensionmanager-extension", "plugin", {"enabled": False}),
+)
+
+
+def document(cells: Sequence[str]) -> dict[str, Any]:
+    """A notebook's document."""
+    code: dict[str, Any] = {"cell_type": "code", "metadata": {}, "execution_count": None, "outputs": []}
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    return {
+        "cells": [{**code, "id": f"cell-{n}", "source": source} for n, source in enumerate(cells)],
+        "metadata": {"kernelspec": kernel},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+
+
+@dataclass
+class Complaints:
+    """Errors of a page's console, and requests that leave this machine."""
+
+    errors: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+    def listen(self, page: Any) -> None:
+        page.on("console", lambda message: self._heard(message))
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("request", lambda request: self._asked(request.url))
+
+    def _heard(self, message: Any) -> None:
+        if message.type == "error" and not any(known in message.text for known in OF_THE_HOST):
+            self.errors.append(message.text)
+
+    def _asked(self, url: str) -> None:
+        parts = urlsplit(url)
+        if parts.scheme in ("http", "https", "ws", "wss") and parts.hostname not in ("127.0.0.1", "localhost"):
+            self.requests.append(url)
+
+
+OF_THE_HOST = ("favicon", "/api/me", "the server responded with a status of 404")
+"""Lines that JupyterLab writes into its console whatever a notebook holds."""
+
+
+class Notebook:
+    """A notebook that is open in a page."""
+
+    def __init__(self, page: Any, url: str) -> None:
+        self.page, self.complaints = page, Complaints()
+        self.complaints.listen(page)
+        page.goto(url)
+        page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
+        self.wait_idle()
+
+    def wait_idle(self) -> None:
+        """Until the kernel has nothing to do."""
+        self.page.wait_for_selector(
+            ".jp-NotebookPanel-toolbar [data-status='idle'], .jp-Notebook-ExecutionIndicator[data-status='idle']",
+            timeout=60_000,
+        )
+
+    def cell(self, number: int) -> Any:
+        return self.page.locator(".jp-Notebook .jp-CodeCell").nth(number)
+
+    def run(self, number: int) -> Any:
+        """Run a cell, and wait until it is done; its output."""
+        editor = self.cell(number).locator(".jp-InputArea-editor").first
+        editor.click()
+        self.page.keyboard.press("Control+Enter")
+        self.page.wait_for_function(_DONE, arg=number, timeout=90_000)
+        return self.cell(number).locator(".jp-OutputArea")
+
+    def picture(self, name: str) -> None:
+        """A screenshot, under `out/screenshots`: to be looked at."""
+        PICTURES.mkdir(parents=True, exist_ok=True)
+        self.page.screenshot(path=PICTURES / f"{name}.png")
+
+    def output(self, number: int) -> str:
+        """Run a cell and take its text."""
+        return str(self.run(number).inner_text()).strip()
+
+
+_DONE = """number => {
+  const cell = document.querySelectorAll('.jp-Notebook .jp-CodeCell')[number];
+  const prompt = cell.querySelector('.jp-InputPrompt').textContent;
+  return /\\[\\d+\\]/.test(prompt);
+}"""
