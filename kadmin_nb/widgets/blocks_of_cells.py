@@ -45,7 +45,7 @@ def _refuse_larger(rows: Sequence[Sequence[str]], block: Block) -> None:
     size = len(rows), len(rows[0])
     if selected != (1, 1) and (size[0] > selected[0] or size[1] > selected[1]):
         raise UsageError(
-            f"the copied block has {_size(size)}, the selection {_size(selected)}; nothing was pasted",
+            f"the copied block has {_block_size(size)}, the selection {_block_size(selected)}; nothing was pasted",
             hint="Select one cell to paste all of it from there on.",
         )
 
@@ -60,7 +60,9 @@ def _cells(sheet: Sheet, block: Block, rows: Sequence[Sequence[str]]) -> list[Ce
         raise UsageError("the rows have moved meanwhile; nothing was changed", hint="Try again.")
     if len(keys) < len(rows) or len(columns) < len(rows[0]):
         room = len(keys), len(columns)
-        raise UsageError(f"the block has {_size((len(rows), len(rows[0])))}, and only {_size(room)} are left there")
+        raise UsageError(
+            f"the block has {_block_size((len(rows), len(rows[0])))}, and only {_block_size(room)} are left there"
+        )
     if len(keys) * len(columns) > MOST_CELLS:
         raise UsageError(
             f"{len(keys) * len(columns):,} cells at once are too many", hint=f"{MOST_CELLS:,} is the most."
@@ -73,5 +75,5 @@ def _row(position: int, key: str, columns: Sequence[str], texts: Sequence[str]) 
     return [CellText(position, key, column, text) for column, text in zip(columns, texts, strict=True)]
 
 
-def _size(size: tuple[int, int]) -> str:
+def _block_size(size: tuple[int, int]) -> str:
     return f"{size[0]:,} × {size[1]:,} cells"

@@ -42,15 +42,15 @@ def choice(options: list[tuple[str, Any]], act: Callable[[Any], None] | None = N
     return made
 
 
-def lines(*blocks: Block) -> Any:
+def paragraphs(*blocks: Block) -> Any:
     """Titles, sentences and tables."""
     made = ipywidgets.HTML()
-    write(made, *blocks)
+    rewrite(made, *blocks)
     return made
 
 
-def write(place: Any, *blocks: Block) -> None:
-    """Other titles, sentences and tables into `lines`."""
+def rewrite(place: Any, *blocks: Block) -> None:
+    """Other titles, sentences and tables into `paragraphs`."""
     place.value = document(*blocks) if blocks else ""
 
 

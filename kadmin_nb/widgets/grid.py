@@ -92,7 +92,7 @@ class Grid(anywidget.AnyWidget):
         """Answer a message; whatever is wrong with it is one line in the view, and the kernel goes on."""
         try:
             with self._guard:
-                self._act(messages.read(content))
+                self._act(messages.read_message(content))
         except KadminError as exc:
             self._finished(Result(" ".join(filter(None, [str(exc), exc.hint])), ok=False))
 
@@ -109,12 +109,17 @@ class Grid(anywidget.AnyWidget):
                 self._sort(message)
             case messages.Focus():
                 self.focused(message.key, message.column)
+            case _:
+                self._finished(self._change(message))
+
+    def _change(self, message: messages.Edit | messages.Block | messages.Move) -> Result:
+        match message:
             case messages.Edit():
-                self._finished(self._sheet.edit(message.cells))
+                return self._sheet.edit(message.cells)
             case messages.Block():
-                self._finished(self._sheet.edit(self._block(message)))
+                return self._sheet.edit(self._block(message))
             case messages.Move():
-                self._finished(self._sheet.undo() if message.back else self._sheet.redo())
+                return self._sheet.undo() if message.back else self._sheet.redo()
 
     def _welcome(self, message: messages.Hello) -> None:
         """A new view shows the first page; it gets a newer one where there is."""
@@ -148,10 +153,10 @@ class Grid(anywidget.AnyWidget):
 
     def _page(self, first: int, count: int) -> dict[str, Any]:
         page = self._sheet.page(first, count)
-        return {**_content(page), "epoch": self._epoch, "total": len(self._sheet)}
+        return {**_page_content(page), "epoch": self._epoch, "total": len(self._sheet)}
 
 
-def _content(page: Page) -> dict[str, Any]:
+def _page_content(page: Page) -> dict[str, Any]:
     """A page as its message has it; long texts are cut, so that no page is larger than a message may be."""
     longest = min(LONGEST_CELL, LARGEST // max(1, len(page.keys) * len(page.cells)))
     return {

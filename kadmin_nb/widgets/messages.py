@@ -18,7 +18,7 @@ MOST_ROWS = 500
 MOST_CELLS = 10_000
 """Cells of one message."""
 
-LONGEST = 1_000_000
+LONGEST_MESSAGE = 1_000_000
 """Characters of all texts of one message."""
 
 
@@ -101,7 +101,7 @@ class Move:
 Message = Hello | Bye | Window | Sort | Edit | Block | Focus | Move
 
 
-def read(content: object) -> Message:
+def read_message(content: object) -> Message:
     """The message that this is.
 
     Raises
@@ -124,7 +124,7 @@ class _Fields:
     def __init__(self, content: Mapping[Any, Any]) -> None:
         self._content = content
 
-    def text(self, name: str, longest: int = LONGEST) -> str:
+    def text(self, name: str, longest: int = LONGEST_MESSAGE) -> str:
         value = self._content.get(name)
         if not isinstance(value, str) or len(value) > longest:
             raise UsageError(f"{name} of a message of the page is not a text of at most {longest:,} characters")
@@ -151,8 +151,8 @@ class _Fields:
         if not isinstance(listed, list) or not 0 < len(listed) <= MOST_CELLS:
             raise UsageError(f"cells of a message of the page are not a list of 1 to {MOST_CELLS:,}")
         cells = tuple(_cell(item) for item in listed)
-        if sum(len(cell.text) for cell in cells) > LONGEST:
-            raise UsageError(f"the texts of a message of the page have more than {LONGEST:,} characters")
+        if sum(len(cell.text) for cell in cells) > LONGEST_MESSAGE:
+            raise UsageError(f"the texts of a message of the page have more than {LONGEST_MESSAGE:,} characters")
         return cells
 
 

@@ -46,11 +46,11 @@ class PlanReview(Panel):
         self._stopper = controls.button("Stop", self._stop.set, hint="after the request that is under way")
         self._stopper.disabled = True
         self._allow = controls.text("the dangerous keys, typed again", width="20em")
-        self._status = controls.lines()
+        self._status = controls.paragraphs()
         self._apply.disabled = bool(self.plan.refused)
         height = min(360, 30 * (len(self.plan) + 2))
         return controls.column(
-            controls.lines(Title(self.title()), *self.footer()),
+            controls.paragraphs(Title(self.title()), *self.footer()),
             Grid(self.sheet, height=height, static_id=self.static_id),
             controls.row(*([self._allow] if len(self.plan.dangers()) else []), self._apply, self._stopper),
             self._status,
@@ -84,4 +84,4 @@ class PlanReview(Panel):
         self._say(outcomes.title())
 
     def _say(self, text: str) -> None:
-        self._controls.write(self._status, printable(text) if "\n" not in text else text)
+        self._controls.rewrite(self._status, printable(text) if "\n" not in text else text)

@@ -11,7 +11,7 @@ from ..model.changes import Change
 from ..model.quota_keys import find, readable
 from .sheet import REFUSED, Arrangement, CellText, Column, Mark, Page, Result
 
-COLUMNS = (
+PLAN_COLUMNS = (
     Column("row", "row", 50, is_number=True, is_sortable=False),
     Column("resource", "of", 200, is_sortable=False),
     Column("key", "key", 170, is_sortable=False),
@@ -26,7 +26,7 @@ class PlanSheet:
     """The rows of a plan; nothing in it can be edited."""
 
     label = "Planned changes"
-    columns = COLUMNS
+    columns = PLAN_COLUMNS
 
     def __init__(self, changes: Sequence[Change]) -> None:
         self._changes = changes
@@ -42,7 +42,7 @@ class PlanSheet:
     def page(self, first: int, count: int) -> Page:
         rows = self._changes[first : first + count]
         texts = [self._texts(change) for change in rows]
-        cells = [list(column) for column in zip(*texts, strict=True)] or [[] for _ in COLUMNS]
+        cells = [list(column) for column in zip(*texts, strict=True)] or [[] for _ in PLAN_COLUMNS]
         refused = [Mark(n, 5, REFUSED, str(c.refusal)) for n, c in enumerate(rows) if c.is_refused]
         return Page(first, self.keys(first, count), cells, refused)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..plans.plan import Plan
     from ..plans.stage import Stage
 
-SHOWN = [("all", "all"), ("staged", "staged"), ("refused", "refused"), ("shadowed", "shadowed")]
+ROW_CHOICES = [("all", "all"), ("staged", "staged"), ("refused", "refused"), ("shadowed", "shadowed")]
 
 
 class QuotaEditor(Panel):
@@ -49,11 +49,11 @@ class QuotaEditor(Panel):
         from .grid import Grid
 
         self._grid = Grid(self.sheet, static_id=self.static_id)
-        self._message = controls.lines()
+        self._message = controls.paragraphs()
         self._below = controls.column()
         bar = controls.row(
             controls.text("filter: user~=team-* or a part of a name", width="20em", act=self._filter),
-            controls.choice(SHOWN, lambda show: self._try(lambda: self._grid.arrange(show=show))),
+            controls.choice(ROW_CHOICES, lambda show: self._try(lambda: self._grid.arrange(show=show))),
             controls.button("Undo", lambda: self._grid.notify(self.sheet.undo())),
             controls.button("Redo", lambda: self._grid.notify(self.sheet.redo())),
             controls.button("Plan", self._plan, style="primary", hint="what the staged changes mean; nothing is sent"),

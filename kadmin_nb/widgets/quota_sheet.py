@@ -6,6 +6,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +18,8 @@ from ..model.entity import Entity
 from ..model.levels import LEVEL_NAMES
 from ..model.quota_keys import find, parse_value, readable, text_of
 from ..plans.advice import forgotten_units
+from ..plans.kinds.quotas import QUOTAS
+from ..plans.kinds.registry import kind_of
 from ..plans.stage import Stage
 from .edit_history import EditHistory
 from .quota_table import QuotaTable
@@ -39,7 +42,10 @@ class Refused:
 
 
 CellState = Edit | Refused | None
-"""What stands in a cell instead of the stored value; None where that stands there."""
+"""The edit or the refused text of a cell; None where the stored value stands."""
+
+QuotaTarget = tuple[Entity, str]
+"""An entity and a quota key: a cell."""
 
 
 class QuotaSheet:
@@ -53,13 +59,13 @@ class QuotaSheet:
         self._table = QuotaTable.of(quotas)
         self._order = np.arange(len(self._table))
         self._arrangement = Arrangement()
-        self._refused: dict[Target, Refused] = {}
+        self._refused: dict[QuotaTarget, Refused] = {}
         self._known: set[Entity] = set()
-        self._history: EditHistory[Mapping[Target, CellState]] = EditHistory(self._put)
+        self._history: EditHistory[Mapping[QuotaTarget, CellState]] = EditHistory(self._put)
         self._listeners: list[weakref.WeakMethod[Callable[[], None]]] = []
         self._keys = tuple(self._table.values)
-        self.columns = tuple(_columns(self._keys))
-        self._add_rows(edit.resource for edit in self._staged().values())
+        self.columns = tuple(_quota_columns(self._keys))
+        self._add_rows(entity for entity, _ in self._staged())
         stage.watch(self._stage_changed)
 
     def __len__(self) -> int:
@@ -93,7 +99,7 @@ class QuotaSheet:
             raise UsageError(f"{len(cells):,} cells at once are too many", hint=f"{MOST_CELLS:,} is the most.")
         with self._lock:
             wanted = {target: self._state_of(target, cell.text) for target, cell in self._targets(cells)}
-            self._known |= {entity for entity, _ in wanted if isinstance(entity, Entity)}
+            self._known |= {entity for entity, _ in wanted}
             self._history.do(wanted)
         self._changed()
         return _result(wanted)
@@ -114,7 +120,7 @@ class QuotaSheet:
         self._changed()
         return position or 0
 
-    def refused(self) -> dict[Target, Refused]:
+    def refused(self) -> dict[QuotaTarget, Refused]:
         """The texts that are not staged, as they do not fit."""
         with self._lock:
             return dict(self._refused)
@@ -131,14 +137,14 @@ class QuotaSheet:
         return list(self._table.entities[ENTITY].take(pa.array(rows)).to_pylist())
 
     def _position(self, entity: Entity) -> int | None:
-        """Where an entity stands now; None where it is filtered out, or has no row."""
+        """The position of an entity now; None where it is filtered out, or has no row."""
         row = self._table.position(str(entity))
         places = [] if row is None else np.flatnonzero(self._order == row).tolist()
         return places[0] if places else None
 
-    def _add_rows(self, entities: Iterable[object]) -> None:
+    def _add_rows(self, entities: Iterable[Entity]) -> None:
         """Rows for entities that have none, on top of all."""
-        unknown = [e for e in dict.fromkeys(entities) if isinstance(e, Entity) and e not in self._known]
+        unknown = [entity for entity in dict.fromkeys(entities) if entity not in self._known]
         self._known |= {*unknown}
         new = [entity for entity in unknown if self._table.position(str(entity)) is None]
         if new:
@@ -174,10 +180,11 @@ class QuotaSheet:
 
     # -- cells
 
-    def _staged(self) -> dict[Target, Edit]:
-        return {target: edit for target, edit in self._stage.staged().items() if edit.kind == Entity.kind}
+    def _staged(self) -> dict[QuotaTarget, Edit]:
+        staged = self._stage.staged().items()
+        return {cast(QuotaTarget, target): edit for target, edit in staged if kind_of(edit) is QUOTAS}
 
-    def _overlay(self) -> dict[Target, CellState]:
+    def _overlay(self) -> dict[QuotaTarget, CellState]:
         return {**self._staged(), **self._refused}
 
     def _stored(self, entity: Entity, key: str) -> float | None:
@@ -186,14 +193,14 @@ class QuotaSheet:
         return None if np.isnan(value) else float(value)
 
     def _cells(
-        self, key: str, rows: np.ndarray, entities: Sequence[Entity], overlay: Mapping[Target, CellState]
+        self, key: str, rows: np.ndarray, entities: Sequence[Entity], overlay: Mapping[QuotaTarget, CellState]
     ) -> list[str]:
         stored = self._table.values[key][rows].tolist()
         pairs = zip(entities, stored, strict=True)
         return [_text(key, overlay.get((entity, key)), value) for entity, value in pairs]
 
     def _marks(
-        self, rows: np.ndarray, entities: Sequence[Entity], overlay: Mapping[Target, CellState]
+        self, rows: np.ndarray, entities: Sequence[Entity], overlay: Mapping[QuotaTarget, CellState]
     ) -> Iterator[Mark]:
         for column, key in enumerate(self._keys, 2):
             stored = self._table.values[key][rows].tolist()
@@ -201,7 +208,7 @@ class QuotaSheet:
                 if (state := overlay.get((entity, key))) is not None:
                     yield _mark(row, column, state, None if np.isnan(value) else value)
 
-    def _targets(self, cells: Sequence[CellText]) -> Iterator[tuple[Target, CellText]]:
+    def _targets(self, cells: Sequence[CellText]) -> Iterator[tuple[QuotaTarget, CellText]]:
         """The target of each cell; all of them are checked before the first is changed."""
         for cell in cells:
             if cell.column not in self._keys:
@@ -210,14 +217,14 @@ class QuotaSheet:
                 raise UsageError(f"there is no row {cell.key}", hint="Somebody may have removed it: read again.")
             yield (Entity.parse(cell.key), cell.column), cell
 
-    def _state_of(self, target: Target, text: str) -> CellState:
-        """What a text makes of a cell: an edit, nothing where it says what is stored, or a refusal."""
+    def _state_of(self, target: QuotaTarget, text: str) -> CellState:
+        """The edit that a text means, or its refusal; nothing where it says what is stored."""
         entity, key = target
-        stored = self._stored(entity, key)  # type: ignore[arg-type]
+        stored = self._stored(entity, key)
         if not text.strip():
             return None if stored is None else Edit(DELETE, entity, key)
         try:
-            _refuse_misplaced(entity, key)  # type: ignore[arg-type]
+            _refuse_misplaced(entity, key)
             value = parse_value(key, text.strip())
         except KadminError as exc:
             return Refused(text, " ".join(filter(None, [str(exc), exc.hint])))
@@ -225,14 +232,15 @@ class QuotaSheet:
 
     # -- changes
 
-    def _put(self, states: Mapping[Target, CellState]) -> dict[Target, CellState]:
+    def _put(self, states: Mapping[QuotaTarget, CellState]) -> dict[QuotaTarget, CellState]:
         """Make these cells hold that, and give what they held before."""
-        before: dict[Target, CellState] = {target: self._refused.pop(target, None) for target in states}
-        edits = {target: state if isinstance(state, Edit) else None for target, state in states.items()}
+        before: dict[QuotaTarget, CellState] = {target: self._refused.pop(target, None) for target in states}
+        edits: dict[Target, Edit | None] = {
+            t: state if isinstance(state, Edit) else None for t, state in states.items()
+        }
         self._refused |= {target: state for target, state in states.items() if isinstance(state, Refused)}
-        for target, edit in self._stage.put(edits).items():
-            before[target] = before[target] or edit
-        return before
+        staged_before = self._stage.put(edits)
+        return {target: refused or staged_before[target] for target, refused in before.items()}
 
     def _moved(self, move: Callable[[], bool], otherwise: str) -> Result:
         with self._lock:
@@ -252,7 +260,7 @@ class QuotaSheet:
                 listener()
 
 
-def _columns(keys: Iterable[str]) -> Iterator[Column]:
+def _quota_columns(keys: Iterable[str]) -> Iterator[Column]:
     yield Column(ENTITY, "who", 220)
     yield Column(LEVEL, "level", 130)
     for key in keys:
@@ -304,7 +312,7 @@ def _level_ranks(table: QuotaTable) -> pa.Array:
     return pc.index_in(table.entities[LEVEL], pa.array(LEVEL_NAMES)).combine_chunks()
 
 
-def _result(states: Mapping[Target, CellState]) -> Result:
+def _result(states: Mapping[QuotaTarget, CellState]) -> Result:
     refused = [state for state in states.values() if isinstance(state, Refused)]
     if not refused:
         return Result(f"{len(states):,} cell{'s' * (len(states) != 1)} staged")

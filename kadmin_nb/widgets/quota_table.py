@@ -29,7 +29,7 @@ class QuotaTable:
         row_of_quota = encoded.indices.to_numpy(zero_copy_only=False)
         _, first_quotas = np.unique(row_of_quota, return_index=True)
         stored = pa.table({name: quotas[name].cast(pa.string()) for name in NAMES}).take(pa.array(first_quotas))
-        return cls(stored, _values(quotas, row_of_quota, len(first_quotas)))
+        return cls(stored, _values_by_key(quotas, row_of_quota, len(first_quotas)))
 
     def with_rows(self, entities: Sequence[Entity]) -> QuotaTable:
         """The same with rows without quotas above it."""
@@ -48,7 +48,7 @@ class QuotaTable:
         return None if found < 0 else int(found)
 
 
-def _values(quotas: pa.Table, row_of_quota: np.ndarray, rows: int) -> dict[str, np.ndarray]:
+def _values_by_key(quotas: pa.Table, row_of_quota: np.ndarray, rows: int) -> dict[str, np.ndarray]:
     """The values of each key by row: Kafka's keys, then those that only this cluster has."""
     key_of_quota, amounts = quotas["key"].cast(pa.string()), quotas["value"].to_numpy()
     strange = sorted({*pc.unique(key_of_quota).to_pylist()} - {key.name for key in QUOTA_KEYS})

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..model.changes import Edit, Target
+from ..model.changes import Edit
 from ..model.entity import Entity
 from ..model.levels import LEVELS
 from ..resolution.rules import Stored
@@ -18,8 +18,10 @@ from .quota_table import QuotaTable
 _LEVELS = {level.name: level for level in LEVELS}
 
 
-def shadowers_of(table: QuotaTable, entities: Sequence[Entity], overlay: Mapping[Target, object]) -> list[str]:
-    """Who shadows each of these entities: `user=<default>`, with the keys where it is not all that are set."""
+def shadowers_of(
+    table: QuotaTable, entities: Sequence[Entity], overlay: Mapping[tuple[Entity, str], object]
+) -> list[str]:
+    """The entity that shadows each of these, `user=<default>`, with the keys where it is not all that are set."""
     candidates = {other for entity in entities for other in shadowers(entity)}
     if not candidates:
         return [""] * len(entities)
@@ -30,7 +32,7 @@ def shadowers_of(table: QuotaTable, entities: Sequence[Entity], overlay: Mapping
     return [_shadowed_text(stored, entity, keys_of.get(entity, [])) for entity in entities]
 
 
-def _limits(table: QuotaTable, entities: set[Entity], overlay: Mapping[Target, object]) -> Stored:
+def _limits(table: QuotaTable, entities: set[Entity], overlay: Mapping[tuple[Entity, str], object]) -> Stored:
     """The quotas of these entities, staged edits included."""
     names = pa.array({str(entity) for entity in entities}, pa.string())
     rows = np.flatnonzero(pc.is_in(table.entities["entity"], names).to_numpy(zero_copy_only=False))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-STAGED, REFUSED, DANGER, NEW, MASKED = "staged", "refused", "danger", "new", "masked"
+STAGED, REFUSED, DANGER, NEW = "staged", "refused", "danger", "new"
 """The states of a cell, or of a row, that are not those of every other."""
 
 LONGEST_CELL = 300
