@@ -14,14 +14,11 @@ from ..frames.pages import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
 from ..model.entity import Entity
 from ..model.grammar import DEFAULT
-from ..resolution.tree import lines, tree
+from ..resolution.tree import tree
 from .filters import Selector, matcher
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block
-
-ENTITIES_SHOWN = 200
-"""Entities that a notebook or a window shows."""
 
 
 class TreeAnswer(Answer):
@@ -30,9 +27,7 @@ class TreeAnswer(Answer):
     is_frame = False
 
     def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        from ..frames.blocks import Listing
-
-        return [Listing(lines(self._table), ENTITIES_SHOWN, "entities")] if len(self) else ["no quotas"]
+        return [self._table] if len(self) else []
 
 
 def tree_of(kafka: WireKafka, chosen: Mapping[str, Selector]) -> TreeAnswer:

@@ -15,6 +15,7 @@ from ..errors import UsageError, WrongCluster, printable
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.pages import NOTEBOOK, Page
+from ..frames.views import DIFFERENCES, differences_finding
 from .sides import Side
 from .staging import chosen, edits
 
@@ -27,13 +28,6 @@ NATURE = "nature"
 APART = ("default", NATURE)
 """The states that count for no difference."""
 
-_SAID = {
-    "removed": "only in a",
-    "added": "only in b",
-    "changed": "changed",
-    "source": "set elsewhere",
-    "unknown": "that could not be read",
-}
 _SAID_APART = {"default": "only by default", NATURE: "by nature"}
 
 
@@ -78,7 +72,7 @@ class Diff(Answer):
     @property
     def differing(self) -> Answer:
         """All other rows."""
-        return Answer(self._of(_SAID))
+        return Answer(self._of(DIFFERENCES))
 
     def _of(self, states: Iterable[str]) -> pa.Table:
         return self._whole.filter(pc.is_in(self._whole["state"], pa.array(states, pa.string())))
@@ -87,7 +81,9 @@ class Diff(Answer):
     def counts(self) -> Answer:
         """DIFF_COUNTS: how many rows of each state there are, those not shown included."""
         counted = Counter(zip(*(self._whole[name].to_pylist() for name in ("state", "kind")), strict=True))
-        rows = ({"state": s, "quotas": counted[s, "quota"], "configs": counted[s, "config"]} for s in (*_SAID, *APART))
+        rows = (
+            {"state": s, "quotas": counted[s, "quota"], "configs": counted[s, "config"]} for s in (*DIFFERENCES, *APART)
+        )
         return Answer(schemas.table(schemas.DIFF_COUNTS, (row for row in rows if row["quotas"] or row["configs"])))
 
     @property
@@ -176,21 +172,19 @@ class Diff(Answer):
         return UsageError(f"{row['resource']} could not be compared: {row['note']}")
 
     def title(self) -> str:
-        """The two sides, how many rows differ and how, and the rows not shown."""
+        """How many rows differ and how, the two sides, and the rows not shown."""
         by_state = self._by_state()
         differing = len(self.differing)
         apart = ", ".join(f"{by_state[state]:,} {word}" for state, word in _SAID_APART.items() if state in by_state)
         sides = [f"{name}: {printable(str(side))}" for name, side in (("a", self.a), ("b", self.b)) if side]
-        lines = [self.short_form()]
+        lines = [self.short_form(), *sides]
         lines += [f"besides, {apart}{'' if len(self) > differing else ' (not shown: --all)'}"] if apart else []
         lines += [*self._not_compared()]
-        return "\n".join([*sides, *lines, *([f"diff {self.id}"] if differing else [])])
+        return "\n".join([*lines, *([f"diff {self.id}"] if differing else [])])
 
     def short_form(self) -> str:
         """Counts of the rows that differ, by how they do."""
-        by_state = self._by_state()
-        parts = ", ".join(f"{by_state[state]:,} {word}" for state, word in _SAID.items() if state in by_state)
-        return f"{len(self.differing):,} differ: {parts}" if parts else "nothing differs"
+        return differences_finding(self._by_state())
 
     def _by_state(self) -> dict[str, int]:
         return {row["state"]: row["quotas"] + row["configs"] for row in self.counts.to_arrow().to_pylist()}
@@ -202,4 +196,4 @@ class Diff(Answer):
             yield f"not compared, as nobody can see them: {self.secrets:,} secret{'s' * (self.secrets != 1)} on both"
 
     def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        return [self._table.drop_columns(["is_sensitive", "missing"])] if len(self) else []
+        return [self._table] if len(self) else []

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 GAP = "  "
 """The gap between two columns."""
 
-TEXT, NUMBER, NAME, KEY, BADGE, PROSE = "text", "number", "name", "key", "badge", "prose"
+TEXT, NUMBER, NAME, KEY, BADGE, PROSE, BRANCH = "text", "number", "name", "key", "badge", "prose", "branch"
 """The looks of columns. Numbers stand to the right; a name may stand in a title instead; a badge is a word of few;
-prose is sentences and lines to type."""
+prose is sentences and lines to type; a branch begins with its indent in a tree."""
 
 PADDED = 80
 """The width up to which a column is aligned: one cell of a megabyte must not make every row as long."""

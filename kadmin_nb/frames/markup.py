@@ -28,9 +28,13 @@ LONGEST_HOVER = 500
 """Characters of a shortened text that are shown where the mouse rests on it."""
 
 TONES = {
-    **dict.fromkeys(("ok", "kept", "verified", "restored"), "good"),
-    **dict.fromkeys(("broken", "conflict", "failed", "leftover", "refuse", "refused", "throttled"), "bad"),
-    **dict.fromkeys(("look", "unknown", "unverified", "warn", "moved", "left", "unread"), "fair"),
+    **dict.fromkeys(("ok", "kept", "verified", "restored", "as predicted"), "good"),
+    **dict.fromkeys(
+        ("broken", "conflict", "failed", "leftover", "not as predicted", "refuse", "refused", "throttled"), "bad"
+    ),
+    **dict.fromkeys(
+        ("look", "unknown", "unverified", "warn", "moved", "left", "unread", "shadowed", "not conclusive"), "fair"
+    ),
 }
 """The words of a badge that are good or bad news."""
 

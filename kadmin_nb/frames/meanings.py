@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..errors import printable
 from ..model.config_fallback import in_unit_of
@@ -22,7 +23,7 @@ from ..model.grammar import format_word
 from ..model.levels import SHARED
 from ..model.quota_keys import find, readable, rounded
 from ..model.resources import Resource, Source
-from .aligning import BADGE, KEY, NAME, NUMBER, PROSE, TEXT
+from .aligning import BADGE, BRANCH, KEY, NAME, NUMBER, PROSE, TEXT
 
 UNLIMITED = "unlimited"
 Texts = Callable[[pa.Table], Sequence[str]]
@@ -208,7 +209,36 @@ def _overridden(table: pa.Table) -> list[str]:
     return [", ".join(f"{word(o['level'])} {readable(key, o['value'])}" for o in lost or ()) for key, lost in pairs]
 
 
+def _branches(table: pa.Table) -> list[str]:
+    """The entities of a tree: once each, indented below the parents that are there."""
+    texts: list[str] = []
+    above: dict[str, None] = {}
+    for entity, parent in zip(_values(table, "entity"), _values(table, "parent"), strict=True):
+        branch = f"  {entity.removeprefix(f'{parent} ')}" if parent in above else entity
+        texts.append("" if entity in above else branch)
+        above[entity] = None
+    return texts
+
+
+def _shadowed(entity: str | None) -> str:
+    return "shadowed" if entity else ""
+
+
+def _predicted(table: pa.Table) -> list[str]:
+    """The limit that is predicted; nothing where nobody can predict one."""
+    texts = map(limit, _values(table, "key"), _values(table, "limit"))
+    return [
+        text if known else "" for text, known in zip(texts, pc.is_valid(table["expected"]).to_pylist(), strict=True)
+    ]
+
+
+_ENFORCED = {True: "as predicted", False: "not as predicted", None: "not conclusive"}
+
 PARTS = {
+    "branch": Part("entity", ("entity", "parent"), _branches, BRANCH),
+    "shadowed": Part("state", ("shadowed_by",), _each(_shadowed, "shadowed_by"), BADGE),
+    "predicted": Part("limit", ("limit", "expected"), _predicted, NUMBER),
+    "enforced": Part("enforced", ("agrees", "broker"), _each(_ENFORCED.__getitem__, "agrees"), BADGE),
     "who": Part("who", ("entity", "user", "client_id", "ip"), _who, NAME),
     "resource_of": Part("resource", ("resource_type", "resource_name"), _resource_words, NAME),
     "bucket": Part("bucket", ("bucket_user", "bucket_client_id", "user", "client_id"), _bucket, NAME),
@@ -240,7 +270,7 @@ BADGES = frozenset({"danger", "effect", "finding", "level", "level_after", "leve
 PROSES = frozenset({"advice", "consequence", "description", "documentation", "error", "is", "mend", "message", "note",
                     "reason", "says", "validated", "why"})  # fmt: skip
 _LOOKS = {**dict.fromkeys(BADGES, BADGE), **dict.fromkeys(PROSES, PROSE), "key": KEY, "cluster_id": NAME,
-          "resource": NAME}  # fmt: skip
+          "resource": NAME, "shadowed_by": NAME}  # fmt: skip
 PERCENTS = frozenset({"headroom_percent", "share", "utilisation"})
 HEADINGS = {"client_id": "client-id", "headroom_percent": "headroom", "cluster_id": "cluster"}
 

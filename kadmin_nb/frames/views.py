@@ -182,6 +182,43 @@ def _limits_finding(table: pa.Table) -> str:
     return f"{binding}; {unlimited:,} unlimited" if unlimited else binding
 
 
+def _tree_finding(table: pa.Table) -> str:
+    shadowed = len(table) - table["shadowed_by"].null_count
+    of_entities = _quotas_finding(table.filter(table["key"].is_valid()))
+    return f"{of_entities}; {shadowed:,} can never bind" if shadowed else of_entities
+
+
+def _canary_finding(table: pa.Table) -> str:
+    agreeing = pc.sum(table["agrees"]).as_py() or 0
+    brokers = counted_nouns(table.num_rows, "broker", "brokers")
+    return f"{agreeing:,} of {brokers} seen to do what resolve predicts"
+
+
+# --- differences ---
+
+DIFFERENCES = {
+    "removed": "only in a",
+    "added": "only in b",
+    "changed": "changed",
+    "source": "set elsewhere",
+    "unknown": "that could not be read",
+}
+"""The states of rows that differ, in the words of a title."""
+
+
+def differences_finding(counts: Mapping[str, int]) -> str:
+    """The number of rows that differ, and how many of each state."""
+    parts = [f"{counts[state]:,} {word}" for state, word in DIFFERENCES.items() if counts.get(state)]
+    total = sum(counts.get(state, 0) for state in DIFFERENCES)
+    return f"{total:,} differ: {', '.join(parts)}" if parts else "nothing differs"
+
+
+def _drift_finding(table: pa.Table) -> str:
+    return differences_finding(Counter(table["state"].to_pylist()))
+
+
+DIFFERENCE = ("kind", "resource", "key", "state", "a", "b", "source_a", "source_b", "note")
+
 # --- configs ---
 
 BUILT_IN = "DEFAULT_CONFIG"
@@ -271,6 +308,32 @@ VIEWS: Mapping[frozenset[str], View] = {
     ),
     _columns(schemas.UTILISATION): View(
         ("broker", "bucket", "key", "limit", "peak", "p95", "utilisation", "share_throttled", "clients", "level")
+    ),
+    _columns(schemas.TREE): View(
+        ("branch", "key", "value", "level", "shadowed", "shadowed_by"), ("quota", "quotas"), _tree_finding
+    ),
+    _columns(schemas.DIFF): View(("row", *DIFFERENCE)),
+    _columns(schemas.DRIFT): View(DIFFERENCE, ("difference", "differences"), _drift_finding),
+    _columns(schemas.NEAR): View(
+        ("broker", "bucket", "key", "peak", "limit", "utilisation", "longest_above_100_s", "throttle_ms", "level")
+    ),
+    _columns(schemas.TOP): View(("who", "key", "mean", "share", "peak", "throttle_ms", "brokers")),
+    _columns(schemas.IMPACT): View(
+        (
+            *("who", "key", "effect", "value_before", "value_after", "level_before", "level_after"),
+            *("sharing", "clients_before", "clients_after"),
+        )
+    ),
+    _columns(schemas.BACKTEST): View(
+        (
+            *("broker", "bucket", "key", "limit", "throttled_s", "throttled_share", "longest_s", "delay_s"),
+            *("first_throttled", "clients", "level"),
+        )
+    ),
+    _columns(schemas.CANARY): View(
+        ("broker", "enforced", "who", "key", "predicted", "rate", "throttle_ms", "level", "note"),
+        ("broker", "brokers"),
+        _canary_finding,
     ),
 }
 """The views, by the columns of their frames."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,7 +10,6 @@ import pyarrow.compute as pc
 from ..errors import UsageError
 from ..frames import schemas
 from ..frames.answer import Answer
-from ..frames.pages import NOTEBOOK, Page
 from ..frames.snapshots import SCOPE, SCOPES, Snapshot, without_secrets
 from ..model.quota_keys import text_of
 from ..model.resources import Resource, Source
@@ -20,9 +18,6 @@ from ..secrets import SHOWN
 from .contents import difference
 from .fallback import Defaults
 from .stored_rows import CONFIGS, QUOTAS, content_of, kind_of
-
-if TYPE_CHECKING:
-    from ..frames.blocks import Block
 
 COMPARED = {QUOTAS: ("quota",), CONFIGS: ("value", "source", "is_default")}
 WORDS = {QUOTAS: "quota", CONFIGS: "config"}
@@ -44,9 +39,6 @@ class Drift(Answer):
 
     def _failing(self) -> pa.Array | bool:
         return pc.equal(self._table["state"], "unknown")
-
-    def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        return [self._table.drop_columns(["is_sensitive"])]
 
     def _error(self, row: Row) -> UsageError:
         return UsageError(f"{row['resource']} could not be compared: {row['note']}")

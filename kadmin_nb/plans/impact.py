@@ -105,11 +105,6 @@ class ImpactAnswer(Answer):
         )
         return list(map(printable, lines))
 
-    def _brief(self) -> pa.Table:
-        """The columns that fit on a line: the names of the buckets are left to the frame."""
-        names = self._table.column_names
-        return self._table.select([name for name in names if not name.startswith("bucket_")])
-
     def at(self, syntax: Syntax) -> ImpactAnswer:
         plan = self.plan.at(syntax) if self.plan is not None else None
         counts, shadowed = self.counts.to_arrow(), self.shadowed.to_arrow()
@@ -126,7 +121,7 @@ class ImpactAnswer(Answer):
         if len(self.shadowed):
             yield Listing(self._shadowed_lines(), QUOTAS_SHOWN, "that are shadowed", ".shadowed")
         if len(self):
-            yield self._brief()
+            yield self._table
 
     def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         for title, answer in self._sections():

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
 
-from ..errors import UsageError, printable
+from ..errors import UsageError
 from ..frames import schemas
 from ..model.grammar import DEFAULT, format_word
-from ..model.quota_keys import readable
 from ..model.rows import Row
 from . import input_columns
 from .input_columns import QUOTAS_LABEL
@@ -96,31 +94,3 @@ def _sort_key(row: Row) -> tuple[object, ...]:
     group, depth = ORDER.get(row["level"], ORDER["OTHER"])
     root = row["user"] if group == 0 else row["entity"] if group > 1 else ""
     return group, root, depth, row.get("client_id") or "", row.get("key") or ""
-
-
-def lines(tree: pa.Table) -> list[str]:
-    """TREE as indented text, an entity a line, safe to print.
-
-    Examples
-    --------
-    >>> print(*lines(tree(quotas)), sep="\\n")  # doctest: +SKIP
-    user=alice  producer_byte_rate 1 MB/s
-      client-id=app  producer_byte_rate 5 MB/s
-    client-id=app  producer_byte_rate 2 MB/s (never: user=<default> wins)
-    """
-    entities = [list(rows) for _, rows in groupby(tree.to_pylist(), key=lambda row: row["entity"])]
-    there = {rows[0]["entity"] for rows in entities}
-    return [_entity_line(rows, rows[0]["parent"] in there) for rows in entities]
-
-
-def _entity_line(rows: list[Row], is_child: bool) -> str:
-    """One entity; below its parent only what it adds to the parent's name."""
-    entity, parent = rows[0]["entity"], rows[0]["parent"]
-    indent, own_text = ("  ", entity.removeprefix(f"{parent} ")) if is_child else ("", entity)
-    quotas_text = ", ".join(_quota_text(row) for row in rows if row["key"] is not None)
-    return indent + printable(f"{own_text}  {quotas_text}".rstrip())
-
-
-def _quota_text(row: Row) -> str:
-    never = f" (never: {row['shadowed_by']} wins)" if row["shadowed_by"] else ""
-    return f"{row['key']} {readable(row['key'], row['value'])}{never}"

@@ -19,7 +19,7 @@ def test_rows_of_a_diff_fill_the_tray(live, cluster, unique):
     live(f"%kquota set producer_byte_rate=1MB/s user={user} --apply")
     eventually(lambda: user in repr(kn.diff(live["before"], cluster)), True)
     found = live("%kadmin diff {before}")
-    assert repr(found).startswith("a: a snapshot")
+    assert repr(found).splitlines()[1].startswith("a: a snapshot")
     frame = found.to_pandas()
     (number,) = frame[frame["resource"] == f"user={user}"]["row"]
     tray = live(f"%kadmin diff {{before}} --onto b --rows {number} --of {found.id}")

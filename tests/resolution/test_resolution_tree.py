@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow.compute as pc
 import pytest
 
 from kadmin_nb.cluster.tree import TreeAnswer
@@ -11,7 +12,7 @@ from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.levels import LEVELS
 from kadmin_nb.resolution.rules import Stored, explain
 from kadmin_nb.resolution.shadows import shadowed_by, shadows_of_added
-from kadmin_nb.resolution.tree import lines, tree
+from kadmin_nb.resolution.tree import tree
 from tests.resolution.hierarchies import KEY, quotas_of, subset
 
 USERS, CLIENTS = ("alice", "someone else"), ("app", "another", "")
@@ -100,35 +101,50 @@ def test_children_follow_their_parents() -> None:
 
 def test_it_reads_as_a_tree() -> None:
     table = tree(quotas_of({(e, "producer_byte_rate"): v for (e, _), v in quotas(**STORED).items()}))
-    assert lines(table) == [
-        "user==<default>  producer_byte_rate 8 B/s",
-        "user=alice  producer_byte_rate 3 MB/s",
-        "  client-id=app  producer_byte_rate 4 B/s",
-        "user=bob",
-        "  client-id=<default>  producer_byte_rate 2 B/s",
-        "user=<default>",
-        "  client-id=app  producer_byte_rate 5 B/s",
-        "client-id=app  producer_byte_rate 1 B/s (never: user=<default> client-id=app wins)",
-        "client-id=<default>  producer_byte_rate 7 B/s",
-        "ip=10.0.0.1  producer_byte_rate 6 B/s",
+    assert repr(TreeAnswer(table)).splitlines() == [
+        "8 quotas on 8 entities; 1 can never bind",
+        "entity                 key                  value  level                   state     shadowed by",
+        "user==<default>        producer_byte_rate   8 B/s  user",
+        "user=alice             producer_byte_rate  3 MB/s  user",
+        "  client-id=app        producer_byte_rate   4 B/s  client of user",
+        "user=bob                                           user",
+        "  client-id=<default>  producer_byte_rate   2 B/s  default client of user",
+        "user=<default>                                     default user",
+        "  client-id=app        producer_byte_rate   5 B/s  client of default user",
+        "client-id=app          producer_byte_rate   1 B/s  client                  shadowed  "
+        "user=<default> client-id=app",
+        "client-id=<default>    producer_byte_rate   7 B/s  default client",
+        "ip=10.0.0.1            producer_byte_rate   6 B/s  ip",
     ]
-    assert lines(table.slice(2, 1)) == ["user=alice client-id=app  producer_byte_rate 4 B/s"]
     assert repr(TreeAnswer(schemas.TREE.empty_table())) == "no quotas"
+
+
+def test_an_entity_without_its_parent_has_its_whole_name() -> None:
+    """A branch by itself began with client-id=app, and nobody knew whose."""
+    table = tree(quotas_of(quotas(**STORED)))
+    only = table.filter(pc.equal(table["entity"], "user=alice client-id=app"))
+    assert repr(TreeAnswer(only)).splitlines() == [
+        "1 quota on user=alice client-id=app",
+        "entity                    key                 value  level",
+        "user=alice client-id=app  producer_byte_rate  4 B/s  client of user",
+    ]
 
 
 def test_a_long_tree_shows_its_head_and_how_to_get_the_rest() -> None:
     """Ten thousand users filled the notebook."""
     users = {(Entity.of({"user": f"u{number:03}"}), KEY): 1.0 for number in range(207)}
-    assert repr(TreeAnswer(tree(quotas_of(users)))).splitlines()[199:] == [
-        "user=u199  producer_byte_rate 1 B/s",
-        "… and 7 more entities; .to_pandas() has all of it",
+    assert repr(TreeAnswer(tree(quotas_of(users)))).splitlines()[-2:] == [
+        "user=u059  producer_byte_rate  1 B/s  user",
+        "207 rows, the first 60 shown; .to_pandas() has all of it",
     ]
 
 
 def test_a_hostile_name_cannot_move_the_terminal() -> None:
     """A client-id with an escape sequence cleared the screen."""
-    (shown,) = lines(tree(quotas_of({(Entity.of({"user": "a\x1b[2J\u202eb\nuser=root"}), KEY): 1.0})))
-    assert shown.isprintable()
+    stored = quotas_of({(Entity.of({"user": "a\x1b[2J\u202eb\nuser=root"}), KEY): 1.0})
+    shown = repr(TreeAnswer(tree(stored))).splitlines()
+    assert len(shown) == 2
+    assert all(map(str.isprintable, shown))
 
 
 def test_an_entity_type_of_the_future_is_shown() -> None:

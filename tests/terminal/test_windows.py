@@ -192,16 +192,18 @@ def test_columns_that_find_no_room_stand_below_their_row():
     ]
 
 
-def test_a_tree_goes_on_below_its_entity():
-    """The second line of a user looked like another user."""
+def test_a_tree_has_an_entity_once():
+    """The second quota of a user looked like another user."""
     rows = [{"entity": f"user={name}", "parent": None, "level": "USER", "value": 1e6} for name in ("alice", "bob")]
     rows = [{**row, "key": key} for row in rows for key in ("consumer_byte_rate", "producer_byte_rate")]
     tree = TreeAnswer(schemas.table(schemas.TREE, rows))
     assert list(lines(tree.blocks(), window(60, REST))) == [
-        "user=alice  consumer_byte_rate 1 MB/s, producer_byte_rate 1",
-        "    MB/s",
-        "user=bob  consumer_byte_rate 1 MB/s, producer_byte_rate 1",
-        "    MB/s",
+        "4 quotas on 2 entities",
+        "entity      key                  value  level",
+        "user=alice  consumer_byte_rate  1 MB/s  user",
+        "            producer_byte_rate  1 MB/s  user",
+        "user=bob    consumer_byte_rate  1 MB/s  user",
+        "            producer_byte_rate  1 MB/s  user",
     ]
 
 
