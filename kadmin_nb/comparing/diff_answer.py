@@ -172,7 +172,7 @@ class Diff(Answer):
         return UsageError(f"{row['resource']} could not be compared: {row['note']}")
 
     def title(self) -> str:
-        """How many rows differ and how, the two sides, and the rows not shown."""
+        """The number of rows that differ and how, the two sides, and the rows not shown."""
         by_state = self._by_state()
         differing = len(self.differing)
         apart = ", ".join(f"{by_state[state]:,} {word}" for state, word in _SAID_APART.items() if state in by_state)

@@ -317,7 +317,7 @@ VIEWS: Mapping[frozenset[str], View] = {
     _columns(schemas.NEAR): View(
         ("broker", "bucket", "key", "peak", "limit", "utilisation", "longest_above_100_s", "throttle_ms", "level")
     ),
-    _columns(schemas.TOP): View(("who", "key", "mean", "share", "peak", "throttle_ms", "brokers")),
+    _columns(schemas.TOP): View(("key", "who", "mean", "share", "peak", "throttle_ms", "brokers")),
     _columns(schemas.IMPACT): View(
         (
             *("who", "key", "effect", "value_before", "value_after", "level_before", "level_after"),
