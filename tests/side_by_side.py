@@ -12,6 +12,7 @@ GROUPS = {
     "tests/analytics/": "spark",
     "tests/databricks/test_request_logs_notebook.py::test_a_job_that_was_killed": "delta",
     "tests/databricks/test_request_logs_notebook.py": "spark",
+    "tests/charts/test_spark_charts.py": "spark",
     "tests/frames/test_forms.py": "spark",
     "tests/notebook/test_spark_magics.py": "spark",
     "tests/terminal/test_usage_words.py": "spark",

@@ -1,8 +1,13 @@
 """Charts: one question a picture, out of the frames that everything else answers with.
 
-Each function takes a frame (Arrow, pandas or Spark) and returns an `altair.Chart` that can be changed further.
+Each function takes a frame (Arrow, pandas, Spark or an answer) and returns a chart of Altair's that can be changed
+further. In a notebook it shows as SVG in the host's colours, without scripts and without a network; `interactive`
+gives the one with tooltips. Altair is imported when the first chart is made: `pip install 'kadmin_nb[charts]'`.
 """
 
 from __future__ import annotations
 
-__all__: list[str] = []
+from .effective import effective
+from .utilisation import utilisation
+
+__all__ = ["effective", "utilisation"]

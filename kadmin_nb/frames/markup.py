@@ -140,3 +140,13 @@ _ENDS_OF_WORDS = re.compile(r"[._,/:=](?=\w)")
 
 _WRITERS: Mapping[str, Callable[[str], str]] = {BADGE: _badge, KEY: _breakable, TEXT: _breakable}
 """Writers of an escaped text, by the look of its column."""
+
+
+def drawing(svg: str, title: str) -> str:
+    """A drawing in the host's colours. `svg` is markup, made and checked by `charts/svg.py`; the title is text."""
+    style = ".kadmin-drawing svg { max-width: 100%; height: auto; overflow: visible; }"
+    ink = "color: var(--jp-content-font-color1, var(--vscode-foreground, inherit));"
+    label = html.escape(title)
+    return (
+        f'<div class="kadmin-drawing" role="img" aria-label="{label}" style="{ink}"><style>{style}</style>{svg}</div>'
+    )

@@ -8,7 +8,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -121,6 +121,25 @@ def taken(frame: object, spark: SparkSession | None = None) -> DataFrame:
     if not hasattr(frame, "__arrow_c_stream__"):
         raise UsageError(f"a {type(frame).__name__} is not a frame", hint="Arrow, pandas, Polars or Spark.")
     return to_spark(pa.table(frame), spark)
+
+
+def largest_groups(frame: DataFrame, by: Sequence[str], measures: Mapping[str, str], most: int) -> tuple[pa.Table, int]:
+    """The groups of a frame with the most of the first measure, an expression of SQL each, and how many there are."""
+    from pyspark.sql import functions as F
+
+    groups = frame.groupBy(*by).agg(*(F.expr(text).alias(name) for name, text in measures.items()))
+    order = [F.desc_nulls_last(next(iter(measures))), *map(F.col, by)]
+    with at_work("Spark adds up"):
+        return groups.orderBy(*order).limit(most).toArrow(), groups.count()
+
+
+def rows_of_groups(frame: DataFrame, groups: pa.Table) -> DataFrame:
+    """The rows that have the values of one of these groups, with the columns that tell it."""
+    return frame.join(to_spark(groups, frame.sparkSession).hint("broadcast"), [*_joined(frame, groups)])
+
+
+def _joined(frame: DataFrame, groups: pa.Table) -> Iterator[str]:
+    return (name for name in groups.column_names if name in frame.columns)
 
 
 def rows_of(place: Path, spark: SparkSession) -> DataFrame | None:

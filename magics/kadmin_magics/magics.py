@@ -17,6 +17,7 @@ from kadmin_nb import hints
 from kadmin_nb.errors import Interrupted, KadminError, printable
 from kadmin_nb.frames import FORMS
 
+from .charts import Charts
 from .completion import Completion
 from .destination import destination
 from .frames import Frames
@@ -46,13 +47,14 @@ class KAdmin(Magics):
         super().__init__(shell)
         self._shell = shell
         self._completion = Completion(lambda target: self.session.settings_of(target))
-        self._frames = Frames(shell)
+        self._frames, self._charts = Frames(shell), Charts(shell)
 
     def register(self) -> None:
         """Into the shell, with completion."""
         self._shell.register_magics(self)
         self._shell.Completer.custom_matchers.append(self._completion.matcher)
         self._frames.register()
+        self._charts.register()
         atexit.register(self._leave)
 
     def unregister(self) -> None:
@@ -65,6 +67,7 @@ class KAdmin(Magics):
         self._shell.configurables.remove(self)  # type: ignore[arg-type]
         self._shell.Completer.custom_matchers.remove(self._completion.matcher)
         self._frames.unregister()
+        self._charts.unregister()
         atexit.unregister(self._leave)
         self._leave()
 

@@ -1,0 +1,79 @@
+"""Names, numbers and findings as the texts of a chart. A name is text that somebody else chose: it is shown, no more.
+
+No expression and no field is made out of a name: both are constants here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from ..errors import printable
+from ..frames.meanings import client
+from ..frames.views import counted_nouns
+from ..model.quota_keys import find
+
+LONGEST = 46
+"""Characters of a name in a chart."""
+
+AXES = {
+    "bytes/s": ("format(datum.value, '~s') + 'B/s'", "bytes/s"),
+    "% of one thread": ("format(datum.value, '~g') + ' %'", "% of a thread"),
+    "mutations/s": ("format(datum.value, '~s') + '/s'", "mutations/s"),
+    "connections/s": ("format(datum.value, '~s') + '/s'", "connections/s"),
+}
+"""The label of a tick, as Vega writes it, and the title of an axis, by the unit of a quota's key."""
+
+PERCENT = "format(datum.value, '~g') + ' %'"
+MILLISECONDS = "format(datum.value, '~s') + ' ms'"
+SECONDS = "format(datum.value, '~s') + ' s'"
+
+
+def unit_of(key: str) -> str:
+    """The unit of a quota's key; of another key there is none."""
+    spec = find(key)
+    return spec.unit if spec else ""
+
+
+def short(text: str) -> str:
+    """A name on one line, its middle left out where it is long."""
+    shown = printable(text)
+    half = LONGEST // 2
+    return shown if len(shown) <= LONGEST else f"{shown[:half]}…{shown[1 - half :]}"
+
+
+def clients(users: Iterable[str | None], client_ids: Iterable[str | None]) -> list[str]:
+    """Clients or buckets as texts, each different from all others."""
+    return distinct([short(client(*pair)) for pair in zip(users, client_ids, strict=True)])
+
+
+def buckets(users: Iterable[str | None], client_ids: Iterable[str | None]) -> list[str]:
+    """Buckets as texts, each different; an empty part is not in a bucket."""
+    pairs = zip(users, client_ids, strict=True)
+    return distinct([short(client(user or None, client_id or None)) or "(nobody named)" for user, client_id in pairs])
+
+
+def distinct(texts: Sequence[str]) -> list[str]:
+    """The texts, numbered where two names are shortened to the same."""
+    times = Counter(texts)
+    seen: Counter[str] = Counter()
+    numbered = []
+    for text in texts:
+        seen[text] += 1
+        numbered.append(f"{text} ({seen[text]})" if times[text] > 1 else text)
+    return numbered
+
+
+def count_of(count: int, noun: str) -> str:
+    """So many of a noun with a regular plural: *3 clients*, *1 client*, *no clients*."""
+    return counted_nouns(count, noun, f"{noun}s") if count < 1000 else f"{count:,} {noun}s"
+
+
+def is_are(count: int) -> str:
+    """The verb of so many."""
+    return "is" if count == 1 else "are"
+
+
+def part_of(shown: int, count: int, which: str) -> str:
+    """That a chart has the first of many; nothing where it has all."""
+    return f"{shown:,} of {count:,}: the {which}" if shown < count else ""

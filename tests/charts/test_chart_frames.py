@@ -1,0 +1,93 @@
+"""A chart takes the Contract's frames, of any size, and says what it shows."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import kadmin_nb as kn
+from tests.charts.charted_frames import CHARTS, effective, texts_of
+
+every_chart = pytest.mark.parametrize("name", CHARTS)
+
+
+def _specification(chart: Any) -> dict[str, Any]:
+    specification: dict[str, Any] = chart.to_dict()
+    return specification
+
+
+@every_chart
+def test_arrow_pandas_and_answers_give_the_same_chart(name: str) -> None:
+    """The chart of my DataFrame was another than the chart of its answer."""
+    draw, frame = CHARTS[name]
+    table = frame(12)
+    drawn = [_specification(draw(form)) for form in (table, kn.Answer(table).to_pandas(), kn.Answer(table))]
+    assert drawn[0] == drawn[1] == drawn[2]
+
+
+@every_chart
+def test_no_rows_are_a_sentence(name: str) -> None:
+    """A quiet cluster gave a stack trace instead of an empty picture."""
+    draw, frame = CHARTS[name]
+    chart = draw(frame(0))
+    assert len(repr(chart).split("\n")[0]) > 10
+    assert "<svg" in chart._repr_html_()
+
+
+@pytest.mark.slow
+@every_chart
+def test_many_rows_are_a_small_picture(name: str) -> None:
+    """A chart of the fleet froze the browser: 100,000 rows were in it."""
+    draw, frame = CHARTS[name]
+    chart = draw(frame(100_000, "x" * 60))
+    assert len(json.dumps(_specification(chart))) < 100_000
+    assert any(char.isdigit() for char in repr(chart))
+
+
+def test_a_frame_that_is_none() -> None:
+    """A chart of a list printed a stack trace."""
+    with pytest.raises(kn.UsageError, match="the effective quotas are a list, not a frame"):
+        kn.charts.effective([1])
+
+
+def test_a_frame_of_other_columns() -> None:
+    """A chart of the wrong frame was empty, and nobody knew why."""
+    with pytest.raises(kn.UsageError, match="the effective quotas have no column value, level"):
+        kn.charts.effective(effective(3).drop_columns(["value", "level"]))
+
+
+def test_unlimited_zero_and_not_resolved_are_told_apart() -> None:
+    """A client without a limit looked like one with a limit of 0."""
+    table = effective(3)
+    other = table.slice(2, 1).set_column(2, "key", [["consumer_byte_rate"]]).cast(table.schema)
+    rows = [row for values in kn.charts.effective(_both(table, other)).to_dict()["datasets"].values() for row in values]
+    assert {row["state"] for row in rows} == {"unlimited", "zero", "limited", "not resolved"}
+    assert {row["text"] for row in rows} == {"unlimited", "0 B/s", "5 MB/s", "–"}
+
+
+def _both(*tables: Any) -> Any:
+    import pyarrow as pa
+
+    return pa.concat_tables(tables).unify_dictionaries()
+
+
+def test_names_that_are_shortened_alike_stay_apart() -> None:
+    """Two long names were one row of the chart."""
+    texts = [text for text in texts_of(kn.charts.effective(effective(6, "x" * 100))) if text.startswith("user=")]
+    assert len(set(texts)) == 6
+    assert max(map(len, texts)) < 60
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [
+        ("effective", "40 of 100 clients are unlimited in producer_byte_rate"),
+        ("utilisation", "50 buckets are above 80 % of their limit, 25 over it"),
+    ],
+)
+def test_titles_say_the_finding(name: str, title: str) -> None:
+    """The title of the chart was the name of its columns."""
+    draw, frame = CHARTS[name]
+    assert repr(draw(frame(100))).split("\n")[0] == title.replace("40 of", "34 of")
