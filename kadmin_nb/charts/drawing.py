@@ -50,10 +50,10 @@ class InHostColours:
     def save(self, fp: Any, format: str | None = None, **more: Any) -> None:
         """Write it to a file: .svg, .png and .html as it is shown here, without scripts; .json and others by Altair."""
         kind = format or Path(str(fp)).suffix.removeprefix(".")
-        if kind not in _WRITERS or not isinstance(fp, str | Path):
+        if kind not in _FILE_WRITERS or not isinstance(fp, str | Path):
             super().save(fp, format, **more)  # type: ignore[misc]
             return
-        files.write(Path(fp), _WRITERS[kind](self))
+        files.write(Path(fp), _FILE_WRITERS[kind](self))
 
     def _specification(self) -> dict[str, Any]:
         return self.to_dict(context={"pre_transform": False})  # type: ignore[attr-defined,no-any-return]
@@ -150,13 +150,13 @@ def _headline(chart: Any) -> str:
     return " ".join(text) if isinstance(text, list) else text if isinstance(text, str) else "a chart"
 
 
-def _page(chart: Any) -> str:
+def _html_page(chart: Any) -> str:
     head = '<!DOCTYPE html>\n<meta charset="utf-8"><meta name="color-scheme" content="light dark">'
     return f"{head}\n{chart._repr_html_()}\n"
 
 
-_WRITERS: Mapping[str, Callable[[Any], str | bytes]] = {
-    "html": _page,
+_FILE_WRITERS: Mapping[str, Callable[[Any], str | bytes]] = {
+    "html": _html_page,
     "svg": lambda chart: without_markup(as_svg(chart._specification(), ground="white")),
     "png": lambda chart: as_png(chart._specification()),
 }

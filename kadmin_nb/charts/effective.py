@@ -1,4 +1,4 @@
-"""What binds whom: the effective quota of each client and key."""
+"""Heatmap of limits: the effective quota of each client and key."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ..model.quota_keys import USER_CLIENT_KEYS
 from .groups import checked, in_arrow, largest, members
 from .labels import clients, count_of, is_are, part_of
 
-MOST = 40
+MOST_CLIENTS = 40
 """Clients that a chart has at most."""
 
-_COLUMNS = ("user", "client_id", "key", "value", "level")
-_ROW = dict[str, Any]
+_CELL_COLUMNS = ("user", "client_id", "key", "value", "level")
+Cell = dict[str, Any]
 
 
 def effective(frame: Any) -> Any:
@@ -50,39 +50,41 @@ def effective(frame: Any) -> Any:
     """
     from .drawing import empty, titled
 
-    rows = checked(frame, schemas.EFFECTIVE, _COLUMNS, "the effective quotas")
-    chosen, count = largest(rows, ("user", "client_id"), {"value_most": ("max", "value")}, MOST)
+    rows = checked(frame, schemas.EFFECTIVE, _CELL_COLUMNS, "the effective quotas")
+    chosen, count = largest(rows, ("user", "client_id"), {"value_most": ("max", "value")}, MOST_CLIENTS)
     if not count:
         return empty("No client was resolved")
-    by_key, _ = largest(rows, ("key",), {"rows": ("count", "user"), "limited": ("count", "value")}, MOST)
-    cells = [*_cells(chosen, in_arrow(members(rows, chosen), MOST * MOST), by_key)]
+    by_key, _ = largest(rows, ("key",), {"rows": ("count", "user"), "limited": ("count", "value")}, MOST_CLIENTS)
+    cells = [*_cells(chosen, in_arrow(members(rows, chosen), MOST_CLIENTS * MOST_CLIENTS), by_key)]
     return titled(
-        _drawn(cells), _finding(by_key.to_pylist()), part_of(len(chosen), count, "clients with the highest limits")
+        _heatmap(cells),
+        _unlimited_finding(by_key.to_pylist()),
+        part_of(len(chosen), count, "clients with the highest limits"),
     )
 
 
-def _cells(chosen: pa.Table, rows: pa.Table, by_key: pa.Table) -> Iterable[_ROW]:
+def _cells(chosen: pa.Table, rows: pa.Table, by_key: pa.Table) -> Iterable[Cell]:
     """A cell a client and key, the clients in their order; also those without a row."""
     labels = clients(chosen["user"].to_pylist(), chosen["client_id"].to_pylist())
-    keys = sorted(by_key["key"].to_pylist(), key=_place)
+    keys = sorted(by_key["key"].to_pylist(), key=_key_order)
     stored = {(row["user"], row["client_id"], row["key"]): row for row in rows.to_pylist()}
-    ranges = {key: _range(row["value"] for row in stored.values() if row["key"] == key) for key in keys}
+    ranges = {key: _extremes(row["value"] for row in stored.values() if row["key"] == key) for key in keys}
     for label, row in zip(labels, chosen.to_pylist(), strict=True):
         for key in keys:
             yield _cell(label, key, stored.get((row["user"], row["client_id"], key)), ranges[key])
 
 
-def _place(key: str) -> tuple[int, str]:
+def _key_order(key: str) -> tuple[int, str]:
     return (USER_CLIENT_KEYS.index(key) if key in USER_CLIENT_KEYS else len(USER_CLIENT_KEYS)), key
 
 
-def _range(values: Iterable[float | None]) -> tuple[float, float]:
+def _extremes(values: Iterable[float | None]) -> tuple[float, float]:
     """The lowest and the highest of a key, of those that a logarithm has."""
     positive = [value for value in values if value is not None and value > 0]
     return min(positive, default=1.0), max(positive, default=1.0)
 
 
-def _cell(label: str, key: str, row: Mapping[str, Any] | None, between: tuple[float, float]) -> _ROW:
+def _cell(label: str, key: str, row: Mapping[str, Any] | None, between: tuple[float, float]) -> Cell:
     if row is None:
         return {"client": label, "key": key, "state": "not resolved", "text": "–", "ink": "currentColor"}
     value, level = row["value"], row["level"]
@@ -100,7 +102,7 @@ def _height(value: float, low: float, high: float) -> float:
     return 1.0 if high <= low else log(value / low) / log(high / low)
 
 
-def _finding(by_key: list[_ROW]) -> str:
+def _unlimited_finding(by_key: list[Cell]) -> str:
     """The key that most clients are without a limit of, where there is one."""
     free = max(by_key, key=lambda row: row["rows"] - row["limited"])
     count = free["rows"] - free["limited"]
@@ -109,7 +111,7 @@ def _finding(by_key: list[_ROW]) -> str:
     return f"{count:,} of {count_of(free['rows'], 'client')} {is_are(count)} unlimited in {free['key']}"
 
 
-def _drawn(cells: list[_ROW]) -> Any:
+def _heatmap(cells: list[Cell]) -> Any:
     from .drawing import INK, VERMILLION, alt, base, layered, names
 
     axis = alt.Axis(orient="top", labelAngle=0, labelLimit=150, ticks=False, domain=False)

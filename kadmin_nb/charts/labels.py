@@ -13,7 +13,7 @@ from ..frames.meanings import client
 from ..frames.views import counted_nouns
 from ..model.quota_keys import find
 
-LONGEST = 46
+LONGEST_NAME = 46
 """Characters of a name in a chart."""
 
 AXES = {
@@ -38,8 +38,8 @@ def unit_of(key: str) -> str:
 def short(text: str) -> str:
     """A name on one line, its middle left out where it is long."""
     shown = printable(text)
-    half = LONGEST // 2
-    return shown if len(shown) <= LONGEST else f"{shown[:half]}…{shown[1 - half :]}"
+    half = LONGEST_NAME // 2
+    return shown if len(shown) <= LONGEST_NAME else f"{shown[:half]}…{shown[1 - half :]}"
 
 
 def clients(users: Iterable[str | None], client_ids: Iterable[str | None]) -> list[str]:

@@ -22,7 +22,7 @@ ATTRIBUTES = frozenset({
 })  # fmt: skip
 """The attributes that Vega draws with."""
 
-_COLOURS: Mapping[str, Mapping[str, object]] = {
+_HOST_COLOURS: Mapping[str, Mapping[str, object]] = {
     "axis": {
         **dict.fromkeys(("labelColor", "titleColor", "gridColor", "domainColor", "tickColor"), "currentColor"),
         "gridOpacity": 0.14, "domainOpacity": 0.4, "tickOpacity": 0.4, "titleFontWeight": "normal",
@@ -40,14 +40,14 @@ def as_svg(specification: Mapping[str, Any], ground: str = "transparent") -> str
     """The SVG of a Vega-Lite specification; nothing is loaded for it."""
     convert = _converter().vegalite_to_svg
     return str(
-        convert({**specification, "background": ground}, config={"aria": False, **_COLOURS}, allowed_base_urls=[])
+        convert({**specification, "background": ground}, config={"aria": False, **_HOST_COLOURS}, allowed_base_urls=[])
     )
 
 
 def as_png(specification: Mapping[str, Any]) -> bytes:
     """The same as PNG, twice as many pixels either way."""
     convert = _converter().vegalite_to_png
-    return bytes(convert({**specification, "background": "white"}, config=_COLOURS, scale=2, allowed_base_urls=[]))
+    return bytes(convert({**specification, "background": "white"}, config=_HOST_COLOURS, scale=2, allowed_base_urls=[]))
 
 
 def _converter() -> Any:
@@ -75,38 +75,38 @@ def without_markup(svg: str) -> str:
         root = ElementTree.fromstring(svg)
     except ElementTree.ParseError as error:
         raise Invalid(f"the SVG of the chart cannot be read: {error}") from None
-    _clean(root, _Ids(f"k{crc32(_NUMBERED.sub('', svg).encode()):x}-"))
+    _cleaned(root, _Ids(f"k{crc32(_NUMBERED.sub('', svg).encode()):x}-"))
     root.set("xmlns", "http://www.w3.org/2000/svg")
     return ElementTree.tostring(root, encoding="unicode")
 
 
-def _clean(element: ElementTree.Element, ids: _Ids) -> None:
+def _cleaned(element: ElementTree.Element, ids: _Ids) -> None:
     """Keep what draws; the names of elements are those of HTML, without a namespace."""
-    element.tag = _plain(element.tag)
+    element.tag = _local_name(element.tag)
     attributes = {name: _renamed(name, value, ids) for name, value in element.attrib.items() if _draws(name, value)}
     element.attrib.clear()
     element.attrib.update(attributes)
     for child in [*element]:
-        if _plain(child.tag) in DRAWN:
-            _clean(child, ids)
+        if _local_name(child.tag) in DRAWN:
+            _cleaned(child, ids)
         else:
             element.remove(child)
 
 
-def _plain(tag: object) -> str:
+def _local_name(tag: object) -> str:
     return str(tag).rpartition("}")[2]
 
 
 def _draws(name: str, value: str) -> bool:
     """True for an attribute of a drawing, and of these for one that refers to nothing but a part of it."""
-    return name in ATTRIBUTES and ("url" not in value.lower() or _PART.fullmatch(value) is not None)
+    return name in ATTRIBUTES and ("url" not in value.lower() or _REFERENCE.fullmatch(value) is not None)
 
 
 def _renamed(name: str, value: str, ids: _Ids) -> str:
     """An id, or what refers to one, by its new name."""
     if name == "id":
         return ids[value]
-    return f"url(#{ids[part[1]]})" if (part := _PART.fullmatch(value)) else value
+    return f"url(#{ids[part[1]]})" if (part := _REFERENCE.fullmatch(value)) else value
 
 
 class _Ids(dict[str, str]):
@@ -121,5 +121,5 @@ class _Ids(dict[str, str]):
         return self[old]
 
 
-_PART = re.compile(r"url\(#([\w-]+)\)")
+_REFERENCE = re.compile(r"url\(#([\w-]+)\)")
 _NUMBERED = re.compile(r"(?:gradient_|clip)\d+")

@@ -1,4 +1,4 @@
-"""Who is near a limit: the peak of each bucket in percent of it."""
+"""Bars of use: the peak of each bucket in percent of its limit."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ..frames.meanings import limit, percent, used
 from .groups import checked, flag_count, largest
 from .labels import PERCENT, buckets, count_of, distinct, is_are, part_of
 
-MOST = 40
+MOST_BARS = 40
 """Bars that a chart has at most."""
 
-_COLUMNS = ("key", "bucket_user", "bucket_client_id", "limit", "peak", "utilisation")
+_BAR_COLUMNS = ("key", "bucket_user", "bucket_client_id", "limit", "peak", "utilisation")
 _ZONES = ("below 80 %", "80 to 100 %", "over the limit")
 
 
@@ -44,10 +44,10 @@ def utilisation(frame: Any) -> Any:
     """
     from .drawing import empty, titled
 
-    rows, counts = _bars(checked(frame, schemas.UTILISATION, _COLUMNS, "the rows of utilisation"))
+    rows, counts = _bars(checked(frame, schemas.UTILISATION, _BAR_COLUMNS, "the rows of utilisation"))
     if not rows:
         return empty("Nobody of this usage has a limit")
-    return titled(_drawn(rows), _finding(counts), _remarks(counts, len(rows)))
+    return titled(_bar_chart(rows), _near_finding(counts), _bar_remarks(counts, len(rows)))
 
 
 def _bars(frame: Any) -> tuple[list[dict[str, Any]], dict[str, int]]:
@@ -61,12 +61,12 @@ def _bars(frame: Any) -> tuple[list[dict[str, Any]], dict[str, int]]:
         "over": flag_count(pc.greater(limited["share"], 100)),
         "unlimited": count - len(limited),
     }
-    return _labelled(limited.slice(0, MOST).to_pylist()), counts
+    return _bar_rows(limited.slice(0, MOST_BARS).to_pylist()), counts
 
 
-def _labelled(groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _bar_rows(groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
     whose = buckets((row["bucket_user"] for row in groups), (row["bucket_client_id"] for row in groups))
-    labels = distinct([f"{who} {_SHORT.get(row['key'], row['key'])}" for who, row in zip(whose, groups, strict=True)])
+    labels = distinct([f"{who} {_VERBS.get(row['key'], row['key'])}" for who, row in zip(whose, groups, strict=True)])
     return [
         {
             "bucket": label,
@@ -79,23 +79,23 @@ def _labelled(groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-_SHORT = {"producer_byte_rate": "produce", "consumer_byte_rate": "consume", "request_percentage": "requests",
+_VERBS = {"producer_byte_rate": "produce", "consumer_byte_rate": "consume", "request_percentage": "requests",
           "controller_mutation_rate": "mutations"}  # fmt: skip
 
 
-def _finding(counts: dict[str, int]) -> str:
+def _near_finding(counts: dict[str, int]) -> str:
     if counts["near"]:
         over = f", {counts['over']} over it" if counts["over"] else ""
         return f"{count_of(counts['near'], 'bucket')} {is_are(counts['near'])} above 80 % of their limit{over}"
     return f"None of {count_of(counts['limits'], 'limit')} was used to 80 %"
 
 
-def _remarks(counts: dict[str, int], bars: int) -> str:
+def _bar_remarks(counts: dict[str, int], bars: int) -> str:
     unlimited = f"{counts['unlimited']:,} without a limit" if counts["unlimited"] else ""
     return "; ".join(filter(None, [part_of(bars, counts["limits"], "highest"), unlimited]))
 
 
-def _drawn(rows: list[dict[str, Any]]) -> Any:
+def _bar_chart(rows: list[dict[str, Any]]) -> Any:
     from .drawing import BLUE, INK, ORANGE, VERMILLION, WIDTH, alt, base, layered, names
 
     zones = alt.Scale(domain=[*_ZONES], range=[BLUE, ORANGE, VERMILLION])

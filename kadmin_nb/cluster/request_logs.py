@@ -42,17 +42,17 @@ def request_logs(cluster_id: str) -> Iterator[dict[int, RequestLog]]:
     with ExitStack() as stack:
         yield {
             broker: RequestLog(stack.enter_context(place.open("rb")), place)
-            for broker, place in _places(cluster_id)
+            for broker, place in _log_places(cluster_id)
             if place.exists()
         }
 
 
 def are_known(cluster_id: str) -> bool:
     """Is it a local Kafka's cluster?"""
-    return any(True for _ in _places(cluster_id))
+    return any(True for _ in _log_places(cluster_id))
 
 
-def _places(cluster_id: str) -> Iterator[tuple[int, Path]]:
+def _log_places(cluster_id: str) -> Iterator[tuple[int, Path]]:
     for folder, run in all_runs():
         if run.cluster_id == cluster_id:
             yield from ((number, folder / f"node-{number}" / NAME) for number in range(1, len(run.ports) + 1))

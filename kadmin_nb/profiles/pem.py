@@ -57,7 +57,7 @@ def stores(entries: Entries) -> PemStores:
 def _truststore(entries: Entries) -> str | None:
     inline = entries.text("ssl.truststore.certificates")
     location = _location(entries, "truststore", "ssl.truststore.certificates" if inline else None)
-    return _written(inline, "ssl.truststore.certificates", entries) if inline else location
+    return _as_written(inline, "ssl.truststore.certificates", entries) if inline else location
 
 
 def _keystore(entries: Entries) -> tuple[str | None, str | None]:
@@ -70,7 +70,7 @@ def _keystore(entries: Entries) -> tuple[str | None, str | None]:
     if len(present) == 1:
         missing = next(part for part in parts if part not in present)
         raise UsageError(f"{entries.source}: {present[0]} needs {missing} beside it")
-    chain, key = (_written(entries.text(part) or "", part, entries) for part in parts)
+    chain, key = (_as_written(entries.text(part) or "", part, entries) for part in parts)
     return chain, key
 
 
@@ -116,7 +116,7 @@ def _is_encrypted(path: str) -> bool:
 _ENCRYPTED = re.compile(rb"-----BEGIN ENCRYPTED |^Proc-Type: 4,ENCRYPTED", re.MULTILINE)
 
 
-def _written(text: str, key: str, entries: Entries) -> str:
+def _as_written(text: str, key: str, entries: Entries) -> str:
     """The path of a file with the PEM blocks in `text`, the same file for the same text."""
     content = _blocks(text, key, entries).encode()
     path = _folder() / f"{hashlib.sha256(content).hexdigest()[:32]}.pem"

@@ -72,16 +72,16 @@ def text_column(table: pa.Table, name: str, what: str) -> pa.ChunkedArray:
         raise UsageError(f"{name} of {what} is {column.type}, not text")
     if column.type == pa.string():
         return column
-    parts = [part.cast(pa.string()) for chunk in column.chunks for part in _parts(chunk)]
+    parts = [part.cast(pa.string()) for chunk in column.chunks for part in _small_parts(chunk)]
     return pa.chunked_array(parts, pa.string())
 
 
-def _parts(chunk: pa.Array) -> list[pa.Array]:
+def _small_parts(chunk: pa.Array) -> list[pa.Array]:
     """The array in parts that fit Arrow's 32-bit strings (2 GiB each)."""
     if chunk.get_total_buffer_size() <= _MAX_ROWS or len(chunk) < 2:
         return [pa.concat_arrays([chunk])] if chunk.offset else [chunk]
     half = len(chunk) // 2
-    return [part for s in (chunk.slice(0, half), chunk.slice(half)) for part in _parts(pa.concat_arrays([s]))]
+    return [part for s in (chunk.slice(0, half), chunk.slice(half)) for part in _small_parts(pa.concat_arrays([s]))]
 
 
 def number_column(table: pa.Table, name: str, what: str) -> pa.ChunkedArray:

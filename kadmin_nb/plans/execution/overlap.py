@@ -37,13 +37,13 @@ class Overlap:
 
 def _places(resource: Configurable) -> Iterator[tuple[object, object]]:
     """The drawers in which it is filed: by the names that it has, and without regard to them."""
-    user, client_id = _names(resource)
+    user, client_id = _client_names(resource)
     return product((user, _ALL), (client_id, _ALL))
 
 
 def _fitting(resource: Configurable) -> Iterator[tuple[object, object]]:
     """The drawers of those that fit a client which it fits."""
-    user, client_id = _names(resource)
+    user, client_id = _client_names(resource)
     return product(_meeting(user), _meeting(client_id))
 
 
@@ -52,7 +52,7 @@ def _meeting(name: str | None) -> Sequence[object]:
     return (_ALL,) if name is None else (name, None)
 
 
-def _names(resource: Configurable) -> tuple[str | None, str | None]:
+def _client_names(resource: Configurable) -> tuple[str | None, str | None]:
     """Its user and its client-id, None where it fits any."""
     entity = cast(Entity, resource)
     return _name(entity, "user"), _name(entity, "client-id")
