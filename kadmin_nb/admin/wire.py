@@ -20,13 +20,6 @@ from kafka.future import Future
 from kafka.net.connection import KafkaConnection
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
-from tenacity import (
-    RetryCallState,
-    Retrying,
-    retry_if_exception,
-    stop_after_delay,
-    wait_exponential,
-)
 
 from ..errors import ConnectionFailed, KadminError, NotFound, TimedOut, Unsupported
 from ..model.connection_settings import Settings
@@ -207,21 +200,22 @@ class Wire:
             No answer, no connection, no such broker.
         """
         bound = timeout or self.timeout
-        retrying = _patiently(bound, _passes, self._before_retry)
-        return self._asked(retrying, request, node, doing, bound, patience or bound / 2)
+        return self._asked(request, node, doing, bound, patience or bound / 2, self._before_retry)
 
     def _asked(
         self,
-        retrying: Retrying,
         request: Callable[[], Any],
         node: int | None,
         doing: str,
         bound: float,
         patience: float,
+        before_retry: Callable[[Exception], object] = lambda exc: None,
     ) -> Any:
         deadline = time.monotonic() + bound
         try:
-            return retrying(self._send, request, node, deadline, doing, patience)
+            return _patiently(
+                lambda: self._send(request, node, deadline, doing, patience), bound, _passes, before_retry
+            )
         except NotSent as exc:
             raise error_codes.translated(exc.__cause__ or exc, doing) from None
         except NoAnswerYet:
@@ -245,10 +239,11 @@ class Wire:
             Whether it was carried out is unknown: time-out, or a connection that broke after sending.
         """
         deadline = time.monotonic() + (timeout or self.alter_timeout)
-        retrying = _patiently(self.timeout, lambda exc: isinstance(exc, NotSent), self._before_retry)
         whom = self._lively() if node is None else node
         try:
-            return retrying(self._send, request, whom, deadline, doing)
+            return _patiently(
+                lambda: self._send(request, whom, deadline, doing), self.timeout, _was_not_sent, self._before_retry
+            )
         except NotSent as exc:
             raise error_codes.translated(exc.__cause__ or exc, doing) from None
         except kafka.errors.IncompatibleBrokerVersion as exc:
@@ -264,8 +259,7 @@ class Wire:
         Not by the library's own refresh, which waits for one broker although that one may be frozen.
         """
         doing, cluster = "refreshing the metadata", self._manager.cluster
-        retrying = _patiently(self.timeout, _passes, None)
-        answer = self._asked(retrying, cluster.metadata_request, None, doing, self.timeout, PATIENCE)
+        answer = self._asked(cluster.metadata_request, None, doing, self.timeout, PATIENCE)
         self._wait(lambda: cluster.update_metadata(answer), self.timeout, doing)
 
     def close(self) -> None:
@@ -282,11 +276,9 @@ class Wire:
         """The broker that answered last: an alter sent to a frozen one is lost for its whole time-out."""
         return self._answered if self._manager.cluster.broker_metadata(self._answered) else None
 
-    def _before_retry(self, state: RetryCallState) -> None:
+    def _before_retry(self, exc: Exception) -> None:
         """A broker we do not know may have come up since the last look."""
-        exc = state.outcome.exception() if state.outcome else None
-        cause = exc.__cause__ if isinstance(exc, NotSent) else exc
-        if isinstance(cause, kafka.errors.UnknownBrokerIdError | kafka.errors.KafkaConnectionError):
+        if isinstance(_cause(exc), kafka.errors.UnknownBrokerIdError | kafka.errors.KafkaConnectionError):
             try:
                 self.refresh()
             except KadminError:
@@ -398,11 +390,19 @@ def understood(read: Callable[[], T], doing: str, *, may_have_happened: bool = F
     raise Unsupported(f"an answer that cannot be read, while {doing}", code="CORRUPT_MESSAGE")
 
 
-def _passes(exc: BaseException) -> bool:
+def _passes(exc: Exception) -> bool:
     """True if a reading request may simply be sent again."""
     if isinstance(exc, NotSent):
         return not _is_late(exc.__cause__)
     return isinstance(exc, NoAnswerYet | kafka.errors.KafkaConnectionError | kafka.errors.NodeNotReadyError)
+
+
+def _was_not_sent(exc: Exception) -> bool:
+    return isinstance(exc, NotSent)
+
+
+def _cause(exc: Exception) -> BaseException | None:
+    return exc.__cause__ if isinstance(exc, NotSent) else exc
 
 
 def _is_late(exc: BaseException | None) -> bool:
@@ -413,24 +413,35 @@ _REFUSING, _UNKNOWN_ID = 3.0, 1.0
 """Seconds that a broker is given which refuses connections, or which the metadata, asked anew, does not name."""
 
 
-def _patiently(
-    bound: float, may_pass: Callable[[BaseException], bool], before: Callable[[RetryCallState], None] | None
-) -> Retrying:
-    def stop(state: RetryCallState) -> bool:
-        """A broker that is not there is given less time than one that throttles us."""
-        exc = state.outcome.exception() if state.outcome else None
-        cause = exc.__cause__ if isinstance(exc, NotSent) else exc
-        is_there = isinstance(cause, Throttled) or isinstance(exc, NoAnswerYet)
-        missing = _UNKNOWN_ID if isinstance(cause, kafka.errors.UnknownBrokerIdError) else _REFUSING
-        return stop_after_delay(bound if is_there else min(bound, missing))(state)
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 0.5
+"""Seconds between two attempts: each pause is twice the one before."""
 
-    return Retrying(
-        stop=stop,
-        wait=wait_exponential(multiplier=0.05, max=0.5),
-        retry=retry_if_exception(may_pass),
-        before_sleep=before,
-        reraise=True,
-    )
+
+def _patiently(
+    attempt: Callable[[], T],
+    bound: float,
+    may_pass: Callable[[Exception], bool],
+    before_retry: Callable[[Exception], object],
+) -> T:
+    """The result of an attempt, made again after faults that may pass. (tenacity would load tornado and asyncio.)"""
+    started, pause = time.monotonic(), _FIRST_PAUSE
+    while True:
+        try:
+            return attempt()
+        except Exception as exc:
+            if not may_pass(exc) or time.monotonic() - started >= _longest_wait(exc, bound):
+                raise
+            before_retry(exc)
+        time.sleep(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE)
+
+
+def _longest_wait(exc: Exception, bound: float) -> float:
+    """Seconds to try for after this fault: a broker that is not there is given less than one that throttles us."""
+    cause = _cause(exc)
+    if isinstance(cause, Throttled) or isinstance(exc, NoAnswerYet):
+        return bound
+    return min(bound, _UNKNOWN_ID if isinstance(cause, kafka.errors.UnknownBrokerIdError) else _REFUSING)
 
 
 def _manager(net: NetworkSelector, settings: Settings, timeout: float) -> _Manager:

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from ..errors import KadminError, Unsupported, UsageError
 from ..hints import nearest
 from ..model.connection_settings import Settings
-from . import jaas, java_keys, pem
+from . import java_keys, pem
 from .entries import Entries, Login
 
 PROTOCOLS = ("PLAINTEXT", "SASL_PLAINTEXT", "SASL_SSL", "SSL")
@@ -90,7 +90,11 @@ def _protocol(entries: Entries) -> str:
 def _login(entries: Entries) -> Login | None:
     """The user and password, read also where no SASL is spoken: a login module is refused wherever it stands."""
     text = entries.text("sasl.jaas.config")
-    return jaas.parse(text, entries.source) if text else entries.login
+    if not text:
+        return entries.login
+    from . import jaas  # its patterns take longer to compile than all else here to load
+
+    return jaas.parse(text, entries.source)
 
 
 def _mechanism(entries: Entries, login: Login | None) -> str:

@@ -29,7 +29,6 @@ PASSPORTS = {
     "vl_convert": ("charts",),
     "polars": (),
     "javaproperties": ("profiles",),
-    "tenacity": ("admin",),
     "wcwidth": ("frames",),
     "platformdirs": ("paths",),
     "filelock": ("files",),
