@@ -1,0 +1,27 @@
+"""A single question from a shell: most of its time is what it loads."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from kadmin_nb.local import LocalKafka
+
+HEAVY = ("pandas", "pyspark", "altair", "ipywidgets", "IPython", "confluent_kafka", "tornado", "asyncio", "tenacity")
+DESCRIBE = f"""
+import atexit, sys
+sys.argv[0] = "kadmin-nb"
+atexit.register(lambda: print("loaded:", *(name for name in {HEAVY} if name in sys.modules), file=sys.stderr))
+from kadmin_nb.commands import main
+main()
+"""
+
+
+@pytest.mark.broker
+def test_a_describe_loads_only_what_it_shows(kafka: LocalKafka) -> None:
+    """`kadmin-nb quota describe user=alice` took longer than kafka-configs.sh: it had loaded pandas, twice over."""
+    words = ["quota", "describe", "user=alice", "--cluster", kafka.bootstrap]
+    done = subprocess.run([sys.executable, "-c", DESCRIBE, *words], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "loaded:\n")
