@@ -48,6 +48,8 @@ def open_notebook(lab: Lab, browser: Any, request: pytest.FixtureRequest) -> Ite
         return notebook
 
     yield open_
+    for number, notebook in enumerate(opened):
+        notebook.picture(f"{Path(request.node.name).name.replace('/', '-')[:60]}-{number}")
     for notebook in opened:
         notebook.page.context.close()
         assert not notebook.complaints.errors, notebook.complaints.errors

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -15,6 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+
+from playwright.sync_api import TimeoutError
 
 CHROMIUMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 ROOT = Path(__file__).parents[2]
@@ -176,11 +179,18 @@ class Notebook:
 
     def run(self, number: int) -> Any:
         """Run a cell, and wait until it is done; its output."""
-        editor = self.cell(number).locator(".jp-InputArea-editor").first
-        editor.click()
-        self.page.keyboard.press("Control+Enter")
-        self.page.wait_for_function(_DONE, arg=number, timeout=90_000)
+        before = self._prompt(number)
+        for _ in range(10):  # a kernel that has just started takes no cell, and JupyterLab drops the request
+            self.cell(number).locator(".jp-InputArea-editor").first.click()
+            self.page.keyboard.press("Control+Enter")
+            with contextlib.suppress(TimeoutError):
+                self.page.wait_for_function(_BEGUN, arg=[number, before], timeout=3_000)
+                break
+        self.page.wait_for_function(_DONE, arg=[number, before], timeout=90_000)
         return self.cell(number).locator(".jp-OutputArea")
+
+    def _prompt(self, number: int) -> str:
+        return str(self.cell(number).locator(".jp-InputPrompt").first.inner_text())
 
     def picture(self, name: str) -> None:
         """A screenshot, under `out/screenshots`: to be looked at."""
@@ -192,8 +202,6 @@ class Notebook:
         return str(self.run(number).inner_text()).strip()
 
 
-_DONE = """number => {
-  const cell = document.querySelectorAll('.jp-Notebook .jp-CodeCell')[number];
-  const prompt = cell.querySelector('.jp-InputPrompt').textContent;
-  return /\\[\\d+\\]/.test(prompt);
-}"""
+_PROMPT = "document.querySelectorAll('.jp-Notebook .jp-CodeCell')[number].querySelector('.jp-InputPrompt').innerText"
+_BEGUN = f"([number, before]) => {_PROMPT} !== before"
+_DONE = f"([number, before]) => {_PROMPT} !== before && /\\[\\d+\\]/.test({_PROMPT})"
