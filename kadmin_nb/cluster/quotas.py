@@ -82,11 +82,13 @@ class Quotas:
         ----------
         user, client_id
             One client, or lists of names (every user with every client-id). `kn.ANY` and `kn.Pattern("team-*")` stand
-            for the names that quotas are set on; who has none of its own is asked for by name. A blank client-id
+            for the names that quotas are set on; who has none of its own is asked for by name. `kn.DEFAULT`, and no
+            user beside a client-id, stand for each that no quota names: null in the answer. A blank client-id
             escapes every client-scoped level.
         pairs
             Instead: PAIRS as a list of (user, client_id), any Arrow, pandas or polars frame, a Spark DataFrame, or the
-            path of a Parquet or CSV file.
+            path of a Parquet or CSV file. In this process a pair without a user is a row at the end, with `error` and
+            `message`.
         ip
             Instead: an address, a pattern, or a list of them; the answer is EFFECTIVE_IP.
         overridden
@@ -223,7 +225,7 @@ class Quotas:
         if clients.is_on_spark:
             return resolve_engines.on_spark(self._kafka, clients, keys, overridden, marks)
         marks = {**marks, ENGINE: clients.why}
-        return resolving.of_clients(self._kafka, clients.pairs, keys, overridden, marks)
+        return resolving.of_pairs(self._kafka, clients.pairs, keys, overridden, marks)
 
     def utilisation(
         self,

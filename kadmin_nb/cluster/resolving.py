@@ -14,7 +14,7 @@ from ..admin.ports import DEFAULT_MATCH, EXACT, SPECIFIED, Component
 from ..admin.wire import PATIENCE
 from ..errors import NotFound, NotKnowable, UsageError, printable
 from ..frames.answer import Answer
-from ..frames.meanings import client
+from ..frames.meanings import general_client
 from ..frames.pages import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
 from ..hints import Hint, Option, sentence
@@ -24,6 +24,7 @@ from ..model.quota_keys import USER_CLIENT_KEYS, on_all_brokers, readable
 from ..model.resources import Resource
 from ..resolution import kernel
 from ..resolution.ips import resolve_ip
+from ..resolution.redundant import UNNAMED
 from ..resolution.rules import Effective, explain, stored_of
 from . import resolve_engines
 from .filters import Selector, matcher, parts
@@ -41,7 +42,7 @@ FEW = 8
 
 
 class EffectiveAnswer(Answer):
-    """EFFECTIVE, and for a few clients the reasons in words."""
+    """EFFECTIVE, and for a few clients the reasons in words, in which UNNAMED is each name that no quota names."""
 
     def __init__(self, table: pa.Table, explanation: tuple[Effective, ...] = ()) -> None:
         super().__init__(table)
@@ -49,7 +50,7 @@ class EffectiveAnswer(Answer):
 
     def title(self) -> str:
         """The number of limits that bind, whom, and who draws from the same."""
-        clients = {client(reason.user, reason.client_id) for reason in self.explanation}
+        clients = {general_client(*_client_of(reason)) for reason in self.explanation}
         if len(clients) != 1:
             return super().title()
         binding = [reason for reason in self.explanation if reason.level is not None]
@@ -59,20 +60,26 @@ class EffectiveAnswer(Answer):
         """With the reasons, where they are known."""
         if not self.explanation:
             return [self._table]
-        why = {(reason.user, reason.client_id, reason.key): reason.why for reason in self.explanation}
+        why = {(*_client_of(reason), reason.key): reason.why for reason in self.explanation}
         rows = zip(*(self._table[name].to_pylist() for name in ("user", "client_id", "key")), strict=True)
         return [self._table.append_column("why", pa.array([why.get(row, "") for row in rows], pa.string()))]
 
     def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        """The limits of one client on all brokers together."""
+        """Whom a default stands for, and the limits of one client on all brokers together."""
+        names = {"user": self._table["user"], "client-id": self._table["client_id"]}
+        unnamed = [kind for kind, column in names.items() if column.null_count and self.ok]
+        yield from (f"{kind}=<default> stands for each {kind} that no quota names." for kind in unnamed)
         brokers = int((self._table.schema.metadata or {}).get(BROKERS.encode(), b"1"))
         limits = [
             f"{reason.key} {readable(reason.key, on_all_brokers(reason.key, reason.value, brokers))}"
             for reason in self.explanation
             if reason.value is not None
         ]
-        if limits and brokers > 1 and len({(reason.user, reason.client_id) for reason in self.explanation}) == 1:
+        if limits and brokers > 1 and len({*map(_client_of, self.explanation)}) == 1:
             yield f"Each limit holds on each broker; on all {brokers} together: {', '.join(limits)}."
+
+    def _whose(self, row: dict[str, Any]) -> str:
+        return general_client(row["user"], row["client_id"])
 
 
 def _finding(binding: Sequence[Effective], who: str) -> str:
@@ -93,14 +100,62 @@ def reasons(quotas: pa.Table, clients: pa.Table, keys: list[str]) -> tuple[Effec
     return tuple(reason for user, client_id in names for reason in explain(stored, user, client_id, keys))
 
 
+def _client_of(reason: Effective) -> tuple[str | None, str | None]:
+    """The client of a reason as a row has it: null for each name that no quota names."""
+    user, client_id = (None if name == UNNAMED else name for name in (reason.user, reason.client_id))
+    return user, client_id
+
+
 def of_clients(
     kafka: WireKafka, clients: pa.Table, keys: Sequence[str] | None, overridden: bool, marks: dict[str, str]
 ) -> EffectiveAnswer:
     """EFFECTIVE for PAIRS; for a few of them only what could bind them is fetched, and the reasons are given."""
     few = clients.num_rows <= FEW
     quotas = quotas_of(kafka, clients) if few else kafka.quotas.describe()
-    table = stamped(kernel.resolve(quotas, clients, keys=keys, overridden=overridden), kafka.id, marks)
-    return EffectiveAnswer(table, reasons(quotas, clients, list(keys or USER_CLIENT_KEYS)) if few else ())
+    resolved = kernel.resolve(quotas, clients, keys=keys, overridden=overridden)
+    explanation = reasons(quotas, clients, list(keys or USER_CLIENT_KEYS)) if few else ()
+    return EffectiveAnswer(stamped(_without_stand_ins(resolved), kafka.id, marks), explanation)
+
+
+def of_pairs(
+    kafka: WireKafka, pairs: pa.Table, keys: Sequence[str] | None, overridden: bool, marks: dict[str, str]
+) -> EffectiveAnswer:
+    """EFFECTIVE for PAIRS that somebody has: one without a user is a row at the end, with its error."""
+    is_null = pc.is_null(pairs["user"])
+    places = pc.indices_nonzero(is_null).to_pylist()
+    if not places:
+        return of_clients(kafka, pairs, keys, overridden, marks)
+    answer = of_clients(kafka, pairs.filter(pc.invert(is_null)), keys, overridden, marks)
+    return EffectiveAnswer(_with_failed(answer.to_arrow(), pairs["client_id"].take(places), places), answer.explanation)
+
+
+def _with_failed(table: pa.Table, client_ids: pa.ChunkedArray, places: Sequence[int]) -> pa.Table:
+    """With a row for each pair that has no user, and the columns `error` and `message` at the end."""
+    texts = [*((field.name, field.type) for field in table.schema), ("error", pa.string()), ("message", pa.string())]
+    schema = pa.schema(texts, table.schema.metadata)
+    messages = [f"user is null in row {place} of the pairs, counting from 0" for place in places]
+    failed = {"client_id": client_ids, "error": ["INVALID_REQUEST"] * len(places), "message": messages}
+    parts = ((table, {name: table[name] for name in table.column_names}), (failed, failed))
+    columns = (
+        {name: values.get(name, pa.nulls(len(rows["client_id"]))) for name in schema.names} for rows, values in parts
+    )
+    return pa.concat_tables([pa.table(one).cast(schema) for one in columns])
+
+
+def _without_stand_ins(resolved: pa.Table) -> pa.Table:
+    """With null for the names that stand for all that no quota names."""
+    for name in ("user", "client_id"):
+        if pc.index(resolved[name], UNNAMED).as_py() >= 0:
+            resolved = _with_nulls(_with_nulls(resolved, name), f"bucket_{name}")
+    return resolved
+
+
+def _with_nulls(table: pa.Table, name: str) -> pa.Table:
+    texts = table[name].cast(pa.string())
+    field = table.schema.field(name).with_nullable(True)
+    named = pc.if_else(pc.equal(texts, UNNAMED), pa.scalar(None, pa.string()), texts)
+    values = pc.dictionary_encode(named) if pa.types.is_dictionary(field.type) else named
+    return table.set_column(table.schema.get_field_index(name), field, values)
 
 
 def of_ips(kafka: WireKafka, ip: object, user: object, pairs: object, assume_default: bool) -> Answer:
@@ -156,7 +211,7 @@ def filters(clients: pa.Table) -> Iterator[tuple[list[Component], bool]]:
     A broker walks all its entities for each describe, so few and coarse ones beat an exact one for each level:
     all of a user, all of the default user, and each client-id alone.
     """
-    users, client_ids = (sorted(set(clients[name].to_pylist()) - {"", None}) for name in ("user", "client_id"))
+    users, client_ids = (sorted(set(clients[name].to_pylist()) - {"", None, UNNAMED}) for name in ("user", "client_id"))
     yield from (([Component("user", EXACT, user)], False) for user in users)
     yield [Component("user", DEFAULT_MATCH)], False
     yield from (([Component("client-id", EXACT, name)], True) for name in client_ids)
@@ -164,16 +219,18 @@ def filters(clients: pa.Table) -> Iterator[tuple[list[Component], bool]]:
 
 
 def clients_of(kafka: WireKafka, user: object, client_id: object) -> pa.Table:
-    """PAIRS: every one of these users with every one of these client-ids.
+    """PAIRS: every one of these users with every one of these client-ids; without a user any that no quota names.
 
     Raises
     ------
     UsageError
-        No user, the default of either, or more clients than are resolved in this process.
+        Neither of them, or more clients than are resolved in this process.
     NotFound
         A pattern that no name matches on which a quota is set.
     """
-    users, client_ids = _names(kafka, "user", user), _names(kafka, "client-id", client_id)
+    if user is None and client_id in ("", None):
+        raise UsageError("resolve needs a user or a client-id", hint=Hint("Such as user=alice client-id=app.", MANY))
+    users, client_ids = _names(kafka, "user", DEFAULT if user is None else user), _names(kafka, "client-id", client_id)
     most = resolve_engines.ARROW_PAIRS
     if len(users) * len(client_ids) > most:
         raise UsageError(
@@ -184,17 +241,18 @@ def clients_of(kafka: WireKafka, user: object, client_id: object) -> pa.Table:
 
 
 def _names(kafka: WireKafka, kind: str, value: object) -> list[str]:
-    """The names that are asked for. A pattern, and any, stand for those on which quotas are set."""
+    """The names that are asked for. A pattern, and any, stand for those on which quotas are set.
+
+    The default of users and client-ids stands for each that no quota names.
+    """
     if value is None:
         raise UsageError(f"resolve needs a {kind}", hint=Hint("Such as user=alice client-id=app.", MANY))
     chosen = parts(kind, value)
-    if DEFAULT in chosen:
-        raise UsageError(
-            f"{kind}=<default> names no client",
-            hint=f"What binds those without a quota of their own binds any {kind} that no quota names: ask for one.",
-        )
-    names = [part for part in chosen if isinstance(part, str)]
-    return names if len(names) == len(chosen) else [*dict.fromkeys([*names, *_matching(kafka, kind, chosen)])]
+    if DEFAULT in chosen and kind == "ip":
+        raise UsageError("ip=<default> is not an address", hint="Ask for one that no quota names.")
+    names = [UNNAMED if part is DEFAULT else str(part) for part in chosen if isinstance(part, str) or part is DEFAULT]
+    patterns = tuple(part for part in chosen if part is not DEFAULT)
+    return names if len(names) == len(chosen) else list(dict.fromkeys([*names, *_matching(kafka, kind, patterns)]))
 
 
 def _matching(kafka: WireKafka, kind: str, chosen: Selector) -> list[str]:

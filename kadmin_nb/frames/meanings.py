@@ -19,7 +19,7 @@ from ..errors import printable
 from ..model.config_fallback import in_unit_of
 from ..model.config_units import duration, size, with_unit
 from ..model.config_values import ConfigValue
-from ..model.grammar import format_word
+from ..model.grammar import DEFAULT, Value, format_word
 from ..model.levels import SHARED
 from ..model.quota_keys import find, readable, rounded
 from ..model.resources import Resource, Source
@@ -69,7 +69,12 @@ def _number(value: float) -> str:
     return "" if math.isnan(value) else str(value)
 
 
-def client(user: str | None, client_id: str | None) -> str:
+def general_client(user: str | None, client_id: str | None) -> str:
+    """A client as it would be typed; None is each name that no quota names."""
+    return client(DEFAULT if user is None else user, DEFAULT if client_id is None else client_id)
+
+
+def client(user: Value | None, client_id: Value | None) -> str:
     """A client as it would be typed; None is a part that is not asked about."""
     words = [format_word("user", user) if user else "(empty user)" if user == "" else ""]
     words += [format_word("client-id", client_id) if client_id else "(no client-id)" if client_id == "" else ""]
@@ -173,6 +178,10 @@ def _who(table: pa.Table) -> list[str]:
     return [ip or who for ip, who in zip(ips, clients, strict=True)]
 
 
+def _general_clients(table: pa.Table) -> list[str]:
+    return [*map(general_client, _values(table, "user"), _values(table, "client_id"))]
+
+
 def _bucket(table: pa.Table, after: str = "") -> list[str]:
     """The clients that share a limit; an empty part is not in it. Without a limit a row has the client instead."""
     parts = (_values(table, f"{name}{after}") for name in ("bucket_user", "bucket_client_id"))
@@ -240,6 +249,7 @@ PARTS = {
     "predicted": Part("limit", ("limit", "expected"), _predicted, NUMBER),
     "enforced": Part("enforced", ("agrees", "broker"), _each(_ENFORCED.__getitem__, "agrees"), BADGE),
     "who": Part("who", ("entity", "user", "client_id", "ip"), _who, NAME),
+    "client": Part("who", ("user", "client_id"), _general_clients, NAME),
     "resource_of": Part("resource", ("resource_type", "resource_name"), _resource_words, NAME),
     "bucket": Part("bucket", ("bucket_user", "bucket_client_id", "user", "client_id"), _bucket, NAME),
     "bucket_before": Part("bucket before", ("bucket_user_before", "bucket_client_id_before"),

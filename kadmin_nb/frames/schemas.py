@@ -47,7 +47,7 @@ EFFECTIVE = _schema(
     ("bucket_client_id", WORD, True),
 )
 """The effective quota of each client and key. A null value, level and bucket mean unlimited; "" in a bucket means that
-the part is not in it."""
+the part is not in it. A null user or client-id stands for each that no quota names, as does null in its bucket."""
 
 EFFECTIVE_IP = _schema(("ip", TEXT, False), ("key", WORD, False), ("value", NUMBER, True), ("level", WORD, True))
 """The effective connection quota of each address."""

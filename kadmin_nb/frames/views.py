@@ -99,7 +99,7 @@ def view_of(table: pa.Table) -> View:
     if view is None:
         return View([*dict.fromkeys(_part_names(table.column_names))])
     leading, following = ([name for name in some if name in names] for some in (LEADING, FOLLOWING))
-    return replace(view, names=[*leading, *view.names, *following])
+    return replace(view, names=[*dict.fromkeys([*leading, *view.names, *following])])
 
 
 def _part_names(names: Sequence[str]) -> Iterator[str]:
@@ -123,8 +123,8 @@ REPEATED = {"wanted": "after", "limit_x_brokers": "limit", "total": "value"}
 SAID_BY = {"shared": "why"}
 """Parts that another column says in more words."""
 
-LEADING, FOLLOWING = ("cluster_id", "taken_at"), ("overrides", "why")
-ALSO = frozenset({"cluster_id", "taken_at", "snapshot_id", "complete", "overridden", "why"})
+LEADING, FOLLOWING = ("cluster_id", "taken_at"), ("overrides", "why", "error", "message")
+ALSO = frozenset({"cluster_id", "taken_at", "snapshot_id", "complete", "overridden", "why", "error", "message"})
 """Columns that a frame of any schema may have as well."""
 
 
@@ -263,7 +263,7 @@ def _columns(schema: pa.Schema) -> frozenset[str]:
 VIEWS: Mapping[frozenset[str], View] = {
     _columns(schemas.QUOTAS): View(("who", "key", "value", "level"), ("quota", "quotas"), _quotas_finding),
     _columns(schemas.EFFECTIVE): View(
-        ("who", "key", "value", "level", "shared"), ("client", "clients"), _limits_finding
+        ("client", "key", "value", "level", "shared"), ("client", "clients"), _limits_finding
     ),
     _columns(schemas.EFFECTIVE_IP): View(("who", "key", "value", "level"), ("address", "addresses"), _limits_finding),
     _columns(schemas.CONFIGS): View(

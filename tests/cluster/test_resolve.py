@@ -131,7 +131,62 @@ def test_ips_by_pattern(cluster, ip) -> None:
     assert cluster.quotas.resolve(ip=ip).to_arrow()["ip"].to_pylist() == ["10.78.0.1"]
 
 
-@pytest.mark.parametrize("user", [None, kn.DEFAULT, ["alice", kn.DEFAULT], ["alice", None]], ids=str)
+@pytest.mark.parametrize(
+    ("asked", "binding"),
+    [
+        ({"user": kn.DEFAULT}, [(None, "", 7e8, "DEFAULT_USER", None, "")]),
+        ({"client_id": kn.DEFAULT}, [(None, None, 6e8, "DEFAULT_CLIENT_OF_DEFAULT_USER", None, None)]),
+        ({"client_id": "new"}, [(None, "new", 6e8, "DEFAULT_CLIENT_OF_DEFAULT_USER", None, "new")]),
+        (
+            {"user": ["nobody", kn.DEFAULT], "client_id": ""},
+            [("nobody", "", 7e8, "DEFAULT_USER", "nobody", ""), (None, "", 7e8, "DEFAULT_USER", None, "")],
+        ),
+    ],
+    ids=str,
+)
+def test_whom_nobody_names_has_limits_too(cluster, defaults, asked, binding) -> None:
+    """A new client starts on Monday: which limits will hold for it?"""
+    answer = cluster.quotas.resolve(**asked, keys=["producer_byte_rate"])
+    names = ("user", "client_id", *COLUMNS[1:])
+    assert [tuple(row[name] for name in names) for row in answer.to_arrow().to_pylist()] == binding
+    assert "=<default> stands for each " in repr(answer)
+    assert "\\x00" not in repr(answer)
+    assert "bound by user=<default>" in repr(answer)
+
+
+@pytest.fixture
+def defaults(cluster):
+    """The limits of all users, and of all clients of theirs; taken away again, for the broker is shared."""
+    both = {"user": kn.DEFAULT, "client_id": kn.DEFAULT}
+    stage = cluster.stage()
+    stage.set_quota("producer_byte_rate", 7e8, user=kn.DEFAULT)
+    stage.set_quota("producer_byte_rate", 6e8, **both)
+    stage.plan().apply().raise_for_errors()
+    yield
+    stage = cluster.stage()
+    stage.remove_quota("producer_byte_rate", user=kn.DEFAULT)
+    stage.remove_quota("producer_byte_rate", **both)
+    stage.plan(reason="the test is over").apply(allow=["producer_byte_rate"]).raise_for_errors()
+
+
+@pytest.mark.parametrize("times", [1, 9], ids=["few", "many"])
+def test_a_pair_without_a_user_is_a_row_with_its_error(cluster, quotas, times) -> None:
+    """One row of ten thousand had no user, and nobody got an answer."""
+    user, app = quotas
+    pairs = pa.table({"user": [*[user] * times, None], "client_id": [*[app] * times, "lost"]})
+    answer = cluster.quotas.resolve(pairs=pairs, keys=["producer_byte_rate"])
+    *good, failed = answer.to_arrow().to_pylist()
+    assert [(row["value"], row["error"]) for row in good] == [(3e6, None)] * times
+    assert (failed["user"], failed["client_id"], failed["key"], failed["value"]) == (None, "lost", None, None)
+    assert failed["error"] == "INVALID_REQUEST"
+    assert failed["message"] == f"user is null in row {times} of the pairs, counting from 0"
+    assert not answer.ok
+    with pytest.raises(kn.PartlyFailed, match=r"1 of .* rows failed"):
+        answer.raise_for_errors()
+    assert failed["message"] in repr(answer)
+
+
+@pytest.mark.parametrize("user", [None, ["alice", None]], ids=str)
 def test_a_client_has_a_name(cluster, user) -> None:
     """None was passed by accident and stood for everybody."""
     with pytest.raises(kn.UsageError):
