@@ -65,7 +65,7 @@ class EffectiveAnswer(Answer):
         return [self._table.append_column("why", pa.array([why.get(row, "") for row in rows], pa.string()))]
 
     def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        """Whom a default stands for, and the limits of one client on all brokers together."""
+        """The names that a default stands for, and the limits of one client on all brokers together."""
         names = {"user": self._table["user"], "client-id": self._table["client_id"]}
         unnamed = [kind for kind, column in names.items() if column.null_count and self.ok]
         yield from (f"{kind}=<default> stands for each {kind} that no quota names." for kind in unnamed)
