@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyarrow.compute import field
 
+from .. import usage_engines
 from ..errors import NotKnowable
 from ..frames import schemas
 from ..frames import spark as sparks
 from ..frames.answer import Answer
+from ..frames.lazy_answer import SparkAnswer
 from ..resolution.kernel import resolve
 from .report_checks import NOT_LOOKED, Check
 
@@ -22,7 +24,7 @@ RATES = ("producer_byte_rate", "consumer_byte_rate")
 """The quotas without which one client can take a whole broker."""
 
 MOST = 1000
-"""Rows of Spark's that a report holds."""
+"""Rows that a report holds."""
 
 
 def callbacks(cluster: Cluster) -> list[str]:
@@ -65,11 +67,21 @@ def throttled(quotas: Any, usage: Any) -> Answer:
 
 
 def utilisation(cluster: Cluster, usage: Any) -> Answer | Check:
-    """UTILISATION of the buckets, the fullest first, where a Spark session is active; else why not."""
-    if sparks.active_session() is None:
-        return Check(
-            NOT_LOOKED, "utilisation is counted on Spark, and there is no session: kn.spark_session() starts one"
-        )
-    used = cluster.quotas.utilisation(usage, assume_default=True).to_spark()
-    with sparks.at_work("Spark counts the utilisation"):
-        return Answer(used.orderBy(used["utilisation"].desc_nulls_last()).limit(MOST).toArrow())
+    """UTILISATION of the buckets, the fullest first: counted in this process, or on Spark where the usage is large.
+
+    Spark is not started for it: where there is no session, the check says so.
+    """
+    if _is_for_spark(usage) and sparks.active_session() is None:
+        reason = f"more than {usage_engines.ARROW_ROWS:,} rows of usage are counted on Spark, and there is no session"
+        return Check(NOT_LOOKED, f"{reason}: kn.spark_session() starts one")
+    used = cluster.quotas.utilisation(usage, assume_default=True)
+    if isinstance(used, SparkAnswer):
+        frame = used.to_spark()
+        with sparks.at_work("Spark counts the utilisation"):
+            return Answer(frame.orderBy(frame["utilisation"].desc_nulls_last()).limit(MOST).toArrow())
+    return Answer(used.to_arrow().sort_by([("utilisation", "descending")]).slice(0, MOST))
+
+
+def _is_for_spark(usage: Any) -> bool:
+    """True for more rows than this process takes; what is in Spark has its session."""
+    return not sparks.is_spark(usage) and pa.table(usage).num_rows > usage_engines.ARROW_ROWS

@@ -83,7 +83,7 @@ ROOMS = {
     "cluster": (*GROUND, "model", "frames", "advice", "resolution", "policy", "declared", "history", "comparing",
                 "admin", "profiles", "plans", "traffic", "analytics", "usage_engines", "widgets"),
     "local": (*GROUND, "cluster"),
-    "runbooks": (*GROUND, "model", "frames", "resolution", "plans", "traffic", "analytics", "charts"),
+    "runbooks": (*GROUND, "model", "frames", "resolution", "plans", "traffic", "analytics", "usage_engines", "charts"),
     "commands": (*GROUND, "model", "frames", "advice", "resolution", "policy", "declared", "history", "comparing",
                  "admin", "profiles", "plans", "traffic", "analytics", "usage_engines", "widgets", "charts", "cluster",
                  "local", "runbooks"),

@@ -188,3 +188,21 @@ def test_verdicts_show_themselves() -> None:
     assert "look" in repr(verdicts)
     assert "\x1b" not in repr(verdicts)
     assert "<table" in verdicts._repr_html_()
+
+
+def test_utilisation_of_a_small_usage_needs_no_spark(cluster: kn.Cluster, limited: str) -> None:
+    """Ten rows of usage, and the audit wanted a Spark session."""
+    usage = kn.runbooks.frame(usage_of(limited, 3e6))
+    used = kn.runbooks.utilisation(cluster, usage)
+    assert isinstance(used, kn.Answer)
+    assert [(row["bucket_user"], row["utilisation"]) for row in used.to_arrow().to_pylist()] == [(limited, 300.0)]
+
+
+def test_the_audit_starts_no_spark_for_a_large_usage(
+    cluster: kn.Cluster, limited: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A report on a small machine began with a minute of Spark that nobody had asked for."""
+    monkeypatch.setattr("kadmin_nb.usage_engines.ARROW_ROWS", 0)
+    monkeypatch.setattr("kadmin_nb.frames.spark.active_session", lambda: None)
+    check = kn.runbooks.utilisation(cluster, kn.runbooks.frame(usage_of(limited, 3e6)))
+    assert "there is no session: kn.spark_session() starts one" in str(check)
