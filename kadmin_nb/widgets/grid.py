@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import anywidget
 import traitlets
@@ -15,13 +15,14 @@ import traitlets
 from ..errors import KadminError, UsageError, printable
 from . import messages
 from .blocks_of_cells import filled_down, pasted
-from .sheet import LONGEST_CELL, Arrangement, Page, Result, Sheet
+from .page_messages import page_message, short_key
+from .sheet import Arrangement, CellText, Result, Sheet
 
 PAGE_ROWS = 100
 """Rows of one page that a view asks for."""
 
-LARGEST = 90_000
-"""Characters of a page: some hosts drop larger messages."""
+Named = TypeVar("Named", messages.Block, messages.Focus, CellText)
+"""A message about a row."""
 
 
 @cache
@@ -108,16 +109,16 @@ class Grid(anywidget.AnyWidget):
             case messages.Sort():
                 self._sort(message)
             case messages.Focus():
-                self.focused(message.key, message.column)
+                self.focused(self._with_whole_key(message).key, message.column)
             case _:
                 self._finished(self._change(message))
 
     def _change(self, message: messages.Edit | messages.Block | messages.Move) -> Result:
         match message:
             case messages.Edit():
-                return self._sheet.edit(message.cells)
+                return self._sheet.edit([*map(self._with_whole_key, message.cells)])
             case messages.Block():
-                return self._sheet.edit(self._block(message))
+                return self._sheet.edit(self._block(self._with_whole_key(message)))
             case messages.Move():
                 return self._sheet.undo() if message.back else self._sheet.redo()
 
@@ -152,21 +153,10 @@ class Grid(anywidget.AnyWidget):
         self.send({**page, "kind": "window", "view": window.view, "sequence": window.sequence})
 
     def _page(self, first: int, count: int) -> dict[str, Any]:
-        page = self._sheet.page(first, count)
-        return {**_page_content(page), "epoch": self._epoch, "total": len(self._sheet)}
+        page = page_message(self._sheet.page(first, count))
+        return {**page, "epoch": self._epoch, "total": len(self._sheet)}
 
-
-def _page_content(page: Page) -> dict[str, Any]:
-    """A page as its message has it; long texts are cut, so that no page is larger than a message may be."""
-    longest = min(LONGEST_CELL, LARGEST // max(1, len(page.keys) * len(page.cells)))
-    return {
-        "first": page.first,
-        "keys": list(page.keys),
-        "cells": [[printable(_cut(text, longest)) for text in texts] for texts in page.cells],
-        "marks": [[mark.row, mark.column, mark.state, printable(mark.note), mark.old] for mark in page.marks],
-        "editors": [asdict(editor) for editor in page.editors],
-    }
-
-
-def _cut(text: str, longest: int) -> str:
-    return text if len(text) <= longest else text[: longest - 1] + "…"
+    def _with_whole_key(self, item: Named) -> Named:
+        """A message with the key of its row, where the browser has only a short form of it."""
+        whole = [key for key in self._sheet.keys(item.position, 1) if short_key(key) == item.key]
+        return replace(item, key=whole[0]) if whole else item

@@ -61,6 +61,7 @@ class QuotaSheet:
         self._arrangement = Arrangement()
         self._refused: dict[QuotaTarget, Refused] = {}
         self._known: set[Entity] = set()
+        self._is_putting = False
         self._history: EditHistory[Mapping[QuotaTarget, CellState]] = EditHistory(self._put)
         self._listeners: list[weakref.WeakMethod[Callable[[], None]]] = []
         self._keys = tuple(self._table.values)
@@ -114,11 +115,13 @@ class QuotaSheet:
         """A row for an entity, on top; the position of the one that it has already, where it does."""
         with self._lock:
             self._add_rows([entity])
-            if self._position(entity) is None:
-                self.arrange(Arrangement())
-            position = self._position(entity)
-        self._changed()
-        return position or 0
+            is_hidden = self._position(entity) is None
+        if is_hidden:
+            self.arrange(Arrangement())
+        else:
+            self._changed()
+        with self._lock:
+            return self._position(entity) or 0
 
     def refused(self) -> dict[QuotaTarget, Refused]:
         """The texts that are not staged, as they do not fit."""
@@ -239,7 +242,9 @@ class QuotaSheet:
             t: state if isinstance(state, Edit) else None for t, state in states.items()
         }
         self._refused |= {target: state for target, state in states.items() if isinstance(state, Refused)}
+        self._is_putting = True
         staged_before = self._stage.put(edits)
+        self._is_putting = False
         return {target: refused or staged_before[target] for target, refused in before.items()}
 
     def _moved(self, move: Callable[[], bool], otherwise: str) -> Result:
@@ -250,11 +255,13 @@ class QuotaSheet:
 
     def _stage_changed(self) -> None:
         with self._lock:
-            staged = self._staged()
-            self._add_rows(entity for entity, _ in staged)
+            if self._is_putting:
+                return  # by ourselves; whoever edits tells of it, once
+            self._add_rows(entity for entity, _ in self._staged())
         self._changed()
 
     def _changed(self) -> None:
+        """Tell those who watch; never under our lock, as they have locks of their own."""
         for reference in [*self._listeners]:
             if (listener := reference()) is not None:
                 listener()

@@ -54,7 +54,7 @@ class Rows {
     this.total = page.total;
     this.asked.delete(page.first);
     const marks = new Map(page.marks.map((mark) => [`${mark[0]}:${mark[1]}`, mark]));
-    const editors = new Map(page.editors.map((editor) => [`${editor.row}:${editor.column}`, editor]));
+    const editors = new Map(page.editors.map(([row, column, kind, choices, text]) => [`${row}:${column}`, { kind, choices: choices || [], text }]));
     this.pages.set(page.first, { keys: page.keys, cells: page.cells, marks, editors, old: false });
     if (this.pages.size > KEPT) this.pages.delete(this.pages.keys().next().value);
     return true;
@@ -273,7 +273,7 @@ function render({ model, el }) {
       }
       cell.title = mark && mark[3] ? `${text}\n${mark[3]}` : text || "";
     }
-    const canEdit = column.is_editable && !(editor && editor.is_locked);
+    const canEdit = column.is_editable && !isLocked(editor);
     if (column.is_editable) cell.setAttribute("aria-readonly", canEdit ? "false" : "true");
     cell.classList.toggle("kg-locked", column.is_editable && !canEdit);
     const isActive = row === active[0] && n === active[1];
@@ -380,12 +380,12 @@ function render({ model, el }) {
     if (row < 0) return sort(n);
     const editor = rows.editor(row, n), key = rows.key(row);
     if (key === null || isDead) return;
-    if (!columns[n].is_editable || (editor && editor.is_locked)) {
+    if (!columns[n].is_editable || isLocked(editor)) {
       say(`${columns[n].label} of ${key} cannot be edited`, false);
       return;
     }
-    const kind = editor && editor.is_list ? "list" : editor && editor.choices.length ? "choice" : "text";
-    const text = editor && editor.text !== null && editor.text !== undefined ? editor.text : rows.text(row, n);
+    const kind = editor ? editor.kind : "text";
+    const text = editor?.text ?? rows.text(row, n);
     const made = EDITORS[kind](start !== null && kind === "text" ? start : text, editor);
     const cell = cellAt(row, n);
     made.node.setAttribute("aria-label", `${columns[n].label} of ${key}`);
@@ -414,12 +414,14 @@ function render({ model, el }) {
     else paint();
   }
 
+  const isLocked = (editor) => editor?.kind === "locked";
+
   function clear() {
     const { first, last, left, right } = selection(), cells = [];
     for (let row = first; row <= last; row++) {
       for (let n = left; n <= right; n++) {
         const editor = rows.editor(row, n);
-        if (columns[n].is_editable && !(editor && editor.is_locked) && rows.key(row) !== null && rows.text(row, n)) {
+        if (columns[n].is_editable && !isLocked(editor) && rows.key(row) !== null && rows.text(row, n)) {
           cells.push({ position: row, key: rows.key(row), column: columns[n].name, text: "" });
         }
       }
