@@ -2,72 +2,47 @@
 
 from __future__ import annotations
 
-import threading
-import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import cast
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import KadminError, UsageError
-from ..model.changes import DELETE, SET, Change, Edit, Target
+from ..model.changes import DELETE, SET, Change, Edit
 from ..model.entity import Entity
 from ..model.levels import LEVEL_NAMES
 from ..model.quota_keys import find, parse_value, readable, text_of
 from ..plans.advice import forgotten_units
 from ..plans.kinds.quotas import QUOTAS
-from ..plans.kinds.registry import kind_of
 from ..plans.stage import Stage
-from .edit_history import EditHistory
 from .quota_table import QuotaTable
 from .row_filter import matching
 from .shadow_column import shadowed_rows, shadowers_of
-from .sheet import DANGER, NEW, REFUSED, STAGED, Arrangement, CellEditor, CellText, Column, Mark, Page, Result
-
-MOST_CELLS = 10_000
-"""Cells that one action may change."""
+from .sheet import DANGER, NEW, REFUSED, STAGED, Arrangement, CellEditor, CellText, Column, Mark, Page
+from .staged_sheet import CellState, Refused, StagedSheet
 
 ENTITY, LEVEL, SHADOWED_BY = "entity", "level", "shadowed_by"
 
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """A text that was typed into a cell and cannot be staged."""
-
-    text: str
-    reason: str
-
-
-CellState = Edit | Refused | None
-"""The edit or the refused text of a cell; None where the stored value stands."""
 
 QuotaTarget = tuple[Entity, str]
 """An entity and a quota key: a cell."""
 
 
-class QuotaSheet:
+class QuotaSheet(StagedSheet[Entity]):
     """Quotas as they are stored, with what is staged for them."""
 
     label = "Quotas"
 
     def __init__(self, quotas: pa.Table, stage: Stage) -> None:
-        self._lock = threading.RLock()
-        self._stage = stage
+        super().__init__(stage, QUOTAS)
         self._table = QuotaTable.of(quotas)
         self._order = np.arange(len(self._table))
         self._arrangement = Arrangement()
-        self._refused: dict[QuotaTarget, Refused] = {}
         self._known: set[Entity] = set()
-        self._is_putting = False
-        self._history: EditHistory[Mapping[QuotaTarget, CellState]] = EditHistory(self._put)
-        self._listeners: list[weakref.WeakMethod[Callable[[], None]]] = []
         self._keys = tuple(self._table.values)
         self.columns = tuple(_quota_columns(self._keys))
-        self._add_rows(entity for entity, _ in self._staged())
-        stage.watch(self._stage_changed)
+        self._follow_stage()
 
     def __len__(self) -> int:
         return len(self._order)
@@ -95,22 +70,6 @@ class QuotaSheet:
             self._arrangement = arrangement
         self._changed()
 
-    def edit(self, cells: Sequence[CellText]) -> Result:
-        if len(cells) > MOST_CELLS:
-            raise UsageError(f"{len(cells):,} cells at once are too many", hint=f"{MOST_CELLS:,} is the most.")
-        with self._lock:
-            wanted = {target: self._state_of(target, cell.text) for target, cell in self._targets(cells)}
-            self._known |= {entity for entity, _ in wanted}
-            self._history.do(wanted)
-        self._changed()
-        return _result(wanted)
-
-    def undo(self) -> Result:
-        return self._moved(self._history.undo, "nothing to undo")
-
-    def redo(self) -> Result:
-        return self._moved(self._history.redo, "nothing to redo")
-
     def add(self, entity: Entity) -> int:
         """A row for an entity, on top; the position of the one that it has already, where it does."""
         with self._lock:
@@ -122,14 +81,6 @@ class QuotaSheet:
             self._changed()
         with self._lock:
             return self._position(entity) or 0
-
-    def refused(self) -> dict[QuotaTarget, Refused]:
-        """The texts that are not staged, as they do not fit."""
-        with self._lock:
-            return dict(self._refused)
-
-    def watch(self, listener: Callable[[], None]) -> None:
-        self._listeners.append(weakref.WeakMethod(listener))
 
     # -- rows
 
@@ -144,6 +95,9 @@ class QuotaSheet:
         row = self._table.position(str(entity))
         places = [] if row is None else np.flatnonzero(self._order == row).tolist()
         return places[0] if places else None
+
+    def _show_targets(self, targets: Collection[QuotaTarget]) -> None:
+        self._add_rows(entity for entity, _ in targets)
 
     def _add_rows(self, entities: Iterable[Entity]) -> None:
         """Rows for entities that have none, on top of all."""
@@ -183,13 +137,6 @@ class QuotaSheet:
 
     # -- cells
 
-    def _staged(self) -> dict[QuotaTarget, Edit]:
-        staged = self._stage.staged().items()
-        return {cast(QuotaTarget, target): edit for target, edit in staged if kind_of(edit) is QUOTAS}
-
-    def _overlay(self) -> dict[QuotaTarget, CellState]:
-        return {**self._staged(), **self._refused}
-
     def _stored(self, entity: Entity, key: str) -> float | None:
         row = self._table.position(str(entity))
         value = np.nan if row is None else self._table.values[key][row]
@@ -218,7 +165,9 @@ class QuotaSheet:
                 raise UsageError(f"the column {cell.column} cannot be edited")
             if self.keys(cell.position, 1) != [cell.key] and self._table.position(cell.key) is None:
                 raise UsageError(f"there is no row {cell.key}", hint="Somebody may have removed it: read again.")
-            yield (Entity.parse(cell.key), cell.column), cell
+            entity = Entity.parse(cell.key)
+            self._known.add(entity)
+            yield (entity, cell.column), cell
 
     def _state_of(self, target: QuotaTarget, text: str) -> CellState:
         """The edit that a text means, or its refusal; nothing where it says what is stored."""
@@ -232,39 +181,6 @@ class QuotaSheet:
         except KadminError as exc:
             return Refused(text, " ".join(filter(None, [str(exc), exc.hint])))
         return None if value == stored else Edit(SET, entity, key, text_of(value))
-
-    # -- changes
-
-    def _put(self, states: Mapping[QuotaTarget, CellState]) -> dict[QuotaTarget, CellState]:
-        """Make these cells hold that, and give what they held before."""
-        before: dict[QuotaTarget, CellState] = {target: self._refused.pop(target, None) for target in states}
-        edits: dict[Target, Edit | None] = {
-            t: state if isinstance(state, Edit) else None for t, state in states.items()
-        }
-        self._refused |= {target: state for target, state in states.items() if isinstance(state, Refused)}
-        self._is_putting = True
-        staged_before = self._stage.put(edits)
-        self._is_putting = False
-        return {target: refused or staged_before[target] for target, refused in before.items()}
-
-    def _moved(self, move: Callable[[], bool], otherwise: str) -> Result:
-        with self._lock:
-            moved = move()
-        self._changed()
-        return Result() if moved else Result(otherwise, ok=False)
-
-    def _stage_changed(self) -> None:
-        with self._lock:
-            if self._is_putting:
-                return  # by ourselves; whoever edits tells of it, once
-            self._add_rows(entity for entity, _ in self._staged())
-        self._changed()
-
-    def _changed(self) -> None:
-        """Tell those who watch; never under our lock, as they have locks of their own."""
-        for reference in [*self._listeners]:
-            if (listener := reference()) is not None:
-                listener()
 
 
 def _quota_columns(keys: Iterable[str]) -> Iterator[Column]:
@@ -317,12 +233,3 @@ def _locked(entities: Sequence[Entity], keys: Sequence[str]) -> Iterator[CellEdi
 
 def _level_ranks(table: QuotaTable) -> pa.Array:
     return pc.index_in(table.entities[LEVEL], pa.array(LEVEL_NAMES)).combine_chunks()
-
-
-def _result(states: Mapping[QuotaTarget, CellState]) -> Result:
-    refused = [state for state in states.values() if isinstance(state, Refused)]
-    if not refused:
-        return Result(f"{len(states):,} cell{'s' * (len(states) != 1)} staged")
-    first = refused[0].reason
-    more = f"; and {len(refused) - 1:,} more" if len(refused) > 1 else ""
-    return Result(f"{len(refused):,} of {len(states):,} not staged: {first}{more}", ok=False)
