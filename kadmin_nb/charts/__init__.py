@@ -7,7 +7,26 @@ gives the one with tooltips. Altair is imported when the first chart is made: `p
 
 from __future__ import annotations
 
+from .backtest import backtest
+from .drift import drift
 from .effective import effective
+from .hierarchy import hierarchy
+from .history import history
+from .interactive import interactive
+from .plan import plan
+from .throttling import throttling
+from .usage import usage
 from .utilisation import utilisation
 
-__all__ = ["effective", "utilisation"]
+__all__ = [
+    "backtest",
+    "drift",
+    "effective",
+    "hierarchy",
+    "history",
+    "interactive",
+    "plan",
+    "throttling",
+    "usage",
+    "utilisation",
+]

@@ -20,6 +20,7 @@ except ImportError:
 
 from .. import files
 from ..frames.markup import drawing
+from .groups import Bins
 from .svg import as_png, as_svg, without_markup
 
 alt: Any = altair
@@ -141,6 +142,13 @@ def empty(title: str) -> Any:
 def names(field: str, title: str | None = None) -> alt.Y:
     """A row a name, in the order of the rows."""
     return alt.Y(f"{field}:N", sort=None, title=title, axis=alt.Axis(labelLimit=230, ticks=False, domain=False))
+
+
+def over_time(field: str, bins: Bins, **axis: Any) -> Any:
+    """Time from left to right, in UTC."""
+    scale = alt.Scale(type="utc", domain=bins.span)
+    look = {"title": "time, UTC", "format": bins.tick_format, "grid": False, "labelOverlap": True, "tickCount": 6}
+    return alt.X(f"{field}:T", scale=scale, axis=alt.Axis(**{**look, **axis}))
 
 
 def _headline(chart: Any) -> str:

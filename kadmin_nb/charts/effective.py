@@ -55,7 +55,7 @@ def effective(frame: Any) -> Any:
     if not count:
         return empty("No client was resolved")
     by_key, _ = largest(rows, ("key",), {"rows": ("count", "user"), "limited": ("count", "value")}, MOST_CLIENTS)
-    cells = [*_cells(chosen, in_arrow(members(rows, chosen), MOST_CLIENTS * MOST_CLIENTS), by_key)]
+    cells = [*_limit_cells(chosen, in_arrow(members(rows, chosen), MOST_CLIENTS * MOST_CLIENTS), by_key)]
     return titled(
         _heatmap(cells),
         _unlimited_finding(by_key.to_pylist()),
@@ -63,7 +63,7 @@ def effective(frame: Any) -> Any:
     )
 
 
-def _cells(chosen: pa.Table, rows: pa.Table, by_key: pa.Table) -> Iterable[Cell]:
+def _limit_cells(chosen: pa.Table, rows: pa.Table, by_key: pa.Table) -> Iterable[Cell]:
     """A cell a client and key, the clients in their order; also those without a row."""
     labels = clients(chosen["user"].to_pylist(), chosen["client_id"].to_pylist())
     keys = sorted(by_key["key"].to_pylist(), key=_key_order)
@@ -71,7 +71,7 @@ def _cells(chosen: pa.Table, rows: pa.Table, by_key: pa.Table) -> Iterable[Cell]
     ranges = {key: _extremes(row["value"] for row in stored.values() if row["key"] == key) for key in keys}
     for label, row in zip(labels, chosen.to_pylist(), strict=True):
         for key in keys:
-            yield _cell(label, key, stored.get((row["user"], row["client_id"], key)), ranges[key])
+            yield _limit_cell(label, key, stored.get((row["user"], row["client_id"], key)), ranges[key])
 
 
 def _key_order(key: str) -> tuple[int, str]:
@@ -84,7 +84,7 @@ def _extremes(values: Iterable[float | None]) -> tuple[float, float]:
     return min(positive, default=1.0), max(positive, default=1.0)
 
 
-def _cell(label: str, key: str, row: Mapping[str, Any] | None, between: tuple[float, float]) -> Cell:
+def _limit_cell(label: str, key: str, row: Mapping[str, Any] | None, between: tuple[float, float]) -> Cell:
     if row is None:
         return {"client": label, "key": key, "state": "not resolved", "text": "–", "ink": "currentColor"}
     value, level = row["value"], row["level"]

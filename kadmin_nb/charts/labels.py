@@ -16,8 +16,11 @@ from ..model.quota_keys import find
 LONGEST_NAME = 46
 """Characters of a name in a chart."""
 
+NUMBER = "replace(format(datum.value, '~s'), regexp('([kMGT]?)$'), ' $1')"
+"""A number with a prefix of SI as Vega writes it: `5 M`."""
+
 AXES = {
-    "bytes/s": ("format(datum.value, '~s') + 'B/s'", "bytes/s"),
+    "bytes/s": (f"{NUMBER} + 'B/s'", "bytes/s"),
     "% of one thread": ("format(datum.value, '~g') + ' %'", "% of a thread"),
     "mutations/s": ("format(datum.value, '~s') + '/s'", "mutations/s"),
     "connections/s": ("format(datum.value, '~s') + '/s'", "connections/s"),
@@ -27,6 +30,13 @@ AXES = {
 PERCENT = "format(datum.value, '~g') + ' %'"
 MILLISECONDS = "format(datum.value, '~s') + ' ms'"
 SECONDS = "format(datum.value, '~s') + ' s'"
+
+_LARGER = {"d": 86_400_000, "h": 3_600_000, "min": 60_000, "s": 1000}
+DURATION = "".join(
+    f"datum.value >= {length} ? format(datum.value / {length}, '~g') + ' {unit}' : " for unit, length in _LARGER.items()
+)
+DURATION += MILLISECONDS
+"""Milliseconds in the largest unit that they reach."""
 
 
 def unit_of(key: str) -> str:
@@ -77,3 +87,12 @@ def is_are(count: int) -> str:
 def part_of(shown: int, count: int, which: str) -> str:
     """That a chart has the first of many; nothing where it has all."""
     return f"{shown:,} of {count:,}: the {which}" if shown < count else ""
+
+
+def verb_of(key: str) -> str:
+    """A quota's key as the verb that it limits; a key that is not known as it is."""
+    return _VERBS.get(key, short(key))
+
+
+_VERBS = {"producer_byte_rate": "produce", "consumer_byte_rate": "consume", "request_percentage": "requests",
+          "controller_mutation_rate": "mutations"}  # fmt: skip

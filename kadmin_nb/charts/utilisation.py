@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from ..frames import schemas
 from ..frames.meanings import limit, percent, used
 from .groups import checked, flag_count, largest
-from .labels import PERCENT, buckets, count_of, distinct, is_are, part_of
+from .labels import PERCENT, buckets, count_of, distinct, is_are, part_of, verb_of
 
 MOST_BARS = 40
 """Bars that a chart has at most."""
@@ -66,7 +66,7 @@ def _bars(frame: Any) -> tuple[list[dict[str, Any]], dict[str, int]]:
 
 def _bar_rows(groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
     whose = buckets((row["bucket_user"] for row in groups), (row["bucket_client_id"] for row in groups))
-    labels = distinct([f"{who} {_VERBS.get(row['key'], row['key'])}" for who, row in zip(whose, groups, strict=True)])
+    labels = distinct([f"{who} {verb_of(row['key'])}" for who, row in zip(whose, groups, strict=True)])
     return [
         {
             "bucket": label,
@@ -77,10 +77,6 @@ def _bar_rows(groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
         for label, row in zip(labels, groups, strict=True)
         if row["share"] is not None
     ]
-
-
-_VERBS = {"producer_byte_rate": "produce", "consumer_byte_rate": "consume", "request_percentage": "requests",
-          "controller_mutation_rate": "mutations"}  # fmt: skip
 
 
 def _near_finding(counts: dict[str, int]) -> str:

@@ -123,23 +123,32 @@ def taken(frame: object, spark: SparkSession | None = None) -> DataFrame:
     return to_spark(pa.table(frame), spark)
 
 
-def largest_groups(frame: DataFrame, by: Sequence[str], measures: Mapping[str, str], most: int) -> tuple[pa.Table, int]:
-    """The groups of a frame with the most of the first measure, an expression of SQL each, and how many there are."""
+def added_up(frame: DataFrame, by: Sequence[str], measures: Mapping[str, str]) -> DataFrame:
+    """The groups of a frame, a row each, with measures, an expression of SQL each. Nothing is run."""
     from pyspark.sql import functions as F
 
-    groups = frame.groupBy(*by).agg(*(F.expr(text).alias(name) for name, text in measures.items()))
-    order = [F.desc_nulls_last(next(iter(measures))), *map(F.col, by)]
+    return frame.groupBy(*by).agg(*(F.expr(text).alias(name) for name, text in measures.items()))
+
+
+def first_groups(groups: DataFrame, order: str, by: Sequence[str], most: int) -> pa.Table:
+    """The rows with the most of a column, nulls last, then in the order of the others."""
+    from pyspark.sql import functions as F
+
     with at_work("Spark adds up"):
-        return groups.orderBy(*order).limit(most).toArrow(), groups.count()
+        return groups.orderBy(F.desc_nulls_last(order), *map(F.col, by)).limit(most).toArrow()
+
+
+def with_column(frame: DataFrame, name: str, expression: str) -> DataFrame:
+    """The frame with one more column, by an expression of SQL."""
+    from pyspark.sql import functions as F
+
+    return frame.withColumn(name, F.expr(expression))
 
 
 def rows_of_groups(frame: DataFrame, groups: pa.Table) -> DataFrame:
-    """The rows that have the values of one of these groups, with the columns that tell it."""
-    return frame.join(to_spark(groups, frame.sparkSession).hint("broadcast"), [*_joined(frame, groups)])
-
-
-def _joined(frame: DataFrame, groups: pa.Table) -> Iterator[str]:
-    return (name for name in groups.column_names if name in frame.columns)
+    """The rows that have the values of one of these groups, by the columns that both have, with the group's others."""
+    by = [name for name in groups.column_names if name in frame.columns]
+    return frame.join(to_spark(groups, frame.sparkSession).hint("broadcast"), by)
 
 
 def rows_of(place: Path, spark: SparkSession) -> DataFrame | None:

@@ -1,0 +1,158 @@
+"""Bands of use: what each bucket used over time, beside its limit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..frames import schemas
+from ..frames.meanings import limit as limit_text
+from ..frames.meanings import used
+from ..frames.to_pandas import plain
+from ..resolution.kernel import resolve
+from .groups import Bins, Frame, added_up, checked, in_arrow, largest, members
+from .labels import AXES, NUMBER, buckets, count_of, part_of, unit_of, verb_of
+
+MOST_BANDS, MOST_WINDOWS = 6, 120
+"""Buckets, and points in time of each, that a chart has at most."""
+
+_MOST_CLIENTS = 100_000
+_COLUMNS_OF_USAGE = ("broker", "user", "client_id", "key", "window_start", "window_end", "value")
+_CLIENT_COLUMNS = ("user", "client_id", "key")
+_BUCKET_COLUMNS = ("bucket_user", "bucket_client_id", "key")
+
+
+def usage(usage: Any, quotas: Any = None) -> Any:
+    """The use of a limit over time, a band a bucket: on the broker where it was highest, beside the limit.
+
+    Parameters
+    ----------
+    usage
+        USAGE, as Arrow, pandas, Spark or an answer.
+    quotas
+        QUOTAS, of which the limits are, as anything with `__arrow_c_stream__`. Without them a band is a client's.
+
+    Returns
+    -------
+    altair.VConcatChart
+        The 6 buckets nearest to their limit, or, without quotas, the 6 clients that used most. Of more than 120
+        windows each point is the highest of several.
+
+    Raises
+    ------
+    UsageError
+        Not a frame, or a column is missing.
+    Unsupported
+        Altair is not installed.
+
+    Examples
+    --------
+    >>> kn.charts.usage(usage, cluster.quotas.describe())  # doctest: +SKIP
+    """
+    from .drawing import empty, titled
+
+    rows = checked(usage, schemas.USAGE, _COLUMNS_OF_USAGE, "the rows of usage")
+    bins = Bins.of(rows, "window_start", "window_end", MOST_WINDOWS)
+    if bins is None:
+        return empty("Nothing was used")
+    clients = _with_buckets(plain(largest(rows, _CLIENT_COLUMNS, {"peak": ("max", "value")}, _MOST_CLIENTS)[0]), quotas)
+    bands, count = _nearest(clients)
+    points = _points(rows, clients, bands, bins)
+    remark = part_of(len(bands), count, "nearest to their limit" if quotas is not None else "highest")
+    return titled(_bands(bands, points, bins), _over_finding(bands, points), remark)
+
+
+def _with_buckets(clients: pa.Table, quotas: Any) -> pa.Table:
+    """The clients with the bucket that each draws from, and its limit; without one, itself."""
+    if quotas is None:
+        return _own_buckets(clients.append_column("limit", pa.nulls(len(clients), pa.float64())))
+    keys = clients["key"].unique().to_pylist()
+    pairs = clients.select(["user", "client_id"]).group_by(["user", "client_id"]).aggregate([])
+    effective = plain(resolve(quotas, pairs, keys=keys)).rename_columns({"value": "limit"}).drop_columns(["level"])
+    joined = clients.join(effective, [*_CLIENT_COLUMNS], join_type="left outer")
+    is_limited = joined["limit"].is_valid()
+    for name, own in (("bucket_user", "user"), ("bucket_client_id", "client_id")):
+        bucket = pc.if_else(is_limited, joined[name], joined[own])
+        joined = joined.set_column(joined.column_names.index(name), name, bucket)
+    return joined
+
+
+def _own_buckets(clients: pa.Table) -> pa.Table:
+    return clients.append_column("bucket_user", clients["user"]).append_column("bucket_client_id", clients["client_id"])
+
+
+def _nearest(clients: pa.Table) -> tuple[list[dict[str, Any]], int]:
+    """The buckets to show, the nearest to its limit first, those without one last; and the number of all."""
+    groups = clients.group_by([*_BUCKET_COLUMNS, "limit"]).aggregate([("peak", "max")])
+    share = pc.divide(groups["peak_max"], groups["limit"])
+    order = [("share", "descending"), ("peak_max", "descending"), *((name, "ascending") for name in _BUCKET_COLUMNS)]
+    chosen = groups.append_column("share", share).sort_by(order).slice(0, MOST_BANDS).to_pylist()
+    return [{**row, "band": number} for number, row in enumerate(chosen)], len(groups)
+
+
+def _points(rows: Frame, clients: pa.Table, bands: list[dict[str, Any]], bins: Bins) -> list[dict[str, Any]]:
+    """The highest use of each band in each bin, of all windows and brokers in it."""
+    chosen = pa.table({name: [band[name] for band in bands] for name in (*_BUCKET_COLUMNS, "band")})
+    of_bands = clients.join(chosen, [*_BUCKET_COLUMNS], join_type="inner").select([*_CLIENT_COLUMNS, "band"])
+    windows = added_up(members(rows, of_bands), ("band", "broker", "window_start"), {"used": ("sum", "value")})
+    highest = added_up(bins.added_to(windows, "window_start"), ("band", "bin"), {"used": ("max", "used")})
+    points = in_arrow(highest, MOST_BANDS * (MOST_WINDOWS + 1)).to_pylist()
+    return sorted(points, key=lambda row: (row["band"], row["bin"]))
+
+
+def _over_finding(bands: list[dict[str, Any]], points: list[dict[str, Any]]) -> str:
+    """The number of bands over their limit."""
+    limited = [band for band in bands if band["limit"] is not None]
+    if not limited:
+        return f"The use of {count_of(len(bands), 'client')}, none of them beside a limit"
+    peaks = {band["band"]: max(row["used"] for row in points if row["band"] == band["band"]) for band in limited}
+    over = sum(peaks[band["band"]] > band["limit"] for band in limited)
+    return f"{over} of these {count_of(len(limited), 'limit')} {'was' if over == 1 else 'were'} exceeded"
+
+
+def _bands(bands: list[dict[str, Any]], points: list[dict[str, Any]], bins: Bins) -> Any:
+    from .drawing import alt, ours
+
+    names = buckets((band["bucket_user"] for band in bands), (band["bucket_client_id"] for band in bands))
+    of_band = [[row for row in points if row["band"] == band["band"]] for band in bands]
+    charts = (
+        _band(band, name, rows, bins, number == len(bands) - 1)
+        for number, (band, name, rows) in enumerate(zip(bands, names, of_band, strict=True))
+    )
+    return ours(alt.vconcat(*charts, spacing=12))
+
+
+def _band(band: dict[str, Any], name: str, points: list[dict[str, Any]], bins: Bins, is_last: bool) -> Any:
+    """The use of one bucket: what is above its limit in the colour of a warning."""
+    from .drawing import BLUE, INK, VERMILLION, WIDTH, alt, base, layered, over_time
+
+    label, _ = AXES.get(unit_of(band["key"]), (NUMBER, ""))
+    highest, limit = max(row["used"] for row in points), band["limit"]
+    text = f"{name} {verb_of(band['key'])}: at most {used(band['key'], highest)} of {limit_text(band['key'], limit)}"
+    x = over_time("at", bins, labels=is_last, ticks=is_last, **({} if is_last else {"title": None}))
+    y = {"title": None, "axis": alt.Axis(labelExpr=label, tickCount=3, minExtent=60)}
+    chart = base(_steps(points, bins, limit)).encode(x=x, tooltip=["utcmonthdatehoursminutes(at):T", "used:Q"])
+    areas = {"interpolate": "step-after", "line": False}
+    layers = [
+        chart.mark_area(color=VERMILLION, **areas).encode(y=alt.Y("within:Q", **y), y2="used"),
+        chart.mark_area(color=BLUE, **areas).encode(y=alt.Y("within:Q", **y), y2=alt.Y2Datum(0)),
+    ]
+    if limit is not None:
+        layers.append(base([{"limit": limit}]).mark_rule(color=INK, strokeDash=[4, 3]).encode(y="limit:Q"))
+    heading = alt.TitleParams(text=text, anchor="start", fontSize=11, fontWeight="normal", offset=4)
+    return layered(*layers).properties(width=WIDTH + 120, height=64, title=heading)
+
+
+def _steps(points: list[dict[str, Any]], bins: Bins, limit: float | None) -> list[dict[str, Any]]:
+    """A row a bin, and one for the end of the last; where there is no window nothing was used."""
+    values = {row["bin"]: row["used"] for row in points}
+    steps = [
+        *((number, values.get(number, 0.0)) for number in range(bins.count)),
+        (bins.count, values.get(bins.count - 1, 0.0)),
+    ]
+    return [
+        {"at": bins.times(number)["from"], "used": value, "within": value if limit is None else min(value, limit)}
+        for number, value in steps
+    ]
