@@ -17,6 +17,7 @@ from ..hints import Hint, Verb, sentence
 from ..model.changes import Change, Edit
 from ..paths import journal_dir
 from ..plans import QUIET_PERIOD, current_state, garbage_collection, planning, validation
+from ..plans.advice import Danger
 from ..plans.advice.dangers import Gate
 from ..plans.advice.from_cluster import advice_on
 from ..plans.apply_options import ApplyOptions
@@ -31,7 +32,7 @@ from ..plans.journal.hash_chain import Journal
 from ..plans.journal.replay import replayed
 from ..plans.journal.store import Journals, StoredJournal
 from ..plans.live_cluster import LiveCluster
-from ..plans.lowering import gradual, stalls
+from ..plans.lowering import gradual, stalls, stopped_clients
 from ..plans.observed_state import ObservedState
 from ..plans.outcomes import Outcomes
 from ..plans.plan import Plan, bound
@@ -109,9 +110,20 @@ class Changes:
     def _hooks(
         self, plan: Plan, journal: Journal, options: ApplyOptions, progress: Progress, stopped: Stopped
     ) -> Hooks:
-        gate = Gate(self._kafka, plan, secret, options.allowed_keys, replayed(journal.before).allowed)
+        allowed_before, stopping = replayed(journal.before).allowed, self._stopping(plan, options)
+        gate = Gate(self._kafka, plan, secret, options.allowed_keys, allowed_before, stopping)
         waves = safe_waves if options.gradual is None else self._in_steps(options.gradual, options.usage)
         return Hooks(progress, stopped, secret, waves, gate.pass_)
+
+    def _stopping(self, plan: Plan, options: ApplyOptions) -> Collection[Danger]:
+        """The dangers by the usage handed in, else those that the plan has; lowering in steps is without them."""
+        if options.gradual is not None:
+            return ()
+        if options.usage is None:
+            rows = plan.dangers().to_arrow().to_pylist()
+            return tuple(Danger(**row) for row in rows if row["danger"] == stopped_clients.STOP)
+        stored = self._kafka.quotas.describe()
+        return tuple(stopped_clients.dangers(plan.changes, stored, options.usage, cluster_id=self._kafka.id))
 
     def bind(self, plan: Plan) -> Plan:
         """The same plan, tied to this cluster.

@@ -114,7 +114,11 @@ _gradual = click.option(
     metavar="SECONDS",
     help="Lower quotas in steps, so that no client is throttled for longer.",
 )
-_usage = click.option("--usage", metavar="NAME", help="What clients use: a variable, or a file in the terminal.")
+_usage = click.option(
+    "--usage",
+    metavar="NAME",
+    help="What clients use; a limit that would stop one needs --allow. A variable, or a file in the terminal.",
+)
 _approval = click.option(
     "--require-approval", is_flag=True, help="Refuse a plan that nobody but its author has approved: plan approve."
 )

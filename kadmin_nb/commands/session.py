@@ -173,6 +173,10 @@ class Session:
         """Plan what the tray holds."""
         raise UsageError("the terminal keeps no tray", hint="kadmin-nb plan -f FILE plans many lines.")
 
+    def impact(self, plan: Plan, clients: Any) -> Any:
+        """IMPACT of a plan."""
+        return self.cluster.impact(plan, clients)
+
     def apply(self, plan_id: str | None, apply_options: ApplyOptions) -> Outcomes:
         """Apply the plan last shown."""
         raise UsageError("the terminal keeps no tray", hint="kadmin-nb plan apply FILE applies a saved plan.")
@@ -335,6 +339,13 @@ class NotebookSession(Session):
         save(plan, plan_options)
         self.shown = plan, version
         return plan
+
+    def impact(self, plan: Plan, clients: Any) -> Any:
+        """IMPACT; the plan that `apply` takes has the dangers that it shows."""
+        answer = super().impact(plan, clients)
+        if self.shown is not None:
+            self.shown = answer.plan, self.shown[1]
+        return answer
 
     def apply(self, plan_id: str | None, apply_options: ApplyOptions) -> Outcomes:
         """Apply the plan last shown. The tray is emptied when all of it is verified, and kept for a second try."""

@@ -26,7 +26,7 @@ def plan(session: Session, impact: str | None, plan_options: PlanOptions) -> Any
     """The plan of the staged changes: before, after, and the broker's answer for each row (notebook)."""
     clients = session.find_frame(impact) if impact else None
     made = session.plan(plan_options)
-    return made if clients is None else session.cluster.impact(made, clients)
+    return made if clients is None else session.impact(made, clients)
 
 
 @click.command(cls=Verbs.command_class)

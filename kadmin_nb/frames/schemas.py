@@ -434,7 +434,8 @@ DANGERS = _schema(
     ("message", TEXT, False),
 )
 """The rows of a plan that weaken something, and need its key allowed. `danger` is durability, retention, listener,
-login, address, code, access, encryption or quota; `message` says from what to what, and what is weaker then."""
+login, address, code, access, encryption, quota, unit or stop; `message` says from what to what, and what is weaker
+then."""
 
 WARNINGS = _schema(
     ("warning", TEXT, False),

@@ -25,7 +25,8 @@ class ApplyOptions:
     allow
         The keys of dangerous rows, `plan.dangers()`, that are meant; the plan then needs a reason.
     gradual, usage
-        Lower quotas in steps, so that no client that USAGE knows is throttled for more than so many seconds.
+        Lower quotas in steps, so that no client that USAGE knows is throttled for more than so many seconds. A usage
+        alone makes a limit dangerous under which one of its clients would stand still for two minutes.
     lock, steal
         Hold the cluster's lease while it runs; take it from one who holds it.
     require_approval

@@ -19,7 +19,7 @@ from ..model.quota_keys import readable
 from ..resolution import backtesting, input_columns
 from ..resolution import impact as comparing
 from ..resolution.kernel import PAIRS
-from .lowering import stalls
+from .lowering import stalls, stopped_clients
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block
@@ -219,6 +219,7 @@ def of_plan(plan: Plan, quotas: Any, clients: Any) -> ImpactAnswer:
     compared = comparing.impact(before, after, _clients(clients_read) if measured else clients_read)
     parts: tuple[Any, ...] = ()
     if measured:
+        plan = plan.with_dangers(stopped_clients.dangers(plan.changes, before, clients_read))
         predicted = stamped(stalls.stalls(plan.changes, before, clients_read), plan.cluster_id)
         parts = (BacktestAnswer(stamped(backtesting.backtest(after, clients_read), plan.cluster_id)), Answer(predicted))
     return ImpactAnswer(stamped(compared.rows, plan.cluster_id), compared.counts, compared.shadowed, plan, *parts)

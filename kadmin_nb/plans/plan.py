@@ -23,7 +23,7 @@ from ..hints import Syntax
 from ..model.changes import Change
 from ..version import TOOL
 from . import advice, canonical, garbage_collection, plan_file, shape
-from .advice import Advice, dangers, warnings
+from .advice import Advice, Danger, dangers, warnings
 from .apply_options import ApplyOptions, takes_apply_options
 from .execution.interrupts import Stopped, never
 from .execution.progress import Progress, silent
@@ -201,6 +201,11 @@ class Plan(PrintFormats, Tabular):
         by themselves; `apply` judges anew, by what holds then.
         """
         return dangers.answer(self._told.dangers)
+
+    def with_dangers(self, more: Iterable[Danger]) -> Plan:
+        """The same plan, with dangers that only a usage tells of."""
+        rows = {danger.row for danger in self._told.dangers}
+        return replace(self, _advice=self._told.with_dangers(danger for danger in more if danger.row not in rows))
 
     def warnings(self) -> Answer:
         """WARNINGS: what a reader of its rows may not see, as it was when it was made; nothing is refused for one."""

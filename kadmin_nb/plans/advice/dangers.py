@@ -57,6 +57,8 @@ class Gate:
     allow: Collection[str] = ()
     before: Collection[str] = ()
     """The dangers allowed in an earlier run of the plan."""
+    by_usage: Collection[Danger] = ()
+    """The dangers that a usage tells of: the cluster does not."""
 
     def pass_(self, pending: Sequence[Change]) -> Mapping[str, object]:
         """The journal's note on the dangers among the rows to be sent.
@@ -70,7 +72,7 @@ class Gate:
         """
         if not pending:
             return {}
-        dangers = found(self.kafka, self.plan.changes, self.resolver)
+        dangers = (*found(self.kafka, self.plan.changes, self.resolver), *self.by_usage)
         _refuse_strange(self.allow, self.plan.changes, dangers)
         ahead = [*_ahead(dangers, pending, self.plan.changes)]
         _refuse_dangers([danger for danger in ahead if danger.key not in {*self.allow, *self.before}], self.plan)
