@@ -21,7 +21,7 @@ from .stalls import WINDOW, stalls
 STOP = "stop"
 """The danger's name."""
 
-LONGEST = 120.0
+STANDSTILL = 120.0
 """Seconds that a client may stand still: Kafka's default `delivery.timeout.ms`; a producer then loses records."""
 
 
@@ -45,7 +45,7 @@ def dangers(
 
 def _stops(row: Mapping[str, Any], by_row: Mapping[int, Change]) -> bool:
     """True where a row of the plan lowers a limit, and the client stands still for too long."""
-    if row["stall_s"] <= LONGEST or row["row"] not in by_row:
+    if row["stall_s"] <= STANDSTILL or row["row"] not in by_row:
         return False
     return row["limit_before"] is None or bool(row["limit_after"] < row["limit_before"])
 
