@@ -188,7 +188,7 @@ def _quota_columns(keys: Iterable[str]) -> Iterator[Column]:
     yield Column(LEVEL, "level", 130)
     for key in keys:
         unit = spec.unit if (spec := find(key)) else ""
-        yield Column(key, key, 130, is_number=True, is_editable=True, hint=f"{key}, {unit}" if unit else key)
+        yield Column(key, key, 160, is_number=True, is_editable=True, hint=f"{key}, {unit}" if unit else key)
     yield Column(SHADOWED_BY, "shadowed by", 140, is_sortable=False)
 
 

@@ -537,13 +537,17 @@ function render({ model, el }) {
     document.addEventListener("mouseup", end);
   });
   grid.addEventListener("dblclick", (event) => placeOf(event) && edit());
+  // Painted later: a row that is removed with the focus in it comes here in the middle of painting.
+  function focusMoved(isHere) {
+    if (hasFocus === isHere) return;
+    hasFocus = isHere;
+    requestAnimationFrame(paint);
+  }
   el.addEventListener("focusin", () => {
-    if (!hasFocus) (hasFocus = true), paint();
+    focusMoved(true);
     announce();
   });
-  el.addEventListener("focusout", (event) => {
-    if (!el.contains(event.relatedTarget)) (hasFocus = false), paint();
-  });
+  el.addEventListener("focusout", (event) => el.contains(event.relatedTarget) || focusMoved(false));
 
   scroller.addEventListener("scroll", () => {
     if (Math.abs(scroller.scrollTop - ownScroll) > 1) top = clampTop(scroller.scrollTop * scale);
@@ -580,13 +584,15 @@ function render({ model, el }) {
   const twin = model.get("static_id") && document.querySelector(`[data-kadmin-static="${CSS.escape(model.get("static_id"))}"]`);
   if (twin) twin.hidden = true; // the static table, which stands for us where there is no kernel
   model.on("msg:custom", received);
-  model.on("comm_live_update", () => model.comm_live === false && die());
-  if (!rows.send({ kind: "hello", epoch: rows.epoch })) die();
+  const greet = () => rows.send({ kind: "hello", epoch: rows.epoch }) || die();
+  model.on("comm_live_update", greet); // after a restart nothing can be sent any more
+  greet();
   const watcher = new ResizeObserver(layout); // also the first drawing: `el` is not in the page yet
   watcher.observe(scroller);
   return () => {
     rows.send({ kind: "bye" });
     model.off("msg:custom", received);
+    model.off("comm_live_update", greet);
     watcher.disconnect();
   };
 }

@@ -1,0 +1,130 @@
+"""The grid in a real JupyterLab: keys, scrolling, the kernel's end, accessibility."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.browser.conftest import Open
+from tests.browser.frames import MANY
+from tests.browser.lab import Lab, Notebook
+from tests.hostile_names import HOSTILE
+
+pytestmark = pytest.mark.slow
+
+
+def opened(open_notebook: Open, rows: str, **size: Any) -> Notebook:
+    """A notebook with an editor over a frame; its third cell prints what is staged."""
+    staged = "print(sorted((str(edit.resource), edit.value) for edit in stage.staged().values()))"
+    notebook = open_notebook([MANY, f"QuotaEditor({rows}, stage)", staged], **size)
+    notebook.run(0)
+    notebook.run(1)
+    notebook.page.locator(".kadmin-grid [role=rowheader]").first.wait_for()
+    return notebook
+
+
+def test_keys_belong_to_the_grid_and_not_to_the_notebook(open_notebook: Open) -> None:
+    """I typed dd into a cell of the table, and JupyterLab deleted the cell of my notebook."""
+    notebook = opened(open_notebook, "numbered(50)")
+    page = notebook.page
+    page.get_by_role("gridcell", name="1 MB/s", exact=True).click()
+    for key in ("ArrowDown", "ArrowDown"):
+        page.keyboard.press(key)
+    page.keyboard.press("F2")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("7MB/s")
+    page.keyboard.press("Escape")
+    page.keyboard.type("dd")
+    page.keyboard.press("Escape")
+    page.keyboard.type("3MB/s")
+    page.keyboard.press("Enter")
+    page.get_by_role("gridcell", name="3 MB/s was 1.002 MB/s").wait_for()
+    page.keyboard.press("Control+z")
+    page.get_by_role("gridcell", name="1.002 MB/s", exact=True).wait_for()
+    page.keyboard.press("Control+y")
+    page.get_by_role("gridcell", name="3 MB/s was 1.002 MB/s").wait_for()
+    assert page.locator(".jp-Notebook .jp-CodeCell").count() == 3
+    assert notebook.output(2).endswith("[('user=u0000002', '3000000')]")
+
+
+def test_a_million_rows_scroll_to_their_end(open_notebook: Open) -> None:
+    """Browsers limit the height of an element, and the last rows could not be reached."""
+    notebook = opened(open_notebook, "numbered(1_000_000)")
+    page = notebook.page
+    page.locator(".kadmin-grid [role=gridcell]").first.click()
+    page.keyboard.press("Control+End")
+    page.get_by_role("rowheader", name="user=u0999999").wait_for()
+    page.keyboard.press("Control+Home")
+    page.get_by_role("rowheader", name="user=u0000000").wait_for()
+    page.locator(".kg-scroll").evaluate("scroller => { scroller.scrollTop = scroller.scrollHeight / 2 }")
+    page.locator(".kadmin-grid [role=rowheader]", has_text="user=u0500").first.wait_for()
+
+
+def test_names_are_text_and_never_markup(open_notebook: Open) -> None:
+    """A client called itself <script>, and everybody who looked at the quotas ran it."""
+    notebook = opened(open_notebook, f"quotas({[*HOSTILE]!r})", height=1400)
+    page = notebook.page
+    page.locator(".kadmin-grid [role=rowheader]").first.click()
+    for _ in range(14):
+        page.keyboard.press("PageDown")
+    assert (
+        page.evaluate("document.querySelectorAll('.kadmin-grid img, .kadmin-grid script, .kadmin-grid b').length") == 0
+    )
+    assert page.evaluate("window.alerted") is None
+
+
+def test_the_table_of_a_dead_kernel_says_so(open_notebook: Open) -> None:
+    """I restarted the kernel, typed into the table, and nothing happened."""
+    notebook = opened(open_notebook, "numbered(50)")
+    page = notebook.page
+    page.get_by_role("menuitem", name="Kernel", exact=True).click()
+    page.get_by_role("menuitem", name="Restart Kernel…").click()
+    page.get_by_role("button", name="Confirm Kernel Restart").click()
+    page.locator(".kg-status", has_text="run the cell again to edit").wait_for()
+    page.evaluate("document.querySelectorAll('.jp-InputPrompt').forEach(prompt => { prompt.innerText = '' })")
+    notebook.run(0)
+    notebook.run(1)
+    page.get_by_role("gridcell", name="1 MB/s", exact=True).wait_for()
+
+
+def test_a_saved_notebook_shows_the_table_without_a_kernel(open_notebook: Open, lab: Lab) -> None:
+    """I opened yesterday's notebook, and it said: Error displaying widget: model not found."""
+    notebook = opened(open_notebook, "numbered(50)")
+    page = notebook.page
+    page.keyboard.press("Escape")
+    page.keyboard.press("Control+s")
+    page.wait_for_timeout(1500)
+    saved = next(lab.home.glob("test_a_saved_notebook*.ipynb"))
+    document = json.loads(saved.read_text())
+    assert "widgets" not in document["metadata"]
+    (lab.home / "yesterday.ipynb").write_text(json.dumps(document))
+    again = Notebook(page.context.new_page(), f"{lab.url}/lab/tree/yesterday.ipynb?reset")
+    again.page.get_by_text("user=u0000007").first.wait_for()
+    assert again.page.get_by_text("model not found").filter(visible=True).count() == 0
+    again.picture("yesterday")
+
+
+@pytest.mark.parametrize("theme", ["Light", "Dark"])
+def test_axe_finds_nothing(open_notebook: Open, lab: Lab, theme: str) -> None:
+    """A colleague who uses a screen reader could not tell rows from columns."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    lab.set_theme(theme)
+    try:
+        notebook = opened(open_notebook, "numbered(50)", width=1280)
+        page = notebook.page
+        page.get_by_role("gridcell", name="1 MB/s", exact=True).dblclick()
+        page.keyboard.press("Control+a")
+        page.keyboard.type("5 apples")
+        page.keyboard.press("Enter")
+        page.locator(".kg-refused").wait_for()
+        page.keyboard.type("5")
+        page.keyboard.press("Enter")
+        page.locator(".kg-danger").wait_for()
+        notebook.picture(f"grid-{theme.lower()}")
+        found = Axe().run(page, context=".kadmin-grid")
+        assert [(one["id"], one["nodes"][0]["html"]) for one in found.response["violations"]] == []
+    finally:
+        lab.set_theme("Light")

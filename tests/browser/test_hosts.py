@@ -1,0 +1,126 @@
+"""Where there is no JupyterLab: Notebook 7, Voila, papermill, nbconvert, a terminal's IPython."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import TimeoutError
+
+from tests.browser.frames import MANY
+from tests.browser.lab import PICTURES, ROOT, Complaints, Lab, document
+
+pytestmark = pytest.mark.slow
+
+CELLS = [MANY, "QuotaEditor(quotas(['alice', '<b>bob</b>']), stage)"]
+
+
+def notebook_of(folder: Path) -> Path:
+    place = folder / "editor.ipynb"
+    place.write_text(json.dumps(document(CELLS)))
+    return place
+
+
+def run(*words: str, folder: Path) -> str:
+    """A program beside this Python, in a folder; what it prints."""
+    binary = str(Path(sys.executable).with_name(words[0]))
+    done = subprocess.run([binary, *words[1:]], cwd=folder, capture_output=True, text=True, timeout=120, env=_env())
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def _env() -> dict[str, str]:
+    import os
+
+    return {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'magics'}"}
+
+
+def outputs_of(place: Path) -> list[dict[str, Any]]:
+    return list(json.loads(place.read_text())["cells"][1]["outputs"])
+
+
+@pytest.mark.parametrize("program", ["papermill", "nbconvert"])
+def test_an_executed_document_has_a_table_and_no_widget(tmp_path: Path, program: str) -> None:
+    """The report of the night's run was 900 kB of widget state, and showed nothing."""
+    place = notebook_of(tmp_path)
+    words = {
+        "papermill": ("papermill", "editor.ipynb", "done.ipynb", "--no-progress-bar"),
+        "nbconvert": ("jupyter-nbconvert", "--to", "notebook", "--execute", "--output", "done.ipynb", place.name),
+    }[program]
+    run(*words, folder=tmp_path)
+    output = outputs_of(tmp_path / "done.ipynb")
+    assert [sorted(one["data"]) for one in output] == [["text/html", "text/plain"]]
+    html = "".join(output[0]["data"]["text/html"])
+    assert "user=alice" in html
+    assert "&lt;b&gt;bob&lt;/b&gt;" in html
+    assert "<b>bob" not in html
+    assert "widgets" not in json.loads((tmp_path / "done.ipynb").read_text())["metadata"]
+    run("jupyter-nbconvert", "--to", "html", "done.ipynb", folder=tmp_path)
+    assert "1.001 MB/s" in (tmp_path / "done.html").read_text()
+
+
+def test_a_terminal_prints_the_table(tmp_path: Path) -> None:
+    """IPython in a terminal showed QuotaEditor(...) and nothing else."""
+    printed = run("ipython", "--no-banner", "-c", "\n".join([*CELLS[:1], f"display({CELLS[1]})"]), folder=tmp_path)
+    assert "2 entities with quotas" in printed
+    assert "user=alice" in printed
+
+
+def edit_in(page: Any) -> None:
+    """Stage a value in the first row, and see that it was taken."""
+    page.get_by_role("gridcell", name="1 MB/s", exact=True).dblclick(timeout=60_000)
+    page.keyboard.press("Control+a")
+    page.keyboard.type("2MB/s")
+    page.keyboard.press("Enter")
+    page.get_by_role("gridcell", name="2 MB/s was 1 MB/s").wait_for()
+
+
+def opened(lab: Lab, browser: Any, path: str) -> tuple[Any, Complaints]:
+    """A page of a host, and what it complains of."""
+    page = browser.new_page(viewport={"width": 1000, "height": 900})
+    complaints = Complaints()
+    complaints.listen(page)
+    page.goto(f"{lab.url}/{path}", timeout=90_000)
+    return page, complaints
+
+
+def of_the_host(lab: Lab, browser: Any, path: str) -> set[str]:
+    """What the page of a host complains of although the notebook has nothing of ours."""
+    lab.write("plain.ipynb", ["import ipywidgets; ipywidgets.IntSlider()"])
+    page, complaints = opened(lab, browser, path)
+    page.wait_for_load_state("networkidle", timeout=90_000)
+    page.context.close()
+    return {*complaints.errors, *complaints.requests}
+
+
+def test_notebook_7(lab: Lab, browser: Any) -> None:
+    """Our students have Jupyter Notebook, not JupyterLab."""
+    known = of_the_host(lab, browser, "notebooks/plain.ipynb")
+    lab.write("classic.ipynb", CELLS)
+    page, complaints = opened(lab, browser, "notebooks/classic.ipynb")
+    for _ in range(6):  # a kernel that has just started takes no cell
+        page.get_by_role("menuitem", name="Run", exact=True).click(timeout=60_000)
+        page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+        with contextlib.suppress(TimeoutError):
+            page.get_by_role("gridcell", name="1 MB/s", exact=True).wait_for(timeout=10_000)
+            break
+    edit_in(page)
+    page.screenshot(path=PICTURES / "notebook-7.png")
+    page.context.close()
+    assert {*complaints.errors, *complaints.requests} <= known
+
+
+def test_voila(lab: Lab, browser: Any) -> None:
+    """The dashboard that we publish with Voila showed an empty page."""
+    known = of_the_host(lab, browser, "voila/render/plain.ipynb")
+    lab.write("dashboard.ipynb", CELLS)
+    page, complaints = opened(lab, browser, "voila/render/dashboard.ipynb")
+    edit_in(page)
+    page.screenshot(path=PICTURES / "voila.png")
+    page.context.close()
+    assert {*complaints.errors, *complaints.requests} <= known
