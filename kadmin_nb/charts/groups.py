@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..frames import schemas, spark
+from ..frames.lazy_answer import SparkAnswer
+from ..frames.tabular import Tabular
 from ..frames.to_pandas import plain
 from ..resolution.input_columns import arrow_table
 
@@ -40,14 +42,20 @@ def checked(frame: Any, schema: pa.Schema, columns: Sequence[str], label: str) -
     UsageError
         It is not a frame, or a column is missing; `label`, a plural, is how the message calls it.
     """
-    lazy = frame.to_spark() if hasattr(frame, "to_spark") and not hasattr(frame, "__arrow_c_stream__") else frame
-    source = getattr(frame, "_frame", lazy)
+    source = _source(frame)
     if spark.is_spark(source):
         schemas.require_columns(label, columns, source.columns)
         return source.select(*columns)
     table = arrow_table(source, columns, label)
     schemas.require_columns(label, columns, table.column_names)
     return _typed(plain(table.select(columns)), schema)
+
+
+def _source(frame: Any) -> Any:
+    """A Spark DataFrame, or what has rows here: of an answer of Spark's its DataFrame."""
+    if isinstance(frame, SparkAnswer):
+        return frame.to_spark()
+    return frame.to_arrow() if isinstance(frame, Tabular) else frame
 
 
 def _typed(table: pa.Table, schema: pa.Schema) -> pa.Table:

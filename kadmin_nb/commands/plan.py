@@ -88,12 +88,12 @@ def show(session: Session, which: str, usage: str | None, impact: str | None, to
     if told and (usage or impact):
         raise UsageError(f"--{told} stands alone", hint="One after the other.")
     if told:
-        return getattr(_load_plan(which), told)()
+        return getattr(load_plan(which), told)()
     if usage and impact:
         raise UsageError("--impact says what --usage does, of the same frame", hint="One of them.")
     if impact:
-        return session.cluster.impact(_load_plan(which), session.find_frame(impact))
-    return _load_plan(which) if usage is None else session.cluster.stalls(_load_plan(which), session.find_frame(usage))
+        return session.cluster.impact(load_plan(which), session.find_frame(impact))
+    return load_plan(which) if usage is None else session.cluster.stalls(load_plan(which), session.find_frame(usage))
 
 
 @plan.command()
@@ -114,7 +114,7 @@ def approve(session: Session, file: str, note: str) -> Any:
 @_which
 def apply(session: Session, which: str, apply_options: ApplyOptions) -> Any:
     """Apply a plan to its cluster and read every change back from every broker."""
-    return session.save_or_apply(_load_plan(which), PlanOptions(apply=True, apply_options=apply_options))
+    return session.save_or_apply(load_plan(which), PlanOptions(apply=True, apply_options=apply_options))
 
 
 @plan.command()
@@ -122,7 +122,7 @@ def apply(session: Session, which: str, apply_options: ApplyOptions) -> Any:
 @_which
 def resume(session: Session, which: str, apply_options: ApplyOptions) -> Any:
     """Carry on a plan that was begun from here: what is there is verified, what is not is sent."""
-    return session.cluster.resume(_load_plan(which), session.with_policies(apply_options), progress=session.progress)
+    return session.cluster.resume(load_plan(which), session.with_policies(apply_options), progress=session.progress)
 
 
 @plan.command()
@@ -130,7 +130,7 @@ def resume(session: Session, which: str, apply_options: ApplyOptions) -> Any:
 @_which
 def rollback(session: Session, which: str, plan_options: PlanOptions) -> Any:
     """The plan that takes back what was verified as done by another; --apply goes on."""
-    return session.save_or_apply(session.cluster.rollback(_load_plan(which)), plan_options)
+    return session.save_or_apply(session.cluster.rollback(load_plan(which)), plan_options)
 
 
 @plan.command()
@@ -159,10 +159,10 @@ def verify(
 ) -> Any:  # fmt: skip
     """Ask every broker whether it holds what a plan wanted; nothing is sent. --canary also tries a real client."""
     if canary is None:
-        return session.cluster.verify(_load_plan(which), verify_timeout=wait)
+        return session.cluster.verify(load_plan(which), verify_timeout=wait)
     if topic is None:
         raise UsageError("--canary needs a --topic that it may use")
-    session.cluster.verify(_load_plan(which), verify_timeout=wait).raise_for_errors()
+    session.cluster.verify(load_plan(which), verify_timeout=wait).raise_for_errors()
     return session.cluster.canary(client_id=canary, topic=topic, key=key, seconds=seconds, profile=as_user)
 
 
@@ -177,7 +177,7 @@ def _refuse_options_of_another_verb(verb: str, file: str | None, plan_options: P
         raise UsageError(f"these options belong to plan -f FILE, not to plan {verb}")
 
 
-def _load_plan(plan_or_id: str) -> Plan:
+def load_plan(plan_or_id: str) -> Plan:
     """The plan of this file, or of this id."""
     from ..plans.plan import Plan
 

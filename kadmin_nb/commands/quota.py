@@ -14,6 +14,7 @@ from ..model.quota_keys import parse_value
 from ..plans import change_words
 from . import completions, options, spark_inputs, tray
 from .change_options import changing
+from .chart import chart
 from .click_glue import Verbs, words
 from .history import history
 from .selectors import read_selectors
@@ -216,7 +217,7 @@ def edit(session: Session, words: tuple[str, ...]) -> Any:
 
 
 tray.add_to(quota)
-for more in (history, near, top, usage):
+for more in (chart, history, near, top, usage):
     quota.add_command(more)
 
 

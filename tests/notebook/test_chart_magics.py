@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import altair as alt
 import pytest
 
@@ -26,3 +28,24 @@ def test_other_charts_are_altairs(notebook: Notebook) -> None:
     with alt.renderers.enable("mimetype"):
         data, _ = notebook.shell.display_formatter.format(other)  # type: ignore[union-attr]
     assert any(kind.startswith("application/vnd.vegalite") for kind in data)
+
+
+@pytest.mark.broker
+def test_the_staged_plan_as_a_picture(live: Notebook, unique: Callable[[str], str]) -> None:
+    """I saw a table of numbers where I wanted to see what goes down."""
+    live(f"%kquota set producer_byte_rate=1MB/s user={unique('user')}")
+    chart = live("%kquota chart plan")
+    assert isinstance(chart, alt.VConcatChart)
+    assert repr(chart).startswith("1 newly set\n")
+    assert len(live("%kquota plan").changes) == 1
+    live("%kquota discard")
+
+
+def test_a_frame_of_the_notebook_as_a_picture(notebook: Notebook) -> None:
+    """The frame was in a variable, and the chart wanted a file."""
+    notebook["found"] = kn.Answer(utilisation(8)).to_pandas()
+    chart = notebook("%kquota chart utilisation --frame found")
+    assert isinstance(chart.properties(width=300), alt.LayerChart)
+    data, _ = notebook.shell.display_formatter.format(chart)  # type: ignore[union-attr]
+    assert "<svg" in data["text/html"]
+    assert data["text/plain"].startswith("4 buckets are above 80 % of their limit, 2 over it\n")

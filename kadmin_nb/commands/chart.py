@@ -1,0 +1,167 @@
+"""`quota chart NAME`: one question as a picture, by the same functions as `kn.charts`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import UsageError
+from ..frames.display import Display
+from ..frames.pages import NOTEBOOK, Page
+from . import options, spark_inputs
+from .click_glue import Verb
+from .session import PlanOptions, Session
+
+if TYPE_CHECKING:
+    from ..frames.blocks import Block
+
+ENDINGS = (".svg", ".png", ".html", ".json")
+"""The files that a chart can be written to."""
+
+
+class ChartAnswer(Display):
+    """A chart as the value of a command: in a notebook's cell it is the chart, in a terminal its finding."""
+
+    def __init__(self, chart: Any, place: str | None) -> None:
+        self.chart, self.place = chart, place
+
+    def title(self) -> str:
+        return repr(self.chart).partition("\n")[0]
+
+    def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        yield f"written to {self.place}" if self.place else "--out chart.svg writes it; also .png, .html, .json"
+
+    def in_cell(self) -> Any:
+        return self.chart
+
+
+@dataclass(frozen=True)
+class Source:
+    """The options that say what a chart is of."""
+
+    session: Session
+    usage: str | None
+    pairs: str | None
+    frame: str | None
+    of: str | None
+
+    def read_usage(self) -> Any:
+        """The USAGE frame of `--usage`."""
+        if self.usage is None:
+            raise UsageError("--usage is required", hint="--usage NAME, a USAGE frame: a variable, or a file.")
+        return spark_inputs.usage_frame(self.session, self.usage)
+
+    def read_frame(self) -> Any:
+        """The frame of `--frame`; a Spark DataFrame stays in Spark."""
+        from ..frames.files import read_table
+
+        frame = spark_inputs.frame_or_file(self.session, str(self.frame))
+        return read_table(frame) if isinstance(frame, Path) else frame
+
+    def history(self) -> str:
+        """The place of the history that `--of` names."""
+        if self.of is None:
+            raise UsageError("--of is required", hint="--of WHERE, a history; or --frame NAME, its changes.")
+        return self.of
+
+    @property
+    def quotas(self) -> Any:
+        """The quotas of the current cluster."""
+        return self.session.cluster.quotas
+
+
+def _hierarchy(source: Source) -> Any:
+    return source.quotas.describe()
+
+
+def _effective(source: Source) -> Any:
+    clients = source.pairs or source.usage
+    if clients is None:
+        raise UsageError("--pairs is required", hint="--pairs NAME, a frame with user and client_id, or --usage NAME.")
+    return source.quotas.resolve(pairs=spark_inputs.frame_in_arrow(source.session, clients))
+
+
+def _utilisation(source: Source) -> Any:
+    return source.quotas.utilisation(source.read_usage())
+
+
+def _backtest(source: Source) -> Any:
+    from ..plans.impact import backtest
+
+    return backtest(source.quotas.describe(), source.read_usage())
+
+
+def _plan(source: Source) -> Any:
+    from .plan import load_plan
+
+    return source.session.plan(PlanOptions()) if source.of is None else load_plan(source.of)
+
+
+def _history(source: Source) -> Any:
+    from ..history import history
+
+    return history(source.history()).changes((None, None))
+
+
+def _drift(source: Source) -> Any:
+    from ..history import drift, history
+
+    recorded, cluster = history(source.history()), source.session.cluster
+    return drift(recorded.as_of("now", cluster.id), cluster.snapshot())
+
+
+READERS: Mapping[str, Callable[[Source], Any]] = {
+    "backtest": _backtest,
+    "drift": _drift,
+    "effective": _effective,
+    "hierarchy": _hierarchy,
+    "history": _history,
+    "plan": _plan,
+    "throttling": Source.read_usage,
+    "usage": Source.read_usage,
+    "utilisation": _utilisation,
+}
+"""The reader of each chart's frame, where `--frame` names none."""
+
+
+@click.command(cls=Verb)
+@options.connecting
+@click.argument("name", metavar="NAME", type=click.Choice([*READERS]))
+@click.option("--usage", metavar="NAME", help="A USAGE frame: a variable, or a Parquet or CSV file.")
+@click.option("--pairs", metavar="NAME", help="A frame with user and client_id: a variable, or a Parquet or CSV file.")
+@click.option("--of", metavar="WHAT", help="A plan, by file or id; or WHERE a history is.")
+@click.option("--frame", metavar="NAME", help="The chart's frame itself: a variable, or a Parquet or CSV file.")
+@click.option("--out", "place", metavar="FILE", help=f"Write it to FILE: {', '.join(ENDINGS)}.")
+def chart(
+    session: Session,
+    name: str,
+    usage: str | None,
+    pairs: str | None,
+    frame: str | None,
+    of: str | None,
+    place: str | None,
+) -> ChartAnswer:
+    """A picture of one question: hierarchy, effective, plan, drift, history, usage, utilisation, throttling, backtest.
+
+    \b
+    {here} hierarchy --out quotas.svg
+    {here} effective --pairs clients.parquet
+    {here} usage --usage used.parquet
+    {here} plan --of p.json
+    {here} history --of lake/kafka
+    """
+    from .. import charts
+
+    if place is not None and not place.endswith(ENDINGS):
+        raise UsageError(f"--out {place} does not end in {', '.join(ENDINGS)}")
+    source = Source(session, usage, pairs, frame, of)
+    rows = READERS[name](source) if frame is None else source.read_frame()
+    limits = [source.quotas.describe()] if name == "usage" else []
+    drawn = getattr(charts, name)(rows, *limits)
+    if place is not None:
+        drawn.save(Path(place))
+    return ChartAnswer(drawn, place)
