@@ -21,7 +21,7 @@ def history(frame: Any) -> Any:
     Parameters
     ----------
     frame
-        HISTORY_CHANGES, as `kn.history.history(…).changes()` gives it: Arrow, pandas, Spark or an answer.
+        HISTORY_CHANGES, as `kn.history(…).changes(…)` gives it: Arrow, pandas, Spark or an answer.
 
     Returns
     -------
@@ -38,7 +38,7 @@ def history(frame: Any) -> Any:
 
     Examples
     --------
-    >>> kn.charts.history(kn.history.history("lake/kafka").changes())  # doctest: +SKIP
+    >>> kn.charts.history(kn.history("lake/kafka").changes((None, None)))  # doctest: +SKIP
     """
     from .drawing import empty, titled
 
