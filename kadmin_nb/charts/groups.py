@@ -42,7 +42,7 @@ def checked(frame: Any, schema: pa.Schema, columns: Sequence[str], label: str) -
     UsageError
         It is not a frame, or a column is missing; `label`, a plural, is how the message calls it.
     """
-    source = _source(frame)
+    source = _chart_source(frame)
     if spark.is_spark(source):
         schemas.require_columns(label, columns, source.columns)
         return source.select(*columns)
@@ -51,7 +51,7 @@ def checked(frame: Any, schema: pa.Schema, columns: Sequence[str], label: str) -
     return _typed(plain(table.select(columns)), schema)
 
 
-def _source(frame: Any) -> Any:
+def _chart_source(frame: Any) -> Any:
     """A Spark DataFrame, or what has rows here: of an answer of Spark's its DataFrame."""
     if isinstance(frame, SparkAnswer):
         return frame.to_spark()

@@ -40,7 +40,7 @@ class ChartAnswer(Display):
 
 
 @dataclass(frozen=True)
-class Source:
+class ChartSource:
     """The options that say what a chart is of."""
 
     session: Session
@@ -74,55 +74,55 @@ class Source:
         return self.session.cluster.quotas
 
 
-def _hierarchy(source: Source) -> Any:
+def _hierarchy(source: ChartSource) -> Any:
     return source.quotas.describe()
 
 
-def _effective(source: Source) -> Any:
+def _effective(source: ChartSource) -> Any:
     clients = source.pairs or source.usage
     if clients is None:
         raise UsageError("--pairs is required", hint="--pairs NAME, a frame with user and client_id, or --usage NAME.")
     return source.quotas.resolve(pairs=spark_inputs.frame_in_arrow(source.session, clients))
 
 
-def _utilisation(source: Source) -> Any:
+def _utilisation(source: ChartSource) -> Any:
     return source.quotas.utilisation(source.read_usage())
 
 
-def _backtest(source: Source) -> Any:
+def _backtest(source: ChartSource) -> Any:
     from ..plans.impact import backtest
 
     return backtest(source.quotas.describe(), source.read_usage())
 
 
-def _plan(source: Source) -> Any:
+def _plan(source: ChartSource) -> Any:
     from .plan import load_plan
 
     return source.session.plan(PlanOptions()) if source.of is None else load_plan(source.of)
 
 
-def _history(source: Source) -> Any:
+def _history(source: ChartSource) -> Any:
     from ..history import history
 
     return history(source.history()).changes((None, None))
 
 
-def _drift(source: Source) -> Any:
+def _drift(source: ChartSource) -> Any:
     from ..history import drift, history
 
     recorded, cluster = history(source.history()), source.session.cluster
     return drift(recorded.as_of("now", cluster.id), cluster.snapshot())
 
 
-READERS: Mapping[str, Callable[[Source], Any]] = {
+READERS: Mapping[str, Callable[[ChartSource], Any]] = {
     "backtest": _backtest,
     "drift": _drift,
     "effective": _effective,
     "hierarchy": _hierarchy,
     "history": _history,
     "plan": _plan,
-    "throttling": Source.read_usage,
-    "usage": Source.read_usage,
+    "throttling": ChartSource.read_usage,
+    "usage": ChartSource.read_usage,
     "utilisation": _utilisation,
 }
 """The reader of each chart's frame, where `--frame` names none."""
@@ -158,7 +158,7 @@ def chart(
 
     if place is not None and not place.endswith(ENDINGS):
         raise UsageError(f"--out {place} does not end in {', '.join(ENDINGS)}")
-    source = Source(session, usage, pairs, frame, of)
+    source = ChartSource(session, usage, pairs, frame, of)
     rows = READERS[name](source) if frame is None else source.read_frame()
     limits = [source.quotas.describe()] if name == "usage" else []
     drawn = getattr(charts, name)(rows, *limits)
