@@ -63,6 +63,12 @@ class NamesOfThread:
         if word in LISTED and (known := self._fresh(target)):
             yield from known.names.get(word, ())
 
+    def begin(self) -> None:
+        """Ask the current cluster, which was another one before; nobody waits, and the first Tab has names."""
+        self._known.pop(None, None)
+        self._threads.pop(None, None)
+        self._asking(None)
+
     def _fresh(self, target: str | None) -> KnownNames | None:
         known = self._known.get(target)
         if known is None or not known.is_fresh:

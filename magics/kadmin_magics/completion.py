@@ -21,6 +21,7 @@ from .destination import destination
 
 if TYPE_CHECKING:
     from kadmin_nb.commands.click_glue import Values
+    from kadmin_nb.commands.live_names import NamesOfThread
     from kadmin_nb.model.connection_settings import Settings
 
 _LINE = re.compile(r"\s*(?:[^=%]+=\s*)?(?P<entry_point>%%?k(?:quota|config|plan|admin))[ \t](?P<line>.*)", re.DOTALL)
@@ -45,8 +46,12 @@ class Completion:
         completions = [SimpleCompletion(text=text, type="kadmin") for text in texts]
         return {"completions": completions, "matched_fragment": offers.fragment, "suppress": offers.is_ours}
 
+    def begin(self) -> None:
+        """Ask the current cluster for its names before anybody presses Tab."""
+        self._values.begin()
+
     @cached_property
-    def _values(self) -> Values:
+    def _values(self) -> NamesOfThread:
         from kadmin_nb.commands.live_names import NamesOfThread
 
         return NamesOfThread(self._settings_of)

@@ -25,6 +25,7 @@ from .progress import Line
 from .variables import Variables
 
 if TYPE_CHECKING:
+    from kadmin_nb.cluster import Cluster
     from kadmin_nb.commands import Result
     from kadmin_nb.commands.session import Note, NotebookSession
 
@@ -47,6 +48,7 @@ class KAdmin(Magics):
         super().__init__(shell)
         self._shell = shell
         self._completion = Completion(lambda target: self.session.settings_of(target))
+        self._named_cluster: Cluster | None = None
         self._frames, self._charts = Frames(shell), Charts(shell)
 
     def register(self) -> None:
@@ -133,11 +135,19 @@ class KAdmin(Magics):
             self.session.progress, self.session.note = line_of_progress.progress, line_of_progress.note
             self.session.cell = cell
             try:
-                return self._handed(run(words, self.session, entry_point), name)
+                result = run(words, self.session, entry_point)
+                self._name_ahead()
+                return self._handed(result, name)
             except (KadminError, Interrupted) as exc:
                 exc.syntax = hints.magic
                 _display_outcomes(exc)
                 raise
+
+    def _name_ahead(self) -> None:
+        """Have the names of a cluster that is new here fetched in the background: the first Tab has them."""
+        if self.session.connected is not None and self.session.connected is not self._named_cluster:
+            self._named_cluster = self.session.connected
+            self._completion.begin()
 
     def _handed(self, result: Result, name: str | None) -> Any:
         """The value in its form; into its variable when it has one. What is raised where it is not ok, is."""

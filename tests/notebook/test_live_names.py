@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from contextlib import suppress
+from threading import Event
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, TopicPartition
@@ -137,6 +138,21 @@ def test_a_notebook_does_not_wait_for_a_cluster(monkeypatch) -> None:
     begun = time.monotonic()
     assert list(NamesOfThread(never)("topic", None, [])) == []
     assert time.monotonic() - begun < 2
+
+
+def test_a_cluster_is_asked_before_the_first_tab(monkeypatch) -> None:
+    """The first Tab gave nothing, and the second one names."""
+    asked = Event()
+
+    def names_of(settings):
+        asked.set()
+        return {"topic": ("orders",)}
+
+    monkeypatch.setattr("kadmin_nb.cluster.name_lists.names_of", names_of)
+    values = NamesOfThread(lambda target: object())
+    values.begin()
+    assert asked.wait(10)
+    assert list(values("topic", None, [])) == ["orders"]
 
 
 @pytest.mark.broker
