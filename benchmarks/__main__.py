@@ -13,7 +13,18 @@ from tabulate import tabulate
 
 from benchmarks.timing import Row
 
-BENCHES = ("imports", "one_shot", "wire", "plan", "resolve", "history", "small_logs", "analytics", "requests")
+BENCHES = (
+    "imports",
+    "one_shot",
+    "first_rows",
+    "wire",
+    "plan",
+    "resolve",
+    "history",
+    "small_logs",
+    "analytics",
+    "requests",
+)
 """One module a subject, each with `run(full) -> list[Row]`."""
 
 OUT = Path("out")

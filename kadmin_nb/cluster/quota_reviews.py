@@ -15,6 +15,7 @@ from ..errors import UsageError
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.blocks import Block
+from ..frames.meanings import values_of
 from ..frames.pages import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
 from ..model.changes import DELETE, Edit
@@ -78,8 +79,9 @@ class UnlimitedAnswer(Answer):
     def _keys(self) -> dict[tuple[str | None, str | None], list[str]]:
         """The keys without a limit of each client."""
         keys: dict[tuple[str | None, str | None], list[str]] = {}
-        for row in self._table.to_pylist():
-            keys.setdefault((row["user"], row["client_id"]), []).append(row["key"])
+        columns = (values_of(self._table, name) for name in schemas.UNLIMITED.names)
+        for user, client_id, key in zip(*columns, strict=True):
+            keys.setdefault((user, client_id), []).append(key)
         return keys
 
 
@@ -115,9 +117,10 @@ def unlimited(kafka: WireKafka, pairs: object, keys: Sequence[str] | None, marks
     quotas = kafka.quotas.describe()
     clients = _clients_in_general(quotas) if pairs is None else _known_clients(pairs)
     resolved = kernel.resolve(quotas, clients, keys=keys)
-    rows = resolved.filter(pc.is_null(resolved["value"])).select(["user", "client_id", "key"]).to_pylist()
-    named = ({name: None if value == UNNAMED else value for name, value in row.items()} for row in rows)
-    return UnlimitedAnswer(stamped(schemas.table(schemas.UNLIMITED, named), kafka.id, marks))
+    rows = resolved.filter(pc.is_null(resolved["value"]))
+    texts = (rows[name].cast(pa.string()) for name in schemas.UNLIMITED.names)
+    named = [pc.if_else(pc.equal(column, UNNAMED), None, column) for column in texts]
+    return UnlimitedAnswer(stamped(pa.table(named, schemas.UNLIMITED.names).cast(schemas.UNLIMITED), kafka.id, marks))
 
 
 def _clients_in_general(quotas: pa.Table) -> pa.Table:

@@ -153,12 +153,16 @@ def _says_nothing(one: Part, table: pa.Table, title: str) -> bool:
     """True where a part is empty in all rows, or has one name in all of them that the title says."""
     if table.num_rows > MOST_COMPARED:
         return False
+    return _is_mute(one, table.slice(0, GLANCED_AT), title) and _is_mute(one, table, title)
+
+
+def _is_mute(one: Part, table: pa.Table, title: str) -> bool:
     texts = {*one.texts(table)}
     return texts <= {"", None} or (one.look == NAME and len(texts) == 1 and _is_word(texts.pop(), title))
 
 
-MOST_COMPARED = 4096
-"""Rows up to which it is looked at what they have in common."""
+GLANCED_AT, MOST_COMPARED = 8, 4096
+"""Rows that mostly tell already that a part says something, and up to which all are looked at."""
 
 
 def _is_word(text: str, title: str) -> bool:

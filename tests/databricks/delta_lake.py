@@ -29,6 +29,8 @@ def main(folder: Path, runs: list[dict[str, str]], kill: bool) -> None:
     spark = kn.spark_session(delta=True)
     spark.conf.set("spark.databricks.delta.snapshotPartitions", "1")
     spark.conf.set("spark.sql.shuffle.partitions", "1")
+    spark.conf.set("spark.sql.codegen.wholeStage", "false")  # of a few rows, compiling a query is a third of the time
+    spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
     spark.sql(f"CREATE DATABASE lake LOCATION '{folder}'")
     for place in folder.glob("*/_delta_log"):
         spark.sql(f"CREATE TABLE lake.{place.parent.name} USING delta LOCATION '{place.parent}'")
