@@ -60,11 +60,11 @@ class View:
         return [Section("", first), *self._folded(others)]
 
     def _folded(self, others: pa.Table) -> Iterator[Section]:
-        """The others: below one heading, or, of many, below several."""
-        if self.groups is None or others.num_rows < FOLDED_FROM * 3:
+        """The others: below one heading, or, of many, below several, but not below hundreds."""
+        headings = self.groups(others) if self.groups is not None and others.num_rows >= FOLDED_FROM * 3 else ()
+        if not 0 < len({*headings}) <= MOST_HEADINGS:
             yield Section(OTHERS, others, folded=True)
             return
-        headings = self.groups(others)
         labels = pa.array(headings, pa.string())
         for heading in sorted({*headings}, key=_others_last):
             yield Section(heading, others.filter(pc.equal(labels, heading)), folded=True)
@@ -76,8 +76,8 @@ class View:
         return [one for one in there if not _says_nothing(one, table, title)] or there
 
 
-FOLDED_FROM = 20
-"""Rows below which nothing is folded."""
+FOLDED_FROM, MOST_HEADINGS = 20, 20
+"""Rows below which nothing is folded, and headings above which there is one: the topics of a cluster are many."""
 
 FEW, OTHERS = 8, "others"
 """Keys that begin alike and have a heading of their own, and the heading of those that have none."""

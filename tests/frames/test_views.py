@@ -140,6 +140,17 @@ def test_of_many_configs_those_that_somebody_set_stand_first_and_the_others_are_
     assert "<details>" not in configs(*(config(key, "1") for key in keys[:10])).as_html()
 
 
+def test_the_defaults_of_many_topics_are_below_one_heading():
+    """All configs of a thousand topics made a page of a thousand headings, and the browser stood still."""
+    keys = [f"key.{n}" for n in range(30)]
+    topics = [f"topic-{n}" for n in range(1000)]
+    rows = (config(key, "1") | {"resource_name": topic} for topic in topics for key in keys)
+    page = configs(*rows, config("mine", "2", "DYNAMIC_TOPIC_CONFIG")).as_html()
+    assert "<summary>others (30000)</summary>" in page
+    assert page.count("<details>") == 1
+    assert len(page) < 200_000
+
+
 @pytest.mark.parametrize(
     ("key", "value", "text"),
     [
