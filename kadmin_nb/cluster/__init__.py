@@ -97,7 +97,7 @@ class Cluster:
         from .changes import Changes
         from .identity import user_in_words
 
-        return Changes(self._kafka, lambda: user_in_words(self.settings), self.guard)
+        return Changes(self._kafka, lambda: user_in_words(self.settings), self.guard, self.settings.target)
 
     @cached_property
     def tray(self) -> Stage:
@@ -327,15 +327,16 @@ class Cluster:
 
         return QuotaEditor(self.quotas.describe(**whom).to_arrow(), self.tray if stage is None else stage)
 
-    def review(self, plan: Plan) -> Display:
-        """A widget to look at a plan, apply it and see what comes of it; a table where nobody can click.
+    @takes_apply_options
+    def review(self, plan: Plan, options: ApplyOptions | None = None, **keywords: Any) -> Display:
+        """A widget to look at a plan, apply it and see what comes of it; see `Plan.review`.
 
         Raises
         ------
         WrongCluster
             It was made for another cluster.
         """
-        return self._changes.bind(plan).review()
+        return self._changes.bind(plan).review(options, **keywords)
 
     def log(self, plan: Plan | str | None = None) -> Answer:
         """JOURNAL: what was done for a plan, proven by the chain of hashes; without one PLANS, those begun here.

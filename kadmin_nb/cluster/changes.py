@@ -16,7 +16,7 @@ from ..frames.schema_metadata import stamped
 from ..hints import Hint, Verb, sentence
 from ..model.changes import Change, Edit
 from ..paths import journal_dir
-from ..plans import QUIET_PERIOD, current_state, garbage_collection, planning, validation
+from ..plans import QUIET_PERIOD, VERIFY_TIMEOUT, current_state, garbage_collection, planning, validation
 from ..plans.advice import Danger
 from ..plans.advice.dangers import Gate
 from ..plans.advice.from_cluster import advice_on
@@ -44,11 +44,11 @@ LIFETIME = timedelta(days=7)
 """The time in which a plan may be applied unless it says otherwise."""
 
 
-def review(plan: Plan) -> Display:
+def review(plan: Plan, options: ApplyOptions) -> Display:
     """The widget to look at a plan and to apply it; see `Plan.review`."""
     from ..widgets.plan_review import PlanReview
 
-    return PlanReview(plan)
+    return PlanReview(plan, options)
 
 
 def secret(reference: str) -> Secret:
@@ -71,8 +71,9 @@ class Changes:
         kafka: WireKafka,
         named: Callable[[], str | None] = lambda: None,
         guard: Callable[[Plan, Any], object] = lambda plan, policy: None,
+        target: str = "",
     ) -> None:
-        self._kafka, self._named, self._guard = kafka, named, guard
+        self._kafka, self._named, self._guard, self._target = kafka, named, guard, target
 
     def stage(self) -> Stage:
         """A new, empty stage."""
@@ -138,7 +139,16 @@ class Changes:
 
     @property
     def _live(self) -> LiveCluster:
-        return LiveCluster(self.apply, self._kafka.quotas.describe, review)
+        return LiveCluster(
+            self.apply,
+            self._kafka.quotas.describe,
+            review,
+            lambda plan: self.verify(plan, VERIFY_TIMEOUT),
+            self.rollback,
+            self.plan_again,
+            lambda plan: journals().of(plan) is not None,
+            self._target,
+        )
 
     def approve(self, plan: Plan, text: str) -> Plan:
         """The plan with our approval; see `Cluster.approve`."""
@@ -208,6 +218,18 @@ class Changes:
             return gradual.schedule(order.waves(changes), stored, usage, most, cluster_id=cluster_id)
 
         return waves
+
+    def plan_again(self, plan: Plan, reason: str | None = None) -> Plan:
+        """The plan of the same changes on the cluster as it is now. It has another id, and needs its own approval.
+
+        Parameters
+        ----------
+        reason
+            Another reason; that of the plan unless said.
+        """
+        edits = [Edit(change.op, change.resource, change.key, change.wanted) for change in plan.changes]
+        made = self._plan(edits, reason or plan.reason, {edit.key for edit in edits}, None)
+        return replace(made, undoes=plan.undoes, _origin=plan.origin)
 
     @garbage_collection.at_rest()
     def _plan(

@@ -53,7 +53,7 @@ def plan(
     if file is None:
         raise UsageError(
             "a file or a subcommand is required",
-            hint="plan -f FILE, plan from FILE, or plan show|apply|verify|resume|rollback|log PLAN",
+            hint="plan -f FILE, plan from FILE, or plan show|review|apply|verify|resume|rollback|log PLAN",
         )
     if impact and plan_options.apply:
         raise UsageError("--impact is for looking, --apply for doing", hint="One after the other.")
@@ -107,6 +107,14 @@ def approve(session: Session, file: str, note: str) -> Any:
     approved = session.cluster.approve(Plan.load(file), note)
     approved.save(file)
     return approved
+
+
+@plan.command()
+@applying
+@_which
+def review(session: Session, which: str, apply_options: ApplyOptions) -> Any:
+    """A widget to look at a plan and to apply it, row by row (notebook); --usage NAME also shows its impact."""
+    return session.review(_load_plan(which), apply_options)
 
 
 @plan.command()

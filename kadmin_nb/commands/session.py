@@ -18,6 +18,7 @@ from ..plans.execution.progress import Progress, silent
 
 if TYPE_CHECKING:
     from ..cluster import Cluster
+    from ..frames.display import Display
     from ..model.connection_settings import Settings
     from ..plans.outcomes import Outcomes
     from ..plans.plan import Plan
@@ -169,6 +170,12 @@ class Session:
         """The stage that widgets fill."""
         raise UsageError("the terminal has no widgets", hint="A notebook has: %kquota edit, %kconfig edit.")
 
+    def review(self, plan: Plan, options: ApplyOptions) -> Display:
+        """The widget to look at a plan and to apply it."""
+        raise UsageError(
+            "the terminal has no widgets", hint="A notebook has: %kplan review. Here plan show prints a plan."
+        )
+
     def plan(self, plan_options: PlanOptions) -> Plan:
         """Plan what the tray holds."""
         raise UsageError("the terminal keeps no tray", hint="kadmin-nb plan -f FILE plans many lines.")
@@ -220,6 +227,12 @@ class OtherCluster(Session):
     def tray(self) -> Stage:
         raise self._elsewhere()
 
+    def review(self, plan: Plan, options: ApplyOptions) -> Display:
+        raise UsageError(
+            "a review outlives its line, and --cluster is left at the end of it",
+            hint=f"%kadmin use {quote(self.target or 'TARGET')} makes it the current one.",
+        )
+
     def plan(self, plan_options: PlanOptions) -> Plan:
         raise self._elsewhere()
 
@@ -239,12 +252,15 @@ class OtherCluster(Session):
 
 @dataclass
 class NotebookSession(Session):
-    """A notebook's memory: verbs stage into the cluster's tray, `apply` takes the plan last shown."""
+    """A notebook's memory: verbs stage into the cluster's tray, `apply` takes the plan last shown.
 
-    shown: tuple[Plan, int] | None = None
+    `reason`, `allowed` and `policies` were typed for what is staged: they go when it goes, at `emptied`.
+    """
+
     reason: str | None = None
     allowed: frozenset[str] = frozenset()
     policies: tuple[str, ...] = ()
+    emptied: int = 0
 
     @contextmanager
     def at(self, target: str | None, properties: Mapping[str, str]) -> Iterator[Session]:
@@ -314,7 +330,7 @@ class NotebookSession(Session):
     def change(self, edits: Sequence[Edit], plan_options: PlanOptions) -> Plan | Outcomes | Stage:
         if plan_options.apply or plan_options.save:
             return super().change(edits, plan_options)
-        tray = self.cluster.tray
+        tray = self.tray
         tray.add(edits)
         self.allowed |= {*plan_options.allow_unknown}
         self.reason = plan_options.reason or self.reason
@@ -327,17 +343,23 @@ class NotebookSession(Session):
 
     @property
     def tray(self) -> Stage:
-        return self.cluster.tray
+        tray = self.cluster.tray
+        if self.emptied != tray.emptied:
+            self._forget()
+            self.emptied = tray.emptied
+        return tray
+
+    def review(self, plan: Plan, options: ApplyOptions) -> Display:
+        return self.cluster.review(plan, self.with_policies(options))
 
     def plan(self, plan_options: PlanOptions) -> Plan:
-        tray = self.cluster.tray
-        version = tray.version
+        tray = self.tray
         allowed = {*self.allowed, *plan_options.allow_unknown}
         plan = planned(tray, replace(plan_options, reason=plan_options.reason or self.reason, allow_unknown=allowed))
         self.policies = self.with_policies(plan_options.apply_options).policy
         self.cluster.guard(plan, self.policies)
         save(plan, plan_options)
-        self.shown = plan, version
+        plan.show()
         return plan
 
     def impact(self, plan: Plan, clients: Any) -> Any:
@@ -351,9 +373,8 @@ class NotebookSession(Session):
         """Apply the plan last shown. The tray is emptied when all of it is verified, and kept for a second try."""
         plan = self._shown(plan_id)
         outcomes = self.cluster.apply(plan, self.with_policies(apply_options), progress=self.progress)
-        self.shown = None
-        if outcomes.ok:
-            self.discard()
+        if plan.origin is not None:
+            plan.origin.applied(ok=outcomes.ok)
         return outcomes
 
     def discard(self) -> Stage:
@@ -362,7 +383,7 @@ class NotebookSession(Session):
         return self.cluster.tray
 
     def _forget(self) -> None:
-        self.shown, self.reason, self.allowed, self.policies = None, None, frozenset(), ()
+        self.reason, self.allowed, self.policies = None, frozenset(), ()
 
     def _is_current(self, target: str | None, properties: Mapping[str, str]) -> bool:
         return not properties and (target is None or (target == self.target and not self.properties))
@@ -376,12 +397,12 @@ class NotebookSession(Session):
 
     def _shown(self, plan_id: str | None) -> Plan:
         """The plan that was last shown, if it still is what is staged."""
-        if self.shown is None:
+        plan = self.tray.shown
+        if plan is None:
             raise UsageError("no plan was shown yet", hint="plan shows one; apply then applies just that.")
-        plan, version = self.shown
         if plan_id is not None and (len(plan_id) < 6 or not plan.id.startswith(plan_id)):
             raise NotFound(f"the plan last shown is {plan.id[:12]}, not {plan_id}")
-        if version != self.cluster.tray.version:
+        if plan.origin is None or not plan.origin.is_current:
             raise UsageError("something was staged or discarded since the plan was shown", hint="plan again and look.")
         return plan
 

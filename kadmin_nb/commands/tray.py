@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -22,10 +23,13 @@ def add_to(group: Verbs) -> None:
 @click.command(cls=Verbs.command_class)
 @planning
 @options.impact
-def plan(session: Session, impact: str | None, plan_options: PlanOptions) -> Any:
+@click.option("--review", is_flag=True, help="As a widget that applies it, row by row.")
+def plan(session: Session, impact: str | None, review: bool, plan_options: PlanOptions) -> Any:
     """The plan of the staged changes: before, after, and the broker's answer for each row (notebook)."""
     clients = session.find_frame(impact) if impact else None
     made = session.plan(plan_options)
+    if review:
+        return session.review(made, replace(plan_options.apply_options, usage=clients))
     return made if clients is None else session.impact(made, clients)
 
 

@@ -11,7 +11,8 @@ from ..secrets import Secret
 class Settings:
     """A connection, whatever it was read from. Files are PEM. `source` names where it came from.
 
-    `policy` is the file of rules that every plan there is to keep.
+    `policy` is the file of rules that every plan there is to keep; `target` the word that means this connection from
+    any folder, empty for the one that no word is needed for.
     """
 
     bootstrap: str
@@ -27,6 +28,7 @@ class Settings:
     client_id: str = "kadmin_nb"
     source: str = "host:port"
     policy: str | None = None
+    target: str = field(default="", compare=False)
     ignored: tuple[str, ...] = field(default=(), compare=False)
 
     @property

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ..frames.display import Display
     from .impact import ImpactAnswer
     from .outcomes import Outcomes
+    from .stage import Origin
 
 _CHANGED = ("kind", "op", "resource", "key", "wanted")
 
@@ -63,6 +64,7 @@ class Plan(PrintFormats, Tabular):
     _live: LiveCluster | None = field(default=None, compare=False, repr=False)
     _advice: Advice = field(default=Advice(), compare=False, repr=False)
     _syntax: Syntax = field(default=hints.python, compare=False, repr=False)
+    _origin: Origin | None = field(default=None, compare=False, repr=False)
 
     @cached_property
     def id(self) -> str:
@@ -134,8 +136,15 @@ class Plan(PrintFormats, Tabular):
             raise UsageError("this plan is bound to no cluster", hint="cluster.apply(plan) applies it.")
         return self._live.apply(self, options, progress=progress, stop=stop, **keywords)
 
-    def review(self) -> Display:
+    @takes_apply_options
+    def review(self, options: ApplyOptions | None = None, **keywords: Any) -> Display:
         """A widget to look at it, apply it and see what comes of it; a table where nobody can click.
+
+        Parameters
+        ----------
+        options
+            The options that it is applied with; its fields may also be given as keyword arguments. With `usage`, PAIRS
+            or USAGE, its impact on these clients is shown.
 
         Raises
         ------
@@ -144,7 +153,26 @@ class Plan(PrintFormats, Tabular):
         """
         if self._live is None or self._live.review is None:
             raise UsageError("this plan is bound to no cluster", hint="cluster.review(plan) shows it.")
-        return self._live.review(self)
+        return self._live.review(self, replace(options or ApplyOptions(), **keywords))
+
+    @property
+    def live(self) -> LiveCluster | None:
+        """The cluster that it is bound to."""
+        return self._live
+
+    @property
+    def origin(self) -> Origin | None:
+        """The stage that it was made of; None of a plan that was loaded, or made otherwise."""
+        return self._origin
+
+    def made_of(self, origin: Origin) -> Plan:
+        """The same plan, made of a stage."""
+        return replace(self, _origin=origin)
+
+    def show(self) -> None:
+        """Note that somebody looks at it: `apply` without a name means it for as long as nothing else is staged."""
+        if self._origin is not None:
+            self._origin.stage.shown = self
 
     def quotas_after(self, before: Any = None) -> pa.Table:
         """QUOTAS as they are when it is done.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +39,8 @@ Listener = Callable[[], None]
 class Stage(PrintFormats, Tabular):
     """Wishes, in the order they were staged. Of the same key staged twice the last wins; items of lists add up.
 
-    It may be filled from several threads, as a widget and a cell do.
+    It may be filled from several threads, as a widget and a cell do. `version` counts its changes, `emptied` how often
+    nothing was left. `shown` is the plan of it that somebody looked at last.
     """
 
     def __init__(self, planner: Planner) -> None:
@@ -46,7 +48,8 @@ class Stage(PrintFormats, Tabular):
         self._edits: dict[Target, Edit] = {}
         self._lock = threading.RLock()
         self._listeners: list[weakref.WeakMethod[Listener]] = []
-        self.version = 0
+        self.version = self.emptied = 0
+        self.shown: Plan | None = None
 
     def set_quota(self, key: str, value: object, **whom: object) -> Edit:
         """Stage a quota: `user=`, `client_id=`, `ip=` or `entity={…}` say whose.
@@ -175,6 +178,12 @@ class Stage(PrintFormats, Tabular):
             self._edits = {edit.target: edit for edit in remaining}
         self._changed()
 
+    def settle(self, edits: Mapping[Target, Edit]) -> None:
+        """Forget those of these edits that are still staged as they are here; they are in force."""
+        with self._lock:
+            self._edits = {target: edit for target, edit in self._edits.items() if edits.get(target) != edit}
+        self._changed()
+
     def plan(
         self, reason: str | None = None, *, allow_unknown: Collection[str] = (), lifetime: timedelta | None = None
     ) -> Plan:
@@ -194,10 +203,11 @@ class Stage(PrintFormats, Tabular):
         Invalid
             A key that neither Kafka nor the target knows; `allow_unknown` names those that are meant.
         """
-        if not self._edits:
+        origin = Origin(self, self.version, self.staged())
+        if not origin.edits:
             raise UsageError("nothing is staged", hint="Stage with set, remove, append, subtract or reset.")
         try:
-            return self._planner(list(self._edits.values()), reason, allow_unknown, lifetime)
+            return self._planner(list(origin.edits.values()), reason, allow_unknown, lifetime).made_of(origin)
         except SecretAsText as exc:
             with self._lock:
                 hidden = {target: self._edits[target] for target in exc.targets if target in self._edits}
@@ -232,9 +242,31 @@ class Stage(PrintFormats, Tabular):
     def _changed(self) -> None:
         """Count the change and tell those who watch."""
         self.version += 1
+        if not self._edits:
+            self.emptied, self.shown = self.emptied + 1, None
         for reference in [*self._listeners]:
             if (listener := reference()) is not None:
                 listener()
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The stage that a plan was made of, with its version and its edits at that time."""
+
+    stage: Stage
+    version: int
+    edits: Mapping[Target, Edit]
+
+    @property
+    def is_current(self) -> bool:
+        """True if nothing was staged or discarded since."""
+        return self.stage.version == self.version
+
+    def applied(self, *, ok: bool) -> None:
+        """The plan was applied: nobody means it any more, and where all of it is in force it is no longer staged."""
+        self.stage.shown = None
+        if ok:
+            self.stage.settle(self.edits)
 
 
 def _merged(earlier: Edit, edit: Edit) -> Edit:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from ..errors import KadminError, NotFound, UsageError
@@ -50,7 +51,8 @@ def settings_for(target: str | os.PathLike[str] | None = None, properties: Mappi
 
 def _settings(target: str | None, properties: Mapping[str, str]) -> Settings:
     entries = _entries_of(target)
-    return java_client.settings(entries.under(_overrides(properties, entries.source)))
+    settings = java_client.settings(entries.under(_overrides(properties, entries.source)))
+    return replace(settings, target=os.path.abspath(target) if target and os.path.isfile(target) else target or "")
 
 
 def profile_names() -> tuple[str, ...]:

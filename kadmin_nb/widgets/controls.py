@@ -62,3 +62,15 @@ def row(*children: Any) -> Any:
 def column(*children: Any) -> Any:
     """Below each other."""
     return ipywidgets.VBox(children)
+
+
+def progress() -> Any:
+    """A bar of how much is done."""
+    return ipywidgets.IntProgress(min=0, max=1, layout=ipywidgets.Layout(width="100%", max_width="40em"))
+
+
+def show(control: Any, is_shown: bool, *, enabled: bool = True) -> None:
+    """Show or hide a control; one that is not enabled cannot be used."""
+    control.layout.display = None if is_shown else "none"
+    if hasattr(control, "disabled"):
+        control.disabled = not enabled

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
+from collections.abc import Callable
 from typing import Any
 
 from .. import databricks
@@ -33,3 +36,14 @@ def has_front_end() -> bool:
 def publish(data: dict[str, Any]) -> None:
     """An output of the cell that runs."""
     shell().display_pub.publish(data=data, metadata={})
+
+
+def hear_interrupts(act: Callable[[], None]) -> None:
+    """Call `act` where the kernel is interrupted while no cell runs; while one runs, the interrupt is the cell's.
+
+    ipykernel ignores such an interrupt. It puts its handler back after each cell, and so takes ours over here.
+    """
+    kernel = getattr(shell(), "kernel", None)
+    is_free = getattr(kernel, "saved_sigint_handler", None) is signal.SIG_IGN
+    if is_free and threading.current_thread() is threading.main_thread():
+        kernel.saved_sigint_handler = lambda number, frame: act()  # type: ignore[union-attr]

@@ -3,30 +3,57 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ..errors import KadminError, PartlyFailed, printable
+from ..errors import Dangerous, Hinted, printable
 from ..frames.blocks import Title
 from ..frames.pages import NOTEBOOK, Page
+from ..plans.apply_options import ApplyOptions
 from ..plans.execution.progress import Advance
+from . import hosts
+from .clicks import clicks
 from .panel import Panel
-from .plan_sheet import PlanSheet
+from .plan_sheet import CONFLICT, PlanSheet
+from .work import Work, stop_all
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block
+    from ..plans.live_cluster import LiveCluster
     from ..plans.outcomes import Outcomes
     from ..plans.plan import Plan
 
+_PAGE = replace(NOTEBOOK, syntax=clicks)
+STALE = "Something was staged or discarded since this plan was made: Plan again has it."
+
 
 class PlanReview(Panel):
-    """A plan before it is applied, while it is, and afterwards."""
+    """A plan before it is applied, while it is, and afterwards.
 
-    def __init__(self, plan: Plan) -> None:
-        self.plan = plan
-        self.sheet = PlanSheet(plan.changes)
+    Nothing is applied that is not on the screen: a plan that is made again, or that rolls back, is shown for review in
+    the same place. All that happens is kept here, so that a page that is opened again shows it as it is by then.
+
+    Parameters
+    ----------
+    plan
+        Bound to its cluster.
+    options
+        How it is applied; with `usage` its impact on these clients is shown.
+    """
+
+    def __init__(self, plan: Plan, options: ApplyOptions = ApplyOptions()) -> None:
+        self.plan, self.options = plan, options
+        self.dangers = plan.dangers().to_arrow().to_pylist()
+        self.sheet = PlanSheet(plan.changes, {row["row"]: row["message"] for row in self.dangers})
+        self.impact = None if options.usage is None else plan.impact(options.usage)
         self.outcomes: Outcomes | None = None
-        self._stop = threading.Event()
+        self.next: PlanReview | None = None
+        self._work = Work(f"kadmin-nb plan {plan.id[:12]}", self._failed, self._refresh)
+        self._guard, self._text, self._is_built, self._is_begun = threading.RLock(), "", False, False
+        self._advance: Advance | None = None
+        self.status = self.remark = ""
+        plan.show()
 
     def title(self) -> str:
         return self.plan.title()
@@ -35,53 +62,169 @@ class PlanReview(Panel):
         return self.plan.table(page)
 
     def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        return self.plan.footer(page)
+        yield from self.plan.footer(page)
+        if self.impact is not None:
+            yield from self.impact.blocks(page)
+
+    # -- the widget
 
     def build(self) -> Any:
         from . import controls
+        from .confirmations import Confirmations
         from .grid import Grid
 
+        hosts.hear_interrupts(stop_all)
         self._controls = controls
-        self._apply = controls.button("Apply", self._start, style="warning")
-        self._stopper = controls.button("Stop", self._stop.set, hint="after the request that is under way")
-        self._stopper.disabled = True
-        self._allow = controls.text("the dangerous keys, typed again", width="20em")
-        self._status = controls.paragraphs()
-        self._apply.disabled = bool(self.plan.refused)
-        height = min(360, 30 * (len(self.plan) + 2))
-        return controls.column(
-            controls.paragraphs(Title(self.title()), *self.footer()),
-            Grid(self.sheet, height=height, static_id=self.static_id),
-            controls.row(*([self._allow] if len(self.plan.dangers()) else []), self._apply, self._stopper),
+        self.confirmations = Confirmations(dict.fromkeys(row["key"] for row in self.dangers))
+        self.buttons = self._make_buttons()
+        self.reason = controls.text("why", width="24em", label="reason")
+        self._bar, self._status, self._below = controls.progress(), controls.paragraphs(), controls.paragraphs()
+        self._place = controls.column(
+            controls.paragraphs(Title(self.title()), *self.footer(_PAGE)),
+            Grid(self.sheet, height=min(360, 30 * (len(self.plan) + 3)), static_id=self.static_id),
+            self.confirmations.widget,
+            controls.row(self.reason, *self.buttons),
+            self._bar,
             self._status,
+            self._below,
         )
+        self._is_begun, self._is_built = self._live.is_begun(self.plan), True
+        if self.plan.origin is not None:
+            self.plan.origin.stage.watch(self._refresh)
+        self._refresh()
+        return controls.column(self._place)
 
-    def _start(self) -> None:
-        self._apply.disabled, self._stopper.disabled = True, False
-        self._stop.clear()
-        threading.Thread(target=self._run, name="kadmin-nb apply", daemon=True).start()
+    def _make_buttons(self) -> Sequence[Any]:
+        button = self._controls.button
+        self._apply = button("Apply", self.apply, style="warning", hint="send these changes to the brokers")
+        self._resume = button("Resume", self.apply, style="warning", hint="send what is not there yet")
+        self._stop = button("Stop", self.stop, hint="after the request that is under way")
+        self._verify = button("Verify", self.verify, hint="ask every broker again; nothing is sent")
+        self._rollback = button("Roll back", self.rollback, hint="the plan that takes it back, for review")
+        self._again = button("Plan again", self.plan_again, hint="the same changes on the cluster as it is now")
+        return self._apply, self._resume, self._stop, self._verify, self._rollback, self._again
 
-    def _run(self) -> None:
-        """Apply the plan; whatever comes of it is shown, and what could not begin can be tried again."""
-        try:
-            allowed = self._allow.value.replace(",", " ").split()
-            self._finished(self.plan.apply(allow=allowed, progress=self._advanced, stop=self._stop.is_set))
-        except KadminError as exc:
-            outcomes = getattr(exc, "outcomes", None)
-            if outcomes is not None:
-                self._finished(outcomes)
-            self._say("\n".join(exc.lines()))
-            self._apply.disabled = isinstance(exc, PartlyFailed)
-        finally:
-            self._stopper.disabled = True
+    def _refresh(self) -> None:
+        """Show what can be done now, and what was done."""
+        with self._guard:
+            if self._is_built:
+                self._show_buttons(self._work.is_busy, self.outcomes is not None and self.outcomes.ok)
+                self._show_progress()
+
+    def _show_buttons(self, is_busy: bool, is_done: bool) -> None:
+        show, begun = self._controls.show, self._is_begun
+        show(self._apply, not begun, enabled=not is_busy and not self.plan.refused)
+        show(self._resume, begun and not is_done, enabled=not is_busy)
+        show(self._stop, is_busy, enabled=not self._work.is_stopping())
+        show(self._verify, begun, enabled=not is_busy)
+        show(self._rollback, begun, enabled=not is_busy)
+        show(self._again, True, enabled=not is_busy)
+        show(self.reason, not self.plan.reason and not begun, enabled=not is_busy)
+
+    def _show_progress(self) -> None:
+        advance, is_busy = self._advance, self._work.is_busy
+        self._controls.show(self._bar, is_busy)
+        if advance is not None:
+            self._bar.max, self._bar.value = max(1, advance.of), advance.done
+        stopping = "stopping after the request that is under way; " if self._work.is_stopping() and is_busy else ""
+        self.status = f"{stopping}{advance or 'looking'}" if is_busy else self._text
+        self._controls.rewrite(self._status, *filter(None, [self.status]))
+        is_stale = self.plan.origin is not None and not self.plan.origin.is_current and not self._is_begun
+        self.remark = STALE if is_stale else ""
+        self._controls.rewrite(self._below, *filter(None, [self.remark]))
+
+    # -- what its buttons do, each in a thread of its own
+
+    def apply(self) -> None:
+        """Apply the plan, or carry it on."""
+        self._begin(self._carry_out)
+
+    def stop(self) -> None:
+        """End after the request that is under way."""
+        self._work.stop()
+
+    def verify(self) -> None:
+        """Ask every broker again."""
+        self._begin(lambda: self._take(self._live.verify(self.plan)))  # type: ignore[misc]
+
+    def rollback(self) -> None:
+        """Show the plan that takes it back."""
+        self._begin(lambda: self._open(self._live.rollback(self.plan)))  # type: ignore[misc]
+
+    def plan_again(self) -> None:
+        """Show the plan of what is staged now, or of the same changes, on the cluster as it is now."""
+        self._begin(lambda: self._open(self._planned_again()))
+
+    def wait(self, seconds: float | None = None) -> None:
+        """Until what was begun is over."""
+        self._work.wait(seconds)
+
+    def _begin(self, task: Callable[[], None]) -> None:
+        def afresh() -> None:
+            self._text, self._advance = "", None
+            task()
+
+        self._work.start(afresh)
+
+    def _carry_out(self) -> None:
+        allow = [*self.options.allowed_keys, *self.confirmations.typed]
+        options = replace(self.options, allow=allow)
+        outcomes = self.plan.apply(options, progress=self._advanced, stop=self._work.is_stopping)
+        self._take(outcomes)
+        if self.plan.origin is not None:
+            self.plan.origin.applied(ok=outcomes.ok)
+        outcomes.raise_for_errors()
+
+    def _planned_again(self) -> Plan:
+        reason, origin = self.reason.value.strip() or self.plan.reason, self.plan.origin
+        if origin is None or not len(origin.stage):
+            return self._live.plan_again(self.plan, reason)  # type: ignore[misc]
+        return origin.stage.plan(reason, allow_unknown={change.key for change in self.plan.changes})
+
+    def _open(self, plan: Plan) -> None:
+        """Show another plan in the same place, and the way back."""
+        keys = {change.key for change in plan.changes}
+        allow = [key for key in self.options.allowed_keys if key in keys]
+        self.next = PlanReview(plan, replace(self.options, allow=allow))
+        back = self._controls.button("Back", self._close, hint=f"to plan {self.plan.id[:12]}")
+        self.widget.children = (back, self.next.widget)
+
+    def _close(self) -> None:
+        self.widget.children = (self._place,)
+
+    @property
+    def _live(self) -> LiveCluster:
+        assert self.plan.live is not None  # only a bound plan is reviewed
+        return self.plan.live
+
+    # -- what becomes known
 
     def _advanced(self, advance: Advance) -> None:
-        self._say(str(advance))
+        self._advance = advance
+        if states := [(o.change.row, (o.state, o.message)) for o in advance.outcomes]:
+            self.sheet.show(states)
+        self._refresh()
 
-    def _finished(self, outcomes: Outcomes) -> None:
-        self.outcomes = outcomes
-        self.sheet.show(outcomes.to_arrow().to_pylist())
-        self._say(outcomes.title())
+    def _take(self, outcomes: Outcomes) -> None:
+        rows = outcomes.to_arrow().select(["row", "state", "message"]).to_pylist()
+        self.sheet.show((row["row"], (row["state"], row["message"])) for row in rows)
+        self.outcomes, self._is_begun, self._text = outcomes, self._live.is_begun(self.plan), outcomes.title()
 
-    def _say(self, text: str) -> None:
-        self._controls.rewrite(self._status, printable(text) if "\n" not in text else text)
+    def _failed(self, exc: BaseException) -> None:
+        """Show what went wrong, in a line, and what to do; the rows that it is about say so too."""
+        outcomes = getattr(exc, "outcomes", None)
+        if outcomes is not None and outcomes is not self.outcomes:
+            self._take(outcomes)
+        rows = [] if getattr(exc, "rows", None) is None else exc.rows.to_arrow().to_pylist()  # type: ignore[attr-defined]
+        if isinstance(exc, Dangerous):
+            self.confirmations.add(dict.fromkeys(row["key"] for row in rows))
+        self.sheet.show((row["row"], (CONFLICT, f"is now {row['now'] or 'not set'}")) for row in rows if "now" in row)
+        self._is_begun = self._live.is_begun(self.plan)
+        self._text = "\n".join([*([outcomes.title()] if outcomes is not None else []), *_lines(exc)])
+
+
+def _lines(exc: BaseException) -> list[str]:
+    if not isinstance(exc, Hinted):
+        return [printable(f"{type(exc).__name__}: {exc}")]
+    exc.syntax = clicks
+    return exc.lines()

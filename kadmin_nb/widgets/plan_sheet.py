@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import threading
 import weakref
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ..errors import UsageError
-from ..model.changes import Change
-from ..model.quota_keys import find, readable
-from .sheet import REFUSED, Arrangement, CellText, Column, Mark, Page, Result
+from ..frames.meanings import in_unit
+from ..model.changes import FAILED, SKIPPED, UNKNOWN, UNVERIFIED, Change
+from .sheet import DANGER, REFUSED, Arrangement, CellText, Column, Mark, Page, Result
 
 PLAN_COLUMNS = (
     Column("row", "row", 50, is_number=True, is_sortable=False),
     Column("resource", "of", 200, is_sortable=False),
+    Column("op", "change", 80, is_sortable=False),
     Column("key", "key", 170, is_sortable=False),
-    Column("old", "before", 110, is_number=True, is_sortable=False),
-    Column("after", "after", 110, is_number=True, is_sortable=False),
+    Column("old", "before", 120, is_number=True, is_sortable=False),
+    Column("after", "after", 120, is_number=True, is_sortable=False),
     Column("state", "state", 110, is_sortable=False),
-    Column("note", "note", 260, is_sortable=False),
+    Column("note", "note", 300, is_sortable=False),
 )
+_PLACES = {column.name: place for place, column in enumerate(PLAN_COLUMNS)}
+
+CONFLICT = "conflict"
+_BAD = (FAILED, UNKNOWN, UNVERIFIED, SKIPPED, CONFLICT)
+
+State = tuple[str, str | None]
+"""The state of a row, and what is to be said of it."""
 
 
 class PlanSheet:
@@ -28,9 +36,11 @@ class PlanSheet:
     label = "Planned changes"
     columns = PLAN_COLUMNS
 
-    def __init__(self, changes: Sequence[Change]) -> None:
+    def __init__(self, changes: Sequence[Change], dangers: Mapping[int, str] | None = None) -> None:
         self._changes = changes
-        self._outcomes: dict[int, Mapping[str, str]] = {}
+        self._dangers = dangers or {}
+        self._states: dict[int, State] = {}
+        self._guard = threading.Lock()
         self._listeners: list[weakref.WeakMethod[Callable[[], None]]] = []
 
     def __len__(self) -> int:
@@ -43,15 +53,19 @@ class PlanSheet:
         rows = self._changes[first : first + count]
         texts = [self._texts(change) for change in rows]
         cells = [list(column) for column in zip(*texts, strict=True)] or [[] for _ in PLAN_COLUMNS]
-        refused = [Mark(n, 5, REFUSED, str(c.refusal)) for n, c in enumerate(rows) if c.is_refused]
-        return Page(first, self.keys(first, count), cells, refused)
+        marks = [mark for place, change in enumerate(rows) for mark in self._marks(place, change)]
+        return Page(first, self.keys(first, count), cells, marks)
 
-    def show(self, outcomes: Sequence[Mapping[str, Any]]) -> None:
-        """Rows of OUTCOMES, as far as they are known by now."""
-        self._outcomes |= {outcome["row"]: outcome for outcome in outcomes}
-        for reference in self._listeners:
-            if (listener := reference()) is not None:
-                listener()
+    def state(self, row: int) -> str | None:
+        """The state of a row as far as it was applied; None before."""
+        return self._states.get(row, (None, None))[0]
+
+    def show(self, states: Iterable[tuple[int, State]]) -> None:
+        """The states of rows, as far as they are known by now."""
+        with self._guard:
+            self._states |= dict(states)
+        for listener in filter(None, (reference() for reference in self._listeners)):
+            listener()
 
     def arrange(self, arrangement: Arrangement) -> None:
         raise UsageError("the rows of a plan stay in their order")
@@ -68,15 +82,23 @@ class PlanSheet:
         self._listeners.append(weakref.WeakMethod(listener))
 
     def _texts(self, change: Change) -> list[str]:
-        outcome = self._outcomes.get(change.row, {})
-        state = outcome.get("state") or ("refused" if change.is_refused else "planned")
-        old = "?" if not change.old_known else _value(change, change.old)
-        notes = [outcome.get("message"), change.note]
-        after = _value(change, change.after)
-        return [str(change.row), str(change.resource), change.key, old, after, state, "; ".join(filter(None, notes))]
+        state, message = self._states.get(change.row, ("refused" if change.is_refused else "planned", None))
+        notes = [message, str(change.refusal) if change.is_refused else None, change.note]
+        before = "not shown" if not change.old_known else _value(change, change.old)
+        return [
+            *(str(change.row), str(change.resource), change.op, change.key),
+            *(before, _value(change, change.after), state, "; ".join(filter(None, notes))),
+        ]
+
+    def _marks(self, place: int, change: Change) -> Iterable[Mark]:
+        state, message = self._states.get(change.row, ("", None))
+        if change.is_refused:
+            yield Mark(place, _PLACES["state"], REFUSED, str(change.refusal))
+        elif state in _BAD:
+            yield Mark(place, _PLACES["state"], REFUSED, message or "")
+        if danger := self._dangers.get(change.row):
+            yield Mark(place, _PLACES["after"], DANGER, danger)
 
 
 def _value(change: Change, text: str | None) -> str:
-    if text is None:
-        return "not set"
-    return readable(change.key, float(text)) if change.level and find(change.key) else text
+    return "not set" if text is None else in_unit(change.key, text)

@@ -7,7 +7,7 @@ the same plan can be carried on from its journal.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
@@ -35,7 +35,7 @@ from .lock import PlanLock
 from .preflight import HIDDEN, ComparedRows, classed, conflict, in_words, value_text
 from .progress import Advance, seconds_left
 from .row_states import Facts
-from .verification import verify
+from .verification import Sightings, verify
 
 PICTURE_AGE = 10.0
 """Seconds after which a picture, or a validation, is taken anew before something is sent."""
@@ -232,7 +232,10 @@ class _Run:
                 self._send(number, request.wave, batch, [c for c in batch.changes if later[c.row]])
             sent += len(request.batch.changes)
             left = seconds_left(began, self.kafka.monotonic(), sent, of)
-            self.hooks.progress(Advance("sent", sent, of, number, len(requests), left))
+            self.hooks.progress(Advance("sent", sent, of, number, len(requests), left, self._so_far(request)))
+
+    def _so_far(self, request: _Request) -> Iterator[Outcome]:
+        return (row_states.outcome_so_far(change, self.facts) for change in request.batch.changes)
 
     def _wait(self, seconds: float, of: int, sent: int) -> None:
         until = self.kafka.monotonic() + seconds
@@ -243,7 +246,7 @@ class _Run:
     def _sendable(self, request: _Request) -> Batch | None:
         """The part of a batch that may still be sent; the other rows get the reason."""
         if self.hooks.stopped() and not self.halted:
-            self.halted = Refusal("INTERRUPTED", "stopped by Ctrl-C before it was sent")
+            self.halted = Refusal("INTERRUPTED", "stopped before it was sent")
         batch = request.batch if self.halted else self._as_seen_now(self._without_held_back(request))
         if not self.halted and batch.groups:
             self.halted = self.lock.lost()
@@ -349,7 +352,7 @@ class _Run:
         visible = [c for c in changes if c.old_known]
         until = self.kafka.monotonic() + seconds
 
-        def report(landed: int) -> None:
+        def report(landed: int, sightings: Sightings) -> None:
             remaining = max(0.0, until - self.kafka.monotonic())
             self.hooks.progress(Advance("no answer, looking: found", landed, len(changes), left=remaining))
 
@@ -377,6 +380,11 @@ class _Run:
         self._look_everywhere([c for c in changed if c.row in refused_rows and c.old_known], LAG)
 
     def _look_everywhere(self, changes: Sequence[Change], timeout: float) -> None:
+        def report(agreed: int, sightings: Sightings) -> None:
+            seen = replace(self.facts, sightings=sightings)
+            outcomes = (row_states.outcome(c, seen) for c in changes if sightings[c.row].is_complete)
+            self.hooks.progress(Advance("verified", agreed, len(changes), outcomes=outcomes))
+
         if changes:
             sightings = verify(
                 self.kafka,
@@ -384,9 +392,9 @@ class _Run:
                 self.brokers,
                 timeout,
                 stopped=self.hooks.stopped,
-                report=lambda agreed: self.hooks.progress(Advance("verified", agreed, len(changes))),
+                report=report,
             )
-            self.facts.sightings |= sightings
+            self.facts.sightings = {**self.facts.sightings, **sightings}
 
     def finish(self) -> ApplyResult:
         """The outcome of every row; the journal has it too, where a run has begun."""

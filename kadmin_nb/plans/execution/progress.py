@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from ...model.changes import Outcome
+
+SENT = "sent"
+"""The state of a row that a broker has accepted, while nobody has looked for it yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Advance:
     """`what` ("sent", "verified", "waiting") has been done to `done` of `of` rows, in `batch` of `batches` requests.
 
-    `left` is how many seconds the rest will take as far as it can be told.
+    `left` is how many seconds the rest will take as far as it can be told. `outcomes` are those that are known by now,
+    or `SENT`; they are worked out while they are read, and can be for as long as the call lasts.
     """
 
     what: str
@@ -19,6 +25,7 @@ class Advance:
     batch: int = 0
     batches: int = 0
     left: float | None = None
+    outcomes: Iterable[Outcome] = field(default=(), compare=False, repr=False)
 
     @property
     def is_over(self) -> bool:

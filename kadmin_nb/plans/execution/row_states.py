@@ -9,7 +9,8 @@ from ...model.changes import FAILED, SKIPPED, UNCHANGED, UNKNOWN, UNVERIFIED, VE
 from ...model.refusal import Refusal
 from .. import LAG
 from ..sending import is_of_the_whole
-from .verification import BrokerAgreement
+from .progress import SENT
+from .verification import BrokerAgreement, Sightings
 
 
 @dataclass
@@ -28,7 +29,7 @@ class Facts:
     halfway: dict[int, str] = field(default_factory=dict)
     landed: set[int] = field(default_factory=set)
     unknown: set[int] = field(default_factory=set)
-    sightings: dict[int, BrokerAgreement] = field(default_factory=dict)
+    sightings: Sightings = field(default_factory=dict)
 
 
 def outcome(change: Change, facts: Facts) -> Outcome:
@@ -45,6 +46,13 @@ def outcome(change: Change, facts: Facts) -> Outcome:
         why = facts.refused[row]
         return Outcome(change, UNKNOWN if row in facts.unknown else FAILED, why.code, why.message)
     return Outcome(change, UNCHANGED)
+
+
+def outcome_so_far(change: Change, facts: Facts) -> Outcome:
+    """The outcome of a row in the middle of a run: one that was accepted is `SENT` until somebody has looked."""
+    so_far = outcome(change, facts)
+    is_sent = so_far.state == UNCHANGED and change.row in facts.answered
+    return Outcome(change, SENT) if is_sent else so_far
 
 
 def slowest(facts: Facts) -> tuple[int, int] | None:

@@ -65,6 +65,10 @@ class BrokerAgreement:
         return f"not seen on every broker: {reasons}"
 
 
+Sightings = Mapping[int, BrokerAgreement]
+"""The agreement about each row, by its number."""
+
+
 def verify(
     kafka: Kafka,
     changes: Sequence[Change],
@@ -73,7 +77,7 @@ def verify(
     *,
     enough: Callable[[BrokerAgreement], bool] = attrgetter("is_complete"),
     stopped: Stopped = never,
-    report: Callable[[int], None] = lambda seen: None,
+    report: Callable[[int, Sightings], None] = lambda satisfied, sightings: None,
 ) -> dict[int, BrokerAgreement]:
     """Ask every broker until it holds each change or the time is up. Rows by number; never raises.
 
@@ -86,7 +90,7 @@ def verify(
     stopped
         Ends the waiting, not the look that is under way.
     report
-        Told after each round of how many rows that is.
+        Called after each round with how many rows that is, and all sightings.
     """
     deadline, pause = kafka.monotonic() + timeout, FIRST_PAUSE
     brokers = _brokers(kafka, list(known))
@@ -95,7 +99,7 @@ def verify(
     while True:
         _ask_all(kafka, brokers, changes, sightings, deadline)
         satisfied = sum(map(enough, sightings.values()))
-        report(satisfied)
+        report(satisfied, sightings)
         if satisfied == len(sightings) or kafka.monotonic() >= deadline or stopped():
             return sightings
         kafka.sleep(pause)
@@ -117,7 +121,7 @@ def _ask_all(
     kafka: Kafka,
     brokers: Sequence[Broker],
     changes: Sequence[Change],
-    sightings: Mapping[int, BrokerAgreement],
+    sightings: Sightings,
     deadline: float,
 ) -> None:
     """One round. A broker that does not answer uses up its share of the time and no other's."""
@@ -138,9 +142,7 @@ def _and(brokers: frozenset[int], another: int) -> frozenset[int]:
     return brokers | {another}
 
 
-def _look(
-    kafka: Kafka, broker: Broker, changes: Sequence[Change], sightings: Mapping[int, BrokerAgreement], within: float
-) -> None:
+def _look(kafka: Kafka, broker: Broker, changes: Sequence[Change], sightings: Sightings, within: float) -> None:
     """Ask one broker for what it has not yet confirmed."""
     if not changes:
         return None
@@ -163,9 +165,7 @@ def _look(
     return None
 
 
-def _mark_unreachable(
-    changes: Sequence[Change], sightings: Mapping[int, BrokerAgreement], broker: int, why: str
-) -> None:
+def _mark_unreachable(changes: Sequence[Change], sightings: Sightings, broker: int, why: str) -> None:
     for change in changes:
         sightings[change.row].could_not(broker, why)
 

@@ -1,0 +1,78 @@
+"""`--review`: the plan as a widget, from a line; a shell without a browser prints it."""
+
+from __future__ import annotations
+
+import pytest
+
+import kadmin_nb as kn
+from kadmin_nb.widgets.plan_review import PlanReview
+
+pytestmark = pytest.mark.broker
+
+
+@pytest.fixture
+def who(name) -> str:
+    return name("user")
+
+
+def test_what_is_staged_is_reviewed_and_applied_from_the_same_plan(live, cluster, who, capsys) -> None:
+    """I reviewed the plan in the widget, and %kquota apply said that no plan was shown."""
+    live(f"%kquota set producer_byte_rate=1kB user={who} --reason soon")
+    review = live("%kquota plan --review")
+    assert isinstance(review, PlanReview)
+    assert who in review.as_text()
+    assert live("%kquota apply").plan_id == review.plan.id
+    assert len(cluster.tray) == 0
+
+
+def test_after_the_widget_has_applied_it_the_tray_begins_anew(live, cluster, who) -> None:
+    """The reason of what the widget had applied stood in the next plan."""
+    live(f"%kquota set producer_byte_rate=1kB user={who} --reason soon")
+    review = live("%kquota plan --review")
+    assert review.widget
+    review.apply()
+    review.wait(30)
+    assert (review.outcomes.ok, len(cluster.tray)) == (True, 0)
+    live(f"%kquota set producer_byte_rate=2kB user={who}")
+    assert "no plan was shown" in str(live.refused("%kquota apply"))
+    assert live("%kquota plan").reason is None
+
+
+def test_a_saved_plan_is_reviewed(live, who, tmp_path) -> None:
+    """I was sent a file, and wanted to see it before it is applied."""
+    place = tmp_path / "p.json"
+    live(f"%kquota set producer_byte_rate=1kB user={who} --save {place}")
+    review = live(f"%kplan review {place}")
+    assert review.plan.id == kn.Plan.load(place).id
+
+
+def test_a_plan_of_another_cluster_is_refused(live, cluster, who, tmp_path) -> None:
+    """It showed an Apply button for a cluster that I am not on."""
+    made = cluster.stage()
+    made.set_quota("producer_byte_rate", 1, user=who)
+    plan = made.plan()
+    other = kn.Plan("another", plan.created, plan.changes)
+    place = other.save(tmp_path / "other.json")
+    assert "the plan is for cluster another" in str(live.refused(f"%kplan review {place}", kn.WrongCluster))
+
+
+def test_a_policy_of_the_line_holds_for_the_widget(live, who, tmp_path) -> None:
+    """The policy that I named was forgotten as soon as I clicked."""
+    policy = tmp_path / "policy.toml"
+    policy.write_text(POLICY)
+    live(f"%kquota set producer_byte_rate=1kB user={who}")
+    live.refused(f"%kquota plan --review --policy {policy}", kn.PlanRefused)
+    live("%kquota discard")
+    live(f"%kquota set producer_byte_rate=1kB user={who} --policy {policy}")
+    live.refused("%kquota plan --review", kn.PlanRefused)
+    live("%kquota discard")
+
+
+POLICY = """
+[[rule]]
+name = "no-small-limits"
+reason = "Too small for anybody."
+severity = "refuse"
+frame = "QUOTAS"
+must = { value = { at_least = 1000000 } }
+"""

@@ -1,0 +1,70 @@
+"""Reviews over the double: a cluster in memory whose requests a test can hold back."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from kadmin_nb.cluster.changes import Changes
+from kadmin_nb.plans.stage import Stage
+from kadmin_nb.widgets.plan_review import PlanReview
+from tests.double import FakeKafka
+
+LONG = 30.0
+"""Seconds after which a test gives up."""
+
+
+_NUMBERS = itertools.count(1)
+
+
+@dataclass
+class Bench:
+    """A cluster in memory, a stage on it, and a gate that the n-th request that changes something waits at."""
+
+    kafka: FakeKafka = field(default_factory=FakeKafka)
+    held_back: int = 0
+    arrived: threading.Event = field(default_factory=threading.Event)
+    gate: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        self.kafka.id = f"double-{next(_NUMBERS)}"  # journals of its own: time is the same in each of them
+        self.changes = Changes(self.kafka, target="localhost:9092")  # type: ignore[arg-type]
+        self.stage: Stage = self.changes.stage()
+        self.kafka.carried.append(self._wait)
+
+    def _wait(self, call: Any) -> None:
+        if self.held_back and call.alters and len(self.kafka.alters) == self.held_back:
+            self.arrived.set()
+            assert self.gate.wait(LONG)
+
+    def review(self, reason: str | None = None, **options: Any) -> PlanReview:
+        """The review of what is staged, its widget built."""
+        review = self.stage.plan(reason).review(**options)
+        assert isinstance(review, PlanReview)
+        assert review.widget
+        return review
+
+    def limits(self) -> dict[str, float]:
+        """The quotas as they are stored, by entity."""
+        rows = self.kafka.quotas.describe().to_pylist()
+        return {row["entity"]: row["value"] for row in rows}
+
+
+def done(review: PlanReview, act: Callable[[], None]) -> str:
+    """Do something, wait until it is over, and give the line that stands below the buttons."""
+    act()
+    review.wait(LONG)
+    return review.status
+
+
+def usable(review: PlanReview) -> list[str]:
+    """The buttons that can be clicked."""
+    return [b.description for b in review.buttons if b.layout.display != "none" and not b.disabled]
+
+
+def states(review: PlanReview) -> list[str | None]:
+    """The state of each row."""
+    return [review.sheet.state(change.row) for change in review.plan.changes]

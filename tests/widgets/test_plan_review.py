@@ -1,0 +1,242 @@
+"""The review of a plan, driven as its buttons drive it, over a cluster in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+import kadmin_nb as kn
+from kadmin_nb.model.changes import VERIFIED
+from kadmin_nb.widgets.work import stop_all
+from tests.double import FakeKafka
+from tests.widgets.reviews import LONG, Bench, done, states, usable
+
+KEY = "producer_byte_rate"
+Unique = Callable[[str], str]
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+def test_applying_shows_each_row_and_empties_the_stage(bench: Bench, unique: Unique) -> None:
+    """I clicked Apply and could not see which rows had arrived."""
+    user = unique("alice")
+    bench.stage.set_quota(KEY, "5MB/s", user=user)
+    review = bench.review()
+    assert usable(review) == ["Apply", "Plan again"]
+    assert "1 verified" in done(review, review.apply)
+    assert (states(review), len(bench.stage)) == ([VERIFIED], 0)
+    assert bench.limits() == {f"user={user}": 5e6}
+    assert usable(review) == ["Verify", "Roll back", "Plan again"]
+
+
+def test_clicking_twice_sends_once(bench: Bench, unique: Unique) -> None:
+    """I double-clicked, and feared that it was sent twice."""
+    bench.held_back = 1
+    bench.stage.set_quota(KEY, "5MB/s", user=unique("alice"))
+    review = bench.review()
+    review.apply()
+    assert bench.arrived.wait(LONG)
+    review.apply()
+    assert usable(review) == ["Stop"]
+    bench.gate.set()
+    review.wait(LONG)
+    assert (len(bench.kafka.alters), states(review)) == (1, [VERIFIED])
+
+
+def _raised_and_lowered(bench: Bench, unique: Unique) -> tuple[str, str]:
+    """A plan of two requests: one limit is raised, and then one is lowered."""
+    raised, lowered = unique("raised"), unique("lowered")
+    for user in (raised, lowered):
+        bench.stage.set_quota(KEY, "5MB/s", user=user)
+    bench.stage.plan().apply()
+    bench.stage.discard()
+    bench.stage.set_quota(KEY, "6MB/s", user=raised)
+    bench.stage.set_quota(KEY, "4MB/s", user=lowered)
+    return raised, lowered
+
+
+@pytest.mark.parametrize("stop", ["button", "interrupt of the kernel"])
+def test_stop_ends_between_two_requests_and_resume_goes_on(bench: Bench, unique: Unique, stop: str) -> None:
+    """I stopped it in the middle, and nobody could say what had been sent."""
+    raised, lowered = _raised_and_lowered(bench, unique)
+    bench.held_back = len(bench.kafka.alters) + 1
+    review = bench.review()
+    review.apply()
+    assert bench.arrived.wait(LONG)
+    review.stop() if stop == "button" else stop_all()
+    assert usable(review) == []
+    bench.gate.set()
+    review.wait(LONG)
+    assert states(review) == [VERIFIED, "skipped"]
+    assert "Interrupted" in review.status
+    assert "Resume goes on, Roll back takes back what is done." in review.status
+    assert (usable(review), len(bench.stage)) == (["Resume", "Verify", "Roll back", "Plan again"], 2)
+    assert "1 unchanged, 1 verified" in done(review, review.apply)
+    assert bench.limits() == {f"user={raised}": 6e6, f"user={lowered}": 4e6}
+    assert (len(bench.kafka.alters), len(bench.stage)) == (bench.held_back + 1, 0)
+
+
+def test_rolling_back_shows_a_plan_first(bench: Bench, unique: Unique) -> None:
+    """One click on Roll back must not change the cluster."""
+    user = unique("alice")
+    bench.stage.set_quota(KEY, "5MB/s", user=user)
+    review = bench.review()
+    done(review, review.apply)
+    before = len(bench.kafka.alters)
+    done(review, review.rollback)
+    assert len(bench.kafka.alters) == before
+    back = review.next
+    assert back is not None
+    assert back.plan.undoes == review.plan.id
+    assert review.widget.children[1] is back.widget
+    assert "1 verified" in done(back, back.apply)
+    assert bench.limits() == {}
+
+
+def _lifted_for_all(bench: Bench) -> None:
+    """A dangerous plan: nobody has a limit any more."""
+    bench.stage.set_quota(KEY, "5MB/s", user=kn.DEFAULT)
+    bench.stage.plan().apply()
+    bench.stage.discard()
+    bench.stage.remove_quota(KEY, user=kn.DEFAULT)
+
+
+def test_a_danger_needs_its_key_typed_again_and_a_reason(bench: Bench) -> None:
+    """A click must not do what the command line refuses without --allow and --reason."""
+    _lifted_for_all(bench)
+    review = bench.review()
+    refused = done(review, review.apply)
+    assert refused.startswith("Dangerous: ")
+    assert refused.endswith(f"Nothing was sent. typing {KEY} again lets it through, with a reason.")
+    review.confirmations.type(KEY, KEY)
+    assert "needs a reason" in done(review, review.apply)
+    review.reason.value = "alice has left"
+    done(review, review.plan_again)
+    again = review.next
+    assert again is not None
+    assert (again.plan.reason, again.plan.id == review.plan.id) == ("alice has left", False)
+    assert "Dangerous" in done(again, again.apply)
+    again.confirmations.type(KEY, KEY)
+    assert "1 verified" in done(again, again.apply)
+    assert bench.limits() == {}
+
+
+def test_a_key_that_is_mistyped_allows_nothing(bench: Bench) -> None:
+    """I typed the key wrong, and it went through."""
+    _lifted_for_all(bench)
+    review = bench.review("alice has left")
+    review.confirmations.type(KEY, "producer_byterate")
+    assert "Did you mean producer_byte_rate?" in done(review, review.apply)
+    assert bench.limits() == {"user=<default>": 5e6}
+
+
+def test_a_conflict_is_a_line_and_marks_its_rows(bench: Bench, unique: Unique) -> None:
+    """Somebody else changed the limit meanwhile, and I could not see which one."""
+    user = unique("alice")
+    bench.stage.set_quota(KEY, "5MB/s", user=user)
+    review = bench.review()
+    other = bench.changes.stage()
+    other.set_quota(KEY, "7MB/s", user=user)
+    other.plan().apply()
+    assert done(review, review.apply).startswith("Conflict: 1 of 1 rows have moved since the plan")
+    assert states(review) == ["conflict"]
+    assert usable(review) == ["Apply", "Plan again"]
+    done(review, review.plan_again)
+    assert review.next is not None
+    assert "1 verified" in done(review.next, review.next.apply)
+
+
+def test_an_apply_waits_for_nobody_who_holds_the_lease(bench: Bench, unique: Unique) -> None:
+    """A colleague was applying; my click hung."""
+    bench.stage.set_quota(KEY, "5MB/s", user=unique("alice"))
+    review = bench.review()
+    lease = bench.kafka.beside().lease("another", "bob")
+    assert "bob" in done(review, review.apply)
+    assert (usable(review), len(bench.stage)) == (["Apply", "Plan again"], 1)
+    lease.release()
+    assert "1 verified" in done(review, review.apply)
+
+
+def test_an_expired_plan_says_what_to_do(bench: Bench, unique: Unique) -> None:
+    """I came back from holidays and clicked Apply."""
+    bench.stage.set_quota(KEY, "5MB/s", user=unique("alice"))
+    review = bench.review()
+    bench.kafka.sleep(8 * 24 * 3600)
+    assert done(review, review.apply).startswith("Expired: the plan expired at")
+    done(review, review.plan_again)
+    assert review.next is not None
+    assert "1 verified" in done(review.next, review.next.apply)
+
+
+def test_what_was_staged_meanwhile_stays_staged(bench: Bench, unique: Unique) -> None:
+    """I staged something while it was applying, and it was gone afterwards."""
+    alice, bob = unique("alice"), unique("bob")
+    bench.held_back = 1
+    bench.stage.set_quota(KEY, "5MB/s", user=alice)
+    review = bench.review()
+    review.apply()
+    assert bench.arrived.wait(LONG)
+    bench.stage.set_quota(KEY, "5MB/s", user=bob)
+    bench.gate.set()
+    review.wait(LONG)
+    assert [str(edit.resource) for edit in bench.stage.staged().values()] == [f"user={bob}"]
+
+
+def test_a_plan_that_is_no_longer_all_that_is_staged_says_so(bench: Bench, unique: Unique) -> None:
+    """The other widget staged more, and the review looked as if it had everything."""
+    bench.stage.set_quota(KEY, "5MB/s", user=unique("alice"))
+    review = bench.review()
+    assert review.remark == ""
+    bench.stage.set_quota(KEY, "5MB/s", user=unique("bob"))
+    assert "Plan again has it" in review.remark
+    done(review, review.plan_again)
+    assert review.next is not None
+    assert len(review.next.plan) == 2
+
+
+def test_two_reviews_of_one_plan_send_it_once(bench: Bench, unique: Unique) -> None:
+    """The same plan was open in two cells, and I clicked Apply in both."""
+    bench.held_back = 1
+    bench.stage.set_quota(KEY, "5MB/s", user=unique("alice"))
+    first = bench.review()
+    second = first.plan.review()
+    assert second.widget
+    first.apply()
+    assert bench.arrived.wait(LONG)
+    assert "PlanRefused" in done(second, second.apply)
+    bench.gate.set()
+    first.wait(LONG)
+    assert "1 unchanged" in done(second, second.apply)
+    assert len(bench.kafka.alters) == 1
+
+
+def test_a_plan_that_was_begun_before_can_be_carried_on(bench: Bench, unique: Unique) -> None:
+    """The tab was closed in the middle; the review of the same plan began anew."""
+    _raised_and_lowered(bench, unique)
+    plan = bench.stage.plan()
+    stops = iter([False, True, True, True, True, True, True])
+    with pytest.raises(KeyboardInterrupt):
+        plan.apply(stop=lambda: next(stops))
+    review = plan.review()
+    assert review.widget
+    assert usable(review) == ["Resume", "Verify", "Roll back", "Plan again"]
+    assert done(review, review.verify).startswith(f"plan {plan.id[:12]}: ")
+    done(review, review.apply)
+    assert review.outcomes is not None
+    assert review.outcomes.ok
+
+
+def test_an_error_that_nobody_expected_is_a_line_too(
+    bench: Bench, unique: Unique, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The button did nothing, and the reason was in a log."""
+    bench.stage.set_quota(KEY, "5MB/s", user=unique("alice"))
+    review = bench.review()
+    monkeypatch.setattr(FakeKafka, "brokers", lambda self: 1 / 0)
+    assert "ZeroDivisionError: division by zero" in done(review, review.apply)
+    monkeypatch.undo()
+    assert "1 verified" in done(review, review.apply)
