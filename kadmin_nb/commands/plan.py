@@ -114,7 +114,7 @@ def approve(session: Session, file: str, note: str) -> Any:
 @_which
 def review(session: Session, which: str, apply_options: ApplyOptions) -> Any:
     """A widget to look at a plan and to apply it, row by row (notebook); --usage NAME also shows its impact."""
-    return session.review(_load_plan(which), apply_options)
+    return session.review(load_plan(which), apply_options)
 
 
 @plan.command()

@@ -365,8 +365,7 @@ class NotebookSession(Session):
     def impact(self, plan: Plan, clients: Any) -> Any:
         """IMPACT; the plan that `apply` takes has the dangers that it shows."""
         answer = super().impact(plan, clients)
-        if self.shown is not None:
-            self.shown = answer.plan, self.shown[1]
+        answer.plan.show()
         return answer
 
     def apply(self, plan_id: str | None, apply_options: ApplyOptions) -> Outcomes:

@@ -43,17 +43,18 @@ class PlanReview(Panel):
     """
 
     def __init__(self, plan: Plan, options: ApplyOptions = ApplyOptions()) -> None:
-        self.plan, self.options = plan, options
-        self.dangers = plan.dangers().to_arrow().to_pylist()
-        self.sheet = PlanSheet(plan.changes, {row["row"]: row["message"] for row in self.dangers})
         self.impact = None if options.usage is None else plan.impact(options.usage)
+        judged = None if self.impact is None else self.impact.plan  # with the dangers that only usage tells
+        self.plan, self.options = judged or plan, options
+        self.dangers = self.plan.dangers().to_arrow().to_pylist()
+        self.sheet = PlanSheet(self.plan.changes, {row["row"]: row["message"] for row in self.dangers})
         self.outcomes: Outcomes | None = None
         self.next: PlanReview | None = None
         self._work = Work(f"kadmin-nb plan {plan.id[:12]}", self._failed, self._refresh)
         self._guard, self._text, self._is_built, self._is_begun = threading.RLock(), "", False, False
         self._advance: Advance | None = None
         self.status = self.remark = ""
-        plan.show()
+        self.plan.show()
 
     def title(self) -> str:
         return self.plan.title()
@@ -64,7 +65,7 @@ class PlanReview(Panel):
     def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         yield from self.plan.footer(page)
         if self.impact is not None:
-            yield from self.impact.blocks(page)
+            yield from (Title(self.impact.title()), *self.impact.table(page), *self.impact.footer(page))
 
     # -- the widget
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pyarrow as pa
 import pytest
 
 import kadmin_nb as kn
@@ -240,3 +241,13 @@ def test_an_error_that_nobody_expected_is_a_line_too(
     assert "ZeroDivisionError: division by zero" in done(review, review.apply)
     monkeypatch.undo()
     assert "1 verified" in done(review, review.apply)
+
+
+def test_the_impact_on_known_clients_stands_below_the_plan(bench: Bench, unique: Unique) -> None:
+    """I had the usage at hand, and the review did not say whom it touches."""
+    user = unique("alice")
+    bench.stage.set_quota(KEY, "5MB/s", user=user)
+    pairs = pa.table({"user": [user, unique("bob")], "client_id": ["app", "app"]})
+    review = bench.review(usage=pairs)
+    assert "of 2 known clients" in review.as_text()
+    assert review.as_text().count(review.plan.id[:12]) == 1
