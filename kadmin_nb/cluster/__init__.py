@@ -323,9 +323,9 @@ class Cluster:
         user, client_id, ip, entity
             As of `quotas.describe`: only these entities.
         """
-        from ..widgets.quota_editor import QuotaEditor
+        from .editors import edit_quotas
 
-        return QuotaEditor(self.quotas.describe(**whom).to_arrow(), self.tray if stage is None else stage)
+        return edit_quotas(self, self.tray if stage is None else stage, whom)
 
     @takes_apply_options
     def review(self, plan: Plan, options: ApplyOptions | None = None, **keywords: Any) -> Display:

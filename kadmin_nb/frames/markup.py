@@ -30,10 +30,12 @@ LONGEST_HOVER = 500
 TONES = {
     **dict.fromkeys(("ok", "kept", "verified", "restored", "as predicted"), "good"),
     **dict.fromkeys(
-        ("broken", "conflict", "failed", "leftover", "not as predicted", "refuse", "refused", "throttled"), "bad"
+        ("broken", "conflict", "danger", "failed", "leftover", "not as predicted", "refuse", "refused", "throttled"),
+        "bad",
     ),
     **dict.fromkeys(
-        ("look", "unknown", "unverified", "warn", "moved", "left", "unread", "shadowed", "not conclusive"), "fair"
+        ("look", "unknown", "unverified", "warn", "warning", "moved", "left", "unread", "shadowed", "not conclusive"),
+        "fair",
     ),
 }
 """The words of a badge that are good or bad news."""

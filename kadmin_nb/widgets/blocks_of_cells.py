@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Sequence
 from itertools import chain
 
@@ -35,7 +36,7 @@ def filled_down(sheet: Sheet, block: Block, first_row: Sequence[str]) -> list[Ce
 
 def rows_of(text: str) -> list[list[str]]:
     """The rows of tab-separated text, each as long as the longest; a last line end counts for nothing."""
-    rows = [*csv.reader(text.splitlines(), dialect="excel-tab")] or [[""]]
+    rows = [*csv.reader(io.StringIO(text, newline=""), dialect="excel-tab")] or [[""]]
     widest = max(map(len, rows)) or 1
     return [row + [""] * (widest - len(row)) for row in rows]
 

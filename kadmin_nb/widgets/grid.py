@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
@@ -21,7 +21,7 @@ from .sheet import Arrangement, CellText, Result, Sheet
 PAGE_ROWS = 100
 """Rows of one page that a view asks for."""
 
-Named = TypeVar("Named", messages.Block, messages.Focus, CellText)
+Named = TypeVar("Named", messages.Block, messages.Focus, messages.Selection, CellText)
 """A message about a row."""
 
 
@@ -51,6 +51,8 @@ class Grid(anywidget.AnyWidget):
         self._epoch, self._arrangement = 0, Arrangement()
         self.focused: Callable[[str, str], None] = lambda key, column: None
         self.acted: Callable[[Result], None] = lambda result: None
+        self.discard: Callable[[Sequence[CellText]], Result] = lambda cells: Result("nothing can be discarded here")
+        self._selected: messages.Selection | None = None
         super().__init__(
             columns=[asdict(column) for column in sheet.columns],
             label=sheet.label,
@@ -87,6 +89,17 @@ class Grid(anywidget.AnyWidget):
         if result.text:
             self.send({"kind": "notice", "text": printable(result.text), "ok": result.ok})
 
+    def discard_selected(self) -> Result:
+        """Take back what is staged in the cells that were selected last."""
+        with self._guard:
+            if self._selected is None:
+                return Result("no cell is selected", ok=False)
+            return self.discard(self._cells_of(self._selected))
+
+    def move_to(self, position: int, column: str) -> None:
+        """Move the focus of every view to a cell."""
+        self.send({"kind": "show", "position": position, "column": column})
+
     # -- messages
 
     def _received(self, _: object, content: object, buffers: object) -> None:
@@ -109,12 +122,20 @@ class Grid(anywidget.AnyWidget):
             case messages.Sort():
                 self._sort(message)
             case messages.Focus():
-                self.focused(self._with_whole_key(message).key, message.column)
+                self._focus(self._with_whole_key(message))
+            case messages.Selection() if not message.is_discarded:
+                self._selected = self._with_whole_key(message)
             case _:
                 self._finished(self._change(message))
 
-    def _change(self, message: messages.Edit | messages.Block | messages.Move) -> Result:
+    def _focus(self, message: messages.Focus) -> None:
+        self._selected = messages.Selection(message.view, message.position, message.key, message.column, 1, 1, False)
+        self.focused(message.key, message.column)
+
+    def _change(self, message: messages.Edit | messages.Block | messages.Selection | messages.Move) -> Result:
         match message:
+            case messages.Selection():
+                return self.discard(self._cells_of(self._with_whole_key(message)))
             case messages.Edit():
                 return self._sheet.edit([*map(self._with_whole_key, message.cells)])
             case messages.Block():
@@ -143,6 +164,17 @@ class Grid(anywidget.AnyWidget):
             raise UsageError("the page names a column that there is not; nothing was changed")
         first, page = names.index(message.column), self._sheet.page(message.position, 1)
         return filled_down(self._sheet, message, [texts[0] for texts in page.cells[first : first + message.columns]])
+
+    def _cells_of(self, selection: messages.Selection) -> list[CellText]:
+        """The cells of a selection; their texts do not matter."""
+        names = [column.name for column in self._sheet.columns]
+        keys = self._sheet.keys(selection.position, selection.rows)
+        if selection.column not in names or selection.rows * selection.columns > messages.MOST_CELLS:
+            raise UsageError("the page names a column that there is not, or too many cells; nothing was changed")
+        if not keys or keys[0] != selection.key:
+            raise UsageError("the rows have moved meanwhile; nothing was changed", hint="Select the cells again.")
+        columns = names[names.index(selection.column) :][: selection.columns]
+        return [CellText(selection.position, key, column, "") for key in keys for column in columns]
 
     def _finished(self, result: Result) -> None:
         self.notify(result)

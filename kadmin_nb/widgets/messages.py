@@ -91,6 +91,19 @@ class Focus:
 
 
 @dataclass(frozen=True, slots=True)
+class Selection:
+    """These cells are selected; what is staged in them is to be discarded, or not yet."""
+
+    view: str
+    position: int
+    key: str
+    column: str
+    rows: int
+    columns: int
+    is_discarded: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Move:
     """Undo or redo."""
 
@@ -98,7 +111,7 @@ class Move:
     back: bool
 
 
-Message = Hello | Bye | Window | Sort | Edit | Block | Focus | Move
+Message = Hello | Bye | Window | Sort | Edit | Block | Focus | Selection | Move
 
 
 def read_message(content: object) -> Message:
@@ -163,6 +176,18 @@ def _cell(item: object) -> CellText:
     return CellText(fields.number("position"), fields.text("key"), fields.text("column", 1000), fields.text("text"))
 
 
+def _selection(fields: _Fields, *, is_discarded: bool) -> Selection:
+    return Selection(
+        fields.view,
+        fields.number("position"),
+        fields.text("key"),
+        fields.text("column", 1000),
+        fields.number("rows", MOST_CELLS),
+        fields.number("columns", MOST_CELLS),
+        is_discarded,
+    )
+
+
 _READERS: dict[str, Callable[[_Fields], Message]] = {
     "hello": lambda fields: Hello(fields.view, fields.number("epoch")),
     "bye": lambda fields: Bye(fields.view),
@@ -183,6 +208,8 @@ _READERS: dict[str, Callable[[_Fields], Message]] = {
     "focus": lambda fields: Focus(
         fields.view, fields.number("position"), fields.text("key"), fields.text("column", 1000)
     ),
+    "select": lambda fields: _selection(fields, is_discarded=False),
+    "discard": lambda fields: _selection(fields, is_discarded=True),
     "undo": lambda fields: Move(fields.view, back=True),
     "redo": lambda fields: Move(fields.view, back=False),
 }

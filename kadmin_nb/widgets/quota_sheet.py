@@ -3,30 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import KadminError, UsageError
-from ..model.changes import DELETE, SET, Change, Edit
+from ..errors import UsageError
+from ..model.changes import Change, Edit, Target
 from ..model.entity import Entity
-from ..model.levels import LEVEL_NAMES
-from ..model.quota_keys import find, parse_value, readable, text_of
-from ..plans.advice import forgotten_units
+from ..model.quota_keys import find
+from ..plans.advice import forgotten_units, lifted_quotas
 from ..plans.kinds.quotas import QUOTAS
 from ..plans.stage import Stage
-from .quota_table import QuotaTable
-from .row_filter import matching
+from .quota_cells import QuotaTarget, cell_mark, cell_text, locked_cells, planned_change, state_of
+from .quota_rows import ENTITY, LEVEL, QuotaRows
+from .quota_table import StoredQuotas, differences, keys_of
 from .shadow_column import shadowed_rows, shadowers_of
-from .sheet import DANGER, NEW, REFUSED, STAGED, Arrangement, CellEditor, CellText, Column, Mark, Page
-from .staged_sheet import CellState, Refused, StagedSheet
+from .sheet import Arrangement, CellText, Column, Mark, Page, Result
+from .staged_sheet import AddedRow, CellState, Refused, StagedSheet
 
-ENTITY, LEVEL, SHADOWED_BY = "entity", "level", "shadowed_by"
+SHADOWED_BY = "shadowed_by"
 
 
-QuotaTarget = tuple[Entity, str]
-"""An entity and a quota key: a cell."""
+class Judged(NamedTuple):
+    """The rows of a plan that the staged edits would be, and the dangers among them."""
+
+    version: int
+    changes: list[Change]
+    dangers: dict[QuotaTarget, str]
 
 
 class QuotaSheet(StagedSheet[Entity]):
@@ -34,153 +39,201 @@ class QuotaSheet(StagedSheet[Entity]):
 
     label = "Quotas"
 
-    def __init__(self, quotas: pa.Table, stage: Stage) -> None:
+    def __init__(self, stored: StoredQuotas, stage: Stage) -> None:
         super().__init__(stage, QUOTAS)
-        self._table = QuotaTable.of(quotas)
-        self._order = np.arange(len(self._table))
+        self._stored = stored
+        self._keys = tuple(keys_of(stored.quotas))
+        self._rows = QuotaRows(stored, self._keys)
         self._arrangement = Arrangement()
-        self._known: set[Entity] = set()
-        self._keys = tuple(self._table.values)
+        self._added: set[Entity] = set()
+        self._gone: set[str] = set()
+        self._judged: Judged | None = None
         self.columns = tuple(_quota_columns(self._keys))
         self._follow_stage()
 
     def __len__(self) -> int:
-        return len(self._order)
+        return len(self._rows)
 
     def keys(self, first: int, count: int) -> list[str]:
         with self._lock:
-            return list(self._names(self._rows(first, count)))
+            return self._rows.names(self._rows.at(first, count))
 
     def page(self, first: int, count: int) -> Page:
         with self._lock:
-            rows = self._rows(first, count)
-            entities = [Entity.parse(name) for name in self._names(rows)]
+            rows, table = self._rows.at(first, count), self._rows.table
+            entities = [Entity.parse(name) for name in self._rows.names(rows)]
             overlay = self._overlay()
-            shadowers = shadowers_of(self._table, entities, overlay)
-            cells = [self._cells(column, rows, entities, overlay) for column in self._keys]
-            levels = self._table.entities[LEVEL].take(pa.array(rows)).to_pylist()
+            shadowers = shadowers_of(table, entities, overlay)
+            cells = [self._cells(key, rows, entities, overlay) for key in self._keys]
+            levels = table.entities[LEVEL].take(pa.array(rows)).to_pylist()
             marks = [*self._marks(rows, entities, overlay)]
             texts = [[str(entity) for entity in entities], levels, *cells, shadowers]
-            return Page(first, texts[0], texts, marks, [*_locked(entities, self._keys)])
+            return Page(first, texts[0], texts, marks, [*locked_cells(entities, self._keys)])
 
     def arrange(self, arrangement: Arrangement) -> None:
         with self._lock:
-            rows = np.flatnonzero(matching(self._table.entities, arrangement.words) & self._shown(arrangement.show))
-            self._order = rows if arrangement.column is None else rows[self._sorted(rows, arrangement)]
-            self._arrangement = arrangement
+            self._arrange(arrangement)
         self._changed()
+
+    def edit(self, cells: Sequence[CellText]) -> Result:
+        """Take texts into cells; a row that somebody else has removed meanwhile comes back, without stored values."""
+        returned = {cell.key for cell in cells} & self._gone
+        result = super().edit(cells)
+        self._gone -= returned
+        if returned and result.ok:
+            return Result(f"{min(returned)} was removed by somebody else meanwhile: this sets it anew")
+        return result
 
     def add(self, entity: Entity) -> int:
         """A row for an entity, on top; the position of the one that it has already, where it does."""
         with self._lock:
-            self._add_rows([entity])
-            is_hidden = self._position(entity) is None
-        if is_hidden:
-            self.arrange(Arrangement())
-        else:
-            self._changed()
+            if not self._rows.chosen([str(entity)]):
+                self._history.do({(entity, ENTITY): AddedRow.ADDED})
+            if self._rows.position(entity) is None:
+                self._arrange(Arrangement())
+            position = self._rows.position(entity) or 0
+        self._changed()
+        return position
+
+    def read(self, stored: StoredQuotas) -> Result:
+        """Take quotas that were read anew; what is staged, refused or added stays."""
         with self._lock:
-            return self._position(entity) or 0
+            before, names_before = self._stored, self._rows.chosen()
+            self._stored, self._judged = stored, None
+            self._rows = QuotaRows(stored, self._keys)
+            self._rows.add([*self._added, *(entity for entity, _ in (*self._staged(), *self._refused))])
+            self._gone |= names_before - self._rows.chosen()
+            self._arrange(self._arrangement)
+        self._changed()
+        news = differences(before.quotas, stored.quotas)
+        return Result(f"read again: {news}" if news else "read again: nothing has changed")
+
+    def settle(self, targets: Collection[Target]) -> None:
+        """Unstage what is done: the edits of these cells that say what is stored by now."""
+        done = [change.target for change in self.changes() if change.target in targets and change.is_done]
+        self._stage.put(dict.fromkeys(done))
+
+    def changed_since_read(self, changes: Iterable[Change]) -> list[Change]:
+        """The changes of a plan whose old value is not the one that is shown here: somebody else was faster."""
+        shown = {change.target: change.old for change in self.changes()}
+        return [change for change in changes if change.target in shown and shown[change.target] != change.old]
+
+    def changes(self) -> list[Change]:
+        """The rows of a plan that the staged edits would be, on the quotas as they were read."""
+        return self._judge().changes
+
+    def dangers(self) -> dict[QuotaTarget, str]:
+        """The messages of a plan on the dangerous ones among the cells."""
+        return self._judge().dangers
+
+    @property
+    def stored(self) -> StoredQuotas:
+        """The quotas as they were read last."""
+        return self._stored
 
     # -- rows
 
-    def _rows(self, first: int, count: int) -> np.ndarray:
-        return self._order[max(first, 0) : max(first, 0) + count]
-
-    def _names(self, rows: np.ndarray) -> list[str]:
-        return list(self._table.entities[ENTITY].take(pa.array(rows)).to_pylist())
-
-    def _position(self, entity: Entity) -> int | None:
-        """The position of an entity now; None where it is filtered out, or has no row."""
-        row = self._table.position(str(entity))
-        places = [] if row is None else np.flatnonzero(self._order == row).tolist()
-        return places[0] if places else None
-
-    def _show_targets(self, targets: Collection[QuotaTarget]) -> None:
-        self._add_rows(entity for entity, _ in targets)
-
-    def _add_rows(self, entities: Iterable[Entity]) -> None:
-        """Rows for entities that have none, on top of all."""
-        unknown = [entity for entity in dict.fromkeys(entities) if entity not in self._known]
-        self._known |= {*unknown}
-        new = [entity for entity in unknown if self._table.position(str(entity)) is None]
-        if new:
-            self._table = self._table.with_rows(new)
-            self._order = np.concatenate([np.arange(len(new)), self._order + len(new)])
+    def _arrange(self, arrangement: Arrangement) -> None:
+        self._rows.arrange(arrangement, self._shown(arrangement.show), self._with_staged)
+        self._arrangement = arrangement
 
     def _shown(self, show: str) -> np.ndarray:
         """A flag for each row that is of the chosen kind."""
+        table = self._rows.table
         if show == "shadowed":
-            return shadowed_rows(self._table)
-        targets = {"staged": [*self._staged()], "refused": [*self._refused]}.get(show)
-        if targets is None:
-            return np.ones(len(self._table), dtype=bool)
-        names = pa.array({str(entity) for entity, _ in targets}, pa.string())
-        return np.asarray(pc.is_in(self._table.entities[ENTITY], names))
-
-    def _sorted(self, rows: np.ndarray, arrangement: Arrangement) -> np.ndarray:
-        if arrangement.column in self._keys:
-            values = self._with_staged(str(arrangement.column))[rows]
-            return np.argsort(-values if arrangement.descending else values, kind="stable")
-        if arrangement.column not in (ENTITY, LEVEL):
-            raise UsageError(f"rows cannot be sorted by {arrangement.column}")
-        texts = _level_ranks(self._table) if arrangement.column == LEVEL else self._table.entities[ENTITY]
-        order = "descending" if arrangement.descending else "ascending"
-        return np.asarray(pc.array_sort_indices(texts.take(pa.array(rows)), order=order))
+            return shadowed_rows(table)
+        targets: Mapping[str, Collection[QuotaTarget]]
+        targets = {"staged": self._staged(), "refused": self._refused, "dangerous": self.dangers()}
+        if show not in targets:
+            return np.ones(len(table), dtype=bool)
+        names = pa.array({str(entity) for entity, _ in targets[show]}, pa.string())
+        return np.asarray(pc.is_in(table.entities[ENTITY], names))
 
     def _with_staged(self, key: str) -> np.ndarray:
-        values = self._table.values[key].copy()
-        for (entity, edited), edit in self._staged().items():
-            if edited == key and (row := self._table.position(str(entity))) is not None:
-                values[row] = np.nan if edit.value is None else float(edit.value)
+        values = self._rows.table.values[key].copy()
+        edits = {str(entity): edit for (entity, edited), edit in self._staged().items() if edited == key}
+        for name, row in self._rows.table.rows_of(edits).items():
+            value = edits[name].value
+            values[row] = np.nan if value is None else float(value)
         return values
 
     # -- cells
 
-    def _stored(self, entity: Entity, key: str) -> float | None:
-        row = self._table.position(str(entity))
-        value = np.nan if row is None else self._table.values[key][row]
-        return None if np.isnan(value) else float(value)
+    def _values(self, targets: Iterable[QuotaTarget]) -> dict[QuotaTarget, float | None]:
+        """What is stored for these cells."""
+        targets, table = [*targets], self._rows.table
+        rows = table.rows_of({str(entity) for entity, _ in targets})
+        return {(entity, key): _stored(table.values.get(key), rows.get(str(entity))) for entity, key in targets}
+
+    def _judge(self) -> Judged:
+        """The staged edits as a plan sees them; made again when the stage or the stored quotas have changed."""
+        with self._lock:
+            version = self._stage.version
+            if self._judged is None or self._judged.version != version:
+                edits = self._staged()
+                stored = self._values(edits)
+                changes = [planned_change(n, edit, stored[target]) for n, (target, edit) in enumerate(edits.items(), 1)]
+                self._judged = Judged(version, changes, _dangers(changes, self._stored.quotas))
+            return self._judged
 
     def _cells(
         self, key: str, rows: np.ndarray, entities: Sequence[Entity], overlay: Mapping[QuotaTarget, CellState]
     ) -> list[str]:
-        stored = self._table.values[key][rows].tolist()
-        pairs = zip(entities, stored, strict=True)
-        return [_text(key, overlay.get((entity, key)), value) for entity, value in pairs]
+        pairs = zip(entities, self._rows.table.values[key][rows].tolist(), strict=True)
+        return [cell_text(key, overlay.get((entity, key)), value) for entity, value in pairs]
 
     def _marks(
         self, rows: np.ndarray, entities: Sequence[Entity], overlay: Mapping[QuotaTarget, CellState]
     ) -> Iterator[Mark]:
+        dangers = self.dangers()
         for column, key in enumerate(self._keys, 2):
-            stored = self._table.values[key][rows].tolist()
+            stored = self._rows.table.values[key][rows].tolist()
             for row, (entity, value) in enumerate(zip(entities, stored, strict=True)):
-                if (state := overlay.get((entity, key))) is not None:
-                    yield _mark(row, column, state, None if np.isnan(value) else value)
+                if isinstance(state := overlay.get((entity, key)), Edit | Refused):
+                    yield cell_mark(row, column, key, state, value, dangers.get((entity, key)))
 
-    def _targets(self, cells: Sequence[CellText]) -> Iterator[tuple[QuotaTarget, CellText]]:
+    def _targets(self, cells: Sequence[CellText]) -> list[tuple[QuotaTarget, CellText]]:
         """The target of each cell; all of them are checked before the first is changed."""
-        for cell in cells:
-            if cell.column not in self._keys:
-                raise UsageError(f"the column {cell.column} cannot be edited")
-            if self.keys(cell.position, 1) != [cell.key] and self._table.position(cell.key) is None:
-                raise UsageError(f"there is no row {cell.key}", hint="Somebody may have removed it: read again.")
-            entity = Entity.parse(cell.key)
-            self._known.add(entity)
-            yield (entity, cell.column), cell
+        if strange := next((cell.column for cell in cells if cell.column not in self._keys), None):
+            raise UsageError(f"the column {strange} cannot be edited")
+        names = {cell.key for cell in cells}
+        if strange := next(iter(names - self._rows.chosen(names) - self._gone), None):
+            raise UsageError(f"there is no row {strange}", hint="Somebody may have removed it: read again.")
+        entities = {name: Entity.parse(name) for name in names}
+        return [((entities[cell.key], cell.column), cell) for cell in cells]
 
     def _state_of(self, target: QuotaTarget, text: str) -> CellState:
-        """The edit that a text means, or its refusal; nothing where it says what is stored."""
-        entity, key = target
-        stored = self._stored(entity, key)
-        if not text.strip():
-            return None if stored is None else Edit(DELETE, entity, key)
-        try:
-            _refuse_misplaced(entity, key)
-            value = parse_value(key, text.strip())
-        except KadminError as exc:
-            return Refused(text, " ".join(filter(None, [str(exc), exc.hint])))
-        return None if value == stored else Edit(SET, entity, key, text_of(value))
+        return self._states_of({target: text})[target]
+
+    def _states_of(self, texts: Mapping[QuotaTarget, str]) -> dict[QuotaTarget, CellState]:
+        stored = self._values(texts)
+        return {target: state_of(target, text, stored[target]) for target, text in texts.items()}
+
+    # -- changes
+
+    def _states(self, targets: Iterable[QuotaTarget]) -> dict[QuotaTarget, CellState]:
+        cells, rows = _apart(targets)
+        added = {(entity, ENTITY): AddedRow.ADDED for entity in rows if entity in self._added}
+        return {**super()._states(cells), **{(entity, ENTITY): added.get((entity, ENTITY)) for entity in rows}}
+
+    def _put(self, states: Mapping[QuotaTarget, CellState]) -> None:
+        """Make these cells hold that; an entity's own cell is its row, where that was added by hand."""
+        cells, rows = _apart(states)
+        super()._put({target: states[target] for target in cells})
+        added = {entity for entity in rows if states[entity, ENTITY] is not None}
+        self._added = (self._added | added) - ({*rows} - added)
+        overlay = {entity for entity, _ in self._overlay()}
+        self._rows.remove_empty({*rows} - added - overlay)
+        self._rows.add([*added, *(entity for entity, _ in cells if entity in overlay)])
+
+    def _show_targets(self, targets: Collection[QuotaTarget]) -> None:
+        self._rows.add([entity for entity, _ in targets])
+
+
+def _apart(targets: Iterable[QuotaTarget]) -> tuple[list[QuotaTarget], list[Entity]]:
+    """The cells among targets, and the rows."""
+    targets = [*targets]
+    return [t for t in targets if t[1] != ENTITY], [entity for entity, key in targets if key == ENTITY]
 
 
 def _quota_columns(keys: Iterable[str]) -> Iterator[Column]:
@@ -192,44 +245,11 @@ def _quota_columns(keys: Iterable[str]) -> Iterator[Column]:
     yield Column(SHADOWED_BY, "shadowed by", 140, is_sortable=False)
 
 
-def _text(key: str, state: CellState, stored: float) -> str:
-    if isinstance(state, Refused):
-        return state.text
-    value = stored if state is None else float(state.value or "nan")
-    return "" if np.isnan(value) else readable(key, value)
+def _stored(values: np.ndarray | None, row: int | None) -> float | None:
+    value = np.nan if values is None or row is None else values[row]
+    return None if np.isnan(value) else float(value)
 
 
-def _mark(row: int, column: int, state: CellState, stored: float | None) -> Mark:
-    if isinstance(state, Refused):
-        return Mark(row, column, REFUSED, state.reason, None)
-    assert state is not None
-    old = "" if stored is None else readable(state.key, stored)
-    danger = next(forgotten_units.dangers([_change(state, stored)]), None)
-    if danger is not None:
-        return Mark(row, column, DANGER, danger.message, old)
-    return Mark(row, column, STAGED if stored is not None else NEW, "", old)
-
-
-def _change(edit: Edit, stored: float | None) -> Change:
-    """The row of a plan that an edit will be."""
-    old = None if stored is None else text_of(stored)
-    return Change(1, edit.op, edit.resource, edit.key, old, edit.value, edit.value, level=edit.resource.level)
-
-
-def _refuse_misplaced(entity: Entity, key: str) -> None:
-    spec = find(key)
-    if spec and not {kind for kind, _ in entity.parts} <= {*spec.entities}:
-        raise UsageError(f"{key} is not set on {entity}", hint=f"It belongs to {' and '.join(spec.entities)}.")
-
-
-def _locked(entities: Sequence[Entity], keys: Sequence[str]) -> Iterator[CellEditor]:
-    """The cells of keys that an entity of that type cannot have."""
-    for row, entity in enumerate(entities):
-        kinds = {kind for kind, _ in entity.parts}
-        for column, key in enumerate(keys, 2):
-            if (spec := find(key)) and kinds <= {"user", "client-id", "ip"} and not kinds <= {*spec.entities}:
-                yield CellEditor(row, column, is_locked=True)
-
-
-def _level_ranks(table: QuotaTable) -> pa.Array:
-    return pc.index_in(table.entities[LEVEL], pa.array(LEVEL_NAMES)).combine_chunks()
+def _dangers(changes: Sequence[Change], quotas: pa.Table) -> dict[QuotaTarget, str]:
+    dangers = (*lifted_quotas.dangers_on(changes, quotas), *forgotten_units.dangers(changes))
+    return {cast(QuotaTarget, changes[danger.row - 1].target): danger.message for danger in dangers}

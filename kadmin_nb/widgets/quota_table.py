@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,9 +10,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..model.entity import Entity
-from ..model.quota_keys import QUOTA_KEYS
+from ..model.quota_keys import QUOTA_KEYS, readable
 
 NAMES = ("entity", "level", "user", "client_id", "ip")
+
+
+@dataclass(frozen=True)
+class StoredQuotas:
+    """All QUOTAS of a cluster, those of them that are to be shown, and the number of its brokers."""
+
+    quotas: pa.Table
+    shown: pa.Table
+    brokers: int = 1
+
+    @classmethod
+    def of(cls, quotas: pa.Table) -> StoredQuotas:
+        """All of them, shown."""
+        return cls(quotas, quotas)
 
 
 @dataclass(frozen=True)
@@ -23,13 +37,13 @@ class QuotaTable:
     values: dict[str, np.ndarray]
 
     @classmethod
-    def of(cls, quotas: pa.Table) -> QuotaTable:
-        """The wide form of QUOTAS."""
+    def of(cls, quotas: pa.Table, keys: Collection[str]) -> QuotaTable:
+        """The wide form of QUOTAS, with these keys."""
         encoded = quotas["entity"].combine_chunks().dictionary_encode()
         row_of_quota = encoded.indices.to_numpy(zero_copy_only=False)
         _, first_quotas = np.unique(row_of_quota, return_index=True)
         stored = pa.table({name: quotas[name].cast(pa.string()) for name in NAMES}).take(pa.array(first_quotas))
-        return cls(stored, _values_by_key(quotas, row_of_quota, len(first_quotas)))
+        return cls(stored, _values_by_key(quotas, row_of_quota, len(first_quotas), keys))
 
     def with_rows(self, entities: Sequence[Entity]) -> QuotaTable:
         """The same with rows without quotas above it."""
@@ -39,21 +53,57 @@ class QuotaTable:
         values = {key: np.concatenate([empty, column]) for key, column in self.values.items()}
         return QuotaTable(pa.concat_tables([above, self.entities]), values)
 
+    def filtered(self, is_kept: np.ndarray) -> QuotaTable:
+        """The rows that are flagged."""
+        values = {key: column[is_kept] for key, column in self.values.items()}
+        return QuotaTable(self.entities.filter(pa.array(is_kept)), values)
+
     def __len__(self) -> int:
         return int(self.entities.num_rows)
 
-    def position(self, entity: str) -> int | None:
-        """The row of an entity; None where it has none."""
-        found = pc.index(self.entities["entity"], entity).as_py()
-        return None if found < 0 else int(found)
+    def rows_of(self, entities: Collection[str]) -> dict[str, int]:
+        """The rows of those of the entities that have one; one search for all of them."""
+        names = self.entities["entity"]
+        rows = np.flatnonzero(pc.is_in(names, pa.array(entities, pa.string())).to_numpy(zero_copy_only=False))
+        return dict(zip(names.take(pa.array(rows)).to_pylist(), rows.tolist(), strict=True))
 
 
-def _values_by_key(quotas: pa.Table, row_of_quota: np.ndarray, rows: int) -> dict[str, np.ndarray]:
-    """The values of each key by row: Kafka's keys, then those that only this cluster has."""
+def keys_of(quotas: pa.Table) -> list[str]:
+    """Kafka's keys, then those that only this cluster has."""
+    own_keys = [key.name for key in QUOTA_KEYS]
+    return [*own_keys, *sorted({*pc.unique(quotas["key"].cast(pa.string())).to_pylist()} - {*own_keys})]
+
+
+def _values_by_key(
+    quotas: pa.Table, row_of_quota: np.ndarray, rows: int, keys: Collection[str]
+) -> dict[str, np.ndarray]:
     key_of_quota, amounts = quotas["key"].cast(pa.string()), quotas["value"].to_numpy()
-    strange = sorted({*pc.unique(key_of_quota).to_pylist()} - {key.name for key in QUOTA_KEYS})
-    values = {name: np.full(rows, np.nan) for name in (*(key.name for key in QUOTA_KEYS), *strange)}
+    values = {name: np.full(rows, np.nan) for name in keys}
     for name, column in values.items():
         is_of_key = pc.equal(key_of_quota, name).to_numpy(zero_copy_only=False)
         column[row_of_quota[is_of_key]] = amounts[is_of_key]
     return values
+
+
+def differences(before: pa.Table, after: pa.Table) -> str:
+    """What has changed from QUOTAS to QUOTAS: `1 changed, 2 new, 1 gone`, the first of them by name."""
+    old_names, new_names = _identities(before), _identities(after)
+    row_before = pc.index_in(new_names, value_set=old_names)
+    is_new = pc.is_null(row_before).to_numpy(zero_copy_only=False)
+    old_values = before["value"].to_numpy()[pc.fill_null(row_before, 0).to_numpy()] if len(before) else 0.0
+    is_changed = ~is_new & (after["value"].to_numpy() != old_values)
+    is_gone = pc.invert(pc.is_in(old_names, value_set=new_names)).to_numpy(zero_copy_only=False)
+    kinds = (("changed", after, is_changed), ("new", after, is_new), ("gone", before, is_gone))
+    parts = [f"{flags.sum():,} {word} ({_first(table, flags)})" for word, table, flags in kinds if flags.any()]
+    return ", ".join(parts)
+
+
+def _identities(quotas: pa.Table) -> pa.Array:
+    joined = pc.binary_join_element_wise(quotas["entity"], quotas["key"].cast(pa.string()), "\n")
+    return joined.combine_chunks() if isinstance(joined, pa.ChunkedArray) else joined
+
+
+def _first(quotas: pa.Table, flags: np.ndarray) -> str:
+    row = quotas.slice(int(np.argmax(flags)), 1).to_pylist()[0]
+    more = ", …" if flags.sum() > 1 else ""
+    return f"{row['entity']} {row['key']} {readable(row['key'], row['value'])}{more}"

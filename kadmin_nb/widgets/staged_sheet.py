@@ -7,6 +7,7 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Generic, TypeVar, cast
 
 from ..errors import UsageError
@@ -15,7 +16,7 @@ from ..model.configurable import Configurable
 from ..plans.kinds.change_kind import ChangeKind
 from ..plans.kinds.registry import kind_of
 from ..plans.stage import Stage
-from .edit_history import EditHistory
+from .edit_history import EditHistory, Moved
 from .sheet import CellText, Result
 
 MOST_CELLS = 10_000
@@ -32,7 +33,13 @@ class Refused:
     reason: str
 
 
-CellState = Edit | Refused | None
+class AddedRow(Enum):
+    """The state of a row that was added by hand."""
+
+    ADDED = "added"
+
+
+CellState = Edit | Refused | AddedRow | None
 """The edit or the refused text of a cell; None where the stored value stands."""
 
 
@@ -44,7 +51,7 @@ class StagedSheet(ABC, Generic[Whose]):
         self._stage, self._kind = stage, kind
         self._refused: dict[tuple[Whose, str], Refused] = {}
         self._is_putting = False
-        self._history: EditHistory[Mapping[tuple[Whose, str], CellState]] = EditHistory(self._put)
+        self._history: EditHistory[tuple[Whose, str], CellState] = EditHistory(self._states, self._put)
         self._listeners: list[weakref.WeakMethod[Callable[[], None]]] = []
 
     @abstractmethod
@@ -63,16 +70,26 @@ class StagedSheet(ABC, Generic[Whose]):
         if len(cells) > MOST_CELLS:
             raise UsageError(f"{len(cells):,} cells at once are too many", hint=f"{MOST_CELLS:,} is the most.")
         with self._lock:
-            states = {target: self._state_of(target, cell.text) for target, cell in [*self._targets(cells)]}
+            states = self._states_of({target: cell.text for target, cell in self._targets(cells)})
             self._history.do(states)
         self._changed()
         return _result(states)
 
+    def discard(self, cells: Sequence[CellText] | None = None) -> Result:
+        """Take back what is staged or refused in these cells, or in all; `undo` brings it back."""
+        with self._lock:
+            edited = {*self._overlay()}
+            targets = edited if cells is None else edited & {target for target, _ in self._targets(cells)}
+            if targets:
+                self._history.do(dict.fromkeys(targets))
+        self._changed()
+        return Result(f"{_count(len(targets))} discarded") if targets else Result("nothing is staged there")
+
     def undo(self) -> Result:
-        return self._moved(self._history.undo, "nothing to undo")
+        return self._moved(self._history.undo, "undo")
 
     def redo(self) -> Result:
-        return self._moved(self._history.redo, "nothing to redo")
+        return self._moved(self._history.redo, "redo")
 
     def refused(self) -> dict[tuple[Whose, str], Refused]:
         """The texts that are not staged, as they do not fit."""
@@ -81,6 +98,10 @@ class StagedSheet(ABC, Generic[Whose]):
 
     def watch(self, listener: Callable[[], None]) -> None:
         self._listeners.append(weakref.WeakMethod(listener))
+
+    def _states_of(self, texts: Mapping[tuple[Whose, str], str]) -> dict[tuple[Whose, str], CellState]:
+        """The states that texts mean."""
+        return {target: self._state_of(target, text) for target, text in texts.items()}
 
     def _follow_stage(self) -> None:
         """Show what is staged, now and whoever stages more."""
@@ -94,23 +115,32 @@ class StagedSheet(ABC, Generic[Whose]):
     def _overlay(self) -> dict[tuple[Whose, str], CellState]:
         return {**self._staged(), **self._refused}
 
-    def _put(self, states: Mapping[tuple[Whose, str], CellState]) -> dict[tuple[Whose, str], CellState]:
-        """Make these cells hold that, and give what they held before."""
-        before: dict[tuple[Whose, str], CellState] = {target: self._refused.pop(target, None) for target in states}
+    def _states(self, targets: Iterable[tuple[Whose, str]]) -> dict[tuple[Whose, str], CellState]:
+        """The states of these cells now."""
+        overlay = self._overlay()
+        return {target: overlay.get(target) for target in targets}
+
+    def _put(self, states: Mapping[tuple[Whose, str], CellState]) -> None:
+        """Make these cells hold that."""
+        for target in states:
+            self._refused.pop(target, None)
+        self._refused |= {target: state for target, state in states.items() if isinstance(state, Refused)}
         edits: dict[Target, Edit | None] = {
             t: state if isinstance(state, Edit) else None for t, state in states.items()
         }
-        self._refused |= {target: state for target, state in states.items() if isinstance(state, Refused)}
         self._is_putting = True
-        staged_before = self._stage.put(edits)
+        self._stage.put(edits)
         self._is_putting = False
-        return {target: refused or staged_before[target] for target, refused in before.items()}
 
-    def _moved(self, move: Callable[[], bool], otherwise: str) -> Result:
+    def _moved(self, move: Callable[[], Moved | None], name: str) -> Result:
         with self._lock:
             moved = move()
         self._changed()
-        return Result() if moved else Result(otherwise, ok=False)
+        if moved is None:
+            return Result(f"nothing to {name}", ok=False)
+        if moved.passed_over:
+            return Result(f"{name}: {_count(moved.passed_over)} changed elsewhere since, and stay", ok=False)
+        return Result(f"{name}: {_count(moved.cells)}")
 
     def _stage_changed(self) -> None:
         with self._lock:
@@ -129,7 +159,11 @@ class StagedSheet(ABC, Generic[Whose]):
 def _result(states: Mapping[tuple[Whose, str], CellState]) -> Result:
     refused = [state for state in states.values() if isinstance(state, Refused)]
     if not refused:
-        return Result(f"{len(states):,} cell{'s' * (len(states) != 1)} staged")
+        return Result(f"{_count(len(states))} staged")
     first = refused[0].reason
     more = f"; and {len(refused) - 1:,} more" if len(refused) > 1 else ""
     return Result(f"{len(refused):,} of {len(states):,} not staged: {first}{more}", ok=False)
+
+
+def _count(cells: int) -> str:
+    return f"{cells:,} cell{'s' * (cells != 1)}"

@@ -13,6 +13,7 @@ from kadmin_nb.plans.stage import Stage
 from kadmin_nb.widgets import messages
 from kadmin_nb.widgets.grid import Grid
 from kadmin_nb.widgets.quota_sheet import QuotaSheet
+from kadmin_nb.widgets.quota_table import StoredQuotas
 
 KEY = "producer_byte_rate"
 
@@ -30,7 +31,7 @@ class Page:
 
     def __init__(self, users: int = 300) -> None:
         self.stage = Stage(lambda *edits: pytest.fail("nothing is planned here"))
-        self.grid = Grid(QuotaSheet(quotas(users), self.stage))
+        self.grid = Grid(QuotaSheet(StoredQuotas.of(quotas(users)), self.stage))
         self.answers: list[dict[str, Any]] = []
         self.grid.send = self._take
 
@@ -150,7 +151,7 @@ def test_no_message_is_larger_than_hosts_take(size: int) -> None:
     import json
 
     table = quotas(100).set_column(0, "entity", pa.array([f"user={'x' * size}{n}" for n in range(100)]))
-    grid = Grid(QuotaSheet(table, Stage(lambda *edits: pytest.fail("nothing is planned here"))))
+    grid = Grid(QuotaSheet(StoredQuotas.of(table), Stage(lambda *edits: pytest.fail("nothing is planned here"))))
     assert len(json.dumps(grid.first_page)) < 100_000
 
 

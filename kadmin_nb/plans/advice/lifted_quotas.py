@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,8 +14,8 @@ from ...model.entity import Entity
 from ...model.grammar import DEFAULT
 from ...model.levels import DEFAULT_IP
 from ...model.quota_keys import readable
-from ..current_quotas import add_quotas
-from ..observed_state import LookOptions, ObservedState
+from ..current_quotas import add_quotas, quota_values
+from ..observed_state import LookOptions, ObservedState, ObservedValue
 from . import Danger
 from .config_dangers import QUOTA as DANGER
 
@@ -35,19 +35,33 @@ EVERYONE = {**dict.fromkeys((e.level for e in _CLIENTS), _CLIENTS), DEFAULT_IP: 
 """The entities that hold for all, most specific first, by level."""
 
 
+Limits = Mapping[Target, str | None]
+
+
 def dangers(changes: Sequence[Change], kafka: Kafka) -> Iterator[Danger]:
     """The rows that lift a limit from everyone, or take away all quotas of a level with no such limit behind them."""
+    return _judged(changes, lambda: _default_quotas(kafka), kafka.quotas.describe)
+
+
+def dangers_on(changes: Sequence[Change], quotas: pa.Table) -> Iterator[Danger]:
+    """The same of QUOTAS that were read before."""
+    return _judged(changes, lambda: _values(quota_values(quotas, {*_CLIENTS, *_ADDRESSES})), lambda: quotas)
+
+
+def _judged(
+    changes: Sequence[Change], default_quotas: Callable[[], Limits], stored: Callable[[], pa.Table]
+) -> Iterator[Danger]:
     quotas = [change for change in changes if _may_lift(change) and not change.is_done]
     for_everyone = [change for change in quotas if change.level in EVERYONE]
     emptying = _emptying(quotas)
     if not for_everyone and not emptying:
         return  # as in most plans
-    current_limits = _default_quotas(kafka, {change.key for change in quotas})
-    before = current_limits | {change.target: change.old for change in quotas}
-    after = current_limits | {change.target: change.after for change in quotas}
+    current_limits = default_quotas()
+    before = {**current_limits, **{change.target: change.old for change in quotas}}
+    after = {**current_limits, **{change.target: change.after for change in quotas}}
     yield from _lifted(for_everyone, before, after)
     if emptying:
-        yield from _emptied(emptying, after, kafka.quotas.describe())
+        yield from _emptied(emptying, after, stored())
 
 
 def _may_lift(change: Change) -> bool:
@@ -65,15 +79,15 @@ def _group(change: Change) -> tuple[str, str]:
     return change.level or "", change.key
 
 
-def _default_quotas(kafka: Kafka, keys: Iterable[str]) -> dict[Target, str | None]:
+def _default_quotas(kafka: Kafka) -> Limits:
     """The quotas stored for everyone now."""
-    targets: list[Target] = [(entity, key) for key in keys for entity in (*_CLIENTS, *_ADDRESSES)]
     picture = ObservedState()
     add_quotas(picture, kafka, {*_CLIENTS, *_ADDRESSES}, LookOptions())
-    return {target: picture.of(target).value for target in targets}
+    return _values(picture.values)
 
 
-Limits = Mapping[Target, str | None]
+def _values(observed: Mapping[Target, ObservedValue]) -> Limits:
+    return {target: now.value for target, now in observed.items()}
 
 
 def _limit(current_limits: Limits, level: str, key: str) -> float | None:

@@ -323,7 +323,13 @@ function render({ model, el }) {
       cell.focus({ preventScroll: true });
       showColumn(cell);
     }
-    if (active[0] >= 0 && !extend) announce();
+    if (active[0] >= 0) extend ? announceSelection("select") : announce();
+  }
+
+  function announceSelection(kind) {
+    const { first, last, left, right } = selection(), key = rows.key(first);
+    if (key === null) return;
+    send({ kind, position: first, key, column: columns[left].name, rows: last - first + 1, columns: right - left + 1 });
   }
 
   let announced = "";
@@ -482,6 +488,7 @@ function render({ model, el }) {
     const command = event.ctrlKey || event.metaKey, key = event.key.toLowerCase();
     if (event.key in MOVES || event.key === "Home" || event.key === "End") moveTo(...jump(event), event.shiftKey);
     else if (event.key === "Enter" || event.key === "F2") edit();
+    else if (command && event.key === "Backspace") announceSelection("discard");
     else if (event.key === "Delete" || event.key === "Backspace") clear();
     else if (event.key === "Escape") moveTo(...active);
     else if (command && key === "z") send({ kind: event.shiftKey ? "redo" : "undo" });
@@ -566,6 +573,7 @@ function render({ model, el }) {
 
   function received(message) {
     if (message.kind === "notice") return say(message.text, message.ok);
+    if (message.kind === "show") return moveTo(message.position, columns.findIndex((column) => column.name === message.column));
     if (message.view !== view) return;
     if (message.kind === "window") {
       const before = rows.total;

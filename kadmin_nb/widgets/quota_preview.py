@@ -1,0 +1,145 @@
+"""Preview of an edited quota, before anything is planned: what applies then, whose bucket it is, dangers and warnings.
+
+Everything is judged by the functions that plans use, on the stored quotas with all that is staged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..errors import NotKnowable
+from ..model.changes import Change
+from ..model.entity import ARGUMENTS, Entity
+from ..model.grammar import DEFAULT, quote
+from ..model.levels import LEVELS, SHARED, Level
+from ..model.quota_keys import IP_KEYS, readable
+from ..plans.advice import forgotten_units, lifted_quotas
+from ..plans.advice.warnings import ClusterFacts, warnings
+from ..plans.quotas_after import table_after
+from ..resolution.rules import Effective, entity_at, resolve_client, resolve_ip, stored_of
+
+APPLIES, BUCKET, OVERRIDES, CLOSER, WARNING, DANGER = "applies", "bucket", "overrides", "closer", "warning", "danger"
+
+NAMELESS = "\0"
+"""Stands for a name that no quota has; no client can have it."""
+
+_LEVEL_OF_NAME = {level.name: level for level in LEVELS}
+
+
+class Remark(NamedTuple):
+    """A line of the preview, and what it is about."""
+
+    about: str
+    text: str
+
+
+def preview(entity: Entity, key: str, quotas: pa.Table, changes: Sequence[Change], brokers: int = 1) -> list[Remark]:
+    """The remarks on one cell, most important first.
+
+    Parameters
+    ----------
+    quotas
+        All QUOTAS as they are stored.
+    changes
+        The rows of a plan that all staged edits of quotas would be.
+    """
+    stored = quotas.filter(pc.equal(quotas["key"].cast(pa.string()), key))
+    staged = _own_first([change for change in changes if change.key == key], entity)
+    after = table_after(stored, staged) if staged else stored
+    is_edited = bool(staged) and staged[0].resource == entity
+    advice = _advice(staged, stored, brokers) if is_edited else ()
+    return [*advice, *_effect(entity, key, after)]
+
+
+def _own_first(changes: Sequence[Change], entity: Entity) -> list[Change]:
+    """The changes with new numbers, those of the entity first: advice names the first row that it is about."""
+    ordered = sorted(changes, key=lambda change: change.resource != entity)
+    return [change.with_(row=number) for number, change in enumerate(ordered, 1)]
+
+
+def _advice(changes: Sequence[Change], stored: pa.Table, brokers: int) -> Iterator[Remark]:
+    """The dangers and warnings of the first change, as the plan of all of them will have them."""
+    for danger in (*lifted_quotas.dangers_on(changes, stored), *forgotten_units.dangers(changes)):
+        if danger.row == 1:
+            yield Remark(DANGER, danger.message)
+    for warned in warnings(changes, ClusterFacts(stored, brokers)):
+        if warned.row in (1, None):
+            yield Remark(WARNING, warned.message)
+
+
+# -- what applies
+
+
+def _effect(entity: Entity, key: str, quotas: pa.Table) -> Iterator[Remark]:
+    level = _LEVEL_OF_NAME.get(entity.level)
+    if level is not None:
+        yield from _client_effect(entity, level, key, quotas)
+    elif key in IP_KEYS and entity.get("ip") is not None:
+        yield from _address_effect(entity, key, quotas)
+
+
+def _client_effect(entity: Entity, level: Level, key: str, quotas: pa.Table) -> Iterator[Remark]:
+    user, client_id = _client_of(entity)
+    names = [str(entity_at(other, user, client_id)) for other in LEVELS if client_id or not other.client_id]
+    rows = quotas.filter(pc.is_in(quotas["entity"], pa.array(names, pa.string())))
+    effective = resolve_client(stored_of(rows.to_pylist()), user, client_id, key)
+    yield Remark(APPLIES, f"{_whom(entity)}: {_limit(effective, entity)}")
+    if effective.level is not None:
+        yield Remark(BUCKET, SHARED[effective.level])
+    if effective.overridden:
+        yield Remark(OVERRIDES, ", ".join(f"{o.entity} ({readable(key, o.value)})" for o in effective.overridden))
+    yield from _closer(entity, level, quotas)
+
+
+def _client_of(entity: Entity) -> tuple[str, str]:
+    """A client that this entity is about: of a default, one whose name no quota has."""
+    user, client_id = entity.get("user"), entity.get("client-id")
+    client = "" if client_id is None else client_id if isinstance(client_id, str) else NAMELESS
+    return user if isinstance(user, str) else NAMELESS, client
+
+
+def _whom(entity: Entity) -> str:
+    """The clients that the entity is about, in words."""
+    user, client_id = entity.get("user"), entity.get("client-id")
+    users = f"user {quote(user)}" if isinstance(user, str) else "any user without a closer quota"
+    if client_id is None:
+        return f"{users}, without a client-id"
+    clients = f"client-id {quote(client_id)}" if isinstance(client_id, str) else "any client-id without a closer quota"
+    return f"{users}, {clients}"
+
+
+def _limit(effective: Effective, entity: Entity) -> str:
+    if effective.value is None:
+        return "unlimited"
+    limit = readable(effective.key, effective.value)
+    return limit if effective.entity == entity else f"{limit}, of {effective.entity}"
+
+
+def _closer(entity: Entity, level: Level, quotas: pa.Table) -> Iterator[Remark]:
+    """The quotas that come first for some of the clients that this entity is about."""
+    levels = pa.array([other.name for other in LEVELS[: level.number]], pa.string())
+    rows = quotas.filter(pc.is_in(quotas["level"].cast(pa.string()), levels))
+    for column, kind in ARGUMENTS.items():
+        if isinstance(name := entity.get(kind), str):
+            rows = rows.filter(pc.fill_null(pc.equal(rows[column], name), True))
+    if rows.num_rows:
+        more = f", and {rows.num_rows - 1:,} more" if rows.num_rows > 1 else ""
+        yield Remark(CLOSER, f"{rows['entity'][0]} comes first for its clients{more}")
+
+
+def _address_effect(entity: Entity, key: str, quotas: pa.Table) -> Iterator[Remark]:
+    ip = entity.get("ip")
+    if ip is DEFAULT:
+        values = quotas.filter(pc.equal(quotas["entity"], str(entity)))["value"].to_pylist()
+        limit = readable(key, values[0]) if values else "unlimited"
+        yield Remark(APPLIES, f"each address without a quota of its own: {limit}")
+        return
+    of_addresses = quotas.filter(pc.is_in(quotas["level"].cast(pa.string()), pa.array(["IP", "DEFAULT_IP"])))
+    try:
+        yield Remark(APPLIES, str(resolve_ip(stored_of(of_addresses.to_pylist()), str(ip), key)))
+    except NotKnowable as exc:
+        yield Remark(WARNING, str(exc))
