@@ -40,3 +40,33 @@ def test_a_quota_is_edited_planned_applied_and_verified(
     page.get_by_role("button", name="Apply").click()
     page.get_by_role("gridcell", name="verified").wait_for(timeout=60_000)
     assert cluster.quotas.describe(user=user).to_arrow()["value"].to_pylist() == [2e6]
+
+
+def test_what_an_edit_means_stands_beside_it_and_a_new_entity_is_a_row(
+    kafka: LocalKafka, cluster: kn.Cluster, unique: Callable[[str], str], open_notebook: Open
+) -> None:
+    """I want to know what a limit will do before I plan it, and to add a client that has none yet."""
+    user, other = unique("alice"), unique("bob")
+    stage = cluster.stage()
+    stage.set_quota("producer_byte_rate", "1MB/s", user=user)
+    stage.plan().apply().raise_for_errors()
+    notebook = open_notebook([f"%load_ext kadmin_nb\n%kadmin use {kafka.bootstrap}", f"%kquota edit user={user}"])
+    notebook.run(0)
+    notebook.run(1)
+    page = notebook.page
+    page.get_by_role("gridcell", name="1 MB/s").dblclick()
+    page.keyboard.type("5")
+    page.keyboard.press("Enter")
+    page.get_by_text("one request of 16 KiB takes").first.wait_for()
+    page.get_by_text("1 staged, 1 dangerous").wait_for()
+    page.get_by_role("button", name="Add an entity").click()
+    page.get_by_placeholder("or in words").fill(f"user={other} client-id=<default>")
+    page.get_by_role("button", name="Add", exact=True).click()
+    page.get_by_role("rowheader", name=f"user={other} client-id=<default>").wait_for()
+    page.keyboard.type("3MB/s")
+    page.keyboard.press("Enter")
+    page.get_by_role("gridcell", name="3 MB/s was not set").wait_for()
+    page.keyboard.press("ArrowUp")
+    page.get_by_text("any client-id without a closer quota: 3 MB/s").wait_for()
+    page.get_by_role("button", name="Discard cells").click()
+    page.get_by_role("gridcell", name="3 MB/s was not set").wait_for(state="detached")
