@@ -87,7 +87,7 @@ def beside(wide: Any, narrow: Any) -> Any:
 def folded(title: str, content: Any) -> Any:
     """A part that a button of that title opens and closes."""
     opener = ipywidgets.ToggleButton(description=title, value=False)
-    opener.layout.width = "auto"
+    opener.layout.width, opener.layout.align_self = "auto", "flex-start"
     content.layout.display = "none"
     opener.observe(lambda change: setattr(content.layout, "display", "flex" if change["new"] else "none"), "value")
     return ipywidgets.VBox([opener, content])

@@ -156,7 +156,7 @@ class QuotaEditor(Panel):
         return ", ".join(f"{count:,} {word}" for word, count in counts if count) or "nothing is staged"
 
     def remarks(self) -> list[Block]:
-        """What the cell in focus means, as far as plans can say before they are made."""
+        """The meaning of the cell in focus, as far as plans can say before they are made."""
         from ..frames.blocks import Title
 
         if self._cell is None:

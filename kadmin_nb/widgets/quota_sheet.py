@@ -160,7 +160,7 @@ class QuotaSheet(StagedSheet[Entity]):
     # -- cells
 
     def _values(self, targets: Iterable[QuotaTarget]) -> dict[QuotaTarget, float | None]:
-        """What is stored for these cells."""
+        """The stored values of these cells."""
         targets, table = [*targets], self._rows.table
         rows = table.rows_of({str(entity) for entity, _ in targets})
         return {(entity, key): _stored(table.values.get(key), rows.get(str(entity))) for entity, key in targets}

@@ -86,7 +86,7 @@ def _values_by_key(
 
 
 def differences(before: pa.Table, after: pa.Table) -> str:
-    """What has changed from QUOTAS to QUOTAS: `1 changed, 2 new, 1 gone`, the first of them by name."""
+    """The differences of QUOTAS from QUOTAS: `1 changed, 2 new, 1 gone`, the first of them by name."""
     old_names, new_names = _identities(before), _identities(after)
     row_before = pc.index_in(new_names, value_set=old_names)
     is_new = pc.is_null(row_before).to_numpy(zero_copy_only=False)
