@@ -50,6 +50,7 @@ class PlanReview(Panel):
         self.sheet = PlanSheet(self.plan.changes, {row["row"]: row["message"] for row in self.dangers})
         self.outcomes: Outcomes | None = None
         self.next: PlanReview | None = None
+        self.applied: Callable[[Outcomes], None] = lambda outcomes: None
         self._work = Work(f"kadmin-nb plan {plan.id[:12]}", self._failed, self._refresh)
         self._guard, self._text, self._is_built, self._is_begun = threading.RLock(), "", False, False
         self._advance: Advance | None = None
@@ -187,6 +188,7 @@ class PlanReview(Panel):
         keys = {change.key for change in plan.changes}
         allow = [key for key in self.options.allowed_keys if key in keys]
         self.next = PlanReview(plan, replace(self.options, allow=allow))
+        self.next.applied = self.applied
         back = self._controls.button("Back", self._close, hint=f"to plan {self.plan.id[:12]}")
         self.widget.children = (back, self.next.widget)
 
@@ -210,6 +212,7 @@ class PlanReview(Panel):
         rows = outcomes.to_arrow().select(["row", "state", "message"]).to_pylist()
         self.sheet.show((row["row"], (row["state"], row["message"])) for row in rows)
         self.outcomes, self._is_begun, self._text = outcomes, self._live.is_begun(self.plan), outcomes.title()
+        self.applied(outcomes)
 
     def _failed(self, exc: BaseException) -> None:
         """Show what went wrong, in a line, and what to do; the rows that it is about say so too."""

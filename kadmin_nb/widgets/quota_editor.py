@@ -123,9 +123,8 @@ class QuotaEditor(Panel):
             self._grid.notify(Result(_moved_text(moved), ok=False))
 
     def _applied(self, outcomes: Outcomes) -> None:
-        """Show what the cluster holds after a plan was applied, and unstage what is done."""
-        self.sheet.read(self._read())
-        self.sheet.settle({change.target for change in self.plan.changes} if self.plan else ())
+        """Show what the cluster holds after a plan was applied."""
+        self._try(self._read_again)
 
     def _try(self, act: Callable[[], None]) -> None:
         """Do it; a refusal is one line below the grid."""

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import UsageError
-from ..model.changes import Change, Edit, Target
+from ..model.changes import Change, Edit
 from ..model.entity import Entity
 from ..model.quota_keys import find
 from ..plans.advice import forgotten_units, lifted_quotas
@@ -107,11 +107,6 @@ class QuotaSheet(StagedSheet[Entity]):
         self._changed()
         news = differences(before.quotas, stored.quotas)
         return Result(f"read again: {news}" if news else "read again: nothing has changed")
-
-    def settle(self, targets: Collection[Target]) -> None:
-        """Unstage what is done: the edits of these cells that say what is stored by now."""
-        done = [change.target for change in self.changes() if change.target in targets and change.is_done]
-        self._stage.put(dict.fromkeys(done))
 
     def changed_since_read(self, changes: Iterable[Change]) -> list[Change]:
         """The changes of a plan whose old value is not the one that is shown here: somebody else was faster."""

@@ -174,14 +174,6 @@ def test_an_edit_of_a_row_that_was_removed_meanwhile_sets_it_anew(table: Table) 
         table.type("3MB/s", "user=nobody")
 
 
-def test_what_is_stored_by_now_is_unstaged(table: Table) -> None:
-    """I applied the plan, and everything is still staged."""
-    table.type("2MB/s"), table.type("3MB/s", "user=bob")
-    table.sheet.read(StoredQuotas.of(quotas({**STORED, "user=alice": "2MB/s"})))
-    table.sheet.settle([change.target for change in table.sheet.changes()])
-    assert table.staged() == {"user=bob": "3000000"}
-
-
 def test_a_plan_that_found_other_values_is_told(table: Table) -> None:
     """The table shows 1 MB/s, the plan says that it was 7: which of them is old?"""
     table.type("2MB/s"), table.type("3MB/s", "user=bob")
