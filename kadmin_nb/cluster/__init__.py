@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ..plans.stage import Stage
     from ..policy import PolicyAnswer
     from ..traffic.top import TopAnswer
+    from ..widgets.config_editor import ConfigEditor
     from ..widgets.quota_editor import QuotaEditor
     from .canary import CanaryAnswer
     from .changes import Changes
@@ -326,6 +327,20 @@ class Cluster:
         from .editors import edit_quotas
 
         return edit_quotas(self, self.tray if stage is None else stage, whom)
+
+    def edit_configs(self, *, stage: Stage | None = None, **what: Any) -> ConfigEditor:
+        """Configs as a spreadsheet in the notebook; what is typed into it is staged.
+
+        Parameters
+        ----------
+        stage
+            Takes the edits; `tray` unless given.
+        topic, broker, broker_logger, client_metrics, group
+            As of `configs.describe`: the resources whose configs are shown.
+        """
+        from .editors import edit_configs
+
+        return edit_configs(self._kafka, self.tray if stage is None else stage, self.configs.select(**what))
 
     @takes_apply_options
     def review(self, plan: Plan, options: ApplyOptions | None = None, **keywords: Any) -> Display:

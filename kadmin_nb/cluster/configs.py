@@ -51,9 +51,7 @@ class Configs:
         UsageError
             A key that no such resource has; the nearest is given.
         """
-        if not what:
-            raise UsageError("a resource is required", hint=f"One of {', '.join(f'{w}=…' for w in WORDS)}.")
-        resources = [r for name, value in what.items() for r in self._resources(name.replace("_", "-"), value)]
+        resources = self.select(**what)
         table = self._kafka.configs.describe(resources, keys, documentation=documentation)
         if keys is not None:
             self._refuse_unknown(set(keys) - set(table["key"].to_pylist()), resources)
@@ -76,6 +74,18 @@ class Configs:
         from .config_advice import advise
 
         return advise(self._kafka)
+
+    def select(self, **what: Any) -> list[Resource]:
+        """The resources that these words of `describe` name, as far as they are listed somewhere.
+
+        Raises
+        ------
+        UsageError
+            There are none, or a word that is not a type of resource.
+        """
+        if not what:
+            raise UsageError("a resource is required", hint=f"One of {', '.join(f'{w}=…' for w in WORDS)}.")
+        return [r for name, value in what.items() for r in self._resources(name.replace("_", "-"), value)]
 
     def near_miss(self, answer: Answer) -> str | None:
         """A hint for what `describe` did not find: the nearest topic, or the brokers that there are."""

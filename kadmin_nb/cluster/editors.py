@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..widgets.config_editor import ConfigEditor
+from ..widgets.config_reader import ConfigReader
 from ..widgets.quota_editor import QuotaEditor
 from ..widgets.quota_table import StoredQuotas
 
 if TYPE_CHECKING:
+    from ..admin.ports import Kafka
+    from ..model.resources import Resource
     from ..plans.stage import Stage
     from . import Cluster
 
@@ -22,3 +26,8 @@ def edit_quotas(cluster: Cluster, stage: Stage, whom: Mapping[str, Any]) -> Quot
         return StoredQuotas(quotas, shown, len(cluster.brokers))
 
     return QuotaEditor(read, stage)
+
+
+def edit_configs(kafka: Kafka, stage: Stage, resources: Sequence[Resource]) -> ConfigEditor:
+    """The editor of these resources; see `Cluster.edit_configs`."""
+    return ConfigEditor(ConfigReader(kafka, resources), stage)

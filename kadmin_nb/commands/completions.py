@@ -7,11 +7,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..errors import KadminError
+from ..model.config_choices import LOGGER_LEVELS, VALUES
 from ..model.entity import TYPES
 from ..model.grammar import ANY, DEFAULT, Value
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS
 from ..model.resources import WORDS
-from .config_keys import KEYS, LOGGER_LEVELS, VALUES
+from .config_keys import KEYS
 
 QUOTA_KEY_NAMES = (*USER_CLIENT_KEYS, *IP_KEYS)
 

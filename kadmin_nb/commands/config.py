@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import click
@@ -43,9 +44,8 @@ def describe(
     documentation: bool,
 ) -> Any:
     """The configs of topic=…, broker=…, broker=<default>, broker-logger=…, group=…, client-metrics=…"""
-    chosen = read_selectors(words, _RESOURCE_TYPES, session.lookup)
-    filters = {word.replace("-", "_"): value for word, value in chosen.items()}
-    answer = session.cluster.configs.describe(**filters, keys=options.keys_of(keys), documentation=documentation)
+    chosen = _chosen(words, session)
+    answer = session.cluster.configs.describe(**chosen, keys=options.keys_of(keys), documentation=documentation)
     if not answer.ok:
         answer.hint = session.cluster.configs.near_miss(answer)
     return answer.raise_for_errors() if len(answer.failed) == len(answer) else answer
@@ -107,6 +107,15 @@ def subtract(session: Session, words: tuple[str, ...], plan_options: PlanOptions
     return _change_configs("subtract", session, words, plan_options)
 
 
+@config.command()
+@options.reading
+@words(completions.resources, "TYPE=NAME...")
+@options.types(*_RESOURCE_TYPES)
+def edit(session: Session, words: tuple[str, ...]) -> Any:
+    """Configs as a spreadsheet; what is typed into it is staged (notebook)."""
+    return session.cluster.edit_configs(stage=session.tray, **_chosen(words, session))
+
+
 tray.add_to(config)
 
 
@@ -114,3 +123,8 @@ def _change_configs(verb: str, session: Session, words: tuple[str, ...], plan_op
     return session.change(
         change_words.config_edits(verb, words, session.lookup, plan_options.allow_unknown), plan_options
     )
+
+
+def _chosen(words: Iterable[str], session: Session) -> dict[str, Any]:
+    chosen = read_selectors(words, _RESOURCE_TYPES, session.lookup)
+    return {word.replace("-", "_"): value for word, value in chosen.items()}

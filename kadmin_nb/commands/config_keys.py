@@ -168,20 +168,3 @@ KEYS: dict[str, tuple[str, ...]] = {
     ),
 }
 """Keys by the word of their resource type."""
-
-_BOOLEAN = ("true", "false")
-_CLEANUP = ("compact", "delete", "compact,delete")
-_COMPRESSION = ("gzip", "lz4", "producer", "snappy", "uncompressed", "zstd")
-_TIMESTAMP = ("CreateTime", "LogAppendTime")
-
-VALUES: dict[str, tuple[str, ...]] = {
-    "cleanup.policy": _CLEANUP,
-    "compression.type": _COMPRESSION,
-    "message.timestamp.type": _TIMESTAMP,
-    "log.cleanup.policy": _CLEANUP,
-    "log.message.timestamp.type": _TIMESTAMP,
-}
-"""The values of the keys that have few."""
-
-LOGGER_LEVELS = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
-"""The levels of a broker's loggers."""

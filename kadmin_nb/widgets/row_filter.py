@@ -53,13 +53,13 @@ def _fits(entities: pa.Table, text: str) -> pa.ChunkedArray:
 def _fits_choice(entities: pa.Table, word: Word, choice: Choice) -> pa.ChunkedArray:
     names = entities[_COLUMNS[word.name]]
     if isinstance(choice, Pattern):
-        return pc.match_substring_regex(names, _regex(choice.glob))
+        return pc.match_substring_regex(names, regex_of(choice.glob))
     if choice in (DEFAULT, ANY):
         levels = _LEVELS[word.name, "default" if choice is DEFAULT else "any"]
         return pc.is_in(entities["level"], pa.array(levels, pa.string()))
     return pc.equal(names, str(choice))
 
 
-def _regex(glob: str) -> str:
+def regex_of(glob: str) -> str:
     """The pattern as RE2 takes it: the end of the text is `\\z` there."""
     return "^" + fnmatch.translate(glob).replace(r"\Z", r"\z")

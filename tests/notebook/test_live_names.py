@@ -13,10 +13,11 @@ from IPython.core.completer import provisionalcompleter
 
 import kadmin_nb as kn
 from kadmin_nb.commands import complete, known_names, live_names, terminal
-from kadmin_nb.commands.config_keys import KEYS, VALUES
+from kadmin_nb.commands.config_keys import KEYS
 from kadmin_nb.commands.known_names import KnownNames
 from kadmin_nb.commands.live_names import NamesOfFile, NamesOfThread
 from kadmin_nb.commands.shells import glued
+from kadmin_nb.model.config_choices import VALUES
 from tests.waiting import eventually
 
 

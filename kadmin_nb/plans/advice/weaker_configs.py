@@ -23,26 +23,27 @@ def dangers(changes: Iterable[Change], kafka: Kafka, resolver: Resolver | None) 
     """The dangers of these configs on the cluster as it is."""
     configs = [change for change in changes if _rule(change)]
     below = fallback_values(kafka, (c for c in configs if c.old_known and (c.old is None or c.after is None)))
-    return _of_configs(configs, below, resolver)
+    return judged(configs, below, resolver)
 
 
 def certain(changes: Iterable[Change]) -> Iterable[Danger]:
     """The dangers that the rows tell by themselves: both values are set, or the old one is hidden."""
-    return _of_configs((c for c in changes if _rule(c) and not (c.old_known and None in (c.old, c.after))), {}, None)
+    return judged((c for c in changes if _rule(c) and not (c.old_known and None in (c.old, c.after))), {})
 
 
-def _rule(change: Change) -> DangerRule | None:
-    is_logger = cast(Resource, change.resource).type == "BROKER_LOGGER"
-    return None if is_logger else rule_of(change.key)
-
-
-def _of_configs(changes: Iterable[Change], below: Values, resolver: Resolver | None) -> Iterable[Danger]:
+def judged(changes: Iterable[Change], below: Values, resolver: Resolver | None = None) -> Iterable[Danger]:
+    """The dangers of these configs, where `below` has what applies to those without a value of their own."""
     for change in changes:
         rule = _rule(change)
         message = _weakening(change, rule, below.get(change.target, ())) if rule else None
         if rule and message:
             text = f"{message}: {rule.why}{_modules(change, rule, resolver)}"
             yield Danger(change.row, str(change.resource), change.key, rule.danger, text)
+
+
+def _rule(change: Change) -> DangerRule | None:
+    is_logger = cast(Resource, change.resource).type == "BROKER_LOGGER"
+    return None if is_logger else rule_of(change.key)
 
 
 def _weakening(change: Change, rule: DangerRule, below: Collection[str | None]) -> str | None:

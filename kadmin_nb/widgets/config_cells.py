@@ -1,0 +1,236 @@
+"""The cell of a config: the edit that a typed text means, and the text, the mark and the editor of a value.
+
+A secret is neither shown nor kept, whoever types it: its cell takes references, and forgets any other text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from ..errors import KadminError, UsageError
+from ..model import config_choices
+from ..model.changes import DELETE, SET, Change, Edit
+from ..model.config_units import parse_config_number, stored_text, with_unit
+from ..model.config_values import ConfigValue
+from ..model.refusal import Refusal
+from ..model.resources import Resource, Source
+from ..plans import list_values
+from ..plans.advice import weaker_configs
+from ..plans.current_configs import observed
+from ..plans.kinds.configs import CONFIGS
+from ..plans.observed_state import ObservedState
+from ..secrets import FORMS, SHOWN, Secret, is_reference
+from .sheet import DANGER, REFUSED, STAGED, CellEditor, Mark
+from .staged_sheet import CellState, Refused
+
+EMPTY = '""'
+"""The text of a value that is set, and empty: an emptied cell resets."""
+
+LONGEST_OLD = 80
+"""Characters of the value beside the one that replaces it."""
+
+_MOST = {"SHORT": 2**15 - 1, "INT": 2**31 - 1, "LONG": 2**63 - 1}
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+
+
+def row_name(resource: Resource, key: str) -> str:
+    """The name of a row: `topic=orders retention.ms`, or the resource alone where it was not read."""
+    return f"{resource} {key}" if key else str(resource)
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigCell:
+    """A config in a table. `below` are the texts that may apply once it has no value of its own, none if not known.
+
+    One that is not `is_read` was staged elsewhere: nobody has looked what it holds.
+    """
+
+    config: ConfigValue
+    below: Collection[str | None] = ()
+    refusal: Refusal | None = None
+    is_read: bool = True
+
+    # -- facts
+
+    @property
+    def name(self) -> str:
+        """The name of its row."""
+        return row_name(self.config.resource, self.config.key)
+
+    @property
+    def is_secret(self) -> bool:
+        """True if Kafka keeps the value to itself."""
+        return CONFIGS.is_secret(Edit(SET, self.config.resource, self.config.key, ""), self._picture())
+
+    @property
+    def lock(self) -> str:
+        """The reason why it cannot be edited; empty where it can."""
+        if self.refusal is not None:
+            return f"not read: {self.refusal}"
+        return "read-only: it is set in the broker's file, and takes a restart" if self.config.is_read_only else ""
+
+    @property
+    def has_own(self) -> bool:
+        """True if it can be reset."""
+        return self.config.is_own
+
+    @property
+    def fallback_text(self) -> str | None:
+        """The value that applies once it is reset, all of them where brokers differ; None where that is not known."""
+        texts = sorted({"nothing" if text is None else text for text in self.below})
+        return " or ".join(self._shown(text) for text in texts) if texts else None
+
+    # -- texts to edits
+
+    def read(self, text: str) -> CellState:
+        """The edit that a typed text means, or its refusal; None where it says what stands."""
+        try:
+            return self._read(text)
+        except KadminError as exc:
+            return Refused("" if self.is_secret else text, ". ".join(filter(None, [str(exc), exc.hint])))
+
+    def _read(self, text: str) -> Edit | None:
+        if self.lock:
+            raise UsageError(f"{self.name} cannot be edited: {self.lock}")
+        if not text.strip():
+            return Edit(DELETE, self.config.resource, self.config.key) if self.has_own else None
+        if self.is_secret:
+            return self._reference(text.strip())
+        value = self._value(text)
+        if value == self.config.sent:
+            return None
+        return self._edit(*(list_values.operation(self._base, value) if self._is_list else (SET, value)))
+
+    def _reference(self, text: str) -> Edit | None:
+        if text == SHOWN:
+            return None
+        if not is_reference(text):
+            raise UsageError(f"{self.name} is a secret: what was typed is not kept", hint=f"Type {FORMS}.")
+        return self._edit(SET, text)
+
+    def _value(self, text: str) -> str:
+        """The text that brokers store."""
+        if text.strip() == EMPTY:
+            return ""
+        text = self._without_beside(text)
+        if self.config.resource.type == "BROKER_LOGGER":
+            return self._one_of(text.strip().upper(), config_choices.LOGGER_LEVELS)
+        if self.config.type == "BOOLEAN":
+            return self._one_of(text.strip().lower(), config_choices.BOOLEAN)
+        if self.config.type in (*_MOST, "DOUBLE"):
+            return self._number(text.strip())
+        return stored_text(self.config.key, text)
+
+    def _one_of(self, text: str, values: Sequence[str]) -> str:
+        if text not in values:
+            raise UsageError(f"{self.config.key} takes {', '.join(values[:-1])} or {values[-1]}")
+        return text
+
+    def _without_beside(self, text: str) -> str:
+        """The number of a text that was copied out of a cell: `604800000 (7 d)`."""
+        number = text.partition(" (")[0]
+        return number if number != text and with_unit(self.config.key, number) == text else text
+
+    def _number(self, text: str) -> str:
+        parse_config_number(text, [self.config.key])  # refuses what is none
+        stored, most = stored_text(self.config.key, text), _MOST.get(self.config.type or "")
+        if most is not None and (not _WHOLE.fullmatch(stored) or abs(int(stored)) > most):
+            raise UsageError(f"{self.config.key} takes a whole number up to {most:,}")
+        return stored
+
+    def _edit(self, op: str, value: str) -> Edit:
+        return Edit(op, self.config.resource, self.config.key, value)
+
+    @property
+    def _is_list(self) -> bool:
+        return self.config.type == "LIST"
+
+    @property
+    def _base(self) -> str | None:
+        """The list that Kafka adds to, and takes from."""
+        return self.config.own if self.config.own is not None else self.config.built_in
+
+    # -- edits to texts
+
+    def text(self, state: CellState) -> str:
+        """The text of the cell; of a reset, the value that applies then."""
+        if isinstance(state, Refused):
+            return state.text
+        if not isinstance(state, Edit):
+            return self._standing()
+        if state.op == DELETE:
+            return self.fallback_text or ""
+        if isinstance(state.value, Secret) or (self.is_secret and not is_reference(state.value or "")):
+            return SHOWN
+        return self._shown(self._after(state) or "") or EMPTY
+
+    def _standing(self) -> str:
+        if self.is_secret:
+            return SHOWN if self.config.is_own else ""
+        text = self.config.sent
+        return EMPTY if text == "" and self.config.is_own else self._shown(text or "")
+
+    def _shown(self, text: str) -> str:
+        return with_unit(self.config.key, text)
+
+    def editor(self, row: int, column: int, state: CellState) -> CellEditor:
+        """Its editor: a choice, a list, or a text; of a secret, one that begins with its reference, or empty."""
+        if self.lock:
+            return CellEditor(row, column, is_locked=True)
+        choices = config_choices.choices(self.config.resource.type, self.config.key, self.config.type)
+        if choices and not self._is_list and self.has_own:
+            choices = ("", *choices)
+        return CellEditor(row, column, choices, self._is_list, text=self._start(state))
+
+    def _start(self, state: CellState) -> str:
+        if isinstance(state, Refused):
+            return state.text
+        if self.is_secret:
+            return str(state.value) if isinstance(state, Edit) and is_reference(state.value or "") else ""
+        if not isinstance(state, Edit):
+            return self.config.sent or ""
+        if state.op == DELETE:
+            return next(iter(self.below), None) or ""
+        return self._after(state) or ""
+
+    def mark(self, row: int, column: int, state: CellState) -> Mark | None:
+        """Its mark, where it has one: the edit in words beside the value that stood, a refusal, or why it is locked."""
+        if isinstance(state, Refused):
+            return Mark(row, column, REFUSED, state.reason)
+        if not isinstance(state, Edit):
+            return Mark(row, column, "", self.lock) if self.lock else None
+        danger = self.danger(state)
+        note = f"{self.words(state)}; {danger}" if danger else self.words(state)
+        old = self._standing()[:LONGEST_OLD] if self.is_read else None
+        return Mark(row, column, DANGER if danger else STAGED, note, old)
+
+    def words(self, edit: Edit) -> str:
+        """An edit as a sentence of its cell: `append compact`, `reset`."""
+        if edit.op == DELETE:
+            then = self.fallback_text
+            return f"reset: {then} applies then" if then else "reset: what applies then cannot be seen from here"
+        value = self.text(edit) if self.is_secret or edit.op == SET else edit.value
+        return f"{edit.op} {value}"
+
+    def danger(self, edit: Edit) -> str | None:
+        """The danger that a plan of this edit will have, as far as the table tells."""
+        if not self.is_read:
+            return None
+        is_secret, target = self.is_secret, (self.config.resource, self.config.key)
+        old_known = not (self.config.is_own and is_secret)
+        wanted = SHOWN if is_secret and edit.value is not None else edit.value
+        after = wanted if is_secret else self._after(edit)
+        change = Change(1, edit.op, *target, self.config.own, wanted, after, old_known, is_secret=is_secret)
+        dangers = weaker_configs.judged([change], {target: self.below})
+        return next((danger.message for danger in dangers), None)
+
+    def _after(self, edit: Edit) -> str | None:
+        """The text that is stored once the edit is applied."""
+        return CONFIGS.after(edit, self._picture())
+
+    def _picture(self) -> ObservedState:
+        config = self.config
+        is_listed = config.type is not None or config.source not in (None, Source.UNKNOWN)
+        return ObservedState({(config.resource, config.key): observed(config)} if is_listed else {})

@@ -1,0 +1,126 @@
+"""CONFIGS as a spreadsheet shows them: a row a resource and key, by a name that stays when rows move."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..errors import UsageError
+from ..frames import schemas
+from ..model.config_values import ConfigValue
+from ..model.refusal import Refusal
+from ..model.resources import OWN_SOURCE, Resource, Source
+from ..plans.kinds.configs import ROOT_LOGGER
+from .config_cells import ConfigCell, row_name
+
+ConfigTarget = tuple[Resource, str]
+"""A resource and a config key: a row."""
+
+Below = Mapping[ConfigTarget, Collection[str | None]]
+"""The texts that may apply to targets once they have no value of their own, where their own rows do not tell."""
+
+
+_OF_KEYS = ("type", "is_sensitive", "is_read_only")
+"""The columns that are the same of all resources of a type."""
+
+
+@dataclass(frozen=True)
+class ConfigTable:
+    """CONFIGS with the `names` of its rows, and the resources as words."""
+
+    configs: pa.Table
+    below: Below = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return int(self.configs.num_rows)
+
+    @cached_property
+    def resources(self) -> pa.Array:
+        """The resource of each row, as it is typed."""
+        pairs = pc.binary_join_element_wise(self._text("resource_type"), self._text("resource_name"), " ")
+        encoded = pairs.combine_chunks().dictionary_encode()
+        words = [str(Resource(*pair.split(" ", 1))) for pair in encoded.dictionary.to_pylist()]
+        return pa.array(words, pa.string()).take(encoded.indices)
+
+    @cached_property
+    def keys(self) -> pa.Array:
+        """The key of each row; empty where the resource was not read."""
+        return pc.fill_null(self._text("key"), "").combine_chunks()
+
+    @cached_property
+    def names(self) -> pa.Array:
+        """The name of each row."""
+        names = pc.binary_join_element_wise(self.resources, self.keys, " ")
+        return pc.if_else(pc.equal(self.keys, ""), self.resources, names)
+
+    @cached_property
+    def is_set(self) -> np.ndarray:
+        """A flag for each row whose value was set on the resource itself, or that was not read."""
+        types, sources = self._text("resource_type"), self._text("source")
+        is_set = pc.is_valid(self.configs["error"])
+        for kind, source in OWN_SOURCE.items():
+            is_set = pc.or_(is_set, pc.and_(pc.equal(types, kind), pc.fill_null(pc.equal(sources, source), False)))
+        of_all = pc.and_(pc.equal(self._text("resource_name"), ""), pc.equal(sources, Source.ALL_BROKERS))
+        return np.asarray(pc.or_(is_set, pc.fill_null(of_all, False)), dtype=bool)
+
+    def position(self, name: str) -> int | None:
+        """The row of that name; None where there is none."""
+        return self._positions.get(name)
+
+    def rows_of(self, names: Iterable[str]) -> list[int]:
+        """The rows of these names.
+
+        Raises
+        ------
+        UsageError
+            There is none of that name.
+        """
+        names = [*names]
+        if strange := next((name for name in names if name not in self._positions), None):
+            raise UsageError(f"there is no row {strange}", hint="Somebody may have removed it: read again.")
+        return [self._positions[name] for name in names]
+
+    @cached_property
+    def _positions(self) -> Mapping[str, int]:
+        return {name: row for row, name in enumerate(self.names.to_pylist())}
+
+    def cells(self, rows: Sequence[int] | np.ndarray) -> list[ConfigCell]:
+        """The configs of some rows."""
+        return [self._cell(row) for row in self.configs.take(pa.array(rows, pa.int64())).to_pylist()]
+
+    def with_rows(self, targets: Collection[ConfigTarget]) -> ConfigTable:
+        """The same with rows above it for keys that were not read; their types are those of the key elsewhere."""
+        above = schemas.table(schemas.CONFIGS, [self._unread_row(*target) for target in targets])
+        return ConfigTable(pa.concat_tables([above.cast(self.configs.schema), self.configs]), self.below)
+
+    def _unread_row(self, resource: Resource, key: str) -> dict[str, object]:
+        row: dict[str, object] = {"resource_type": resource.type, "resource_name": resource.name, "key": key}
+        is_same = pc.and_(pc.equal(self._text("resource_type"), resource.type), pc.equal(self.keys, key))
+        like = pc.index(is_same, True).as_py()
+        return row if like < 0 else {**row, **self.configs.select(_OF_KEYS).slice(like, 1).to_pylist()[0]}
+
+    def _text(self, column: str) -> pa.ChunkedArray:
+        return self.configs[column].cast(pa.string())
+
+    def _cell(self, row: Mapping[str, object]) -> ConfigCell:
+        if row["key"] is None:
+            resource = Resource(str(row["resource_type"]), str(row["resource_name"]))
+            return ConfigCell(ConfigValue(resource, ""), (), Refusal(str(row["error"]), str(row["message"] or "")))
+        config = ConfigValue.of(row)
+        is_read = row["synonyms"] is not None
+        return ConfigCell(config, self._below(config) if is_read else (), is_read=is_read)
+
+    def _below(self, config: ConfigValue) -> Collection[str | None]:
+        if config.resource.type == "BROKER_LOGGER":
+            root = self.position(row_name(config.resource, ROOT_LOGGER))
+            return () if root is None else self.configs["value"].slice(root, 1).to_pylist()
+        if not config.is_own:
+            return () if config.is_sensitive else (config.text,)
+        if config.inherited is not None:
+            return (config.inherited_text,)
+        return self.below.get((config.resource, config.key), ())

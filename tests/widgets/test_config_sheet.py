@@ -1,0 +1,261 @@
+"""The sheet of configs: what is typed becomes the edit that a line would have been, and every cell says its state."""
+
+from __future__ import annotations
+
+import pytest
+
+from kadmin_nb.errors import UsageError
+from kadmin_nb.model.grammar import DEFAULT
+from kadmin_nb.model.resources import Resource
+from kadmin_nb.widgets.sheet import DANGER, REFUSED, STAGED, CellText
+from tests.widgets.configs_of_double import Sheet, empty_stage, kafka_with
+
+RETENTION, CLEANUP, DELETED = (
+    f"topic=orders {key}" for key in ("retention.ms", "cleanup.policy", "delete.retention.ms")
+)
+
+
+@pytest.fixture
+def sheet() -> Sheet:
+    return Sheet()
+
+
+def test_what_is_set_stands_above_what_is_not(sheet: Sheet) -> None:
+    """I had to scroll through a hundred defaults to find the three settings that somebody made."""
+    rows = sheet.rows()
+    assert [*rows][:4] == [CLEANUP, DELETED, RETENTION, "topic=orders compression.gzip.level"]
+    assert rows[DELETED] == [
+        *("topic=orders", "delete.retention.ms", "3600000 (1 h)", "dynamic topic", "86400000 (1 d)", "long", "")
+    ]
+    assert rows["topic=other retention.ms"][2:5] == ["604800000 (7 d)", "default", ""]
+
+
+@pytest.mark.parametrize(
+    ("row", "text", "staged"),
+    [
+        (RETENTION, "7d", ("set", "604800000")),
+        (RETENTION, "604800000 (7 d)", ("set", "604800000")),
+        (RETENTION, "-1", ("set", "-1")),
+        (RETENTION, "86400000", None),
+        (RETENTION, "", ("delete", None)),
+        ("topic=other retention.ms", "", None),
+        ("topic=other retention.ms", "604800000 (7 d)", None),
+        ("topic=other segment.bytes", "1MiB", ("set", "1048576")),
+        ("topic=other preallocate", "TRUE", ("set", "true")),
+        ("topic=other min.cleanable.dirty.ratio", "0.7", ("set", "0.7")),
+        ("topic=other compression.type", "zstd", ("set", "zstd")),
+        (CLEANUP, "compact,delete", ("append", "delete")),
+        (CLEANUP, "delete", ("set", "delete")),
+        (CLEANUP, '""', ("subtract", "compact")),
+        ("topic=other cleanup.policy", '""', ("subtract", "delete")),
+        ("topic=other cleanup.policy", "delete,compact", ("append", "compact")),
+        ("topic=other cleanup.policy", "compact,delete", ("set", "compact,delete")),
+    ],
+)
+def test_a_text_is_the_edit_that_a_line_would_be(sheet: Sheet, row: str, text: str, staged: object) -> None:
+    """I typed 7d and the plan had something else than `%kconfig set retention.ms=7d` has."""
+    sheet.type(row, text)
+    assert sheet.staged(row) == staged
+    assert not sheet.sheet.refused()
+
+
+@pytest.mark.parametrize(
+    ("row", "text", "reason"),
+    [
+        (RETENTION, "soon", "soon is not a number"),
+        (RETENTION, "7GB", "GB does not fit retention.ms. It takes ms, s, min, h, d."),
+        (RETENTION, "1.5ms", "retention.ms cannot be 1.5ms: that is 1.5, not a whole number of ms"),
+        ("topic=orders segment.bytes", "8GiB", "segment.bytes takes a whole number up to 2,147,483,647"),
+        ("topic=orders preallocate", "maybe", "preallocate takes true or false"),
+    ],
+)
+def test_a_text_that_does_not_fit_stays_in_its_cell_with_the_reason(
+    sheet: Sheet, row: str, text: str, reason: str
+) -> None:
+    """My slip vanished, and I had to guess what was wrong with it."""
+    assert not sheet.type(row, text).ok
+    mark = sheet.mark(row)
+    assert (mark.state, mark.note) == (REFUSED, reason)
+    assert (sheet.value(row), sheet.staged(row)) == (text, None)
+    assert sheet.sheet.undo().ok
+    assert not sheet.sheet.refused()
+
+
+def test_a_reset_shows_what_will_apply(sheet: Sheet) -> None:
+    """I emptied the cell, and learned after the apply that seven days hold now."""
+    sheet.type(DELETED, "")
+    mark = sheet.mark(DELETED)
+    assert sheet.value(DELETED) == "86400000 (1 d)"
+    assert (mark.state, mark.note, mark.old) == (STAGED, "reset: 86400000 (1 d) applies then", "3600000 (1 h)")
+
+
+def test_a_list_says_which_operation_it_stages(sheet: Sheet) -> None:
+    """I took one item out, and somebody's other item was set away with it."""
+    sheet.type(CLEANUP, "compact,delete")
+    mark = sheet.mark(CLEANUP)
+    assert mark.note.startswith("append delete; ")
+    sheet.type("topic=other cleanup.policy", "")
+    sheet.stage.append_config("cleanup.policy", "compact", topic="other")
+    assert sheet.value("topic=other cleanup.policy") == "delete,compact"
+
+
+def test_the_danger_is_there_before_the_plan(sheet: Sheet) -> None:
+    """I learned that an hour of retention deletes records when I had planned all forty rows."""
+    sheet.type(RETENTION, "1h")
+    mark = sheet.mark(RETENTION)
+    assert mark.state == DANGER
+    assert mark.note.endswith("86400000 becomes 3600000: what is beyond it is deleted for good, within minutes")
+
+
+def test_the_danger_of_a_reset_goes_by_what_applies_then() -> None:
+    """The reset of min.insync.replicas left one copy, and no cell said so."""
+    sheet = Sheet(kafka=kafka_with({("topic=orders", "min.insync.replicas"): "2"}))
+    sheet.stage.set_config("min.insync.replicas", 2, topic="other")
+    assert sheet.mark("topic=other min.insync.replicas").state == STAGED
+    sheet.type("topic=orders min.insync.replicas", "")
+    mark = sheet.mark("topic=orders min.insync.replicas")
+    assert mark.state == DANGER
+    assert "2 becomes 1" in mark.note
+
+
+@pytest.mark.parametrize(
+    ("row", "choices", "is_list"),
+    [
+        ("topic=other preallocate", ("true", "false"), False),
+        ("topic=other message.timestamp.type", ("CreateTime", "LogAppendTime"), False),
+        ("topic=other cleanup.policy", ("compact", "delete"), True),
+        ("topic=other retention.ms", (), False),
+    ],
+)
+def test_a_cell_has_the_editor_of_its_type(sheet: Sheet, row: str, choices: object, is_list: bool) -> None:
+    """I had to know by heart what compression.type takes."""
+    page = sheet.page()
+    editor = next(editor for editor in page.editors if page.keys[editor.row] == row)
+    assert (tuple(editor.choices), editor.is_list, editor.is_locked) == (choices, is_list, False)
+
+
+def test_read_only_configs_cannot_be_edited() -> None:
+    """The grid let me change node.id, and the broker refused the whole plan."""
+    sheet = Sheet("broker=1")
+    page = sheet.page()
+    locked = {page.keys[editor.row] for editor in page.editors if editor.is_locked}
+    assert locked == {"broker=1 node.id", "broker=1 num.partitions"}
+    assert "restart" in sheet.mark("broker=1 node.id").note
+    assert not sheet.type("broker=1 node.id", "2").ok
+    assert not len(sheet.stage)
+
+
+def test_the_default_of_all_brokers_has_the_keys_that_it_could_have() -> None:
+    """`broker=<default>` showed the one key that was set, and I could not set another."""
+    sheet = Sheet("broker=<default>")
+    rows = sheet.rows()
+    assert next(iter(rows)) == "broker=<default> num.network.threads"
+    assert rows["broker=<default> num.network.threads"][2:5] == ["5", "dynamic default broker", "3"]
+    assert rows["broker=<default> max.connections"][2:4] == ["2147483647", "default"]
+    assert "broker=<default> node.id" not in rows
+    sheet.type("broker=<default> max.connections", "100")
+    assert sheet.staged("broker=<default> max.connections") == ("set", "100")
+
+
+def test_loggers_take_levels() -> None:
+    """A level that Kafka lacks came back as a broker's stack trace."""
+    sheet = Sheet("broker-logger=1")
+    sheet.type("broker-logger=1 kafka.server.KafkaApis", "debug")
+    assert sheet.staged("broker-logger=1 kafka.server.KafkaApis") == ("set", "DEBUG")
+    assert "INFO, WARN, ERROR or FATAL" in sheet.type("broker-logger=1 root", "OFF").text
+    sheet.type("broker-logger=1 org.apache.kafka", "")
+    assert sheet.mark("broker-logger=1 org.apache.kafka").note == "reset: INFO applies then"
+
+
+def test_groups_and_client_metrics_are_rows_like_others() -> None:
+    """The editor knew topics and brokers alone."""
+    sheet = Sheet("group=g", "client-metrics=cm")
+    sheet.type("group=g consumer.session.timeout.ms", "50s")
+    sheet.type("client-metrics=cm match", "client_id=app.*")
+    assert sheet.staged("group=g consumer.session.timeout.ms") == ("set", "50000")
+    assert sheet.staged("client-metrics=cm match") == ("append", "client_id=app.*")
+
+
+def test_a_topic_that_is_gone_is_a_row_with_its_error() -> None:
+    """One topic of forty had been deleted, and the whole editor failed."""
+    sheet = Sheet("topic=gone", "topic=orders")
+    rows = sheet.rows()
+    assert rows["topic=gone"][3] == "UNKNOWN_TOPIC_OR_PARTITION"
+    assert RETENTION in rows
+    assert not sheet.type("topic=gone", "1").ok
+
+
+def test_code_that_stages_shows_in_the_open_table(sheet: Sheet) -> None:
+    """I staged from a cell, and the widget above still showed the old value."""
+    sheet.stage.set_config("retention.ms", "2d", topic="orders")
+    sheet.stage.set_config("retention.ms", "3d", topic="elsewhere")
+    assert sheet.value(RETENTION) == "172800000 (2 d)"
+    assert sheet.value("topic=elsewhere retention.ms") == "259200000 (3 d)"
+
+
+def test_two_tables_over_one_stage_stay_in_step() -> None:
+    """Two notebooks' cells showed two truths."""
+    stage = empty_stage()
+    one, other = Sheet(stage=stage), Sheet(stage=stage)
+    one.type(RETENTION, "2d")
+    assert other.value(RETENTION) == "172800000 (2 d)"
+    one.sheet.undo()
+    assert other.mark(RETENTION).state == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        ("topic=orders key=retention.ms", [RETENTION]),
+        ("topic~=ord* cleanup", [CLEANUP]),
+        ("key==retention.bytes", ["topic=orders retention.bytes", "topic=other retention.bytes"]),
+        ("INSYNC topic=<any>", ["topic=orders min.insync.replicas", "topic=other min.insync.replicas"]),
+    ],
+)
+def test_words_choose_rows(sheet: Sheet, words: str, shown: list[str]) -> None:
+    """I wanted the retention of the orders topics, and got a thousand rows."""
+    assert sheet.arrange(words=words) == shown
+
+
+def test_a_word_of_another_type_is_refused(sheet: Sheet) -> None:
+    """`user=alice` in the box hid every row."""
+    with pytest.raises(UsageError, match="user is not a type of resource"):
+        sheet.arrange(words="user=alice")
+    assert len(sheet.rows()) > 10
+
+
+def test_one_can_look_at_what_is_staged_alone(sheet: Sheet) -> None:
+    """Of two thousand rows I had changed three, and could not find them."""
+    sheet.type(RETENTION, "2d")
+    sheet.type("topic=other preallocate", "maybe")
+    assert sheet.arrange(show="staged") == [RETENTION]
+    assert sheet.arrange(show="refused") == ["topic=other preallocate"]
+    assert sheet.arrange(show="set") == [CLEANUP, DELETED, RETENTION]
+    assert sheet.arrange(column="key", descending=True)[0].endswith("unclean.leader.election.enable")
+
+
+def test_rows_that_there_are_not_stage_nothing(sheet: Sheet) -> None:
+    """A message named a row of another table, and half of the paste was staged."""
+    cells = [CellText(0, RETENTION, "value", "2d"), CellText(1, "topic=nobody retention.ms", "value", "2d")]
+    for wrong in (cells, [CellText(0, RETENTION, "source", "2d")]):
+        with pytest.raises(UsageError):
+            sheet.sheet.edit(wrong)
+    assert not len(sheet.stage)
+
+
+def test_reading_again_keeps_what_is_staged(sheet: Sheet) -> None:
+    """I read again to see the others' changes, and lost mine."""
+    sheet.type(RETENTION, "2d")
+    sheet.kafka.cluster.write((Resource.of("topic", "orders"), "cleanup.policy"), "delete")
+    sheet.kafka.sleep(1)  # until the broker has it
+    sheet.sheet.show(sheet.reader.read())
+    assert (sheet.value(CLEANUP), sheet.value(RETENTION)) == ("delete", "172800000 (2 d)")
+
+
+def test_a_staged_row_that_was_not_read_has_the_type_of_its_key() -> None:
+    """Of a resource that the table does not show, a staged number was hidden like a password."""
+    stage = empty_stage()
+    stage.set_config("max.connections", 5, broker=DEFAULT)
+    sheet = Sheet("broker=1", stage=stage)
+    assert sheet.value("broker=<default> max.connections") == "5"
+    assert sheet.mark("broker=<default> max.connections").old is None
