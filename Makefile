@@ -10,7 +10,7 @@ KAFKAS := 4.3.1 3.9.2
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help install kafka kafkas demo test test-fast test-long check reference bench bench-full lock binder clean
+.PHONY: help install browser kafka kafkas demo test test-fast test-long check reference bench bench-full lock binder clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -18,7 +18,7 @@ help: ## this list
 demo: kafka ## a real Kafka: quotas, which limit binds a client, a change planned, applied, verified
 	@$(VENV)/bin/kadmin-nb demo
 
-test: kafkas ## every test, on the local Kafka, Spark and the notebooks (about 25 minutes on 2 cores)
+test: kafkas browser ## every test, on the local Kafka, Spark, the notebooks and a browser (about 25 minutes on 2 cores)
 	@$(RUN) -m pytest tests -n 3 --dist loadscope
 
 test-fast: install ## the tests that need neither a broker nor Spark, on all cores (one minute)
@@ -45,6 +45,9 @@ install: $(VENV)/installed ## the virtual environment, with everything in it
 
 kafka: install
 	@$(RUN) -m kadmin_nb.local fetch
+
+browser: install # a Chromium for the tests of the widgets: the machine's, or one that is fetched
+	@$(RUN) -m tests.browser.presence
 
 kafkas: install
 	@$(RUN) -m kadmin_nb.local fetch $(KAFKAS)

@@ -22,6 +22,7 @@ BENCHES = (
     "resolve",
     "history",
     "small_logs",
+    "widgets",
     "analytics",
     "requests",
 )

@@ -8,6 +8,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from hypothesis import HealthCheck, settings
 
 import kadmin_nb as kn
 from kadmin_nb.local import LocalKafka
+from tests.browser.presence import ABSENT, chromium
 from tests.side_by_side import Groups, rank_of
 
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -32,8 +34,33 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if "long" not in config.option.markexpr:
         config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("long")])
         items[:] = [item for item in items if not item.get_closest_marker("long")]
+    _leave_out_browser_tests(config, items)
     slow_files = {item.path for item in items if any(marker.name in SLOW for marker in item.iter_markers())}
     items.sort(key=lambda item: (rank_of(item.nodeid), item.path not in slow_files))
+
+
+def _leave_out_browser_tests(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Without a browser its tests do not run; the last lines say so, and where `CI` is set the run fails."""
+    in_browser = [item for item in items if item.nodeid.startswith("tests/browser/")]
+    if in_browser and chromium() is None:
+        config.hook.pytest_deselected(items=in_browser)
+        items[:] = [item for item in items if item not in in_browser]
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    if _lacks_browser(config):
+        terminalreporter.write_line(ABSENT, yellow=True)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if _lacks_browser(session.config) and os.environ.get("CI"):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def _lacks_browser(config: pytest.Config) -> bool:
+    """True where tests of a whole run, or of the browser, cannot run."""
+    is_meant = any(Path(word.partition("::")[0]).name in ("tests", "browser") for word in config.args)
+    return is_meant and "slow" not in config.option.markexpr and chromium() is None
 
 
 SLOW = ("broker", "secure", "slow", "spark")

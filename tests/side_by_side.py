@@ -19,10 +19,11 @@ GROUPS = {
     "tests/admin/": "admin",
     "tests/local/": "local",
     "tests/comparing/": "comparing",
+    "tests/browser/": "browser",
 }
-"""By the beginning of a test's id. A Spark session is shared, and so are Kafkas of other versions and settings."""
+"""By the beginning of a test's id. A Spark session, a browser, and Kafkas of other versions and settings are shared."""
 
-FIRST = ("spark", "connect", "delta", "admin")
+FIRST = ("spark", "connect", "delta", "browser", "admin")
 """What takes longest."""
 
 

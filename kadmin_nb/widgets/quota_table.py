@@ -39,11 +39,12 @@ class QuotaTable:
     @classmethod
     def of(cls, quotas: pa.Table, keys: Collection[str]) -> QuotaTable:
         """The wide form of QUOTAS, with these keys."""
-        encoded = quotas["entity"].combine_chunks().dictionary_encode()
-        row_of_quota = encoded.indices.to_numpy(zero_copy_only=False)
-        _, first_quotas = np.unique(row_of_quota, return_index=True)
-        stored = pa.table({name: quotas[name].cast(pa.string()) for name in NAMES}).take(pa.array(first_quotas))
-        return cls(stored, _values_by_key(quotas, row_of_quota, len(first_quotas), keys))
+        row_of_quota = _rows(quotas["entity"])
+        rows, names = int(row_of_quota.max(initial=-1)) + 1, quotas.select(NAMES)
+        if rows < quotas.num_rows:
+            names = names.take(pa.array(np.unique(row_of_quota, return_index=True)[1]))
+        texts = pa.table({name: names[name].cast(pa.string()) for name in NAMES})
+        return cls(texts, _values_by_key(quotas, row_of_quota, rows, keys))
 
     def with_rows(self, entities: Sequence[Entity]) -> QuotaTable:
         """The same with rows without quotas above it."""
@@ -74,14 +75,27 @@ def keys_of(quotas: pa.Table) -> list[str]:
     return [*own_keys, *sorted({*pc.unique(quotas["key"].cast(pa.string())).to_pylist()} - {*own_keys})]
 
 
+def _rows(entities: pa.ChunkedArray) -> np.ndarray:
+    """The row of each quota: a new one where the entity is another, of entities in any order where it is new."""
+    texts = entities.combine_chunks()
+    before, after = texts[:-1], texts[1:]
+    if not pc.all(pc.less_equal(before, after)).as_py():
+        return np.asarray(texts.dictionary_encode().indices)
+    is_new = np.asarray(pc.not_equal(before, after), dtype=np.int64)
+    return np.concatenate([np.zeros(min(len(texts), 1), dtype=np.int64), np.cumsum(is_new)])
+
+
 def _values_by_key(
     quotas: pa.Table, row_of_quota: np.ndarray, rows: int, keys: Collection[str]
 ) -> dict[str, np.ndarray]:
-    key_of_quota, amounts = quotas["key"].cast(pa.string()), quotas["value"].to_numpy()
+    """The values of each key by row."""
+    encoded = pc.dictionary_encode(quotas["key"].cast(pa.string()).combine_chunks())
+    code_of_quota, amounts = np.asarray(encoded.indices), quotas["value"].to_numpy()
     values = {name: np.full(rows, np.nan) for name in keys}
-    for name, column in values.items():
-        is_of_key = pc.equal(key_of_quota, name).to_numpy(zero_copy_only=False)
-        column[row_of_quota[is_of_key]] = amounts[is_of_key]
+    for code, name in enumerate(encoded.dictionary.to_pylist()):
+        is_of_key = code_of_quota == code
+        if name in values:
+            values[name][row_of_quota[is_of_key]] = amounts[is_of_key]
     return values
 
 

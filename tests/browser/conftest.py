@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.browser.lab import Lab, Notebook, chromium
+from tests.browser.lab import Lab, Notebook
+from tests.browser.presence import chromium
 
 Open = Callable[..., Notebook]
 
@@ -54,3 +55,4 @@ def open_notebook(lab: Lab, browser: Any, request: pytest.FixtureRequest) -> Ite
         notebook.page.context.close()
         assert not notebook.complaints.errors, notebook.complaints.errors
         assert not notebook.complaints.requests, notebook.complaints.requests
+    lab.shut_kernels()

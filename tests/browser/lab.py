@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -19,14 +18,8 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import TimeoutError
 
-CHROMIUMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 ROOT = Path(__file__).parents[2]
 PICTURES = ROOT / "out" / "screenshots"
-
-
-def chromium() -> str | None:
-    """The browser of this machine; None where Playwright's own is to be used."""
-    return next(filter(None, map(shutil.which, CHROMIUMS)), None)
 
 
 def free_port() -> int:
@@ -54,6 +47,7 @@ class Lab:
             f"--ServerApp.port={self.port}",
             "--ServerApp.port_retries=0",
             f"--ServerApp.root_dir={home}",
+            "--ServerApp.disable_check_xsrf=True",
         ]
         binary = str(Path(sys.executable).with_name(program))
         self._process = subprocess.Popen(
@@ -99,6 +93,15 @@ class Lab:
         place = self.home / name
         place.write_text(json.dumps(document(cells)))
         return place
+
+    def shut_kernels(self) -> None:
+        """End every kernel: each has a whole Python in memory."""
+        with urllib.request.urlopen(f"{self.url}/api/sessions", timeout=10) as answer:
+            sessions = json.load(answer)
+        for session in sessions:
+            end = urllib.request.Request(f"{self.url}/api/sessions/{session['id']}", method="DELETE")
+            with contextlib.suppress(OSError):
+                urllib.request.urlopen(end, timeout=10).close()
 
     def close(self) -> None:
         self._process.terminate()

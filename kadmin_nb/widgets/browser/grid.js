@@ -159,7 +159,7 @@ function render({ model, el }) {
   const columns = model.get("columns");
   const rows = new Rows(model, view);
   const drawn = new Map(); // row number -> element
-  let top = 0, scale = 1, height = model.get("height"), ownScroll = -1;
+  let top = 0, scale = 1, height = model.get("height"), ownScroll = null;
   let active = [0, 0], anchor = [0, 0], sorted = ["", false], editing = null, hasFocus = false, isDead = false;
 
   el.classList.add("kadmin-grid");
@@ -557,8 +557,9 @@ function render({ model, el }) {
   el.addEventListener("focusout", (event) => el.contains(event.relatedTarget) || focusMoved(false));
 
   scroller.addEventListener("scroll", () => {
-    if (Math.abs(scroller.scrollTop - ownScroll) > 1) top = clampTop(scroller.scrollTop * scale);
-    ownScroll = -1;
+    const isOurs = ownScroll !== null && Math.abs(scroller.scrollTop - ownScroll) <= 1;
+    if (!isOurs) top = clampTop(scroller.scrollTop * scale);
+    ownScroll = null;
     paint();
   }, { passive: true });
   scroller.addEventListener("wheel", (event) => {

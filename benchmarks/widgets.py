@@ -1,0 +1,218 @@
+"""Widgets in a real browser: first rows, scrolling, jumps, edits, pasting, and the size of what travels.
+
+Times are those that somebody sits before the screen, taken in the page itself; bounds are milliseconds, or bytes.
+"""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from benchmarks.timing import Row, row
+
+ROWS = 100_000
+MANY = 1_000_000
+
+FIRST_ROWS, SCROLL, JUMP, VERDICT, PASTE = 600, 50, 250, 100, 500
+"""Milliseconds that each may take."""
+
+MESSAGE, SOURCE = 100_000, 60_000
+"""Bytes of the largest message, and of all JavaScript of the wheel."""
+
+
+def run(full: bool = False) -> list[Row]:
+    """All figures in one browser; none where there is no browser."""
+    from playwright.sync_api import sync_playwright
+
+    from tests.browser.lab import Lab
+    from tests.browser.presence import ABSENT, chromium
+
+    if chromium() is None:
+        raise SystemExit(ABSENT)
+    with tempfile.TemporaryDirectory() as home, sync_playwright() as playwright:
+        browser, lab = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"]), Lab(Path(home))
+        try:
+            small, large = (_figures(browser, lab, rows) for rows in (ROWS, MANY))
+        finally:
+            browser.close()
+            lab.close()
+    return [*_bounded(small), *_compared(small, large), _source()]
+
+
+Figures = dict[str, float]
+
+
+def _figures(browser: Any, lab: Any, rows: int) -> Figures:
+    """The figures of a table of so many rows."""
+    from tests.browser.frames import MANY as FRAMES
+    from tests.browser.lab import Notebook
+
+    lab.write("bench.ipynb", [FRAMES, f"table = numbered({rows})", "QuotaEditor(table, stage)"])
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    sizes: list[int] = []
+    page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: sizes.append(len(frame))))
+    notebook = Notebook(page, f"{lab.url}/lab/tree/bench.ipynb?reset")
+    for number in (0, 1, 2):
+        notebook.run(number)
+    page.locator(".kadmin-grid [role=rowheader]").first.wait_for()
+    figures = {"first rows": statistics.median(_first_rows(page, notebook) for _ in range(5))}
+    sizes.clear()
+    figures["scroll"] = _percentile(page.evaluate(_SCROLL, 100))
+    figures["jump"] = _percentile(page.evaluate(_JUMP, 50))
+    figures["edit"] = statistics.median(_edit(page) for _ in range(9))
+    figures["paste"] = statistics.median(_paste(page, n) for n in range(3))
+    figures["message"] = max(sizes)
+    page.close()
+    lab.shut_kernels()
+    return figures
+
+
+def _first_rows(page: Any, notebook: Any) -> float:
+    """From running the cell to rows in the page."""
+    notebook.cell(2).locator(".jp-InputArea-editor").first.click()
+    page.evaluate(_WATCH_ROWS)
+    page.keyboard.press("Control+Enter")
+    return float(page.evaluate("() => window.kadminFirstRows"))
+
+
+def _edit(page: Any) -> float:
+    """From Enter to the painted verdict."""
+    page.locator("[aria-rowindex='3'] [aria-colindex='3']").click()
+    page.keyboard.type("7MB/s")
+    page.evaluate(_WATCH_VERDICT)
+    page.keyboard.press("Enter")
+    spent = float(page.evaluate("() => window.kadminVerdict"))
+    page.keyboard.press("Control+z")
+    page.locator(".kg-staged").first.wait_for(state="detached")
+    return spent
+
+
+def _paste(page: Any, number: int) -> float:
+    """From a paste of 1,000 cells to their painted verdicts."""
+    page.locator("[aria-rowindex='2'] [aria-colindex='3']").click()
+    text = "\n".join(f"{n + 2}MB/s" for n in range(1000))
+    page.evaluate(_WATCH_VERDICT)
+    page.evaluate(_PASTE, text)
+    spent = float(page.evaluate("() => window.kadminVerdict"))
+    page.keyboard.press("Control+z")
+    page.locator(".kg-staged").first.wait_for(state="detached")
+    return spent
+
+
+def _percentile(times: list[float]) -> float:
+    return statistics.quantiles(times, n=20)[-1]
+
+
+def _bounded(figures: Figures) -> list[Row]:
+    bounds: list[tuple[str, str, float]] = [
+        ("run the cell to first rows, 100,000 rows, ms", "first rows", FIRST_ROWS),
+        ("scroll step to painted rows, p95, ms", "scroll", SCROLL),
+        ("random jump to painted rows, p95, ms", "jump", JUMP),
+        ("edit to its verdict, ms", "edit", VERDICT),
+        ("paste of 1,000 cells to verdicts, ms", "paste", PASTE),
+        ("largest message, bytes", "message", MESSAGE),
+    ]
+    return [row(f"{label} / {most}", figures[name], most, figures[name] / most, 1.0) for label, name, most in bounds]
+
+
+def _compared(small: Figures, large: Figures) -> list[Row]:
+    """A million rows beside a hundred thousand."""
+    names = ("first rows", "scroll", "jump", "edit", "paste")
+    return [
+        row(f"{name}, a million rows / 100,000, ms", large[name], small[name], large[name] / small[name], 1.5)
+        for name in names
+    ]
+
+
+def _source() -> Row:
+    import kadmin_nb
+
+    files = Path(kadmin_nb.__file__).parent.rglob("*.js")
+    size = sum(file.stat().st_size for file in files)
+    return row("all JavaScript, bytes / 60,000", size, SOURCE, size / SOURCE, 1.0)
+
+
+_PAINTED = """
+const painted = () => {
+  const rows = [...document.querySelectorAll('.kadmin-grid [role=row]:not(.kg-head) [role=rowheader]')];
+  const box = document.querySelector('.kg-scroll').getBoundingClientRect();
+  const inside = rows.filter((row) => {
+    const place = row.getBoundingClientRect();
+    return place.bottom > box.top + 42 && place.top < box.bottom;
+  });
+  return inside.length > 5 && inside.every((row) => row.textContent !== '…');
+};
+const settled = async (begun) => {
+  while (true) {
+    await new Promise(requestAnimationFrame);
+    if (painted()) return performance.now() - begun;
+  }
+};
+"""
+
+_SCROLL = f"""async (steps) => {{ {_PAINTED}
+  const scroller = document.querySelector('.kg-scroll'), times = [];
+  for (let step = 0; step < steps; step++) {{
+    const begun = performance.now();
+    scroller.dispatchEvent(new WheelEvent('wheel', {{ deltaY: 72, bubbles: true, cancelable: true }}));
+    if (scroller.scrollHeight < 7.9e6) scroller.scrollTop += 72;
+    times.push(await settled(begun));
+  }}
+  return times;
+}}"""
+
+_JUMP = f"""async (jumps) => {{ {_PAINTED}
+  const scroller = document.querySelector('.kg-scroll'), times = [];
+  let seed = 7;
+  for (let jump = 0; jump < jumps; jump++) {{
+    seed = (seed * 16807) % 2147483647;
+    const begun = performance.now();
+    scroller.scrollTop = (seed / 2147483647) * (scroller.scrollHeight - scroller.clientHeight);
+    await new Promise(requestAnimationFrame);
+    times.push(await settled(begun));
+  }}
+  scroller.scrollTop = 0;
+  await settled(0);
+  return times;
+}}"""
+
+_WATCH_ROWS = f"""() => {{ {_PAINTED}
+  const old = document.querySelector('.kadmin-grid');
+  const gone = async () => {{ while (old && document.contains(old)) await new Promise(requestAnimationFrame); }};
+  window.kadminFirstRows = new Promise((resolve) => {{
+    document.addEventListener('keydown', () => {{
+      const begun = performance.now();
+      const look = async () => {{
+        await gone();
+        while (!document.querySelector('.kg-scroll')) await new Promise(requestAnimationFrame);
+        resolve(await settled(begun));
+      }};
+      look();
+    }}, {{ once: true, capture: true }});
+  }});
+}}"""
+
+_WATCH_VERDICT = """() => {
+  const begin = () => {
+    const begun = performance.now();
+    window.kadminVerdict = new Promise((resolve) => {
+      const look = () => {
+        if (document.querySelector('.kg-staged')) resolve(performance.now() - begun);
+        else requestAnimationFrame(look);
+      };
+      look();
+    });
+  };
+  window.kadminBegin = begin;
+  document.addEventListener('keydown', begin, { once: true, capture: true });
+}"""
+
+_PASTE = """(text) => {
+  window.kadminBegin();
+  const data = new DataTransfer();
+  data.setData('text/plain', text);
+  const paste = new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true });
+  document.activeElement.dispatchEvent(paste);
+}"""
