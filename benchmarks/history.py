@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 import tempfile
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.grammar import DEFAULT
 
 ROWS, CHANGED, SEED = 100_000, 100, 7
-SNAPSHOTS, AT_FULL_SIZE = 200, 1_000
+SNAPSHOTS, AT_FULL_SIZE = 100, 1_000
 """Each differs from the one before. `as_of` may read a fiftieth of them all, so of fewer it may read less."""
 
 START, STEP = datetime(2026, 1, 1, tzinfo=UTC), timedelta(hours=1)
@@ -55,8 +56,8 @@ def _as_of(place: Path, fleet: pa.Table, chance: np.random.Generator, snapshots:
         values[chance.integers(ROWS, size=CHANGED)] = chance.integers(1, 10**8, size=CHANGED)
         history.record(_taken(fleet, values, number))
     moments = [START + STEP * (chance.random() * snapshots) for _ in range(LOOKS)]
-    read = statistics.median(_read(lambda at=at: kn.history(place).as_of(at)) for at in moments)
-    spent = statistics.median(seconds(lambda at=at: kn.history(place).as_of(at)) for at in moments)
+    looks = [_read(lambda at=at: kn.history(place).as_of(at)) for at in moments]
+    read, spent = map(statistics.median, zip(*looks, strict=True))
     stored, full = _size(place), whole * snapshots
     note = (
         f"bytes; {snapshots:,} snapshots of {ROWS:,} rows, {CHANGED} changed in each; {spent:.2f} s"
@@ -97,10 +98,11 @@ def _size(place: Path) -> int:
     return sum(file.stat().st_size for file in place.rglob("*") if file.is_file())
 
 
-def _read(work) -> int:
+def _read(work: Callable[[], object]) -> tuple[int, float]:
+    """The bytes that it reads, and its seconds."""
     before = _asked()
-    work()
-    return _asked() - before
+    spent = seconds(work)
+    return _asked() - before, spent
 
 
 def _asked() -> int:

@@ -14,6 +14,9 @@ from py4j.protocol import Py4JJavaError
 from kadmin_nb.java import find_java
 from kadmin_nb.local.jars import find_jars
 
+SHORT_LIVED = ["-Xmx256M", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+"""Options of a JVM that lives for seconds: C2 would compile for longer than its code runs."""
+
 UTF_8 = {"LC_ALL": "C.UTF-8", "PATH": os.environ["PATH"]}
 
 
@@ -31,7 +34,9 @@ def read_by_bash(lines: str, **variables: str) -> list[list[str]]:
 
 def run_by_bash(lines: str, folder: Path) -> None:
     """Carry the lines out as an operator does, a process each."""
-    command = shlex.join([str(find_java().command), "-cp", find_jars().classpath, "kafka.admin.ConfigCommand"])
+    command = shlex.join(
+        [str(find_java().command), *SHORT_LIVED, "-cp", find_jars().classpath, "kafka.admin.ConfigCommand"]
+    )
     script = folder / "kafka-configs.sh"
     script.write_text(f'#!/bin/bash\nexec {command} "$@"\n')
     script.chmod(0o755)
@@ -51,7 +56,7 @@ class Tool:
 
     def __init__(self) -> None:
         port = launch_gateway(
-            classpath=find_jars().classpath, java_path=str(find_java().command), die_on_exit=True, javaopts=["-Xmx256M"]
+            classpath=find_jars().classpath, java_path=str(find_java().command), die_on_exit=True, javaopts=SHORT_LIVED
         )
         self.gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auto_convert=True))
         self.options = getattr(self.gateway.jvm.kafka.admin, "ConfigCommand$ConfigCommandOptions")
