@@ -25,6 +25,7 @@ BENCHES = (
     "widgets",
     "analytics",
     "requests",
+    "charts",
 )
 """One module a subject, each with `run(full) -> list[Row]`."""
 

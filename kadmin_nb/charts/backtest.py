@@ -95,7 +95,7 @@ def _time_bars(rows: list[dict[str, Any]]) -> Any:
     from .drawing import BLUE, INK, VERMILLION, WIDTH, alt, base, layered, names
 
     parts = alt.Scale(domain=["throttled", "active, not throttled"], range=[VERMILLION, BLUE])
-    chart = base(rows).encode(y=names("bucket"))
+    chart = base(rows).encode(y=names("bucket", rows))
     axis = alt.Axis(labelExpr=SECONDS, grid=False)
     bars = chart.mark_bar(height={"band": 0.7}).encode(
         x=alt.X("from:Q", title="seconds in which the bucket was used", axis=axis),

@@ -19,18 +19,21 @@ except ImportError:
     raise Unsupported("altair is not installed", hint="pip install 'kadmin_nb[charts]'") from None
 
 from .. import files
-from ..frames.markup import drawing
+from ..frames.markup import document, drawing
 from .groups import Bins
 from .svg import as_png, as_svg, without_markup
 
 alt: Any = altair
 """Altair, whose own types are too narrow for what it takes."""
 
-WIDTH = 400
+WIDTH = 360
 """Pixels of a chart without its labels: with them it is readable at a width of 600."""
 
 BLUE, VERMILLION, GREEN, PURPLE, ORANGE, GREY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#8a8f98"
 """Okabe and Ito's colours, which colour-blind readers tell apart; on light and dark grounds alike."""
+
+CHARACTER = 6.2
+"""Pixels of a character of a name in a wide font. Browsers have other fonts than vl-convert, which places the names."""
 
 INK = "currentColor"
 """The colour of the text around the chart."""
@@ -43,7 +46,10 @@ class InHostColours:
         """Nothing: Altair's renderer would answer here."""
 
     def _repr_html_(self) -> str:
-        return drawing(without_markup(as_svg(self._specification())), _headline(self))
+        try:
+            return drawing(without_markup(as_svg(self._specification())), _headline(self))
+        except Unsupported as missing:
+            return document(_headline(self), "\n".join(missing.lines()))
 
     def __repr__(self) -> str:
         return printable_lines(f'{_headline(self)}\nchart.save("chart.svg") writes it; also .png, .html, .json')
@@ -57,7 +63,7 @@ class InHostColours:
         files.write(Path(fp), _FILE_WRITERS[kind](self))
 
     def _specification(self) -> dict[str, Any]:
-        return self.to_dict(context={"pre_transform": False})  # type: ignore[attr-defined,no-any-return]
+        return self.to_dict(context={"pre_transform": False}, validate=False)  # type: ignore[attr-defined,no-any-return]
 
     def __add__(self, other: Any) -> Any:
         return ours(alt.layer(self, other))
@@ -139,9 +145,11 @@ def empty(title: str) -> Any:
     return titled(base([]).mark_point().properties(width=WIDTH, height=20), title)
 
 
-def names(field: str, title: str | None = None) -> alt.Y:
-    """A row a name, in the order of the rows."""
-    return alt.Y(f"{field}:N", sort=None, title=title, axis=alt.Axis(labelLimit=230, ticks=False, domain=False))
+def names(field: str, rows: Sequence[Mapping[str, Any]]) -> Any:
+    """A row a name, in the order of the rows; with room for them in a font that is wider than the one here."""
+    room = max((len(row[field]) for row in rows), default=0) * CHARACTER
+    axis = alt.Axis(labelLimit=room + 20, minExtent=room, ticks=False, domain=False)
+    return alt.Y(f"{field}:N", sort=None, title=None, axis=axis)
 
 
 def over_time(field: str, bins: Bins, **axis: Any) -> Any:

@@ -97,7 +97,7 @@ def _stacked_bars(rows: list[dict[str, Any]]) -> Any:
     states = alt.Scale(domain=[*DIFFERENCES], range=[VERMILLION, BLUE, GREEN, PURPLE, GREY])
     return base(rows).mark_bar(height={"band": 0.7}).encode(
         x=alt.X("sum(rows):Q", title="resources", axis=alt.Axis(tickMinStep=1, format="~s")),
-        y=names("key"),
+        y=names("key", rows),
         color=alt.Color("state:N", scale=states, title=None, legend=alt.Legend(orient="top")),
         order="place:Q",
         tooltip=["key:N", "state:N", "rows:Q"],

@@ -115,7 +115,7 @@ def _heatmap(cells: list[Cell]) -> Any:
     from .drawing import INK, VERMILLION, alt, base, layered, names
 
     axis = alt.Axis(orient="top", labelAngle=0, labelLimit=150, ticks=False, domain=False)
-    chart = base(cells).encode(x=alt.X("key:N", sort=None, title=None, axis=axis), y=names("client"))
+    chart = base(cells).encode(x=alt.X("key:N", sort=None, title=None, axis=axis), y=names("client", cells))
     chart = chart.encode(tooltip=[alt.Tooltip(f"{name}:N") for name in ("client", "key", "text", "level")])
     legend = alt.Legend(title="lowest to highest of its key", orient="bottom", values=[], gradientLength=180)
     heights = alt.Color("height:Q", scale=alt.Scale(scheme="viridis", domain=[0, 1]), legend=legend)

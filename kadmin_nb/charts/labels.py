@@ -13,7 +13,7 @@ from ..frames.meanings import client
 from ..frames.views import counted_nouns
 from ..model.quota_keys import find
 
-LONGEST_NAME = 46
+LONGEST_NAME = 38
 """Characters of a name in a chart."""
 
 NUMBER = "replace(format(datum.value, '~s'), regexp('([kMGT]?)$'), ' $1')"
@@ -33,7 +33,8 @@ SECONDS = "format(datum.value, '~s') + ' s'"
 
 _LARGER = {"d": 86_400_000, "h": 3_600_000, "min": 60_000, "s": 1000}
 DURATION = "".join(
-    f"datum.value >= {length} ? format(datum.value / {length}, '~g') + ' {unit}' : " for unit, length in _LARGER.items()
+    f"datum.value >= {length} ? format(datum.value / {length}, '.2~g') + ' {unit}' : "
+    for unit, length in _LARGER.items()
 )
 DURATION += MILLISECONDS
 """Milliseconds in the largest unit that they reach."""

@@ -145,7 +145,7 @@ def _rows_of_panel(changes: list[NumberChange], labels: list[str], unit: str) ->
 
 
 def _slopes(rows: list[dict[str, Any]], label: str, title: str) -> Any:
-    from .drawing import BLUE, GREEN, GREY, INK, VERMILLION, WIDTH, alt, base, layered
+    from .drawing import BLUE, GREEN, GREY, INK, VERMILLION, WIDTH, alt, base, layered, names
 
     effects = [*EFFECTS]
     colours = alt.Color("effect:N", title=None, legend=alt.Legend(orient="top"),
@@ -156,11 +156,8 @@ def _slopes(rows: list[dict[str, Any]], label: str, title: str) -> Any:
         legend=alt.Legend(orient="top"),
         scale=alt.Scale(domain=effects, range=["triangle-left", "triangle-right", "diamond", "cross"]),
     )
-    axis = alt.Axis(labelExpr=label, grid=False, tickCount=6)
-    y = alt.Y(
-        "change:N", sort=None, title=None, axis=alt.Axis(labelLimit=230, ticks=False, domain=False, minExtent=150)
-    )
-    chart = base(rows).encode(y=y, tooltip=["change:N", "effect:N", "text:N"])
+    axis = alt.Axis(labelExpr=label, grid=False, tickCount=5, labelOverlap=True, labelSeparation=16)
+    chart = base(rows).encode(y=names("change", rows), tooltip=["change:N", "effect:N", "text:N"])
 
     def at(field: str) -> Any:
         return alt.X(f"{field}:Q", title=title, axis=axis, scale=alt.Scale(type="log", padding=14))

@@ -22,7 +22,7 @@ ATTRIBUTES = frozenset({
 })  # fmt: skip
 """The attributes that Vega draws with."""
 
-_HOST_COLOURS: Mapping[str, Mapping[str, object]] = {
+_HOST_COLOURS: Mapping[str, object] = {
     "axis": {
         **dict.fromkeys(("labelColor", "titleColor", "gridColor", "domainColor", "tickColor"), "currentColor"),
         "gridOpacity": 0.14, "domainOpacity": 0.4, "tickOpacity": 0.4, "titleFontWeight": "normal",
@@ -32,8 +32,9 @@ _HOST_COLOURS: Mapping[str, Mapping[str, object]] = {
               "offset": 10},
     "header": dict.fromkeys(("labelColor", "titleColor"), "currentColor"),
     "view": {"stroke": None},
+    "padding": {"left": 4, "top": 4, "bottom": 4, "right": 30},
 }  # fmt: skip
-"""Texts and lines are in the colour of the text around them."""
+"""Texts and lines are in the colour of the text around them; a font that is wider than ours has room at the right."""
 
 
 def as_svg(specification: Mapping[str, Any], ground: str = "transparent") -> str:

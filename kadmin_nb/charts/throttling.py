@@ -95,6 +95,8 @@ def _strips(cells: list[dict[str, Any]], bins: Bins) -> Any:
     chart = (
         base(cells)
         .mark_bar(height={"band": 0.8})
-        .encode(x=over_time("from", bins), x2="to", y=names("client"), color=colours, tooltip=["client:N", "text:N"])
+        .encode(
+            x=over_time("from", bins), x2="to", y=names("client", cells), color=colours, tooltip=["client:N", "text:N"]
+        )
     )
     return chart.properties(width=WIDTH)

@@ -101,11 +101,11 @@ def _bar_chart(rows: list[dict[str, Any]]) -> Any:
         .mark_bar(height={"band": 0.7})
         .encode(
             x=share,
-            y=names("bucket"),
+            y=names("bucket", rows),
             color=alt.Color("zone:N", scale=zones, title=None, legend=alt.Legend(orient="top")),
             tooltip=[alt.Tooltip("bucket:N"), alt.Tooltip("text:N", title="peak")],
         )
     )
-    texts = base(rows).mark_text(align="left", dx=4, color=INK).encode(x=share, y=names("bucket"), text="text:N")
+    texts = base(rows).mark_text(align="left", dx=4, color=INK).encode(x=share, y=names("bucket", rows), text="text:N")
     rule = base([{"share": 100}]).mark_rule(color=INK, strokeDash=[4, 3], opacity=0.5).encode(x=share)
     return layered(rule, bars, texts).properties(width=WIDTH)

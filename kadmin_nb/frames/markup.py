@@ -146,8 +146,8 @@ _WRITERS: Mapping[str, Callable[[str], str]] = {BADGE: _badge, KEY: _breakable, 
 
 def drawing(svg: str, title: str) -> str:
     """A drawing in the host's colours. `svg` is markup, made and checked by `charts/svg.py`; the title is text."""
-    style = ".kadmin-drawing svg { max-width: 100%; height: auto; overflow: visible; }"
-    ink = "color: var(--jp-content-font-color1, var(--vscode-foreground, inherit));"
+    style = ".kadmin-drawing svg { max-width: 100%; min-width: 30em; height: auto; }"
+    ink = "color: var(--jp-content-font-color1, var(--vscode-foreground, inherit)); overflow-x: auto;"
     label = html.escape(title)
     return (
         f'<div class="kadmin-drawing" role="img" aria-label="{label}" style="{ink}"><style>{style}</style>{svg}</div>'

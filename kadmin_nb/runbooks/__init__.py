@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .binder import bind
     from .catalogue import Runbook, find, show
     from .catalogue import listed as list
+    from .charts import chart
     from .client import LIMITS, Client
     from .configs import configs_now
     from .frame_inputs import clients, frame
@@ -30,6 +31,7 @@ _LAZY = {
     "reviewed": ("preconditions", "reviewed"),
     "frame": ("frame_inputs", "frame"),
     "clients": ("frame_inputs", "clients"),
+    "chart": ("charts", "chart"),
     "configs_now": ("configs", "configs_now"),
     "LIMITS": ("client", "LIMITS"),
     "Client": ("client", "Client"),
@@ -53,6 +55,7 @@ __all__ = [
     "Runbook",
     "bind",
     "callbacks",
+    "chart",
     "clients",
     "configs_now",
     "find",
