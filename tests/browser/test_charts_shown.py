@@ -1,0 +1,45 @@
+"""Charts in a real JupyterLab: light and dark, with every hostile name, and nothing from elsewhere."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.browser.conftest import Open
+from tests.browser.lab import Lab
+
+pytestmark = pytest.mark.slow
+
+SETUP = """%load_ext kadmin_nb
+import altair as alt, kadmin_nb as kn
+from IPython.display import display
+from tests.charts.charted_frames import CHARTS
+from tests.hostile_names import HOSTILE"""
+ALL = """for draw, frame in CHARTS.values():
+    display(draw(frame(24, *HOSTILE[:24])))
+    display(draw(frame(24, *HOSTILE[-24:])))"""
+JOINED = """draw, frame = CHARTS["utilisation"]
+other = alt.Chart(alt.InlineData(values=[{"share": 50}])).mark_rule().encode(x="share:Q")
+alt.layer(other, draw(frame(4, "</script><script>window.broken = 1</script>")))"""
+INTERACTIVE = "kn.charts.interactive(draw(frame(4, *HOSTILE[:4])))"
+
+
+@pytest.mark.parametrize("theme", ["Light", "Dark"])
+def test_every_chart_is_a_picture_that_runs_nothing(open_notebook: Open, lab: Lab, theme: str) -> None:
+    """A client called itself `<script>`; and in the dark theme the chart was a white box."""
+    lab.set_theme(theme)
+    notebook = open_notebook([SETUP, ALL, JOINED, INTERACTIVE], width=1400, height=1000)
+    page = notebook.page
+    page.on("dialog", lambda dialog: notebook.complaints.errors.append(dialog.message))
+    for number in range(3):
+        notebook.run(number)
+    assert page.locator(".kadmin-drawing svg").count() == 21
+    colour = page.locator(".kadmin-drawing svg text").first.evaluate("text => getComputedStyle(text).fill")
+    light = sum(map(int, re.findall(r"\d+", colour)[:3])) / 3
+    assert (light > 128) == (theme == "Dark"), colour
+    assert page.locator(".kadmin-drawing :is(script, img, image, a, foreignObject)").count() == 0
+    notebook.run(3)
+    page.locator(".vega-embed canvas, .vega-embed svg").first.wait_for(timeout=60_000)
+    assert page.evaluate("window.broken") is None
+    lab.set_theme("Light")
