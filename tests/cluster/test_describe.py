@@ -209,4 +209,8 @@ def test_the_tree_of_one_user_keeps_its_parents(cluster, family) -> None:
     """The tree of one user began in the middle."""
     tree = cluster.quotas.tree(user="fam-a")
     assert tree.to_arrow()["entity"].to_pylist() == ["user=fam-a", "user=fam-a client-id=fam-app"]
-    assert repr(tree) == "user=fam-a  producer_byte_rate 1 kB/s\n  client-id=fam-app  consumer_byte_rate 2 kB/s"
+    title, _, user, client = repr(tree).splitlines()
+    assert title == "2 quotas on 2 entities"
+    assert user.split() == ["user=fam-a", "producer_byte_rate", "1", "kB/s", "user"]
+    assert client.split() == ["client-id=fam-app", "consumer_byte_rate", "2", "kB/s", "client", "of", "user"]
+    assert client.startswith("  client-id")
