@@ -12,7 +12,15 @@ from platformdirs.unix import Unix
 from . import databricks, files
 from .errors import NotFound
 
-__all__ = ["cache_dir", "journal_dir", "state_dir"]
+__all__ = ["RUNBOOKS", "cache_dir", "journal_dir", "runbook", "state_dir"]
+
+RUNBOOKS = (Path(__file__).parent / "runbooks" / "shipped", Path(__file__).parents[1] / "notebooks" / "runbooks")
+"""The folders of runbooks: in the installed wheel, and in the checkout."""
+
+
+def runbook(name: str) -> Path:
+    """The notebook of a runbook that comes with kadmin_nb."""
+    return next((folder for folder in RUNBOOKS if folder.is_dir()), RUNBOOKS[0]) / f"{name}.ipynb"
 
 
 def cache_dir() -> Path:

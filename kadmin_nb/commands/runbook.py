@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
+from .. import documents, files
+from ..errors import Invalid
 from . import completions, options
 from .click_glue import Text, Verbs, Words
+
+_LARGEST_FILE = 1 << 26
+"""Bytes of a file of parameters."""
 
 
 @click.group(cls=Verbs)
@@ -75,12 +81,27 @@ def new(name: str, folder: str | None) -> Any:
     metavar="NAME=VALUE",
     help="A parameter; text is bound by its declared type.",
 )
+@click.option(
+    "--parameters-file", "-f", "file", metavar="FILE", help="Parameters as a JSON object; each -p is on top of it."
+)
 @click.option("--output", "-o", metavar="FILE", help="Where the executed notebook goes.")
-def run(name: str, parameters: tuple[str, ...], output: str | None) -> Any:
+def run(name: str, parameters: tuple[str, ...], file: str | None, output: str | None) -> Any:
     """Run a runbook; the executed notebook stays, also when it fails."""
     from .. import runbooks
 
-    return runbooks.run(name, _once(options.pair(text, "-p", "name=value") for text in parameters), output=output)
+    typed = _once(options.pair(text, "-p", "name=value") for text in parameters)
+    return runbooks.run(name, {**(_parameters_in(Path(file)) if file else {}), **typed}, output=output)
+
+
+def _parameters_in(place: Path) -> dict[str, Any]:
+    """The parameters of a file."""
+    try:
+        values = documents.from_json(files.read(place, "a file of parameters", _LARGEST_FILE).decode())
+    except ValueError:
+        values = None
+    if not isinstance(values, dict):
+        raise Invalid(f"{place} is not a JSON object of parameters")
+    return values
 
 
 def _once(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:

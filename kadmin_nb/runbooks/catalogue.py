@@ -6,17 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import documents, files
+from .. import documents, files, paths
 from ..errors import Invalid, NotFound
 from ..hints import did_you_mean
 from .parameters_cell import Parameter, parameters
 
 if TYPE_CHECKING:
     from ..frames.answer import Answer
-
-_ROOM = Path(__file__).resolve().parent
-FOLDERS = (_ROOM / "shipped", _ROOM.parents[1] / "notebooks" / "runbooks")
-"""In the installed wheel, and in the checkout."""
 
 _LARGEST = 1 << 28
 
@@ -94,7 +90,7 @@ def show(name_or_path: str | Path) -> str:
 
 
 def _shipped() -> dict[str, Path]:
-    folder = next((folder for folder in FOLDERS if folder.is_dir()), None)
+    folder = next((folder for folder in paths.RUNBOOKS if folder.is_dir()), None)
     return {path.stem: path for path in sorted(folder.glob("*.ipynb"))} if folder else {}
 
 

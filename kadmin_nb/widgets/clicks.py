@@ -16,5 +16,5 @@ def clicks(way: Way) -> str:
 
 def _typed(option: Option) -> str:
     if option.name == "allow" and isinstance(option.value, list):
-        return f"typing {' and '.join(map(str, option.value))} again"
+        return f"{' and '.join(map(str, option.value))} typed again"
     return "a reason" if option.name == "reason" else f"review({python(option)})"

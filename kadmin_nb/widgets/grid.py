@@ -26,7 +26,8 @@ Named = TypeVar("Named", messages.Block, messages.Focus, messages.Selection, Cel
 
 
 @cache
-def _source(name: str) -> str:
+def source(name: str) -> str:
+    """A file of the browser's side."""
     return (Path(__file__).parent / "browser" / name).read_text(encoding="utf-8")
 
 
@@ -37,8 +38,8 @@ class Grid(anywidget.AnyWidget):
     gets the rows that it shows.
     """
 
-    _esm = _source("grid.js")
-    _css = _source("grid.css")
+    _esm = source("grid.js")
+    _css = source("grid.css")
     columns: traitlets.List[Any] = traitlets.List().tag(sync=True)
     label = traitlets.Unicode().tag(sync=True)
     height = traitlets.Int(360).tag(sync=True)

@@ -74,21 +74,24 @@ class PlanReview(Panel):
         from . import controls
         from .confirmations import Confirmations
         from .grid import Grid
+        from .plan_copies import PlanCopies
 
         hosts.hear_interrupts(stop_all)
         self._controls = controls
         self.confirmations = Confirmations(dict.fromkeys(row["key"] for row in self.dangers))
+        self.copies = PlanCopies(self.plan, self.options, lambda: self._allowed)
         self.buttons = self._make_buttons()
         self.reason = controls.text("why", width="24em", label="reason")
         self._bar, self._status, self._below = controls.progress(), controls.paragraphs(), controls.paragraphs()
         self._place = controls.column(
             controls.paragraphs(Title(self.title()), *self.footer(_PAGE)),
-            Grid(self.sheet, height=min(360, 30 * (len(self.plan) + 3)), static_id=self.static_id),
+            Grid(self.sheet, height=min(360, 80 + 28 * len(self.plan)), static_id=self.static_id),
             self.confirmations.widget,
             controls.row(self.reason, *self.buttons),
             self._bar,
             self._status,
             self._below,
+            self.copies.widget,
         )
         self._is_begun, self._is_built = self._live.is_begun(self.plan), True
         if self.plan.origin is not None:
@@ -122,6 +125,7 @@ class PlanReview(Panel):
         show(self._rollback, begun, enabled=not is_busy)
         show(self._again, True, enabled=not is_busy)
         show(self.reason, not self.plan.reason and not begun, enabled=not is_busy)
+        show(self.confirmations.widget, not is_done)
 
     def _show_progress(self) -> None:
         advance, is_busy = self._advance, self._work.is_busy
@@ -169,13 +173,16 @@ class PlanReview(Panel):
         self._work.start(afresh)
 
     def _carry_out(self) -> None:
-        allow = [*self.options.allowed_keys, *self.confirmations.typed]
-        options = replace(self.options, allow=allow)
+        options = replace(self.options, allow=self._allowed)
         outcomes = self.plan.apply(options, progress=self._advanced, stop=self._work.is_stopping)
         self._take(outcomes)
         if self.plan.origin is not None:
             self.plan.origin.applied(ok=outcomes.ok)
         outcomes.raise_for_errors()
+
+    @property
+    def _allowed(self) -> Sequence[str]:
+        return [*self.options.allowed_keys, *self.confirmations.typed]
 
     def _planned_again(self) -> Plan:
         reason, origin = self.reason.value.strip() or self.plan.reason, self.plan.origin
@@ -189,8 +196,8 @@ class PlanReview(Panel):
         allow = [key for key in self.options.allowed_keys if key in keys]
         self.next = PlanReview(plan, replace(self.options, allow=allow))
         self.next.applied = self.applied
-        back = self._controls.button("Back", self._close, hint=f"to plan {self.plan.id[:12]}")
-        self.widget.children = (back, self.next.widget)
+        back = self._controls.button(f"Back to plan {self.plan.id[:12]}", self._close)
+        self.widget.children = (self._controls.row(back), self.next.widget)
 
     def _close(self) -> None:
         self.widget.children = (self._place,)

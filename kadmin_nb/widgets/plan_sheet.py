@@ -12,13 +12,13 @@ from ..model.changes import FAILED, SKIPPED, UNKNOWN, UNVERIFIED, Change
 from .sheet import DANGER, REFUSED, Arrangement, CellText, Column, Mark, Page, Result
 
 PLAN_COLUMNS = (
-    Column("row", "row", 50, is_number=True, is_sortable=False),
-    Column("resource", "of", 200, is_sortable=False),
-    Column("op", "change", 80, is_sortable=False),
+    Column("row", "row", 44, is_number=True, is_sortable=False),
+    Column("resource", "of", 180, is_sortable=False),
+    Column("op", "change", 66, is_sortable=False),
     Column("key", "key", 170, is_sortable=False),
-    Column("old", "before", 120, is_number=True, is_sortable=False),
-    Column("after", "after", 120, is_number=True, is_sortable=False),
-    Column("state", "state", 110, is_sortable=False),
+    Column("old", "before", 100, is_number=True, is_sortable=False),
+    Column("after", "after", 100, is_number=True, is_sortable=False),
+    Column("state", "state", 90, is_sortable=False),
     Column("note", "note", 300, is_sortable=False),
 )
 _PLACES = {column.name: place for place, column in enumerate(PLAN_COLUMNS)}

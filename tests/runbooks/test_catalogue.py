@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import kadmin_nb as kn
+from kadmin_nb import paths
 from kadmin_nb.runbooks import catalogue
 from kadmin_nb.runbooks.skeleton import SKELETON
 
@@ -97,7 +98,7 @@ def test_in_a_wheel_they_lie_in_the_package(tmp_path: Path, monkeypatch: pytest.
     source = NOTEBOOKS / "runbooks" / "change_quotas.ipynb"
     (tmp_path / "shipped").mkdir()
     (tmp_path / "shipped" / "other.ipynb").write_text(source.read_text())
-    monkeypatch.setattr(catalogue, "FOLDERS", (tmp_path / "shipped", tmp_path / "nowhere"))
+    monkeypatch.setattr(paths, "RUNBOOKS", (tmp_path / "shipped", tmp_path / "nowhere"))
     assert [r.name for r in catalogue.runbooks()] == ["other"]
 
 

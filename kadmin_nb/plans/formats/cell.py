@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ...errors import printable
+from ...errors import UsageError, printable
 from ...model.changes import Change
 from ...model.entity import TYPES
 from ...model.grammar import format_word
@@ -27,6 +27,19 @@ def as_cell(subject: Subject) -> PlanText:
     head = [comment(line) for line in (*subject.title, _where(subject.changes))]
     cell_lines = [_cell_line(change) for change in subject.changes]
     return PlanText(lines([*head, *cell_lines]), lines([*head, *map(_printable_line, cell_lines)]))
+
+
+def change_lines(changes: Sequence[Change]) -> list[str]:
+    """The lines alone, one a change.
+
+    Raises
+    ------
+    UsageError
+        A change that no line can say.
+    """
+    if problem := next((f"{what(change)}: {why}" for change in changes if (why := _problem(change))), None):
+        raise UsageError(problem, hint="A saved plan has it: plan apply FILE.")
+    return [_cell_line(change) for change in changes]
 
 
 def _where(changes: Sequence[Change]) -> str:
