@@ -49,7 +49,7 @@ def _figures(browser: Any, lab: Any, rows: int) -> Figures:
     from tests.browser.frames import MANY as FRAMES
     from tests.browser.lab import Notebook
 
-    lab.write("bench.ipynb", [FRAMES, f"table = numbered({rows})", "QuotaEditor(table, stage)"])
+    lab.write("bench.ipynb", [FRAMES, f"table = numbered({rows})", "editor(table)"])
     page = browser.new_page(viewport={"width": 1280, "height": 900})
     sizes: list[int] = []
     page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: sizes.append(len(frame))))

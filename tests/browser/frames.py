@@ -8,6 +8,7 @@ import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 from kadmin_nb.plans.stage import Stage
 from kadmin_nb.widgets.quota_editor import QuotaEditor
+from kadmin_nb.widgets.quota_table import StoredQuotas
 
 def quotas(names):
     rows = len(names)
@@ -30,5 +31,8 @@ def numbered(rows):
     return pa.table({**columns, "key": pa.repeat("producer_byte_rate", rows), "value": values}).cast(schemas.QUOTAS)
 
 stage = Stage(None)
+
+def editor(table):
+    return QuotaEditor(lambda: StoredQuotas.of(table), stage)
 """
-"""Defines `quotas(names)`, `numbered(rows)` and `stage`."""
+"""Defines `quotas(names)`, `numbered(rows)`, `stage` and `editor(table)`."""

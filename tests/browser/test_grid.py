@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 def opened(open_notebook: Open, rows: str, **size: Any) -> Notebook:
     """A notebook with an editor over a frame; its third cell prints what is staged."""
     staged = "print(sorted((str(edit.resource), edit.value) for edit in stage.staged().values()))"
-    notebook = open_notebook([MANY, f"QuotaEditor({rows}, stage)", staged], **size)
+    notebook = open_notebook([MANY, f"editor({rows})", staged], **size)
     notebook.run(0)
     notebook.run(1)
     notebook.page.locator(".kadmin-grid [role=rowheader]").first.wait_for()

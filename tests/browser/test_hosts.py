@@ -17,7 +17,7 @@ from tests.browser.lab import PICTURES, ROOT, Complaints, Lab, document
 
 pytestmark = pytest.mark.slow
 
-CELLS = [MANY, "QuotaEditor(quotas(['alice', '<b>bob</b>']), stage)"]
+CELLS = [MANY, "editor(quotas(['alice', '<b>bob</b>']))"]
 
 
 def notebook_of(folder: Path) -> Path:
