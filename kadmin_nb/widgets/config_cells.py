@@ -18,6 +18,7 @@ from ..model.refusal import Refusal
 from ..model.resources import Resource, Source
 from ..plans import list_values
 from ..plans.advice import weaker_configs
+from ..plans.advice.fallback import Values
 from ..plans.current_configs import observed
 from ..plans.kinds.configs import CONFIGS
 from ..plans.observed_state import ObservedState
@@ -216,15 +217,16 @@ class ConfigCell:
 
     def danger(self, edit: Edit) -> str | None:
         """The danger that a plan of this edit will have, as far as the table tells."""
-        if not self.is_read:
-            return None
-        is_secret, target = self.is_secret, (self.config.resource, self.config.key)
-        old_known = not (self.config.is_own and is_secret)
-        wanted = SHOWN if is_secret and edit.value is not None else edit.value
-        after = wanted if is_secret else self._after(edit)
-        change = Change(1, edit.op, *target, self.config.own, wanted, after, old_known, is_secret=is_secret)
-        dangers = weaker_configs.judged([change], {target: self.below})
+        below: Values = {edit.target: self.below}
+        dangers = weaker_configs.judged([self.change(edit)], below) if self.is_read else ()
         return next((danger.message for danger in dangers), None)
+
+    def change(self, edit: Edit, row: int = 1) -> Change:
+        """The row of a plan that an edit will be."""
+        wanted, after = (SHOWN, SHOWN) if self.is_secret and edit.value else (edit.value, self._after(edit))
+        old_known = self.is_read and not (self.config.is_own and self.is_secret)
+        target = (edit.resource, edit.key)
+        return Change(row, edit.op, *target, self.config.own, wanted, after, old_known, is_secret=self.is_secret)
 
     def _after(self, edit: Edit) -> str | None:
         """The text that is stored once the edit is applied."""

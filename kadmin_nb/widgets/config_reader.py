@@ -17,8 +17,8 @@ from ..model.changes import DELETE, Change
 from ..model.config_fallback import in_effect, in_unit_of, synonyms_below
 from ..model.config_values import ConfigValue
 from ..model.resources import Resource, Source
-from ..plans.advice.fallback import fallback_values
-from .config_table import Below, ConfigTable
+from ..plans.advice.fallback import Values, fallback_values
+from .config_table import ConfigTable
 
 DOCUMENTATION_SECONDS = 3.0
 """Seconds that Kafka's descriptions may take: somebody moves through the table meanwhile."""
@@ -73,16 +73,15 @@ class ConfigReader:
     def _some_broker(self) -> Resource:
         return Resource("BROKER", str(min(broker.id for broker in self._kafka.brokers() if not broker.is_fenced)))
 
-    def _below(self, table: ConfigTable) -> Below:
+    def _below(self, table: ConfigTable) -> Values:
         """The fallbacks that the rows of what is set do not tell; none where they cannot be read."""
         cells = table.cells(np.flatnonzero(table.is_set))
         set_values = [cell.config for cell in cells if cell.has_own and not cell.below and not cell.is_secret]
         changes = [Change(0, DELETE, value.resource, value.key, value.own) for value in set_values]
         try:
-            below: Below = fallback_values(self._kafka, changes)  # type: ignore[assignment]
+            return fallback_values(self._kafka, changes)
         except KadminError:
             return {}
-        return below
 
 
 def _without_broker(row: dict[str, Any]) -> dict[str, Any]:

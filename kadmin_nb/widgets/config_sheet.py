@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -10,13 +10,14 @@ import pyarrow.compute as pc
 
 from ..errors import UsageError
 from ..frames.meanings import word
+from ..model.changes import Change
 from ..model.resources import Resource
 from ..plans.kinds.configs import CONFIGS
 from ..plans.stage import Stage
 from .config_cells import ConfigCell, row_name
 from .config_filter import matching_configs
 from .config_table import ConfigTable, ConfigTarget
-from .sheet import Arrangement, CellText, Column, Page
+from .sheet import Arrangement, CellText, Column, Page, Result
 from .staged_sheet import CellState, StagedSheet
 
 RESOURCE, KEY, VALUE, SOURCE, FALLBACK, TYPE, FLAGS = "resource", "key", "value", "source", "fallback", "type", "flags"
@@ -79,13 +80,33 @@ class ConfigSheet(StagedSheet[Resource]):
             self._arrangement = arrangement
         self._changed()
 
-    def show(self, table: ConfigTable) -> None:
-        """Other configs in place of these: what is set was read again."""
+    def read(self, table: ConfigTable) -> Result:
+        """Take configs that were read anew; what is staged or refused stays."""
         with self._lock:
+            moved = self._table.differences(table)
             self._table = table
+            self._show_targets([*self._overlay()])
             self._order = self._arranged(self._arrangement)
-            self._show_targets(self._staged())
         self._changed()
+        return Result(f"read again: {moved:,} changed" if moved else "read again: nothing has changed")
+
+    @property
+    def configs(self) -> pa.Table:
+        """CONFIGS as they were read last."""
+        return self._table.configs
+
+    def changes(self) -> list[Change]:
+        with self._lock:
+            edits = self._staged()
+            cells = self._table.cells(self._table.rows_of(row_name(*target) for target in edits))
+            return [cell.change(edit, n) for n, (cell, edit) in enumerate(zip(cells, edits.values(), strict=True), 1)]
+
+    def dangers(self) -> dict[ConfigTarget, str]:
+        with self._lock:
+            edits = self._staged()
+            cells = self._table.cells(self._table.rows_of(row_name(*target) for target in edits))
+            dangers = {_target(cell): cell.danger(edit) for cell, edit in zip(cells, edits.values(), strict=True)}
+            return {target: danger for target, danger in dangers.items() if danger}
 
     # -- rows
 
@@ -114,10 +135,11 @@ class ConfigSheet(StagedSheet[Resource]):
         """A flag for each row that is of the chosen kind."""
         if show == "set":
             return self._table.is_set
-        targets = {"staged": [*self._staged()], "refused": [*self._refused]}.get(show)
-        if targets is None:
+        kinds: dict[str, Callable[[], Collection[ConfigTarget]]]
+        kinds = {"staged": self._staged, "refused": self.refused, "dangerous": self.dangers}
+        if (targets := kinds.get(show)) is None:
             return np.ones(len(self._table), dtype=bool)
-        names = pa.array([row_name(*target) for target in targets], pa.string())
+        names = pa.array([row_name(*target) for target in targets()], pa.string())
         return np.asarray(pc.is_in(self._table.names, names), dtype=bool)
 
     def _show_targets(self, targets: Collection[ConfigTarget]) -> None:

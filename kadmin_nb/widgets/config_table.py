@@ -15,14 +15,12 @@ from ..frames import schemas
 from ..model.config_values import ConfigValue
 from ..model.refusal import Refusal
 from ..model.resources import OWN_SOURCE, Resource, Source
+from ..plans.advice.fallback import Values
 from ..plans.kinds.configs import ROOT_LOGGER
 from .config_cells import ConfigCell, row_name
 
 ConfigTarget = tuple[Resource, str]
 """A resource and a config key: a row."""
-
-Below = Mapping[ConfigTarget, Collection[str | None]]
-"""The texts that may apply to targets once they have no value of their own, where their own rows do not tell."""
 
 
 _OF_KEYS = ("type", "is_sensitive", "is_read_only")
@@ -31,10 +29,13 @@ _OF_KEYS = ("type", "is_sensitive", "is_read_only")
 
 @dataclass(frozen=True)
 class ConfigTable:
-    """CONFIGS with the `names` of its rows, and the resources as words."""
+    """CONFIGS with the `names` of its rows, and the resources as words.
+
+    `below` has the texts that apply after a reset, where a row does not tell them itself.
+    """
 
     configs: pa.Table
-    below: Below = field(default_factory=dict)
+    below: Values = field(default_factory=dict)
 
     def __len__(self) -> int:
         return int(self.configs.num_rows)
@@ -71,6 +72,15 @@ class ConfigTable:
     def position(self, name: str) -> int | None:
         """The row of that name; None where there is none."""
         return self._positions.get(name)
+
+    def differences(self, other: ConfigTable) -> int:
+        """The rows that are set, or set otherwise, in one of the two alone."""
+        return len({name for name, _ in {*self._set_values()} ^ {*other._set_values()}})
+
+    def _set_values(self) -> Iterable[tuple[str, str | None]]:
+        rows = pa.array(np.flatnonzero(self.is_set))
+        values = self._text("value").combine_chunks().take(rows).to_pylist()
+        return zip(self.names.take(rows).to_pylist(), values, strict=True)
 
     def rows_of(self, names: Iterable[str]) -> list[int]:
         """The rows of these names.

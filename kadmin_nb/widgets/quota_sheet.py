@@ -108,17 +108,10 @@ class QuotaSheet(StagedSheet[Entity]):
         news = differences(before.quotas, stored.quotas)
         return Result(f"read again: {news}" if news else "read again: nothing has changed")
 
-    def changed_since_read(self, changes: Iterable[Change]) -> list[Change]:
-        """The changes of a plan whose old value is not the one that is shown here: somebody else was faster."""
-        shown = {change.target: change.old for change in self.changes()}
-        return [change for change in changes if change.target in shown and shown[change.target] != change.old]
-
     def changes(self) -> list[Change]:
-        """The rows of a plan that the staged edits would be, on the quotas as they were read."""
         return self._judge().changes
 
     def dangers(self) -> dict[QuotaTarget, str]:
-        """The messages of a plan on the dangerous ones among the cells."""
         return self._judge().dangers
 
     @property

@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Generic, TypeVar, cast
 
 from ..errors import UsageError
-from ..model.changes import Edit, Target
+from ..model.changes import Change, Edit, Target
 from ..model.configurable import Configurable
 from ..plans.kinds.change_kind import ChangeKind
 from ..plans.kinds.registry import kind_of
@@ -65,6 +65,19 @@ class StagedSheet(ABC, Generic[Whose]):
     @abstractmethod
     def _show_targets(self, targets: Collection[tuple[Whose, str]]) -> None:
         """Give those of these targets a row that have none."""
+
+    @abstractmethod
+    def changes(self) -> list[Change]:
+        """The rows of a plan that the staged edits would be, on the values as they were read."""
+
+    @abstractmethod
+    def dangers(self) -> dict[tuple[Whose, str], str]:
+        """The messages of a plan on the dangerous ones among the cells."""
+
+    def changed_since_read(self, changes: Iterable[Change]) -> list[Change]:
+        """The changes of a plan whose old value is not the one that is shown here: somebody else was faster."""
+        shown = {change.target: change.old for change in self.changes() if change.old_known}
+        return [change for change in changes if change.target in shown and shown[change.target] != change.old]
 
     def edit(self, cells: Sequence[CellText]) -> Result:
         if len(cells) > MOST_CELLS:

@@ -228,6 +228,9 @@ def test_one_can_look_at_what_is_staged_alone(sheet: Sheet) -> None:
     """Of two thousand rows I had changed three, and could not find them."""
     sheet.type(RETENTION, "2d")
     sheet.type("topic=other preallocate", "maybe")
+    sheet.type("topic=other unclean.leader.election.enable", "true")
+    assert sheet.arrange(show="dangerous") == ["topic=other unclean.leader.election.enable"]
+    sheet.sheet.undo()
     assert sheet.arrange(show="staged") == [RETENTION]
     assert sheet.arrange(show="refused") == ["topic=other preallocate"]
     assert sheet.arrange(show="set") == [CLEANUP, DELETED, RETENTION]
@@ -248,7 +251,7 @@ def test_reading_again_keeps_what_is_staged(sheet: Sheet) -> None:
     sheet.type(RETENTION, "2d")
     sheet.kafka.cluster.write((Resource.of("topic", "orders"), "cleanup.policy"), "delete")
     sheet.kafka.sleep(1)  # until the broker has it
-    sheet.sheet.show(sheet.reader.read())
+    assert sheet.editor.read_again().text == "read again: 1 changed"
     assert (sheet.value(CLEANUP), sheet.value(RETENTION)) == ("delete", "172800000 (2 d)")
 
 

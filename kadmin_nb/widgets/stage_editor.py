@@ -1,0 +1,147 @@
+"""The part that the editors over a stage share: a toolbar, the grid, remarks on the cell in focus, and the plan."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from ..errors import KadminError, UsageError
+from ..model.changes import Change
+from .latest import Latest
+from .panel import Panel
+from .sheet import CellText, Result, Sheet
+
+if TYPE_CHECKING:
+    from ..frames.blocks import Block
+    from ..plans.outcomes import Outcomes
+    from ..plans.plan import Plan
+    from ..plans.stage import Stage
+    from .staged_sheet import Refused
+
+
+class EditedSheet(Sheet, Protocol):
+    """A sheet over a stage, as `StagedSheet` makes one."""
+
+    def discard(self, cells: Sequence[CellText] | None = None) -> Result: ...
+    def refused(self) -> dict[Any, Refused]: ...
+    def changes(self) -> list[Change]: ...
+    def dangers(self) -> dict[Any, str]: ...
+    def changed_since_read(self, changes: Iterable[Change]) -> list[Change]: ...
+
+
+class StageEditor(Panel):
+    """A table over a stage: what is typed is staged, planned and applied as from a line."""
+
+    filter_words: ClassVar[str]
+    """The words of its filter box, as an example."""
+
+    row_choices: ClassVar[Sequence[tuple[str, str]]]
+    """The rows that one can look at alone, each with the name that the sheet has for them."""
+
+    def __init__(self, sheet: EditedSheet, stage: Stage) -> None:
+        self._edited, self.stage = sheet, stage
+        self.plan: Plan | None = None
+        self._focus: tuple[str, str] | None = None
+
+    @abstractmethod
+    def read_again(self) -> Result:
+        """Show the rows as they are on the cluster now; what is staged stays."""
+
+    @abstractmethod
+    def remarks(self) -> list[Block]:
+        """The meaning of the cell in focus, as far as plans can say before they are made."""
+
+    def _parts_below(self) -> Sequence[Any]:
+        """Controls of its own below the grid."""
+        return ()
+
+    def build(self) -> Any:
+        from . import controls
+        from .grid import Grid
+
+        self._controls = controls
+        self._grid = Grid(self._edited, static_id=self.static_id)
+        self._grid.focused, self._grid.discard = self._focused, self._edited.discard
+        self._counts, self._remarks = controls.paragraphs(), controls.paragraphs()
+        self._below = controls.column()
+        self._background = Latest(self._describe)
+        self._edited.watch(self._background.ask)
+        self._background.ask()
+        table = controls.beside(self._grid, self._remarks)
+        return controls.column(self._bar(), table, self._counts, *self._parts_below(), self._below)
+
+    def _bar(self) -> Any:
+        button, tell, sheet = self._controls.button, self._grid.notify, self._edited
+        return self._controls.row(
+            self._controls.text(f"filter: {self.filter_words} or a part of a name", width="20em", act=self._filter),
+            self._controls.choice([*self.row_choices], lambda show: self._try(lambda: self._grid.arrange(show=show))),
+            button("Undo", lambda: tell(sheet.undo()), hint="Ctrl-Z"),
+            button("Redo", lambda: tell(sheet.redo()), hint="Ctrl-Y"),
+            button("Discard cells", self._discard_selected, hint="unstage the selected cells: Ctrl-Backspace"),
+            button("Discard all", lambda: tell(sheet.discard()), hint="unstage every row; undo brings them back"),
+            button("Read again", lambda: self._try(self._read_again), hint="the rows as they are on the cluster now"),
+            button("Plan", lambda: self._try(self._plan), style="primary", hint="what it means; nothing is sent"),
+        )
+
+    # -- actions
+
+    def _filter(self, words: str) -> None:
+        self._try(lambda: self._grid.arrange(words=words))
+
+    def _discard_selected(self) -> None:
+        self._try(lambda: self._grid.notify(self._grid.discard_selected()))
+
+    def _read_again(self) -> None:
+        self._grid.notify(self.read_again())
+
+    def _plan(self) -> None:
+        if refused := self._edited.refused():
+            whose, key = next(iter(refused))
+            raise UsageError(
+                f"{len(refused)} cells do not fit, {key} of {whose} among them", hint="Mend or discard them."
+            )
+        self.plan = self.stage.plan()
+        review: Any = self.plan.review()
+        review.applied = self._applied
+        self._below.children = [review.widget]
+        if moved := self._edited.changed_since_read(self.plan.changes):
+            self._grid.notify(Result(_moved_text(moved), ok=False))
+
+    def _applied(self, outcomes: Outcomes) -> None:
+        """Show what the cluster holds after a plan was applied."""
+        self._try(self._read_again)
+
+    def _try(self, act: Callable[[], None]) -> None:
+        """Do it; a refusal is one line below the grid."""
+        try:
+            act()
+        except KadminError as exc:
+            self._grid.notify(Result(" ".join(filter(None, [str(exc), exc.hint])), ok=False))
+
+    # -- beside the grid
+
+    def _focused(self, key: str, column: str) -> None:
+        self._focus = key, column
+        self._background.ask()
+
+    def _describe(self) -> None:
+        """Say how much is staged, and what the cell in focus means."""
+        self._controls.rewrite(self._counts, self.status())
+        self._controls.rewrite(self._remarks, *self.remarks())
+
+    def status(self) -> str:
+        """The counts of cells: `3 staged, 1 refused, 1 dangerous`."""
+        sheet = self._edited
+        counts = (
+            ("staged", len(sheet.changes())),
+            ("refused", len(sheet.refused())),
+            ("dangerous", len(sheet.dangers())),
+        )
+        return ", ".join(f"{count:,} {word}" for word, count in counts if count) or "nothing is staged"
+
+
+def _moved_text(moved: Sequence[Change]) -> str:
+    first, *more = moved
+    others = f", and {len(more):,} more" if more else ""
+    return f"{first.key} of {first.resource} was changed on the cluster since it was read{others}: see the plan"

@@ -1,0 +1,85 @@
+"""The config editor in a real JupyterLab over a real Kafka."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import kadmin_nb as kn
+from kadmin_nb.local import LocalKafka
+from tests.browser.conftest import Open
+
+pytestmark = [pytest.mark.broker, pytest.mark.slow]
+
+SECRET = "canary-of-a-keystore"
+
+
+@pytest.fixture
+def topic(cluster: kn.Cluster, kafka: LocalKafka, unique: Callable[[str], str]) -> Iterator[str]:
+    """A topic with a retention of its own."""
+    from confluent_kafka.admin import AdminClient, NewTopic
+
+    name = unique("orders")
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
+    admin.create_topics([NewTopic(name, 1)])[name].result()
+    stage = cluster.stage()
+    stage.set_config("retention.ms", "1d", topic=name)
+    stage.set_config("max.message.bytes", "2MiB", topic=name)
+    stage.plan("test").apply(allow=["retention.ms"]).raise_for_errors()
+    yield name
+    cluster.stage().discard()
+
+
+def value_of(page: Any, key: str) -> Any:
+    """The cell of a key's value."""
+    row = page.get_by_role("row").filter(has=page.get_by_role("gridcell", name=key, exact=True))
+    return row.get_by_role("gridcell").nth(1)
+
+
+def values(cluster: kn.Cluster, topic: str, *keys: str) -> dict[str, str]:
+    table = cluster.configs.describe(topic=topic, keys=keys).to_arrow()
+    return dict(zip(table["key"].to_pylist(), table["value"].to_pylist(), strict=True))
+
+
+def test_configs_are_edited_by_their_types_planned_applied_and_verified(
+    kafka: LocalKafka, cluster: kn.Cluster, topic: str, open_notebook: Open
+) -> None:
+    """I want to change a policy, a switch and a retention without knowing how Kafka writes them."""
+    notebook = open_notebook(
+        [f"%load_ext kadmin_nb\n%kadmin use {kafka.bootstrap}", f"%kconfig edit topic={topic}"], height=1500
+    )
+    notebook.run(0)
+    notebook.run(1)
+    page = notebook.page
+    value_of(page, "retention.ms").dblclick()
+    page.keyboard.press("Control+a")
+    page.keyboard.type("7d")
+    page.keyboard.press("Enter")
+    page.get_by_role("gridcell", name="604800000 (7 d) was 86400000 (1 d)").wait_for()
+    value_of(page, "max.message.bytes").click()
+    page.keyboard.press("Delete")
+    page.get_by_role("gridcell", name="1048588 (about 1 MiB) was 2097152 (2 MiB)").wait_for()
+    value_of(page, "cleanup.policy").dblclick()
+    page.keyboard.type("compact")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")
+    page.get_by_role("gridcell", name="delete,compact was delete").wait_for()
+    notebook.picture("config-editor-staged")
+    page.get_by_placeholder("filter: topic").fill("key==preallocate")
+    page.get_by_placeholder("filter: topic").press("Enter")
+    value_of(page, "preallocate").dblclick()
+    page.get_by_label(f"value of topic={topic} preallocate").select_option("true")
+    page.keyboard.press("Enter")
+    page.get_by_role("gridcell", name="true was false").wait_for()
+    notebook.picture("config-editor-all-staged")
+    page.get_by_role("button", name="Plan").click()
+    page.get_by_role("button", name="Apply").click()
+    page.get_by_role("gridcell", name="verified").nth(3).wait_for(timeout=60_000)
+    assert values(cluster, topic, "retention.ms", "max.message.bytes", "cleanup.policy", "preallocate") == {
+        "retention.ms": "604800000",
+        "max.message.bytes": "1048588",
+        "cleanup.policy": "delete,compact",
+        "preallocate": "true",
+    }
