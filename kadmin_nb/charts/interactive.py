@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from ..errors import Unsupported
+from .svg import HOST_COLOURS
 
 
 def interactive(chart: Any) -> Any:
@@ -31,7 +32,8 @@ def interactive(chart: Any) -> Any:
     --------
     >>> kn.charts.interactive(kn.charts.effective(answer))  # doctest: +SKIP
     """
-    return _offline_chart()(chart, embed_options={"actions": False})
+    look = {"config": {**HOST_COLOURS, "background": "transparent"}, "renderer": "svg"}
+    return _offline_chart()(chart, embed_options={"actions": False, **look})
 
 
 @cache

@@ -22,7 +22,7 @@ ATTRIBUTES = frozenset({
 })  # fmt: skip
 """The attributes that Vega draws with."""
 
-_HOST_COLOURS: Mapping[str, object] = {
+HOST_COLOURS: Mapping[str, object] = {
     "axis": {
         **dict.fromkeys(("labelColor", "titleColor", "gridColor", "domainColor", "tickColor"), "currentColor"),
         "gridOpacity": 0.14, "domainOpacity": 0.4, "tickOpacity": 0.4, "titleFontWeight": "normal",
@@ -41,14 +41,14 @@ def as_svg(specification: Mapping[str, Any], ground: str = "transparent") -> str
     """The SVG of a Vega-Lite specification; nothing is loaded for it."""
     convert = _converter().vegalite_to_svg
     return str(
-        convert({**specification, "background": ground}, config={"aria": False, **_HOST_COLOURS}, allowed_base_urls=[])
+        convert({**specification, "background": ground}, config={"aria": False, **HOST_COLOURS}, allowed_base_urls=[])
     )
 
 
 def as_png(specification: Mapping[str, Any]) -> bytes:
     """The same as PNG, twice as many pixels either way."""
     convert = _converter().vegalite_to_png
-    return bytes(convert({**specification, "background": "white"}, config=_HOST_COLOURS, scale=2, allowed_base_urls=[]))
+    return bytes(convert({**specification, "background": "white"}, config=HOST_COLOURS, scale=2, allowed_base_urls=[]))
 
 
 def _converter() -> Any:

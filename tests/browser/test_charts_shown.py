@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 
@@ -25,6 +26,12 @@ alt.layer(other, draw(frame(4, "</script><script>window.broken = 1</script>")))"
 INTERACTIVE = "kn.charts.interactive(draw(frame(4, *HOSTILE[:4])))"
 
 
+def is_light(text: Any) -> bool:
+    """True if a text of an SVG is nearer to white than to black."""
+    colour = text.evaluate("text => getComputedStyle(text).fill")
+    return sum(map(int, re.findall(r"\d+", colour)[:3])) / 3 > 128
+
+
 @pytest.mark.parametrize("theme", ["Light", "Dark"])
 def test_every_chart_is_a_picture_that_runs_nothing(open_notebook: Open, lab: Lab, theme: str) -> None:
     """A client called itself `<script>`; and in the dark theme the chart was a white box."""
@@ -35,11 +42,11 @@ def test_every_chart_is_a_picture_that_runs_nothing(open_notebook: Open, lab: La
     for number in range(3):
         notebook.run(number)
     assert page.locator(".kadmin-drawing svg").count() == 21
-    colour = page.locator(".kadmin-drawing svg text").first.evaluate("text => getComputedStyle(text).fill")
-    light = sum(map(int, re.findall(r"\d+", colour)[:3])) / 3
-    assert (light > 128) == (theme == "Dark"), colour
+    assert is_light(page.locator(".kadmin-drawing svg text").first) == (theme == "Dark")
     assert page.locator(".kadmin-drawing :is(script, img, image, a, foreignObject)").count() == 0
     notebook.run(3)
-    page.locator(".vega-embed canvas, .vega-embed svg").first.wait_for(timeout=60_000)
+    text = page.locator(".vega-embed svg .mark-text.role-mark text").first
+    text.wait_for(timeout=60_000)
+    assert is_light(text) == (theme == "Dark")
     assert page.evaluate("window.broken") is None
     lab.set_theme("Light")
