@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ..plans.stage import Stage
     from ..policy import PolicyAnswer
     from ..traffic.top import TopAnswer
+    from ..widgets.client_explorer import ClientExplorer
     from ..widgets.config_editor import ConfigEditor
     from ..widgets.quota_editor import QuotaEditor
     from .canary import CanaryAnswer
@@ -341,6 +342,29 @@ class Cluster:
         from .editors import edit_configs
 
         return edit_configs(self._kafka, self.tray if stage is None else stage, self.configs.select(**what))
+
+    def explore(self, user: object = "", client_id: object = "", *, usage: object = None) -> ClientExplorer:
+        """The levels of one client in their order, what applies, what lost and who shares it, beside the hierarchy.
+
+        A widget where somebody can click, to choose another client in; else tables.
+
+        Parameters
+        ----------
+        user, client_id
+            The client that is shown first; a blank client-id is one that sends none. Without a user the hierarchy.
+        usage
+            USAGE: completes names, and tells what the client used.
+
+        Raises
+        ------
+        NotKnowable
+            A broker sets `client.quota.callback.class`.
+        UsageError
+            A pattern, or several names.
+        """
+        from .editors import explore
+
+        return explore(self, user, client_id, usage)
 
     @takes_apply_options
     def review(self, plan: Plan, options: ApplyOptions | None = None, **keywords: Any) -> Display:

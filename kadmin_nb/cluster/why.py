@@ -131,7 +131,7 @@ def why(
     assume_default: bool,
 ) -> WhyAnswer:
     """Everything that is known of the limits of one client; see `Quotas.why`."""
-    name, client = _one_name("user", user), _one_name("client-id", client_id)
+    name, client = one_name("user", user), one_name("client-id", client_id)
     marks = resolving.marks(kafka, assume_default)
     pair = resolve_engines.pairs_of([(name, client)])
     stored = stored_of(resolving.quotas_of(kafka, pair).to_pylist())
@@ -142,14 +142,14 @@ def why(
     return WhyAnswer(table, explanation, tuple(_all_lifts(stored, explanation, to)), used)
 
 
-def _one_name(kind: str, value: object) -> str:
+def one_name(kind: str, value: object) -> str:
     """The one name that is asked about; a client-id may be blank."""
     if value is None:
         raise UsageError(f"{kind} is required", hint="Such as user=alice client-id=app.")
     names = parts(kind, value)
     if len(names) != 1 or not isinstance(names[0], str):
         raise UsageError(
-            f"why is about one client, and {kind} names several",
+            f"this is about one client, and {kind} names several",
             hint=Hint(sentence("{} answers for many.", Verb("quota resolve", "cluster.quotas.resolve(…)"))),
         )
     return names[0]

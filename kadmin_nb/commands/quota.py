@@ -216,6 +216,21 @@ def edit(session: Session, words: tuple[str, ...]) -> Any:
     return session.cluster.edit_quotas(stage=session.tray, **_whom(words, session))
 
 
+@quota.command()
+@options.reading
+@words(completions.entities, "[user=NAME] [client-id=NAME]")
+@click.option("--usage", metavar="NAME", help="A USAGE frame: a variable, or a Parquet or CSV file.")
+def explore(session: Session, words: tuple[str, ...], usage: str | None) -> Any:
+    """The levels of a client in their order, what applies and what lost; without a user the hierarchy.
+
+    \b
+    {here} user=alice client-id=app
+    {here} --usage usage.parquet
+    """
+    used = None if usage is None else spark_inputs.usage_frame(session, usage)
+    return session.cluster.explore(**_whom(words, session), usage=used)
+
+
 tray.add_to(quota)
 for more in (chart, history, near, top, usage):
     quota.add_command(more)

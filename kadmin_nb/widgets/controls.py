@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..errors import Unsupported
@@ -91,3 +91,12 @@ def folded(title: str, content: Any) -> Any:
     content.layout.display = "none"
     opener.observe(lambda change: setattr(content.layout, "display", "flex" if change["new"] else "none"), "value")
     return ipywidgets.VBox([opener, content])
+
+
+def combobox(label: str, options: Sequence[str], value: str, act: Callable[[], None]) -> Any:
+    """A field of text that offers names; any other can be typed."""
+    made = ipywidgets.Combobox(
+        description=label, options=[*options], value=value, ensure_option=False, continuous_update=False
+    )
+    made.observe(lambda _: act(), "value")
+    return made

@@ -21,7 +21,7 @@ from .sheet import Arrangement, CellText, Result, Sheet
 PAGE_ROWS = 100
 """Rows of one page that a view asks for."""
 
-Named = TypeVar("Named", messages.Block, messages.Focus, messages.Selection, CellText)
+Named = TypeVar("Named", messages.Block, messages.Focus, messages.Selection, messages.Toggle, CellText)
 """A message about a row."""
 
 
@@ -53,6 +53,7 @@ class Grid(anywidget.AnyWidget):
         self.focused: Callable[[str, str], None] = lambda key, column: None
         self.acted: Callable[[Result], None] = lambda result: None
         self.discard: Callable[[Sequence[CellText]], Result] = lambda cells: Result("nothing can be discarded here")
+        self.toggled: Callable[[str], None] = lambda key: None
         self._selected: messages.Selection | None = None
         super().__init__(
             columns=[asdict(column) for column in sheet.columns],
@@ -124,6 +125,8 @@ class Grid(anywidget.AnyWidget):
                 self._sort(message)
             case messages.Focus():
                 self._focus(self._with_whole_key(message))
+            case messages.Toggle():
+                self.toggled(self._with_whole_key(message).key)
             case messages.Selection() if not message.is_discarded:
                 self._selected = self._with_whole_key(message)
             case _:

@@ -104,6 +104,15 @@ class Selection:
 
 
 @dataclass(frozen=True, slots=True)
+class Toggle:
+    """A row of a tree is to be opened, or closed."""
+
+    view: str
+    position: int
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
 class Move:
     """Undo or redo."""
 
@@ -111,7 +120,7 @@ class Move:
     back: bool
 
 
-Message = Hello | Bye | Window | Sort | Edit | Block | Focus | Selection | Move
+Message = Hello | Bye | Window | Sort | Edit | Block | Focus | Selection | Toggle | Move
 
 
 def read_message(content: object) -> Message:
@@ -210,6 +219,7 @@ _READERS: dict[str, Callable[[_Fields], Message]] = {
     ),
     "select": lambda fields: _selection(fields, is_discarded=False),
     "discard": lambda fields: _selection(fields, is_discarded=True),
+    "toggle": lambda fields: Toggle(fields.view, fields.number("position"), fields.text("key")),
     "undo": lambda fields: Move(fields.view, back=True),
     "redo": lambda fields: Move(fields.view, back=False),
 }

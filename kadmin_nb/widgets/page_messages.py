@@ -41,6 +41,7 @@ def _with_texts(page: Page, longest: int) -> dict[str, Any]:
             [mark.row, mark.column, mark.state, shortened_cell(mark.note, 2 * longest), mark.old] for mark in page.marks
         ],
         "editors": [_editor(editor) for editor in page.editors],
+        "branches": [[branch.depth, branch.is_open] for branch in page.branches],
     }
 
 

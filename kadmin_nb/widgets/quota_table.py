@@ -65,7 +65,7 @@ class QuotaTable:
     def rows_of(self, entities: Collection[str]) -> dict[str, int]:
         """The rows of those of the entities that have one; one search for all of them."""
         names = self.entities["entity"]
-        rows = np.flatnonzero(pc.is_in(names, pa.array(entities, pa.string())).to_numpy(zero_copy_only=False))
+        rows = np.flatnonzero(pc.is_in(names, pa.array([*entities], pa.string())).to_numpy(zero_copy_only=False))
         return dict(zip(names.take(pa.array(rows)).to_pylist(), rows.tolist(), strict=True))
 
 

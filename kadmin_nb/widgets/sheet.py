@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-STAGED, REFUSED, DANGER, NEW = "staged", "refused", "danger", "new"
+STAGED, REFUSED, DANGER, NEW, SHADOWED = "staged", "refused", "danger", "new", "shadowed"
 """The states of a cell, or of a row, that are not those of every other."""
 
 LONGEST_CELL = 300
@@ -57,14 +57,26 @@ class CellEditor:
 
 
 @dataclass(frozen=True, slots=True)
+class Branch:
+    """The place of a row in a tree: its depth from 1, and whether it is open; None where nothing is below it."""
+
+    depth: int
+    is_open: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
-    """Rows from position `first` on: a key each, their texts column by column, and the marks among them."""
+    """Rows from position `first` on: a key each, their texts column by column, and the marks among them.
+
+    The rows of a tree have a branch each.
+    """
 
     first: int
     keys: Sequence[str]
     cells: Sequence[Sequence[str]]
     marks: Sequence[Mark] = ()
     editors: Sequence[CellEditor] = ()
+    branches: Sequence[Branch] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ class Rows {
     this.asked.delete(page.first);
     const marks = new Map(page.marks.map((mark) => [`${mark[0]}:${mark[1]}`, mark]));
     const editors = new Map(page.editors.map(([row, column, kind, choices, text]) => [`${row}:${column}`, { kind, choices: choices || [], text }]));
-    this.pages.set(page.first, { keys: page.keys, cells: page.cells, marks, editors, old: false });
+    this.pages.set(page.first, { keys: page.keys, cells: page.cells, marks, editors, branches: page.branches || [], old: false });
     if (this.pages.size > KEPT) this.pages.delete(this.pages.keys().next().value);
     return true;
   }
@@ -88,6 +88,12 @@ class Rows {
   mark(row, column) {
     const [page, offset] = this.at(row);
     return page ? page.marks.get(`${offset}:${column}`) : undefined;
+  }
+
+  // The depth of a row of a tree, and whether it is open; none where the rows are no tree.
+  branch(row) {
+    const [page, offset] = this.at(row);
+    return page ? page.branches[offset] : undefined;
   }
 
   editor(row, column) {
@@ -167,7 +173,7 @@ function render({ model, el }) {
   const scroller = element(el, "kg-scroll");
   scroller.style.height = `${height}px`;
   const spacer = element(scroller, "kg-spacer", "presentation");
-  const grid = element(scroller, "kg-layer", "grid");
+  const grid = element(scroller, "kg-layer", model.get("first_page").branches?.length ? "treegrid" : "grid");
   grid.setAttribute("aria-label", model.get("label"));
   grid.setAttribute("aria-colcount", columns.length);
   grid.setAttribute("aria-multiselectable", "true");
@@ -253,6 +259,24 @@ function render({ model, el }) {
     }
     node.style.transform = `translateY(${between(-9e3, HEAD + row * ROW - top, 9e3)}px)`;
     [...node.children].forEach((cell, n) => paintCell(cell, row, n));
+    paintBranch(node, rows.branch(row));
+  }
+
+  function paintBranch(node, branch) {
+    if (!branch) return;
+    const [depth, isOpen] = branch, hasBelow = isOpen !== null;
+    node.setAttribute("aria-level", depth);
+    hasBelow ? node.setAttribute("aria-expanded", isOpen) : node.removeAttribute("aria-expanded");
+    node.classList.toggle("kg-branch", hasBelow);
+    node.firstChild.style.paddingLeft = `${depth * 16 + 6}px`;
+  }
+
+  // Opens or closes a row of a tree; `open` is what is wanted, none for the other of the two.
+  function toggle(row, open = null) {
+    const branch = rows.branch(row);
+    if (!branch || branch[1] === null || branch[1] === open) return false;
+    send({ kind: "toggle", position: row, key: rows.key(row) });
+    return true;
   }
 
   function paintCell(cell, row, n) {
@@ -264,6 +288,7 @@ function render({ model, el }) {
       cell.textContent = text === null ? "…" : text;
       cell.classList.toggle("kg-staged", state === "staged" || state === "new" || state === "danger");
       cell.classList.toggle("kg-danger", state === "danger");
+      cell.classList.toggle("kg-shadowed", state === "shadowed");
       cell.classList.toggle("kg-refused", state === "refused");
       cell.toggleAttribute("aria-invalid", false);
       if (state === "refused") cell.setAttribute("aria-invalid", "true");
@@ -486,7 +511,10 @@ function render({ model, el }) {
 
   function keyInGrid(event) {
     const command = event.ctrlKey || event.metaKey, key = event.key.toLowerCase();
-    if (event.key in MOVES || event.key === "Home" || event.key === "End") moveTo(...jump(event), event.shiftKey);
+    if (event.key === "ArrowRight" && !active[1] && !event.shiftKey && toggle(active[0], true)) void 0;
+    else if (event.key === "ArrowLeft" && !active[1] && !event.shiftKey && toggle(active[0], false)) void 0;
+    else if ((event.key === "Enter" || event.key === " ") && toggle(active[0])) void 0;
+    else if (event.key in MOVES || event.key === "Home" || event.key === "End") moveTo(...jump(event), event.shiftKey);
     else if (event.key === "Enter" || event.key === "F2") edit();
     else if (command && event.key === "Backspace") announceSelection("discard");
     else if (event.key === "Delete" || event.key === "Backspace") clear();
@@ -532,6 +560,7 @@ function render({ model, el }) {
     event.preventDefault();
     if (editing) finish(true, null);
     moveTo(...place, event.shiftKey);
+    if (!place[1] && event.offsetX < (rows.branch(place[0])?.[0] || 0) * 16 + 6) toggle(place[0]);
     const drag = (move) => {
       const over = placeOf(move);
       if (over && (over[0] !== active[0] || over[1] !== active[1])) moveTo(...over, true);
@@ -543,7 +572,7 @@ function render({ model, el }) {
     document.addEventListener("mousemove", drag);
     document.addEventListener("mouseup", end);
   });
-  grid.addEventListener("dblclick", (event) => placeOf(event) && edit());
+  grid.addEventListener("dblclick", (event) => placeOf(event) && (toggle(placeOf(event)[0]) || edit()));
   // Painted later: a row that is removed with the focus in it comes here in the middle of painting.
   function focusMoved(isHere) {
     if (hasFocus === isHere) return;

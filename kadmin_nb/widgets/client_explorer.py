@@ -1,0 +1,137 @@
+"""The client explorer: the levels of one client, what applies and what lost, who shares it, beside the hierarchy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+from ..errors import KadminError
+from ..frames.blocks import Title
+from ..frames.display import Display
+from ..frames.pages import NOTEBOOK, Page
+from ..hints import Syntax, python
+from ..model.entity import Entity
+from .client_levels import client_levels
+from .latest import Latest
+from .panel import Panel
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ..frames.blocks import Block
+
+LONGEST_LIST = 20_000
+"""Characters of the names that a box offers: hosts drop large messages. Any other name can be typed."""
+
+TREE_HEIGHT = 240
+"""Pixels of the hierarchy."""
+
+
+@dataclass(frozen=True)
+class ClientFacts:
+    """The facts of a cluster that the explorer asks for.
+
+    `why` explains the limits of one user and client-id; `tree` shows the hierarchy; the names complete what is typed.
+    """
+
+    quotas: pa.Table
+    why: Callable[[str, str], Display]
+    tree: Callable[[], Display]
+    users: Sequence[str] = ()
+    client_ids: Sequence[str] = ()
+
+
+class ClientExplorer(Panel):
+    """The limits of a client, level by level; without one the hierarchy.
+
+    Parameters
+    ----------
+    facts
+        Of the cluster.
+    user, client_id
+        The client that is shown first.
+    """
+
+    def __init__(self, facts: ClientFacts, user: str = "", client_id: str = "") -> None:
+        self._facts, self.user, self.client_id = facts, user, client_id
+        self._syntax: Syntax = python
+        self._shown = facts.why(user, client_id) if user else facts.tree()
+
+    def at(self, syntax: Syntax) -> ClientExplorer:
+        self._syntax, self._shown = syntax, self._shown.at(syntax)
+        return self
+
+    def title(self) -> str:
+        return self._shown.title()
+
+    def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        if self.user:
+            yield client_levels(self._facts.quotas, self.user, self.client_id)
+        yield from self._shown.table(page)
+
+    def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        return self._shown.footer(page)
+
+    def choose(self, user: str, client_id: str = "") -> None:
+        """Show another client; a blank client-id is one that sends none.
+
+        Raises
+        ------
+        KadminError
+            Its limits cannot be known; the client that was shown stays.
+        """
+        if user:
+            self._shown = self._facts.why(user, client_id).at(self._syntax)
+        self.user, self.client_id = user, client_id
+
+    def build(self) -> Any:
+        from . import controls
+        from .grid import Grid
+        from .hierarchy_sheet import HierarchySheet
+
+        self._controls, self._answer = controls, controls.paragraphs()
+        self._background = Latest(self._describe)
+        self._user = controls.combobox("user", _offered(self._facts.users), self.user, self._background.ask)
+        self._client_id = controls.combobox(
+            "client-id", _offered(self._facts.client_ids), self.client_id, self._background.ask
+        )
+        sheet = HierarchySheet(self._facts.quotas)
+        grid = Grid(sheet, height=TREE_HEIGHT, static_id=self.static_id)
+        grid.toggled, grid.focused = sheet.toggle, self._picked
+        self._background.ask()
+        return controls.column(controls.row(self._user, self._client_id), grid, self._answer)
+
+    def _picked(self, key: str, column: str) -> None:
+        """The entity of a row of the hierarchy: its names are the client's."""
+        try:
+            parts = dict(Entity.parse(key).parts)
+        except KadminError:
+            return  # a heading
+        for kind, box in (("user", self._user), ("client-id", self._client_id)):
+            if isinstance(name := parts.get(kind), str):
+                box.value = name
+
+    def _describe(self) -> None:
+        """Show the client of the boxes; a refusal is one line."""
+        try:
+            self.choose(self._user.value.strip(), self._client_id.value.strip())
+        except KadminError as exc:
+            self._controls.rewrite(self._answer, " ".join(filter(None, [str(exc), exc.hint])))
+            return
+        self._controls.rewrite(self._answer, *self._blocks())
+
+    def _blocks(self) -> Iterable[Block]:
+        if not self.user:
+            yield "Choose a user, and a client-id if the client sends one, or a row of the hierarchy."
+            return
+        yield Title(self.title())
+        yield from self.table()
+        yield from self.footer()
+
+
+def _offered(names: Sequence[str]) -> list[str]:
+    """The first of the names, as many as a message may have."""
+    lengths = accumulate(len(name) + 4 for name in names)
+    return [name for name, length in zip(names, lengths, strict=True) if length <= LONGEST_LIST]
