@@ -44,7 +44,7 @@ def explore(cluster: Cluster, user: object, client_id: object, usage: object) ->
     quotas = cluster.quotas.describe().to_arrow()
     used = None if usage is None else Usage.of(usage).of_cluster(cluster.id)
     clients = pa.table({}) if used is None else used.clients().to_arrow()
-    users, client_ids = (_names(quotas, clients, column) for column in ("user", "client_id"))
+    users, client_ids = (_client_names(quotas, clients, column) for column in ("user", "client_id"))
     facts = ClientFacts(
         quotas,
         lambda name, client: cluster.quotas.why(name, client, usage=used),
@@ -55,7 +55,7 @@ def explore(cluster: Cluster, user: object, client_id: object, usage: object) ->
     return ClientExplorer(facts, *(one_name(kind, name) for kind, name in (("user", user), ("client-id", client_id))))
 
 
-def _names(quotas: pa.Table, clients: pa.Table, column: str) -> list[str]:
+def _client_names(quotas: pa.Table, clients: pa.Table, column: str) -> list[str]:
     """The names that quotas are set on, or that were in use, sorted."""
     tables = [table for table in (quotas, clients) if column in table.column_names]
     names = {name for table in tables for name in pc.unique(table[column].cast(pa.string())).to_pylist()}

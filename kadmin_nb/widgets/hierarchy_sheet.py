@@ -31,7 +31,7 @@ HEADINGS = (
 )
 """The groups of `resolution.tree.ORDER`, in its order."""
 
-FEW = 60
+ALL_OPEN = 60
 """Entities up to which everything is open at first."""
 
 
@@ -47,10 +47,10 @@ class HierarchySheet:
             key for key in keys_of(quotas) if pc.any(pc.equal(quotas["key"].cast(pa.string()), key)).as_py()
         )
         self._table = _with_absent_parents(QuotaTable.of(quotas, self._keys))
-        self._group, self._depth = _places(self._table)
+        self._group, self._depth = _tree_places(self._table)
         self._rows = _tree_order(self._table, self._group, self._depth)
         self._parents = {*self._with_children().tolist()}
-        is_small = len(self._table) <= FEW
+        is_small = len(self._table) <= ALL_OPEN
         self._closed: set[str] = set() if is_small else {*self._names(np.array([*self._parents], dtype=np.int64))}
         self.columns = (
             Column("entity", "who", 280, is_sortable=False),
@@ -172,7 +172,7 @@ def _with_absent_parents(table: QuotaTable) -> QuotaTable:
     return table.with_rows(entities) if entities else table
 
 
-def _places(table: QuotaTable) -> tuple[np.ndarray, np.ndarray]:
+def _tree_places(table: QuotaTable) -> tuple[np.ndarray, np.ndarray]:
     """The group of each row, and its depth there."""
     places = np.array([ORDER[level] for level in LEVEL_NAMES])
     ranks = pc.index_in(table.entities["level"], pa.array(LEVEL_NAMES)).to_numpy(zero_copy_only=False)
