@@ -2,4 +2,6 @@
 
 from __future__ import annotations
 
-__all__: list[str] = []
+from .quota_frames import edit_quotas
+
+__all__ = ["edit_quotas"]

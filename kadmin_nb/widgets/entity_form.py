@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ..errors import UsageError
+from ..hints import did_you_mean
 from ..model.entity import TYPES, Entity
 from ..model.grammar import DEFAULT
 from . import controls
@@ -49,7 +51,7 @@ class EntityForm:
         """The entity of the words, where there are some, else of the boxes."""
         words = self._words.value.strip()
         if words:
-            return Entity.parse(words)
+            return _of_known_types(Entity.parse(words))
         return entity_of_form({kind: (self._choices[kind].value, self._texts[kind].value) for kind in TYPES})
 
     def clear(self) -> None:
@@ -58,3 +60,13 @@ class EntityForm:
             control.value = ""
         for control in self._choices.values():
             control.value = ABSENT
+
+
+def _of_known_types(entity: Entity) -> Entity:
+    strange = next((kind for kind, _ in entity.parts if kind not in TYPES), None)
+    if strange is not None:
+        raise UsageError(f"{strange} is not a type of entity", hint=did_you_mean(strange, TYPES, _ONE_OF))
+    return entity
+
+
+_ONE_OF = f"One of {', '.join(f'{kind}=…' for kind in TYPES)}."

@@ -74,8 +74,12 @@ class StageEditor(Panel):
     def _bar(self) -> Any:
         button, tell, sheet = self._controls.button, self._grid.notify, self._edited
         return self._controls.row(
-            self._controls.text(f"filter: {self.filter_words} or a part of a name", width="20em", act=self._filter),
-            self._controls.choice([*self.row_choices], lambda show: self._try(lambda: self._grid.arrange(show=show))),
+            self._controls.text(
+                f"filter: {self.filter_words} or a part of a name",
+                width="20em",
+                act=lambda words: self._show(words=words),
+            ),
+            self._controls.choice([*self.row_choices], lambda show: self._show(show=show)),
             button("Undo", lambda: tell(sheet.undo()), hint="Ctrl-Z"),
             button("Redo", lambda: tell(sheet.redo()), hint="Ctrl-Y"),
             button("Discard cells", self._discard_selected, hint="unstage the selected cells: Ctrl-Backspace"),
@@ -86,8 +90,12 @@ class StageEditor(Panel):
 
     # -- actions
 
-    def _filter(self, words: str) -> None:
-        self._try(lambda: self._grid.arrange(words=words))
+    def _show(self, **arrangement: str) -> None:
+        def show() -> None:
+            self._grid.arrange(**arrangement)
+            self._grid.notify(Result(f"rows: {len(self._edited):,}"))
+
+        self._try(show)
 
     def _discard_selected(self) -> None:
         self._try(lambda: self._grid.notify(self._grid.discard_selected()))
@@ -99,7 +107,7 @@ class StageEditor(Panel):
         if refused := self._edited.refused():
             whose, key = next(iter(refused))
             raise UsageError(
-                f"{len(refused)} cells do not fit, {key} of {whose} among them", hint="Mend or discard them."
+                f"cells that do not fit: {len(refused):,}, {key} of {whose} among them", hint="Mend or discard them."
             )
         self.plan = self.stage.plan()
         review: Any = self.plan.review()

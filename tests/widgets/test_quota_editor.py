@@ -1,0 +1,170 @@
+"""The quota editor around its grid, without a browser."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import kadmin_nb as kn
+from kadmin_nb.errors import UsageError
+from kadmin_nb.plans.stage import Stage
+from kadmin_nb.widgets.entity_form import entity_of_form
+from kadmin_nb.widgets.quota_editor import QuotaEditor
+from kadmin_nb.widgets.quota_table import StoredQuotas
+from tests.widgets.stored_quotas import RATE, quotas
+
+STORED: dict[str, Any] = {"user=alice": "1MB/s", "user=bob": "2MB/s", "user=<default>": "5MB/s"}
+
+
+class Page:
+    """An editor that is built, and the lines that it has shown."""
+
+    def __init__(self, editor: QuotaEditor) -> None:
+        self.editor, self.lines = editor, []
+        editor.build()
+        editor._grid.send = self._take
+
+    def _take(self, message: dict[str, Any], buffers: object = None) -> None:
+        if message["kind"] == "notice":
+            self.lines.append(message["text"])
+
+    def receive(self, **message: Any) -> None:
+        self.editor._grid._received(self.editor._grid, {"view": "v", **message}, [])
+
+    def type(self, text: str, row: str = "user=alice") -> None:
+        self.receive(kind="edit", cells=[{"position": 0, "key": row, "column": RATE, "text": text}])
+
+    def focus(self, row: str, column: str = RATE) -> str:
+        self.receive(kind="focus", position=0, key=row, column=column)
+        return self.beside()
+
+    def beside(self) -> str:
+        """The texts beside the grid, once they are made."""
+        self.editor._background.wait()
+        return str(self.editor._remarks.value)
+
+    def counts(self) -> str:
+        self.editor._background.wait()
+        return str(self.editor._counts.value)
+
+    def click(self, label: str) -> None:
+        buttons = [child for child in self.editor._bar().children if getattr(child, "description", "") == label]
+        buttons[0].click()
+
+
+@pytest.fixture
+def page() -> Page:
+    return Page(kn.widgets.edit_quotas(quotas(STORED)))
+
+
+def test_what_stands_beside_the_grid_follows_focus_and_edits(page: Page) -> None:
+    """I typed another value, and beside it still stood what the old one meant."""
+    assert "user alice, without a client-id: 1 MB/s" in page.focus("user=alice")
+    page.type("2MB/s")
+    assert "user alice, without a client-id: 2 MB/s" in page.beside()
+    page.editor.stage.set_quota(RATE, "9MB/s", user="alice")
+    assert "user alice, without a client-id: 9 MB/s" in page.beside()
+    page.type("x")
+    assert "is not a number with a unit" in page.beside()
+    assert "Choose a cell" in page.focus("user=alice", "level")
+
+
+def test_the_counts_of_the_states(page: Page) -> None:
+    """How much of this is staged, and is any of it dangerous?"""
+    assert "nothing is staged" in page.counts()
+    page.type("2MB/s"), page.type("x", "user=bob"), page.type("", "user=<default>")
+    assert "2 staged, 1 refused, 1 dangerous" in page.counts()
+
+
+def test_selected_cells_are_discarded(page: Page) -> None:
+    """One click for these two cells, please, and not for all."""
+    page.type("2MB/s"), page.type("3MB/s", "user=bob"), page.type("4MB/s", "user=<default>")
+    page.receive(kind="select", position=0, key=page.editor.sheet.keys(0, 1)[0], column=RATE, rows=2, columns=1)
+    page.click("Discard cells")
+    assert (len(page.editor.stage), page.lines[-1]) == (1, "2 cells discarded")
+    page.click("Undo")
+    assert len(page.editor.stage) == 3
+
+
+def test_a_slip_in_the_filter_is_one_line(page: Page) -> None:
+    """Nothing happened, and nothing said why."""
+    page.editor._show(words="group=x")
+    assert page.lines[-1].startswith("group is not a type of entity One of user=…")
+    page.editor._show(words="user=alice")
+    assert page.lines[-1] == "rows: 1"
+
+
+def test_refused_cells_hold_the_plan_back(page: Page) -> None:
+    """I pressed Plan, and one of my cells was not in it."""
+    page.type("x")
+    page.click("Plan")
+    assert page.lines[-1] == f"cells that do not fit: 1, {RATE} of user=alice among them Mend or discard them."
+
+
+def test_a_frame_is_bound_to_no_cluster(page: Page) -> None:
+    """I edited a snapshot's quotas: where would this plan go?"""
+    page.type("2MB/s")
+    page.click("Plan")
+    assert page.lines[-1].startswith("these quotas are of a frame, and bound to no cluster")
+    assert "set producer_byte_rate=2000000 user=alice" in str(page.editor.stage.to_cell())
+
+
+def test_an_entity_twice_in_a_frame_is_one_line() -> None:
+    """A frame that I joined badly had alice twice: which of the two is shown?"""
+    frame = quotas(STORED).to_pandas()
+    with pytest.raises(UsageError, match=f"user=alice has {RATE} twice"):
+        kn.widgets.edit_quotas(pd.concat([frame, frame.head(3)]))
+
+
+def test_reading_again_says_what_has_changed() -> None:
+    """A colleague works beside me."""
+    now: list[dict[str, Any]] = [STORED]
+    stage = Stage(lambda *edits: pytest.fail("nothing is planned here"))
+    page = Page(QuotaEditor(lambda: StoredQuotas.of(quotas(now[0])), stage))
+    page.type("3MB/s")
+    now[0] = {"user=alice": "7MB/s", "user=bob": "2MB/s"}
+    page.click("Read again")
+    assert page.lines[-1] == (
+        f"read again: 1 changed (user=alice {RATE} 7 MB/s), 1 gone (user=<default> {RATE} 5 MB/s)"
+    )
+    assert len(stage) == 1
+
+
+@pytest.mark.parametrize(
+    ("chosen", "words"),
+    [
+        ({"user": ("–", "alice")}, "user=alice"),
+        ({"user": ("name", "<default>")}, "user==<default>"),
+        ({"user": ("<default>", ""), "client-id": ("name", "a b")}, "user=<default> client-id='a b'"),
+        ({"client-id": ("<default>", "")}, "client-id=<default>"),
+        ({"ip": ("<default>", "")}, "ip=<default>"),
+    ],
+)
+def test_the_form_names_every_shape(chosen: dict[str, tuple[str, str]], words: str) -> None:
+    """A user who is called <default> became everybody."""
+    absent = dict.fromkeys(("user", "client-id", "ip"), ("–", ""))
+    assert str(entity_of_form({**absent, **chosen})) == words
+
+
+@pytest.mark.parametrize("chosen", [{}, {"user": ("name", "")}, {"user": ("–", "a"), "ip": ("–", "10.0.0.1")}])
+def test_the_form_refuses_what_is_no_entity(chosen: dict[str, tuple[str, str]]) -> None:
+    """An ip with a user cannot be, and the row was there."""
+    with pytest.raises(UsageError):
+        entity_of_form(chosen)
+
+
+def test_an_entity_that_is_added_has_the_focus(page: Page) -> None:
+    """I added a client, and had to look for its row."""
+    sent: list[dict[str, Any]] = []
+    page.editor._grid.send = lambda message, buffers=None: sent.append(message)
+    add: Callable[..., None] = page.editor._form._submit
+    page.editor._form._words.value = "user=carol client-id=<default>"
+    add()
+    assert [m for m in sent if m["kind"] == "show"] == [{"kind": "show", "position": 0, "column": RATE}]
+    assert page.editor.sheet.keys(0, 1) == ["user=carol client-id=<default>"]
+    page.editor._form._words.value = "usr=alice"
+    add()
+    assert (sent[-1]["ok"], sent[-1]["text"]) == (False, "usr is not a type of entity Did you mean user?")
