@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from .advice.config_rules import config_findings
     from .cluster import Cluster, connect
     from .cluster.diff import diff
+    from .cluster.doctor import doctor
     from .frames.answer import Answer
     from .frames.snapshots import Snapshot
     from .frames.spark import spark_session
@@ -71,6 +72,7 @@ _LAZY = {
     "backtest": ("plans.impact", "backtest"),
     "connect": ("cluster", "connect"),
     "diff": ("cluster.diff", "diff"),
+    "doctor": ("cluster.doctor", "doctor"),
     "impact": ("plans.impact", "impact"),
     "metric_tags": ("resolution.rules", "metric_tags"),
     "resolve": ("resolution.kernel", "resolve"),
@@ -122,6 +124,7 @@ __all__ = [
     "connect",
     "declared",
     "diff",
+    "doctor",
     "history",
     "impact",
     "levels",

@@ -46,6 +46,18 @@ class WireKafka:
         self.wire.refresh()
         return sorted((_broker(b) for b in self._describe().brokers), key=lambda b: b.id)
 
+    def reach(self, broker: Broker, timeout: float) -> None:
+        """Get an answer of this broker, or raise what stands in the way.
+
+        Raises
+        ------
+        ConnectionFailed, TimedOut, NotFound
+            It cannot be reached, is silent, or is not registered.
+        """
+        self.wire.ask(
+            lambda: MetadataRequest(topics=[]), node=broker.id, doing=f"asking broker {broker.id}", timeout=timeout
+        )
+
     def topics(self) -> list[str]:
         """The topics that we may describe; the others are left out by the broker."""
         answer = self.wire.ask(lambda: MetadataRequest(topics=None), doing="listing topics")

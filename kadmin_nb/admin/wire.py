@@ -253,6 +253,11 @@ class Wire:
                 f"the connection gave no answer while {doing} ({exc}): it may have happened", code="REQUEST_TIMED_OUT"
             ) from None
 
+    @property
+    def version(self) -> str:
+        """The Kafka version of the first broker that answered, as the requests that it takes tell: `4.3`."""
+        return ".".join(map(str, self._manager.broker_version or ()))
+
     def refresh(self) -> None:
         """Learn the brokers' addresses anew: a restarted broker is unknown until then.
 
@@ -467,7 +472,7 @@ def _config(settings: Settings, timeout: float) -> dict[str, object]:
         "sasl_mechanism": settings.mechanism,
         "sasl_plain_username": _username(settings),
         "sasl_plain_password": settings.password.reveal() if settings.password else None,
-        "ssl_context": _tls(settings),
+        "ssl_context": tls(settings) if settings.uses_tls else None,
     }
 
 
@@ -478,8 +483,8 @@ def _username(settings: Settings) -> str | None:
     return settings.username.replace("=", "=3D").replace(",", "=2C")
 
 
-def _tls(settings: Settings) -> ssl.SSLContext | None:
-    """The TLS context, None where the connection has none.
+def tls(settings: Settings) -> ssl.SSLContext:
+    """The TLS context of a connection.
 
     Raises
     ------
@@ -488,8 +493,6 @@ def _tls(settings: Settings) -> ssl.SSLContext | None:
     ConnectionFailed
         One that cannot be read, in librdkafka's words, which are better than Python's.
     """
-    if not settings.uses_tls:
-        return None
     for file in (settings.ca_file, settings.certificate_file, settings.key_file):
         if file and not os.path.isfile(file):
             raise NotFound(f"{settings.source}: no such file: {file}")

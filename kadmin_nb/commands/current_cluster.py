@@ -1,4 +1,4 @@
-"""`use`, `cluster`, `may-i`, `snapshot`: the cluster that the other verbs work with."""
+"""`use`, `cluster`, `doctor`, `may-i`, `snapshot`: the cluster that the other verbs work with."""
 
 from __future__ import annotations
 
@@ -27,6 +27,23 @@ def use(session: Session, target: str, property: tuple[str, ...]) -> Any:
 def cluster(session: Session) -> Any:
     """The current cluster's brokers."""
     return session.cluster.brokers
+
+
+@click.command(cls=Verb)
+@options.reading
+@click.option("--timeout", type=click.FloatRange(min=0.1), default=5.0, metavar="SECONDS", help="Of each step (5).")
+def doctor(session: Session, timeout: float) -> Any:
+    """Check the connection, from the settings to your rights: each step, what failed, and what mends it.
+
+    Nothing is changed, and no secret is shown: the page is fit for a ticket.
+
+    \b
+    {here} --cluster prod
+    {here} --cluster client.properties --timeout 20
+    """
+    from ..cluster.doctor import examine
+
+    return examine(lambda: session.settings_of(None), timeout)
 
 
 @click.command("may-i", cls=Verb)

@@ -12,6 +12,7 @@ VERBS = {
     "cluster": ("current_cluster", "The current cluster's brokers."),
     "config": ("config", "Configs of topics, brokers, loggers, groups, client-metrics."),
     "diff": ("diff", "Differences from A to B."),
+    "doctor": ("current_cluster", "Check a connection, step by step, and name what mends it."),
     "export": ("declared", "All quotas, and the configs that are set, as a file."),
     "history": ("history", "Record what clusters hold, and look back."),
     "local": ("local", "A real Kafka on loopback, for demos, tutorials and tests."),

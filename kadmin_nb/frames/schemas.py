@@ -515,6 +515,16 @@ PERMISSIONS = _schema(
 """The rights that some changes need: Kafka's `operation` on a `resource`, whether we have it, the broker's own words,
 and, where it is missing, the line of Kafka's tool that grants it."""
 
+CHECKS = _schema(
+    ("check", WORD, False),
+    ("subject", TEXT, False),
+    ("state", WORD, False),
+    ("note", TEXT, False),
+    ("mend", TEXT, True),
+)
+"""Checks of a connection, in the order in which they were made: the `subject` of each, its `state` (ok, warning,
+failed, absent: an extra that is not installed; skipped: what it stands on failed), what was seen, and what mends it."""
+
 REDUNDANT = _schema(
     ("entity", TEXT, False),
     ("level", WORD, False),

@@ -287,6 +287,7 @@ VIEWS: Mapping[frozenset[str], View] = {
         ("sort of client-ids that a machine made up", "sorts of client-ids that a machine made up"),
     ),
     _columns(schemas.PERMISSIONS): View(("action", "operation", "resource", "allowed", "note")),
+    _columns(schemas.CHECKS): View(("check", "subject", "state", "note", "mend"), ("check", "checks")),
     _columns(schemas.PLANS): View(
         ("plan_id", "created", "author", "changes", "runs", "verified", "in_doubt", "reason", "error", "message"),
         ("plan with a journal here", "plans with a journal here"),

@@ -28,6 +28,7 @@ PASSPORTS = {
     "altair": ("charts",),
     "vl_convert": ("charts",),
     "polars": (),
+    "cryptography": ("admin", "cluster/doctor.py", "profiles"),
     "javaproperties": ("profiles",),
     "wcwidth": ("frames",),
     "platformdirs": ("paths",),

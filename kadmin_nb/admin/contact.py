@@ -1,0 +1,209 @@
+"""One address, step by step: its name, its port, its certificate, TLS. Each step is bounded and raises what failed."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TypeVar
+
+from cryptography import x509
+
+from ..errors import ConnectionFailed, KadminError, TimedOut, UsageError
+from ..model.connection_settings import Settings
+from . import wire
+
+Result = TypeVar("Result")
+_AT_ONCE = 32
+"""Threads at a time."""
+
+
+def side_by_side(tasks: Sequence[Callable[[], Result]], seconds: float) -> list[Result | None]:
+    """The results of tasks that run beside each other; None for one that takes longer than `seconds`.
+
+    The threads are daemons: a name service that never answers does not keep Python from ending.
+    """
+    results: list[Result | None] = [None] * len(tasks)
+
+    def run(number: int) -> None:
+        results[number] = tasks[number]()
+
+    for first in range(0, len(tasks), _AT_ONCE):
+        numbers = range(first, min(first + _AT_ONCE, len(tasks)))
+        threads = [threading.Thread(target=run, args=(number,), daemon=True) for number in numbers]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(seconds)
+    return list(results)
+
+
+def split_address(address: str) -> tuple[str, int]:
+    """The host, without the brackets of IPv6, and the port."""
+    host, _, port = address.rpartition(":")
+    return host.strip("[]"), int(port)
+
+
+def ip_addresses(host: str, port: int, timeout: float) -> list[str]:
+    """The IP addresses of a host.
+
+    Raises
+    ------
+    ConnectionFailed
+        The name service knows no such host.
+    TimedOut
+        It does not answer.
+    """
+    (answer,) = side_by_side([lambda: _looked_up(host, port)], timeout)
+    if answer is None:
+        raise TimedOut(f"the name service does not answer within {timeout:g} s", hint="Check /etc/resolv.conf.")
+    if isinstance(answer, OSError):
+        reason = answer.strerror or type(answer).__name__
+        raise ConnectionFailed(
+            f"{host} has no address: {reason}",
+            code="UNKNOWN_HOST",
+            hint="Check the spelling of the host name, and that this machine is in the network (VPN) that knows it.",
+        )
+    return answer
+
+
+def _looked_up(host: str, port: int) -> list[str] | OSError:
+    try:
+        return list(dict.fromkeys(str(row[4][0]) for row in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)))
+    except OSError as error:
+        return error
+    except UnicodeError:
+        return OSError(0, "not the name of a host")
+
+
+def connected(host: str, port: int, timeout: float) -> socket.socket:
+    """An open connection to the port.
+
+    Raises
+    ------
+    ConnectionFailed, TimedOut
+        Nobody listens, no way there, silence.
+    """
+    try:
+        return socket.create_connection((host, port), timeout)
+    except TimeoutError:
+        raise TimedOut(
+            f"no connection within {timeout:g} s",
+            hint="A firewall or security group drops the packets, or the host is down: allow this machine to reach it.",
+        ) from None
+    except OSError as error:
+        raise ConnectionFailed(
+            f"no connection: {error.strerror or error}",
+            code="NETWORK_EXCEPTION",
+            hint="Check the port, and that a broker listens on it (listeners, advertised.listeners).",
+        ) from None
+
+
+def presented_certificate(settings: Settings, host: str, port: int, timeout: float) -> x509.Certificate:
+    """The certificate that a port presents, whoever signed it: it is only read, and nothing is sent there.
+
+    Raises
+    ------
+    ConnectionFailed, TimedOut
+        No TLS is spoken there.
+    """
+    context = wire.tls(settings)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    with _handshake(context, host, port, timeout) as secured:
+        content = secured.getpeercert(binary_form=True)
+    if not content:
+        raise ConnectionFailed("no certificate is presented", code="SSL_HANDSHAKE_FAILED")
+    return _parsed(content)
+
+
+def _parsed(content: bytes) -> x509.Certificate:
+    try:
+        return x509.load_der_x509_certificate(content)
+    except ValueError:
+        raise ConnectionFailed("the certificate cannot be read", code="SSL_HANDSHAKE_FAILED") from None
+
+
+def own_certificate(settings: Settings) -> x509.Certificate:
+    """The first certificate of the chain that we show.
+
+    Raises
+    ------
+    UsageError
+        The file holds none.
+    """
+    try:
+        return x509.load_pem_x509_certificates(Path(settings.certificate_file or "").read_bytes())[0]
+    except (OSError, ValueError):
+        raise UsageError(f"{settings.source}: the keystore holds no certificate that can be read") from None
+
+
+def tls_session(settings: Settings, host: str, port: int, timeout: float) -> str:
+    """The protocol and the cipher of a session with a port whose certificate we trust.
+
+    Raises
+    ------
+    ConnectionFailed, TimedOut
+        Its certificate is not trusted, or the handshake fails.
+    """
+    with _handshake(wire.tls(settings), host, port, timeout) as secured:
+        cipher = secured.cipher()
+        return f"{secured.version()}, {cipher[0] if cipher else 'no cipher'}"
+
+
+def _handshake(context: ssl.SSLContext, host: str, port: int, timeout: float) -> ssl.SSLSocket:
+    plain = connected(host, port, timeout)
+    try:
+        return context.wrap_socket(plain, server_hostname=host)
+    except TimeoutError:
+        failure: KadminError = TimedOut(f"no TLS handshake within {timeout:g} s", hint=_PROTOCOL)
+    except ssl.SSLCertVerificationError as error:
+        failure = _distrusted(error)
+    except OSError as error:
+        failure = _broken_handshake(error)
+    plain.close()
+    raise failure from None
+
+
+_PROTOCOL = "Check that this port speaks TLS: security.protocol is SSL or SASL_SSL only for a listener of that kind."
+_EXPIRED, _NOT_YET_VALID, _OTHER_HOST, _OTHER_IP = 10, 9, 62, 64
+_MENDS = {
+    _EXPIRED: "The broker's operators have to renew its certificate; check this machine's clock too.",
+    _NOT_YET_VALID: "Check the clock of this machine.",
+    **dict.fromkeys(
+        (_OTHER_HOST, _OTHER_IP),
+        "Connect by a name of the certificate; an empty ssl.endpoint.identification.algorithm= ends the check.",
+    ),
+}
+"""By OpenSSL's number of the reason (X509_V_ERR_…)."""
+
+
+def _distrusted(error: ssl.SSLCertVerificationError) -> KadminError:
+    mend = "ssl.truststore.location has to name a store with the certificate of the authority that signed it."
+    return ConnectionFailed(
+        f"the certificate is refused: {error.verify_message.rstrip('.')}",
+        code="SSL_HANDSHAKE_FAILED",
+        hint=_MENDS.get(error.verify_code, mend),
+    )
+
+
+def _broken_handshake(error: OSError) -> KadminError:
+    reason = getattr(error, "reason", None) or error.strerror or "the connection was closed"
+    return ConnectionFailed(f"the TLS handshake failed: {reason}", code="SSL_HANDSHAKE_FAILED", hint=_PROTOCOL)
+
+
+def names_of(certificate: x509.Certificate) -> list[str]:
+    """The hosts that a certificate is for."""
+    try:
+        alternatives = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except (x509.ExtensionNotFound, ValueError):
+        return []
+    hosts = alternatives.get_values_for_type(x509.DNSName)
+    return [*hosts, *map(str, alternatives.get_values_for_type(x509.IPAddress))]
+
+
+def days_until_end(certificate: x509.Certificate, now: datetime) -> int:
+    """Whole days until a certificate expires; negative after that."""
+    return (certificate.not_valid_after_utc - now).days

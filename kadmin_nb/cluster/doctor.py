@@ -1,0 +1,369 @@
+"""`doctor`: a connection step by step, from the settings to our rights, and what mends the step that fails.
+
+Nothing is changed, nothing hangs, and no secret stands in the answer.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from functools import partial
+from importlib import metadata
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from cryptography import x509
+
+from ..admin import contact
+from ..admin.kafka import WireKafka
+from ..admin.ports import Broker
+from ..errors import AuthenticationFailed, KadminError
+from ..frames import schemas
+from ..frames.answer import Answer
+from ..frames.schema_metadata import stamped
+from ..hints import terminal
+from ..model.connection_settings import Settings
+from ..paths import journal_dir
+from ..version import VERSION
+from .permissions import may_i
+
+_SOON = 30
+"""Days before its end from which a certificate gets a warning."""
+
+
+class CheckState(StrEnum):
+    """The result of a check."""
+
+    OK = "ok"
+    WARNING = "warning"
+    FAILED = "failed"
+    ABSENT = "absent"
+    """An extra that is not installed."""
+
+    SKIPPED = "skipped"
+    """An earlier check failed, without which this one cannot be made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One step: what was looked at, how it went, what was seen, what mends it."""
+
+    check: str
+    subject: str
+    state: CheckState
+    note: str
+    mend: str | None = None
+
+
+class DoctorAnswer(Answer):
+    """CHECKS. The exit status is 1 where one failed."""
+
+    def title(self) -> str:
+        """The finding in a sentence."""
+        failed, warnings = (
+            pc.sum(pc.equal(self._states(), state)).as_py() or 0 for state in (CheckState.FAILED, CheckState.WARNING)
+        )
+        finding = f"{failed} of {len(self)} checks failed" if failed else "No check failed"
+        return finding + (f", {warnings} with a warning." if warnings else ".")
+
+    def complaint(self) -> str:
+        """Nothing: the title says it, and the rows."""
+        return ""
+
+    def _failing(self) -> pa.Array:
+        return pc.equal(self._states(), CheckState.FAILED)
+
+    def _states(self) -> pa.ChunkedArray:
+        return self._table["state"].cast(pa.string())
+
+    def _error(self, row: dict[str, object]) -> KadminError:
+        mend = row["mend"]
+        return KadminError(
+            f"{row['check']} of {row['subject']}: {row['note']}", hint=None if mend is None else f"{mend}"
+        )
+
+
+def doctor(
+    target: str | None = None, *, properties: Mapping[str, str] | None = None, timeout: float = 5.0
+) -> DoctorAnswer:
+    """CHECKS of a connection, from its settings to our rights, the installation and the journal.
+
+    It raises nothing where a step fails: the row says what failed and what mends it. Nothing is changed, and no secret
+    stands in the answer.
+
+    Parameters
+    ----------
+    target, properties
+        As of `connect`.
+    timeout
+        Seconds that each step may take.
+    """
+    from ..profiles import settings_for
+
+    return examine(lambda: settings_for(target, properties), timeout)
+
+
+def examine(settings_of: Callable[[], Settings], timeout: float) -> DoctorAnswer:
+    """CHECKS of the connection with these settings, which may fail to be read."""
+    checks = [_installation(), *_connection(settings_of, timeout), _journal_check(), *_extra_checks()]
+    return DoctorAnswer(stamped(schemas.table(schemas.CHECKS, map(asdict, checks)), _cluster_id(checks)))
+
+
+def _cluster_id(checks: Iterable[Check]) -> str:
+    return next((check.subject for check in checks if check.check == "cluster" and check.state == CheckState.OK), "")
+
+
+def _attempt(check: str, subject: str, look: Callable[[], str]) -> Check:
+    """The check that `look` makes: it gives what was seen, or raises."""
+    try:
+        return Check(check, subject, CheckState.OK, look())
+    except KadminError as error:
+        error.syntax = terminal
+        return Check(check, subject, CheckState.FAILED, str(error), error.hint)
+
+
+def _skipped(check: str, subject: str, because: str) -> Check:
+    return Check(check, subject, CheckState.SKIPPED, f"not tried: {because}")
+
+
+def _installation() -> Check:
+    versions = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
+    return Check("installation", f"kadmin_nb {VERSION}", CheckState.OK, versions)
+
+
+def _connection(settings_of: Callable[[], Settings], timeout: float) -> Iterator[Check]:
+    try:
+        settings = settings_of()
+    except KadminError as error:
+        error.syntax = terminal
+        yield Check("settings", "the target", CheckState.FAILED, str(error), error.hint)
+        yield _skipped("connection", "the cluster", "there are no settings")
+        return
+    yield _settings_check(settings)
+    if settings.uses_tls and settings.certificate_file:
+        yield _own_certificate(settings)
+    addresses = _bootstrap_checks(settings, timeout)
+    yield from addresses
+    yield from _cluster_checks(settings, timeout) if _is_reached(addresses, settings) else _without_cluster(_UNREACHED)
+
+
+_UNREACHED = "no address can be reached"
+
+
+def _is_reached(checks: Iterable[Check], settings: Settings) -> bool:
+    """True if the last step of any address succeeded."""
+    last = "TLS" if settings.uses_tls else "port"
+    return any(check.check == last and check.state in (CheckState.OK, CheckState.WARNING) for check in checks)
+
+
+def _settings_check(settings: Settings) -> Check:
+    ignored = f"; without effect here: {', '.join(settings.ignored)}" if settings.ignored else ""
+    return Check(
+        "settings", settings.source, CheckState.OK, f"{settings.security_protocol} to {settings.bootstrap}{ignored}"
+    )
+
+
+def _own_certificate(settings: Settings) -> Check:
+    mend = "Get a new certificate for this client, and name its store in ssl.keystore.location."
+    return _dated("our certificate", settings.source, lambda: contact.own_certificate(settings), mend)
+
+
+def _bootstrap_checks(settings: Settings, timeout: float) -> list[Check]:
+    """The checks of every bootstrap address, made side by side."""
+    tasks = [partial(_address_checks, address, settings, timeout) for address in settings.bootstrap.split(",")]
+    answers = contact.side_by_side(tasks, _STEPS * timeout)
+    return [check for checks in answers for check in checks or ()]
+
+
+_STEPS = 6
+"""More than the bounded steps of one address: each of them is over by then."""
+
+
+def _address_checks(address: str, settings: Settings, timeout: float) -> list[Check]:
+    """The steps of one address, in their order; none is made after one that failed."""
+    host, port = contact.split_address(address)
+    steps: dict[str, Callable[[], Check]] = {
+        "name": lambda: _attempt("name", address, lambda: ", ".join(contact.ip_addresses(host, port, timeout))),
+        "port": lambda: _attempt("port", address, lambda: _opened(host, port, timeout)),
+    }
+    if settings.uses_tls:
+        steps["certificate"] = lambda: _presented(address, settings, timeout)
+        steps["TLS"] = lambda: _session(address, settings, timeout)
+    checks: list[Check] = []
+    for name, step in steps.items():
+        failed = next(
+            (one.check for one in checks if one.state == CheckState.FAILED and one.check != "certificate"), None
+        )
+        checks.append(_skipped(name, address, f"the {failed} failed") if failed else step())
+    return checks
+
+
+def _opened(host: str, port: int, timeout: float) -> str:
+    started = time.monotonic()
+    contact.connected(host, port, timeout).close()
+    return f"open, after {(time.monotonic() - started) * 1000:.0f} ms"
+
+
+def _presented(address: str, settings: Settings, timeout: float) -> Check:
+    host, port = contact.split_address(address)
+    mend = "The broker's operators have to renew its certificate."
+    return _dated("certificate", address, lambda: contact.presented_certificate(settings, host, port, timeout), mend)
+
+
+def _dated(check: str, subject: str, certificate_of: Callable[[], x509.Certificate], renewal: str) -> Check:
+    """The check of a certificate by its dates; its note says whose it is, and for which hosts."""
+    try:
+        certificate = certificate_of()
+    except KadminError as error:
+        return Check(check, subject, CheckState.FAILED, str(error), error.hint)
+    days = contact.days_until_end(certificate, datetime.now(UTC))
+    hosts = f" for {', '.join(contact.names_of(certificate))}" if contact.names_of(certificate) else ""
+    whose = f"{certificate.subject.rfc4514_string()}{hosts}, signed by {certificate.issuer.rfc4514_string()}"
+    until = f"{certificate.not_valid_after_utc:%Y-%m-%d}"
+    if days < 0:
+        return Check(check, subject, CheckState.FAILED, f"expired on {until}: {whose}", renewal)
+    note = f"until {until} ({days} d): {whose}"
+    if days < _SOON:
+        return Check(check, subject, CheckState.WARNING, note, renewal)
+    return Check(check, subject, CheckState.OK, note)
+
+
+def _session(address: str, settings: Settings, timeout: float) -> Check:
+    host, port = contact.split_address(address)
+    check = _attempt("TLS", address, lambda: contact.tls_session(settings, host, port, timeout))
+    if check.state != CheckState.OK or settings.check_hostname:
+        return check
+    mend = "Take ssl.endpoint.identification.algorithm out of the settings."
+    return replace(
+        check, state=CheckState.WARNING, note=f"{check.note}; the name of the host is not checked", mend=mend
+    )
+
+
+def _cluster_checks(settings: Settings, timeout: float) -> Iterator[Check]:
+    """The checks that need a broker that speaks with us."""
+    try:
+        kafka = WireKafka(settings, timeout)
+    except KadminError as error:
+        error.syntax = terminal
+        step = "login" if isinstance(error, AuthenticationFailed) else "Kafka"
+        yield Check(step, settings.bootstrap, CheckState.FAILED, str(error), error.hint)
+        yield from _without_cluster(f"the {step} failed", after=step)
+        return
+    with closing(kafka):
+        yield Check("login", settings.bootstrap, CheckState.OK, _login_words(settings))
+        yield Check(
+            "Kafka", settings.bootstrap, CheckState.OK, f"version {kafka.wire.version}, by the requests that it takes"
+        )
+        yield Check("cluster", kafka.id, CheckState.OK, "its id")
+        yield from _broker_checks(kafka, timeout)
+        yield from _rights_checks(kafka, settings)
+
+
+def _without_cluster(because: str, after: str = "") -> Iterator[Check]:
+    for check, subject in (("login", "the broker"), ("Kafka", "its version"), ("brokers", "all"), ("rights", "all")):
+        if check != after:
+            yield _skipped(check, subject, because)
+
+
+def _login_words(settings: Settings) -> str:
+    if settings.uses_sasl:
+        return f"{settings.mechanism} as {settings.username}"
+    return "by our certificate" if settings.certificate_file else "none: this listener asks for none"
+
+
+def _broker_checks(kafka: WireKafka, timeout: float) -> Iterator[Check]:
+    """Each registered broker at the address that it advertises, side by side."""
+    try:
+        brokers = kafka.brokers()
+    except KadminError as error:
+        yield Check("brokers", "all", CheckState.FAILED, str(error), error.hint)
+        return
+    tasks = [partial(_broker_check, kafka, broker, timeout) for broker in brokers]
+    answers = contact.side_by_side(tasks, _STEPS * timeout)
+    yield from (check for check in answers if check is not None)
+
+
+def _broker_check(kafka: WireKafka, broker: Broker, timeout: float) -> Check:
+    subject = f"{broker.id} at {broker.host}:{broker.port}"
+    if broker.is_fenced:
+        mend = f"Start broker {broker.id} again, or unregister it (kafka-cluster.sh unregister --id {broker.id})."
+        return Check("broker", subject, CheckState.WARNING, "registered, and fenced: it is down or starting", mend)
+    check = _attempt("broker", subject, lambda: _answer_of(kafka, broker, timeout))
+    advice = f"advertised.listeners of broker {broker.id} has to name an address that this machine reaches."
+    return (
+        replace(check, mend=f"{check.mend} {advice}" if check.mend else advice)
+        if check.state == CheckState.FAILED
+        else check
+    )
+
+
+def _answer_of(kafka: WireKafka, broker: Broker, timeout: float) -> str:
+    contact.ip_addresses(broker.host, broker.port, timeout)
+    contact.connected(broker.host, broker.port, timeout).close()
+    started = time.monotonic()
+    kafka.reach(broker, timeout)
+    return f"answers, after {(time.monotonic() - started) * 1000:.0f} ms"
+
+
+def _rights_checks(kafka: WireKafka, settings: Settings) -> Iterator[Check]:
+    try:
+        rows = may_i(kafka, settings, (), ()).to_arrow().to_pylist()
+    except KadminError as error:
+        yield Check("rights", "all", CheckState.FAILED, str(error), error.hint)
+        return
+    for row in rows:
+        right = f"{row['operation']} on {row['resource']}"
+        state, words = (CheckState.OK, "there") if row["allowed"] else (CheckState.FAILED, "missing")
+        yield Check("right", right, state, f"{words}, to {row['action']}", row["grant"])
+
+
+def _journal_check() -> Check:
+    """The folder of journals: without one nothing can be applied."""
+    check = _attempt("journal", "its folder", lambda: str(journal_dir()))
+    if check.state == CheckState.FAILED or os.access(_nearest_folder(Path(check.note)), os.W_OK | os.X_OK):
+        return check
+    mend = "KADMIN_STATE=/a/folder names another one, which you may write to."
+    return replace(check, state=CheckState.FAILED, note=f"{check.note} cannot be written", mend=mend)
+
+
+def _nearest_folder(folder: Path) -> Path:
+    """The folder, or the one above it in which it would be made."""
+    return next(place for place in (folder, *folder.parents) if place.exists())
+
+
+_REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)[^;]*;.*extra == ['\"]([a-z]+)['\"]")
+_ALL = "all"
+
+
+def _extra_checks() -> Iterator[Check]:
+    """Each extra of our own package, and the packages of it that are there."""
+    packages: dict[str, list[str]] = {}
+    for requirement in metadata.requires("kadmin_nb") or ():
+        if (match := _REQUIREMENT.match(requirement)) and match[2] != _ALL:
+            packages.setdefault(match[2], []).append(match[1])
+    for extra, names in packages.items():
+        yield _extra_check(extra, dict.fromkeys(names))
+
+
+def _extra_check(extra: str, names: Iterable[str]) -> Check:
+    versions = {name: _installed_version(name) for name in names}
+    missing = [name for name, version in versions.items() if version is None]
+    if missing:
+        mend = f"pip install 'kadmin_nb[{extra}]'"
+        return Check("extra", extra, CheckState.ABSENT, f"not installed: {', '.join(missing)}", mend)
+    return Check("extra", extra, CheckState.OK, ", ".join(f"{name} {version}" for name, version in versions.items()))
+
+
+def _installed_version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None

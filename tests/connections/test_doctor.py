@@ -1,0 +1,270 @@
+"""The doctor: every step of a connection, the one that fails with what mends it, bounded, and without a secret."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import json
+import socket
+import ssl
+import threading
+import time
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+import kadmin_nb as kn
+from kadmin_nb.admin.ports import Broker
+from kadmin_nb.cluster import doctor as steps
+from kadmin_nb.commands import terminal
+from kadmin_nb.profiles import settings_for
+from kadmin_nb.secrets import Secret
+from tests.connections.conftest import SCRAM
+from tests.waiting import eventually
+
+
+def states_of(answer, *checks):
+    """State and note by check; of the checks that are named, or of all."""
+    table = answer.to_arrow().to_pylist()
+    return [(row["check"], row["state"]) for row in table if not checks or row["check"] in checks]
+
+
+def failure(answer):
+    """The one row that failed."""
+    (row,) = (row for row in answer.to_arrow().to_pylist() if row["state"] == "failed")
+    return row
+
+
+@pytest.fixture
+def closed_port():
+    with socket.create_server(("127.0.0.1", 0)) as once:
+        return once.getsockname()[1]
+
+
+@pytest.fixture
+def silent_port():
+    """A port that takes connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as listening:
+        yield listening.getsockname()[1]
+
+
+@pytest.mark.broker
+def test_all_steps_of_a_connection_that_works(kafka):
+    """I wanted to see that it works, and where it goes."""
+    answer = kn.doctor(kafka.bootstrap)
+    names = [name for name, _ in states_of(answer) if name != "extra"]
+    assert names == ["installation", "settings", "name", "port", "login", "Kafka", "cluster", "broker",
+                     *["right"] * 4, "journal"]  # fmt: skip
+    assert {state for name, state in states_of(answer) if name != "extra"} == {"ok"}
+    assert answer.ok
+    assert answer.title() == "No check failed."
+
+
+@pytest.mark.broker
+def test_the_verb_ends_with_the_state(kafka, closed_port, capsys):
+    """Our health check could not tell a page of failures from one of successes."""
+    assert terminal._run(["doctor", "--cluster", kafka.bootstrap]) == 0
+    assert terminal._run(["doctor", "--cluster", f"127.0.0.1:{closed_port}"]) == 1
+    printed = capsys.readouterr().out
+    assert "No check failed." in printed
+    assert "1 of" in printed
+    assert "Connection refused" in printed
+
+
+def test_a_closed_port(closed_port):
+    """Connection refused, and nobody said what else was tried."""
+    answer = kn.doctor(f"127.0.0.1:{closed_port}")
+    assert failure(answer)["check"] == "port"
+    assert "listeners" in failure(answer)["mend"]
+    assert states_of(answer, "login", "Kafka", "brokers", "rights") == [
+        (name, "skipped") for name in ("login", "Kafka", "brokers", "rights")
+    ]
+
+
+def test_a_name_that_nobody_knows():
+    """A typo in the host name was a time-out."""
+    answer = kn.doctor("nosuch.invalid:9092")
+    assert failure(answer)["check"] == "name"
+    assert "spelling" in failure(answer)["mend"]
+
+
+def test_a_name_service_that_never_answers(monkeypatch):
+    """The VPN was down, and the page came after two minutes."""
+    blocked = threading.Event()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_args, **_more: blocked.wait(60) and [])
+    started = time.monotonic()
+    answer = kn.doctor("broker.example.com:9092", timeout=0.3)
+    blocked.set()
+    assert time.monotonic() - started < 5
+    assert "name service does not answer" in failure(answer)["note"]
+
+
+@pytest.mark.parametrize("protocol", ["PLAINTEXT", "SSL"])
+def test_a_silent_port_hangs_nothing(silent_port, protocol):
+    """The broker was frozen, and so was the tool that should have told me."""
+    started = time.monotonic()
+    answer = kn.doctor(f"127.0.0.1:{silent_port}", properties={"security.protocol": protocol}, timeout=0.5)
+    assert time.monotonic() - started < 8
+    assert not answer.ok
+    assert "within 0.5 s" in str(answer.to_arrow()["note"].to_pylist())
+
+
+def test_settings_that_cannot_be_read(profiles, monkeypatch):
+    """The variable of the password was not set, and the page was a stack trace."""
+    monkeypatch.delenv("NO_SUCH_PASSWORD", raising=False)
+    profiles('[profiles.prod]\nbootstrap = "a:1"\nusername = "u"\npassword = "env:NO_SUCH_PASSWORD"\n')
+    answer = kn.doctor("prod")
+    assert failure(answer)["check"] == "settings"
+    assert "NO_SUCH_PASSWORD" in failure(answer)["note"]
+    assert states_of(answer, "journal") == [("journal", "ok")]
+
+
+@pytest.mark.secure
+def test_a_wrong_password_is_named_and_not_repeated(secure_kafka):
+    """The page was pasted into a ticket, with the password in it."""
+    text = f'{SCRAM} required username="alice" password="CANARY-7";'
+    answer = kn.doctor(
+        secure_kafka.bootstrap,
+        properties={
+            "security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "SCRAM-SHA-512", "sasl.jaas.config": text,
+        },
+    )  # fmt: skip
+    assert failure(answer)["check"] == "login"
+    assert failure(answer)["mend"].startswith("Check user and password")
+    pages = [answer.as_text(), answer.as_html(), json.dumps(answer.to_arrow().to_pylist()), repr(answer)]
+    assert not [page for page in pages if "CANARY" in page]
+
+
+@pytest.mark.secure
+def test_missing_rights_have_their_names_and_the_lines_that_grant_them(secure_kafka):
+    """All was green, and the first change was refused."""
+    with secure_kafka.connect() as admin:
+        admin._kafka.scram.upsert("dolores", Secret("a-password"), "SCRAM-SHA-512")
+    properties = str(secure_kafka.remember_login("dolores", "a-password"))
+    eventually(lambda: states_of(kn.doctor(properties), "login"), [("login", "ok")])
+    answer = kn.doctor(properties)
+    missing = [row for row in answer.failed.to_arrow().to_pylist() if row["check"] == "right"]
+    assert "ALTER_CONFIGS on the cluster" in [row["subject"] for row in missing]
+    assert all(row["mend"].startswith("kafka-acls.sh ") for row in missing)
+    assert states_of(answer, "cluster", "broker") == [("cluster", "ok"), ("broker", "ok")]
+
+
+class Registered:
+    """A cluster that registers these brokers, and asks none of them."""
+
+    def __init__(self, *brokers):
+        self._brokers = brokers
+
+    def brokers(self):
+        return self._brokers
+
+    def reach(self, broker, timeout):
+        pass
+
+
+def test_each_broker_is_tried_at_the_address_that_it_advertises(closed_port, silent_port):
+    """Bootstrap worked, and half of the brokers advertised a name of their own network."""
+    brokers = Registered(
+        Broker(1, "127.0.0.1", silent_port, None, False),
+        Broker(2, "127.0.0.1", closed_port, None, False),
+        Broker(3, "127.0.0.1", 1, None, True),
+    )
+    checks = list(steps._broker_checks(brokers, 1.0))
+    assert [check.state for check in checks] == ["ok", "failed", "warning"]
+    assert "advertised.listeners of broker 2" in checks[1].mend
+    assert "fenced" in checks[2].note
+
+
+def test_a_journal_that_cannot_be_written(monkeypatch, closed_port):
+    """Everything was checked, and the first plan could not be applied: its journal had no folder."""
+    monkeypatch.setenv("KADMIN_STATE", "/dev/null/state")
+    (row,) = (r for r in kn.doctor(f"127.0.0.1:{closed_port}").to_arrow().to_pylist() if r["check"] == "journal")
+    assert row["state"] == "failed"
+    assert "KADMIN_STATE" in row["mend"]
+
+
+def test_an_extra_that_is_missing_is_absent_and_not_a_failure(monkeypatch):
+    """I do not use Spark, and the page was red."""
+    monkeypatch.setattr(steps, "_installed_version", lambda package: None)
+    check = steps._extra_check("spark", ["pyspark"])
+    assert (check.state, check.mend) == ("absent", "pip install 'kadmin_nb[spark]'")
+
+
+def _certificate(folder, days, *hosts):
+    """A self-signed certificate that ends in so many days, and its key, in one file."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "broker")])
+    now = datetime.datetime.now(datetime.UTC)
+    begin, end = now - datetime.timedelta(days=90), now + datetime.timedelta(days=days, minutes=5)
+    builder = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number(), begin, end)
+    builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+    builder = builder.add_extension(x509.SubjectAlternativeName([x509.DNSName(host) for host in hosts]), critical=False)
+    file = folder / f"broker-{days}.pem"
+    pem = serialization.Encoding.PEM
+    file.write_bytes(
+        key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+        + builder.sign(key, hashes.SHA256()).public_bytes(pem)
+    )
+    return str(file)
+
+
+@pytest.fixture
+def tls_port():
+    """Serves TLS with a certificate, and closes the connection after the handshake."""
+    with contextlib.ExitStack() as stack:
+
+        def serve(file):
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(file)
+            listening = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=64))
+            stack.callback(listening.shutdown, socket.SHUT_RDWR)
+
+            def answer():
+                with contextlib.suppress(OSError):
+                    while True:
+                        accepted, _ = listening.accept()
+                        with contextlib.suppress(OSError), accepted:
+                            context.wrap_socket(accepted, server_side=True).close()
+
+            threading.Thread(target=answer, daemon=True).start()
+            return listening.getsockname()[1]
+
+        yield serve
+
+
+@pytest.mark.parametrize(
+    ("days", "host", "trusted", "states", "words"),
+    [
+        (60, "localhost", True, ["ok", "ok"], "until "),
+        (10, "localhost", True, ["warning", "ok"], "renew its certificate"),
+        (-1, "localhost", True, ["failed", "failed"], "expired on "),
+        (60, "broker.internal", True, ["ok", "failed"], "for broker.internal"),
+        (60, "localhost", False, ["ok", "failed"], "ssl.truststore.location has to name"),
+    ],
+    ids=["good", "ends soon", "expired", "another host", "another authority"],
+)
+def test_a_certificate(tls_port, tmp_path, days, host, trusted, states, words):
+    """ "SSL handshake failed" is all that I was told."""
+    file = _certificate(tmp_path, days, host)
+    store = {"ssl.truststore.type": "PEM", "ssl.truststore.location": file} if trusted else {}
+    answer = kn.doctor(f"localhost:{tls_port(file)}", properties={"security.protocol": "SSL", **store}, timeout=2)
+    assert [state for _, state in states_of(answer, "certificate", "TLS")] == states
+    assert words in str(answer.to_arrow().to_pylist())
+
+
+def test_a_check_of_the_host_name_that_is_off_is_a_warning(tls_port, tmp_path):
+    """Somebody had switched it off for a test, years ago."""
+    file = _certificate(tmp_path, 60, "broker.internal")
+    properties = {"security.protocol": "SSL", "ssl.truststore.type": "PEM", "ssl.truststore.location": file,
+                  "ssl.endpoint.identification.algorithm": ""}  # fmt: skip
+    answer = kn.doctor(f"localhost:{tls_port(file)}", properties=properties, timeout=2)
+    assert states_of(answer, "TLS") == [("TLS", "warning")]
+
+
+def test_keys_without_effect_are_named(client):
+    """My retries did nothing, and nobody told me."""
+    check = steps._settings_check(settings_for(client("bootstrap.servers=a:1\nacks=all\n")))
+    assert check.note.endswith("without effect here: acks")
