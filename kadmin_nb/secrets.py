@@ -6,18 +6,26 @@ import re
 
 SHOWN = "[secure]"
 FORMS = "env:NAME, file:PATH, keyring:NAME or databricks:SCOPE/KEY"
-_REFERENCE = re.compile(r"(env|file|keyring|databricks):(.+)")
+_REFERENCE = re.compile(r"(env|file|keyring|databricks|prompt):(.+)")
 _CALLED_SO = re.compile(
-    r"(?:.*[._-])?(?:\w*password|\w*passphrase|\w*secret|\w*token|\w*credentials?|jaas\.config"
+    r"scram-sha-.*|(?:.*[._-])?(?:\w*password|\w*passphrase|\w*secret|\w*token|\w*credentials?|jaas\.config"
     r"|(?:\w*_)?(?:api|access|private|secret)?key|certificate\.chain|truststore\.certificates)",
     re.IGNORECASE,
 )
 
 
 def reference(text: str) -> tuple[str, str] | None:
-    """The kind and the name of `env:NAME`, `file:PATH`, `keyring:NAME`, `databricks:SCOPE/KEY`; None of other texts."""
+    """The kind and the name of `env:NAME`, `file:PATH`, `keyring:NAME`, `databricks:SCOPE/KEY`, `prompt:NAME`.
+
+    None of other texts.
+    """
     match = _REFERENCE.fullmatch(text)
     return (match[1], match[2]) if match else None
+
+
+def asks_somebody(text: str | None) -> bool:
+    """True of `prompt:NAME`: the secret is typed by a person when it is sent."""
+    return text is not None and text.startswith("prompt:")
 
 
 def is_reference(text: str) -> bool:
@@ -26,12 +34,12 @@ def is_reference(text: str) -> bool:
 
 
 def is_called_so(key: str) -> bool:
-    """True if a config key is called like a secret: `ssl.key.password`, `x.sasl.jaas.config`, `my.plugin.key`."""
+    """True if a key is called like a secret: `ssl.key.password`, `x.sasl.jaas.config`, `SCRAM-SHA-256`."""
     return _CALLED_SO.fullmatch(key) is not None
 
 
 _ASSIGNED = re.compile(r"""(?P<key>[\w.-]+)["']?\s*(?:==|~=|=)\s*(?=\S)""")
-_HARMLESS = re.compile(r"…|\[secure\]|(?:env|file|keyring|databricks):")
+_HARMLESS = re.compile(r"…|\[secure\]|(?:\[iterations=\d+,password=)?(?:env|file|keyring|databricks|prompt):")
 _LOGIN_OF_URL = re.compile(r"(?<=://)[^/\s@]*:[^/\s@]+(?=@)")
 _PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY.*", re.DOTALL)
 
@@ -53,7 +61,7 @@ SCRAM = "SCRAM-SHA-"
 
 def is_credential(key: str) -> bool:
     """True if what is assigned to a word of this name is a secret, also within a value: `password`, `SCRAM-SHA-256`."""
-    return key.upper().startswith(SCRAM) or (is_called_so(key) and key.lower() != "key")
+    return is_called_so(key) and key.lower() != "key"
 
 
 def mentions_secret(word: str) -> bool:

@@ -20,6 +20,7 @@ import pyarrow as pa
 import kadmin_nb as kn
 from kadmin_nb.cluster.configs import Configs
 from kadmin_nb.cluster.quotas import Quotas
+from kadmin_nb.cluster.scram import Scram
 from kadmin_nb.comparing.diff_answer import Diff
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.tabular import Tabular
@@ -32,6 +33,7 @@ RETURNED = {
     "Every answer": Tabular,
     "`Cluster.quotas`": Quotas,
     "`Cluster.configs`": Configs,
+    "`Cluster.scram`": Scram,
     "`kn.diff`": Diff,
     "`kn.impact`": ImpactAnswer,
     "`kn.backtest`": BacktestAnswer,

@@ -16,6 +16,8 @@ from ..model.configurable import Configurable
 from ..model.entity import Entity
 from ..model.refusal import Refusal
 from ..model.resources import Resource
+from ..model.scram import FEWEST_ITERATIONS, ScramUser
+from ..secrets import Secret
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,15 @@ class ConfigOperation:
     op: str
     key: str
     value: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CredentialChange:
+    """A new password of one mechanism; without a password the credential is deleted."""
+
+    mechanism: str
+    password: Secret | None = None
+    iterations: int = FEWEST_ITERATIONS
 
 
 Whose = TypeVar("Whose", bound=Configurable)
@@ -108,6 +119,16 @@ class Configs(Alterable[Resource, Sequence[ConfigOperation]], Protocol):
         ...
 
 
+class Scram(Alterable[ScramUser, CredentialChange], Protocol):
+    """SCRAM credentials (APIs 50 and 51): one change of a user in a request, as Kafka takes no two, none validated."""
+
+    def describe(
+        self, users: Iterable[ScramUser] = (), *, node: int | None = None, timeout: float | None = None
+    ) -> pa.Table:
+        """SCRAM of these users, of all when none is named; a user that has none is a row with RESOURCE_NOT_FOUND."""
+        ...
+
+
 class Lease(Protocol):
     """The right to be the only editor, as far as it could be had."""
 
@@ -138,6 +159,9 @@ class Kafka(Protocol):
 
     @property
     def configs(self) -> Configs: ...
+
+    @property
+    def scram(self) -> Scram: ...
 
     def brokers(self) -> list[Broker]:
         """Every registered broker, asked anew, fenced ones included where the version can tell."""

@@ -22,6 +22,7 @@ from ..plans.execution.interrupts import Stopped, never
 from ..plans.execution.progress import Progress, silent
 from .configs import Configs
 from .quotas import Quotas
+from .scram import Scram
 
 if TYPE_CHECKING:
     from ..comparing import Diff
@@ -92,6 +93,7 @@ class Cluster:
         self.settings = settings
         self.quotas = Quotas(kafka)
         self.configs = Configs(kafka)
+        self.scram = Scram(kafka)
 
     @cached_property
     def _changes(self) -> Changes:

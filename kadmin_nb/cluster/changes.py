@@ -36,8 +36,9 @@ from ..plans.lowering import gradual, stalls, stopped_clients
 from ..plans.observed_state import ObservedState
 from ..plans.outcomes import Outcomes
 from ..plans.plan import Plan, bound
+from ..plans.secret_resolver import Resolver
 from ..plans.stage import Stage
-from ..secrets import Secret
+from ..secrets import Secret, asks_somebody
 from . import near_names
 
 LIFETIME = timedelta(days=7)
@@ -56,6 +57,20 @@ def secret(reference: str) -> Secret:
     from ..profiles.secret_references import read_reference
 
     return read_reference(reference, Path())
+
+
+def asking_once() -> Resolver:
+    """`secret` for one run: what a person types is asked for once, and forgotten with the run."""
+    typed: dict[str, Secret] = {}
+
+    def resolved(reference: str) -> Secret:
+        if not asks_somebody(reference):
+            return secret(reference)
+        if reference not in typed:
+            typed[reference] = secret(reference)
+        return typed[reference]
+
+    return resolved
 
 
 def journals() -> Journals:
@@ -112,9 +127,10 @@ class Changes:
         self, plan: Plan, journal: Journal, options: ApplyOptions, progress: Progress, stopped: Stopped
     ) -> Hooks:
         allowed_before, stopping = replayed(journal.before).allowed, self._stopping(plan, options)
-        gate = Gate(self._kafka, plan, secret, options.allowed_keys, allowed_before, stopping)
+        resolver = asking_once()
+        gate = Gate(self._kafka, plan, resolver, options.allowed_keys, allowed_before, stopping)
         waves = safe_waves if options.gradual is None else self._in_steps(options.gradual, options.usage)
-        return Hooks(progress, stopped, secret, waves, gate.pass_)
+        return Hooks(progress, stopped, resolver, waves, gate.pass_)
 
     def _stopping(self, plan: Plan, options: ApplyOptions) -> Collection[Danger]:
         """The dangers by the usage handed in, else those that the plan has; lowering in steps is without them."""
@@ -241,7 +257,7 @@ class Changes:
         except NotFound as exc:
             exc.hint = " ".join(filter(None, [near_names.resources(self._kafka, picture.errors), exc.hint]))
             raise
-        return self._made(validation.validated(self._kafka, rows, secret), reason, lifetime, picture=picture)
+        return self._made(validation.validated(self._kafka, rows, asking_once()), reason, lifetime, picture=picture)
 
     def _made(
         self,

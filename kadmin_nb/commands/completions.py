@@ -12,6 +12,7 @@ from ..model.entity import TYPES
 from ..model.grammar import ANY, DEFAULT, Value
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS
 from ..model.resources import WORDS
+from ..model.scram import MECHANISMS
 from .config_keys import KEYS
 
 QUOTA_KEY_NAMES = (*USER_CLIENT_KEYS, *IP_KEYS)
@@ -45,6 +46,24 @@ def quota_keys(before: Sequence[str] = ()) -> list[str]:
 def resources(before: Sequence[str]) -> list[str]:
     """The resource types."""
     return [f"{word}=" for word in WORDS]
+
+
+def scram_users(before: Sequence[str]) -> list[str]:
+    """The one word that says whose credentials."""
+    return ["user="]
+
+
+def scram_settings(before: Sequence[str]) -> list[str]:
+    """The mechanisms, each alone or with `=` and a reference, and the other words of a credential."""
+    typed = _typed_names(before)
+    words = [(name, sign) for name in MECHANISMS for sign in ("", "=")] + [("iterations", "="), ("user", "=")]
+    return [f"{name}{sign}" for name, sign in words if name not in typed]
+
+
+def scram_deletions(before: Sequence[str]) -> list[str]:
+    """The mechanisms, and then whose."""
+    typed = _typed_names(before)
+    return [*(name for name in MECHANISMS if name not in typed), *(["user="] if "user" not in typed else [])]
 
 
 def config_settings(before: Sequence[str]) -> list[str]:

@@ -11,6 +11,7 @@ from ..errors import KadminError, PartlyFailed, kind_of
 from ..exit_state import ExitState
 from ..model import rights
 from ..model.resources import Resource
+from ..model.scram import ScramUser
 from .pages import NOTEBOOK, Page
 from .tabular import Tabular
 
@@ -96,6 +97,8 @@ class Answer(Tabular):
     def _whose(self, row: dict[str, Any]) -> str:
         if "resource_type" in row:
             return f"{row['resource_type']} {row['resource_name']}"
+        if "mechanism" in row:
+            return str(ScramUser(row["user"]))
         return str(row.get("resource", row.get("plan_id")))
 
     def in_cell(self) -> Any:

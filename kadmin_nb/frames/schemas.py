@@ -73,6 +73,16 @@ CONFIGS = _schema(
 )
 """One row a resource and key; a resource that failed is one row with a null key and its error."""
 
+SCRAM = _schema(
+    ("user", TEXT, False),
+    ("mechanism", WORD, True),
+    ("iterations", WHOLE, True),
+    ("error", TEXT, True),
+    ("message", TEXT, True),
+)
+"""One row a user and mechanism, sorted by both: all that brokers show of a credential. A user that failed, or has none
+(RESOURCE_NOT_FOUND), is one row with a null mechanism."""
+
 PLAN = _schema(
     ("row", WHOLE, False),
     ("kind", TEXT, False),

@@ -277,6 +277,7 @@ VIEWS: Mapping[frozenset[str], View] = {
         _own_and_defaults,
         _config_groups,
     ),
+    _columns(schemas.SCRAM): View(schemas.SCRAM.names, ("credential", "credentials")),
     _columns(schemas.WHY): View(
         ("key", "value", "set_on", "level", "total", "clients", "peak", "utilisation", "throttle_ms", "share_throttled")
     ),

@@ -54,6 +54,11 @@ class Edit(_KeyOfTarget):
     value: str | None = None
     note: str | None = None
 
+    @property
+    def reference(self) -> str | None:
+        """The reference of a secret; None where the secret itself stands there, or nothing."""
+        return None if self.value is None else self.resource.reference(self.value)
+
 
 @dataclass(frozen=True, slots=True)
 class Change(_KeyOfTarget):
@@ -78,6 +83,11 @@ class Change(_KeyOfTarget):
     def with_(self, **changes: Any) -> Change:
         """This row with some columns changed."""
         return Change(**{name: changes.get(name, getattr(self, name)) for name in _CHANGE_FIELDS})
+
+    @property
+    def reference(self) -> str | None:
+        """The reference of a secret; None where the secret itself stands there, or nothing."""
+        return None if self.wanted is None else self.resource.reference(self.wanted)
 
     @property
     def is_done(self) -> bool:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from ..secrets import is_reference
+
 if TYPE_CHECKING:
     from typing import Self
 
@@ -35,6 +37,10 @@ class Configurable(ABC):
 
     kind: ClassVar[str]
     """The name of its kind of change in plans."""
+
+    describe_operation: ClassVar[str] = "DESCRIBE_CONFIGS"
+    alter_operation: ClassVar[str] = "ALTER_CONFIGS"
+    """The operations of ACLs that it takes to see it and to change it."""
 
     @classmethod
     @abstractmethod
@@ -75,6 +81,10 @@ class Configurable(ABC):
     def source(self) -> Source | None:
         """The source of a value that was set on it, None where brokers name no sources."""
         return None
+
+    def reference(self, value: str) -> str | None:
+        """The reference in the text of a secret value, `env:NAME`; None where the text is the secret itself."""
+        return value if is_reference(value) else None
 
     def unknown_names(self, key: str) -> Sequence[str]:
         """The names that no Kafka of today knows and that a broker takes without a word."""

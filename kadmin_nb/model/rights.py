@@ -28,13 +28,13 @@ class Right:
 
 
 def to_describe(about: Configurable | None = None) -> Right:
-    """The right to see configs, or quotas."""
-    return Right("DESCRIBE_CONFIGS", about.authorized_on if about else THE_CLUSTER)
+    """The right to see it; quotas and the cluster's configs unless said."""
+    return Right(about.describe_operation, about.authorized_on) if about else on_cluster("DESCRIBE_CONFIGS")
 
 
 def to_alter(about: Configurable | None = None) -> Right:
-    """The right to change configs, or quotas."""
-    return Right("ALTER_CONFIGS", about.authorized_on if about else THE_CLUSTER)
+    """The right to change it; quotas and the cluster's configs unless said."""
+    return Right(about.alter_operation, about.authorized_on) if about else on_cluster("ALTER_CONFIGS")
 
 
 def on_topic(operation: str, topic: str) -> Right:

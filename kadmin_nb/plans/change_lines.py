@@ -19,7 +19,8 @@ def edits(
     Parameters
     ----------
     kind
-        "quota" or "config" where only such lines belong; None takes both, told apart by whom they name.
+        "quota" or "config" where only such lines belong; None takes all, told apart by their verbs, by whom they name,
+        or by a first word: `scram set …`.
 
     Raises
     ------
@@ -38,7 +39,9 @@ def edits(
 def line(
     words: Sequence[str], lookup: Lookup | None = None, kind: str | None = None, allow_unknown: Collection[str] = ()
 ) -> list[Edit]:
-    """The edits of one line, `set producer_byte_rate=5MB/s user=alice`."""
+    """The edits of one line, `set producer_byte_rate=5MB/s user=alice`; it may begin with the name of its kind."""
+    if kind is None and words[0] in KINDS and len(words) > 1:
+        kind, words = words[0], words[1:]
     verb, arguments = words[0], words[1:]
     return (KINDS[kind] if kind else _kind_of_line(verb, arguments)).line_edits(verb, arguments, lookup, allow_unknown)
 

@@ -13,10 +13,12 @@ from ..model.grammar import Lookup, Word, parse_word
 from ..model.levels import Part
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, find, parse_value, text_of
 from ..model.resources import WORDS, Resource
+from ..model.scram import Credential, ScramUser, mechanism_of
 from ..secrets import SCRAM, is_credential, mentions_secret
 
 QUOTA_VERBS = {"set": SET, "remove": DELETE}
 CONFIG_VERBS = {"set": SET, "reset": DELETE, "append": APPEND, "subtract": SUBTRACT}
+SCRAM_VERBS = {"set": SET, "delete": DELETE}
 QUOTA_KEY_NAMES = (*USER_CLIENT_KEYS, *IP_KEYS)
 
 
@@ -53,6 +55,38 @@ def config_edits(
     return [Edit(op, resource, word.name, _config_text(op, word)) for word in _some(keys, op, "retention.ms")]
 
 
+def scram_edits(verb: str, words: Sequence[str], lookup: Lookup | None = None) -> list[Edit]:
+    """The edits of `set SCRAM-SHA-512=env:NAME … user=…` or `delete SCRAM-SHA-512 … user=…`.
+
+    `iterations=8192` holds for the mechanisms that do not say. One without a password has it asked for when it is sent.
+    No error repeats what stands right of a sign, or a word that may be a password.
+    """
+    op = _op(verb, SCRAM_VERBS, "scram")
+    parsed = read_words(words, lookup, bare_keys=True)
+    user = _user([word for word in parsed if word.name == "user"])
+    iterations = next((_single(word) for word in parsed if word.name == "iterations"), None)
+    keys = [word for word in parsed if word.name not in ("user", "iterations")]
+    _refuse_values(keys if op == DELETE else ())
+    return [_scram_edit(op, user, word, iterations) for word in _some(keys, op, "SCRAM-SHA-512")]
+
+
+def _user(words: Sequence[Word]) -> ScramUser:
+    if len(words) != 1:
+        raise UsageError("a credential belongs to one user", hint="Such as user=alice.")
+    return ScramUser.of(words[0].value)
+
+
+def _scram_edit(op: str, user: ScramUser, word: Word, iterations: str | None) -> Edit:
+    mechanism = mechanism_of(word.name)
+    if op == DELETE:
+        return Edit(op, user, mechanism)
+    text = _single(word) or f"prompt:{user.name}"
+    try:
+        return Edit(op, user, mechanism, str(Credential.parse(text, iterations)))
+    except UsageError as exc:
+        raise exc.within(f"{mechanism} of {user}") from None
+
+
 def _config_text(op: str, word: Word) -> str | None:
     """The text that brokers take; items of lists have no units."""
     if op == DELETE:
@@ -77,7 +111,7 @@ def _op(verb: str, verbs: dict[str, str], kind: str) -> str:
 
 
 def _which_verb(verb: str, verbs: dict[str, str], kind: str) -> str:
-    other = {"quota": CONFIG_VERBS, "config": QUOTA_VERBS}[kind]
+    other = {"quota": CONFIG_VERBS, "config": QUOTA_VERBS}.get(kind, {})
     if verb in other:
         config_verb = verb if kind == "quota" else "reset"
         return f"For a quota: remove KEY user=NAME. For a config: {config_verb} KEY topic=NAME."
@@ -90,9 +124,13 @@ def _apart(
     """The words that are keys, and those that say whom."""
     parsed = read_words(words, lookup, bare_keys=bare_keys)
     keys = [word for word in parsed if word.name not in types]
-    if bare_keys and (valued := next((word for word in keys if word.value != ""), None)):
-        raise UsageError(f"{valued.name} has a value", hint=f"Name the key alone: {valued.name}")
+    _refuse_values(keys if bare_keys else ())
     return keys, [word for word in parsed if word.name in types]
+
+
+def _refuse_values(keys: Iterable[Word]) -> None:
+    if valued := next((word for word in keys if word.value != ""), None):
+        raise UsageError(f"{valued.name} has a value", hint=f"Name the key alone: {valued.name}")
 
 
 def read_words(words: Iterable[str], lookup: Lookup | None, *, bare_keys: bool = False) -> list[Word]:
@@ -134,7 +172,7 @@ def _refuse_credentials(keys: Iterable[Word]) -> None:
     if scram := next((word.name for word in keys if word.name.upper().startswith(SCRAM)), None):
         raise UsageError(
             f"{scram} is a user's credential, neither a quota nor a config",
-            hint="Kafka's own tool kafka-configs.sh sets credentials.",
+            hint="scram set SCRAM-SHA-512=env:NAME user=NAME",
         )
 
 

@@ -34,7 +34,8 @@ class ObservedValue(NamedTuple):
 
     `is_known` is False for sensitive values, which brokers never tell. `inherited` is the value below it,
     `base` what APPEND and SUBTRACT start from where nothing is set, `type` Kafka's type of the key. `is_sensitive` is
-    the broker's own word: the type PASSWORD, or a key that it does not know.
+    the broker's own word: the type PASSWORD, or a key that it does not know. `shown` is what brokers do tell of a
+    sensitive value: the iterations of a credential.
     """
 
     value: str | None = None
@@ -45,6 +46,7 @@ class ObservedValue(NamedTuple):
     type: str | None = None
     is_read_only: bool = False
     is_sensitive: bool = False
+    shown: str | None = None
 
 
 ABSENT = ObservedValue()

@@ -9,7 +9,7 @@ from operator import attrgetter
 from ..errors import Invalid
 from ..hints import Hint, Option, did_you_mean, sentence
 from ..model.changes import OK, Change, Edit
-from ..secrets import FORMS, is_reference, reference
+from ..secrets import FORMS, asks_somebody
 from .kinds.change_kind import wanted_text
 from .kinds.registry import by_kind, kind_of
 from .observed_state import ObservedState, ObservedValue
@@ -34,7 +34,7 @@ def changes(edits: Sequence[Edit], picture: ObservedState, allow_unknown: Collec
         if edit.key not in allow_unknown:
             _refuse_unknown(edit, picture)
     secret = [kind_of(edit).is_secret(edit, picture) for edit in edits]
-    _refuse_bare([edit for edit in compress(edits, secret) if not is_reference(edit.value or "")])
+    _refuse_bare([edit for edit in compress(edits, secret) if edit.reference is None])
     rows = enumerate(zip(edits, secret, strict=True), 1)
     plan_rows = [_plan_row(n, edit, picture, allow_unknown, is_secret) for n, (edit, is_secret) in rows]
     noted = [change for kind, mine in by_kind(plan_rows).items() for change in kind.noted(mine, picture)]
@@ -78,10 +78,10 @@ def _notes(
 
 
 def _when(edit: Edit) -> str:
-    secret_reference = reference(edit.value or "")
-    return "looked up when it is sent" + (
-        ", from the folder of that moment" if secret_reference and secret_reference[0] == "file" else ""
-    )
+    if asks_somebody(edit.reference):
+        return "asked for when it is sent"
+    is_file = (edit.reference or "").startswith("file:")
+    return "looked up when it is sent" + ", from the folder of that moment" * is_file
 
 
 def _refuse_bare(edits: Sequence[Edit]) -> None:

@@ -20,7 +20,8 @@ from ..model.config_units import stored_text
 from ..model.entity import Entity, given, named
 from ..model.quota_keys import parse_value, text_of
 from ..model.resources import WORDS, Resource
-from ..secrets import Secret, is_called_so, is_reference
+from ..model.scram import FEWEST_ITERATIONS, Credential, ScramUser, mechanism_of
+from ..secrets import Secret, is_called_so
 from . import change_lines, frame_edits, list_values
 from .formats import PrintFormats, Subject
 from .kinds.configs import CONFIGS, value_text
@@ -96,6 +97,27 @@ class Stage(PrintFormats, Tabular):
     def subtract_config(self, key: str, items: object, **what: object) -> Edit:
         """Stage items, with commas between, to be taken out of a list."""
         return self._stage(Edit(SUBTRACT, resource_of(**what), key, value_text(key, items)))
+
+    def set_scram(
+        self, user: str, mechanism: str, *, password: str | None = None, iterations: int = FEWEST_ITERATIONS
+    ) -> Edit:
+        """Stage a SCRAM credential of a user, for one mechanism.
+
+        `password` is a reference, as in `set_config`; without one it is asked for when the plan is applied, in a
+        terminal or a notebook. It stands in no plan and no journal.
+
+        Raises
+        ------
+        UsageError
+            A password that is not given by reference, iterations that Kafka refuses, another mechanism.
+        """
+        whose = ScramUser.of(user)
+        credential = Credential.of(password or f"prompt:{user}", iterations)
+        return self._stage(Edit(SET, whose, mechanism_of(mechanism), str(credential)))
+
+    def delete_scram(self, user: str, mechanism: str) -> Edit:
+        """Stage the deletion of a SCRAM credential. Nobody can bring it back: no rollback restores it."""
+        return self._stage(Edit(DELETE, ScramUser.of(user), mechanism_of(mechanism)))
 
     def set_configs(self, frame: object) -> None:
         """Stage every row of a frame with CONFIGS' columns; a null value resets.
@@ -297,7 +319,7 @@ def _covered(edit: Edit) -> Edit:
 
 def _hidden(edit: Edit) -> Edit:
     """The edit with a value that is not shown; a reference may be seen."""
-    if edit.value is None or is_reference(edit.value):
+    if edit.value is None or edit.reference is not None:
         return edit
     return Edit(edit.op, edit.resource, edit.key, Secret(edit.value), edit.note)
 

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from ..admin.ports import Kafka
 from ..model.changes import NOT_POSSIBLE, OK, Change, Verdict
 from ..model.refusal import Refusal
+from ..secrets import asks_somebody
 from .kinds.change_kind import Answers
-from .kinds.registry import by_kind
+from .kinds.registry import by_kind, kind_of
 from .secret_resolver import Resolver, found, nowhere
 from .sending import UNKNOWN_OUTCOME, batches, grouped
 
@@ -25,7 +26,7 @@ def validated(kafka: Kafka, changes: Sequence[Change], resolver: Resolver = nowh
     NotFound, Unsupported, UsageError
         A secret that cannot be looked up; nothing was asked.
     """
-    found(changes, resolver)
+    found([change for change in changes if _is_needed(change)], resolver)
     askable = [c for kind, mine in by_kind(changes).items() if kind.can_validate for c in mine]
     answers = _ask(kafka, askable, resolver)
     doubtful = [
@@ -35,6 +36,11 @@ def validated(kafka: Kafka, changes: Sequence[Change], resolver: Resolver = nowh
     together = _ask(kafka, [c for c in doubtful if alone[c.row] is None], resolver)
     judged = {c.row: _judged(c, answers, alone, together) for c in askable}
     return [judged.get(c.row) or c.with_(validated=NOT_POSSIBLE) for c in changes]
+
+
+def _is_needed(change: Change) -> bool:
+    """True if its secret is looked up now: nobody types one for a row that no broker validates."""
+    return kind_of(change).can_validate or not asks_somebody(change.reference)
 
 
 def refusals(kafka: Kafka, changes: Sequence[Change], resolver: Resolver = nowhere) -> list[Change]:

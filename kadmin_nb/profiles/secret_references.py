@@ -1,10 +1,11 @@
-"""Secrets by reference: `env:NAME`, `file:PATH`, `keyring:NAME`, `databricks:SCOPE/KEY`.
+"""Secrets by reference: `env:NAME`, `file:PATH`, `keyring:NAME`, `databricks:SCOPE/KEY`, `prompt:NAME`.
 
 What goes wrong is said with the reference, never with what it leads to.
 """
 
 from __future__ import annotations
 
+import getpass
 import importlib
 import os
 import sys
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import databricks, files
-from ..errors import NotFound, Unsupported, UsageError
+from ..errors import NotFound, Unsupported, UsageError, printable
 from ..secrets import FORMS, Secret, is_reference, reference
 
 __all__ = ["FORMS", "is_reference", "read_reference"]
@@ -93,8 +94,26 @@ def _dbutils(reference: str) -> Any:
     return injected or _imported("databricks.sdk.runtime", reference, "pip install databricks-sdk").dbutils
 
 
+def _prompt(name: str, _folder: Path) -> str:
+    """Typed by a person, twice, and shown nowhere."""
+    if not _somebody_is_here():
+        raise Unsupported(
+            f"prompt:{name}: there is no terminal to ask in", hint=f"Use another kind of reference here: {FORMS}."
+        )
+    text = _asked(f"prompt:{name}", lambda: getpass.getpass(f"Password for {printable(name)}: "))
+    if text != _asked(f"prompt:{name}", lambda: getpass.getpass("The same again: ")):
+        raise UsageError(f"prompt:{name}: the two were not the same", hint="Nothing was sent.")
+    return text or ""
+
+
+def _somebody_is_here() -> bool:
+    """True in a terminal, and in a notebook, whose kernel puts a function of its own for getpass."""
+    return sys.stdin.isatty() or getpass.getpass.__module__ != getpass.__name__
+
+
 _SCHEMES: dict[str, Callable[[str, Path], str]] = {
     "env": _env, "file": _file, "keyring": _keyring, "databricks": _databricks,
+    "prompt": _prompt,
 }  # fmt: skip
 
 

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
 
 from kadmin_nb.admin import error_codes
-from kadmin_nb.admin.ports import Broker, Component, ConfigOperation
+from kadmin_nb.admin.ports import Broker, Component, ConfigOperation, CredentialChange
 from kadmin_nb.errors import ConnectionFailed, KadminError, NotFound, TimedOut
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.refusal import Refusal
 from kadmin_nb.model.resources import Resource
+from kadmin_nb.model.scram import ScramUser
 
-from . import config_rules, leases, quota_rules
+from . import config_rules, leases, quota_rules, scram_rules
 from .calls import Call
 from .faults import Fault
 from .metadata import Cluster, Value
@@ -56,7 +57,7 @@ class FakeKafka:
         self.carried: list[Callable[[Call], None]] = []
         self.interrupted = False
         self.timeout, self.locks = timeout, locks
-        self.quotas, self.configs = _Quotas(self), _Configs(self)
+        self.quotas, self.configs, self.scram = _Quotas(self), _Configs(self), _Scram(self)
 
     def beside(self, **options: Any) -> FakeKafka:
         """Another connection to the same cluster."""
@@ -205,6 +206,40 @@ class _Quotas:
             for key, value in values.items():
                 if cluster.head.values.get(entity, {}).get(key) != value:
                     cluster.write((entity, key), value)
+
+
+class _Scram:
+    """`ports.Scram`."""
+
+    def __init__(self, kafka: FakeKafka) -> None:
+        self._kafka = kafka
+
+    def describe(
+        self, users: Iterable[ScramUser] = (), *, node: int | None = None, timeout: float | None = None
+    ) -> pa.Table:
+        asked = {*users}
+        return self._kafka.request("describe scram", lambda _: self._described(asked), node=node, timeout=timeout)
+
+    def _described(self, asked: Collection[ScramUser]) -> pa.Table:
+        cluster = self._kafka.cluster
+        if not cluster.may_read:
+            raise error_codes.error(Refusal("CLUSTER_AUTHORIZATION_FAILED"), "describing SCRAM users")
+        return scram_rules.described(cluster.values(self._kafka.calls[-1].node), asked)
+
+    def alter(self, wishes: Mapping[ScramUser, CredentialChange], *, validate_only: bool = False) -> Answers:
+        if validate_only:
+            return dict.fromkeys(wishes)
+        return self._kafka.request("alter scram", self._altered, parts=wishes)
+
+    def _altered(self, parts: Mapping[ScramUser, CredentialChange]) -> Answers:
+        cluster = self._kafka.cluster
+        if not cluster.may_alter:
+            return dict.fromkeys(parts, Refusal("CLUSTER_AUTHORIZATION_FAILED", "Cluster authorization failed."))
+        refusals = {user: scram_rules.refusal(cluster.head.values, user, change) for user, change in parts.items()}
+        for user, change in parts.items():
+            if refusals[user] is None:
+                cluster.write((user, change.mechanism), None if change.password is None else float(change.iterations))
+        return _shuffled(refusals)
 
 
 class _Configs:

@@ -8,11 +8,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from kadmin_nb.model.changes import Target
-from kadmin_nb.model.entity import Entity
-from kadmin_nb.model.resources import Resource
+from kadmin_nb.model.configurable import Configurable
 
 Value = float | str
-Values = dict[Entity | Resource, dict[str, Value]]
+Values = dict[Configurable, dict[str, Value]]
 
 FOREVER = float("inf")
 SESSION_TIMEOUT = 9.0
@@ -103,7 +102,7 @@ class Cluster:
         """Let something happen so much later."""
         heapq.heappush(self._due, (self.now + seconds, next(self._turns), happen))
 
-    def values(self, node: int) -> Mapping[Entity | Resource, Mapping[str, Value]]:
+    def values(self, node: int) -> Mapping[Configurable, Mapping[str, Value]]:
         """What that broker believes now."""
         broker = self.nodes[node]
         self._catch_up(broker)

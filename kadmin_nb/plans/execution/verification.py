@@ -11,6 +11,7 @@ from ...admin.ports import Broker, Kafka
 from ...errors import KadminError
 from ...model.changes import Change
 from ..current_state import take
+from ..kinds.registry import kind_of
 from ..observed_state import ObservedValue
 from ..value_equality import same
 from .interrupts import Stopped, never
@@ -171,7 +172,7 @@ def _mark_unreachable(changes: Sequence[Change], sightings: Sightings, broker: i
 
 
 def holds(now: ObservedValue, change: Change) -> bool:
-    """True if what was read is what the change wanted. A sensitive value can only be seen to be set."""
+    """True if what was read is what the change wanted. Of a sensitive value little more is seen than that it is set."""
     if not now.is_known:
-        return change.after is not None
+        return change.after is not None and kind_of(change).agrees(now, change)
     return same(now.value, change.after, now.type)

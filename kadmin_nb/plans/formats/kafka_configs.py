@@ -18,7 +18,7 @@ from ..execution.order import waves
 from ..kinds.change_kind import ToolWords
 from ..kinds.registry import kind_of
 from ..sending import grouped
-from .subject import Subject, is_bare_secret, is_reference, is_secret, what
+from .subject import Subject, is_bare_secret, is_secret, what
 from .text import PlanText, comment, lines, note
 
 _KEY = re.compile(r"[a-zA-Z0-9._-]+")
@@ -126,7 +126,7 @@ def _problem(change: Change, is_seen: bool) -> str | None:
         return "it is not set, and the tool would fail" if is_seen and kind.is_absent(change) else None
     if is_bare_secret(change):
         return "a secret is not written down"
-    if is_secret(change) and is_reference(change.wanted):
+    if is_secret(change) and change.reference is not None:
         return "the tool knows no references: put the secret itself here, or into an --add-config-file"
     if change.op in (APPEND, SUBTRACT) and not is_seen:
         return "the tool only sets whole lists; a plan knows the list"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...model.changes import DELETE, Change
+from ...model.changes import Change
 from ..kinds.registry import kind_of
 from .subject import Subject, is_bare_secret, what
 from .text import PlanText, comment, lines, note
@@ -17,7 +17,4 @@ def as_python(subject: Subject) -> PlanText:
 def _stage_line(change: Change) -> str:
     if is_bare_secret(change):
         return note(f"{what(change)}: a secret is not written down")
-    kind = kind_of(change)
-    value = [] if change.op == DELETE else [kind.python_value(change)]
-    arguments = [repr(change.key), *value, kind.python_arguments(change.resource)]
-    return f"stage.{kind.methods[change.op]}({', '.join(arguments)})"
+    return f"stage.{kind_of(change).python_call(change)}"

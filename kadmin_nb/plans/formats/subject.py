@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from ...model.changes import DELETE, Change, Edit
 from ...secrets import Secret, is_called_so
-from ...secrets import is_reference as refers
 from ..kinds.registry import kind_of
 
 
@@ -53,14 +52,9 @@ def is_secret(change: Change) -> bool:
     return change.is_secret or not change.old_known or is_called_so(change.key) or isinstance(change.wanted, Secret)
 
 
-def is_reference(value: str | None) -> bool:
-    """True if a secret is said by where it is, `env:NAME`."""
-    return value is not None and refers(value)
-
-
 def is_bare_secret(change: Change) -> bool:
     """True if writing the value down would give a secret away."""
-    return is_secret(change) and not is_reference(change.wanted)
+    return is_secret(change) and change.reference is None
 
 
 def what(change: Change) -> str:

@@ -122,6 +122,10 @@ class ChangeKind(ABC):
 
     # -- order, send, verify, undo
 
+    def agrees(self, now: ObservedValue, change: Change) -> bool:
+        """True if what brokers show of a sensitive value fits the change; mostly they show only that it is set."""
+        return True
+
     def waves(self, changes: Sequence[Change]) -> list[list[Change]]:
         """The changes in the order in which they are safe, in waves that wait for each other."""
         return [list(changes)]
@@ -190,6 +194,12 @@ class ChangeKind(ABC):
     def python_value(self, change: Change) -> str:
         """The value as a Python expression."""
         return repr(change.wanted or "")
+
+    def python_call(self, change: Change) -> str:
+        """The call of the method of `Stage` that stages it."""
+        value = [] if change.op == DELETE else [self.python_value(change)]
+        arguments = [repr(change.key), *value, self.python_arguments(change.resource)]
+        return f"{self.methods[change.op]}({', '.join(arguments)})"
 
     @abstractmethod
     def python_arguments(self, resource: Configurable) -> str:

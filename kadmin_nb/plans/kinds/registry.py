@@ -10,8 +10,9 @@ from ...model.changes import Change, Target
 from .change_kind import ChangeKind
 from .configs import CONFIGS
 from .quotas import QUOTAS
+from .scram import CREDENTIALS
 
-KINDS: dict[str, ChangeKind] = {kind.name: kind for kind in (QUOTAS, CONFIGS)}
+KINDS: dict[str, ChangeKind] = {kind.name: kind for kind in (QUOTAS, CONFIGS, CREDENTIALS)}
 """Each kind by the name that it has in plans, in the order in which their changes are sent."""
 
 

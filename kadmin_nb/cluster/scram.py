@@ -1,0 +1,45 @@
+"""`cluster.scram`: whose SCRAM credentials there are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from ..admin.kafka import WireKafka
+from ..frames.answer import Answer
+from ..frames.schema_metadata import stamped
+from ..model.grammar import ANY
+from ..model.scram import ScramUser
+from .filters import matcher, selector
+
+
+class Scram:
+    """The SCRAM credentials of a cluster's users (KIP-554)."""
+
+    def __init__(self, kafka: WireKafka) -> None:
+        self._kafka = kafka
+
+    def describe(self, *, user: Any = ANY) -> Answer:
+        """SCRAM: the mechanisms and iterations of each user. No broker shows more of a credential.
+
+        Parameters
+        ----------
+        user
+            A name, `kn.ANY`, `kn.Pattern("team-*")` or a list of them. A name that has no credential is one row
+            with RESOURCE_NOT_FOUND.
+
+        Raises
+        ------
+        NotAuthorized
+            DESCRIBE on the cluster is missing.
+        """
+        chosen = selector("user", user)
+        names = [part for part in chosen if isinstance(part, str)]
+        if names and len(names) == len(chosen):
+            return self._answer(self._kafka.scram.describe(map(ScramUser.of, names)))
+        fits, table = matcher(chosen), self._kafka.scram.describe()
+        return self._answer(table.filter(pa.array([fits(name) for name in table["user"].to_pylist()], pa.bool_())))
+
+    def _answer(self, table: pa.Table) -> Answer:
+        return Answer(stamped(table, self._kafka.id))

@@ -1,0 +1,129 @@
+"""SCRAM credentials as a kind of change (KIP-554): no broker validates one, and nobody reads one back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import ClassVar, cast
+
+from ...admin.ports import CredentialChange, Kafka, Scram
+from ...model import rights
+from ...model.changes import DELETE, SET, Change, Edit, Target
+from ...model.configurable import Configurable
+from ...model.grammar import Lookup
+from ...model.refusal import Refusal
+from ...model.scram import MECHANISMS, Credential, ScramUser
+from ...secrets import Secret
+from ..advice import PlanWarning
+from ..advice.warnings import about
+from ..change_words import SCRAM_VERBS, scram_edits
+from ..observed_state import LookOptions, ObservedState, ObservedValue
+from .change_kind import ChangeKind, ToolWords, wanted_text
+
+_NO_USER = "RESOURCE_NOT_FOUND"
+
+
+class ScramChanges(ChangeKind):
+    """Credentials of users: a plan has the reference of a password and its iterations, brokers show iterations only."""
+
+    resources = ScramUser
+    verbs: ClassVar = {op: f"scram {verb}" for verb, op in SCRAM_VERBS.items()}
+    methods: ClassVar = {SET: "set_scram", DELETE: "delete_scram"}
+    can_validate: ClassVar = False
+
+    def line_edits(
+        self, verb: str, words: Sequence[str], lookup: Lookup | None, allow_unknown: Collection[str]
+    ) -> list[Edit]:
+        return scram_edits(verb, words, lookup)
+
+    def read_value(self, text: str) -> Credential:
+        return Credential.parse(text)
+
+    def read(self, kafka: Kafka, targets: Collection[Target], picture: ObservedState, look: LookOptions) -> None:
+        users = dict.fromkeys(_user(resource) for resource, _ in targets)
+        for row in kafka.scram.describe(users, node=look.node, timeout=look.time_left()).to_pylist():
+            user = ScramUser(row["user"])
+            if row["mechanism"] is not None:
+                picture.values[user, row["mechanism"]] = ObservedValue(is_known=False, shown=str(row["iterations"]))
+            elif row["error"] != _NO_USER:
+                picture.errors[user] = Refusal(row["error"], row["message"])
+
+    def may_be_secret(self, resource: Configurable) -> bool:
+        return True
+
+    def is_secret(self, edit: Edit, picture: ObservedState) -> bool:
+        return edit.op == SET
+
+    def notes(self, edit: Edit, now: ObservedValue, picture: ObservedState) -> Iterable[str]:
+        if now.shown is not None:
+            yield f"its iterations are {now.shown}"
+
+    def after(self, edit: Edit, picture: ObservedState) -> str | None:
+        return str(Credential.parse(wanted_text(edit) or "")) if edit.op == SET else None
+
+    def agrees(self, now: ObservedValue, change: Change) -> bool:
+        return now.shown == str(_credential(change).iterations)
+
+    def waves(self, changes: Sequence[Change]) -> list[list[Change]]:
+        """Kafka takes one change of a user in a request. Deletions come last: who gets another login keeps one."""
+        waves = [[c for c in changes if (c.op, c.key) == (op, key)] for op in (SET, DELETE) for key in _keys(changes)]
+        return [wave for wave in waves if wave]
+
+    def port(self, kafka: Kafka) -> Scram:
+        return kafka.scram
+
+    def wish(self, changes: Sequence[Change], secrets: Mapping[str, Secret]) -> CredentialChange:
+        (change,) = changes
+        if change.op == DELETE:
+            return CredentialChange(change.key)
+        return CredentialChange(change.key, secrets[change.reference or ""], _credential(change).iterations)
+
+    def needed_right(self, resource: Configurable) -> rights.Right:
+        return rights.to_alter(resource)
+
+    def warnings(
+        self, kafka: Kafka, changes: Sequence[Change], picture: ObservedState | None
+    ) -> Callable[[], Sequence[PlanWarning]]:
+        return lambda: [*_warnings(changes)]
+
+    def python_call(self, change: Change) -> str:
+        arguments = [self.python_arguments(change.resource), repr(change.key)]
+        if change.op == SET:
+            credential = _credential(change)
+            arguments += [f"password={credential.password!r}", f"iterations={credential.iterations}"]
+        return f"{self.methods[change.op]}({', '.join(arguments)})"
+
+    def python_arguments(self, resource: Configurable) -> str:
+        return repr(_user(resource).name)
+
+    def tool_words(self, resource: Configurable) -> ToolWords:
+        return [("users", _user(resource).name)]
+
+
+def _warnings(changes: Sequence[Change]) -> Iterable[PlanWarning]:
+    """Of the first row that it is about."""
+    for change in changes:
+        if change.op == DELETE and not change.is_done:
+            text = (
+                "a credential that is deleted cannot be brought back: nobody can read it, and no rollback restores it"
+            )
+            yield about("lost", change, text)
+            break
+    for change in changes:
+        if change.op == SET and not _user(change.resource).name.isascii():
+            text = "Kafka stores it, and nobody logs in by it: names of SCRAM users are ASCII to brokers"
+            yield about("name", change, f"{change.resource}: {text}")
+
+
+def _user(resource: Configurable) -> ScramUser:
+    return cast(ScramUser, resource)
+
+
+def _credential(change: Change) -> Credential:
+    return Credential.parse(change.wanted or "")
+
+
+def _keys(changes: Sequence[Change]) -> Sequence[str]:
+    return [*dict.fromkeys([*MECHANISMS, *(change.key for change in changes)])]
+
+
+CREDENTIALS = ScramChanges()
