@@ -26,7 +26,7 @@ def validated(kafka: Kafka, changes: Sequence[Change], resolver: Resolver = nowh
     NotFound, Unsupported, UsageError
         A secret that cannot be looked up; nothing was asked.
     """
-    found([change for change in changes if _is_needed(change)], resolver)
+    found(filter(_is_looked_up, changes), resolver)
     askable = [c for kind, mine in by_kind(changes).items() if kind.can_validate for c in mine]
     answers = _ask(kafka, askable, resolver)
     doubtful = [
@@ -38,7 +38,7 @@ def validated(kafka: Kafka, changes: Sequence[Change], resolver: Resolver = nowh
     return [judged.get(c.row) or c.with_(validated=NOT_POSSIBLE) for c in changes]
 
 
-def _is_needed(change: Change) -> bool:
+def _is_looked_up(change: Change) -> bool:
     """True if its secret is looked up now: nobody types one for a row that no broker validates."""
     return kind_of(change).can_validate or not asks_somebody(change.reference)
 
