@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import UsageError
+from ..frames.meanings import word
 from ..model.changes import Change, Edit
 from ..model.entity import Entity
 from ..model.quota_keys import find
@@ -65,7 +66,7 @@ class QuotaSheet(StagedSheet[Entity]):
             overlay = self._overlay()
             shadowers = shadowers_of(table, entities, overlay)
             cells = [self._cells(key, rows, entities, overlay) for key in self._keys]
-            levels = table.entities[LEVEL].take(pa.array(rows)).to_pylist()
+            levels = [*map(word, table.entities[LEVEL].take(pa.array(rows)).to_pylist())]
             marks = [*self._marks(rows, entities, overlay)]
             texts = [[str(entity) for entity in entities], levels, *cells, shadowers]
             return Page(first, texts[0], texts, marks, [*locked_cells(entities, self._keys)])

@@ -64,6 +64,8 @@ class QuotaTable:
 
     def rows_of(self, entities: Collection[str]) -> dict[str, int]:
         """The rows of those of the entities that have one; one search for all of them."""
+        if not entities:
+            return {}
         names = self.entities["entity"]
         rows = np.flatnonzero(pc.is_in(names, pa.array([*entities], pa.string())).to_numpy(zero_copy_only=False))
         return dict(zip(names.take(pa.array(rows)).to_pylist(), rows.tolist(), strict=True))
