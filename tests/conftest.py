@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
 from hypothesis import HealthCheck, settings
 
 import kadmin_nb as kn
 from kadmin_nb.local import LocalKafka
 from tests.browser.presence import ABSENT, chromium
 from tests.side_by_side import Groups, rank_of
+from tests.waiting import eventually
 
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy")  # how long an example takes says how busy the machine is, not what the code does
@@ -100,3 +102,21 @@ _numbers = itertools.count(1)
 def unique(request: pytest.FixtureRequest) -> Callable[[str], str]:
     """Names that no other test uses: `unique("user")` gives `user-17`."""
     return lambda stem="name": f"{stem}-{next(_numbers)}"
+
+
+@pytest.fixture(scope="session")
+def make_topic(cluster: kn.Cluster) -> Callable[[LocalKafka, str], str]:
+    """Makes a topic, and waits until it can be described."""
+
+    def make(kafka: LocalKafka, name: str) -> str:
+        admin = AdminClient({"bootstrap.servers": kafka.bootstrap, "log_level": 0})
+        admin.create_topics([NewTopic(name, 1, 1)], operation_timeout=30)[name].result()
+        eventually(lambda: cluster.configs.describe(topic=name).ok, True)
+        return name
+
+    return make
+
+
+@pytest.fixture
+def topic(kafka: LocalKafka, make_topic, unique) -> str:
+    return make_topic(kafka, unique("topic"))

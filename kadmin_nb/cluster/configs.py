@@ -87,6 +87,19 @@ class Configs:
             raise UsageError("a resource is required", hint=f"One of {', '.join(f'{w}=…' for w in WORDS)}.")
         return [r for name, value in what.items() for r in self._resources(name.replace("_", "-"), value)]
 
+    def names(self, word: str) -> list[str]:
+        """The names of all resources of a type, `topic` say: the brokers that serve, and groups without configs too.
+
+        Raises
+        ------
+        UsageError
+            There is no such type.
+        """
+        if word not in WORDS:
+            raise UsageError(f"unknown config resource {word}", hint=f"It is one of {', '.join(WORDS)}.")
+        others = self._kafka.groups() if word == "group" else ()
+        return sorted({*self._all[word](), *others})
+
     def near_miss(self, answer: Answer) -> str | None:
         """A hint for what `describe` did not find: the nearest topic, or the brokers that there are."""
         rows = (row for row in answer.failed.to_arrow().to_pylist() if row["error"] in near_names.NOT_FOUND)

@@ -36,6 +36,13 @@ def as_json(value: Any) -> Text:
     return Text("\n".join(json_lines(value)))
 
 
+def as_csv(value: Any) -> Text:
+    """The rows as CSV."""
+    from ..frames.files import csv_text
+
+    return Text(csv_text(value.to_arrow()).removesuffix("\n"))
+
+
 def json_lines(value: Any) -> Iterator[str]:
     """The same row by row: a long frame is never text as a whole."""
     table = value.to_arrow() if hasattr(value, "to_arrow") else None

@@ -65,7 +65,18 @@ def _complete(instruction: str) -> int:
     return shell_complete(entry_point("kadmin-nb"), context, "kadmin-nb", COMPLETION, instruction)
 
 
+KAFKA_TOOLS = ("kafka-configs",)
+"""The commands that stand in for Kafka's own: scripts that run those know two exit codes, 0 and 1."""
+
+
 def _run(words: list[str]) -> int:
+    """Run the words; how that ends."""
+    ended = _run_words(words)
+    is_failure = words[:1] and words[0] in KAFKA_TOOLS and ended not in (ExitState.DONE, ExitState.INTERRUPTED)
+    return ExitState.FAILED if is_failure else ended
+
+
+def _run_words(words: list[str]) -> int:
     status = StatusLine(sys.stderr, f"{' '.join(takewhile(str.isalpha, words))} …")
     note = _note_above(status)
     session = Session(frames=frame_in_file, progress=status.progress, note=note, watch=status.watch)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv as plain_csv
 import re
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
@@ -131,6 +132,13 @@ def write_table(table: pa.Table, place: Path, *, raw: bool = False) -> None:
         raise UsageError(f"--out {place} does not end in {', '.join(FILES)}")
     with writing(place) as file:
         writers[place.suffix](plain(table), file)
+
+
+def csv_text(table: pa.Table) -> str:
+    """A table as CSV, as `write_table` writes it."""
+    with BytesIO() as file:
+        _write_csv(to_pandas(plain(table)), file, raw=False)
+        return file.getvalue().decode()
 
 
 def _write_csv(frame: pd.DataFrame, file: BinaryIO, raw: bool) -> None:

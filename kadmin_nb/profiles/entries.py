@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ..model.java_text import trimmed
 from ..secrets import Secret
 from . import java_keys
 
@@ -42,11 +43,6 @@ class Entries:
         value = self.values.get(key)
         revealed = value.reveal() if isinstance(value, Secret) else value
         return None if revealed is None else trimmed(revealed)
-
-
-def trimmed(text: str) -> str:
-    """`text` without the blanks and controls at its ends: Java's `String.trim`, which Kafka applies."""
-    return text.strip("".join(map(chr, range(0x21))))
 
 
 def covered(values: Mapping[str, str]) -> dict[str, str | Secret]:

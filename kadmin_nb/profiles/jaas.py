@@ -11,8 +11,9 @@ import re
 from collections.abc import Iterator
 
 from ..errors import KadminError, Unsupported, UsageError
+from ..model.java_text import trimmed
 from ..secrets import Secret
-from .entries import Login, trimmed
+from .entries import Login
 
 PACKAGE = "org.apache.kafka.common.security"
 MODULES = {f"{PACKAGE}.plain.PlainLoginModule": "PLAIN", f"{PACKAGE}.scram.ScramLoginModule": "SCRAM"}

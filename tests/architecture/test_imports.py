@@ -75,6 +75,7 @@ ROOMS = {
     "history": (*GROUND, "model", "frames", "advice"),
     "comparing": (*GROUND, "model", "frames", "advice", "history", "declared"),
     "policy": (*GROUND, "model", "frames", "advice", "resolution"),
+    "kafka_commands": (*GROUND, "model"),
     "plans": (*GROUND, "model", "frames", "resolution", "admin.ports"),
     "widgets": (*GROUND, "model", "frames", "resolution", "plans", "admin.ports"),
     "charts": (*GROUND, "model", "frames", "resolution"),
@@ -86,8 +87,8 @@ ROOMS = {
     "local": (*GROUND, "cluster"),
     "runbooks": (*GROUND, "model", "frames", "resolution", "plans", "traffic", "analytics", "usage_engines", "charts"),
     "commands": (*GROUND, "model", "frames", "advice", "resolution", "policy", "declared", "history", "comparing",
-                 "admin", "profiles", "plans", "traffic", "analytics", "usage_engines", "widgets", "charts", "cluster",
-                 "local", "runbooks"),
+                 "kafka_commands", "admin", "profiles", "plans", "traffic", "analytics", "usage_engines", "widgets",
+                 "charts", "cluster", "local", "runbooks"),
 }  # fmt: skip
 """What each room may import of ours, in an order in which each names only those above it."""
 

@@ -1,16 +1,13 @@
-"""A cluster whose alters are counted, and topics."""
+"""A cluster whose alters are counted, and a broker that ends as it began."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
 
 import kadmin_nb as kn
-from kadmin_nb.local import LocalKafka
 from tests.dangerous_plans import applied
-from tests.waiting import eventually
 
 _SCHEDULES: dict[str, list[int]] = {}
 
@@ -48,24 +45,6 @@ def tells(cluster: kn.Cluster, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(wire, "tell", lambda request, **o: noted(o["doing"]) or real(request, **o))
     return sent
-
-
-@pytest.fixture(scope="session")
-def make_topic(cluster: kn.Cluster) -> Callable[[LocalKafka, str], str]:
-    """Makes a topic, and waits until it can be described."""
-
-    def make(kafka: LocalKafka, name: str) -> str:
-        admin = AdminClient({"bootstrap.servers": kafka.bootstrap, "log_level": 0})
-        admin.create_topics([NewTopic(name, 1, 1)], operation_timeout=30)[name].result()
-        eventually(lambda: cluster.configs.describe(topic=name).ok, True)
-        return name
-
-    return make
-
-
-@pytest.fixture
-def topic(kafka: LocalKafka, make_topic, unique) -> str:
-    return make_topic(kafka, unique("topic"))
 
 
 @pytest.fixture

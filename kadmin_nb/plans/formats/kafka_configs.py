@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from ...model.changes import APPEND, DELETE, SUBTRACT, Change
 from ...model.configurable import Configurable
 from ...model.grammar import DEFAULT
+from ...model.java_text import trimmed
 from ..execution.order import waves
 from ..kinds.change_kind import ToolWords
 from ..kinds.registry import kind_of
@@ -137,12 +138,9 @@ def _unsayable(value: str) -> str | None:
     """Java's `trim` takes all controls for space; a null character ends a shell's word."""
     if "[" in value or "]" in value:
         return "the tool drops the brackets of a value"
-    if value != value.strip(_TRIMMED):
+    if value != trimmed(value):
         return "the tool drops the space around a value"
     return "no shell can pass a null character" if "\0" in value else None
-
-
-_TRIMMED = "".join(map(chr, range(33)))
 
 
 def _remarks(change: Change) -> Iterator[str]:

@@ -15,6 +15,7 @@ from ...model.configurable import Configurable
 from ...model.grammar import DEFAULT, Lookup
 from ...model.quota_keys import text_of
 from ...model.resources import RESOURCE_TYPES, WORDS, Resource
+from ...model.tool_types import CONFIG_TYPES
 from ...secrets import Secret, is_called_so
 from .. import list_values
 from ..advice import Danger, weaker_configs
@@ -30,13 +31,7 @@ ROOT_LOGGER = "root"
 _LOGGER = "BROKER_LOGGER"
 _WORD_OF = {kind: word for word, kind in WORDS.items()}
 _ARGUMENTS = {kind: word.replace("-", "_") for word, kind in WORDS.items()}
-_TOOL_TYPES = {
-    "TOPIC": "topics",
-    "BROKER": "brokers",
-    "BROKER_LOGGER": "broker-loggers",
-    "CLIENT_METRICS": "client-metrics",
-    "GROUP": "groups",
-}
+_TOOL_TYPES = {WORDS[word]: tool_type for tool_type, word in CONFIG_TYPES.items()}
 
 
 class ConfigChanges(ChangeKind):

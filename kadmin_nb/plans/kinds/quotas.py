@@ -15,6 +15,7 @@ from ...model.entity import ARGUMENTS, TYPES, Entity
 from ...model.grammar import DEFAULT, Lookup
 from ...model.levels import LEVELS, OTHER, Part
 from ...model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, find, parse_value, readable, text_of
+from ...model.tool_types import QUOTA_TYPES
 from ...resolution.rules import entity_of
 from ...secrets import Secret
 from ..advice import Danger, PlanWarning, forgotten_units, lifted_quotas, warnings
@@ -29,7 +30,7 @@ from .change_kind import ChangeKind, ToolWords, no_warnings
 
 _NUMBER = pattern(r"[0-9]+(?:\.[0-9]+)?")
 _ARGUMENTS = {kind: argument for argument, kind in ARGUMENTS.items()}
-_TOOL_TYPES = {"user": "users", "client-id": "clients", "ip": "ips"}
+_TOOL_TYPES = {entity_type: tool_type for tool_type, entity_type in QUOTA_TYPES.items()}
 
 
 class QuotaChanges(ChangeKind):

@@ -1,0 +1,212 @@
+"""`kafka-configs`: the arguments and the lines of Kafka's own kafka-configs.sh, with a plan and its journal behind."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import UsageError
+from ..kafka_commands import configs_lines
+from ..kafka_commands.configs_arguments import (
+    FLAGS,
+    WITH_DEFAULT,
+    Arguments,
+    NamedType,
+    changed_entities,
+    entities,
+    names_of_type,
+    quota_entities,
+    resource,
+)
+from ..kafka_commands.configs_edits import OPERATIONS, edits, wishes
+from ..model.grammar import DEFAULT
+from ..model.tool_types import CONFIG_TYPES
+from . import kafka_tool
+from .answer_formats import as_csv, as_json
+from .click_glue import Verb
+from .kafka_tool import TABLE, TEXT, ToolOptions
+from .session import Session
+
+if TYPE_CHECKING:
+    from ..cluster import Cluster
+
+Command = Callable[..., Any]
+_ADDITION = "Kafka's own has no such option."
+
+
+def _flag_options(command: Command) -> Command:
+    """A flag for each type of entity, and one for each type that has a default; all may be repeated."""
+    for flag, entity_type in reversed(FLAGS.items()):
+        name = f"--{flag.replace('_', '-')}"
+        if flag.endswith("_defaults"):
+            described = f"The default configs of {entity_type}."
+            option = click.option(name, flag, is_flag=True, help=described)
+        else:
+            option = click.option(name, flag, multiple=True, metavar="NAME", help=f"One of the {entity_type}.")
+        command = option(command)
+    return command
+
+
+def _change_options(command: Command) -> Command:
+    described = {
+        "add-config": ("K=V,K=[V,V]", "Set configs; brackets around a value with commas."),
+        "delete-config": ("K,K", "Take configs away."),
+        "append-config": ("K=V", f"Add items to a list. {_ADDITION}"),
+        "subtract-config": ("K=V", f"Take items out of a list. {_ADDITION}"),
+    }
+    for option, (metavar, text) in reversed(described.items()):
+        command = click.option(f"--{option}", multiple=True, metavar=metavar, help=text)(command)
+    return command
+
+
+@click.command("kafka-configs", cls=Verb)
+@click.option("--describe", is_flag=True, help="Print the configs of the entity.")
+@click.option("--alter", is_flag=True, help="Change the configs of the entity.")
+@click.option("--all", is_flag=True, help="With --describe: also what is not set on the entity itself.")
+@click.option("--entity-type", "entity_types", multiple=True, metavar="TYPE", help="topics, users, clients, …")
+@click.option("--entity-name", "entity_names", multiple=True, metavar="NAME", help="The name for that type.")
+@click.option(
+    "--entity-default", "entity_names", multiple=True, is_flag=True, flag_value="", help="Its default, in place of it."
+)
+@_flag_options
+@_change_options
+@kafka_tool.kafka_tool
+def kafka_configs(session: Session, options: ToolOptions, **params: Any) -> Any:
+    """What kafka-configs.sh of Kafka 4.3 does, with its arguments and its lines; a change is planned and verified.
+
+    Beyond it an entity flag may be repeated: each of them is described, or changed.
+
+    \b
+    {here} --bootstrap-server localhost:9092 --describe --topic orders
+    {here} --bootstrap-server localhost:9092 --alter --user alice --add-config producer_byte_rate=5000000
+    {here} --bootstrap-server localhost:9092 --alter --topic a --topic b --delete-config retention.ms --dry-run
+    """
+    arguments = _arguments(params)
+    chosen = entities(arguments)
+    _refuse_addresses(chosen)
+    if arguments.describe:
+        return _described(session.cluster, chosen, options.output, is_all=arguments.all)
+    return _altered(session, arguments, chosen, options)
+
+
+def _arguments(params: Mapping[str, Any]) -> Arguments:
+    flags = {flag: ("",) if params[flag] is True else params[flag] for flag in FLAGS if params[flag]}
+    changes = {option: texts for option in OPERATIONS if (texts := params[option.replace("-", "_")])}
+    taken = {name: params[name] for name in ("alter", "describe", "all", "entity_types", "entity_names")}
+    return Arguments(**taken, flags=flags, changes=changes)
+
+
+def _refuse_addresses(chosen: Sequence[NamedType]) -> None:
+    """Kafka resolves the name of an ip entity, as here."""
+    for name in names_of_type(chosen, "ips"):
+        try:
+            socket.getaddrinfo(name, None)
+        except OSError:
+            raise UsageError(
+                f"The entity name for ips must be a valid IP or resolvable host, but it is: {name}"
+            ) from None
+
+
+def _altered(session: Session, arguments: Arguments, chosen: Sequence[NamedType], options: ToolOptions) -> Any:
+    requested = wishes(arguments.changes)
+    changed = changed_entities(chosen)
+    stage = session.cluster.stage()
+    stage.add(edit for _, _, entity in changed for edit in edits(entity, requested, options.allow_unknown))
+    outcomes = kafka_tool.apply_stage(session, stage, options)
+    if options.dry_run:
+        return outcomes
+    if options.output == TEXT:
+        return kafka_tool.lines(configs_lines.completed(entity_type, name) for entity_type, name, _ in changed)
+    if options.output == TABLE:
+        return _described(session.cluster, chosen, TABLE, is_all=True)
+    return as_json(outcomes) if options.output == kafka_tool.JSON else as_csv(outcomes)
+
+
+def _described(cluster: Cluster, chosen: Sequence[NamedType], output: str, *, is_all: bool) -> Any:
+    entity_type, names = chosen[0]
+    if entity_type in CONFIG_TYPES:
+        return _described_configs(cluster, entity_type, names, output, is_all=is_all)
+    return _described_quotas(cluster, chosen, output)
+
+
+def _described_configs(cluster: Cluster, entity_type: str, names: Sequence[str], output: str, *, is_all: bool) -> Any:
+    from ..frames import schemas
+    from ..frames.answer import Answer
+
+    there, absent = _apart(cluster, entity_type, names, is_all=is_all)
+    rows = _rows(cluster, entity_type, there, is_all=is_all)
+    if output in (TEXT, TABLE):
+        return kafka_tool.lines(_config_lines(entity_type, absent, rows, output, is_all=is_all))
+    answer = Answer(schemas.table(schemas.CONFIGS, [dict(row) for mine in rows.values() for row in mine]))
+    return as_json(answer) if output == kafka_tool.JSON else as_csv(answer)
+
+
+def _apart(
+    cluster: Cluster, entity_type: str, names: Sequence[str], *, is_all: bool
+) -> tuple[Sequence[str], Sequence[str]]:
+    """The names of what is there, and of what is not; with `--all` whatever is named counts as there."""
+    if names and (is_all or set(names) == {""}):
+        return names, ()
+    listed = cluster.configs.names(CONFIG_TYPES[entity_type])
+    listed += [""] if entity_type in WITH_DEFAULT else []
+    if not names:
+        return listed, ()
+    return [name for name in names if name in listed], [name for name in names if name not in listed]
+
+
+def _rows(
+    cluster: Cluster, entity_type: str, names: Sequence[str], *, is_all: bool
+) -> dict[str, list[configs_lines.Row]]:
+    """The configs of each resource, sorted; without `is_all` those that are set on it.
+
+    Raises
+    ------
+    KadminError
+        A resource that could not be read.
+    """
+    if not names:
+        return {}
+    word = CONFIG_TYPES[entity_type]
+    parts = [resource(entity_type, name) for name in names]
+    resources: dict[str, Any] = {word.replace("-", "_"): [part.name or DEFAULT for part in parts]}
+    answer = cluster.configs.describe(**resources)
+    rows = answer.raise_for_errors().to_arrow().to_pylist()
+    by_name = {name: [row for row in rows if row["resource_name"] == name] for name in names}
+    if is_all:
+        return by_name
+    return {part.name: configs_lines.own_rows(entity_type, part, by_name[part.name]) for part in parts}
+
+
+def _config_lines(
+    entity_type: str,
+    absent: Sequence[str],
+    rows: Mapping[str, Sequence[configs_lines.Row]],
+    output: str,
+    *,
+    is_all: bool,
+) -> Iterator[str]:
+    yield from (configs_lines.missing(entity_type, name) for name in absent)
+    for name, mine in rows.items():
+        if output == TABLE:
+            yield from configs_lines.organised_configs(entity_type, name, mine)
+        else:
+            yield from configs_lines.config_lines(entity_type, name, mine, is_all=is_all)
+
+
+def _described_quotas(cluster: Cluster, chosen: Sequence[NamedType], output: str) -> Any:
+    """The quotas of entities of exactly these types. Users' SCRAM credentials are not printed."""
+    answers = [cluster.quotas.describe(entity=entity, strict=True) for entity in quota_entities(chosen)]
+    tables = [answer.to_arrow() for answer in answers]
+    if output in (TEXT, TABLE):
+        rows = [row for table in tables for row in table.to_pylist()]
+        lines = configs_lines.quota_lines if output == TEXT else configs_lines.organised_quotas
+        return kafka_tool.lines(lines(rows))
+    import pyarrow as pa
+
+    from ..frames.answer import Answer
+
+    answer = Answer(pa.concat_tables(tables))
+    return as_json(answer) if output == kafka_tool.JSON else as_csv(answer)

@@ -1,0 +1,157 @@
+"""Kafka's own command lines: the options that they share here, how they reach a cluster, and how they answer."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import Invalid, UsageError
+from ..model.changes import DELETE
+from ..plans.apply_options import ApplyOptions
+from .click_glue import HelpAsked, Text, Words
+from .completions import dangerous
+from .options import pair
+from .session import PlanOptions, Session, planned
+
+if TYPE_CHECKING:
+    from ..plans.plan import Plan
+    from ..plans.stage import Stage
+
+TEXT, TABLE, JSON, CSV = "text", "table", "json", "csv"
+OUTPUTS = (TEXT, TABLE, JSON, CSV)
+
+Command = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class ToolOptions:
+    """The options that Kafka's own tools do not have: the form of the answer, and how a change is carried out."""
+
+    output: str = TEXT
+    dry_run: bool = False
+    allow: tuple[str, ...] = ()
+    allow_unknown: tuple[str, ...] = ()
+    reason: str | None = None
+    policy: tuple[str, ...] = ()
+    lock: bool = False
+
+    @property
+    def plan_options(self) -> PlanOptions:
+        """The same for a plan."""
+        chosen = ApplyOptions(allow=self.allow, policy=self.policy, lock=self.lock)
+        return PlanOptions(self.reason, apply=not self.dry_run, allow_unknown=self.allow_unknown, apply_options=chosen)
+
+
+def kafka_tool(command: Command) -> Command:
+    """The shared options, for a command that takes the session and its ToolOptions first."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+
+    @functools.wraps(command)
+    @click.pass_context
+    def run(ctx: click.Context, /, **params: Any) -> Any:
+        options = ToolOptions(**{field.name: params.pop(field.name) for field in fields(ToolOptions)})
+        target, properties = _connection({name: params.pop(name) for name in _CONNECTION})
+        with ctx.obj.at(target, properties) as session:
+            return command(session, options, **params)
+
+    return run
+
+
+def _connection(chosen: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
+    """The target and the properties on top of it that the options of a tool name.
+
+    Raises
+    ------
+    UsageError
+        No broker, or something that is not one.
+    """
+    if chosen["zookeeper"]:
+        raise UsageError("--zookeeper: Kafka 4 has no ZooKeeper", hint="--bootstrap-server host:port instead.")
+    if chosen["bootstrap_controller"]:
+        raise UsageError(
+            "--bootstrap-controller: only brokers are spoken to", hint="--bootstrap-server with a broker's address."
+        )
+    bootstrap, file = chosen["bootstrap_server"], chosen["command_config"]
+    if not bootstrap:
+        raise UsageError("--bootstrap-server is required", hint="Such as --bootstrap-server localhost:9092.")
+    properties = dict(pair(text, "--adminclient-property") for text in chosen["adminclient_property"])
+    return (file, {**properties, "bootstrap.servers": bootstrap}) if file else (bootstrap, properties)
+
+
+def apply_stage(session: Session, stage: Stage, options: ToolOptions) -> Any:
+    """Carry out what is staged: the outcomes, every one of them good; of a dry run the plan.
+
+    Raises
+    ------
+    Invalid
+        A quota to delete that is not set: Kafka's tool changes nothing then. A config it deletes without a word.
+    KadminError
+        Whatever refuses a plan, or fails a row of it.
+    """
+    plan = planned(stage, options.plan_options)
+    _refuse_absent(plan)
+    return session.save_or_apply(plan, options.plan_options).raise_for_errors()
+
+
+def _refuse_absent(plan: Plan) -> None:
+    from ..plans.kinds.registry import kind_of
+
+    removals = (change for change in plan.changes if change.op == DELETE and change.kind == "quota")
+    absent = [change for change in removals if kind_of(change).is_absent(change)]
+    if absent:
+        keys = ",".join(dict.fromkeys(change.key for change in absent))
+        raise Invalid(f"Invalid config(s): {keys}: not set on {absent[0].resource}", hint="Nothing was changed.")
+
+
+def lines(texts: Iterable[str]) -> Text | None:
+    """Lines to print; nothing where there are none."""
+    text = "\n".join(texts)
+    return Text(text) if text else None
+
+
+def _version(ctx: click.Context, option: click.Parameter, is_typed: bool) -> None:
+    if is_typed and not ctx.resilient_parsing:
+        from importlib.metadata import version
+
+        raise HelpAsked(f"kadmin_nb {version('kadmin_nb')}, with the arguments of Kafka 4.3")
+
+
+_CONNECTION = ("bootstrap_server", "bootstrap_controller", "zookeeper", "command_config", "adminclient_property")
+_OURS = "Kafka's own has no such option."
+_OPTIONS: tuple[Callable[[Command], Command], ...] = (
+    click.option("--bootstrap-server", metavar="HOST:PORT", help="The brokers to connect to."),
+    click.option(
+        "--command-config",
+        "--adminclient.config",
+        "command_config",
+        metavar="FILE",
+        help="A properties file of a Java client.",
+    ),
+    click.option(
+        "--adminclient-property",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help=f"One property of a client, on top of the file (KIP-248). {_OURS}",
+    ),
+    click.option("--bootstrap-controller", metavar="HOST:PORT", hidden=True),
+    click.option("--zookeeper", metavar="URL", hidden=True),
+    click.option(
+        "--output", type=click.Choice(OUTPUTS), default=TEXT, help="Kafka's own text, or KIP-248's table, JSON, CSV."
+    ),
+    click.option("--dry-run", is_flag=True, help=f"Show the plan of --alter, validated, and change nothing. {_OURS}"),
+    click.option(
+        "--allow", multiple=True, metavar="KEY", type=Words(dangerous), help="Let a dangerous change through."
+    ),
+    click.option("--allow-unknown", multiple=True, metavar="KEY", help="Let a key through that nobody knows."),
+    click.option("--reason", help="Why; it is part of the plan."),
+    click.option("--policy", multiple=True, metavar="FILE", help="Refuse a change that breaks a rule of this policy."),
+    click.option("--lock", is_flag=True, help="Hold the cluster's lease while changing it."),
+    click.option(
+        "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version."
+    ),
+)

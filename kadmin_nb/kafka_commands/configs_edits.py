@@ -1,0 +1,130 @@
+"""`--add-config` and its kin as edits: the tool's grammar of `key=value`, and which key belongs where."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from ..errors import UsageError
+from ..model.changes import APPEND, DELETE, SET, SUBTRACT, Edit
+from ..model.entity import Entity
+from ..model.java_text import parse_double, trimmed
+from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, parse_value, text_of
+from ..model.resources import Resource
+from ..secrets import SCRAM
+
+OPERATIONS = {"add-config": SET, "append-config": APPEND, "subtract-config": SUBTRACT, "delete-config": DELETE}
+"""The options that change, and what each does."""
+
+_OUTSIDE = r"(?=[^\]]*(?:\[|$))"
+_COMMA, _SIGN = re.compile(f",{_OUTSIDE}"), re.compile(rf"\s*=\s*{_OUTSIDE}")
+_BRACKETS = re.compile(r"\[?\]?")
+_KEY = re.compile(r"[$a-zA-Z0-9._-]*")
+
+Wishes = Mapping[str, Mapping[str, str | None]]
+"""Keys and their values by operation; a value of None takes the key away."""
+
+
+def pairs(text: str) -> dict[str, str]:
+    """`k1=v1,k2=[a,b]` as the tool reads it: no brackets and no space around a value, the last of equal keys wins.
+
+    Raises
+    ------
+    UsageError
+        A part without a sign, or with two; a key that no config has.
+    """
+    parts = [_SIGN.split(part) for part in _without_empty_ends(_COMMA.split(text))]
+    if any(len(part) != 2 for part in parts):
+        raise UsageError(
+            'Invalid entity config: all configs to be added must be in the format "key=val" or "key=[val1,val2]" to '
+            "group values which contain commas."
+        )
+    values = {trimmed(key): trimmed(_BRACKETS.sub("", value)) for key, value in parts}
+    for key in values:
+        _refuse_key(key)
+    return values
+
+
+def _without_empty_ends(parts: list[str]) -> list[str]:
+    """The parts as Java's `split` gives them; of an empty text there is one."""
+    last = max((place for place, part in enumerate(parts) if part), default=0)
+    return parts[: last + 1]
+
+
+def _refuse_key(key: str) -> None:
+    if not key or not _KEY.fullmatch(key):
+        raise UsageError(f"Invalid character found for config key: {key}" if key else "a config has no key")
+
+
+def wishes(changes: Mapping[str, Sequence[str]], from_file: Mapping[str, str] | None = None) -> Wishes:
+    """The texts behind the options that change, read; `from_file` are those of `--add-config-file`.
+
+    Raises
+    ------
+    UsageError
+        No change, a text that cannot be read, a key in two of them.
+    """
+    read: dict[str, dict[str, str | None]] = {SET: dict(from_file or {})}
+    for option, operation in OPERATIONS.items():
+        for text in changes.get(option, ()):
+            read.setdefault(operation, {}).update(_keys(text) if operation == DELETE else pairs(text))
+    every = [key for values in read.values() for key in values]
+    _refuse_credentials(every)
+    if not every:
+        raise UsageError("At least one of --add-config, --add-config-file, or --delete-config must be specified")
+    if repeated := next((key for place, key in enumerate(every) if key in every[:place]), None):
+        raise UsageError(f"{repeated} is changed twice in one call", hint="Name each key in one option.")
+    return read
+
+
+def _keys(text: str) -> dict[str, None]:
+    keys = dict.fromkeys(map(trimmed, text.split(",")))
+    for key in keys:
+        _refuse_key(key)
+    return keys
+
+
+def _refuse_credentials(keys: Iterable[str]) -> None:
+    """SCRAM credentials are a kind of change of their own; their words hold a password, which is not repeated."""
+    if any(key.upper().startswith(SCRAM) for key in keys):
+        raise UsageError("a user's SCRAM credential is neither a quota nor a config: it is not set here")
+
+
+def edits(entity: Entity | Resource, requested: Wishes, allow_unknown: Collection[str] = ()) -> list[Edit]:
+    """The edits of one entity or resource.
+
+    Raises
+    ------
+    UsageError
+        A quota key where it has no meaning, a value that is not a number; an operation on lists for a quota.
+    """
+    if isinstance(entity, Resource):
+        return [Edit(op, entity, key, value) for op, values in requested.items() for key, value in values.items()]
+    _refuse_list_operations(requested)
+    for key in (key for values in requested.values() for key in values):
+        _refuse_quota_key(entity, key, allow_unknown)
+    return [_quota_edit(op, entity, key, value) for op, values in requested.items() for key, value in values.items()]
+
+
+def _refuse_list_operations(requested: Wishes) -> None:
+    for operation in (APPEND, SUBTRACT):
+        if key := next(iter(requested.get(operation, ())), None):
+            raise UsageError(f"{key} is a quota, not a list: there is nothing to {operation}")
+
+
+def _refuse_quota_key(entity: Entity, key: str, allow_unknown: Collection[str]) -> None:
+    keys = IP_KEYS if entity.get("ip") else USER_CLIENT_KEYS
+    if key not in keys and key not in allow_unknown:
+        raise UsageError(
+            f"Only quota configs can be added or deleted for {entity}. Unexpected config name: {key}",
+            hint=f"One of {', '.join(keys)}.",
+        )
+
+
+def _quota_edit(op: str, entity: Entity, key: str, value: str | None) -> Edit:
+    if op == DELETE:
+        return Edit(op, entity, key)
+    number = parse_double(value or "")
+    if number is None:
+        raise UsageError(f"Cannot parse quota configuration value for {key}: {value}")
+    return Edit(op, entity, key, text_of(parse_value(key, number)))

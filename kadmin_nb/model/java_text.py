@@ -1,0 +1,34 @@
+"""Texts as Java reads and writes them, where Kafka's own programs print them or take them in."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+BLANKS = "".join(map(chr, range(0x21)))
+"""The characters that Java's `String.trim` takes away: blanks, and all controls."""
+
+
+def trimmed(text: str) -> str:
+    """`text` without the blanks and controls at its ends: Java's `String.trim`."""
+    return text.strip(BLANKS)
+
+
+_DOUBLE = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+
+
+def parse_double(text: str) -> float | None:
+    """The decimal number in a text, as `Double.parseDouble` reads it, `5e6` and `5.0d` too; None of any other text."""
+    number = trimmed(text)
+    number = number[:-1] if number[-1:] in ("d", "D", "f", "F") else number
+    return float(number) if _DOUBLE.fullmatch(number) else None
+
+
+def double_text(value: float) -> str:
+    """A number as `Double.toString` writes it: `5000000.0`, `4.0E7`, `1.0E-4`."""
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return format(Decimal(repr(value)), "f") if "e" in repr(value) else repr(value)
+    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
+    places = len(digits) - 1 + int(exponent)
+    first, rest = digits[0], "".join(map(str, digits[1:])) or "0"
+    return f"{'-' * sign}{first}.{rest}E{places}"

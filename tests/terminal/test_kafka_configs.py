@@ -1,0 +1,255 @@
+"""`kadmin-nb kafka-configs` beside Kafka's own tool: the same arguments, the same lines, the same effect and exit."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from tests.plans.kafka_tool import Tool
+
+pytestmark = pytest.mark.broker
+
+AMPLE, MORE = 10**12, 2 * 10**12
+"""Quotas that slow nobody down: other tests share the broker."""
+
+
+@pytest.fixture(scope="module")
+def tool() -> Iterator[Tool]:
+    running = Tool()
+    yield running
+    running.close()
+
+
+@dataclass(frozen=True)
+class Kind:
+    """An entity type of the tool: how it is spelled, with `{}` for its name, and configs that fit it."""
+
+    spellings: tuple[str, ...]
+    configs: tuple[str, str]
+    bad_value: str
+    whole: str
+
+
+KINDS = {
+    "topics": Kind(
+        ("--topic {}", "--entity-type topics --entity-name {}"),
+        ("file.delete.delay.ms=70000", "follower.replication.throttled.replicas=[0:1,1:1]"),
+        "retention.ms=soon",
+        "--entity-type topics",
+    ),
+    "users": Kind(
+        ("--user {}", "--entity-type users --entity-name {}"),
+        (f"producer_byte_rate={AMPLE}", "request_percentage=9000.5"),
+        "producer_byte_rate=-1",
+        "--entity-type users",
+    ),
+    "clients": Kind(
+        ("--client {}", "--entity-type clients --entity-name {}"),
+        (f"consumer_byte_rate={AMPLE}", "controller_mutation_rate=40000000"),
+        "consumer_byte_rate=1.5",
+        "--entity-type clients",
+    ),
+    "users and clients": Kind(
+        (
+            "--user {} --client {}-app",
+            "--entity-type users --entity-name {} --entity-type clients --entity-name {}-app",
+            "--entity-type clients --entity-name {}-app --entity-type users --entity-name {}",
+            "--user {} --client-defaults",
+            "--entity-type clients --entity-type users --entity-default --entity-name {}",
+        ),
+        (f"producer_byte_rate={AMPLE}", f"consumer_byte_rate={MORE}"),
+        "producer_byte_rate=many",
+        "--entity-type users --entity-type clients",
+    ),
+    "ips": Kind(
+        ("--ip {}", "--entity-type ips --entity-name {}"),
+        ("connection_creation_rate=100000", "connection_creation_rate=200000"),
+        "connection_creation_rate=0",
+        "--entity-type ips",
+    ),
+    "groups": Kind(
+        ("--group {}", "--entity-type groups --entity-name {}"),
+        ("consumer.session.timeout.ms=50000", "consumer.heartbeat.interval.ms=6000"),
+        "consumer.session.timeout.ms=1",
+        "--entity-type groups",
+    ),
+    "client-metrics": Kind(
+        ("--client-metrics {}", "--entity-type client-metrics --entity-name {}"),
+        ("interval.ms=60000", "metrics=[org.apache.kafka.producer.,org.apache.kafka.consumer.]"),
+        "interval.ms=1",
+        "--entity-type client-metrics",
+    ),
+}
+"""The types whose entities a test can have for itself."""
+
+LINES = {
+    "describe of none": ("", "--describe {whom}"),
+    "describe": ("{one},{two}", "--describe {whom}"),
+    "describe all": ("{one}", "--describe {whom} --all"),
+    "set": ("", "--alter {whom} --add-config {one}"),
+    "set two": ("", "--alter {whom} --add-config {one},{two}"),
+    "set with blanks": ("", "--alter {whom} --add-config ' {two} , {one} '"),
+    "set again": ("{one}", "--alter {whom} --add-config {one}"),
+    "take away": ("{one}", "--alter {whom} --delete-config {one_key}"),
+    "set and take away": ("{one}", "--alter {whom} --add-config {two} --delete-config {one_key}"),
+    "take away what is not there": ("{one}", "--alter {whom} --delete-config {two_key}"),
+    "take away an unknown key": ("", "--alter {whom} --delete-config no.such.key"),
+    "an unknown key": ("", "--alter {whom} --add-config no.such.key=1"),
+    "a bad value": ("{one}", "--alter {whom} --add-config {bad}"),
+    "one good, one bad": ("", "--alter {whom} --add-config {two},{bad}"),
+    "a key without a value": ("", "--alter {whom} --add-config {one_key}"),
+    "no change": ("", "--alter {whom}"),
+    "both at once": ("{one}", "--alter {whom} --add-config {one} --delete-config {one_key}"),
+    "a key with a letter that no key has": ("", "--alter {whom} --add-config {one},a!=1"),
+}
+"""The set-up, and the line beside it."""
+
+DIFFERENCES = {
+    ("configs", "take away an unknown key"): "a key that nobody knows is a slip: Kafka takes it away without a word",
+}
+"""The lines that end otherwise here, and why; docs/kafka-commands.md has them too."""
+
+HAVE_QUOTAS = ("users", "clients", "users and clients", "ips")
+
+CASES = [
+    pytest.param(kind, spelling, *LINES[line], id=f"{kind}-{number}-{line}")
+    for kind in KINDS
+    for number, spelling in enumerate(KINDS[kind].spellings)
+    for line in LINES
+    if ("quotas" if kind in HAVE_QUOTAS else "configs", line) not in DIFFERENCES
+    if number == 0 or line in ("describe", "set two", "take away", "a bad value")
+]
+
+
+@pytest.mark.parametrize(("kind", "spelling", "before", "line"), CASES)
+def test_a_line_does_what_kafkas_own_does(kadmin, kafka, tool, unique, make_topic, kind, spelling, before, line):
+    """We swapped the name in our playbook, and one task in twelve did something else."""
+    sides = [_Side(KINDS[kind], spelling, _name_for(kind, unique, lambda n: make_topic(kafka, n))) for _ in range(2)]
+    for side in sides:
+        if before:
+            assert tool.run([*_at(kafka), *side.words(f"--alter {{whom}} --add-config {before}")]).code == 0
+    theirs = tool.run([*_at(kafka), *sides[0].words(line)])
+    ours = kadmin("kafka-configs", *_at(kafka), *sides[1].words(line))
+    assert ours.code == theirs.code, (theirs.err, ours.err)
+    if not theirs.code:
+        assert sides[1].printed(ours.out) == sides[0].printed(theirs.out)
+    after = [side.printed(tool.run([*_at(kafka), *side.words("--describe {whom}")]).out) for side in sides]
+    assert after[1] == after[0]
+
+
+@dataclass(frozen=True)
+class _Side:
+    """A line for an entity of its own."""
+
+    kind: Kind
+    spelling: str
+    name: str
+
+    def words(self, line: str) -> list[str]:
+        one, two = self.kind.configs
+        return shlex.split(
+            line.format(
+                whom=self.spelling.replace("{}", self.name),
+                one=one,
+                two=two,
+                one_key=one.partition("=")[0],
+                two_key=two.partition("=")[0],
+                bad=self.kind.bad_value,
+            )
+        )
+
+    def printed(self, text: str) -> set[object]:
+        """The lines that were printed, in any order, and so the pairs within each."""
+        return {_pairs_of(line.replace(self.name, "NAME")) for line in text.splitlines()}
+
+
+def _pairs_of(line: str) -> object:
+    start, sign, pairs = line.partition(" are ")
+    return (start, frozenset(pairs.split(", "))) if sign else line
+
+
+def _at(kafka) -> list[str]:
+    return ["--bootstrap-server", kafka.bootstrap]
+
+
+def _name_for(kind: str, unique: Callable[[str], str], make_topic: Callable[[str], str]) -> str:
+    if kind == "topics":
+        return make_topic(unique("topic"))
+    name = unique("entity")
+    number = int(re.sub(r"\D", "", name))
+    return f"10.9.{number // 250}.{number % 250}" if kind == "ips" else name
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in HAVE_QUOTAS])
+def test_a_key_that_nobody_knows_is_not_taken_away(kadmin, kafka, unique, make_topic, kind):
+    """A misspelt key to delete was deleted with success, and the real one stayed."""
+    side = _Side(KINDS[kind], KINDS[kind].spellings[0], _name_for(kind, unique, lambda n: make_topic(kafka, n)))
+    answer = kadmin("kafka-configs", *_at(kafka), *side.words("--alter {whom} --delete-config no.such.key"))
+    assert (answer.code, answer.out) == (1, "")
+    assert "unknown key no.such.key" in answer.err
+
+
+WRONG = """
+--describe
+--alter
+--describe --alter --topic a
+--describe --topic a --add-config x=y
+--describe --topic a --delete-config x
+--alter --topic a --all
+--describe --topic
+--topics a
+--descr --topic a
+--describe --topic bad/name
+--describe --topic ..
+--describe --entity-type topics --topic b
+--describe --entity-type topic --entity-name b
+--describe --entity-type users --entity-type topics
+--describe --entity-type users --entity-type users
+--describe --user a --user-defaults
+--describe --user a --topic b
+--describe --entity-name a
+--describe --entity-default
+--describe --entity-type topics --entity-default
+--describe --entity-type groups --entity-default
+--describe --entity-type broker-loggers
+--describe --broker one
+--describe --broker-logger one
+--alter --broker one --add-config a=b
+--alter --entity-type brokers --add-config a=b
+--alter --entity-type topics --add-config retention.ms=1
+--alter --entity-type topics --entity-default --add-config retention.ms=1
+--alter --entity-type users --add-config producer_byte_rate=1
+--alter --entity-type users --entity-type clients --entity-name a --add-config producer_byte_rate=1
+--alter --topic no-such-topic --add-config retention.ms=1
+--alter --topic no-such-topic --delete-config retention.ms
+--alter --topic a --add-config retention.ms
+--alter --topic a --add-config retention.ms=1=2
+--alter --topic a --add-config ''
+--alter --topic a --add-config =1
+--alter --topic a --add-config retention.ms=1 --add-config-file nowhere.properties
+--alter --topic a --add-config-file nowhere.properties
+--alter --user a --add-config retention.ms=1
+--alter --ip 10.0.0.1 --add-config producer_byte_rate=1
+--alter --user a --add-config producer_byte_rate=
+--alter --user a --add-config producer_byte_rate=0
+--alter --user-defaults --add-config SCRAM-SHA-256=[password=canary-in-a-word]
+--alter --client a --add-config SCRAM-SHA-256=[password=canary-in-a-word]
+--alter --user a --delete-config SCRAM-SHA-1
+--alter --broker-logger 1 --add-config no.such.Logger=DEBUG
+--alter --broker-logger 1 --add-config kafka.log.LogCleaner=LOUD
+"""
+
+
+@pytest.mark.parametrize("line", WRONG.strip().splitlines())
+def test_a_wrong_line_is_wrong_here_too(kadmin, kafka, tool, line):
+    """A line that Kafka's tool refuses changed something."""
+    words = [*_at(kafka), *shlex.split(line)]
+    assert tool.run(words).code == 1
+    answer = kadmin("kafka-configs", *words)
+    assert (answer.code, answer.out) == (1, "")
+    assert len(answer.err.splitlines()) in (1, 2)
+    assert "canary" not in answer.err
