@@ -21,7 +21,8 @@ from ..kafka_commands.configs_arguments import (
     quota_entities,
     resource,
 )
-from ..kafka_commands.configs_edits import OPERATIONS, edits, wishes
+from ..kafka_commands.configs_edits import OPERATIONS, Wishes, config_edits_of, quota_edits_of, wishes
+from ..model.changes import Edit
 from ..model.grammar import DEFAULT
 from ..model.tool_types import CONFIG_TYPES
 from . import kafka_tool
@@ -75,7 +76,7 @@ def _change_options(command: Command) -> Command:
 @_change_options
 @kafka_tool.kafka_tool
 def kafka_configs(session: Session, options: ToolOptions, **params: Any) -> Any:
-    """What kafka-configs.sh of Kafka 4.3 does, with its arguments and its lines; a change is planned and verified.
+    """kafka-configs.sh of Kafka 4.3, its arguments and its lines; a change is planned, noted in a journal, verified.
 
     Beyond it an entity flag may be repeated: each of them is described, or changed.
 
@@ -112,17 +113,24 @@ def _refuse_addresses(chosen: Sequence[NamedType]) -> None:
 
 def _altered(session: Session, arguments: Arguments, chosen: Sequence[NamedType], options: ToolOptions) -> Any:
     requested = wishes(arguments.changes)
-    changed = changed_entities(chosen)
     stage = session.cluster.stage()
-    stage.add(edit for _, _, entity in changed for edit in edits(entity, requested, options.allow_unknown))
+    stage.add(_edits(chosen, requested, options.allow_unknown))
     outcomes = kafka_tool.apply_stage(session, stage, options)
     if options.dry_run:
         return outcomes
     if options.output == TEXT:
-        return kafka_tool.lines(configs_lines.completed(entity_type, name) for entity_type, name, _ in changed)
+        return kafka_tool.lines(configs_lines.completed(chosen))
     if options.output == TABLE:
         return _described(session.cluster, chosen, TABLE, is_all=True)
     return as_json(outcomes) if options.output == kafka_tool.JSON else as_csv(outcomes)
+
+
+def _edits(chosen: Sequence[NamedType], requested: Wishes, allow_unknown: Sequence[str]) -> list[Edit]:
+    entity_type, names = chosen[0]
+    if entity_type in CONFIG_TYPES:
+        return [edit for name in names for edit in config_edits_of(resource(entity_type, name), requested)]
+    changed = changed_entities(chosen)
+    return [edit for entity in changed for edit in quota_edits_of(entity, requested, allow_unknown)]
 
 
 def _described(cluster: Cluster, chosen: Sequence[NamedType], output: str, *, is_all: bool) -> Any:
@@ -136,15 +144,15 @@ def _described_configs(cluster: Cluster, entity_type: str, names: Sequence[str],
     from ..frames import schemas
     from ..frames.answer import Answer
 
-    there, absent = _apart(cluster, entity_type, names, is_all=is_all)
-    rows = _rows(cluster, entity_type, there, is_all=is_all)
+    there, absent = _present_and_absent(cluster, entity_type, names, is_all=is_all)
+    rows = _configs_of(cluster, entity_type, there, is_all=is_all)
     if output in (TEXT, TABLE):
         return kafka_tool.lines(_config_lines(entity_type, absent, rows, output, is_all=is_all))
     answer = Answer(schemas.table(schemas.CONFIGS, [dict(row) for mine in rows.values() for row in mine]))
     return as_json(answer) if output == kafka_tool.JSON else as_csv(answer)
 
 
-def _apart(
+def _present_and_absent(
     cluster: Cluster, entity_type: str, names: Sequence[str], *, is_all: bool
 ) -> tuple[Sequence[str], Sequence[str]]:
     """The names of what is there, and of what is not; with `--all` whatever is named counts as there."""
@@ -157,7 +165,7 @@ def _apart(
     return [name for name in names if name in listed], [name for name in names if name not in listed]
 
 
-def _rows(
+def _configs_of(
     cluster: Cluster, entity_type: str, names: Sequence[str], *, is_all: bool
 ) -> dict[str, list[configs_lines.Row]]:
     """The configs of each resource, sorted; without `is_all` those that are set on it.

@@ -101,8 +101,8 @@ def apply_stage(session: Session, stage: Stage, options: ToolOptions) -> Any:
 def _refuse_absent(plan: Plan) -> None:
     from ..plans.kinds.registry import kind_of
 
-    removals = (change for change in plan.changes if change.op == DELETE and change.kind == "quota")
-    absent = [change for change in removals if kind_of(change).is_absent(change)]
+    removals = (change for change in plan.changes if change.op == DELETE)
+    absent = [c for c in removals if kind_of(c).is_absent(c) and not kind_of(c).tool_deletes_absent]
     if absent:
         keys = ",".join(dict.fromkeys(change.key for change in absent))
         raise Invalid(f"Invalid config(s): {keys}: not set on {absent[0].resource}", hint="Nothing was changed.")
@@ -122,7 +122,7 @@ def _version(ctx: click.Context, option: click.Parameter, is_typed: bool) -> Non
 
 
 _CONNECTION = ("bootstrap_server", "bootstrap_controller", "zookeeper", "command_config", "adminclient_property")
-_OURS = "Kafka's own has no such option."
+_NOT_KAFKAS = "Kafka's own has no such option."
 _OPTIONS: tuple[Callable[[Command], Command], ...] = (
     click.option("--bootstrap-server", metavar="HOST:PORT", help="The brokers to connect to."),
     click.option(
@@ -136,14 +136,16 @@ _OPTIONS: tuple[Callable[[Command], Command], ...] = (
         "--adminclient-property",
         multiple=True,
         metavar="KEY=VALUE",
-        help=f"One property of a client, on top of the file (KIP-248). {_OURS}",
+        help=f"One property of a client, on top of the file (KIP-248). {_NOT_KAFKAS}",
     ),
     click.option("--bootstrap-controller", metavar="HOST:PORT", hidden=True),
     click.option("--zookeeper", metavar="URL", hidden=True),
     click.option(
         "--output", type=click.Choice(OUTPUTS), default=TEXT, help="Kafka's own text, or KIP-248's table, JSON, CSV."
     ),
-    click.option("--dry-run", is_flag=True, help=f"Show the plan of --alter, validated, and change nothing. {_OURS}"),
+    click.option(
+        "--dry-run", is_flag=True, help=f"Show the plan of --alter, validated, and change nothing. {_NOT_KAFKAS}"
+    ),
     click.option(
         "--allow", multiple=True, metavar="KEY", type=Words(dangerous), help="Let a dangerous change through."
     ),

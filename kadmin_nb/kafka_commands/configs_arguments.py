@@ -80,14 +80,9 @@ def quota_entities(chosen: Sequence[NamedType]) -> list[dict[str, str | Special]
     return [dict(zip(kinds, combination, strict=True)) for combination in product(*names)]
 
 
-def changed_entities(chosen: Sequence[NamedType]) -> list[tuple[str, str, Entity | Resource]]:
-    """Each entity or resource that a change is about, with the type and the name that the tool's answer has."""
-    first_type, first_names = chosen[0]
-    if first_type in CONFIG_TYPES:
-        return [(first_type, name, resource(first_type, name)) for name in first_names]
-    others = product(*(names for _, names in chosen[1:]))
-    rest = [*others]
-    return [(first_type, name, _entity(chosen, (name, *more))) for name in first_names for more in rest]
+def changed_entities(chosen: Sequence[NamedType]) -> list[Entity]:
+    """Each quota entity that a change is about."""
+    return [_entity_named(chosen, names) for names in product(*(names for _, names in chosen))]
 
 
 def resource(entity_type: str, name: str) -> Resource:
@@ -95,7 +90,7 @@ def resource(entity_type: str, name: str) -> Resource:
     return Resource.of(CONFIG_TYPES[entity_type], name or DEFAULT)
 
 
-def _entity(chosen: Sequence[NamedType], names: Sequence[str]) -> Entity:
+def _entity_named(chosen: Sequence[NamedType], names: Sequence[str]) -> Entity:
     return Entity.of({QUOTA_TYPES[kind]: name or DEFAULT for (kind, _), name in zip(chosen, names, strict=True)})
 
 
@@ -123,7 +118,7 @@ def _refuse_types(types: Sequence[str]) -> None:
     if repeated := [entity_type for place, entity_type in enumerate(types) if entity_type in types[:place]]:
         raise UsageError(f"Duplicate entity type(s) specified: {','.join(repeated)}")
     if not types:
-        raise UsageError("At least one entity type must be specified", hint="Such as --topic orders or --user alice.")
+        raise UsageError("At least one entity type must be specified")
     if len(types) > 1 and set(types) != {"users", "clients"}:
         raise UsageError("Only 'users' and 'clients' entity types may be specified together")
 
@@ -145,13 +140,20 @@ def _refuse_names(entity_type: str, names: Sequence[str], arguments: Arguments) 
         raise UsageError(f"Topic name is invalid: '{wrong[0]}' is not 1 to 249 ASCII alphanumerics, '.', '_' and '-'")
     if entity_type in ("brokers", "broker-loggers"):
         _refuse_brokers(entity_type, names)
-    if arguments.describe and "" in names and entity_type not in WITH_DEFAULT:
+    (_refuse_to_describe if arguments.describe else _refuse_to_alter)(entity_type, names)
+
+
+def _refuse_to_describe(entity_type: str, names: Sequence[str]) -> None:
+    if "" in names and entity_type not in WITH_DEFAULT:
         raise UsageError(f"--entity-default must not be specified with --describe of {entity_type}")
-    if arguments.describe and entity_type == "broker-loggers" and not names:
+    if entity_type == "broker-loggers" and not names:
         raise UsageError("An entity name must be specified with --describe of broker-loggers")
-    if arguments.alter and not names:
+
+
+def _refuse_to_alter(entity_type: str, names: Sequence[str]) -> None:
+    if not names:
         raise UsageError("An entity name must be specified for every entity type")
-    if arguments.alter and "" in names and entity_type not in WITH_DEFAULT:
+    if "" in names and entity_type not in WITH_DEFAULT:
         raise UsageError(f"An entity name must be specified with --alter of {entity_type}")
 
 

@@ -90,16 +90,19 @@ def _refuse_credentials(keys: Iterable[str]) -> None:
         raise UsageError("a user's SCRAM credential is neither a quota nor a config: it is not set here")
 
 
-def edits(entity: Entity | Resource, requested: Wishes, allow_unknown: Collection[str] = ()) -> list[Edit]:
-    """The edits of one entity or resource.
+def config_edits_of(resource: Resource, requested: Wishes) -> list[Edit]:
+    """The edits of one resource, their values as the broker is to judge them."""
+    return [Edit(op, resource, key, value) for op, values in requested.items() for key, value in values.items()]
+
+
+def quota_edits_of(entity: Entity, requested: Wishes, allow_unknown: Collection[str] = ()) -> list[Edit]:
+    """The edits of one entity.
 
     Raises
     ------
     UsageError
         A quota key where it has no meaning, a value that is not a number; an operation on lists for a quota.
     """
-    if isinstance(entity, Resource):
-        return [Edit(op, entity, key, value) for op, values in requested.items() for key, value in values.items()]
     _refuse_list_operations(requested)
     for key in (key for values in requested.values() for key in values):
         _refuse_quota_key(entity, key, allow_unknown)

@@ -12,13 +12,19 @@ from ..model.grammar import DEFAULT
 from ..model.java_text import double_text
 from ..model.resources import Resource
 from ..model.tool_types import singular
+from .configs_arguments import NamedType
 
 Row = Mapping[str, Any]
 """A row of CONFIGS or of QUOTAS."""
 
 
-def completed(entity_type: str, name: str) -> str:
-    """The line after a change of one entity."""
+def completed(chosen: Sequence[NamedType]) -> list[str]:
+    """The lines after a change, one for each name of the first type."""
+    entity_type, names = chosen[0]
+    return [_completed(entity_type, name) for name in names]
+
+
+def _completed(entity_type: str, name: str) -> str:
     if not name:
         return f"Completed updating default config for {entity_type} in the cluster."
     return f"Completed updating config for {singular(entity_type)} {name}."
@@ -75,13 +81,13 @@ def source_in_words(name: str | None) -> str:
     return (name or "").replace("_", " ").capitalize()
 
 
-COLUMNS = ("Name", "Value", "Sensitive", "Read-only", "Source")
+HEADINGS = ("Name", "Value", "Sensitive", "Read-only", "Source")
 
 
 def organised(title: str, rows: Sequence[Sequence[str]]) -> Iterator[str]:
     """KIP-248's table: names to the right, values to the left, in columns as wide as they need to be."""
-    widths = [max(map(len, column)) for column in zip(COLUMNS, *rows, strict=True)]
-    lines = [_line(COLUMNS, widths, " "), *(_line(row, widths, "=") for row in rows)]
+    widths = [max(map(len, column)) for column in zip(HEADINGS, *rows, strict=True)]
+    lines = [_line(HEADINGS, widths, " "), *(_line(row, widths, "=") for row in rows)]
     yield title.center(max(map(len, lines))).rstrip()
     yield from lines
 

@@ -213,6 +213,9 @@ class ChangeKind(ABC):
         """True if kafka-configs.sh takes its key there."""
         return True
 
+    tool_deletes_absent: ClassVar[bool] = True
+    """True if kafka-configs.sh takes a key away that is not set, without a word; False if it fails."""
+
     def is_absent(self, change: Change) -> bool:
         """True if there was nothing that could be taken away."""
         return change.old_known and change.old is None

@@ -43,6 +43,7 @@ class QuotaChanges(ChangeKind):
     columns = ("key", "value")
     columns_beside = ("entity", "level", "user", "client_id", "ip")
     magic = "%%kquota"
+    tool_deletes_absent = False
 
     def line_edits(
         self, verb: str, words: Sequence[str], lookup: Lookup | None, allow_unknown: Collection[str]
