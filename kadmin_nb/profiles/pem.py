@@ -1,6 +1,6 @@
-"""TLS stores of a Java client, as far as they are PEM: a file as it is, or a text inside the properties.
+"""TLS stores of a Java client as PEM files: one that is PEM as it is, texts and PKCS12 stores unpacked.
 
-Both client libraries want files, so an inline text becomes one: readable by us alone, gone when Python ends.
+Both client libraries want files, so what is unpacked becomes one: readable by us alone, gone when Python ends.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ import functools
 import hashlib
 import re
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .. import files
@@ -19,11 +20,7 @@ from ..secrets import Secret
 from .entries import Entries
 
 MAX_PEM_BYTES = 1 << 22
-_TO_PEM = {
-    "truststore": "keytool -list -rfc -keystore STORE > ca.pem makes a PEM file of it.",
-    "keystore": "openssl pkcs12 -in STORE.p12 -out client.pem makes a PEM file of it "
-                "(keytool -importkeystore -deststoretype PKCS12 makes the .p12 of a JKS).",
-}  # fmt: skip
+_STORE_TYPES = ("PEM", "PKCS12", "JKS")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,63 +39,92 @@ def stores(entries: Entries) -> PemStores:
     Raises
     ------
     Unsupported
-        A JKS or PKCS12 store, with the command that converts it.
+        A JKS store, with the command that converts it.
     NotFound, UsageError
-        No such file; not PEM; parts that do not go together.
+        No such file; a wrong password; not of its type; parts that do not go together.
     """
-    ca = _truststore(entries)
-    certificate, key = _keystore(entries)
-    password = entries.text("ssl.key.password")
-    if key and not password and _is_encrypted(key):
+    identity = _keystore(entries)
+    if identity.key_file and not identity.key_password and _is_encrypted(identity.key_file):
         raise UsageError(f"{entries.source}: the private key is encrypted and ssl.key.password is missing")
-    return PemStores(ca, certificate, key, Secret(password) if key and password else None)
+    return replace(identity, ca_file=_truststore(entries))
 
 
 def _truststore(entries: Entries) -> str | None:
     inline = entries.text("ssl.truststore.certificates")
     location = _location(entries, "truststore", "ssl.truststore.certificates" if inline else None)
-    return _as_written(inline, "ssl.truststore.certificates", entries) if inline else location
+    if inline:
+        return _as_written(_blocks(inline, "ssl.truststore.certificates", entries))
+    if location is None or _store_type(entries, "truststore") == "PEM":
+        return location
+    from . import pkcs12  # loaded where there is such a store
+
+    certificates = pkcs12.trusted_certificates(location, entries.text("ssl.truststore.password"), "ssl.truststore")
+    return _as_written(certificates)
 
 
-def _keystore(entries: Entries) -> tuple[str | None, str | None]:
-    """Files of the certificate chain and of the key; in Java a location is one file with both."""
-    parts = ("ssl.keystore.certificate.chain", "ssl.keystore.key")
-    present = [part for part in parts if entries.text(part)]
+_PARTS = ("ssl.keystore.certificate.chain", "ssl.keystore.key")
+
+
+def _keystore(entries: Entries) -> PemStores:
+    """Our certificate chain and key; in a Java client a location is one file with both."""
+    present = [part for part in _PARTS if entries.text(part)]
     location = _location(entries, "keystore", present[0] if present else None)
-    if not present:
-        return location, location
+    if present:
+        return _identity_of_texts(entries, present)
+    if location is None or _store_type(entries, "keystore") == "PEM":
+        return PemStores(None, location, location, _key_password(entries) if location else None)
+    return _unpacked(location, entries.text("ssl.keystore.password"))
+
+
+def _identity_of_texts(entries: Entries, present: Sequence[str]) -> PemStores:
     if len(present) == 1:
-        missing = next(part for part in parts if part not in present)
+        missing = next(part for part in _PARTS if part not in present)
         raise UsageError(f"{entries.source}: {present[0]} needs {missing} beside it")
-    chain, key = (_as_written(entries.text(part) or "", part, entries) for part in parts)
-    return chain, key
+    chain, key = (_as_written(_blocks(entries.text(part) or "", part, entries)) for part in _PARTS)
+    return PemStores(None, chain, key, _key_password(entries))
+
+
+def _key_password(entries: Entries) -> Secret | None:
+    text = entries.text("ssl.key.password")
+    return Secret(text) if text else None
+
+
+def _unpacked(location: str, password: str | None) -> PemStores:
+    """The files of a PKCS12 keystore, its key encrypted."""
+    from . import pkcs12  # loaded where there is such a store
+
+    identity = pkcs12.identity(location, password, "ssl.keystore")
+    return PemStores(None, _as_written(identity.chain), _as_written(identity.key), identity.password)
 
 
 def _location(entries: Entries, store: str, inline: str | None) -> str | None:
-    """The path of a PEM store; with `inline`, the key of the same as a text, there must be none."""
+    """The path of a store; with `inline`, the key of the same as a text, there must be none."""
     location = entries.text(f"ssl.{store}.location") or None
     if location is None and inline is None:
         return None
-    _check_type(entries, store)
     if location and inline:
         raise UsageError(f"{entries.source}: ssl.{store}.location and {inline} are both given; one is enough")
+    kind = _store_type(entries, store)
+    if inline and kind != "PEM":
+        described = entries.text(f"ssl.{store}.type") or "not set, which means JKS"
+        raise Unsupported(f"{entries.source}: ssl.{store}.type is {described}, and {inline} is PEM",
+                          hint=f"Write ssl.{store}.type=PEM.")  # fmt: skip
+    if kind != "PEM":
+        return location
     if entries.text(f"ssl.{store}.password"):
         raise UsageError(f"{entries.source}: ssl.{store}.password does not go with a PEM store",
                          hint="The password of an encrypted key is ssl.key.password.")  # fmt: skip
     return _checked(location, f"ssl.{store}.location") if location else None
 
 
-def _check_type(entries: Entries, store: str) -> None:
-    """PEM, said so: Java takes a store without a type for JKS, and so would everybody who shares the file."""
+def _store_type(entries: Entries, store: str) -> str:
+    """One of `_STORE_TYPES`: a Java client takes a store without a type for JKS."""
     key = f"ssl.{store}.type"
     kind = entries.text(key) or "JKS"
-    if kind in ("JKS", "PKCS12"):
-        described = kind if entries.text(key) else "not set, which means JKS"
-        raise Unsupported(f"{entries.source}: {key} is {described}; only PEM is read", hint=f"{_TO_PEM[store]} "
-                          f"Then {key}=PEM and ssl.{store}.location name it.")  # fmt: skip
-    if kind != "PEM":
-        hint = did_you_mean(kind.upper(), ["PEM", "JKS", "PKCS12"])
-        raise UsageError(f"{entries.source}: {key} is not PEM", hint=hint)
+    if kind not in _STORE_TYPES:
+        hint = did_you_mean(kind.upper(), _STORE_TYPES)
+        raise UsageError(f"{entries.source}: {key} is not PEM, PKCS12 or JKS", hint=hint)
+    return kind
 
 
 def _checked(location: str, key: str) -> str:
@@ -116,9 +142,9 @@ def _is_encrypted(path: str) -> bool:
 _ENCRYPTED = re.compile(rb"-----BEGIN ENCRYPTED |^Proc-Type: 4,ENCRYPTED", re.MULTILINE)
 
 
-def _as_written(text: str, key: str, entries: Entries) -> str:
-    """The path of a file with the PEM blocks in `text`, the same file for the same text."""
-    content = _blocks(text, key, entries).encode()
+def _as_written(text: str) -> str:
+    """The path of a private file with this text, the same file for the same text."""
+    content = text.encode()
     path = _folder() / f"{hashlib.sha256(content).hexdigest()[:32]}.pem"
     if not path.exists():
         files.write(path, content, mode=0o600)

@@ -97,16 +97,6 @@ def test_private_files_are_gone_when_python_ends(client):
 _ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("store", ["truststore", "keystore"])
-@pytest.mark.parametrize("kind", ["JKS", "PKCS12", ""])
-def test_a_java_store_is_refused_with_the_conversion(client, store, kind):
-    """client.jks is all I was given."""
-    said = f"ssl.{store}.type={kind}\n" if kind else ""
-    with pytest.raises(Unsupported, match=rf"ssl\.{store}\.type is .*; only PEM is read") as caught:
-        settings_for(client(f"{TLS}{said}ssl.{store}.location=/x.jks\nssl.{store}.password=CANARY\n"))
-    assert {"truststore": "keytool -list -rfc", "keystore": "openssl pkcs12"}[store] in caught.value.hint
-
-
 @pytest.mark.parametrize(
     ("lines", "error", "says"),
     [

@@ -1,0 +1,115 @@
+"""PKCS12 stores, as `keytool` makes them: read in memory, and what is wrong with one in a line."""
+
+from __future__ import annotations
+
+import ssl
+import stat
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.serialization import pkcs12
+
+import kadmin_nb as kn
+from kadmin_nb.errors import KadminError, NotFound, Unsupported, UsageError
+from kadmin_nb.local import TlsFiles
+from kadmin_nb.profiles import settings_for
+from tests.admin.test_tls import Authority
+
+TLS = "bootstrap.servers=a:1\nsecurity.protocol=SSL\n"
+PASSWORD = "CANARY-store"
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory):
+    return Authority.in_(tmp_path_factory.mktemp("stores") / "ours", "our ca")
+
+
+@pytest.fixture(scope="module")
+def stores(authority):
+    """A folder with the stores of one client, as keytool makes them, and one that begins as a JKS does."""
+    certificate, key = authority.issue("client")
+    folder, secret = authority.folder, serialization.BestAvailableEncryption(PASSWORD.encode())
+    shown = x509.load_pem_x509_certificate(certificate.read_bytes())
+    private = serialization.load_pem_private_key(key.read_bytes(), None)
+    trusted = pkcs12.PKCS12Certificate(authority.certificate, b"ca")
+    entry = pkcs12.serialize_key_and_certificates(b"me", private, shown, [authority.certificate], secret)
+    (folder / "me.p12").write_bytes(entry)
+    (folder / "trust.p12").write_bytes(pkcs12.serialize_java_truststore([trusted], secret))
+    (folder / "trust.jks").write_bytes(b"\xfe\xed\xfe\xed\0\0\0\2\0\0\0\1")
+    return folder
+
+
+def lines(folder, trust="trust.p12", kind="PKCS12", password=PASSWORD):
+    """The properties of both stores."""
+    return (
+        f"ssl.truststore.type={kind}\nssl.truststore.location={folder}/{trust}\nssl.truststore.password={password}\n"
+        f"ssl.keystore.type=PKCS12\nssl.keystore.location={folder}/me.p12\nssl.keystore.password={PASSWORD}\n"
+        f"ssl.key.password={PASSWORD}\n"
+    )
+
+
+@pytest.mark.parametrize("kind", ["PKCS12", "JKS", ""])
+def test_a_store_of_keytool_is_read(client, stores, kind):
+    """It works in Java, where a PKCS12 file may be called JKS, or nothing."""
+    text = lines(stores, kind=kind)
+    settings = settings_for(client(TLS + text))
+    context = ssl.create_default_context(cafile=settings.ca_file)
+    context.load_cert_chain(settings.certificate_file, settings.key_file, settings.key_password.reveal())
+    assert len(context.get_ca_certs()) == 1
+    assert settings.ignored == ()
+    assert settings_for(client(TLS + text)) == settings
+
+
+def test_the_key_is_on_no_disk_in_the_clear(client, stores):
+    """A private key lay unpacked in /tmp."""
+    settings = settings_for(client(TLS + lines(stores)))
+    key = Path(settings.key_file)
+    assert key.read_text().startswith("-----BEGIN ENCRYPTED PRIVATE KEY-----")
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    assert stat.S_IMODE(key.parent.stat().st_mode) == 0o700
+    assert "CANARY" not in f"{settings!r}"
+
+
+@pytest.mark.parametrize("store", ["truststore", "keystore"])
+@pytest.mark.parametrize(
+    ("file", "password", "error", "words"),
+    [
+        ("me.p12", "CANARY-other", UsageError, "does not open: ssl.{store}.password is wrong"),
+        ("me.p12", "", UsageError, "needs ssl.{store}.password"),
+        ("no.p12", PASSWORD, NotFound, "no.p12, the store of ssl.{store}.location, does not exist"),
+        ("ca.pem", PASSWORD, UsageError, "is not a PKCS12 store"),
+        (".", PASSWORD, UsageError, "is not a file"),
+        ("trust.jks", PASSWORD, Unsupported, "keytool -importkeystore -srckeystore {folder}/trust.jks"),
+    ],
+    ids=["wrong password", "no password", "no file", "a PEM file", "a folder", "a JKS store"],
+)
+def test_a_store_that_does_not_open_is_one_line(client, stores, store, file, password, error, words):
+    """It said "mac verify failure", about a file that I had not named."""
+    text = f"ssl.{store}.type=PKCS12\nssl.{store}.location={stores}/{file}\n"
+    with pytest.raises(KadminError) as caught:
+        settings_for(client(TLS + text + (f"ssl.{store}.password={password}\n" if password else "")))
+    message = f"{caught.value} {caught.value.hint}"
+    assert type(caught.value) is error
+    assert words.format(store=store, folder=stores) in message
+    assert "CANARY" not in message
+    assert "\n" not in message
+
+
+def test_a_truststore_is_not_who_we_are(client, stores):
+    """The two files were swapped."""
+    text = f"ssl.keystore.type=PKCS12\nssl.keystore.location={stores}/trust.p12\nssl.keystore.password={PASSWORD}\n"
+    with pytest.raises(UsageError, match="holds no private key"):
+        settings_for(client(TLS + text))
+
+
+@pytest.mark.broker
+def test_a_kafka_that_wants_certificates_lets_us_in(client, stores, authority):
+    """The file of my Java jobs, with PKCS12 on both sides."""
+    certificate, key = authority.issue("broker", "127.0.0.1")
+    with kn.local.start(tls=TlsFiles(certificate, key, Path(authority.file))) as kafka:
+        text = f"bootstrap.servers={kafka.address('SSL')}\nsecurity.protocol=SSL\n{lines(stores)}"
+        with kn.connect(client(text)) as cluster:
+            assert len(cluster.brokers) == 1
+        assert kn.doctor(client(text)).ok
