@@ -17,6 +17,8 @@ from kadmin_nb.charts.svg import ATTRIBUTES, DRAWN, without_markup
 from tests.charts.charted_frames import CHARTS, effective, utilisation
 from tests.hostile_names import HOSTILE
 
+pytestmark = pytest.mark.slow  # Altair and vl-convert take seconds to start
+
 every_chart = pytest.mark.parametrize("name", CHARTS)
 
 

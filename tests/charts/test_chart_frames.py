@@ -10,6 +10,8 @@ import pytest
 import kadmin_nb as kn
 from tests.charts.charted_frames import CHARTS, effective, texts_of
 
+pytestmark = pytest.mark.slow  # Altair takes seconds to start
+
 every_chart = pytest.mark.parametrize("name", CHARTS)
 
 
