@@ -40,6 +40,9 @@ def test_a_quota_is_edited_planned_applied_and_verified(
     page.get_by_role("button", name="Apply").click()
     page.get_by_role("gridcell", name="verified").wait_for(timeout=60_000)
     assert cluster.quotas.describe(user=user).to_arrow()["value"].to_pylist() == [2e6]
+    table = page.get_by_role("grid", name="Quotas")
+    table.get_by_role("gridcell", name="2 MB/s", exact=True).wait_for()  # read again, and no longer staged
+    page.get_by_text("nothing is staged").wait_for()
 
 
 def test_what_an_edit_means_stands_beside_it_and_a_new_entity_is_a_row(

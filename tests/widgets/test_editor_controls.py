@@ -14,7 +14,7 @@ from kadmin_nb.plans.stage import Stage
 from kadmin_nb.widgets.entity_form import entity_of_form
 from kadmin_nb.widgets.quota_editor import QuotaEditor
 from kadmin_nb.widgets.quota_table import StoredQuotas
-from tests.widgets.stored_quotas import RATE, quotas
+from tests.widgets.stored_quotas import RATE, many_users, quotas
 
 STORED: dict[str, Any] = {"user=alice": "1MB/s", "user=bob": "2MB/s", "user=<default>": "5MB/s"}
 
@@ -87,6 +87,20 @@ def test_selected_cells_are_discarded(page: Page) -> None:
     assert (len(page.editor.stage), page.lines[-1]) == (1, "2 cells discarded")
     page.click("Undo")
     assert len(page.editor.stage) == 3
+
+
+def test_a_thousand_pasted_cells_are_one_message_each_way() -> None:
+    """A column of a spreadsheet took as many messages as it has rows."""
+    page = Page(kn.widgets.edit_quotas(many_users(2000)))
+    sent: list[dict[str, Any]] = []
+    page.receive(kind="window", first=0, count=100, sequence=1)
+    page.editor._grid.send = lambda message, buffers=None: sent.append(message)
+    text = "\r\n".join(f"{n + 2}MB/s" for n in range(1000))
+    page.receive(kind="block", position=0, key="user=u000000", column=RATE, text=text, rows=1, columns=1)
+    assert [message["kind"] for message in sent] == ["window", "notice"]
+    assert (sent[1]["text"], len(sent[0]["marks"]), len(page.editor.stage)) == ("1,000 cells staged", 100, 1000)
+    page.receive(kind="undo")
+    assert len(page.editor.stage) == 0
 
 
 def test_a_slip_in_the_filter_is_one_line(page: Page) -> None:
