@@ -254,12 +254,11 @@ class OtherCluster(Session):
 class NotebookSession(Session):
     """A notebook's memory: verbs stage into the cluster's tray, `apply` takes the plan last shown.
 
-    `reason`, `allowed` and `policies` were typed for what is staged: they go when it goes, at `emptied`.
+    `reason` and `allowed` were typed for what is staged: they go when it goes, at `emptied`, as its policies do.
     """
 
     reason: str | None = None
     allowed: frozenset[str] = frozenset()
-    policies: tuple[str, ...] = ()
     emptied: int = 0
 
     @contextmanager
@@ -334,12 +333,12 @@ class NotebookSession(Session):
         tray.add(edits)
         self.allowed |= {*plan_options.allow_unknown}
         self.reason = plan_options.reason or self.reason
-        self.policies = self.with_policies(plan_options.apply_options).policy
+        tray.policies = self.with_policies(plan_options.apply_options).policy
         return tray
 
     def with_policies(self, options: ApplyOptions) -> ApplyOptions:
         """With those that were named since the tray was empty."""
-        return replace(options, policy=tuple(dict.fromkeys((*self.policies, *options.policy))))
+        return replace(options, policy=tuple(dict.fromkeys((*self.tray.policies, *options.policy))))
 
     @property
     def tray(self) -> Stage:
@@ -356,8 +355,8 @@ class NotebookSession(Session):
         tray = self.tray
         allowed = {*self.allowed, *plan_options.allow_unknown}
         plan = planned(tray, replace(plan_options, reason=plan_options.reason or self.reason, allow_unknown=allowed))
-        self.policies = self.with_policies(plan_options.apply_options).policy
-        self.cluster.guard(plan, self.policies)
+        tray.policies = self.with_policies(plan_options.apply_options).policy
+        self.cluster.guard(plan, tray.policies)
         save(plan, plan_options)
         plan.show()
         return plan
@@ -382,7 +381,7 @@ class NotebookSession(Session):
         return self.cluster.tray
 
     def _forget(self) -> None:
-        self.reason, self.allowed, self.policies = None, frozenset(), ()
+        self.reason, self.allowed = None, frozenset()
 
     def _is_current(self, target: str | None, properties: Mapping[str, str]) -> bool:
         return not properties and (target is None or (target == self.target and not self.properties))

@@ -65,6 +65,11 @@ class ApplyOptions:
         """`allow`, of which a single key may be a text."""
         return [self.allow] if isinstance(self.allow, str) else self.allow
 
+    @property
+    def policies(self) -> list[Any]:
+        """`policy`, which may be several."""
+        return [*self.policy] if isinstance(self.policy, list | tuple) else [self.policy] if self.policy else []
+
 
 def takes_apply_options(function: F) -> F:
     """Show the fields of ApplyOptions in a function's signature, for help and completion, instead of `**keywords`."""

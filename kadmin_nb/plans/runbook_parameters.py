@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -36,8 +37,8 @@ class RunbookParameters:
         return f"{self.name}.json"
 
     def text(self) -> str:
-        """The content of their file: JSON that papermill, which reads it as YAML, reads alike."""
-        return "".join(map(_escaped, json.dumps(self.values, indent=1, ensure_ascii=False))) + "\n"
+        """The content of their file."""
+        return _json(self.values)
 
     def save(self, folder: Path) -> Path:
         """Write the file, whole or not at all; the same again changes nothing."""
@@ -60,12 +61,12 @@ class RunbookParameters:
         return {name: value if isinstance(value, str) else json.dumps(value) for name, value in values.items()}
 
     def __str__(self) -> str:
-        job = json.dumps(self.job_parameters(), indent=1, ensure_ascii=False)
-        return "\n".join([*self.lines(), "", f"# job parameters of a task with {self.runbook} on Databricks", job, ""])
+        job = f"# job parameters of a task with {self.runbook} on Databricks"
+        return "\n".join([*self.lines(), "", job, _json(self.job_parameters())])
 
 
 def runbook_parameters(
-    plan: Plan, cluster: str, *, allow: Collection[str] = (), policy: Sequence[object] = ()
+    plan: Plan, cluster: str, *, allow: Collection[str] = (), policies: Sequence[object] = ()
 ) -> RunbookParameters:
     """The parameters of `change_configs` for a plan of configs alone, of `change_quotas` for any other.
 
@@ -75,20 +76,21 @@ def runbook_parameters(
         The word by which another process reaches the plan's cluster.
     allow
         The dangerous keys that are meant.
-    policy
+    policies
         The policy that the plan must keep, if any.
 
     Raises
     ------
     UsageError
-        A change that no line can say, a key that only `--allow-unknown` lets through, several policies.
+        A change that no line can say, a key that only `--allow-unknown` lets through, several policies, or one
+        that is not a file.
     """
     groups = by_kind(plan.changes)
     unknown = next((key for kind, mine in groups.items() for key in kind.unknown_keys(mine)), None)
     if unknown is not None:
         raise UsageError(f"a runbook takes no key that nobody knows: {unknown}", hint="plan -f FILE takes it.")
-    if len(policy) > 1:
-        raise UsageError(f"a runbook takes one policy, and there are {len(policy)}", hint="Write them into one file.")
+    if len(policies) > 1 or not all(isinstance(policy, str | os.PathLike) for policy in policies):
+        raise UsageError("a runbook takes one policy, which is a file", hint="Write the rules into one file.")
     runbook = OF_CONFIGS if [*groups] == [CONFIGS] else OF_ALL
     values = {
         "cluster": cluster,
@@ -96,12 +98,17 @@ def runbook_parameters(
         "reason": plan.reason or "",
         "apply": False,
         "allow": list(dict.fromkeys(allow)),
-        "policy": str(Path(str(policy[0])).absolute()) if policy else "",
+        "policy": str(Path(str(policies[0])).absolute()) if policies else "",
         "cluster_id": plan.cluster_id,
         "changes_id": plan.changes_id,
         "limit": len(plan),
     }
     return RunbookParameters(runbook, f"{runbook}-{plan.id[:12]}", values)
+
+
+def _json(values: Mapping[str, Any]) -> str:
+    """JSON that papermill, which reads it as YAML, reads alike; it is safe to show."""
+    return "".join(map(_escaped, json.dumps(values, indent=1, ensure_ascii=False))) + "\n"
 
 
 def _escaped(character: str) -> str:

@@ -41,7 +41,7 @@ class Stage(PrintFormats, Tabular):
     """Wishes, in the order they were staged. Of the same key staged twice the last wins; items of lists add up.
 
     It may be filled from several threads, as a widget and a cell do. `version` counts its changes, `emptied` how often
-    nothing was left. `shown` is the plan of it that somebody looked at last.
+    nothing was left. `shown` is the plan of it that somebody looked at last; `policies` were named for what is staged.
     """
 
     def __init__(self, planner: Planner) -> None:
@@ -51,6 +51,7 @@ class Stage(PrintFormats, Tabular):
         self._listeners: list[weakref.WeakMethod[Listener]] = []
         self.version = self.emptied = 0
         self.shown: Plan | None = None
+        self.policies: tuple[str, ...] = ()
 
     def set_quota(self, key: str, value: object, **whom: object) -> Edit:
         """Stage a quota: `user=`, `client_id=`, `ip=` or `entity={…}` say whose.
@@ -265,7 +266,7 @@ class Stage(PrintFormats, Tabular):
         """Count the change and tell those who watch."""
         self.version += 1
         if not self._edits:
-            self.emptied, self.shown = self.emptied + 1, None
+            self.emptied, self.shown, self.policies = self.emptied + 1, None, ()
         for reference in [*self._listeners]:
             if (listener := reference()) is not None:
                 listener()

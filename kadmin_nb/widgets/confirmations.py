@@ -24,6 +24,9 @@ class Confirmations:
                 self._fields[key].tooltip = f"type {key} to allow what is dangerous about it"
         self.widget.children = tuple(self._fields.values())
 
+    def __len__(self) -> int:
+        return len(self._fields)
+
     @property
     def typed(self) -> list[str]:
         """The keys that were typed."""

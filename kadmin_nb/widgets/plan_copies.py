@@ -12,7 +12,6 @@ from . import controls
 from .copy_box import CopyBox
 
 if TYPE_CHECKING:
-    from ..plans.apply_options import ApplyOptions
     from ..plans.formats.text import PlanText
     from ..plans.plan import Plan
 
@@ -32,10 +31,14 @@ class PlanCopies:
     ----------
     allowed
         Gives the dangerous keys that are confirmed by now.
+    policies
+        Gives the policies that it is applied with.
     """
 
-    def __init__(self, plan: Plan, options: ApplyOptions, allowed: Callable[[], Collection[str]]) -> None:
-        self._plan, self._options, self._allowed = plan, options, allowed
+    def __init__(
+        self, plan: Plan, allowed: Callable[[], Collection[str]], policies: Callable[[], Sequence[object]]
+    ) -> None:
+        self._plan, self._allowed, self._policies = plan, allowed, policies
         self.box = CopyBox()
         self.choice = controls.choice([("copy as …", ""), *((name, name) for name in _FORMATS)], self._copy)
         self.save = controls.button(
@@ -58,9 +61,7 @@ class PlanCopies:
             self.box.show("\n".join(exc.lines()), "why it was not saved")
 
     def _saved(self) -> str:
-        live, policy = self._plan.live, self._options.policy
-        policies: Sequence[object] = [policy] if isinstance(policy, str | Path) else [*policy]
-        target = live.target if live is not None else ""
-        run = runbook_parameters(self._plan, target, allow=self._allowed(), policy=policies)
+        target = self._plan.live.target if self._plan.live is not None else ""
+        run = runbook_parameters(self._plan, target, allow=self._allowed(), policies=self._policies())
         place = run.save(Path.cwd())
         return f"# {place.name} is written, in {place.parent}; there:\n{run}"

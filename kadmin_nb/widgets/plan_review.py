@@ -79,7 +79,7 @@ class PlanReview(Panel):
         hosts.hear_interrupts(stop_all)
         self._controls = controls
         self.confirmations = Confirmations(dict.fromkeys(row["key"] for row in self.dangers))
-        self.copies = PlanCopies(self.plan, self.options, lambda: self._allowed)
+        self.copies = PlanCopies(self.plan, lambda: self._allowed, lambda: self._policies)
         self.buttons = self._make_buttons()
         self.reason = controls.text("why", width="24em", label="reason")
         self._bar, self._status, self._below = controls.progress(), controls.paragraphs(), controls.paragraphs()
@@ -124,7 +124,7 @@ class PlanReview(Panel):
         show(self._verify, begun, enabled=not is_busy)
         show(self._rollback, begun, enabled=not is_busy)
         show(self._again, True, enabled=not is_busy)
-        show(self.reason, not self.plan.reason and not begun, enabled=not is_busy)
+        show(self.reason, bool(self.confirmations) and not self.plan.reason and not begun, enabled=not is_busy)
         show(self.confirmations.widget, not is_done)
 
     def _show_progress(self) -> None:
@@ -173,7 +173,7 @@ class PlanReview(Panel):
         self._work.start(afresh)
 
     def _carry_out(self) -> None:
-        options = replace(self.options, allow=self._allowed)
+        options = replace(self.options, allow=self._allowed, policy=self._policies)
         outcomes = self.plan.apply(options, progress=self._advanced, stop=self._work.is_stopping)
         self._take(outcomes)
         if self.plan.origin is not None:
@@ -183,6 +183,12 @@ class PlanReview(Panel):
     @property
     def _allowed(self) -> Sequence[str]:
         return [*self.options.allowed_keys, *self.confirmations.typed]
+
+    @property
+    def _policies(self) -> Sequence[Any]:
+        """Those of the review, and those that were named for what is staged."""
+        staged = () if self.plan.origin is None else self.plan.origin.stage.policies
+        return list(dict.fromkeys([*self.options.policies, *staged]))
 
     def _planned_again(self) -> Plan:
         reason, origin = self.reason.value.strip() or self.plan.reason, self.plan.origin
@@ -231,7 +237,7 @@ class PlanReview(Panel):
             self.confirmations.add(dict.fromkeys(row["key"] for row in rows))
         self.sheet.show((row["row"], (CONFLICT, f"is now {row['now'] or 'not set'}")) for row in rows if "now" in row)
         self._is_begun = self._live.is_begun(self.plan)
-        self._text = "\n".join([*([outcomes.title()] if outcomes is not None else []), *_lines(exc)])
+        self._text = "\n".join([*_lines(exc), *([outcomes.title()] if outcomes is not None else [])])
 
 
 def _lines(exc: BaseException) -> list[str]:

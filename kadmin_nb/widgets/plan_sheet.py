@@ -13,12 +13,12 @@ from .sheet import DANGER, REFUSED, Arrangement, CellText, Column, Mark, Page, R
 
 PLAN_COLUMNS = (
     Column("row", "row", 44, is_number=True, is_sortable=False),
+    Column("state", "state", 90, is_sortable=False),
     Column("resource", "of", 180, is_sortable=False),
-    Column("op", "change", 66, is_sortable=False),
+    Column("op", "change", 84, is_sortable=False),
     Column("key", "key", 170, is_sortable=False),
     Column("old", "before", 100, is_number=True, is_sortable=False),
     Column("after", "after", 100, is_number=True, is_sortable=False),
-    Column("state", "state", 90, is_sortable=False),
     Column("note", "note", 300, is_sortable=False),
 )
 _PLACES = {column.name: place for place, column in enumerate(PLAN_COLUMNS)}
@@ -86,8 +86,8 @@ class PlanSheet:
         notes = [message, str(change.refusal) if change.is_refused else None, change.note]
         before = "not shown" if not change.old_known else _value(change, change.old)
         return [
-            *(str(change.row), str(change.resource), change.op, change.key),
-            *(before, _value(change, change.after), state, "; ".join(filter(None, notes))),
+            *(str(change.row), state, str(change.resource), change.op, change.key),
+            *(before, _value(change, change.after), "; ".join(filter(None, notes))),
         ]
 
     def _marks(self, place: int, change: Change) -> Iterable[Mark]:

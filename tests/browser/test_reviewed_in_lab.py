@@ -10,6 +10,8 @@ import pytest
 import kadmin_nb as kn
 from kadmin_nb.local import LocalKafka
 from tests.browser.conftest import Open
+from tests.browser.lab import Lab
+from tests.hostile_names import HOSTILE
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
@@ -63,3 +65,98 @@ def test_a_danger_is_confirmed_and_taken_back(
     stage.discard()
     stage.remove_quota(KEY, client_id=kn.DEFAULT)
     stage.plan("a test").apply(allow=KEY).raise_for_errors()
+
+
+MANY = """
+import threading
+import kadmin_nb as kn
+cluster = kn.connect({bootstrap!r})
+alter, gate, sent = cluster._kafka.quotas.alter, threading.Event(), []
+def held_back(*words, **options):
+    if not options.get("validate_only"):
+        sent.append(words)
+        if len(sent) == 2:
+            gate.wait(120)
+    return alter(*words, **options)
+for number in range({count}):
+    cluster.tray.set_quota({key!r}, 1000, user=f"{stem}-{{number}}")
+review = cluster.tray.plan().review()
+cluster._kafka.quotas.alter = held_back
+"""
+
+
+def test_a_large_apply_is_stopped_seen_again_and_carried_on(
+    kafka: LocalKafka, cluster: kn.Cluster, unique: Callable[[str], str], open_notebook: Open
+) -> None:
+    """I stopped it in the middle, closed the tab, opened it again, and did not know where it was."""
+    stem, count = unique("many"), 12_000
+    code = MANY.format(bootstrap=kafka.bootstrap, count=count, key=KEY, stem=stem)
+    notebook = open_notebook([code, "review", "gate.set(); len(sent)"])
+    notebook.run(0)
+    notebook.run(1)
+    page = notebook.page
+    _click(page, "Apply")
+    page.get_by_text("sent 5,000 of 12,000, batch 1 of 3").wait_for(timeout=LONG)
+    notebook.picture("review-applying")
+    _click(page, "Stop")
+    page.get_by_text("stopping after the request that is under way").wait_for(timeout=LONG)
+    page.keyboard.press("Control+s")
+    page.get_by_text("Saving completed").wait_for(timeout=LONG)
+    page.reload()
+    page.get_by_text("stopping after the request that is under way").wait_for(timeout=LONG)
+    assert notebook.output(2).endswith("2")
+    page.get_by_text("Resume goes on, Roll back takes back what is done.").wait_for(timeout=LONG)
+    page.get_by_role("gridcell", name="verified").first.wait_for(timeout=LONG)
+    notebook.picture("review-stopped")
+    _click(page, "Resume")
+    page.get_by_text("10000 unchanged, 2000 verified").wait_for(timeout=LONG)
+    assert notebook.output(2).endswith("3")
+    names = cluster.quotas.describe().to_arrow()["user"].to_pylist()
+    assert sum(str(name).startswith(f"{stem}-") for name in names) == count
+
+
+def test_two_widgets_over_one_stage_stay_in_step_in_the_dark_and_narrow(
+    kafka: LocalKafka, cluster: kn.Cluster, unique: Callable[[str], str], lab: Lab, open_notebook: Open
+) -> None:
+    """I edited in one cell, and applied in another what was no longer all of it."""
+    user = unique("alice")
+    stage = cluster.stage()
+    stage.set_quota(KEY, "1MB/s", user=user)
+    stage.plan().apply().raise_for_errors()
+    code = f"import kadmin_nb as kn\ncluster = kn.connect({kafka.bootstrap!r})\n"
+    code += "%load_ext kadmin_nb\n%kadmin use {cluster}"
+    names = [name for name in HOSTILE if "\x00" not in name]
+    code += f"\nfor name in {names!r}:\n    cluster.tray.set_quota({KEY!r}, 1000, user=name)"
+    lab.set_theme("Dark")
+    try:
+        notebook = open_notebook([code, "%kquota plan --review", f"%kquota edit user={user}"])
+    finally:
+        lab.set_theme("Light")
+    page = notebook.page
+    for number in range(3):
+        notebook.run(number)
+    page.keyboard.press("Control+b")  # without the list of files
+    page.set_viewport_size({"width": 600, "height": 900})
+    page.get_by_placeholder("filter: ").fill(user)
+    page.keyboard.press("Enter")
+    page.get_by_role("gridcell", name="1 MB/s", exact=True).dblclick()
+    page.keyboard.press("Control+a")
+    page.keyboard.type("2MB/s")
+    page.keyboard.press("Enter")
+    page.get_by_text("Something was staged or discarded since this plan was made").wait_for(timeout=LONG)
+    page.get_by_role("button", name="Plan again").click()
+    page.get_by_role("button", name="Back to plan").wait_for(timeout=LONG)
+    for form in ("cell", "Python", "kafka-configs.sh", "Markdown"):
+        page.locator("select:visible", has_text="copy as").select_option(form)
+        page.get_by_label(f"the plan as {form}").wait_for(timeout=LONG)
+    page.get_by_role("button", name="Save as runbook").click()
+    page.get_by_label("the runbook that makes these changes").wait_for(timeout=LONG)
+    notebook.picture("review-narrow-dark")
+    page.get_by_role("button", name="Apply").click()
+    page.get_by_text(f"{len(names) + 1} verified").wait_for(timeout=LONG)
+    notebook.picture("review-narrow-dark-verified")
+    page.get_by_role("gridcell", name="2 MB/s", exact=True).first.wait_for(timeout=LONG)
+    stage.discard()
+    for name in names:
+        stage.remove_quota(KEY, user=name)
+    stage.plan("a test").apply().raise_for_errors()

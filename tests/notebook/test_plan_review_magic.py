@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 import kadmin_nb as kn
+from kadmin_nb.plans.stage import Stage
 from kadmin_nb.widgets.plan_review import PlanReview
 
 pytestmark = pytest.mark.broker
@@ -15,24 +18,33 @@ def who(name) -> str:
     return name("user")
 
 
-def test_what_is_staged_is_reviewed_and_applied_from_the_same_plan(live, cluster, who, capsys) -> None:
+@pytest.fixture
+def tray(live, cluster) -> Iterator[Stage]:
+    """The tray of the shell's cluster."""
+    live["mine"] = cluster
+    live("%kadmin use {mine}")
+    yield cluster.tray
+    cluster.tray.discard()
+
+
+def test_what_is_staged_is_reviewed_and_applied_from_the_same_plan(live, tray, who) -> None:
     """I reviewed the plan in the widget, and %kquota apply said that no plan was shown."""
     live(f"%kquota set producer_byte_rate=1kB user={who} --reason soon")
     review = live("%kquota plan --review")
     assert isinstance(review, PlanReview)
     assert who in review.as_text()
     assert live("%kquota apply").plan_id == review.plan.id
-    assert len(cluster.tray) == 0
+    assert len(tray) == 0
 
 
-def test_after_the_widget_has_applied_it_the_tray_begins_anew(live, cluster, who) -> None:
+def test_after_the_widget_has_applied_it_the_tray_begins_anew(live, tray, who) -> None:
     """The reason of what the widget had applied stood in the next plan."""
     live(f"%kquota set producer_byte_rate=1kB user={who} --reason soon")
     review = live("%kquota plan --review")
     assert review.widget
     review.apply()
     review.wait(30)
-    assert (review.outcomes.ok, len(cluster.tray)) == (True, 0)
+    assert (review.outcomes.ok, len(tray)) == (True, 0)
     live(f"%kquota set producer_byte_rate=2kB user={who}")
     assert "no plan was shown" in str(live.refused("%kquota apply"))
     assert live("%kquota plan").reason is None
@@ -56,7 +68,7 @@ def test_a_plan_of_another_cluster_is_refused(live, cluster, who, tmp_path) -> N
     assert "the plan is for cluster another" in str(live.refused(f"%kplan review {place}", kn.WrongCluster))
 
 
-def test_a_policy_of_the_line_holds_for_the_widget(live, who, tmp_path) -> None:
+def test_a_policy_of_the_line_holds_for_the_widget(live, tray, who, tmp_path) -> None:
     """The policy that I named was forgotten as soon as I clicked."""
     policy = tmp_path / "policy.toml"
     policy.write_text(POLICY)
@@ -65,6 +77,11 @@ def test_a_policy_of_the_line_holds_for_the_widget(live, who, tmp_path) -> None:
     live("%kquota discard")
     live(f"%kquota set producer_byte_rate=1kB user={who} --policy {policy}")
     live.refused("%kquota plan --review", kn.PlanRefused)
+    review = tray.plan().review()
+    assert review.widget
+    review.apply()
+    review.wait(30)
+    assert review.status.startswith("PlanRefused: ")
     live("%kquota discard")
 
 
