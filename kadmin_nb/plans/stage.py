@@ -49,6 +49,7 @@ class Stage(PrintFormats, Tabular):
         self._edits: dict[Target, Edit] = {}
         self._lock = threading.RLock()
         self._listeners: list[weakref.WeakMethod[Listener]] = []
+        self._apply_listeners: list[weakref.WeakMethod[Listener]] = []
         self.version = self.emptied = 0
         self.shown: Plan | None = None
         self.policies: tuple[str, ...] = ()
@@ -177,8 +178,16 @@ class Stage(PrintFormats, Tabular):
     def watch(self, listener: Listener) -> None:
         """Call a method after each change, in the thread that made it, for as long as its object is alive."""
         with self._lock:
-            self._listeners = [reference for reference in self._listeners if reference() is not None]
-            self._listeners.append(weakref.WeakMethod(listener))
+            self._listeners = _with(self._listeners, listener)
+
+    def watch_applied(self, listener: Listener) -> None:
+        """Call a method after each apply of a plan of it, in that thread: the cluster is not as it was."""
+        with self._lock:
+            self._apply_listeners = _with(self._apply_listeners, listener)
+
+    def tell_applied(self) -> None:
+        """A plan of it was applied, as far as it came."""
+        _call(self._apply_listeners)
 
     def add_lines(self, text: str, *, kind: str | None = None, allow_unknown: Collection[str] = ()) -> list[Edit]:
         """Stage the lines of a cell or a file, `set producer_byte_rate=5MB/s user=alice`: all of them or none.
@@ -267,9 +276,17 @@ class Stage(PrintFormats, Tabular):
         self.version += 1
         if not self._edits:
             self.emptied, self.shown, self.policies = self.emptied + 1, None, ()
-        for reference in [*self._listeners]:
-            if (listener := reference()) is not None:
-                listener()
+        _call(self._listeners)
+
+
+def _with(listeners: Iterable[weakref.WeakMethod[Listener]], listener: Listener) -> list[weakref.WeakMethod[Listener]]:
+    return [*(reference for reference in listeners if reference() is not None), weakref.WeakMethod(listener)]
+
+
+def _call(listeners: Iterable[weakref.WeakMethod[Listener]]) -> None:
+    for reference in [*listeners]:
+        if (listener := reference()) is not None:
+            listener()
 
 
 @dataclass(frozen=True)
@@ -290,6 +307,7 @@ class Origin:
         self.stage.shown = None
         if ok:
             self.stage.settle(self.edits)
+        self.stage.tell_applied()
 
 
 def _merged(earlier: Edit, edit: Edit) -> Edit:

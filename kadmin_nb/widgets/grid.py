@@ -79,6 +79,11 @@ class Grid(anywidget.AnyWidget):
             self._arrangement = arrangement
         self.refresh()
 
+    @property
+    def is_seen(self) -> bool:
+        """True if some view of it is open."""
+        return bool(self._windows)
+
     def refresh(self) -> None:
         """Send every view the rows that it shows, as they are now."""
         with self._guard:

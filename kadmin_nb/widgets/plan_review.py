@@ -50,7 +50,7 @@ class PlanReview(Panel):
         self.sheet = PlanSheet(self.plan.changes, {row["row"]: row["message"] for row in self.dangers})
         self.outcomes: Outcomes | None = None
         self.next: PlanReview | None = None
-        self.applied: Callable[[Outcomes], None] = lambda outcomes: None
+        self.stage = None if plan.origin is None else plan.origin.stage
         self._work = Work(f"kadmin-nb plan {plan.id[:12]}", self._failed, self._refresh)
         self._guard, self._text, self._is_built, self._is_begun = threading.RLock(), "", False, False
         self._advance: Advance | None = None
@@ -178,6 +178,8 @@ class PlanReview(Panel):
         self._take(outcomes)
         if self.plan.origin is not None:
             self.plan.origin.applied(ok=outcomes.ok)
+        elif self.stage is not None:
+            self.stage.tell_applied()
         outcomes.raise_for_errors()
 
     @property
@@ -201,7 +203,7 @@ class PlanReview(Panel):
         keys = {change.key for change in plan.changes}
         allow = [key for key in self.options.allowed_keys if key in keys]
         self.next = PlanReview(plan, replace(self.options, allow=allow))
-        self.next.applied = self.applied
+        self.next.stage = self.stage
         back = self._controls.button(f"Back to plan {self.plan.id[:12]}", self._close)
         self.widget.children = (self._controls.row(back), self.next.widget)
 
@@ -225,13 +227,14 @@ class PlanReview(Panel):
         rows = outcomes.to_arrow().select(["row", "state", "message"]).to_pylist()
         self.sheet.show((row["row"], (row["state"], row["message"])) for row in rows)
         self.outcomes, self._is_begun, self._text = outcomes, self._live.is_begun(self.plan), outcomes.title()
-        self.applied(outcomes)
 
     def _failed(self, exc: BaseException) -> None:
         """Show what went wrong, in a line, and what to do; the rows that it is about say so too."""
         outcomes = getattr(exc, "outcomes", None)
         if outcomes is not None and outcomes is not self.outcomes:
             self._take(outcomes)
+            if self.stage is not None:
+                self.stage.tell_applied()
         rows = [] if getattr(exc, "rows", None) is None else exc.rows.to_arrow().to_pylist()  # type: ignore[attr-defined]
         if isinstance(exc, Dangerous):
             self.confirmations.add(dict.fromkeys(row["key"] for row in rows))

@@ -14,7 +14,6 @@ from .sheet import CellText, Result, Sheet
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block
-    from ..plans.outcomes import Outcomes
     from ..plans.plan import Plan
     from ..plans.stage import Stage
     from .staged_sheet import Refused
@@ -67,6 +66,7 @@ class StageEditor(Panel):
         self._below = controls.column()
         self._background = Latest(self._describe)
         self._edited.watch(self._background.ask)
+        self.stage.watch_applied(self._applied)
         self._background.ask()
         table = controls.beside(self._grid, self._remarks)
         return controls.column(self._bar(), table, self._counts, *self._parts_below(), self._below)
@@ -111,14 +111,14 @@ class StageEditor(Panel):
             )
         self.plan = self.stage.plan()
         review: Any = self.plan.review()
-        review.applied = self._applied
         self._below.children = [review.widget]
         if moved := self._edited.changed_since_read(self.plan.changes):
             self._grid.notify(Result(_moved_text(moved), ok=False))
 
-    def _applied(self, outcomes: Outcomes) -> None:
-        """Show what the cluster holds after a plan was applied."""
-        self._try(self._read_again)
+    def _applied(self) -> None:
+        """Show what the cluster holds after a plan was applied, wherever that was."""
+        if self._grid.is_seen:
+            self._try(self._read_again)
 
     def _try(self, act: Callable[[], None]) -> None:
         """Do it; a refusal is one line below the grid."""

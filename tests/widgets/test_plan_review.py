@@ -251,3 +251,26 @@ def test_the_impact_on_known_clients_stands_below_the_plan(bench: Bench, unique:
     review = bench.review(usage=pairs)
     assert "becomes limited" in review.as_text()
     assert review.as_text().count(review.plan.id[:12]) == 1
+
+
+def test_whoever_shows_the_cluster_hears_of_an_apply(bench: Bench, unique: Unique) -> None:
+    """I applied in one cell, and the editor in the other still showed the old limit."""
+
+    class Listener:
+        heard = 0
+
+        def hear(self) -> None:
+            self.heard += 1
+
+    listener = Listener()
+    bench.stage.watch_applied(listener.hear)
+    bench.stage.set_quota(KEY, "5MB/s", user=unique("alice"))
+    review = bench.review()
+    done(review, review.apply)
+    assert listener.heard == 1
+    done(review, review.verify)
+    assert listener.heard == 1
+    done(review, review.rollback)
+    assert review.next is not None
+    done(review.next, review.next.apply)
+    assert listener.heard == 2
