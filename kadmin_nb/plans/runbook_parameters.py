@@ -38,7 +38,7 @@ class RunbookParameters:
 
     def text(self) -> str:
         """The content of their file."""
-        return _json(self.values)
+        return _json_for_yaml(self.values)
 
     def save(self, folder: Path) -> Path:
         """Write the file, whole or not at all; the same again changes nothing."""
@@ -62,7 +62,7 @@ class RunbookParameters:
 
     def __str__(self) -> str:
         job = f"# job parameters of a task with {self.runbook} on Databricks"
-        return "\n".join([*self.lines(), "", job, _json(self.job_parameters())])
+        return "\n".join([*self.lines(), "", job, _json_for_yaml(self.job_parameters())])
 
 
 def runbook_parameters(
@@ -106,12 +106,12 @@ def runbook_parameters(
     return RunbookParameters(runbook, f"{runbook}-{plan.id[:12]}", values)
 
 
-def _json(values: Mapping[str, Any]) -> str:
+def _json_for_yaml(values: Mapping[str, Any]) -> str:
     """JSON that papermill, which reads it as YAML, reads alike; it is safe to show."""
-    return "".join(map(_escaped, json.dumps(values, indent=1, ensure_ascii=False))) + "\n"
+    return "".join(map(_escaped_for_yaml, json.dumps(values, indent=1, ensure_ascii=False))) + "\n"
 
 
-def _escaped(character: str) -> str:
+def _escaped_for_yaml(character: str) -> str:
     """A character as YAML reads it too: what does not print is an escape, of which both have the short ones alone."""
     is_plain = character.isprintable() or character == "\n" or ord(character) > 0xFFFF
     return character if is_plain else f"\\u{ord(character):04x}"

@@ -240,10 +240,10 @@ class PlanReview(Panel):
             self.confirmations.add(dict.fromkeys(row["key"] for row in rows))
         self.sheet.show((row["row"], (CONFLICT, f"is now {row['now'] or 'not set'}")) for row in rows if "now" in row)
         self._is_begun = self._live.is_begun(self.plan)
-        self._text = "\n".join([*_lines(exc), *([outcomes.title()] if outcomes is not None else [])])
+        self._text = "\n".join([*_lines_of(exc), *([outcomes.title()] if outcomes is not None else [])])
 
 
-def _lines(exc: BaseException) -> list[str]:
+def _lines_of(exc: BaseException) -> list[str]:
     if not isinstance(exc, Hinted):
         return [printable(f"{type(exc).__name__}: {exc}")]
     exc.syntax = clicks

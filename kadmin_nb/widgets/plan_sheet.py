@@ -84,10 +84,10 @@ class PlanSheet:
     def _texts(self, change: Change) -> list[str]:
         state, message = self._states.get(change.row, ("refused" if change.is_refused else "planned", None))
         notes = [message, str(change.refusal) if change.is_refused else None, change.note]
-        before = "not shown" if not change.old_known else _value(change, change.old)
+        before = "not shown" if not change.old_known else _readable_value(change, change.old)
         return [
             *(str(change.row), state, str(change.resource), change.op, change.key),
-            *(before, _value(change, change.after), "; ".join(filter(None, notes))),
+            *(before, _readable_value(change, change.after), "; ".join(filter(None, notes))),
         ]
 
     def _marks(self, place: int, change: Change) -> Iterable[Mark]:
@@ -100,5 +100,5 @@ class PlanSheet:
             yield Mark(place, _PLACES["after"], DANGER, danger)
 
 
-def _value(change: Change, text: str | None) -> str:
+def _readable_value(change: Change, text: str | None) -> str:
     return "not set" if text is None else in_unit(change.key, text)

@@ -65,6 +65,6 @@ def usable(review: PlanReview) -> list[str]:
     return [b.description for b in review.buttons if b.layout.display != "none" and not b.disabled]
 
 
-def states(review: PlanReview) -> list[str | None]:
+def states_of_rows(review: PlanReview) -> list[str | None]:
     """The state of each row."""
     return [review.sheet.state(change.row) for change in review.plan.changes]

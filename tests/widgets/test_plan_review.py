@@ -11,7 +11,7 @@ import kadmin_nb as kn
 from kadmin_nb.model.changes import VERIFIED
 from kadmin_nb.widgets.work import stop_all
 from tests.double import FakeKafka
-from tests.widgets.reviewing import LONG, Bench, done, states, usable
+from tests.widgets.reviewing import LONG, Bench, done, states_of_rows, usable
 
 KEY = "producer_byte_rate"
 Unique = Callable[[str], str]
@@ -29,7 +29,7 @@ def test_applying_shows_each_row_and_empties_the_stage(bench: Bench, unique: Uni
     review = bench.review()
     assert usable(review) == ["Apply", "Plan again"]
     assert "1 verified" in done(review, review.apply)
-    assert (states(review), len(bench.stage)) == ([VERIFIED], 0)
+    assert (states_of_rows(review), len(bench.stage)) == ([VERIFIED], 0)
     assert bench.limits() == {f"user={user}": 5e6}
     assert usable(review) == ["Verify", "Roll back", "Plan again"]
 
@@ -45,7 +45,7 @@ def test_clicking_twice_sends_once(bench: Bench, unique: Unique) -> None:
     assert usable(review) == ["Stop"]
     bench.gate.set()
     review.wait(LONG)
-    assert (len(bench.kafka.alters), states(review)) == (1, [VERIFIED])
+    assert (len(bench.kafka.alters), states_of_rows(review)) == (1, [VERIFIED])
 
 
 def _raised_and_lowered(bench: Bench, unique: Unique) -> tuple[str, str]:
@@ -72,7 +72,7 @@ def test_stop_ends_between_two_requests_and_resume_goes_on(bench: Bench, unique:
     assert usable(review) == []
     bench.gate.set()
     review.wait(LONG)
-    assert states(review) == [VERIFIED, "skipped"]
+    assert states_of_rows(review) == [VERIFIED, "skipped"]
     assert "Interrupted" in review.status
     assert "Resume goes on, Roll back takes back what is done." in review.status
     assert (usable(review), len(bench.stage)) == (["Resume", "Verify", "Roll back", "Plan again"], 2)
@@ -144,7 +144,7 @@ def test_a_conflict_is_a_line_and_marks_its_rows(bench: Bench, unique: Unique) -
     other.set_quota(KEY, "7MB/s", user=user)
     other.plan().apply()
     assert done(review, review.apply).startswith("Conflict: 1 of 1 rows have moved since the plan")
-    assert states(review) == ["conflict"]
+    assert states_of_rows(review) == ["conflict"]
     assert usable(review) == ["Apply", "Plan again"]
     done(review, review.plan_again)
     assert review.next is not None
