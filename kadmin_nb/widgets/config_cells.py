@@ -8,14 +8,16 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from ..errors import KadminError, UsageError
 from ..model import config_choices
 from ..model.changes import DELETE, SET, Change, Edit
 from ..model.config_units import parse_config_number, stored_text, with_unit
 from ..model.config_values import ConfigValue
+from ..model.configurable import Configurable
 from ..model.refusal import Refusal
-from ..model.resources import Resource, Source
+from ..model.resources import Source
 from ..plans import list_values
 from ..plans.advice import weaker_configs
 from ..plans.advice.fallback import Values
@@ -29,6 +31,9 @@ from .staged_sheet import CellState, Refused
 EMPTY = '""'
 """The text of a value that is set, and empty: an emptied cell resets."""
 
+LONGEST_EDITED = 5_000
+"""Characters of a value that a cell edits: a longer one would not get to a browser in one piece."""
+
 LONGEST_OLD = 80
 """Characters of the value beside the one that replaces it."""
 
@@ -36,12 +41,12 @@ _MOST = {"SHORT": 2**15 - 1, "INT": 2**31 - 1, "LONG": 2**63 - 1}
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 
 
-def row_name(resource: Resource, key: str) -> str:
+def row_name(resource: Configurable, key: str) -> str:
     """The name of a row: `topic=orders retention.ms`, or the resource alone where it was not read."""
     return f"{resource} {key}" if key else str(resource)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ConfigCell:
     """A config in a table. `below` are the texts that may apply once it has no value of its own, none if not known.
 
@@ -60,24 +65,28 @@ class ConfigCell:
         """The name of its row."""
         return row_name(self.config.resource, self.config.key)
 
-    @property
+    @cached_property
     def is_secret(self) -> bool:
         """True if Kafka keeps the value to itself."""
-        return CONFIGS.is_secret(Edit(SET, self.config.resource, self.config.key, ""), self._picture())
+        return CONFIGS.is_secret(Edit(SET, self.config.resource, self.config.key, ""), self._picture)
 
-    @property
+    @cached_property
     def lock(self) -> str:
         """The reason why it cannot be edited; empty where it can."""
         if self.refusal is not None:
             return f"not read: {self.refusal}"
-        return "read-only: it is set in the broker's file, and takes a restart" if self.config.is_read_only else ""
+        if self.config.is_read_only:
+            return "read-only: it is set in the broker's file, and takes a restart"
+        text = "" if self.is_secret else self.config.sent or ""
+        is_strange = len(text) > LONGEST_EDITED or not text.isprintable()
+        return "its value is too long, or has line ends or controls: %kconfig changes it" if is_strange else ""
 
     @property
     def has_own(self) -> bool:
         """True if it can be reset."""
         return self.config.is_own
 
-    @property
+    @cached_property
     def fallback_text(self) -> str | None:
         """The value that applies once it is reset, all of them where brokers differ; None where that is not known."""
         texts = sorted({"nothing" if text is None else text for text in self.below})
@@ -230,8 +239,9 @@ class ConfigCell:
 
     def _after(self, edit: Edit) -> str | None:
         """The text that is stored once the edit is applied."""
-        return CONFIGS.after(edit, self._picture())
+        return CONFIGS.after(edit, self._picture)
 
+    @cached_property
     def _picture(self) -> ObservedState:
         config = self.config
         is_listed = config.type is not None or config.source not in (None, Source.UNKNOWN)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -34,6 +35,15 @@ CONFIG_COLUMNS = (
 _VALUE_COLUMN = [column.name for column in CONFIG_COLUMNS].index(VALUE)
 
 
+class Judged(NamedTuple):
+    """The rows of a plan that the staged edits would be, and the dangers among them."""
+
+    version: int
+    table: ConfigTable
+    changes: list[Change]
+    dangers: dict[ConfigTarget, str]
+
+
 class ConfigSheet(StagedSheet[Resource]):
     """Configs as they are set, with what is staged for them."""
 
@@ -43,6 +53,7 @@ class ConfigSheet(StagedSheet[Resource]):
     def __init__(self, table: ConfigTable, stage: Stage) -> None:
         super().__init__(stage, CONFIGS)
         self._table = table
+        self._judged: Judged | None = None
         self._arrangement = Arrangement()
         self._order = self._arranged(self._arrangement)
         self._follow_stage()
@@ -96,17 +107,23 @@ class ConfigSheet(StagedSheet[Resource]):
         return self._table.configs
 
     def changes(self) -> list[Change]:
-        with self._lock:
-            edits = self._staged()
-            cells = self._table.cells(self._table.rows_of(row_name(*target) for target in edits))
-            return [cell.change(edit, n) for n, (cell, edit) in enumerate(zip(cells, edits.values(), strict=True), 1)]
+        return self._judge().changes
 
     def dangers(self) -> dict[ConfigTarget, str]:
+        return self._judge().dangers
+
+    def _judge(self) -> Judged:
+        """The staged edits as a plan sees them; made again when the stage or the rows have changed."""
         with self._lock:
-            edits = self._staged()
-            cells = self._table.cells(self._table.rows_of(row_name(*target) for target in edits))
-            dangers = {_target(cell): cell.danger(edit) for cell, edit in zip(cells, edits.values(), strict=True)}
-            return {target: danger for target, danger in dangers.items() if danger}
+            version = self._stage.version
+            if self._judged is None or self._judged.version != version or self._judged.table is not self._table:
+                edits = [*self._staged().values()]
+                cells = self._table.cells(self._table.rows_of(row_name(edit.resource, edit.key) for edit in edits))
+                changes = [cell.change(edit, n) for n, (cell, edit) in enumerate(zip(cells, edits, strict=True), 1)]
+                dangers = {_target(cell): cell.danger(edit) for cell, edit in zip(cells, edits, strict=True)}
+                certain = {target: danger for target, danger in dangers.items() if danger is not None}
+                self._judged = Judged(version, self._table, changes, certain)
+            return self._judged
 
     # -- rows
 
@@ -154,8 +171,8 @@ class ConfigSheet(StagedSheet[Resource]):
         """The target of each cell; all of them are checked before the first is changed."""
         if strange := next((cell.column for cell in cells if cell.column != VALUE), None):
             raise UsageError(f"the column {strange} cannot be edited")
-        configs = self._table.cells(self._table.rows_of(cell.key for cell in cells))
-        return [(_target(config), cell) for config, cell in zip(configs, cells, strict=True)]
+        targets = self._table.targets(self._table.rows_of(cell.key for cell in cells))
+        return [*zip(targets, cells, strict=True)]
 
     def _state_of(self, target: ConfigTarget, text: str) -> CellState:
         return self._states_of({target: text})[target]

@@ -103,6 +103,12 @@ class ConfigTable:
         """The configs of some rows."""
         return [self._cell(row) for row in self.configs.take(pa.array(rows, pa.int64())).to_pylist()]
 
+    def targets(self, rows: Sequence[int]) -> list[ConfigTarget]:
+        """The resources and keys of some rows."""
+        names = self.configs.select(["resource_type", "resource_name", "key"]).take(pa.array(rows, pa.int64()))
+        columns = (column.to_pylist() for column in names.columns)
+        return [(Resource(kind, name), key or "") for kind, name, key in zip(*columns, strict=True)]
+
     def with_rows(self, targets: Collection[ConfigTarget]) -> ConfigTable:
         """The same with rows above it for keys that were not read; their types are those of the key elsewhere."""
         above = schemas.table(schemas.CONFIGS, [self._unread_row(*target) for target in targets])

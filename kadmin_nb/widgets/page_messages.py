@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import printable
-from .sheet import LONGEST_CELL, CellEditor, Page
+from .sheet import LONGEST_CELL, CellEditor, Mark, Page
 
 LARGEST = 90_000
 """Bytes of a page: Databricks drops larger messages."""
@@ -37,17 +37,22 @@ def _with_texts(page: Page, longest: int) -> dict[str, Any]:
         "first": page.first,
         "keys": [*map(short_key, page.keys)],
         "cells": [[shortened_cell(text, longest) for text in texts] for texts in page.cells],
-        "marks": [
-            [mark.row, mark.column, mark.state, shortened_cell(mark.note, 2 * longest), mark.old] for mark in page.marks
-        ],
-        "editors": [_editor(editor) for editor in page.editors],
+        "marks": [_mark(mark, longest) for mark in page.marks],
+        "editors": [_editor(editor, longest) for editor in page.editors],
         "branches": [[branch.depth, branch.is_open] for branch in page.branches],
     }
 
 
-def _editor(editor: CellEditor) -> list[Any]:
-    kind = "locked" if editor.is_locked else "list" if editor.is_list else "choice" if editor.choices else "text"
-    more = [list(editor.choices), editor.text] if editor.choices or editor.text is not None else []
+def _mark(mark: Mark, longest: int) -> list[Any]:
+    old = None if mark.old is None else shortened_cell(mark.old, longest)
+    return [mark.row, mark.column, mark.state, shortened_cell(mark.note, 2 * longest), old]
+
+
+def _editor(editor: CellEditor, longest: int) -> list[Any]:
+    """The kind of an editor, and what it begins with; a text that the message has no room for cannot be edited."""
+    is_locked = editor.is_locked or len(editor.text or "") > LONGEST_CELL * longest
+    kind = "locked" if is_locked else "list" if editor.is_list else "choice" if editor.choices else "text"
+    more = [] if is_locked else [list(editor.choices), editor.text]
     return [editor.row, editor.column, kind, *more]
 
 

@@ -35,7 +35,9 @@ def kafka_with(stored: Mapping[tuple[str, str], str] = STORED) -> FakeKafka:
     kafka = FakeKafka(1)
     kafka.cluster.topics |= {"orders", "other"}
     for (resource, key), text in stored.items():
-        kafka.cluster.write((Resource.parse(resource), key), text)
+        whose = Resource.parse(resource)
+        kafka.cluster.topics |= {whose.name} if whose.type == "TOPIC" else set()
+        kafka.cluster.write((whose, key), text)
     kafka.sleep(1)  # until the broker has them
     return kafka
 

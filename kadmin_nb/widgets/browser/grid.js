@@ -115,18 +115,25 @@ const EDITORS = {
     const choices = editor.choices.includes(start) ? editor.choices : [start, ...editor.choices];
     for (const choice of choices) {
       const option = element(select, "", null, "option");
-      option.value = option.textContent = choice;
+      option.value = choice;
+      option.textContent = choice || "(reset)";
     }
     select.value = start;
     return { node: select, focus: () => select.focus(), value: () => select.value };
   },
   // A list: chips that can be taken away, and a field that adds items.
-  list(start) {
+  list(start, editor) {
     const box = element(null, "kg-editor kg-list");
     const items = start.split(",").map((item) => item.trim()).filter(Boolean);
     const input = element(box, "kg-add", null, "input");
     input.placeholder = "add an item";
     input.setAttribute("aria-label", "add an item");
+    if (editor.choices.length) {
+      const offered = element(box, "", null, "datalist");
+      offered.id = `kg-${Math.random().toString(36).slice(2)}`;
+      for (const choice of editor.choices) element(offered, "", null, "option").value = choice;
+      input.setAttribute("list", offered.id);
+    }
     const draw = () => {
       box.querySelectorAll(".kg-chip").forEach((chip) => chip.remove());
       items.forEach((item, number) => {
@@ -412,7 +419,8 @@ function render({ model, el }) {
     const editor = rows.editor(row, n), key = rows.key(row);
     if (key === null || isDead) return;
     if (!columns[n].is_editable || isLocked(editor)) {
-      say(`${columns[n].label} of ${key} cannot be edited`, false);
+      const why = rows.mark(row, n)?.[3];
+      say(`${columns[n].label} of ${key} cannot be edited${why ? `: ${why}` : ""}`, false);
       return;
     }
     const kind = editor ? editor.kind : "text";
@@ -423,7 +431,8 @@ function render({ model, el }) {
     made.node.style.top = `${between(0, HEAD + row * ROW - top, height - ROW)}px`;
     made.node.style.left = `${cell.offsetLeft}px`;
     made.node.style.minWidth = `${cell.offsetWidth}px`;
-    editing = { row, column: n, key, made, text };
+    const begun = start !== null && kind === "text" ? text : made.value(); // an editor may write a text otherwise
+    editing = { row, column: n, key, made, text: begun };
     grid.append(made.node);
     made.focus();
     if (start === null && made.node.select) made.node.select();
