@@ -10,6 +10,7 @@ import pytest
 import kadmin_nb as kn
 from kadmin_nb.local import LocalKafka
 from tests.browser.conftest import Open
+from tests.browser.lab import Lab
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
@@ -83,3 +84,42 @@ def test_configs_are_edited_by_their_types_planned_applied_and_verified(
         "cleanup.policy": "delete,compact",
         "preallocate": "true",
     }
+
+
+def test_a_secret_is_set_by_reference_and_never_shown(
+    kafka: LocalKafka, cluster: kn.Cluster, lab: Lab, open_notebook: Open
+) -> None:
+    """I typed a password into the table of a broker, and it was in the page, and in the file of the notebook."""
+    lab.set_theme("Dark")
+    notebook = open_notebook(
+        [f"%load_ext kadmin_nb\n%kadmin use {kafka.bootstrap}", "%kconfig edit broker=1 broker=<default>"]
+    )
+    lab.set_theme("Light")
+    page = notebook.page
+    page.set_viewport_size({"width": 600, "height": 900})
+    notebook.run(0)
+    notebook.run(1)
+    page.get_by_placeholder("filter: topic").fill("broker=1 key==ssl.keystore.password")
+    page.get_by_placeholder("filter: topic").press("Enter")
+    page.get_by_role("gridcell", name="ssl.keystore.password").wait_for()
+    value_of(page, "ssl.keystore.password").dblclick()
+    page.keyboard.type(SECRET)
+    page.keyboard.press("Enter")
+    page.get_by_text("what was typed is not kept").first.wait_for()
+    notebook.picture("config-editor-secret-dark-600")
+    assert SECRET not in page.content()
+    value_of(page, "ssl.keystore.password").dblclick()
+    page.keyboard.type("env:KEYSTORE")
+    page.keyboard.press("Enter")
+    page.get_by_role("gridcell", name="env:KEYSTORE").wait_for()
+    page.get_by_placeholder("filter: topic").fill("broker=1 key==node.id")
+    page.get_by_placeholder("filter: topic").press("Enter")
+    page.get_by_role("gridcell", name="node.id").wait_for()
+    value_of(page, "node.id").dblclick()
+    page.get_by_text("cannot be edited: read-only").wait_for()
+    notebook.picture("config-editor-locked-dark-600")
+    page.keyboard.press("Control+s")
+    page.get_by_role("button", name="Discard all").click()
+    page.get_by_text("nothing is staged").wait_for()
+    assert SECRET not in page.content()
+    assert not any(SECRET in path.read_text() for path in lab.home.glob("*.ipynb"))
