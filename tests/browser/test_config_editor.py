@@ -96,6 +96,7 @@ def test_a_secret_is_set_by_reference_and_never_shown(
     )
     lab.set_theme("Light")
     page = notebook.page
+    page.keyboard.press("Control+b")  # without the list of files, as one works on a narrow page
     page.set_viewport_size({"width": 600, "height": 900})
     notebook.run(0)
     notebook.run(1)

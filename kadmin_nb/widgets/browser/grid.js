@@ -384,7 +384,7 @@ function render({ model, el }) {
     const left = cell.offsetLeft, right = left + cell.offsetWidth;
     if (cell.getAttribute("aria-colindex") === "1") scroller.scrollLeft = 0;
     else if (left - sticky < scroller.scrollLeft) scroller.scrollLeft = left - sticky;
-    else if (right > scroller.scrollLeft + scroller.clientWidth) scroller.scrollLeft = right - scroller.clientWidth;
+    else if (right > scroller.scrollLeft + scroller.clientWidth) scroller.scrollLeft = Math.min(left - sticky, right - scroller.clientWidth);
   }
 
   function setTop(value) {
