@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from ..frames.pages import NOTEBOOK, Page
 from .config_details import details
 from .config_reader import ConfigReader
@@ -47,7 +50,9 @@ class ConfigEditor(StageEditor):
         return f"{len(self.sheet):,} configs{staged}"
 
     def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        return [self.sheet.configs]
+        configs = self.sheet.configs
+        is_failed = pc.is_valid(configs["error"])
+        return [pa.concat_tables([configs.filter(is_failed), configs.filter(pc.invert(is_failed))])]
 
     def read_again(self) -> Result:
         return self.sheet.read(self._reader.read())

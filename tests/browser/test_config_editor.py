@@ -117,7 +117,7 @@ def test_a_secret_is_set_by_reference_and_never_shown(
     page.get_by_placeholder("filter: topic").press("Enter")
     page.get_by_role("gridcell", name="node.id").wait_for()
     value_of(page, "node.id").dblclick()
-    page.get_by_text("cannot be edited: read-only").wait_for()
+    page.get_by_text("value of broker=1 node.id cannot be edited: read-only").wait_for()
     notebook.picture("config-editor-locked-dark-600")
     page.keyboard.press("Control+s")
     page.get_by_role("button", name="Discard all").click()
