@@ -73,3 +73,10 @@ def test_what_an_edit_means_stands_beside_it_and_a_new_entity_is_a_row(
     page.get_by_text("any client-id without a closer quota: 3 MB/s").wait_for()
     page.get_by_role("button", name="Discard cells").click()
     page.get_by_role("gridcell", name="3 MB/s was not set").wait_for(state="detached")
+    page.set_viewport_size({"width": 600, "height": 900})
+    page.get_by_role("rowheader", name=f"user={user}").click()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    cell, table = page.locator(".kg-active").bounding_box(), page.locator(".kg-scroll").first.bounding_box()
+    assert table["x"] <= cell["x"] <= cell["x"] + cell["width"] <= table["x"] + table["width"] + 1
+    notebook.picture("editor-narrow")

@@ -380,7 +380,8 @@ function render({ model, el }) {
   }
 
   function showColumn(cell) {
-    const sticky = grid.querySelector(".kg-head .kg-cell").offsetWidth;
+    const first = head.firstChild; // stays in view, but where the page is narrow
+    const sticky = getComputedStyle(first).position === "sticky" ? first.offsetWidth : 0;
     const left = cell.offsetLeft, right = left + cell.offsetWidth;
     if (cell.getAttribute("aria-colindex") === "1") scroller.scrollLeft = 0;
     else if (left - sticky < scroller.scrollLeft) scroller.scrollLeft = left - sticky;
