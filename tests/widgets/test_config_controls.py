@@ -1,0 +1,98 @@
+"""The config editor around its grid, without a browser: its line below, its remarks, and its plan."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.widgets.configs_of_double import Sheet
+
+RETENTION = "topic=orders retention.ms"
+
+
+class Page:
+    """An editor that is built, and the lines that it has shown."""
+
+    def __init__(self, *resources: str) -> None:
+        self.sheet = Sheet(*resources)
+        self.editor, self.lines = self.sheet.editor, []
+        self.editor.build()
+        self.editor._grid.send = self._take
+
+    def _take(self, message: dict[str, Any], buffers: object = None) -> None:
+        if message["kind"] == "notice":
+            self.lines.append(message["text"])
+
+    def receive(self, **message: Any) -> None:
+        self.editor._grid._received(self.editor._grid, {"view": "v", **message}, [])
+
+    def type(self, row: str, text: str) -> None:
+        self.receive(kind="edit", cells=[{"position": 0, "key": row, "column": "value", "text": text}])
+
+    def focus(self, row: str) -> str:
+        """The texts beside the grid, once they are made."""
+        self.receive(kind="focus", position=0, key=row, column="value")
+        self.editor._background.wait()
+        return str(self.editor._remarks.value)
+
+    def counts(self) -> str:
+        self.editor._background.wait()
+        return str(self.editor._counts.value)
+
+    def click(self, label: str) -> None:
+        button = next(child for child in self.editor._bar().children if getattr(child, "description", "") == label)
+        button.click()
+
+
+@pytest.fixture
+def page() -> Page:
+    return Page()
+
+
+def test_the_row_in_focus_is_explained_beside_the_table(page: Page) -> None:
+    """I saw a value, and neither who had set it nor what it is for."""
+    assert "Choose a row" in page.focus("topic=nobody retention.ms")
+    page.type(RETENTION, "1h")
+    beside = page.focus(RETENTION)
+    assert "Staged: set 3600000 (1 h)." in beside
+    assert "Danger: 86400000 becomes 3600000" in beside
+    assert "As Kafka documents it." in beside
+    assert "1 staged, 1 dangerous" in page.counts()
+
+
+def test_a_plan_waits_until_every_text_fits(page: Page) -> None:
+    """I planned with a red cell in the table, and its change was left out without a word."""
+    page.type(RETENTION, "soon")
+    page.click("Plan")
+    assert page.lines[-1].startswith("cells that do not fit: 1, retention.ms of topic=orders")
+    page.click("Discard all")
+    assert page.lines[-1] == "1 cell discarded"
+    assert "nothing is staged" in page.counts()
+
+
+def test_the_values_of_now_are_a_click_away(page: Page) -> None:
+    """A colleague had changed the topic an hour ago, and my table still showed the old value."""
+    page.sheet.stage.set_config("retention.ms", "2d", topic="orders")
+    page.click("Read again")
+    assert page.lines[-1] == "read again: nothing has changed"
+    assert page.sheet.value(RETENTION) == "172800000 (2 d)"
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        [{"position": 0, "key": RETENTION, "column": "source", "text": "x"}],
+        [{"position": 0, "key": "topic=nobody retention.ms", "column": "value", "text": "1d"}],
+        [{"position": 0, "key": RETENTION, "column": "value", "text": "1" * 2_000_000}],
+        [{"position": 0, "key": RETENTION, "column": "value", "text": 7}],
+    ],
+)
+def test_a_message_that_no_page_sends_stages_nothing(page: Page, cells: list[dict[str, Any]]) -> None:
+    """Somebody's script wrote to my widget."""
+    page.receive(kind="edit", cells=cells)
+    assert len(page.lines) == 1
+    assert not len(page.sheet.stage)
+    page.type(RETENTION, "2d")
+
+    assert len(page.sheet.stage) == 1
