@@ -11,6 +11,7 @@ import click
 from ..errors import UsageError
 from ..frames import FORMS
 from ..frames.engines import ENGINES
+from ..model.entity import TYPES, entity_type
 from .click_glue import CommaSeparated, Offers, Words
 from .completions import profiles
 from .print_formats import PRINT_FORMATS, in_print_format
@@ -100,6 +101,14 @@ def pair(text: str, option: str = "--property", form: str = "key=value") -> tupl
     return key, value
 
 
+class _Types(click.Choice[str]):
+    """These types; of entities also one that this version does not know, `entity:team`."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        is_later_type = self.choices == TYPES and entity_type(value) is not None
+        return value if is_later_type else super().convert(value, param, ctx)
+
+
 def types(*names: str) -> Callable[[Command], Command]:
     """`--default TYPE` and `--any TYPE`, for shells that eat the `<` of `<default>`; the command sees words."""
 
@@ -108,7 +117,7 @@ def types(*names: str) -> Callable[[Command], Command]:
             command = click.option(
                 f"--{name}",
                 multiple=True,
-                type=click.Choice(names),
+                type=_Types(names),
                 expose_value=False,
                 callback=_add_words,
                 help=f"The same as TYPE=<{name}>.",

@@ -9,7 +9,7 @@ import click
 
 from ..errors import UsageError
 from ..model.changes import Edit
-from ..model.entity import TYPES
+from ..model.entity import ARGUMENTS, TYPES, entity_type
 from ..model.quota_keys import parse_value
 from ..plans import change_words
 from . import completions, options, spark_inputs, tray
@@ -53,7 +53,7 @@ def describe(
     strict: bool,
 ) -> Any:
     """The quotas as stored: all of them, or those of user=…, client-id=…, ip=… (also user~=team-*)."""
-    whom = _whom(words, session)
+    whom = _whom_of_any_type(words, session)
     answer = session.cluster.quotas.describe(**whom, keys=options.keys_of(keys), strict=strict)
     if not len(answer):
         answer.hint = session.cluster.quotas.near_miss(**whom)
@@ -201,7 +201,7 @@ def _edits(
     from ..plans.frame_edits import on_each_pair
 
     clients = spark_inputs.frame_in_arrow(session, pairs)
-    if whom := next((word for word in words if word.partition("=")[0] in TYPES), None):
+    if whom := next((word for word in words if entity_type(word.partition("=")[0])), None):
         raise UsageError(f"{whom} and --pairs both say whom", hint="Take one of them.")
     pattern = change_words.quota_edits(verb, [*words, "user=x"], session.lookup, plan_options.allow_unknown)
     return on_each_pair(pattern, clients)
@@ -236,6 +236,15 @@ for more in (chart, history, near, top, usage):
     quota.add_command(more)
 
 
-def _whom(words: Iterable[str], session: Session) -> dict[str, Any]:
-    chosen = read_selectors(words, TYPES, session.lookup)
-    return {kind.replace("-", "_"): value for kind, value in chosen.items()}
+def _whom(
+    words: Iterable[str], session: Session, type_of: Callable[[str], str | None] = lambda name: None
+) -> dict[str, Any]:
+    chosen = read_selectors(words, TYPES, session.lookup, type_of)
+    return {kind.replace("-", "_") if kind in TYPES else kind: value for kind, value in chosen.items()}
+
+
+def _whom_of_any_type(words: Iterable[str], session: Session) -> dict[str, Any]:
+    """The same with types that this version does not know, in `entity`."""
+    whom = _whom(words, session, entity_type)
+    entity = {kind: whom.pop(kind) for kind in [*whom] if kind not in ARGUMENTS}
+    return {**whom, "entity": entity} if entity else whom

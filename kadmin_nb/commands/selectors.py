@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from ..errors import UsageError
 from ..hints import nearest
@@ -10,16 +10,25 @@ from ..model.grammar import Choice, Lookup, Value
 from ..plans.change_words import read_words
 
 
-def read_selectors(words: Iterable[str], types: Sequence[str], lookup: Lookup | None) -> dict[str, tuple[Choice, ...]]:
-    """The entities of a reading verb: a type that stands several times is a list, which asks for all of them."""
+def read_selectors(
+    words: Iterable[str],
+    types: Sequence[str],
+    lookup: Lookup | None,
+    type_of: Callable[[str], str | None] = lambda name: None,
+) -> dict[str, tuple[Choice, ...]]:
+    """The entities of a reading verb: a type that stands several times is a list, which asks for all of them.
+
+    `type_of` reads the names of further types: `entity:team`.
+    """
     chosen: dict[str, tuple[Choice, ...]] = {}
     for word in read_words(words, lookup):
-        if word.name not in types:
+        kind = word.name if word.name in types else type_of(word.name)
+        if kind is None:
             near = nearest(word.name, list(types))
             raise UsageError(
                 f"{word.name} is not one of {', '.join(types)}", hint=f"Did you mean {near}=…?" if near else None
             )
-        chosen[word.name] = (*_choices(chosen.get(word.name, ())), *_choices(word.value))
+        chosen[kind] = (*_choices(chosen.get(kind, ())), *_choices(word.value))
     return chosen
 
 

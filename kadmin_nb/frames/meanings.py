@@ -19,7 +19,7 @@ from ..errors import printable
 from ..model.config_fallback import in_unit_of
 from ..model.config_units import duration, size, with_unit
 from ..model.config_values import ConfigValue
-from ..model.grammar import DEFAULT, Value, format_word
+from ..model.grammar import DEFAULT, Value, format_word, quote
 from ..model.levels import SHARED
 from ..model.quota_keys import find, readable, rounded
 from ..model.resources import Resource, Source
@@ -83,9 +83,11 @@ def client(user: Value | None, client_id: Value | None) -> str:
 
 
 def in_unit(key: str | None, value: object) -> str:
-    """A number, or a text that the broker takes, of a quota or config key."""
+    """A number, or a text that the broker takes, of a quota or config key; an empty text shows its quotes."""
     if key is None or value is None:
         return cell(value)
+    if value == "":
+        return quote("")
     if isinstance(value, float):
         return readable(key, value) if find(key) else cell(value)
     return _quota_text(key, str(value)) if find(key) else with_unit(key, str(value))

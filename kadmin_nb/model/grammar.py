@@ -92,10 +92,15 @@ def open_quote(line: str) -> int | None:
     return next((match.start() for match in _SOURCE.finditer(line) if match["open"]), None)
 
 
-def parse_word(word: str, lookup: Lookup | None = None) -> Word:
+def parse_word(word: str, lookup: Lookup | None = None, *, takes_empty: bool = False) -> Word:
     """Parse one word. `{expr}` right of `=` is looked up, always as a literal name or value.
 
     A word that is one `{expr}` and nothing else may be `kn.DEFAULT`, `kn.ANY` or a list of names.
+
+    Parameters
+    ----------
+    takes_empty
+        Read `key=""`, which a shell hands over as `key=`, as an empty value.
 
     Raises
     ------
@@ -106,9 +111,14 @@ def parse_word(word: str, lookup: Lookup | None = None) -> Word:
     if match is None:
         raise UsageError(f"{quote(word)} is neither type=value nor key=value", hint=_SUCH_AS)
     name, sign, rest = match["name"], match["sign"], match["rest"]
-    if not rest:
-        raise UsageError(f"{word} has nothing right of the sign", hint="Kafka has no empty names.")
+    if not rest and not (takes_empty and sign == "="):
+        raise nothing_right_of(word)
     return Word(name, _value(sign, rest, lookup))
+
+
+def nothing_right_of(word: str) -> UsageError:
+    """The error of a word that names nobody."""
+    return UsageError(f"{word} has nothing right of the sign", hint="Kafka has no empty names.")
 
 
 def _value(sign: str, right_side: str, lookup: Lookup | None) -> Value:
@@ -204,7 +214,9 @@ _UNQUOTED = re.compile(r"[^\s'\";]+")
 
 
 def quote(text: str) -> str:
-    """`text` as a part of one word: quoted only where a space, a quote or a `;` would be misread."""
+    """`text` as a part of one word: quoted where it is empty, or a space, a quote or a `;` would be misread."""
+    if not text:
+        return '""'
     if _UNQUOTED.fullmatch(text):
         return text
     if "'" not in text:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from ..errors import UsageError
 from ..hints import Hint, Option, did_you_mean, nearest, sentence
 from ..model.changes import APPEND, DELETE, SET, SUBTRACT, Edit
 from ..model.config_units import stored_text
-from ..model.entity import TYPES, Entity, named
-from ..model.grammar import Lookup, Word, parse_word
+from ..model.entity import TYPES, Entity, entity_type, named
+from ..model.grammar import Lookup, Word, nothing_right_of, parse_word
 from ..model.levels import Part
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, find, parse_value, text_of
 from ..model.resources import WORDS, Resource
@@ -27,7 +27,7 @@ def quota_edits(
 ) -> list[Edit]:
     """The edits of `set key=value … user=…` or `remove key … user=…`."""
     op = _op(verb, QUOTA_VERBS, "quota")
-    keys, whom = _apart(words, TYPES, lookup, bare_keys=op == DELETE)
+    keys, whom = _apart(words, entity_type, lookup, bare_keys=op == DELETE)
     _refuse_credentials(keys)
     for word in keys:
         _refuse_secret(word.name)
@@ -47,7 +47,7 @@ def config_edits(
 ) -> list[Edit]:
     """The edits of `set|append|subtract key=value … topic=…` or `reset key … topic=…`."""
     op = _op(verb, CONFIG_VERBS, "config")
-    keys, resources = _apart(words, tuple(WORDS), lookup, bare_keys=op == DELETE)
+    keys, resources = _apart(words, WORDS.get, lookup, bare_keys=op == DELETE, takes_empty=op == SET)
     _refuse_credentials(keys)
     if len(resources) != 1:
         raise UsageError("a config change names one resource", hint=_which_resource([word.name for word in keys]))
@@ -119,13 +119,21 @@ def _which_verb(verb: str, verbs: dict[str, str], kind: str) -> str:
 
 
 def _apart(
-    words: Iterable[str], types: Sequence[str], lookup: Lookup | None, *, bare_keys: bool
+    words: Iterable[str],
+    type_of: Callable[[str], str | None],
+    lookup: Lookup | None,
+    *,
+    bare_keys: bool,
+    takes_empty: bool = False,
 ) -> tuple[list[Word], list[Word]]:
-    """The words that are keys, and those that say whom."""
-    parsed = read_words(words, lookup, bare_keys=bare_keys)
-    keys = [word for word in parsed if word.name not in types]
+    """The words that are keys, and those that say whom: those of whose name `type_of` knows the type."""
+    parsed = read_words(words, lookup, bare_keys=bare_keys, takes_empty=takes_empty)
+    keys = [word for word in parsed if type_of(word.name) is None]
     _refuse_values(keys if bare_keys else ())
-    return keys, [word for word in parsed if word.name in types]
+    whom = [word for word in parsed if type_of(word.name) is not None]
+    if without_name := next((word for word in whom if word.value == ""), None):
+        raise nothing_right_of(f"{without_name.name}=")
+    return keys, whom
 
 
 def _refuse_values(keys: Iterable[Word]) -> None:
@@ -133,11 +141,16 @@ def _refuse_values(keys: Iterable[Word]) -> None:
         raise UsageError(f"{valued.name} has a value", hint=f"Name the key alone: {valued.name}")
 
 
-def read_words(words: Iterable[str], lookup: Lookup | None, *, bare_keys: bool = False) -> list[Word]:
+def read_words(
+    words: Iterable[str], lookup: Lookup | None, *, bare_keys: bool = False, takes_empty: bool = False
+) -> list[Word]:
     """The words of one line. Where one names a secret, an error repeats none: after a slip any may be its value."""
     words = list(words)
     try:
-        return [Word(word, "") if bare_keys and "=" not in word else parse_word(word, lookup) for word in words]
+        return [
+            Word(word, "") if bare_keys and "=" not in word else parse_word(word, lookup, takes_empty=takes_empty)
+            for word in words
+        ]
     except UsageError:
         if any(map(mentions_secret, words)):
             raise UsageError(
@@ -149,9 +162,10 @@ def read_words(words: Iterable[str], lookup: Lookup | None, *, bare_keys: bool =
 def _parts(words: Iterable[Word]) -> dict[str, Part]:
     parts: dict[str, Part] = {}
     for word in words:
-        if word.name in parts:
-            raise UsageError(f"{word.name} is named twice", hint="A change names exactly one entity.")
-        parts[word.name] = named(word.name, word.value)
+        kind = entity_type(word.name) or word.name
+        if kind in parts:
+            raise UsageError(f"{kind} is named twice", hint="A change names exactly one entity.")
+        parts[kind] = named(kind, word.value)
     return parts
 
 

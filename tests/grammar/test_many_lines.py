@@ -138,3 +138,39 @@ def test_a_variable_may_be_a_number():
 def test_windows_line_ends():
     """A file from Windows named a client with a carriage return."""
     assert one(f"set {PRODUCE}=1 user=a\r\n").resource == user("a")
+
+
+@pytest.mark.parametrize("spelled", ['ssl.cipher.suites=""', "ssl.cipher.suites=''", "ssl.cipher.suites="])
+def test_an_empty_value_is_a_value(spelled):
+    """A config was to be set to nothing, and no line could say it."""
+    assert change_lines.edits(f"set {spelled} broker=1") == [Edit("set", Resource("BROKER", "1"), SUITES, "")]
+
+
+SUITES = "ssl.cipher.suites"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'set producer_byte_rate="" user=a',
+        'set retention.ms=5 topic=""',
+        'set retention.ms=="" topic=a',
+        'reset retention.ms="" topic=a',
+        'append cleanup.policy="" topic=a',
+        'set producer_byte_rate=1 entity:team=""',
+    ],
+)
+def test_nothing_is_no_name_no_number_and_no_item(line):
+    """A name that a script left out set the quota of somebody else."""
+    with pytest.raises(UsageError, match="has nothing right of the sign"):
+        change_lines.edits(line)
+
+
+def test_a_type_of_a_later_kafka_can_be_named():
+    """KIP-546 promises any entity type, and a line took team=x for a key."""
+    [edit] = change_lines.edits("set producer_byte_rate=1 entity:team=x entity:user=alice")
+    assert edit.resource == Entity.of({"user": "alice", "team": "x"})
+    assert Entity.parse("user=alice entity:team=x") == Entity.parse("user=alice team=x") == edit.resource
+    for wrong in ("entity:team=x entity:team=y", "user=a entity:user=b"):
+        with pytest.raises(UsageError, match="is named twice"):
+            change_lines.edits(f"set producer_byte_rate=1 {wrong}")

@@ -148,20 +148,16 @@ def test_what_is_shown_moves_no_terminal(stage, name):
 
 
 def test_what_a_line_cannot_say_is_a_note(stage):
-    """An empty value became the next word."""
-    stage.set_config("ssl.endpoint.identification.algorithm", "", broker=1)
+    """A secret stood in the lines that I sent around."""
     stage.set_config("ssl.key.password", "hunter2", broker=1)
     stage.set_config("ssl.keystore.password", "env:PASSWORD", broker=1)
     stage.set_quota("new_rate", 5, user="alice")
-    stage.remove_quota(RATE, entity={"team": "x"})
     cell = stage.to_cell()
     assert cell.splitlines() == [
         "# below %%kadmin --allow-unknown new_rate, or for kadmin-nb plan -f FILE --allow-unknown new_rate",
-        "# note: row 1, set ssl.endpoint.identification.algorithm= broker=1: no line can say an empty value",
-        "# note: row 2, set ssl.key.password=[secure] broker=1: a secret is not written down",
+        "# note: row 1, set ssl.key.password=[secure] broker=1: a secret is not written down",
         "set ssl.keystore.password=env:PASSWORD broker=1",
         "set new_rate=5 user=alice",
-        "# note: row 5, delete producer_byte_rate team=x: no line names entities of this type",
     ]
     assert [e.key for e in change_lines.edits(cell, allow_unknown=["new_rate"])] == [
         "ssl.keystore.password",
@@ -169,6 +165,31 @@ def test_what_a_line_cannot_say_is_a_note(stage):
     ]
     faces = (cell, stage.to_python(), stage.to_kafka_configs(), stage.to_markdown())
     assert not [face for face in faces if "hunter2" in face]
+
+
+def test_an_empty_value_is_a_value_in_every_format(stage):
+    """An empty value became the next word."""
+    key = "ssl.endpoint.identification.algorithm"
+    stage.set_config(key, "", broker=1)
+    assert str(stage.to_cell()).splitlines()[1:] == [f'set {key}="" broker=1']
+    assert change_lines.edits(str(stage.to_cell())) == [*stage.staged().values()]
+    assert f"stage.set_config('{key}', '', broker='1')" in str(stage.to_python())
+    assert f"--add-config {key}=\n" in str(stage.to_kafka_configs())
+    assert f'| `{key}` | `""` |' in str(stage.to_markdown())
+    assert repr(stage).splitlines()[-1].split() == ["1", "set", "broker=1", key, '""']
+
+
+def test_a_type_of_a_later_kafka_is_named_in_every_format_that_can(stage):
+    """KIP-546 promises any entity type, and no line could name one."""
+    stage.set_quota(RATE, 1, entity={"team": "a b"})
+    stage.remove_quota(RATE, entity={"user": "x", "team": kn.DEFAULT})
+    cell = str(stage.to_cell())
+    assert cell.splitlines()[1:] == [
+        f"set {RATE}=1 entity:team='a b'",
+        f"remove {RATE} user=x entity:team=<default>",
+    ]
+    assert change_lines.edits(cell) == [*stage.staged().values()]
+    assert f"stage.set_quota('{RATE}', 1, entity={{'team': 'a b'}})" in str(stage.to_python())
 
 
 def test_what_the_tool_cannot_say_is_a_note():

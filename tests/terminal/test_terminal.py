@@ -363,3 +363,25 @@ def test_a_property_without_effect_is_a_note(live, user):
         "Note: these properties have no effect here: request.timeout.ms; "
         "docs/connections.md lists those that have one\n",
     )
+
+
+def test_a_type_of_a_later_kafka_is_the_brokers_to_judge(live):
+    """KIP-546 promises any entity type, and we refused what a newer broker takes."""
+    planned = live("quota", "set", "producer_byte_rate=1MB/s", "entity:team=x")
+    assert planned.code == 1
+    assert "INVALID_REQUEST: Unhandled client quota entity type: team" in planned.out
+    for words in (["entity:team=x"], ["--default", "entity:team"]):
+        described = live("quota", "describe", *words)
+        assert (described.code, described.out) == (1, "")
+        assert "Unsupported entity type team" in described.err
+    resolved = live("quota", "resolve", "entity:team=x")
+    assert (resolved.code, resolved.err.startswith("UsageError: entity:team is not one of user")) == (2, True)
+
+
+def test_an_empty_value_is_set_and_shown(live, user):
+    """--save wrote a plan that I could not read: after was blank."""
+    key = "listener.name.nobody.ssl.cipher.suites"
+    planned = live("config", "set", f"{key}=", "broker=1")
+    assert (planned.code, '""' in planned.out) == (0, True)
+    assert live("config", "set", f"{key}=", "broker=1", "--apply").code == 0
+    assert live("config", "reset", key, "broker=1", "--apply").code == 0

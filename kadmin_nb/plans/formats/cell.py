@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ...errors import UsageError, printable
 from ...model.changes import Change
-from ...model.entity import TYPES
+from ...model.entity import entity_type
 from ...model.grammar import format_word
 from ...model.resources import WORDS
 from ..kinds.change_kind import ChangeKind
@@ -56,19 +56,15 @@ def _cell_line(change: Change) -> str:
         return note(f"{what(change)}: {problem}")
     verb = kind_of(change).verbs[change.op]
     assignment = format_word(change.key, change.wanted) if change.wanted is not None else change.key
-    return f"{verb} {assignment} {change.resource}"
+    return f"{verb} {assignment} {kind_of(change).line_words(change.resource)}"
 
 
 def _problem(change: Change) -> str | None:
     """The reason why the grammar cannot say it."""
     if is_bare_secret(change):
         return "a secret is not written down"
-    if problem := kind_of(change).line_problem(change):
-        return problem
-    if not _KEY.fullmatch(change.key) or change.key in (*TYPES, *WORDS):
+    if not _KEY.fullmatch(change.key) or change.key in WORDS or entity_type(change.key):
         return "no line can name this key"
-    if change.wanted == "":
-        return "no line can say an empty value"
     return None
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 
 from ...errors import printable
 from ...model.changes import Change
+from ...model.grammar import quote
 from .subject import Subject, is_bare_secret
 from .text import PlanText, lines
 
@@ -42,7 +43,7 @@ def _table_row(cells: tuple[str, ...] | list[str]) -> str:
 
 def code(text: str) -> str:
     """A name or a value, exactly as it is, controls as escapes."""
-    safe_text = printable(text)
+    safe_text = printable(text) or quote("")
     if safe_text and safe_text == safe_text.strip() and not _SPECIAL.search(safe_text):
         return f"`{safe_text}`"
     return f"<code>{''.join(c if c.isalnum() or c == ' ' else f'&#{ord(c)};' for c in safe_text)}</code>"

@@ -183,9 +183,9 @@ class ChangeKind(ABC):
 
     # -- print
 
-    def line_problem(self, change: Change) -> str | None:
-        """The reason why no line of a cell can say it, None where one can."""
-        return None
+    def line_words(self, resource: Configurable) -> str:
+        """The words of a line that name it."""
+        return str(resource)
 
     def unknown_keys(self, changes: Iterable[Change]) -> Iterable[str]:
         """The keys that a cell with these changes has to allow as unknown."""

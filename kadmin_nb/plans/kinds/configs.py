@@ -12,7 +12,7 @@ from ...model import rights
 from ...model.changes import APPEND, DELETE, SET, SUBTRACT, Change, Edit, Target
 from ...model.config_fallback import behind_listener
 from ...model.configurable import Configurable
-from ...model.grammar import DEFAULT, Lookup
+from ...model.grammar import DEFAULT, Lookup, quote
 from ...model.quota_keys import text_of
 from ...model.resources import RESOURCE_TYPES, WORDS, Resource
 from ...model.tool_types import CONFIG_TYPES
@@ -107,7 +107,7 @@ class ConfigChanges(ChangeKind):
         if near := _near_key(edit, picture):
             yield f"did you mean {near}?"
         if now.inherited is not None:
-            yield f"below it: {now.inherited} from {now.inherited_from}"
+            yield f"below it: {now.inherited or quote('')} from {now.inherited_from}"
 
     def waves(self, changes: Sequence[Change]) -> list[list[Change]]:
         return config_order.waves(changes)

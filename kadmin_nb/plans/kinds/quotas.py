@@ -11,8 +11,8 @@ from ...errors import UsageError
 from ...model import rights
 from ...model.changes import DELETE, SET, Change, Edit, Target
 from ...model.configurable import Configurable
-from ...model.entity import ARGUMENTS, TYPES, Entity
-from ...model.grammar import DEFAULT, Lookup
+from ...model.entity import ARGUMENTS, TYPES, Entity, type_word
+from ...model.grammar import DEFAULT, Lookup, format_word
 from ...model.levels import LEVELS, OTHER, Part
 from ...model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, find, parse_value, readable, text_of
 from ...model.tool_types import QUOTA_TYPES
@@ -97,9 +97,8 @@ class QuotaChanges(ChangeKind):
         facts = warnings.cluster_facts(kafka, changes, picture.quotas if picture else None)
         return (lambda: warnings.warnings(changes, facts)) if facts else no_warnings
 
-    def line_problem(self, change: Change) -> str | None:
-        is_nameable = {kind for kind, _ in _entity(change.resource).parts} <= {*TYPES}
-        return None if is_nameable else "no line names entities of this type"
+    def line_words(self, resource: Configurable) -> str:
+        return " ".join(format_word(type_word(kind), name) for kind, name in _entity(resource).parts)
 
     def unknown_keys(self, changes: Iterable[Change]) -> Iterable[str]:
         return dict.fromkeys(change.key for change in changes if not find(change.key))
