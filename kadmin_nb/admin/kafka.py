@@ -19,7 +19,7 @@ from .configs import WireConfigs
 from .ports import Broker, Lease
 from .quotas import WireQuotas
 from .scram import WireScram
-from .wire import PATIENCE, Wire
+from .wire import ALTER_TIMEOUT, PATIENCE, READ_TIMEOUT, Wire
 
 _PAUSE = 0.02
 
@@ -27,8 +27,8 @@ _PAUSE = 0.02
 class WireKafka:
     """A cluster, reached. Closing it ends its connections and its thread."""
 
-    def __init__(self, settings: Settings, timeout: float = 30.0) -> None:
-        self.wire = Wire(settings, timeout)
+    def __init__(self, settings: Settings, timeout: float | None = None) -> None:
+        self.wire = Wire(settings, timeout or settings.timeout or READ_TIMEOUT, settings.timeout or ALTER_TIMEOUT)
         self.quotas = WireQuotas(self.wire)
         self.configs = WireConfigs(self.wire)
         self.scram = WireScram(self.wire)

@@ -30,6 +30,9 @@ from .parser import AnswerParser
 LARGEST_ANSWER = 1 << 30
 """Bytes in one answer, above which the connection is closed; a million entities are about 120 MB."""
 
+READ_TIMEOUT = 30.0
+"""Seconds that connecting, or a reading request, may take."""
+
 ALTER_TIMEOUT = 90.0
 """Seconds an alter may take: a broker without a quorum answers truthfully after 60 to 75 (kafka-facts 3.2)."""
 
@@ -133,7 +136,7 @@ class Wire:
     A reading request takes at most `timeout` seconds, an altering one `alter_timeout`, unless its caller says.
     """
 
-    def __init__(self, settings: Settings, timeout: float = 30.0, alter_timeout: float = ALTER_TIMEOUT) -> None:
+    def __init__(self, settings: Settings, timeout: float = READ_TIMEOUT, alter_timeout: float = ALTER_TIMEOUT) -> None:
         self.timeout = timeout
         self.alter_timeout = alter_timeout
         self.settings = settings

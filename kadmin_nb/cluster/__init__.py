@@ -50,7 +50,7 @@ __all__ = ["Cluster", "connect"]
 
 
 def connect(
-    target: str | None = None, *, properties: Mapping[str, str] | None = None, timeout: float = 30.0
+    target: str | None = None, *, properties: Mapping[str, str] | None = None, timeout: float | None = None
 ) -> Cluster:
     """Reach a cluster.
 
@@ -62,7 +62,8 @@ def connect(
     properties
         Java client properties on top.
     timeout
-        Seconds that connecting, and each reading call, may take.
+        Seconds that connecting, and each reading call, may take; `default.api.timeout.ms` of the properties, which
+        holds for alters too, or else 30.
 
     Raises
     ------

@@ -92,7 +92,7 @@ class DoctorAnswer(Answer):
 
 
 def doctor(
-    target: str | None = None, *, properties: Mapping[str, str] | None = None, timeout: float = 5.0
+    target: str | None = None, *, properties: Mapping[str, str] | None = None, timeout: float | None = None
 ) -> DoctorAnswer:
     """CHECKS of a connection, from its settings to our rights, the installation and the journal.
 
@@ -104,14 +104,18 @@ def doctor(
     target, properties
         As of `connect`.
     timeout
-        Seconds that each step may take.
+        Seconds that each step may take; `default.api.timeout.ms` of the properties, or else 5.
     """
     from ..profiles import settings_for
 
     return examine(lambda: settings_for(target, properties), timeout)
 
 
-def examine(settings_of: Callable[[], Settings], timeout: float) -> DoctorAnswer:
+STEP_TIMEOUT = 5.0
+"""Seconds that a step may take where nobody says."""
+
+
+def examine(settings_of: Callable[[], Settings], timeout: float | None = None) -> DoctorAnswer:
     """CHECKS of the connection with these settings, which may fail to be read."""
     checks = [_installation(), *_connection(settings_of, timeout), _journal_check(), *_extra_checks()]
     return DoctorAnswer(stamped(schemas.table(schemas.CHECKS, map(asdict, checks)), _cluster_id(checks)))
@@ -139,7 +143,7 @@ def _installation() -> Check:
     return Check("installation", f"kadmin_nb {VERSION}", CheckState.OK, versions)
 
 
-def _connection(settings_of: Callable[[], Settings], timeout: float) -> Iterator[Check]:
+def _connection(settings_of: Callable[[], Settings], longest: float | None) -> Iterator[Check]:
     try:
         settings = settings_of()
     except KadminError as error:
@@ -147,6 +151,7 @@ def _connection(settings_of: Callable[[], Settings], timeout: float) -> Iterator
         yield Check("settings", "the target", CheckState.FAILED, str(error), error.hint)
         yield _skipped("connection", "the cluster", "there are no settings")
         return
+    timeout = longest or settings.timeout or STEP_TIMEOUT
     yield _settings_check(settings)
     if settings.uses_tls and settings.certificate_file:
         yield _own_certificate(settings)
@@ -250,7 +255,7 @@ def _session(address: str, settings: Settings, timeout: float) -> Check:
 def _cluster_checks(settings: Settings, timeout: float) -> Iterator[Check]:
     """The checks that need a broker that speaks with us."""
     try:
-        kafka = WireKafka(settings, timeout)
+        kafka = WireKafka(replace(settings, timeout=timeout))
     except KadminError as error:
         error.syntax = terminal
         step = "login" if isinstance(error, AuthenticationFailed) else "Kafka"

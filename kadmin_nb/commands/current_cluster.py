@@ -31,11 +31,11 @@ def cluster(session: Session) -> Any:
 
 @click.command(cls=Verb)
 @options.reading
-@click.option("--timeout", type=click.FloatRange(min=0.1), default=5.0, metavar="SECONDS", help="Of each step (5).")
-def doctor(session: Session, timeout: float) -> Any:
+def doctor(session: Session) -> Any:
     """Check the connection, from the settings to your rights: each step, what failed, and what mends it.
 
-    Nothing is changed, and no secret is shown: the page is fit for a ticket.
+    --timeout is the time of each step, 5 seconds unless said. Nothing is changed, and no secret is shown: the page is
+    fit for a ticket.
 
     \b
     {here} --cluster prod
@@ -43,7 +43,7 @@ def doctor(session: Session, timeout: float) -> Any:
     """
     from ..cluster.doctor import examine
 
-    return examine(lambda: session.settings_of(None), timeout)
+    return examine(lambda: session.settings_of(None))
 
 
 @click.command("may-i", cls=Verb)

@@ -30,18 +30,18 @@ def keys_of(text: tuple[str, ...]) -> list[str] | None:
 
 
 def reading(command: Command, bind: Bind = lambda ctx, session, params: None) -> Command:
-    """`--cluster`, `--property`, `--as`, `--out`, `--raw`, `--json`, `--no-pager`: for every verb that returns a frame.
+    """The options of every verb that returns a frame: `--cluster` and those of `connecting`, `--as`, `--out`, `--json`…
 
     `bind` replaces options of the verb by the object that the command takes.
     """
-    for option in (_no_pager, _json, _raw, _out, _form, _property, _cluster):
+    for option in (_no_pager, _json, _raw, _out, _form, _timeout, _property, _cluster):
         command = option(command)
     return _with_session(command, bind)
 
 
 def connecting(command: Command, bind: Bind = lambda ctx, session, params: None) -> Command:
-    """`--cluster`, `--property` alone: for a verb whose answer is not a frame."""
-    return _with_session(_cluster(_property(command)), bind)
+    """`--cluster`, `--property`, `--timeout` alone: for a verb whose answer is not a frame."""
+    return _with_session(_cluster(_property(_timeout(command))), bind)
 
 
 def from_context(**readers: Callable[[click.Context], Any]) -> Callable[[Command], Command]:
@@ -68,7 +68,7 @@ def _with_session(command: Command, bind: Bind) -> Command:
     @click.pass_context
     def run(ctx: click.Context, /, **params: Any) -> Any:
         _refuse_output(ctx)
-        with ctx.obj.at(ctx.meta.get("cluster"), dict(map(pair, ctx.meta.get("property", ())))) as session:
+        with ctx.obj.at(ctx.meta.get("cluster"), _properties(ctx)) as session:
             bind(ctx, session, params)
             if "words" in params:
                 params["words"] += ctx.meta.get(_MORE_WORDS, ())
@@ -77,6 +77,13 @@ def _with_session(command: Command, bind: Bind) -> Command:
         return in_print_format(value, ctx.meta["print"]) if is_printed else value
 
     return run
+
+
+def _properties(ctx: click.Context) -> dict[str, str]:
+    """The Java client properties that were typed, `--timeout` as one of them."""
+    typed = dict(map(pair, ctx.meta.get("property", ())))
+    seconds = ctx.meta.get("timeout")
+    return typed if seconds is None else {**typed, "default.api.timeout.ms": str(round(seconds * 1000))}
 
 
 def _refuse_output(ctx: click.Context) -> None:
@@ -155,6 +162,12 @@ _cluster = _remembered(
     "--cluster", "-c", metavar="TARGET", type=TARGET, help="A .properties file, a profile, or host:port."
 )
 _property = _remembered("--property", multiple=True, metavar="KEY=VALUE", help="A Java client property on top.")
+_timeout = _remembered(
+    "--timeout",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0.001),
+    help="The longest that a call may take, also one that changes something.",
+)
 _form = _remembered("--as", "form", type=click.Choice(FORMS), help="The frame type of the answer.")
 _out = _remembered("--out", metavar="NAME", help="Put the answer into this variable, or file (.parquet, .csv, .json).")
 _raw = _remembered("--raw", is_flag=True, help="CSV as it is: a name may start a formula in a spreadsheet.")

@@ -12,7 +12,8 @@ class Settings:
     """A connection, whatever it was read from. Files are PEM. `source` names where it came from.
 
     `policy` is the file of rules that every plan there is to keep; `target` the word that means this connection from
-    any folder, empty for the one that no word is needed for.
+    any folder, empty for the one that no word is needed for. `timeout` is the seconds that a call may take, an alter
+    too; None leaves each its own bound.
     """
 
     bootstrap: str
@@ -26,6 +27,7 @@ class Settings:
     key_password: Secret | None = None
     check_hostname: bool = True
     client_id: str = "kadmin_nb"
+    timeout: float | None = None
     source: str = "host:port"
     policy: str | None = None
     target: str = field(default="", compare=False)

@@ -18,6 +18,7 @@ SECRET = frozenset({
 USED = SECRET | {
     "bootstrap.servers",
     "client.id",
+    "default.api.timeout.ms",
     "sasl.mechanism",
     "security.protocol",
     "ssl.enabled.protocols",
@@ -36,7 +37,7 @@ USED = SECRET | {
 _PASSED_OVER = """
     acks allow.auto.create.topics auto.commit.interval.ms auto.include.jmx.reporter auto.offset.reset batch.size
     buffer.memory check.crcs client.dns.lookup client.rack compression.gzip.level compression.lz4.level
-    compression.type compression.zstd.level connections.max.idle.ms default.api.timeout.ms
+    compression.type compression.zstd.level connections.max.idle.ms
     default.list.key.serde.inner default.list.key.serde.type default.list.value.serde.inner
     default.list.value.serde.type delivery.timeout.ms
     enable.auto.commit enable.idempotence enable.metrics.push exclude.internal.topics fetch.max.bytes
@@ -109,6 +110,25 @@ def refuse_unknown_key(key: str, where: str, also: Iterable[str] = ()) -> None:
         raise Unsupported(f"{where}: {key} is refused: {reason}", hint=f"Take {key} out, or use another file.")
     if key not in USED and key not in IGNORED and key not in also:
         raise _unknown(key, where, also)
+
+
+def refuse_misspelt_key(key: str, where: str) -> None:
+    """Pass a key that is not a Java client's, as Java does; refuse one that is nearly one of those that count.
+
+    A text that does not look like a key is refused too: a torn line, of a private key say.
+
+    Raises
+    ------
+    Unsupported, UsageError
+        As of `refuse_unknown_key`.
+    """
+    is_near = key in _ELSEWHERE or nearest(key, sorted(USED), likeness=_MISSPELT) is not None
+    if is_near or not _DOTTED.fullmatch(key) or _refusal_reason(key):
+        refuse_unknown_key(key, where)
+
+
+_MISSPELT = 0.85
+"""The likeness to a key that counts from which a key is a misspelling: security.protocl would connect in the clear."""
 
 
 def _refusal_reason(key: str) -> str | None:

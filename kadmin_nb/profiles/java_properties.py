@@ -22,16 +22,16 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def parse_properties(path: Path) -> Entries:
-    """The entries of the file: Latin-1 with escapes as in Java, the last of equal keys wins, every key known.
+    """The entries of the file: Latin-1 with escapes as in Java, the last of equal keys wins.
 
     Raises
     ------
     NotFound, UsageError, Unsupported
-        No file, not a properties file, an unknown key, a key that is refused.
+        No file, not a properties file, a misspelt key, a key that is refused.
     """
     values: dict[str, str] = {}
     for line, key, value in _pairs(path):
-        java_keys.refuse_unknown_key(key, f"{path} line {line}")
+        java_keys.refuse_misspelt_key(key, f"{path} line {line}")
         values[key] = value
     return Entries(covered(values), str(path))
 

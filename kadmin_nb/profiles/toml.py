@@ -19,7 +19,7 @@ from .entries import Entries, Login
 
 NAME = "kadmin-nb.toml"
 _MAX_BYTES = 1 << 20
-_OURS = ("bootstrap", "password", "policy", "properties", "username")
+_OURS = ("bootstrap", "password", "policy", "properties", "timeout", "username")
 _PATHS = ("ssl.keystore.location", "ssl.truststore.location")
 
 
@@ -181,6 +181,8 @@ class _Profile:
         if key in java_keys.SECRET:
             return self._secret(key)
         text = self._text(key)
+        if key == "timeout":
+            return in_milliseconds(text, f"{self.where}: timeout")
         return str(self._beside(text)) if key in _PATHS else text
 
     def _login(self) -> Login | None:
@@ -211,9 +213,26 @@ class _Profile:
 
 
 _BROKERS = ("bootstrap", "bootstrap.servers")
-_JAVA = {"bootstrap": "bootstrap.servers"}
+_JAVA = {"bootstrap": "bootstrap.servers", "timeout": "default.api.timeout.ms"}
 _APART = ("password", "policy", "properties", "username")
-_ONCE = (_BROKERS, ("username", "sasl.jaas.config"))
+_ONCE = (_BROKERS, ("timeout", "default.api.timeout.ms"), ("username", "sasl.jaas.config"))
+
+
+def in_milliseconds(seconds: str, where: str) -> str:
+    """A number of seconds as the properties of a Java client have it.
+
+    Raises
+    ------
+    UsageError
+        It is not a number, or not above 0.
+    """
+    try:
+        milliseconds = round(float(seconds) * 1000)
+    except (ValueError, OverflowError):
+        milliseconds = 0
+    if milliseconds <= 0:
+        raise UsageError(f"{where} is not a number of seconds above 0")
+    return str(milliseconds)
 
 
 def require_references(properties: Mapping[str, str], where: str) -> None:

@@ -268,3 +268,18 @@ def test_keys_without_effect_are_named(client):
     """My retries did nothing, and nobody told me."""
     check = steps._settings_check(settings_for(client("bootstrap.servers=a:1\nacks=all\n")))
     assert check.note.endswith("without effect here: acks")
+
+
+def test_a_typed_timeout_holds_for_every_call(silent_port, capsys):
+    """The terminal waited for thirty seconds, whatever I did."""
+    started = time.monotonic()
+    assert terminal._run(["cluster", "--cluster", f"127.0.0.1:{silent_port}", "--timeout", "0.5"]) == 1
+    assert "within 0.5 s" in capsys.readouterr().err
+    assert time.monotonic() - started < 5
+
+
+@pytest.mark.broker
+def test_a_timeout_of_the_properties_holds_for_alters_too(kafka):
+    """A change to a frozen broker took a minute and a half to fail."""
+    with kn.connect(kafka.bootstrap, properties={"default.api.timeout.ms": "7000"}) as cluster:
+        assert (cluster._kafka.wire.timeout, cluster._kafka.wire.alter_timeout) == (7.0, 7.0)

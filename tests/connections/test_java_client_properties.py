@@ -88,7 +88,6 @@ def test_a_jaas_text_over_several_lines(client):
             "line 3: unknown Kafka client property sasl.mechanisms",
         ),
         (b"sasl.username=a\n", UsageError, "line 1: unknown Kafka client property sasl.username"),
-        (b"schema.registry.url=http://x\n", UsageError, "line 1: unknown Kafka client property schema.registry.url"),
         (b"client.id=x\n", UsageError, "names no brokers"),
         (b"bootstrap.servers=kafka://a:1\n", UsageError, "bootstrap.servers is not host:port"),
         (b"", UsageError, "names no brokers"),
@@ -190,3 +189,33 @@ def test_what_we_do_anyway_is_ignored_and_not_refused(client):
     found = settings_for(client("bootstrap.servers=a:1\nsecurity.protocol=SSL\nssl.protocol=TLSv1.3\n"
         "ssl.enabled.protocols=TLSv1.2, TLSv1.3\nssl.trustmanager.algorithm=PKIX\n"))  # fmt: skip
     assert found.ignored == ("ssl.enabled.protocols", "ssl.protocol", "ssl.trustmanager.algorithm")
+
+
+def test_a_key_of_somebody_else_is_listed_as_ignored(client):
+    """Java warns about our application's keys; kadmin-nb refused the whole file."""
+    path = client("bootstrap.servers=a:1\nschema.registry.url=http://x\nour.app.name=loader\nretries=5\n")
+    assert settings_for(path).ignored == ("our.app.name", "retries", "schema.registry.url")
+
+
+@pytest.mark.parametrize("key", ["ssl.truststore.locaton", "sasl.mechansim", "ssl.keystore.pasword", "client.di"])
+def test_a_misspelt_key_is_refused_with_the_right_one(client, key):
+    """One letter was missing, and we connected in the clear."""
+    with pytest.raises(UsageError) as caught:
+        settings_for(client(f"bootstrap.servers=a:1\n{key}=CANARY\n"))
+    assert "Did you mean " in caught.value.hint
+    assert "CANARY" not in f"{caught.value} {caught.value.hint}"
+
+
+@pytest.mark.parametrize(("value", "seconds"), [("2500", 2.5), (" 60000 ", 60.0), ("", None)])
+def test_the_bound_of_a_call_counts(client, value, seconds):
+    """`default.api.timeout.ms` was read and did nothing."""
+    settings = settings_for(client(f"bootstrap.servers=a:1\ndefault.api.timeout.ms={value}\nrequest.timeout.ms=1\n"))
+    assert settings.timeout == seconds
+    assert "request.timeout.ms" in settings.ignored
+
+
+@pytest.mark.parametrize("value", ["soon", "0", "-1", "1.5"])
+def test_a_bound_that_is_not_one_is_refused(client, value):
+    """A letter in the number, and it waited for ever."""
+    with pytest.raises(UsageError, match=r"default\.api\.timeout\.ms is not a number of milliseconds above 0"):
+        settings_for(client(f"bootstrap.servers=a:1\ndefault.api.timeout.ms={value}\n"))

@@ -165,3 +165,12 @@ def test_the_example_is_a_working_file(monkeypatch, tmp_path):
     assert settings_for("staging").mechanism == "SCRAM-SHA-512"
     with pytest.raises(NotFound, match=r"client\.properties"):
         settings_for("prod")
+
+
+def test_a_profile_says_how_long_a_call_may_take(profiles):
+    """Every line to the far cluster needed --timeout."""
+    profiles('[profiles.far]\nbootstrap = "a:1"\ntimeout = 2.5\n')
+    assert settings_for("far").timeout == 2.5
+    profiles('[profiles.far]\nbootstrap = "a:1"\ntimeout = "soon"\n')
+    with pytest.raises(UsageError, match="timeout is not a number of seconds above 0"):
+        settings_for("far")
