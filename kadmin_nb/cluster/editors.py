@@ -52,7 +52,7 @@ def explore(cluster: Cluster, user: object, client_id: object, usage: object) ->
         users,
         client_ids,
     )
-    return ClientExplorer(facts, *(one_name(kind, name) for kind, name in (("user", user), ("client-id", client_id))))
+    return ClientExplorer(facts, one_name("explore", "user", user), one_name("explore", "client-id", client_id))
 
 
 def _client_names(quotas: pa.Table, clients: pa.Table, column: str) -> list[str]:

@@ -131,7 +131,7 @@ def why(
     assume_default: bool,
 ) -> WhyAnswer:
     """Everything that is known of the limits of one client; see `Quotas.why`."""
-    name, client = one_name("user", user), one_name("client-id", client_id)
+    name, client = one_name("why", "user", user), one_name("why", "client-id", client_id)
     marks = resolving.marks(kafka, assume_default)
     pair = resolve_engines.pairs_of([(name, client)])
     stored = stored_of(resolving.quotas_of(kafka, pair).to_pylist())
@@ -142,14 +142,14 @@ def why(
     return WhyAnswer(table, explanation, tuple(_all_lifts(stored, explanation, to)), used)
 
 
-def one_name(kind: str, value: object) -> str:
-    """The one name that is asked about; a client-id may be blank."""
+def one_name(verb: str, kind: str, value: object) -> str:
+    """The one name that a verb is about; a client-id may be blank."""
     if value is None:
         raise UsageError(f"{kind} is required", hint="Such as user=alice client-id=app.")
     names = parts(kind, value)
     if len(names) != 1 or not isinstance(names[0], str):
         raise UsageError(
-            f"this is about one client, and {kind} names several",
+            f"{verb} is about one client, and {kind} names several",
             hint=Hint(sentence("{} answers for many.", Verb("quota resolve", "cluster.quotas.resolve(…)"))),
         )
     return names[0]

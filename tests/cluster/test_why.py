@@ -121,7 +121,7 @@ def test_a_client_is_explored_level_by_level(cluster, limited) -> None:
     assert "1 MB/s, applies" in text
     assert f"user={limited} client-id=<default>" in text
     assert f"user={limited} client-id=other" in text  # shares the bucket, as usage tells
-    with pytest.raises(kn.UsageError, match="about one client, and user names several"):
+    with pytest.raises(kn.UsageError, match="explore is about one client, and user names several"):
         cluster.explore(user=kn.ANY)
 
 
