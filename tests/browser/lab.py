@@ -171,11 +171,9 @@ class Notebook:
         self.wait_idle()
 
     def wait_idle(self) -> None:
-        """Until the kernel has nothing to do."""
-        self.page.wait_for_selector(
-            ".jp-NotebookPanel-toolbar [data-status='idle'], .jp-Notebook-ExecutionIndicator[data-status='idle']",
-            timeout=60_000,
-        )
+        """Until the page is connected to a kernel that has nothing to do; before, JupyterLab asks for one."""
+        name = urlsplit(self.page.url).path.rpartition("/")[2]
+        self.page.wait_for_function(_CONNECTED, arg=name, timeout=90_000, polling=300)
 
     def cell(self, number: int) -> Any:
         return self.page.locator(".jp-Notebook .jp-CodeCell").nth(number)
@@ -205,6 +203,11 @@ class Notebook:
         return str(self.run(number).inner_text()).strip()
 
 
+_CONNECTED = """async (name) => {
+  const sessions = await (await fetch('/api/sessions')).json();
+  return sessions.some(({ path, kernel }) =>
+    path.endsWith(decodeURIComponent(name)) && kernel.connections > 0 && kernel.execution_state === 'idle');
+}"""
 _PROMPT = "document.querySelectorAll('.jp-Notebook .jp-CodeCell')[number].querySelector('.jp-InputPrompt').innerText"
 _BEGUN = f"([number, before]) => {_PROMPT} !== before"
 _DONE = f"([number, before]) => {_PROMPT} !== before && /\\[\\d+\\]/.test({_PROMPT})"
