@@ -74,6 +74,7 @@ EXAMPLES: dict[str, dict[str, str]] = {
 OPTIONS = {
     "--bootstrap-server": "--cluster host:port",
     "--bootstrap-controller": "--cluster host:port",
+    "--zookeeper": "--cluster host:port",
     "--command-config": "--cluster client.properties",
     "--format": "--json, or --out FILE",
     "--output": "--json, or --out FILE",

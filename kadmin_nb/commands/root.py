@@ -23,7 +23,8 @@ VERBS = {
     "policy": ("policy", "The rules that a team keeps, in a TOML file."),
     "quota": ("quota", "Client quotas: what is stored, what binds a client, changes."),
     "runbook": ("runbook", "Runbooks: notebooks with parameters."),
-    "scram": ("scram", "SCRAM credentials of users: who has one, new passwords, deletions."),
+    "scram": ("scram", "Who logs in with SCRAM, and new passwords."),
+    "scram-credentials": ("scram", "The scram-credentials tool of KIP-248."),
     "snapshot": ("current_cluster", "Save what the current cluster holds now, for diff."),
     "use": ("current_cluster", "Make TARGET the current cluster."),
 }

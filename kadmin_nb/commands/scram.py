@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import Any
 
 import click
 
+from ..errors import UsageError
+from ..model.grammar import format_word
 from ..plans import change_words
 from . import completions, options, tray
-from .change_options import changing
-from .click_glue import Verbs, words
+from .change_options import changing, planning
+from .click_glue import Verb, Verbs, words
 from .selectors import read_selectors
 from .session import PlanOptions, Session
 
@@ -52,3 +56,54 @@ def delete(session: Session, words: tuple[str, ...], plan_options: PlanOptions) 
 
 
 tray.add_to(scram)
+
+
+@click.command("scram-credentials", cls=Verb)
+@planning
+@click.option("--describe", "is_described", is_flag=True, help="The mechanisms and iterations of all users, or of one.")
+@click.option("--add", metavar="CREDENTIALS", help="SCRAM-SHA-256=[iterations=8192,password=env:NAME],SCRAM-SHA-512=…")
+@click.option("--delete", "deleted", metavar="MECHANISMS", help="SCRAM-SHA-256,SCRAM-SHA-512")
+@click.option("--username", metavar="NAME", help="Whose credentials.")
+@click.option("--dry-run", is_flag=True, help="Plan, and change nothing.")
+@options.from_context(printed=lambda ctx: "print" in ctx.meta)
+def scram_credentials(
+    session: Session,
+    is_described: bool,
+    add: str | None,
+    deleted: str | None,
+    username: str | None,
+    dry_run: bool,
+    printed: bool,
+    plan_options: PlanOptions,
+) -> Any:
+    """The scram-credentials tool of KIP-248: it changes at once, through a plan and its journal.
+
+    \b
+    {here} --add 'SCRAM-SHA-256=[iterations=8192,password=env:NEW],SCRAM-SHA-512=[password=env:NEW]' --username alice
+    {here} --describe --username alice
+    {here} --delete SCRAM-SHA-512 --username alice
+    """
+    if [is_described, add is not None, deleted is not None].count(True) != 1:
+        raise UsageError("one of --describe, --add, --delete is required")
+    if is_described:
+        return session.cluster.scram.describe(**({"user": username} if username else {})).raise_for_errors()
+    if username is None:
+        raise UsageError("--username is required")
+    if printed and not dry_run:
+        raise UsageError("--print needs --dry-run: without it the change is made")
+    verb, named = ("set", _credentials(add)) if add is not None else ("delete", (deleted or "").split(","))
+    edits = change_words.scram_edits(verb, [*named, format_word("user", username)])
+    return session.change(edits, replace(plan_options, apply=not dry_run))
+
+
+_CREDENTIAL = re.compile(r"([^,=\s]+=(?:\[[^\]]*\]|[^,\[\]]+))(?:,|$)")
+
+
+def _credentials(text: str) -> list[str]:
+    """The words of `MECHANISM=[…],MECHANISM=[…]`; an error repeats none of it."""
+    if _CREDENTIAL.sub("", text) or not text:
+        raise UsageError(
+            "--add does not list credentials",
+            hint="Such as --add 'SCRAM-SHA-512=[iterations=8192,password=env:NAME]'.",
+        )
+    return _CREDENTIAL.findall(text)

@@ -231,3 +231,43 @@ def _may(attempt: Callable[[], object]) -> bool:
     except kn.NotAuthorized:
         return False
     return True
+
+
+def test_the_tool_of_kip_248_takes_its_own_example(kadmin, logs_in, unique, place):
+    """DUPLICATE_RESOURCE: the KIP's own line, both mechanisms at once, never worked on KRaft."""
+    alice = unique("alice")
+    both = f"{SHA_256}=[iterations=8192,password=env:CANARY],{SHA_512}=[password=env:CANARY]"
+    tool = ("scram-credentials", "--username", alice)
+    planned = kadmin(*tool, "--add", both, "--dry-run", "--print", "cell")
+    assert planned.out.count("\nscram set ") == 2
+    assert kadmin(*tool, "--describe").code == 1
+    assert kadmin(*tool, "--add", both).code == 0
+    assert [line.split() for line in kadmin(*tool, "--describe").out.splitlines()[-2:]] == [
+        [alice, SHA_256, "8192"],
+        [alice, SHA_512, "4096"],
+    ]
+    eventually(lambda: logs_in(alice, SHA_256), True)
+    assert kadmin(*tool, "--delete", f"{SHA_256},{SHA_512}").code == 0
+    eventually(lambda: logs_in(alice, SHA_256), False)
+    assert sings(place) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--add", f"{SHA_256}=[iterations=8192,password={CORE}]"], "a password is given only by reference"),
+        (["--add", f"{SHA_256}=[iterations=8192,password={CORE}"], "--add does not list credentials"),
+        (["--add", f"{SHA_256}={CORE},{SHA_512}=env:CANARY"], "a password is given only by reference"),
+        (["--add", CORE], "--add does not list credentials"),
+        (["--delete", CORE], "that is not a SCRAM mechanism"),
+        (["--delete", SHA_256, "--describe"], "one of --describe, --add, --delete is required"),
+        (["--delete", SHA_256, "--print", "cell"], "--print needs --dry-run"),
+        (["--describe", "--zookeeper", "localhost:2181"], "No such option '--zookeeper'"),
+    ],
+    ids=["bare", "open", "one bare", "no mechanism", "another mechanism", "two actions", "print", "zookeeper"],
+)
+def test_a_wrong_line_of_that_tool_changes_nothing(kadmin, words, says):
+    """The error of the tool had the password of its own example."""
+    said = kadmin("scram-credentials", "--username", "alice", *words)
+    assert (said.code, said.out, says in said.err) == (2, "", True), said
+    assert sings(said.text) == []
