@@ -207,7 +207,7 @@ def _address_checks(address: str, settings: Settings, timeout: float) -> list[Ch
         failed = next(
             (one.check for one in checks if one.state == CheckState.FAILED and one.check != "certificate"), None
         )
-        checks.append(_skipped(name, address, f"the {failed} failed") if failed else step())
+        checks.append(_skipped(name, address, f"the check of {failed} failed") if failed else step())
     return checks
 
 
@@ -260,7 +260,7 @@ def _cluster_checks(settings: Settings, timeout: float) -> Iterator[Check]:
         error.syntax = terminal
         step = "login" if isinstance(error, AuthenticationFailed) else "Kafka"
         yield Check(step, settings.bootstrap, CheckState.FAILED, str(error), error.hint)
-        yield from _without_cluster(f"the {step} failed", after=step)
+        yield from _without_cluster(f"the check of {step} failed", after=step)
         return
     with closing(kafka):
         yield Check("login", settings.bootstrap, CheckState.OK, _login_words(settings))

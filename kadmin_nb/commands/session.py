@@ -244,7 +244,7 @@ class OtherCluster(Session):
 
     def _elsewhere(self) -> UsageError:
         return UsageError(
-            "the tray belongs to the current cluster, and --cluster names another",
+            "the tray belongs to the current connection, and --cluster, --property or --timeout opens another",
             hint=f"%kadmin use {quote(self.target or 'TARGET')} makes it the current one; "
             "set … --apply changes it without a tray.",
         )
@@ -267,7 +267,7 @@ class NotebookSession(Session):
             yield self
             return
         if target is None and self.target is None and self.connected is not None:
-            raise UsageError("--property goes with --cluster here: the current cluster was handed in")
+            raise UsageError("--property and --timeout go with --cluster here: the current cluster was handed in")
         other = OtherCluster(
             target if target is not None else self.target,
             properties,
