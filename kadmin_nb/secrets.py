@@ -6,7 +6,7 @@ import re
 
 SHOWN = "[secure]"
 FORMS = "env:NAME, file:PATH, keyring:NAME or databricks:SCOPE/KEY"
-_REFERENCE = re.compile(r"(env|file|keyring|databricks|prompt):(.+)")
+_REFERENCE = re.compile(r"(env|file|keyring|databricks|prompt|properties):(.+)")
 _CALLED_SO = re.compile(
     r"scram-sha-.*|(?:.*[._-])?(?:\w*password|\w*passphrase|\w*secret|\w*token|\w*credentials?|jaas\.config"
     r"|(?:\w*_)?(?:api|access|private|secret)?key|certificate\.chain|truststore\.certificates)",
@@ -15,7 +15,7 @@ _CALLED_SO = re.compile(
 
 
 def reference(text: str) -> tuple[str, str] | None:
-    """The kind and the name of `env:NAME`, `file:PATH`, `keyring:NAME`, `databricks:SCOPE/KEY`, `prompt:NAME`.
+    """The kind and the name of `env:NAME`, `file:PATH`, `keyring:NAME`, `databricks:SCOPE/KEY`, `prompt:NAME` and so on.
 
     None of other texts.
     """
@@ -39,7 +39,9 @@ def is_called_so(key: str) -> bool:
 
 
 _ASSIGNED = re.compile(r"""(?P<key>[\w.-]+)["']?\s*(?:==|~=|=)\s*(?=\S)""")
-_HARMLESS = re.compile(r"…|\[secure\]|(?:\[iterations=\d+,password=)?(?:env|file|keyring|databricks|prompt):")
+_HARMLESS = re.compile(
+    r"…|\[secure\]|(?:\[iterations=\d+,password=)?(?:env|file|keyring|databricks|prompt|properties):"
+)
 _LOGIN_OF_URL = re.compile(r"(?<=://)[^/\s@]*:[^/\s@]+(?=@)")
 _PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY.*", re.DOTALL)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,12 +22,12 @@ from ..kafka_commands.configs_arguments import (
     quota_entities,
     resource,
 )
-from ..kafka_commands.configs_edits import OPERATIONS, Wishes, config_edits_of, quota_edits_of, wishes
+from ..kafka_commands.configs_edits import CHANGING, FROM_FILE, Wishes, config_edits_of, quota_edits_of, wishes
 from ..model.changes import Edit
 from ..model.grammar import DEFAULT
 from ..model.tool_types import CONFIG_TYPES
+from ..secrets import is_called_so
 from . import kafka_tool
-from .answer_formats import as_csv, as_json
 from .click_glue import Verb
 from .kafka_tool import TABLE, TEXT, ToolOptions
 from .session import Session
@@ -54,6 +55,7 @@ def _flag_options(command: Command) -> Command:
 def _change_options(command: Command) -> Command:
     described = {
         "add-config": ("K=V,K=[V,V]", "Set configs; brackets around a value with commas."),
+        "add-config-file": ("FILE", "Set the configs in a properties file; a plan has references to its secrets."),
         "delete-config": ("K,K", "Take configs away."),
         "append-config": ("K=V", f"Add items to a list. {_ADDITION}"),
         "subtract-config": ("K=V", f"Take items out of a list. {_ADDITION}"),
@@ -89,13 +91,13 @@ def kafka_configs(session: Session, options: ToolOptions, **params: Any) -> Any:
     chosen = entities(arguments)
     _refuse_addresses(chosen)
     if arguments.describe:
-        return _described(session.cluster, chosen, options.output, is_all=arguments.all)
+        return _entities_shown(session.cluster, chosen, options.output, is_all=arguments.all)
     return _altered(session, arguments, chosen, options)
 
 
 def _arguments(params: Mapping[str, Any]) -> Arguments:
     flags = {flag: ("",) if params[flag] is True else params[flag] for flag in FLAGS if params[flag]}
-    changes = {option: texts for option in OPERATIONS if (texts := params[option.replace("-", "_")])}
+    changes = {option: texts for option in CHANGING if (texts := params[option.replace("-", "_")])}
     taken = {name: params[name] for name in ("alter", "describe", "all", "entity_types", "entity_names")}
     return Arguments(**taken, flags=flags, changes=changes)
 
@@ -112,17 +114,30 @@ def _refuse_addresses(chosen: Sequence[NamedType]) -> None:
 
 
 def _altered(session: Session, arguments: Arguments, chosen: Sequence[NamedType], options: ToolOptions) -> Any:
-    requested = wishes(arguments.changes)
+    requested = wishes(arguments.changes, _configs_in(arguments.changes.get(FROM_FILE, ())))
     stage = session.cluster.stage()
     stage.add(_edits(chosen, requested, options.allow_unknown))
-    outcomes = kafka_tool.apply_stage(session, stage, options)
+    plan = kafka_tool.plan_of(stage, options)
+    kafka_tool.refuse_absent(plan)
+    outcomes = kafka_tool.carry_out(session, plan, options)
     if options.dry_run:
         return outcomes
     if options.output == TEXT:
         return kafka_tool.lines(configs_lines.completed(chosen))
     if options.output == TABLE:
-        return _described(session.cluster, chosen, TABLE, is_all=True)
-    return as_json(outcomes) if options.output == kafka_tool.JSON else as_csv(outcomes)
+        return _entities_shown(session.cluster, chosen, TABLE, is_all=True)
+    return kafka_tool.shown(outcomes.to_arrow(), options.output)
+
+
+def _configs_in(files: Sequence[str]) -> dict[str, str]:
+    """The configs in properties files; what is called like a secret as a reference to it."""
+    from ..profiles.java_properties import read_properties
+
+    return {
+        key: f"properties:{Path(file).absolute()}#{key}" if is_called_so(key) else value
+        for file in files
+        for key, value in read_properties(Path(file)).items()
+    }
 
 
 def _edits(chosen: Sequence[NamedType], requested: Wishes, allow_unknown: Sequence[str]) -> list[Edit]:
@@ -133,7 +148,7 @@ def _edits(chosen: Sequence[NamedType], requested: Wishes, allow_unknown: Sequen
     return [edit for entity in changed for edit in quota_edits_of(entity, requested, allow_unknown)]
 
 
-def _described(cluster: Cluster, chosen: Sequence[NamedType], output: str, *, is_all: bool) -> Any:
+def _entities_shown(cluster: Cluster, chosen: Sequence[NamedType], output: str, *, is_all: bool) -> Any:
     entity_type, names = chosen[0]
     if entity_type in CONFIG_TYPES:
         return _described_configs(cluster, entity_type, names, output, is_all=is_all)
@@ -142,14 +157,13 @@ def _described(cluster: Cluster, chosen: Sequence[NamedType], output: str, *, is
 
 def _described_configs(cluster: Cluster, entity_type: str, names: Sequence[str], output: str, *, is_all: bool) -> Any:
     from ..frames import schemas
-    from ..frames.answer import Answer
 
     there, absent = _present_and_absent(cluster, entity_type, names, is_all=is_all)
     rows = _configs_of(cluster, entity_type, there, is_all=is_all)
     if output in (TEXT, TABLE):
         return kafka_tool.lines(_config_lines(entity_type, absent, rows, output, is_all=is_all))
-    answer = Answer(schemas.table(schemas.CONFIGS, [dict(row) for mine in rows.values() for row in mine]))
-    return as_json(answer) if output == kafka_tool.JSON else as_csv(answer)
+    table = schemas.table(schemas.CONFIGS, [dict(row) for mine in rows.values() for row in mine])
+    return kafka_tool.shown(table, output)
 
 
 def _present_and_absent(
@@ -214,7 +228,4 @@ def _described_quotas(cluster: Cluster, chosen: Sequence[NamedType], output: str
         return kafka_tool.lines(lines(rows))
     import pyarrow as pa
 
-    from ..frames.answer import Answer
-
-    answer = Answer(pa.concat_tables(tables))
-    return as_json(answer) if output == kafka_tool.JSON else as_csv(answer)
+    return kafka_tool.shown(pa.concat_tables(tables), output)

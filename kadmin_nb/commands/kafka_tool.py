@@ -12,12 +12,15 @@ import click
 from ..errors import Invalid, UsageError
 from ..model.changes import DELETE
 from ..plans.apply_options import ApplyOptions
+from .answer_formats import as_csv, as_json
 from .click_glue import HelpAsked, Text, Words
 from .completions import dangerous
 from .options import pair
 from .session import PlanOptions, Session, planned
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from ..plans.plan import Plan
     from ..plans.stage import Stage
 
@@ -83,22 +86,39 @@ def _connection(chosen: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
     return (file, {**properties, "bootstrap.servers": bootstrap}) if file else (bootstrap, properties)
 
 
-def apply_stage(session: Session, stage: Stage, options: ToolOptions) -> Any:
-    """Carry out what is staged: the outcomes, every one of them good; of a dry run the plan.
+def plan_of(stage: Stage, options: ToolOptions) -> Plan:
+    """The plan of what is staged, as the options want it."""
+    return planned(stage, options.plan_options)
+
+
+def carry_out(session: Session, plan: Plan, options: ToolOptions) -> Any:
+    """The outcomes of a plan, every one of them good; of a dry run the plan itself.
+
+    Raises
+    ------
+    KadminError
+        Whatever refuses a plan, or fails a row of it.
+    """
+    return session.save_or_apply(plan, options.plan_options).raise_for_errors()
+
+
+def shown(table: pa.Table, output: str) -> Any:
+    """Rows as JSON, as CSV, or as the terminal shows them."""
+    from ..frames.answer import Answer
+
+    forms = {JSON: as_json, CSV: as_csv}
+    answer = Answer(table)
+    return forms[output](answer) if output in forms else answer
+
+
+def refuse_absent(plan: Plan) -> None:
+    """Refuse to take away what is not set, where kafka-configs.sh does: it changes nothing then.
 
     Raises
     ------
     Invalid
-        A quota to delete that is not set: Kafka's tool changes nothing then. A config it deletes without a word.
-    KadminError
-        Whatever refuses a plan, or fails a row of it.
+        A quota that is not set. A config is taken away without a word.
     """
-    plan = planned(stage, options.plan_options)
-    _refuse_absent(plan)
-    return session.save_or_apply(plan, options.plan_options).raise_for_errors()
-
-
-def _refuse_absent(plan: Plan) -> None:
     from ..plans.kinds.registry import kind_of
 
     removals = (change for change in plan.changes if change.op == DELETE)

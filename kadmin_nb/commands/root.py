@@ -15,6 +15,7 @@ VERBS = {
     "doctor": ("current_cluster", "Check a connection, step by step, and name what mends it."),
     "export": ("declared", "All quotas, and the configs that are set, as a file."),
     "history": ("history", "Record what clusters hold, and look back."),
+    "kafka-client-quotas": ("kafka_client_quotas", "The command line that KIP-546 describes, for client quotas."),
     "kafka-configs": ("kafka_configs", "kafka-configs.sh: its arguments, its output, and a plan behind it."),
     "local": ("local", "A real Kafka on loopback, for demos, tutorials and tests."),
     "may-i": ("current_cluster", "Your rights: each that a change needs, and what grants it."),

@@ -16,6 +16,10 @@ from ..secrets import SCRAM
 OPERATIONS = {"add-config": SET, "append-config": APPEND, "subtract-config": SUBTRACT, "delete-config": DELETE}
 """The options that change, and what each does."""
 
+FROM_FILE = "add-config-file"
+CHANGING = (FROM_FILE, *OPERATIONS)
+"""The options that belong to `--alter`."""
+
 _OUTSIDE = r"(?=[^\]]*(?:\[|$))"
 _COMMA, _SIGN = re.compile(f",{_OUTSIDE}"), re.compile(rf"\s*=\s*{_OUTSIDE}")
 _BRACKETS = re.compile(r"\[?\]?")
@@ -68,6 +72,10 @@ def wishes(changes: Mapping[str, Sequence[str]], from_file: Mapping[str, str] | 
     for option, operation in OPERATIONS.items():
         for text in changes.get(option, ()):
             read.setdefault(operation, {}).update(_keys(text) if operation == DELETE else pairs(text))
+    for key in read[SET]:
+        _refuse_key(key)
+    if FROM_FILE in changes and "add-config" in changes:
+        raise UsageError("Only one of --add-config or --add-config-file must be specified")
     every = [key for values in read.values() for key in values]
     _refuse_credentials(every)
     if not every:

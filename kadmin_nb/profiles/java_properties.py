@@ -36,6 +36,17 @@ def parse_properties(path: Path) -> Entries:
     return Entries(covered(values), str(path))
 
 
+def read_properties(path: Path) -> dict[str, str]:
+    """All keys and values of a properties file, whatever the keys are; the last of equal ones wins.
+
+    Raises
+    ------
+    NotFound, UsageError
+        No file, not a properties file.
+    """
+    return {key: value for _, key, value in _pairs(path)}
+
+
 def _pairs(path: Path) -> Iterator[tuple[int, str, str]]:
     """Line number, key and value, one after the other."""
     import javaproperties  # with it comes an XML parser, which a connection to host:port need not wait for

@@ -1,4 +1,4 @@
-"""Secrets by reference: `env:NAME`, `file:PATH`, `keyring:NAME`, `databricks:SCOPE/KEY`, `prompt:NAME`.
+"""Secrets by reference: `env:NAME`, `file:PATH`, `properties:FILE#KEY`, `keyring:NAME`, `databricks:SCOPE/KEY`, `prompt:NAME`.
 
 What goes wrong is said with the reference, never with what it leads to.
 """
@@ -67,6 +67,19 @@ def _text_of(place: Path, noun: str) -> str | None:
         return None
 
 
+def _properties(name: str, folder: Path) -> str:
+    """One value of a Java properties file, such as an `--add-config-file`."""
+    from .java_properties import read_properties  # with it comes an XML parser
+
+    path, sign, key = name.rpartition("#")
+    if not sign or not path or not key:
+        raise UsageError(f"properties:{name} is not properties:FILE#KEY")
+    values = read_properties(folder / files.expanded(path))
+    if key not in values:
+        raise NotFound(f"properties:{name}: the file has no such key")
+    return values[key]
+
+
 def _keyring(name: str, _folder: Path) -> str:
     keyring = _imported("keyring", f"keyring:{name}", "pip install keyring, or use another kind of reference")
     text = _asked(f"keyring:{name}", lambda: keyring.get_password(KEYRING_SERVICE, name))
@@ -112,7 +125,7 @@ def _somebody_is_here() -> bool:
 
 
 _SCHEMES: dict[str, Callable[[str, Path], str]] = {
-    "env": _env, "file": _file, "keyring": _keyring, "databricks": _databricks,
+    "env": _env, "file": _file, "properties": _properties, "keyring": _keyring, "databricks": _databricks,
     "prompt": _prompt,
 }  # fmt: skip
 

@@ -193,6 +193,85 @@ def test_a_key_that_nobody_knows_is_not_taken_away(kadmin, kafka, unique, make_t
     assert "unknown key no.such.key" in answer.err
 
 
+def test_every_flag_of_kafkas_own_is_there(kadmin, tool):
+    """The next Kafka had one flag more, and we heard of it from a user."""
+    flags = set(re.findall(r"^--([a-z][a-z.-]*)", tool.run(["--help"]).err, re.MULTILINE))
+    assert len(flags) >= 26
+    for flag in sorted(flags):
+        answer = kadmin("kafka-configs", f"--{flag}=x" if flag in _WITH_VALUE else f"--{flag}")
+        assert "No such option" not in answer.err, flag
+
+
+_WITH_VALUE = ("bootstrap-server", "bootstrap-controller")
+
+SHARED = {
+    "broker": ("--broker 1", "--alter {whom} --add-config log.cleaner.backoff.ms=16000", "log.cleaner.backoff.ms"),
+    "all brokers": (
+        "--entity-type brokers --entity-default",
+        "--alter {whom} --add-config log.cleaner.backoff.ms=17000",
+        "log.cleaner.backoff.ms",
+    ),
+    "logger": ("--broker-logger 1", "--alter {whom} --add-config kafka.log.LogCleaner=DEBUG", "kafka.log.LogCleaner"),
+    "all users": ("--user-defaults", f"--alter {{whom}} --add-config producer_byte_rate={AMPLE}", "producer_byte_rate"),
+    "all clients": (
+        "--entity-type clients --entity-default",
+        f"--alter {{whom}} --add-config consumer_byte_rate={AMPLE}",
+        "consumer_byte_rate",
+    ),
+    "all ips": (
+        "--ip-defaults",
+        "--alter {whom} --add-config connection_creation_rate=100000",
+        "connection_creation_rate",
+    ),
+    "all users and clients": (
+        "--user-defaults --client-defaults",
+        f"--alter {{whom}} --add-config producer_byte_rate={AMPLE}",
+        "producer_byte_rate",
+    ),
+}
+"""Those that all tests share: each is changed by the one, taken back, then by the other."""
+
+
+@pytest.mark.parametrize("what", SHARED)
+def test_what_all_share_is_changed_alike(kadmin, kafka, tool, what):
+    """The default of all users was changed for a user called <default>."""
+    whom, line, key = SHARED[what]
+    at = _at(kafka)
+    describe = [*at, "--describe", *whom.split()]
+    allow = ["--allow", key, "--reason", "a test"]
+    seen = []
+    for run in (tool.run, lambda words: kadmin("kafka-configs", *words)):
+        done = run([*at, *line.format(whom=whom).split()])
+        answers = (run(describe).out, tool.run(describe).out)
+        seen.append((done.code, done.out, *({_pairs_of(row) for row in text.splitlines()} for text in answers)))
+        undo = [*at, "--alter", *whom.split(), "--delete-config", key]
+        assert kadmin("kafka-configs", *undo, *allow).code == 0
+    assert seen[1] == seen[0]
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "brokers"])
+def test_all_of_a_type_are_described_alike(kadmin, kafka, tool, kind):
+    """The list of all topics lacked those that begin with two underscores."""
+    words = [*_at(kafka), "--describe", *(KINDS[kind].whole if kind in KINDS else "--entity-type brokers").split()]
+    theirs, ours = tool.run(words), kadmin("kafka-configs", *words)
+    assert ours.code == theirs.code == 0
+    assert {_pairs_of(row) for row in ours.out.splitlines()} == {_pairs_of(row) for row in theirs.out.splitlines()}
+
+
+def test_a_change_of_many_is_shown_as_kip_248_promised(kadmin, kafka, make_topic, unique):
+    """Ten topics were ten calls, and each of them ended with one line that said nothing."""
+    names = [make_topic(kafka, unique("topic")) for _ in range(2)]
+    whom = [word for name in names for word in ("--topic", name)]
+    words = [*_at(kafka), "--alter", *whom, "--add-config", "file.delete.delay.ms=70000"]
+    planned = kadmin("kafka-configs", *words, "--dry-run")
+    assert (planned.code, planned.out.count("file.delete.delay.ms")) == (0, 2)
+    answer = kadmin("kafka-configs", *words, "--output", "table")
+    assert answer.code == 0
+    for name in names:
+        assert f"CONFIGS FOR TOPIC {name}" in answer.out
+    assert len(re.findall(r"file\.delete\.delay\.ms = 70000 +false +false +Dynamic topic config", answer.out)) == 2
+
+
 WRONG = """
 --describe
 --alter
@@ -253,3 +332,25 @@ def test_a_wrong_line_is_wrong_here_too(kadmin, kafka, tool, line):
     assert (answer.code, answer.out) == (1, "")
     assert len(answer.err.splitlines()) in (1, 2)
     assert "canary" not in answer.err
+
+
+def test_a_file_of_configs_is_set(kadmin, kafka, tool, make_topic, unique, tmp_path):
+    """The configs of our topics are in a file, as the tool takes it."""
+    place = tmp_path / "topic.properties"
+    place.write_text("# of all topics\nfile.delete.delay.ms = 70000\nfollower.replication.throttled.replicas=0:1,1:1\n")
+    names = [make_topic(kafka, unique("topic")) for _ in range(2)]
+    line = ["--alter", "--add-config-file", str(place), "--topic"]
+    assert tool.run([*_at(kafka), *line, names[0]]).code == 0
+    assert kadmin("kafka-configs", *_at(kafka), *line, names[1]).code == 0
+    shown = [tool.run([*_at(kafka), "--describe", "--topic", name]).out.replace(name, "NAME") for name in names]
+    assert shown[1] == shown[0]
+
+
+def test_a_secret_of_a_file_stays_there(kadmin, kafka, tmp_path):
+    """The password of the file stood in the plan that I was to review."""
+    place = tmp_path / "broker.properties"
+    place.write_text("listener.name.internal.ssl.key.password=canary-in-a-file\n")
+    whom = ["--broker", "1", "--add-config-file", str(place), "--dry-run"]
+    answer = kadmin("kafka-configs", *_at(kafka), "--alter", *whom)
+    assert f"properties:{place}#listener.name.internal.ssl.key.password" in answer.out + answer.err
+    assert "canary" not in answer.out + answer.err
