@@ -15,7 +15,7 @@ _CALLED_SO = re.compile(
 
 
 def reference(text: str) -> tuple[str, str] | None:
-    """The kind and the name of `env:NAME`, `file:PATH`, `keyring:NAME`, `databricks:SCOPE/KEY`, `prompt:NAME` and so on.
+    """The kind and the name of `env:NAME`, `file:PATH`, `keyring:NAME`, `databricks:SCOPE/KEY`, `prompt:NAME` …
 
     None of other texts.
     """

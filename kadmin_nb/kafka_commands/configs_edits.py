@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from ..errors import UsageError
 from ..model.changes import APPEND, DELETE, SET, SUBTRACT, Edit
@@ -35,7 +35,7 @@ def pairs(text: str) -> dict[str, str]:
     Raises
     ------
     UsageError
-        A part without a sign, or with two; a key that no config has.
+        A part without a sign, or with two.
     """
     parts = [_SIGN.split(part) for part in _without_empty_ends(_COMMA.split(text))]
     if any(len(part) != 2 for part in parts):
@@ -43,10 +43,7 @@ def pairs(text: str) -> dict[str, str]:
             'Invalid entity config: all configs to be added must be in the format "key=val" or "key=[val1,val2]" to '
             "group values which contain commas."
         )
-    values = {trimmed(key): trimmed(_BRACKETS.sub("", value)) for key, value in parts}
-    for key in values:
-        _refuse_key(key)
-    return values
+    return {trimmed(key): trimmed(_BRACKETS.sub("", value)) for key, value in parts}
 
 
 def _without_empty_ends(parts: list[str]) -> list[str]:
@@ -72,30 +69,26 @@ def wishes(changes: Mapping[str, Sequence[str]], from_file: Mapping[str, str] | 
     for option, operation in OPERATIONS.items():
         for text in changes.get(option, ()):
             read.setdefault(operation, {}).update(_keys(text) if operation == DELETE else pairs(text))
-    for key in read[SET]:
-        _refuse_key(key)
     if FROM_FILE in changes and "add-config" in changes:
         raise UsageError("Only one of --add-config or --add-config-file must be specified")
-    every = [key for values in read.values() for key in values]
-    _refuse_credentials(every)
-    if not every:
+    if not any(read.values()):
         raise UsageError("At least one of --add-config, --add-config-file, or --delete-config must be specified")
-    if repeated := next((key for place, key in enumerate(every) if key in every[:place]), None):
-        raise UsageError(f"{repeated} is changed twice in one call", hint="Name each key in one option.")
+    _refuse_keys([key for values in read.values() for key in values])
     return read
 
 
-def _keys(text: str) -> dict[str, None]:
-    keys = dict.fromkeys(map(trimmed, text.split(",")))
-    for key in keys:
-        _refuse_key(key)
-    return keys
-
-
-def _refuse_credentials(keys: Iterable[str]) -> None:
+def _refuse_keys(every: Sequence[str]) -> None:
     """SCRAM credentials are a kind of change of their own; their words hold a password, which is not repeated."""
-    if any(key.upper().startswith(SCRAM) for key in keys):
+    for key in every:
+        _refuse_key(key)
+    if any(key.upper().startswith(SCRAM) for key in every):
         raise UsageError("a user's SCRAM credential is neither a quota nor a config: it is not set here")
+    if repeated := next((key for place, key in enumerate(every) if key in every[:place]), None):
+        raise UsageError(f"{repeated} is changed twice in one call", hint="Name each key in one option.")
+
+
+def _keys(text: str) -> dict[str, None]:
+    return dict.fromkeys(map(trimmed, text.split(",")))
 
 
 def config_edits_of(resource: Resource, requested: Wishes) -> list[Edit]:

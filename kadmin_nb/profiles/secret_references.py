@@ -1,4 +1,6 @@
-"""Secrets by reference: `env:NAME`, `file:PATH`, `properties:FILE#KEY`, `keyring:NAME`, `databricks:SCOPE/KEY`, `prompt:NAME`.
+"""Secrets by reference: `env:NAME`, `file:PATH`, `keyring:NAME`, `databricks:SCOPE/KEY`, `prompt:NAME`.
+
+`properties:FILE#KEY` is one value of a Java properties file.
 
 What goes wrong is said with the reference, never with what it leads to.
 """
