@@ -43,7 +43,14 @@ def describe(
     keys: tuple[str, ...],
     documentation: bool,
 ) -> Any:
-    """The configs of topic=…, broker=…, broker=<default>, broker-logger=…, group=…, client-metrics=…"""
+    """The configs of topic=…, broker=…, broker=<default>, broker-logger=…, group=…, client-metrics=…
+
+    Of user=… its quotas and its SCRAM credentials.
+    """
+    from ..cluster import user_configs  # with Arrow, which help does not need
+
+    if words and all(word.startswith(("user=", "user~=")) for word in words):
+        return user_configs.describe(session.cluster, read_selectors(words, ("user",), session.lookup)["user"])
     chosen = _chosen(words, session)
     answer = session.cluster.configs.describe(**chosen, keys=options.keys_of(keys), documentation=documentation)
     if not answer.ok:

@@ -83,6 +83,17 @@ SCRAM = _schema(
 """One row a user and mechanism, sorted by both: all that brokers show of a credential. A user that failed, or has none
 (RESOURCE_NOT_FOUND), is one row with a null mechanism."""
 
+USER_CONFIGS = _schema(
+    ("resource", TEXT, False),
+    ("kind", TEXT, False),
+    ("key", TEXT, True),
+    ("value", TEXT, True),
+    ("error", TEXT, True),
+    ("message", TEXT, True),
+)
+"""All that is set on users: quotas, and credentials with their iterations. What may not be seen is a row with an
+error."""
+
 PLAN = _schema(
     ("row", WHOLE, False),
     ("kind", TEXT, False),

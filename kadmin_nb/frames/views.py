@@ -278,6 +278,7 @@ VIEWS: Mapping[frozenset[str], View] = {
         _config_groups,
     ),
     _columns(schemas.SCRAM): View(schemas.SCRAM.names, ("credential", "credentials")),
+    _columns(schemas.USER_CONFIGS): View(schemas.USER_CONFIGS.names, ("config of users", "configs of users")),
     _columns(schemas.WHY): View(
         ("key", "value", "set_on", "level", "total", "clients", "peak", "utilisation", "throttle_ms", "share_throttled")
     ),

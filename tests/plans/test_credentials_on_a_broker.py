@@ -18,6 +18,7 @@ from confluent_kafka.admin import (
 
 import kadmin_nb as kn
 from kadmin_nb.admin import first_contact
+from kadmin_nb.cluster import user_configs
 from kadmin_nb.commands import terminal
 from kadmin_nb.local import LocalKafka
 from tests.command_result import CommandResult
@@ -271,3 +272,24 @@ def test_a_wrong_line_of_that_tool_changes_nothing(kadmin, words, says):
     said = kadmin("scram-credentials", "--username", "alice", *words)
     assert (said.code, said.out, says in said.err) == (2, "", True), said
     assert sings(said.text) == []
+
+
+def test_a_users_credentials_stand_beside_the_quotas(kadmin, admin, trainee, unique):
+    """I saw alice's limits, and looked for her login in another tool."""
+    alice, stage = unique("alice"), admin.stage()
+    stage.set_scram(alice, SHA_512, password="env:CANARY", iterations=8192)
+    stage.set_quota("producer_byte_rate", 5_000_000, user=alice, client_id="app")
+    stage.plan().apply().raise_for_errors()
+    said = kadmin("config", "describe", f"user={alice}")
+    assert [line.split() for line in said.out.splitlines()[2:]] == [
+        [f"user={alice}", "client-id=app", "quota", "producer_byte_rate", "5", "MB/s"],
+        [f"user={alice}", "scram", SHA_512, "iterations=8192"],
+    ]
+    cluster, give = trainee
+    give(AclOperation.DESCRIBE_CONFIGS)
+    eventually(lambda: _may(cluster.quotas.describe), True)
+    half = user_configs.describe(cluster, alice)
+    assert rows(half, "kind", "error", "message") == [
+        ("quota", None, None),
+        ("scram", "CLUSTER_AUTHORIZATION_FAILED", "It needs DESCRIBE on the cluster."),
+    ]
