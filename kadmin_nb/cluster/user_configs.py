@@ -21,7 +21,7 @@ _Row = dict[str, object]
 _NO_CREDENTIAL = "RESOURCE_NOT_FOUND"
 
 
-def describe(cluster: Cluster, user: Any) -> Answer:
+def user_configs(cluster: Cluster, user: Any) -> Answer:
     """USER_CONFIGS: the quotas of these users, alone and with a client-id, and their SCRAM credentials.
 
     Parameters
@@ -44,7 +44,7 @@ def _quota_rows(cluster: Cluster, user: Any) -> Iterator[_Row]:
 
 
 def _credential_rows(cluster: Cluster, user: Any) -> Iterator[_Row]:
-    """Who may not see them gets one row that says so; the default has none."""
+    """The credentials of these users; where they may not be seen, one row that says so. The default has none."""
     chosen = tuple(part for part in selector("user", user) if part is not DEFAULT)
     try:
         rows = cluster.scram.describe(user=chosen).to_arrow().to_pylist()

@@ -47,10 +47,10 @@ def describe(
 
     Of user=… its quotas and its SCRAM credentials.
     """
-    from ..cluster import user_configs  # with Arrow, which help does not need
+    from ..cluster.user_configs import user_configs  # with Arrow, which help does not need
 
     if words and all(word.startswith(("user=", "user~=")) for word in words):
-        return user_configs.describe(session.cluster, read_selectors(words, ("user",), session.lookup)["user"])
+        return user_configs(session.cluster, read_selectors(words, ("user",), session.lookup)["user"])
     chosen = _chosen(words, session)
     answer = session.cluster.configs.describe(**chosen, keys=options.keys_of(keys), documentation=documentation)
     if not answer.ok:

@@ -18,7 +18,7 @@ from confluent_kafka.admin import (
 
 import kadmin_nb as kn
 from kadmin_nb.admin import first_contact
-from kadmin_nb.cluster import user_configs
+from kadmin_nb.cluster.user_configs import user_configs
 from kadmin_nb.commands import terminal
 from kadmin_nb.local import LocalKafka
 from tests.command_result import CommandResult
@@ -288,7 +288,7 @@ def test_a_users_credentials_stand_beside_the_quotas(kadmin, admin, trainee, uni
     cluster, give = trainee
     give(AclOperation.DESCRIBE_CONFIGS)
     eventually(lambda: _may(cluster.quotas.describe), True)
-    half = user_configs.describe(cluster, alice)
+    half = user_configs(cluster, alice)
     assert rows(half, "kind", "error", "message") == [
         ("quota", None, None),
         ("scram", "CLUSTER_AUTHORIZATION_FAILED", "It needs DESCRIBE on the cluster."),
