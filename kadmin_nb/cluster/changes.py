@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..admin.kafka import WireKafka
 from ..errors import Interrupted, NotFound, PartlyFailed, PlanRefused
@@ -27,7 +27,6 @@ from ..plans.execution import executor, order, rollback
 from ..plans.execution.hooks import Hooks, safe_waves
 from ..plans.execution.interrupts import Stopped, heard_between_requests, never
 from ..plans.execution.progress import Progress, silent
-from ..plans.impact import ImpactAnswer, of_plan
 from ..plans.journal.hash_chain import Journal
 from ..plans.journal.replay import replayed
 from ..plans.journal.store import Journals, StoredJournal
@@ -40,6 +39,9 @@ from ..plans.secret_resolver import Resolver
 from ..plans.stage import Stage
 from ..secrets import Secret, asks_somebody
 from . import near_names
+
+if TYPE_CHECKING:
+    from ..plans.impact import ImpactAnswer
 
 LIFETIME = timedelta(days=7)
 """The time in which a plan may be applied unless it says otherwise."""
@@ -208,6 +210,8 @@ class Changes:
     def impact(self, plan: Plan, clients: object) -> ImpactAnswer:
         """IMPACT; see `Cluster.impact`."""
         executor.refuse_other_cluster(self._kafka, plan)
+        from ..plans.impact import of_plan  # its kernels take as long to load as all else here
+
         return of_plan(plan, self._kafka.quotas.describe(), clients)
 
     def log(self, plan: Plan | str | None) -> Answer:
