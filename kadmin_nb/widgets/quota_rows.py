@@ -26,8 +26,7 @@ class QuotaRows:
 
     def __init__(self, stored: StoredQuotas, keys: Collection[str]) -> None:
         self.table = QuotaTable.of(stored.quotas, keys)
-        is_chosen = pc.is_in(self.table.entities[ENTITY], pc.unique(stored.shown["entity"]))
-        self._is_chosen = is_chosen.to_numpy(zero_copy_only=False).copy()
+        self._is_chosen = _chosen_rows(self.table, stored)
         self.order = np.flatnonzero(self._is_chosen)
 
     def __len__(self) -> int:
@@ -93,3 +92,11 @@ class QuotaRows:
 
     def _level_ranks(self) -> pa.Array:
         return pc.index_in(self.table.entities[LEVEL], pa.array(LEVEL_NAMES)).combine_chunks()
+
+
+def _chosen_rows(table: QuotaTable, stored: StoredQuotas) -> np.ndarray:
+    """A flag for each row that is to be shown; mostly all are."""
+    if stored.shown.num_rows == stored.quotas.num_rows:
+        return np.ones(len(table), dtype=bool)
+    shown = pc.is_in(table.entities[ENTITY], pc.unique(stored.shown["entity"]))
+    return np.array(shown.to_numpy(zero_copy_only=False))
