@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
+
+QUIET = 0.15
+"""Seconds without a request before the work begins: who types on is answered first."""
 
 
 class Latest:
     """Does its work after each request, in a thread of its own; requests that come meanwhile count as one."""
 
-    def __init__(self, work: Callable[[], None]) -> None:
-        self._work, self._lock = work, threading.Lock()
+    def __init__(self, work: Callable[[], None], *, quiet: float = QUIET) -> None:
+        self._work, self._quiet, self._lock = work, quiet, threading.Lock()
+        self._asked_at = 0.0
         self._is_wanted, self._thread = False, threading.current_thread()
         self._is_running = False
 
     def ask(self) -> None:
         """Have the work done, once more if it is being done just now."""
         with self._lock:
-            self._is_wanted = True
+            self._is_wanted, self._asked_at = True, time.monotonic()
             if self._is_running:
                 return
             self._is_running = True
@@ -31,7 +36,12 @@ class Latest:
 
     def _run(self) -> None:
         while self._is_still_wanted():
+            self._wait_until_quiet()
             self._work()
+
+    def _wait_until_quiet(self) -> None:
+        while (left := self._asked_at + self._quiet - time.monotonic()) > 0:
+            time.sleep(left)
 
     def _is_still_wanted(self) -> bool:
         with self._lock:
