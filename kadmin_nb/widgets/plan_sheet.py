@@ -15,7 +15,7 @@ PLAN_COLUMNS = (
     Column("row", "row", 44, is_number=True, is_sortable=False),
     Column("state", "state", 90, is_sortable=False),
     Column("resource", "of", 180, is_sortable=False),
-    Column("op", "change", 84, is_sortable=False),
+    Column("op", "change", 96, is_sortable=False),
     Column("key", "key", 170, is_sortable=False),
     Column("old", "before", 100, is_number=True, is_sortable=False),
     Column("after", "after", 100, is_number=True, is_sortable=False),

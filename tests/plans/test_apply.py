@@ -226,6 +226,7 @@ def test_a_removal_takes_away_what_is_there_even_if_nobody_knows_it(cluster, uni
 
 
 BROKER_KEYS = {
+    "a throttle, listed only once it is set": ("leader.replication.throttled.rate", True),
     "a key it lists": ("log.retention.ms", True),
     "one behind a listener": ("listener.name.internal.ssl.keystore.password", True),
     "one behind a listener and a mechanism": ("listener.name.internal.plain.sasl.jaas.config", True),
@@ -242,7 +243,7 @@ def test_a_broker_key_is_one_that_somebody_knows(cluster, clean_broker, key, kno
     """Kafka took my typo without a word."""
     monkeypatch.setenv("ANY_SECRET", "1")
     stage = cluster.stage()
-    stage.set_config(key, "1" if "max" in key or "log" in key else "env:ANY_SECRET", **whom)
+    stage.set_config(key, "1" if any(part in key for part in ("max", "log", "throttled")) else "env:ANY_SECRET", **whom)
     if known:
         assert len(stage.plan()) == 1
         return

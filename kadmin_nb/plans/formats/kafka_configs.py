@@ -2,7 +2,7 @@
 
 What the tool cannot say becomes a comment: it splits `--add-config` at commas outside of brackets, drops every
 bracket and the space around a value, takes letters, digits, `.`, `_` and `-` in a key, knows no APPEND and no SUBTRACT,
-and fails when a key to delete is not set.
+and fails when a quota to delete is not set.
 """
 
 from __future__ import annotations
@@ -54,8 +54,13 @@ def _warnings(subject: Subject, tool_lines: Sequence[str], bootstrap: str | None
         yield "note: in bash, under a UTF-8 locale, or Java reads other names than are written here"
     if not subject.is_seen:
         yield "note: from wishes alone, without what is set now; a plan's lines raise before they lower"
-        if any(change.op == DELETE for change in subject.changes):
-            yield "note: the tool fails where a key to delete is not set"
+        if any(_may_fail(change) for change in subject.changes):
+            yield "note: the tool fails where a quota to delete is not set"
+
+
+def _may_fail(change: Change) -> bool:
+    """True for a deletion that the tool refuses where nothing is set."""
+    return change.op == DELETE and not kind_of(change).tool_deletes_absent
 
 
 def _entity_lines(start: str, group: Sequence[Change], is_seen: bool) -> Iterator[str]:
@@ -124,7 +129,8 @@ def _problem(change: Change, is_seen: bool) -> str | None:
     if not _KEY.fullmatch(change.key) or not kind.tool_takes(change):
         return "the tool does not take this key"
     if change.op == DELETE:
-        return "it is not set, and the tool would fail" if is_seen and kind.is_absent(change) else None
+        is_failing = is_seen and _may_fail(change) and kind.is_absent(change)
+        return "it is not set, and the tool would fail" if is_failing else None
     if is_bare_secret(change):
         return "a secret is not written down"
     if is_secret(change) and change.reference is not None:

@@ -34,6 +34,14 @@ _ARGUMENTS = {kind: word.replace("-", "_") for word, kind in WORDS.items()}
 _TOOL_TYPES = {WORDS[word]: tool_type for tool_type, word in CONFIG_TYPES.items()}
 
 
+UNLISTED = (
+    "leader.replication.throttled.rate",
+    "follower.replication.throttled.rate",
+    "replica.alter.log.dirs.io.max.bytes.per.second",
+)
+"""Keys of a broker that it knows and lists only once they are set (KIP-73, KIP-113)."""
+
+
 class ConfigChanges(ChangeKind):
     """Configs: texts on resources, lists among them; some are secrets, and some are seen on one broker alone."""
 
@@ -84,6 +92,8 @@ class ConfigChanges(ChangeKind):
         if edit.value is None or _is_logger(edit.resource):
             return False
         schema = _schema(edit, picture)
+        if edit.key in UNLISTED:
+            return False
         if schema is None:
             return _resource(edit.resource).type == "BROKER" or is_called_so(edit.key)
         return schema.is_sensitive or schema.type == "PASSWORD" or (schema.type is None and is_called_so(edit.key))
@@ -206,6 +216,8 @@ def _schema(edit: Edit, picture: ObservedState) -> ObservedValue | None:
 def _is_listed(edit: Edit, picture: ObservedState) -> bool:
     """True if the key, or the key without `listener.name.<x>.` and a mechanism, is one the resource lists."""
     listed_keys = picture.listed.get(edit.resource, ())
+    if edit.key in UNLISTED and _resource(edit.resource).type == "BROKER":
+        return True
     return edit.key in listed_keys or _plain_key(edit) in listed_keys
 
 
