@@ -22,9 +22,19 @@ from ..kafka_commands.configs_arguments import (
     quota_entities,
     resource,
 )
-from ..kafka_commands.configs_edits import CHANGING, FROM_FILE, Wishes, config_edits_of, quota_edits_of, wishes
+from ..kafka_commands.configs_edits import (
+    CHANGING,
+    FROM_FILE,
+    Wishes,
+    are_credentials,
+    config_edits_of,
+    quota_edits_of,
+    scram_edits_of,
+    wishes,
+)
 from ..model.changes import Edit
 from ..model.grammar import DEFAULT
+from ..model.scram import ScramUser
 from ..model.tool_types import CONFIG_TYPES
 from ..secrets import is_called_so
 from . import kafka_tool
@@ -142,10 +152,20 @@ def _configs_in(files: Sequence[str]) -> dict[str, str]:
 
 def _edits(chosen: Sequence[NamedType], requested: Wishes, allow_unknown: Sequence[str]) -> list[Edit]:
     entity_type, names = chosen[0]
+    if are_credentials(requested):
+        return [edit for user in _users(chosen) for edit in scram_edits_of(user, requested)]
     if entity_type in CONFIG_TYPES:
         return [edit for name in names for edit in config_edits_of(resource(entity_type, name), requested)]
     changed = changed_entities(chosen)
     return [edit for entity in changed for edit in quota_edits_of(entity, requested, allow_unknown)]
+
+
+def _users(chosen: Sequence[NamedType]) -> list[ScramUser]:
+    """The users whose credentials are meant."""
+    (entity_type, names), *others = chosen
+    if entity_type != "users" or others or "" in names:
+        raise UsageError("SCRAM credentials belong to users", hint="Such as --entity-type users --entity-name alice.")
+    return [*map(ScramUser.of, names)]
 
 
 def _entities_shown(cluster: Cluster, chosen: Sequence[NamedType], output: str, *, is_all: bool) -> Any:
@@ -219,13 +239,22 @@ def _config_lines(
 
 
 def _described_quotas(cluster: Cluster, chosen: Sequence[NamedType], output: str) -> Any:
-    """The quotas of entities of exactly these types. Users' SCRAM credentials are not printed."""
+    """The quotas of entities of exactly these types; of users alone their SCRAM credentials, too."""
     answers = [cluster.quotas.describe(entity=entity, strict=True) for entity in quota_entities(chosen)]
     tables = [answer.to_arrow() for answer in answers]
     if output in (TEXT, TABLE):
         rows = [row for table in tables for row in table.to_pylist()]
         lines = configs_lines.quota_lines if output == TEXT else configs_lines.organised_quotas
-        return kafka_tool.lines(lines(rows))
+        return kafka_tool.lines([*lines(rows), *configs_lines.scram_lines(_credentials(cluster, chosen))])
     import pyarrow as pa
 
     return kafka_tool.shown(pa.concat_tables(tables), output)
+
+
+def _credentials(cluster: Cluster, chosen: Sequence[NamedType]) -> list[configs_lines.Row]:
+    """The credentials of the chosen users; the tool passes over them for the default user, and beside client-ids."""
+    (entity_type, names), *others = chosen
+    if entity_type != "users" or others or "" in names:
+        return []
+    described = cluster.scram.describe(user=list(names)) if names else cluster.scram.describe()
+    return list(described.to_arrow().to_pylist())

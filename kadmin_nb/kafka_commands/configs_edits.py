@@ -11,6 +11,7 @@ from ..model.entity import Entity
 from ..model.java_text import parse_double, trimmed
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, parse_value, text_of
 from ..model.resources import Resource
+from ..model.scram import MECHANISMS, Credential, ScramUser
 from ..secrets import SCRAM
 
 OPERATIONS = {"add-config": SET, "append-config": APPEND, "subtract-config": SUBTRACT, "delete-config": DELETE}
@@ -78,11 +79,13 @@ def wishes(changes: Mapping[str, Sequence[str]], from_file: Mapping[str, str] | 
 
 
 def _refuse_keys(every: Sequence[str]) -> None:
-    """SCRAM credentials are a kind of change of their own; their words hold a password, which is not repeated."""
     for key in every:
         _refuse_key(key)
-    if any(key.upper().startswith(SCRAM) for key in every):
-        raise UsageError("a user's SCRAM credential is neither a quota nor a config: it is not set here")
+    if any(key.upper().startswith(SCRAM) for key in every) and not set(every) <= {*MECHANISMS}:
+        raise UsageError(
+            "SCRAM credentials are changed by themselves, and not together with other keys",
+            hint=f"The mechanisms are {' and '.join(MECHANISMS)}.",
+        )
     if repeated := next((key for place, key in enumerate(every) if key in every[:place]), None):
         raise UsageError(f"{repeated} is changed twice in one call", hint="Name each key in one option.")
 
@@ -94,6 +97,27 @@ def _keys(text: str) -> dict[str, None]:
 def config_edits_of(resource: Resource, requested: Wishes) -> list[Edit]:
     """The edits of one resource, their values as the broker is to judge them."""
     return [Edit(op, resource, key, value) for op, values in requested.items() for key, value in values.items()]
+
+
+def are_credentials(requested: Wishes) -> bool:
+    """True if the keys are mechanisms of SCRAM: the change is about users' credentials."""
+    return all(key in MECHANISMS for values in requested.values() for key in values)
+
+
+def scram_edits_of(user: ScramUser, requested: Wishes) -> list[Edit]:
+    """The edits of one user's credentials, passwords by reference; no error repeats a value.
+
+    Raises
+    ------
+    UsageError
+        A password that is not given by reference, iterations that Kafka refuses; an operation on lists.
+    """
+    _refuse_list_operations(requested)
+    return [
+        Edit(op, user, mechanism, None if value is None else str(Credential.parse(f"[{value}]")))
+        for op, values in requested.items()
+        for mechanism, value in values.items()
+    ]
 
 
 def quota_edits_of(entity: Entity, requested: Wishes, allow_unknown: Collection[str] = ()) -> list[Edit]:
@@ -113,7 +137,7 @@ def quota_edits_of(entity: Entity, requested: Wishes, allow_unknown: Collection[
 def _refuse_list_operations(requested: Wishes) -> None:
     for operation in (APPEND, SUBTRACT):
         if key := next(iter(requested.get(operation, ())), None):
-            raise UsageError(f"{key} is a quota, not a list: there is nothing to {operation}")
+            raise UsageError(f"{key} is not a list: there is nothing to {operation}")
 
 
 def _refuse_quota_key(entity: Entity, key: str, allow_unknown: Collection[str]) -> None:

@@ -65,6 +65,14 @@ def quota_lines(rows: Iterable[Row]) -> Iterator[str]:
         yield f"Quota configs for {_in_words(Entity.parse(entity))} are {values}"
 
 
+def scram_lines(rows: Iterable[Row]) -> Iterator[str]:
+    """The credentials of each user in a line."""
+    credentials = (row for row in rows if row["mechanism"] is not None)
+    for user, mine in groupby(credentials, itemgetter("user")):
+        values = ", ".join(f"{row['mechanism']}=iterations={row['iterations']}" for row in mine)
+        yield f"SCRAM credential configs for user-principal '{user}' are {values}"
+
+
 _NOUNS = {"user": "user-principal", "client-id": "client-id", "ip": "ip"}
 
 

@@ -357,3 +357,25 @@ def test_a_secret_of_a_file_stays_there(kadmin, kafka, tmp_path):
     answer = kadmin("kafka-configs", *_at(kafka), "--alter", *whom)
     assert f"properties:{place}#listener.name.internal.ssl.key.password" in answer.out + answer.err
     assert "canary" not in answer.out + answer.err
+
+
+def test_credentials_are_made_listed_and_deleted_as_kafkas_own_does(kadmin, kafka, tool, unique, monkeypatch):
+    """Our playbooks make SCRAM users with this tool, and yours refused the words."""
+    monkeypatch.setenv("NEW_PASSWORD", "canary-of-a-credential")
+    user, name = unique("alice"), "--entity-type users --entity-name {}".format
+    both = "SCRAM-SHA-256=[iterations=8192,password={}],SCRAM-SHA-512=[password={}]"
+    words = [*_at(kafka), "--alter", *name(user).split(), "--add-config", both.format(*["env:NEW_PASSWORD"] * 2)]
+    made = kadmin("kafka-configs", *words)
+    assert (made.code, made.out) == (0, f"Completed updating config for user {user}.\n"), made.err
+    described = [*_at(kafka), "--describe", *name(user).split()]
+    listed = f"SCRAM credential configs for user-principal '{user}' are "
+    expected = f"{listed}SCRAM-SHA-256=iterations=8192, SCRAM-SHA-512=iterations=4096"
+    assert kadmin("kafka-configs", *described).out.splitlines() == [expected]
+    assert _pairs_of(expected) in [*map(_pairs_of, tool.run(described).out.splitlines())]
+    removed = kadmin("kafka-configs", *_at(kafka), "--alter", "--user", user, "--delete-config", "SCRAM-SHA-512")
+    assert removed.code == 0, removed.err
+    assert kadmin("kafka-configs", *described).out.splitlines() == [f"{listed}SCRAM-SHA-256=iterations=8192"]
+    bare = [*words[:-1], both.format("canary-as-text", "canary-as-text")]
+    refused = kadmin("kafka-configs", *bare)
+    assert (refused.code, refused.out) == (1, "")
+    assert "canary" not in refused.err
