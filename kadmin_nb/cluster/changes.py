@@ -248,7 +248,7 @@ class Changes:
             Another reason; that of the plan unless said.
         """
         edits = [Edit(change.op, change.resource, change.key, change.wanted) for change in plan.changes]
-        made = self._plan(edits, reason or plan.reason, {edit.key for edit in edits}, None)
+        made = self._plan(edits, reason or plan.reason, planning.let_through(plan.changes), None)
         return replace(made, undoes=plan.undoes, _origin=plan.origin)
 
     @garbage_collection.at_rest()

@@ -17,6 +17,15 @@ from .secret_resolver import SecretAsText
 from .value_equality import same
 
 
+LET_THROUGH = "unknown key, let through by --allow-unknown"
+"""The note on a row whose key nobody knows."""
+
+
+def let_through(changes: Iterable[Change]) -> set[str]:
+    """The keys that nobody knows, and that the plan of these rows was allowed to have."""
+    return {change.key for change in changes if LET_THROUGH in (change.note or "")}
+
+
 def changes(edits: Sequence[Edit], picture: ObservedState, allow_unknown: Collection[str] = ()) -> list[Change]:
     """The rows of a plan, before and after; `validated` says ok until the broker was asked.
 
@@ -69,7 +78,7 @@ def _notes(
     if edit.note:
         yield edit.note
     if edit.key in allow_unknown:
-        yield "unknown key, let through by --allow-unknown"
+        yield LET_THROUGH
     if not now.is_known:
         yield "the old value is sensitive: it cannot be shown or restored"
     yield from kind_of(edit).notes(edit, now, picture)

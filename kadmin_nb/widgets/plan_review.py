@@ -12,6 +12,7 @@ from ..frames.blocks import Title
 from ..frames.pages import NOTEBOOK, Page
 from ..plans.apply_options import ApplyOptions
 from ..plans.execution.progress import Advance
+from ..plans.planning import let_through
 from . import hosts
 from .clicks import clicks
 from .panel import Panel
@@ -196,7 +197,7 @@ class PlanReview(Panel):
         reason, origin = self.reason.value.strip() or self.plan.reason, self.plan.origin
         if origin is None or not len(origin.stage):
             return self._live.plan_again(self.plan, reason)  # type: ignore[misc]
-        return origin.stage.plan(reason, allow_unknown={change.key for change in self.plan.changes})
+        return origin.stage.plan(reason, allow_unknown=let_through(self.plan.changes))
 
     def _open(self, plan: Plan) -> None:
         """Show another plan in the same place, and the way back."""

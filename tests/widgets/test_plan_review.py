@@ -274,3 +274,15 @@ def test_whoever_shows_the_cluster_hears_of_an_apply(bench: Bench, unique: Uniqu
     assert review.next is not None
     done(review.next, review.next.apply)
     assert listener.heard == 2
+
+
+@pytest.mark.parametrize("is_staged", [True, False], ids=["of what is staged", "of the same changes"])
+def test_planning_again_calls_no_known_key_unknown(bench: Bench, unique: Unique, is_staged: bool) -> None:
+    """I planned again, and each of Kafka's own keys was an unknown key, let through."""
+    bench.stage.set_quota(KEY, "5MB/s", user=unique("alice"))
+    review = bench.review()
+    if not is_staged:
+        bench.stage.discard()
+    done(review, review.plan_again)
+    assert review.next is not None
+    assert [change.note for change in review.next.plan.changes] == ["5 MB/s on each broker"]
