@@ -16,7 +16,6 @@ from .observed_state import ObservedState, ObservedValue
 from .secret_resolver import SecretAsText
 from .value_equality import same
 
-
 LET_THROUGH = "unknown key, let through by --allow-unknown"
 """The note on a row whose key nobody knows."""
 
