@@ -113,6 +113,10 @@ class Hinted(BaseException):
         """The message, and the hint where there is one."""
         return [f"{type(self).__name__}: {self}", *([f"Hint: {self.hint}"] if self.hint else [])]
 
+    def in_one_line(self) -> str:
+        """The message and what would work, as sentences of one line."""
+        return ". ".join(filter(None, [str(self), self.hint]))
+
     def _render_traceback_(self) -> list[str]:
         """The lines that IPython shows instead of a stack trace."""
         return self.lines()

@@ -118,7 +118,7 @@ class ClientExplorer(Panel):
         try:
             self.choose(self._user.value.strip(), self._client_id.value.strip())
         except KadminError as exc:
-            self._controls.rewrite(self._answer, " ".join(filter(None, [str(exc), exc.hint])))
+            self._controls.rewrite(self._answer, exc.in_one_line())
             return
         self._controls.rewrite(self._answer, *self._blocks())
 

@@ -99,7 +99,7 @@ class ConfigCell:
         try:
             return self._read(text)
         except KadminError as exc:
-            return Refused("" if self.is_secret else text, ". ".join(filter(None, [str(exc), exc.hint])))
+            return Refused("" if self.is_secret else text, exc.in_one_line())
 
     def _read(self, text: str) -> Edit | None:
         if self.lock:

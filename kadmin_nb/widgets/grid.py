@@ -115,7 +115,7 @@ class Grid(anywidget.AnyWidget):
             with self._guard:
                 self._act(messages.read_message(content))
         except KadminError as exc:
-            self._finished(Result(" ".join(filter(None, [str(exc), exc.hint])), ok=False))
+            self._finished(Result(exc.in_one_line(), ok=False))
 
     def _act(self, message: messages.Message) -> None:
         match message:

@@ -26,7 +26,7 @@ def state_of(target: QuotaTarget, text: str, stored: float | None) -> CellState:
         _refuse_misplaced(entity, key)
         value = parse_value(key, text.strip())
     except KadminError as exc:
-        return Refused(text, " ".join(filter(None, [str(exc), exc.hint])))
+        return Refused(text, exc.in_one_line())
     return None if value == stored else Edit(SET, entity, key, text_of(value))
 
 

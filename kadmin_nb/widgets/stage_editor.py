@@ -125,7 +125,7 @@ class StageEditor(Panel):
         try:
             act()
         except KadminError as exc:
-            self._grid.notify(Result(" ".join(filter(None, [str(exc), exc.hint])), ok=False))
+            self._grid.notify(Result(exc.in_one_line(), ok=False))
 
     # -- beside the grid
 

@@ -106,7 +106,7 @@ def test_a_thousand_pasted_cells_are_one_message_each_way() -> None:
 def test_a_slip_in_the_filter_is_one_line(page: Page) -> None:
     """Nothing happened, and nothing said why."""
     page.editor._show(words="group=x")
-    assert page.lines[-1].startswith("group is not a type of entity One of user=…")
+    assert page.lines[-1].startswith("group is not a type of entity. One of user=…")
     page.editor._show(words="user=alice")
     assert page.lines[-1] == "rows: 1"
 
@@ -115,7 +115,7 @@ def test_refused_cells_hold_the_plan_back(page: Page) -> None:
     """I pressed Plan, and one of my cells was not in it."""
     page.type("x")
     page.click("Plan")
-    assert page.lines[-1] == f"cells that do not fit: 1, {RATE} of user=alice among them Mend or discard them."
+    assert page.lines[-1] == f"cells that do not fit: 1, {RATE} of user=alice among them. Mend or discard them."
 
 
 def test_a_frame_is_bound_to_no_cluster(page: Page) -> None:
@@ -181,4 +181,4 @@ def test_an_entity_that_is_added_has_the_focus(page: Page) -> None:
     assert page.editor.sheet.keys(0, 1) == ["user=carol client-id=<default>"]
     page.editor._form._words.value = "usr=alice"
     add()
-    assert (sent[-1]["ok"], sent[-1]["text"]) == (False, "usr is not a type of entity Did you mean user?")
+    assert (sent[-1]["ok"], sent[-1]["text"]) == (False, "usr is not a type of entity. Did you mean user?")
