@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, TypeVar
 
 import kafka.errors
@@ -216,9 +217,8 @@ class Wire:
     ) -> Any:
         deadline = time.monotonic() + bound
         try:
-            return _patiently(
-                lambda: self._send(request, node, deadline, doing, patience), bound, _passes, before_retry
-            )
+            attempt = partial(self._send, request, node, deadline, doing, patience)
+            return _patiently(attempt, bound, _passes, before_retry)
         except NotSent as exc:
             raise error_codes.translated(exc.__cause__ or exc, doing) from None
         except NoAnswerYet:
@@ -244,9 +244,8 @@ class Wire:
         deadline = time.monotonic() + (timeout or self.alter_timeout)
         whom = self._lively() if node is None else node
         try:
-            return _patiently(
-                lambda: self._send(request, whom, deadline, doing), self.timeout, _was_not_sent, self._before_retry
-            )
+            attempt = partial(self._send, request, whom, deadline, doing)
+            return _patiently(attempt, self.timeout, _was_not_sent, self._before_retry)
         except NotSent as exc:
             raise error_codes.translated(exc.__cause__ or exc, doing) from None
         except kafka.errors.IncompatibleBrokerVersion as exc:

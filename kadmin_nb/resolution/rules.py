@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from ipaddress import ip_address
 from urllib.parse import quote_plus
 
@@ -96,7 +95,6 @@ class EffectiveIp:
         return printable(f"{self.key} = {readable(self.key, self.value)} for {self.ip}, bound by {whose}")
 
 
-@lru_cache(maxsize=4096)
 def entity_at(level: Level, user: str, client_id: str) -> Entity:
     """The entity that carries this level's quota for this client."""
     kinds: dict[str, tuple[str | None, str]] = {

@@ -181,7 +181,10 @@ class Notebook:
     def run(self, number: int) -> Any:
         """Run a cell, and wait until it is done; its output."""
         before = self._prompt(number)
+        accept = self.page.locator(".jp-Dialog .jp-mod-accept")
         for _ in range(10):  # a kernel that has just started takes no cell, and JupyterLab drops the request
+            if accept.count():  # a busy JupyterLab asks for the kernel that it is starting
+                accept.first.click()
             self.cell(number).locator(".jp-InputArea-editor").first.click()
             self.page.keyboard.press("Control+Enter")
             with contextlib.suppress(TimeoutError):

@@ -224,7 +224,7 @@ def test_a_row_that_cannot_be_staged_says_why(resource: str, key: str | None, li
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ("", "'' is not the number of a row"),
+        ("", '"" is not the number of a row'),
         ("1-", "1- is not the number of a row"),
         ("0", "no such row: 0"),
         ("1-999999999", "no such row: 999999999"),

@@ -91,7 +91,7 @@ def test_no_target_and_no_profiles_at_all():
     [
         ("prdo", NotFound, "prdo is not a file, not a profile", "the profile prod?"),
         ("localhost", NotFound, "not host:port", "localhost:9092"),
-        ("", NotFound, "'' is not a file", "host:port"),
+        ("", NotFound, '"" is not a file', "host:port"),
         ("missing.properties", NotFound, "missing.properties, a Java client properties file, does not exist", None),
         ("no/such/file", NotFound, "does not exist", None),
         (os.sep, UsageError, "is not a file", None),
