@@ -112,7 +112,7 @@ def test_a_frame_that_is_not_given_is_not_kept(spark):
     assert states["no-default-user-beside-client-ids"] == ("kept", None)
     assert [
         row["resource"] for row in found.to_pylist() if row["rule"] == "nobody-unlimited" and row["key"] == RATE
-    ] == ["user=bob client-id=''"]
+    ] == ['user=bob client-id=""']
 
 
 def test_what_cannot_be_judged_is_said_at_once(spark):

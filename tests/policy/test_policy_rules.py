@@ -46,7 +46,7 @@ def test_no_client_is_unlimited_but_these():
     clients = pairs(("alice", "app"), ("bob", None), ("admin", "x"), ("mirror-1", "x"))
     seen = held(quotas(("user=alice", RATE, MB)))
     answer = policy(UNLIMITED).check(seen, pairs=clients)
-    assert breaches(answer) == [("user=bob client-id=''", RATE, "unlimited")]
+    assert breaches(answer) == [('user=bob client-id=""', RATE, "unlimited")]
     assert not answer.ok
     assert policy(UNLIMITED).check(held(quotas(("user=<default>", RATE, MB))), pairs=clients).ok
 
@@ -55,9 +55,9 @@ def test_without_clients_all_that_quotas_tell_apart_count():
     """We had no list of clients, and the rule said that all was well."""
     alice = held(quotas(("user=alice client-id=<default>", RATE, MB), ("client-id=app", RATE, MB)))
     assert [whose for whose, _, _ in breaches(policy(UNLIMITED).check(alice))] == [
-        "user=<any other> client-id=''",
+        'user=<any other> client-id=""',
         "user=<any other> client-id=<any other>",
-        "user=alice client-id=''",
+        'user=alice client-id=""',
     ]
     assert policy(UNLIMITED).check(held(quotas(("user=<default>", RATE, MB)))).ok
 
@@ -66,8 +66,8 @@ def test_a_client_called_like_our_placeholder_is_itself():
     """Somebody called a client `<any other>`, and the report was about everybody."""
     seen = held(quotas(("user='<any other>'", "consumer_byte_rate", MB)))
     found = [whose for whose, _, _ in breaches(policy(UNLIMITED).check(seen))]
-    assert "user='<any other>' client-id=''" in found
-    assert "user=<any other> client-id=''" in found
+    assert "user='<any other>' client-id=\"\"" in found
+    assert 'user=<any other> client-id=""' in found
 
 
 @pytest.mark.parametrize(

@@ -143,7 +143,7 @@ def test_a_hostile_name_cannot_move_the_terminal() -> None:
     """A client-id with an escape sequence cleared the screen."""
     stored = quotas_of({(Entity.of({"user": "a\x1b[2J\u202eb\nuser=root"}), KEY): 1.0})
     shown = repr(TreeAnswer(tree(stored))).splitlines()
-    assert len(shown) == 2
+    assert len(shown) == 3
     assert all(map(str.isprintable, shown))
 
 
