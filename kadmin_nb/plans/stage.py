@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -27,6 +26,7 @@ from .formats import PrintFormats, Subject
 from .kinds.configs import CONFIGS, value_text
 from .kinds.quotas import QUOTAS
 from .kinds.registry import kind_of
+from .listeners import Listener, Listeners
 from .secret_resolver import SecretAsText
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from .plan import Plan
 
 Planner = Callable[[list[Edit], str | None, Collection[str], timedelta | None], "Plan"]
-Listener = Callable[[], None]
 
 
 class Stage(PrintFormats, Tabular):
@@ -48,8 +47,7 @@ class Stage(PrintFormats, Tabular):
         self._planner = planner
         self._edits: dict[Target, Edit] = {}
         self._lock = threading.RLock()
-        self._listeners: list[weakref.WeakMethod[Listener]] = []
-        self._apply_listeners: list[weakref.WeakMethod[Listener]] = []
+        self._listeners, self._apply_listeners = Listeners(), Listeners()
         self.version = self.emptied = 0
         self.shown: Plan | None = None
         self.policies: tuple[str, ...] = ()
@@ -178,16 +176,16 @@ class Stage(PrintFormats, Tabular):
     def watch(self, listener: Listener) -> None:
         """Call a method after each change, in the thread that made it, for as long as its object is alive."""
         with self._lock:
-            self._listeners = _with(self._listeners, listener)
+            self._listeners.add(listener)
 
     def watch_applied(self, listener: Listener) -> None:
         """Call a method after each apply of a plan of it, in that thread: the cluster is not as it was."""
         with self._lock:
-            self._apply_listeners = _with(self._apply_listeners, listener)
+            self._apply_listeners.add(listener)
 
     def tell_applied(self) -> None:
         """A plan of it was applied, as far as it came."""
-        _call(self._apply_listeners)
+        self._apply_listeners.tell()
 
     def add_lines(self, text: str, *, kind: str | None = None, allow_unknown: Collection[str] = ()) -> list[Edit]:
         """Stage the lines of a cell or a file, `set producer_byte_rate=5MB/s user=alice`: all of them or none.
@@ -276,17 +274,7 @@ class Stage(PrintFormats, Tabular):
         self.version += 1
         if not self._edits:
             self.emptied, self.shown, self.policies = self.emptied + 1, None, ()
-        _call(self._listeners)
-
-
-def _with(listeners: Iterable[weakref.WeakMethod[Listener]], listener: Listener) -> list[weakref.WeakMethod[Listener]]:
-    return [*(reference for reference in listeners if reference() is not None), weakref.WeakMethod(listener)]
-
-
-def _call(listeners: Iterable[weakref.WeakMethod[Listener]]) -> None:
-    for reference in [*listeners]:
-        if (listener := reference()) is not None:
-            listener()
+        self._listeners.tell()
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +17,7 @@ from ..resolution.tree import ORDER
 from .quota_cells import cell_text
 from .quota_table import QuotaTable, keys_of
 from .shadow_column import shadowers_of
-from .sheet import SHADOWED, Arrangement, Branch, CellText, Column, Mark, Page, Result
+from .sheet import SHADOWED, Branch, Column, Mark, Page, ReadOnlySheet
 
 HEADINGS = (
     "users",
@@ -35,14 +34,17 @@ ALL_OPEN = 60
 """Entities up to which everything is open at first."""
 
 
-class HierarchySheet:
+class HierarchySheet(ReadOnlySheet):
     """Quotas as a tree; nothing in it can be edited."""
 
     label = "Hierarchy of quotas"
+    in_order = "a hierarchy has an order of its own"
+    not_edited = "the hierarchy cannot be edited"
+    edit_hint = "kquota edit edits quotas."
 
     def __init__(self, quotas: pa.Table) -> None:
+        super().__init__()
         self._lock = threading.RLock()
-        self._listeners: list[weakref.WeakMethod[Callable[[], None]]] = []
         self._keys = tuple(
             key for key in keys_of(quotas) if pc.any(pc.equal(quotas["key"].cast(pa.string()), key)).as_py()
         )
@@ -95,23 +97,7 @@ class HierarchySheet:
                 raise UsageError(f"there is no row {key}")
             self._closed ^= {key}
             self._visible = self._shown()
-        for reference in [*self._listeners]:
-            if (listener := reference()) is not None:
-                listener()
-
-    def arrange(self, arrangement: Arrangement) -> None:
-        raise UsageError("a hierarchy has an order of its own")
-
-    def edit(self, cells: Sequence[CellText]) -> Result:
-        raise UsageError("the hierarchy cannot be edited", hint="kquota edit edits quotas.")
-
-    def undo(self) -> Result:
-        return Result("the hierarchy cannot be edited", ok=False)
-
-    redo = undo
-
-    def watch(self, listener: Callable[[], None]) -> None:
-        self._listeners.append(weakref.WeakMethod(listener))
+        self._listeners.tell()
 
     # -- nodes: a row of the table, or below zero the heading of a group
 

@@ -10,13 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import UsageError
-from .sheet import CellText
+from .sheet import MOST_CELLS, CellText
 
 MOST_ROWS = 500
 """Rows of one page."""
-
-MOST_CELLS = 10_000
-"""Cells of one message."""
 
 LONGEST_MESSAGE = 1_000_000
 """Characters of all texts of one message."""

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import threading
-import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from ..errors import UsageError
 from ..frames.meanings import in_unit
 from ..model.changes import FAILED, SKIPPED, UNKNOWN, UNVERIFIED, Change
-from .sheet import DANGER, REFUSED, Arrangement, CellText, Column, Mark, Page, Result
+from .sheet import DANGER, REFUSED, Column, Mark, Page, ReadOnlySheet
 
 PLAN_COLUMNS = (
     Column("row", "row", 44, is_number=True, is_sortable=False),
@@ -30,18 +28,21 @@ State = tuple[str, str | None]
 """The state of a row, and what is to be said of it."""
 
 
-class PlanSheet:
+class PlanSheet(ReadOnlySheet):
     """The rows of a plan; nothing in it can be edited."""
 
     label = "Planned changes"
     columns = PLAN_COLUMNS
+    in_order = "the rows of a plan stay in their order"
+    not_edited = "a plan cannot be edited"
+    edit_hint = "Edit what is staged, and plan again."
 
     def __init__(self, changes: Sequence[Change], dangers: Mapping[int, str] | None = None) -> None:
+        super().__init__()
         self._changes = changes
         self._dangers = dangers or {}
         self._states: dict[int, State] = {}
         self._guard = threading.Lock()
-        self._listeners: list[weakref.WeakMethod[Callable[[], None]]] = []
 
     def __len__(self) -> int:
         return len(self._changes)
@@ -64,22 +65,7 @@ class PlanSheet:
         """The states of rows, as far as they are known by now."""
         with self._guard:
             self._states |= dict(states)
-        for listener in filter(None, (reference() for reference in self._listeners)):
-            listener()
-
-    def arrange(self, arrangement: Arrangement) -> None:
-        raise UsageError("the rows of a plan stay in their order")
-
-    def edit(self, cells: Sequence[CellText]) -> Result:
-        raise UsageError("a plan cannot be edited", hint="Edit what is staged, and plan again.")
-
-    def undo(self) -> Result:
-        return Result("a plan cannot be edited", ok=False)
-
-    redo = undo
-
-    def watch(self, listener: Callable[[], None]) -> None:
-        self._listeners.append(weakref.WeakMethod(listener))
+        self._listeners.tell()
 
     def _texts(self, change: Change) -> list[str]:
         state, message = self._states.get(change.row, ("refused" if change.is_refused else "planned", None))

@@ -6,12 +6,18 @@ they are sorted and filtered now.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+from ..errors import UsageError
+from ..plans.listeners import Listener, Listeners
 
 STAGED, REFUSED, DANGER, NEW, SHADOWED = "staged", "refused", "danger", "new", "shadowed"
 """The states of a cell, or of a row, that are not those of every other."""
+
+MOST_CELLS = 10_000
+"""Cells that one action, and so one message, may change."""
 
 LONGEST_CELL = 300
 """Characters of a cell that a grid shows; its editor begins with the whole text."""
@@ -105,7 +111,6 @@ class Result:
 
     text: str = ""
     ok: bool = True
-    added: Sequence[str] = field(default=())
 
 
 class Sheet(Protocol):
@@ -152,5 +157,33 @@ class Sheet(Protocol):
     def redo(self) -> Result:
         """Do it again."""
 
-    def watch(self, listener: Callable[[], None]) -> None:
+    def watch(self, listener: Listener) -> None:
         """Call a method after each change of what the sheet shows, while its object is alive."""
+
+
+class ReadOnlySheet:
+    """The part that the sheets share in which nothing can be edited, sorted or filtered."""
+
+    in_order: ClassVar[str]
+    """The sentence for somebody who sorts it."""
+
+    not_edited: ClassVar[str]
+    edit_hint: ClassVar[str]
+    """The sentence for somebody who edits it, and where that is done."""
+
+    def __init__(self) -> None:
+        self._listeners = Listeners()
+
+    def arrange(self, arrangement: Arrangement) -> None:
+        raise UsageError(self.in_order)
+
+    def edit(self, cells: Sequence[CellText]) -> Result:
+        raise UsageError(self.not_edited, hint=self.edit_hint)
+
+    def undo(self) -> Result:
+        return Result(self.not_edited, ok=False)
+
+    redo = undo
+
+    def watch(self, listener: Listener) -> None:
+        self._listeners.add(listener)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,12 +14,10 @@ from ..model.changes import Change, Edit, Target
 from ..model.configurable import Configurable
 from ..plans.kinds.change_kind import ChangeKind
 from ..plans.kinds.registry import kind_of
+from ..plans.listeners import Listener, Listeners
 from ..plans.stage import Stage
 from .edit_history import EditHistory, Moved
-from .sheet import CellText, Result
-
-MOST_CELLS = 10_000
-"""Cells that one action may change."""
+from .sheet import MOST_CELLS, CellText, Result
 
 Whose = TypeVar("Whose", bound=Configurable)
 
@@ -52,7 +49,7 @@ class StagedSheet(ABC, Generic[Whose]):
         self._refused: dict[tuple[Whose, str], Refused] = {}
         self._is_putting = False
         self._history: EditHistory[tuple[Whose, str], CellState] = EditHistory(self._states, self._put)
-        self._listeners: list[weakref.WeakMethod[Callable[[], None]]] = []
+        self._listeners = Listeners()
 
     @abstractmethod
     def _targets(self, cells: Sequence[CellText]) -> Iterable[tuple[tuple[Whose, str], CellText]]:
@@ -109,8 +106,8 @@ class StagedSheet(ABC, Generic[Whose]):
         with self._lock:
             return dict(self._refused)
 
-    def watch(self, listener: Callable[[], None]) -> None:
-        self._listeners.append(weakref.WeakMethod(listener))
+    def watch(self, listener: Listener) -> None:
+        self._listeners.add(listener)
 
     def _states_of(self, texts: Mapping[tuple[Whose, str], str]) -> dict[tuple[Whose, str], CellState]:
         """The states that texts mean."""
@@ -164,9 +161,7 @@ class StagedSheet(ABC, Generic[Whose]):
 
     def _changed(self) -> None:
         """Tell those who watch; never under our lock, as they have locks of their own."""
-        for reference in [*self._listeners]:
-            if (listener := reference()) is not None:
-                listener()
+        self._listeners.tell()
 
 
 def _result(states: Mapping[tuple[Whose, str], CellState]) -> Result:
