@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from itertools import chain
 
 from ..errors import UsageError
-from .messages import MOST_CELLS, Block
-from .sheet import CellText, Sheet
+from .messages import Block, Selection
+from .sheet import MOST_CELLS, CellText, Sheet
 
 
 def pasted(sheet: Sheet, block: Block) -> list[CellText]:
@@ -27,11 +27,34 @@ def pasted(sheet: Sheet, block: Block) -> list[CellText]:
     return _cells(sheet, block, rows)
 
 
-def filled_down(sheet: Sheet, block: Block, first_row: Sequence[str]) -> list[CellText]:
-    """The cells below the first row of a selection, with its texts."""
+def filled_down(sheet: Sheet, block: Block) -> list[CellText]:
+    """The cells of a selection, with the texts of its first row.
+
+    Raises
+    ------
+    UsageError
+        It has one row only, or is not there any more.
+    """
+    columns = _columns_from(sheet, block.column, block.columns)
     if block.rows < 2:
         raise UsageError("nothing to fill", hint="Select the cell to repeat and those below it.")
-    return _cells(sheet, block, [first_row] * block.rows)
+    first, page = _column_names(sheet).index(columns[0]), sheet.page(block.position, 1)
+    return _cells(sheet, block, [[texts[0] for texts in page.cells[first : first + block.columns]]] * block.rows)
+
+
+def selected(sheet: Sheet, selection: Selection) -> list[CellText]:
+    """The cells of a selection; their texts do not matter.
+
+    Raises
+    ------
+    UsageError
+        It has too many cells, or is not there any more.
+    """
+    columns = _columns_from(sheet, selection.column, selection.columns)
+    if selection.rows * selection.columns > MOST_CELLS:
+        raise _too_many(selection.rows * selection.columns)
+    keys = _keys_from(sheet, selection, selection.rows, "Select the cells again.")
+    return [CellText(selection.position, key, column, "") for key in keys for column in columns]
 
 
 def rows_of(text: str) -> list[list[str]]:
@@ -52,24 +75,41 @@ def _refuse_larger(rows: Sequence[Sequence[str]], block: Block) -> None:
 
 
 def _cells(sheet: Sheet, block: Block, rows: Sequence[Sequence[str]]) -> list[CellText]:
-    names = [column.name for column in sheet.columns]
-    if block.column not in names:
-        raise UsageError("the page names a column that there is not; nothing was changed")
-    columns = names[names.index(block.column) :][: len(rows[0])]
-    keys = sheet.keys(block.position, len(rows))
-    if not keys or keys[0] != block.key:
-        raise UsageError("the rows have moved meanwhile; nothing was changed", hint="Try again.")
+    columns = _columns_from(sheet, block.column, len(rows[0]))
+    keys = _keys_from(sheet, block, len(rows), "Try again.")
     if len(keys) < len(rows) or len(columns) < len(rows[0]):
         room = len(keys), len(columns)
         raise UsageError(
             f"the block has {_block_size((len(rows), len(rows[0])))}, and only {_block_size(room)} are left there"
         )
     if len(keys) * len(columns) > MOST_CELLS:
-        raise UsageError(
-            f"{len(keys) * len(columns):,} cells at once are too many", hint=f"{MOST_CELLS:,} is the most."
-        )
+        raise _too_many(len(keys) * len(columns))
     pairs = zip(keys, rows, strict=True)
     return [*chain.from_iterable(_row(block.position + n, key, columns, row) for n, (key, row) in enumerate(pairs))]
+
+
+def _column_names(sheet: Sheet) -> list[str]:
+    return [column.name for column in sheet.columns]
+
+
+def _columns_from(sheet: Sheet, column: str, count: int) -> list[str]:
+    """So many columns from this one on, or as many as there are."""
+    names = _column_names(sheet)
+    if column not in names:
+        raise UsageError("the page names a column that there is not; nothing was changed")
+    return names[names.index(column) :][:count]
+
+
+def _keys_from(sheet: Sheet, place: Block | Selection, count: int, hint: str) -> Sequence[str]:
+    """The keys of so many rows from a place on, or of as many as there are."""
+    keys = sheet.keys(place.position, count)
+    if not keys or keys[0] != place.key:
+        raise UsageError("the rows have moved meanwhile; nothing was changed", hint=hint)
+    return keys
+
+
+def _too_many(cells: int) -> UsageError:
+    return UsageError(f"{cells:,} cells at once are too many", hint=f"{MOST_CELLS:,} is the most.")
 
 
 def _row(position: int, key: str, columns: Sequence[str], texts: Sequence[str]) -> list[CellText]:

@@ -14,7 +14,7 @@ import traitlets
 
 from ..errors import KadminError, UsageError, printable
 from . import messages
-from .blocks_of_cells import filled_down, pasted
+from .blocks_of_cells import filled_down, pasted, selected
 from .page_messages import page_message, short_key
 from .sheet import Arrangement, CellText, Result, Sheet
 
@@ -51,7 +51,6 @@ class Grid(anywidget.AnyWidget):
         self._windows: dict[str, messages.Window] = {}
         self._epoch, self._arrangement = 0, Arrangement()
         self.focused: Callable[[str, str], None] = lambda key, column: None
-        self.acted: Callable[[Result], None] = lambda result: None
         self.discard: Callable[[Sequence[CellText]], Result] = lambda cells: Result("nothing can be discarded here")
         self.toggled: Callable[[str], None] = lambda key: None
         self._selected: messages.Selection | None = None
@@ -101,7 +100,7 @@ class Grid(anywidget.AnyWidget):
         with self._guard:
             if self._selected is None:
                 return Result("no cell is selected", ok=False)
-            return self.discard(self._cells_of(self._selected))
+            return self.discard(selected(self._sheet, self._selected))
 
     def move_to(self, position: int, column: str) -> None:
         """Move the focus of every view to a cell."""
@@ -115,7 +114,7 @@ class Grid(anywidget.AnyWidget):
             with self._guard:
                 self._act(messages.read_message(content))
         except KadminError as exc:
-            self._finished(Result(exc.in_one_line(), ok=False))
+            self.notify(Result(exc.in_one_line(), ok=False))
 
     def _act(self, message: messages.Message) -> None:
         match message:
@@ -135,7 +134,7 @@ class Grid(anywidget.AnyWidget):
             case messages.Selection() if not message.is_discarded:
                 self._selected = self._with_whole_key(message)
             case _:
-                self._finished(self._change(message))
+                self.notify(self._change(message))
 
     def _focus(self, message: messages.Focus) -> None:
         self._selected = messages.Selection(message.view, message.position, message.key, message.column, 1, 1, False)
@@ -144,7 +143,7 @@ class Grid(anywidget.AnyWidget):
     def _change(self, message: messages.Edit | messages.Block | messages.Selection | messages.Move) -> Result:
         match message:
             case messages.Selection():
-                return self.discard(self._cells_of(self._with_whole_key(message)))
+                return self.discard(selected(self._sheet, self._with_whole_key(message)))
             case messages.Edit():
                 return self._sheet.edit([*map(self._with_whole_key, message.cells)])
             case messages.Block():
@@ -165,29 +164,8 @@ class Grid(anywidget.AnyWidget):
             raise UsageError(f"rows cannot be sorted by {message.column}")
         self.arrange(column=message.column or None, descending=message.descending)
 
-    def _block(self, message: messages.Block) -> list[Any]:
-        if message.text:
-            return pasted(self._sheet, message)
-        names = [column.name for column in self._sheet.columns]
-        if message.column not in names:
-            raise UsageError("the page names a column that there is not; nothing was changed")
-        first, page = names.index(message.column), self._sheet.page(message.position, 1)
-        return filled_down(self._sheet, message, [texts[0] for texts in page.cells[first : first + message.columns]])
-
-    def _cells_of(self, selection: messages.Selection) -> list[CellText]:
-        """The cells of a selection; their texts do not matter."""
-        names = [column.name for column in self._sheet.columns]
-        keys = self._sheet.keys(selection.position, selection.rows)
-        if selection.column not in names or selection.rows * selection.columns > messages.MOST_CELLS:
-            raise UsageError("the page names a column that there is not, or too many cells; nothing was changed")
-        if not keys or keys[0] != selection.key:
-            raise UsageError("the rows have moved meanwhile; nothing was changed", hint="Select the cells again.")
-        columns = names[names.index(selection.column) :][: selection.columns]
-        return [CellText(selection.position, key, column, "") for key in keys for column in columns]
-
-    def _finished(self, result: Result) -> None:
-        self.notify(result)
-        self.acted(result)
+    def _block(self, message: messages.Block) -> list[CellText]:
+        return pasted(self._sheet, message) if message.text else filled_down(self._sheet, message)
 
     def _answer(self, window: messages.Window) -> None:
         page = self._page(window.first, window.count)

@@ -273,7 +273,8 @@ def test_one_text_fills_the_selection(table: Table) -> None:
 
 def test_fill_down_repeats_the_first_row(table: Table) -> None:
     """Ctrl-D, as in a spreadsheet."""
-    table.sheet.edit(filled_down(table.sheet, table.block("", rows=3), ["5 MB/s"]))
+    table.type("5MB/s")
+    table.sheet.edit(filled_down(table.sheet, table.block("", rows=3)))
     assert table.staged() == {"user=alice": "5000000", "user=bob": "5000000"}
 
 
