@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from ..frames import schemas
 from ..frames.meanings import limit, seconds
 from .groups import checked, flag_count, largest
-from .labels import SECONDS, buckets, count_of, distinct, part_of, verb_of
+from .labels import SECONDS, count_of, part_of, uses
 
 MOST_BUCKETS = 30
 """Bars that a chart has at most."""
@@ -68,8 +68,7 @@ def backtest(frame: Any) -> Any:
 
 def _times_of(groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The throttled part of each bar, and the rest of it."""
-    whose = buckets((row["bucket_user"] for row in groups), (row["bucket_client_id"] for row in groups))
-    labels = distinct([f"{who} {verb_of(row['key'])}" for who, row in zip(whose, groups, strict=True)])
+    labels = uses(groups)
     return [part for label, row in zip(labels, groups, strict=True) for part in _parts_of_bar(label, row)]
 
 

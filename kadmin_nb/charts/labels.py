@@ -6,7 +6,8 @@ No expression and no field is made out of a name: both are constants here.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from ..errors import printable
 from ..frames.meanings import client
@@ -62,6 +63,12 @@ def buckets(users: Iterable[str | None], client_ids: Iterable[str | None]) -> li
     """Buckets as texts, each different; an empty part is not in a bucket."""
     pairs = zip(users, client_ids, strict=True)
     return distinct([short(client(user or None, client_id or None)) or "(nobody named)" for user, client_id in pairs])
+
+
+def uses(groups: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The uses that the buckets of these rows limit, as texts, each different."""
+    whose = buckets((row["bucket_user"] for row in groups), (row["bucket_client_id"] for row in groups))
+    return distinct([f"{who} {verb_of(row['key'])}" for who, row in zip(whose, groups, strict=True)])
 
 
 def distinct(texts: Sequence[str]) -> list[str]:

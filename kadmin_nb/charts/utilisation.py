@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from ..frames import schemas
 from ..frames.meanings import limit, percent, used
 from .groups import checked, flag_count, largest
-from .labels import PERCENT, buckets, count_of, distinct, is_are, part_of, verb_of
+from .labels import PERCENT, count_of, is_are, part_of, uses
 
 MOST_BARS = 40
 """Bars that a chart has at most."""
@@ -65,8 +65,7 @@ def _bars(frame: Any) -> tuple[list[dict[str, Any]], dict[str, int]]:
 
 
 def _bar_rows(groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    whose = buckets((row["bucket_user"] for row in groups), (row["bucket_client_id"] for row in groups))
-    labels = distinct([f"{who} {verb_of(row['key'])}" for who, row in zip(whose, groups, strict=True)])
+    labels = uses(groups)
     return [
         {
             "bucket": label,
