@@ -130,8 +130,12 @@ def _attempt(check: str, subject: str, look: Callable[[], str]) -> Check:
     try:
         return Check(check, subject, CheckState.OK, look())
     except KadminError as error:
-        error.syntax = terminal
-        return Check(check, subject, CheckState.FAILED, str(error), error.hint)
+        return _failed_check(check, subject, error)
+
+
+def _failed_check(check: str, subject: str, error: KadminError) -> Check:
+    error.syntax = terminal
+    return Check(check, subject, CheckState.FAILED, str(error), error.hint)
 
 
 def _skipped(check: str, subject: str, because: str) -> Check:
@@ -147,8 +151,7 @@ def _connection(settings_of: Callable[[], Settings], longest: float | None) -> I
     try:
         settings = settings_of()
     except KadminError as error:
-        error.syntax = terminal
-        yield Check("settings", "the target", CheckState.FAILED, str(error), error.hint)
+        yield _failed_check("settings", "the target", error)
         yield _skipped("connection", "the cluster", "there are no settings")
         return
     timeout = longest or settings.timeout or STEP_TIMEOUT
@@ -228,7 +231,7 @@ def _dated(check: str, subject: str, certificate_of: Callable[[], x509.Certifica
     try:
         certificate = certificate_of()
     except KadminError as error:
-        return Check(check, subject, CheckState.FAILED, str(error), error.hint)
+        return _failed_check(check, subject, error)
     days = contact.days_until_end(certificate, datetime.now(UTC))
     hosts = f" for {', '.join(contact.names_of(certificate))}" if contact.names_of(certificate) else ""
     whose = f"{certificate.subject.rfc4514_string()}{hosts}, signed by {certificate.issuer.rfc4514_string()}"
@@ -257,9 +260,8 @@ def _cluster_checks(settings: Settings, timeout: float) -> Iterator[Check]:
     try:
         kafka = WireKafka(replace(settings, timeout=timeout))
     except KadminError as error:
-        error.syntax = terminal
         step = "login" if isinstance(error, AuthenticationFailed) else "Kafka"
-        yield Check(step, settings.bootstrap, CheckState.FAILED, str(error), error.hint)
+        yield _failed_check(step, settings.bootstrap, error)
         yield from _without_cluster(f"the check of {step} failed", after=step)
         return
     with closing(kafka):
@@ -289,7 +291,7 @@ def _broker_checks(kafka: WireKafka, timeout: float) -> Iterator[Check]:
     try:
         brokers = kafka.brokers()
     except KadminError as error:
-        yield Check("brokers", "all", CheckState.FAILED, str(error), error.hint)
+        yield _failed_check("brokers", "all", error)
         return
     tasks = [partial(_broker_check, kafka, broker, timeout) for broker in brokers]
     answers = contact.side_by_side(tasks, _STEPS * timeout)
@@ -322,7 +324,7 @@ def _rights_checks(kafka: WireKafka, settings: Settings) -> Iterator[Check]:
     try:
         rows = may_i(kafka, settings, (), ()).to_arrow().to_pylist()
     except KadminError as error:
-        yield Check("rights", "all", CheckState.FAILED, str(error), error.hint)
+        yield _failed_check("rights", "all", error)
         return
     for row in rows:
         right = f"{row['operation']} on {row['resource']}"
