@@ -14,9 +14,12 @@ from tests.browser.presence import chromium
 Open = Callable[..., Notebook]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Any]:
-    """Chromium: the machine's, else the one that Playwright has."""
+    """Chromium: the machine's, else the one that Playwright has.
+
+    Not for the session: while Playwright is there, its event loop counts as running, and `asyncio.run` refuses.
+    """
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -25,7 +28,7 @@ def browser() -> Iterator[Any]:
         started.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """A JupyterLab."""
     server = Lab(tmp_path_factory.mktemp("lab"))
@@ -42,6 +45,7 @@ def open_notebook(lab: Lab, browser: Any, request: pytest.FixtureRequest) -> Ite
         name = f"{Path(request.node.name).name.replace('/', '-')[:60]}-{len(opened)}.ipynb"
         lab.write(name, cells)
         context = browser.new_context(viewport={"width": width, "height": height})
+        context.set_default_timeout(90_000)  # a busy machine
         if clipboard:
             context.grant_permissions(["clipboard-read", "clipboard-write"], origin=lab.url)
         notebook = Notebook(context.new_page(), f"{lab.url}/lab/tree/{name}?reset")

@@ -196,6 +196,14 @@ class Notebook:
     def _prompt(self, number: int) -> str:
         return str(self.cell(number).locator(".jp-InputPrompt").first.inner_text())
 
+    def wait_for_text(self, text: str, timeout: float = 120_000) -> None:
+        """Until this text is on the page; a failure tells what stands there instead."""
+        try:
+            self.page.get_by_text(text).wait_for(timeout=timeout)
+        except TimeoutError:
+            outputs = self.page.locator(".jp-OutputArea").all_inner_texts()
+            raise AssertionError(f"{text!r} is not on the page, but:\n" + "\n".join(outputs)[-4000:]) from None
+
     def picture(self, name: str) -> None:
         """A screenshot, under `out/screenshots`: to be looked at."""
         PICTURES.mkdir(parents=True, exist_ok=True)

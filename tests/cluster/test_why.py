@@ -9,6 +9,7 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb import hints
+from kadmin_nb.frames.pages import WHOLE
 
 pytestmark = pytest.mark.broker
 
@@ -127,4 +128,4 @@ def test_a_client_is_explored_level_by_level(cluster, limited) -> None:
 
 def test_without_a_client_the_hierarchy_is_explored(cluster, limited) -> None:
     """Whom would I ask about? I know no names yet."""
-    assert f"user={limited}" in repr(cluster.explore())
+    assert f"user={limited}" in cluster.explore().as_text(WHOLE)

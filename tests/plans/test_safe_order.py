@@ -198,9 +198,13 @@ def test_nothing_is_no_wave():
 
 def test_the_order_costs_little():
     """Ten thousand changes of one kind waited for their order."""
-    entities = [Entity.of({"user": f"u{n}"}) for n in range(10_000)]
-    changes = [Change(n, "set", e, KEYS[0], "1", "2", "2", level="USER") for n, e in enumerate(entities)]
-    started = time.process_time()
-    (wave,) = waves(changes)
-    assert time.process_time() - started < 0.25
-    assert wave == changes
+    made, ordered = [], []
+    for _ in range(5):  # a collection of garbage falls into one or two of them
+        started = time.process_time()
+        entities = [Entity.of({"user": f"u{n}"}) for n in range(10_000)]
+        changes = [Change(n, "set", e, KEYS[0], "1", "2", "2", level="USER") for n, e in enumerate(entities)]
+        made.append(time.process_time() - started)
+        (wave,) = waves(changes)
+        ordered.append(time.process_time() - started - made[-1])
+        assert wave == changes
+    assert min(ordered) < min(made)
