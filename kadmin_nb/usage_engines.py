@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from . import traffic
 from .errors import UsageError
+from .frames import schemas
 from .frames import spark as sparks
 from .frames.answer import Answer
 from .frames.engines import ARROW, SPARK, refuse_unknown
@@ -29,6 +31,13 @@ ARROW_LOG_BYTES = 200_000_000
 
 ARROW_ROWS = 2_000_000
 """Rows of USAGE that this process takes."""
+
+
+_SPAN_COLUMNS = {
+    **dict.fromkeys(("window_start_min", "min(window_start)"), "first_used"),
+    **dict.fromkeys(("window_end_max", "max(window_end)"), "last_used"),
+}
+"""Arrow's and Spark's names of the two ends of a span."""
 
 
 @dataclass(frozen=True)
@@ -138,6 +147,19 @@ class Usage:
         from . import analytics
 
         return self._answered(analytics.known_clients(self.frame), {})
+
+    def users(self) -> pa.Table:
+        """Each user that it names: `user`, `first_used` and `last_used`, from the first window to the last."""
+        frame: Any = self.frame
+        names = frame.columns if self.is_on_spark else frame.column_names
+        schemas.require_columns("the usage", ("user", "window_start", "window_end"), names)
+        if self.is_on_spark:
+            spans = frame.groupBy("user").agg({"window_start": "min", "window_end": "max"}).toArrow()
+        else:
+            spans = frame.group_by("user").aggregate([("window_start", "min"), ("window_end", "max")])
+        spans = pa.table(spans.columns, [_SPAN_COLUMNS.get(name, name) for name in spans.column_names])
+        schema = pa.schema([schemas.USERS.field(name) for name in ("user", "first_used", "last_used")])
+        return spans.filter(pc.not_equal(spans["user"], "")).select(schema.names).cast(schema)
 
     def utilisation(
         self, quotas: Answer | pa.Table, cluster_id: str, keys: Sequence[str] | None, marks: dict[str, str]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -14,7 +15,7 @@ from kafka.protocol.metadata import MetadataRequest
 from ..errors import TimedOut
 from ..model.connection_settings import Settings
 from ..model.resources import Resource
-from . import error_codes
+from . import acls, error_codes
 from .configs import WireConfigs
 from .ports import Broker, Lease
 from .quotas import WireQuotas
@@ -68,6 +69,10 @@ class WireKafka:
         nodes = [broker.id for broker in self.brokers() if not broker.is_fenced]
         answers = [self.wire.ask(ListGroupsRequest, node=node, doing="listing groups") for node in nodes]
         return sorted(group.group_id for answer in answers for group in answer.groups)
+
+    def acls(self) -> Counter[str] | None:
+        """The number of ACLs of each principal, `User:alice` say; None where the brokers have no authorizer."""
+        return acls.counts_by_principal(self.wire)
 
     def create_topics(self, partitions: Mapping[str, int]) -> None:
         """Make these topics, a number of partitions each, and wait until every broker knows them.

@@ -16,6 +16,7 @@ from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.schema_metadata import stamped
 from ..model.connection_settings import Settings
+from ..model.grammar import ANY
 from ..plans import VERIFY_TIMEOUT
 from ..plans.apply_options import ApplyOptions, takes_apply_options
 from ..plans.execution.interrupts import Stopped, never
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from .observation import ObservationAnswer
     from .permissions import PermissionsAnswer
     from .policies import Given
+    from .users import UsersAnswer
 
 __all__ = ["Cluster", "connect"]
 
@@ -119,6 +121,27 @@ class Cluster:
         """The registered brokers, fenced ones included: `id`, `host`, `port`, `rack`, `is_fenced`."""
         rows = ({name: getattr(b, name) for name in schemas.BROKERS.names} for b in self._kafka.brokers())
         return Answer(stamped(schemas.table(schemas.BROKERS, rows), self.id))
+
+    def users(self, *, user: object = ANY, usage: object = None) -> UsersAnswer:
+        """USERS: each user that SCRAM credentials, quotas or ACLs name, what each of these has, and orphans.
+
+        A source that may not be read is a sentence in `.notes`, and its columns are null.
+
+        Parameters
+        ----------
+        user
+            A name, `kn.Pattern("team-*")` or a list of them: only these.
+        usage
+            USAGE: who was at work, and when; its users are rows too.
+
+        Raises
+        ------
+        NotAuthorized
+            Nothing may be read: DESCRIBE and DESCRIBE_CONFIGS on the cluster are missing.
+        """
+        from .users import users
+
+        return users(self._kafka, user, usage)
 
     def stage(self) -> Stage:
         """A new, empty stage; `tray` is the session's shared one."""

@@ -27,6 +27,7 @@ VERBS = {
     "scram": ("scram", "Who logs in with SCRAM, and new passwords."),
     "scram-credentials": ("scram", "The scram-credentials tool of KIP-248."),
     "snapshot": ("current_cluster", "Save what the current cluster holds now, for diff."),
+    "users": ("users", "Each known user: credentials, quotas, ACLs, usage, and orphans."),
     "use": ("current_cluster", "Make TARGET the current cluster."),
 }
 """The module of each verb, and its line in help: no module is imported for that."""

@@ -7,9 +7,11 @@ about in one column, as it would be typed. Frames keep the plain values.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
@@ -247,6 +249,26 @@ def _predicted(table: pa.Table) -> list[str]:
     ]
 
 
+def _quotas_by_level(table: pa.Table) -> list[str]:
+    """The keys of a user's quotas, level by level, with how many entities have each."""
+    return ["; ".join(_keys_of_levels(keys or ())) for keys in values_of(table, "quota_keys")]
+
+
+def _keys_of_levels(keys: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    for level, rows in groupby(keys, key=itemgetter("level")):
+        yield f"{word(level)}: " + ", ".join(_times(row["key"], row["quotas"]) for row in rows)
+
+
+def _times(name: str, count: int) -> str:
+    return name if count == 1 else f"{name} x {count:,}"
+
+
+def _last_use(table: pa.Table) -> list[str]:
+    """The end of the last window that names a user; nothing where there is no usage."""
+    pairs = zip(values_of(table, "used"), values_of(table, "last_used"), strict=True)
+    return ["not in the usage" if used is False else cell(last_used) for used, last_used in pairs]
+
+
 _ENFORCED = {True: "as predicted", False: "not as predicted", None: "not conclusive"}
 
 PARTS = {
@@ -267,6 +289,8 @@ PARTS = {
     "config_value": Part("value", ("value", "is_sensitive"), _config_value),
     "instead_of": Part("instead of", ("synonyms",), _instead_of),
     "set_on": Part("set on", ("entity",), lambda table: values_of(table, "entity"), NAME),
+    "quotas_by_level": Part("quotas", ("quota_keys",), _quotas_by_level, PROSE),
+    "last_use": Part("last used", ("used", "last_used"), _last_use),
     "used": Part("used", ("value",), _with_key(used, "value"), NUMBER),
 }  # fmt: skip
 """The parts that are more, or other, than the column of their name."""

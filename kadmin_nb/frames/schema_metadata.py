@@ -11,6 +11,9 @@ CLUSTER_ID, TAKEN_AT = "kadmin.cluster_id", "kadmin.taken_at"
 ENGINE = "kadmin.engine"
 """The engine that answered, and the reason for it, in a sentence."""
 
+NOTES = "kadmin.notes"
+"""Sentences on what of an answer could not be had, a line each."""
+
 
 def now() -> str:
     """The time, UTC, as ISO 8601."""

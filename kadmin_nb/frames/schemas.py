@@ -94,6 +94,23 @@ USER_CONFIGS = _schema(
 """All that is set on users: quotas, and credentials with their iterations. What may not be seen is a row with an
 error."""
 
+USERS = _schema(
+    ("user", TEXT, False),
+    ("mechanisms", TEXT, True),
+    ("quotas", pa.int64(), True),
+    ("quota_keys", pa.list_(pa.struct([("level", TEXT), ("key", TEXT), ("quotas", pa.int64())])), True),
+    ("acls", pa.int64(), True),
+    ("used", FLAG, True),
+    ("first_used", pa.timestamp("us", "UTC"), True),
+    ("last_used", pa.timestamp("us", "UTC"), True),
+    ("finding", WORD, True),
+)
+"""One row a user that quotas, SCRAM credentials, ACLs or USAGE name: the mechanisms of the credentials, the number of
+quotas with their keys at each level, the number of ACLs, whether the usage names the user, and the beginning of its
+first and the end of its last window. What may not be read, does not exist or was not given is null. `finding`:
+orphaned-quotas, orphaned-acls or orphaned-credentials where nothing else names the user; no-quotas where the usage
+names a user that no quota names."""
+
 PLAN = _schema(
     ("row", WHOLE, False),
     ("kind", TEXT, False),

@@ -260,6 +260,16 @@ def _brokers_finding(table: pa.Table) -> str:
     return counted_nouns(table.num_rows, "broker", "brokers") + (f", {fenced} fenced" if fenced else "")
 
 
+def _users_finding(table: pa.Table) -> str:
+    counts = Counter(table["finding"].drop_null().to_pylist())
+    return "; ".join([counted_nouns(table.num_rows, "user", "users"), *(f"{n:,} {word}" for word, n in counts.items())])
+
+
+def _with_findings_first(table: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """The rows with a finding, and the others."""
+    return table.filter(table["finding"].is_valid()), table.filter(table["finding"].is_null())
+
+
 def _columns(schema: pa.Schema) -> frozenset[str]:
     return frozenset(schema.names) - ALSO
 
@@ -279,6 +289,12 @@ VIEWS: Mapping[frozenset[str], View] = {
     ),
     _columns(schemas.SCRAM): View(schemas.SCRAM.names, ("credential", "credentials")),
     _columns(schemas.USER_CONFIGS): View(schemas.USER_CONFIGS.names, ("config of users", "configs of users")),
+    _columns(schemas.USERS): View(
+        ("who", "mechanisms", "quotas_by_level", "acls", "last_use", "finding"),
+        ("user", "users"),
+        _users_finding,
+        _with_findings_first,
+    ),
     _columns(schemas.WHY): View(
         ("key", "value", "set_on", "level", "total", "clients", "peak", "utilisation", "throttle_ms", "share_throttled")
     ),
