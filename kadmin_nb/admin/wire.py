@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from functools import partial
 from typing import Any, TypeVar
 
 import kafka.errors
@@ -217,8 +216,10 @@ class Wire:
     ) -> Any:
         deadline = time.monotonic() + bound
         try:
-            attempt = partial(self._send, request, node, deadline, doing, patience)
-            return _patiently(attempt, bound, _passes, before_retry)
+            again = _Again(bound, _passes, before_retry)
+            while True:
+                with again:
+                    return self._send(request, node, deadline, doing, patience)
         except NotSent as exc:
             raise error_codes.translated(exc.__cause__ or exc, doing) from None
         except NoAnswerYet:
@@ -244,8 +245,10 @@ class Wire:
         deadline = time.monotonic() + (timeout or self.alter_timeout)
         whom = self._lively() if node is None else node
         try:
-            attempt = partial(self._send, request, whom, deadline, doing)
-            return _patiently(attempt, self.timeout, _was_not_sent, self._before_retry)
+            again = _Again(self.timeout, _was_not_sent, self._before_retry)
+            while True:
+                with again:
+                    return self._send(request, whom, deadline, doing)
         except NotSent as exc:
             raise error_codes.translated(exc.__cause__ or exc, doing) from None
         except kafka.errors.IncompatibleBrokerVersion as exc:
@@ -424,23 +427,31 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 0.5
 """Seconds between two attempts: each pause is twice the one before."""
 
 
-def _patiently(
-    attempt: Callable[[], T],
-    bound: float,
-    may_pass: Callable[[Exception], bool],
-    before_retry: Callable[[Exception], object],
-) -> T:
-    """The result of an attempt, made again after faults that may pass. (tenacity would load tornado and asyncio.)"""
-    started, pause = time.monotonic(), _FIRST_PAUSE
-    while True:
-        try:
-            return attempt()
-        except Exception as exc:
-            if not may_pass(exc) or time.monotonic() - started >= _longest_wait(exc, bound):
-                raise
-            before_retry(exc)
-        time.sleep(pause)
-        pause = min(2 * pause, _LONGEST_PAUSE)
+class _Again:
+    """Takes the faults that may pass: `while True: with again: return attempt()`.
+
+    Not tenacity, which would load tornado and asyncio.
+    """
+
+    def __init__(
+        self, bound: float, may_pass: Callable[[Exception], bool], before_retry: Callable[[Exception], object]
+    ) -> None:
+        self._bound, self._may_pass, self._before_retry = bound, may_pass, before_retry
+        self._started, self._pause = time.monotonic(), _FIRST_PAUSE
+
+    def __enter__(self) -> None:
+        """An attempt begins."""
+
+    def __exit__(self, kind: object, exc: BaseException | None, trace: object) -> bool:
+        """True, after a pause, if the attempt is to be made again."""
+        if not isinstance(exc, Exception) or not self._may_pass(exc):
+            return False
+        if time.monotonic() - self._started >= _longest_wait(exc, self._bound):
+            return False
+        self._before_retry(exc)
+        time.sleep(self._pause)
+        self._pause = min(2 * self._pause, _LONGEST_PAUSE)
+        return True
 
 
 def _longest_wait(exc: Exception, bound: float) -> float:

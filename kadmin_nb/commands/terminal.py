@@ -69,14 +69,14 @@ KAFKA_TOOLS = ("kafka-configs", "kafka-client-quotas")
 """The commands that stand in for Kafka's own: scripts that run those know two exit codes, 0 and 1."""
 
 
-def _run(words: list[str]) -> int:
-    """Run the words; how that ends."""
-    ended = _run_words(words)
+def _exit_code(words: list[str], ended: int) -> int:
+    """The exit code of these words, which ended so."""
     is_failure = words[:1] and words[0] in KAFKA_TOOLS and ended not in (ExitState.DONE, ExitState.INTERRUPTED)
     return ExitState.FAILED if is_failure else ended
 
 
-def _run_words(words: list[str]) -> int:
+def _run(words: list[str]) -> int:
+    """Run the words; how that ends."""
     status = StatusLine(sys.stderr, f"{' '.join(takewhile(str.isalpha, words))} …")
     note = _note_above(status)
     session = Session(frames=frame_in_file, progress=status.progress, note=note, watch=status.watch)
@@ -85,10 +85,10 @@ def _run_words(words: list[str]) -> int:
         with _warnings_as_notes(note):
             with status:
                 result = run(words or ["--help"], session)
-            return _print_result(result)
+            return _exit_code(words, _print_result(result))
     except (KadminError, Interrupted) as exc:
         _complain(exc)
-        return exc.exit_state
+        return _exit_code(words, exc.exit_state)
     except KeyboardInterrupt:
         _print_note("interrupted")
         return ExitState.INTERRUPTED
