@@ -293,7 +293,11 @@ class _Configs:
         if resource.type == "TOPIC" and resource.name not in cluster.topics:
             return [config_rules.failed(resource, _NO_TOPIC)]
         image: Any = cluster.values(node)
-        return config_rules.rows(image, cluster.nodes[node], resource, keys, **shown)
+        broker = cluster.nodes[node]
+        asked = (node, broker.image.records, *broker.loggers.items()), resource, keys and tuple(keys), *shown.values()
+        if asked not in cluster.answers:
+            cluster.answers[asked] = config_rules.rows(image, broker, resource, keys, **shown)
+        return cluster.answers[asked]
 
     def alter(self, wishes: Mapping[Resource, Sequence[ConfigOperation]], *, validate_only: bool = False) -> Answers:
         answers: Answers = {}

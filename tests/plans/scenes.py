@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
+from kadmin_nb.model.changes import Change
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans.execution import order
 from kadmin_nb.plans.lowering import gradual
+from kadmin_nb.plans.lowering.gradual import Wave
 from kadmin_nb.plans.stage import Stage
 from tests.double import FakeKafka
 from tests.plans.simulation import Scene
@@ -103,8 +106,19 @@ def lower(stage: Stage) -> None:
 
 
 def in_steps(kafka: FakeKafka):
-    """As `Cluster.apply(gradual=60)` does it."""
-    return lambda changes: gradual.schedule(order.waves(changes), kafka.quotas.describe(), USED, 60.0, request=1e4)
+    """As `Cluster.apply(gradual=60)` does it; what is the same again and again is computed once."""
+
+    def waves(changes: Sequence[Change]) -> list[Wave]:
+        quotas = kafka.quotas.describe()
+        asked = tuple(changes), str(quotas.to_pylist())
+        if asked not in SCHEDULES:
+            SCHEDULES[asked] = gradual.schedule(order.waves(changes), quotas, USED, 60.0, request=1e4)
+        return SCHEDULES[asked]
+
+    return waves
+
+
+SCHEDULES: dict[object, list[Wave]] = {}
 
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
