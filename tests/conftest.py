@@ -90,9 +90,19 @@ def cluster(kafka: LocalKafka) -> Iterator[kn.Cluster]:
 
 @pytest.fixture(scope="session")
 def secure_kafka() -> Iterator[LocalKafka]:
-    """A real Kafka with SASL and the standard authorizer; `connect()` is the super user."""
-    with kn.local.start(secure=True) as running:
+    """A real Kafka with SASL and the standard authorizer; `connect()` is the super user.
+
+    OAUTHBEARER is one of its mechanisms: it takes tokens that nobody signed, and looks at their claims alone.
+    """
+    with kn.local.start(secure=True, extra=UNSECURED_OAUTHBEARER) as running:
         yield running
+
+
+UNSECURED_OAUTHBEARER = {
+    "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER",
+    "listener.name.sasl_plaintext.oauthbearer.sasl.jaas.config":
+        "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required;",
+}  # fmt: skip
 
 
 _numbers = itertools.count(1)

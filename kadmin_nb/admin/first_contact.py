@@ -18,6 +18,8 @@ from confluent_kafka.admin import AdminClient
 from ..errors import AuthenticationFailed, ConnectionFailed, KadminError, TimedOut
 from ..hints import Hint, Verb, sentence
 from ..model.connection_settings import Settings
+from ..model.token_sources import TokenLogin
+from .bearer_tokens import tokens_of
 
 _QUIET_LOGGER = logging.getLogger("kadmin_nb.librdkafka")
 _QUIET_LOGGER.addHandler(logging.NullHandler())
@@ -45,8 +47,19 @@ def config(settings: Settings) -> dict[str, Any]:
         "ssl.key.location": settings.key_file,
         "ssl.key.password": key_password,
         "ssl.endpoint.identification.algorithm": "https" if settings.check_hostname else "none",
+        "oauth_cb": _token_callback(settings.token_login) if settings.token_login else None,
     }
     return {key: value for key, value in values.items() if value is not None}
+
+
+def _token_callback(login: TokenLogin) -> Callable[[str], tuple[str, float, str, dict[str, str]]]:
+    """Gives librdkafka a token whenever it wants one: its text, its end, no name of a principal, its extensions."""
+
+    def fetch(_config: str) -> tuple[str, float, str, dict[str, str]]:
+        token = tokens_of(login).token()
+        return token.text.reveal(), token.expires, "", dict(login.extensions)
+
+    return fetch
 
 
 def client(settings: Settings, errors: list[KafkaError] | None = None) -> AdminClient:
@@ -112,8 +125,18 @@ def meet(settings: Settings, timeout: float) -> None:
     TimedOut
         Silence for `timeout` seconds.
     """
-    if failure := cause(settings, timeout):
+    if failure := token_failure(settings, timeout) or cause(settings, timeout):
         raise failure
+
+
+def token_failure(settings: Settings, within: float) -> KadminError | None:
+    """The reason why there is no token to log in with; fetched before, since librdkafka waits for it in silence."""
+    try:
+        if settings.token_login:
+            tokens_of(settings.token_login).token(within)
+    except KadminError as failure:
+        return failure.with_traceback(None)
+    return None
 
 
 def cause(
@@ -159,6 +182,8 @@ def _failure(cause: KafkaError, settings: Settings) -> KadminError:
     address, text = settings.bootstrap, _error_text(cause)
     if cause.code() == KafkaError._AUTHENTICATION:
         hint = _credentials_hint(text, settings)
+        if settings.token_login:
+            tokens_of(settings.token_login).forget()
         return AuthenticationFailed(f"{address}: {text}", code="SASL_AUTHENTICATION_FAILED", hint=hint)
     if cause.code() == KafkaError._BAD_MSG or _NO_TLS in text:
         return _another_protocol(settings)
@@ -209,6 +234,8 @@ _NAMES = {KafkaError._RESOLVE: "UNKNOWN_HOST", KafkaError._SSL: "SSL_HANDSHAKE_F
 def _credentials_hint(text: str, settings: Settings) -> str:
     if "supported mechanisms" in text:
         return "Choose one of the mechanisms that the broker names." if settings.uses_sasl else ""
+    if settings.token_login:
+        return f"Compare issuer, audience and scope of the token of {settings.token_login.source} with the broker's."
     return f"Check user and password in {settings.source}."
 
 

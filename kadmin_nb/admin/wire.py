@@ -19,11 +19,14 @@ import kafka.errors
 from kafka.future import Future
 from kafka.net.connection import KafkaConnection
 from kafka.net.manager import KafkaConnectionManager
+from kafka.net.sasl.oauth import AbstractTokenProvider
 from kafka.net.selector import NetworkSelector
 
 from ..errors import ConnectionFailed, KadminError, NotFound, TimedOut, Unsupported
 from ..model.connection_settings import Settings
+from ..model.token_sources import TokenLogin
 from . import error_codes
+from .bearer_tokens import tokens_of
 from .log_redaction import keep_discreet
 from .parser import AnswerParser
 
@@ -59,14 +62,50 @@ class NoAnswerYet(Exception):
     """A broker takes long that any other could stand in for: its answer is no longer waited for."""
 
 
+class _Tokens(AbstractTokenProvider):  # type: ignore[misc]
+    """The library's access to a token that was fetched before."""
+
+    def __init__(self, login: TokenLogin) -> None:
+        self.cache = tokens_of(login)
+
+    def token(self) -> str:
+        return self.cache.token().text.reveal()
+
+    def extensions(self) -> dict[str, str]:
+        return dict(self.cache.login.extensions)
+
+
 class _Connection(KafkaConnection):  # type: ignore[misc]
     """The library's connection with our parser."""
+
+    async def _sasl_authenticate(self, timeout_at: float | None = None) -> None:
+        """Log in, at first and whenever the session ends; a token is fetched beside the other connections."""
+        if tokens := self.config["sasl_oauth_token_provider"]:
+            within = None if timeout_at is None else timeout_at - time.monotonic()
+            await _beside(self.net, lambda: tokens.cache.token(within))
+        await super()._sasl_authenticate(timeout_at)
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         self.parser = AnswerParser(
             client_id=self.config["client_id"], receive_message_max_bytes=self.config["receive_message_max_bytes"]
         )
+
+
+def _beside(net: NetworkSelector, task: Callable[[], object]) -> Future:
+    """The future of a task that waits for somebody else, on a thread of its own: `net` goes on meanwhile."""
+    future = Future()
+
+    def run() -> None:
+        try:
+            finish, result = future.success, task()
+        except Exception as error:
+            finish, result = future.failure, error
+        with suppress(RuntimeError):  # closed meanwhile
+            net.call_soon_with_future(finish, result)
+
+    threading.Thread(target=run, daemon=True).start()
+    return future
 
 
 class _Manager(KafkaConnectionManager):  # type: ignore[misc]
@@ -174,6 +213,8 @@ class Wire:
         attempt.add_both(lambda _: done.set())
         done.wait(min(PATIENCE, (timeout - spent) / 2))
         if not attempt.succeeded():
+            if isinstance(attempt.exception, KadminError):
+                raise attempt.exception from None
             _refuse_another_kind_of_node(attempt.exception)
             spent += time.monotonic() - started
             _raise_cause(self.settings, timeout, spent, attempt.succeeded)
@@ -377,7 +418,8 @@ def _refuse_another_kind_of_node(exc: BaseException | None) -> None:
 def _raise_cause(settings: Settings, timeout: float, spent: float, is_reached: Callable[[], bool]) -> None:
     from . import first_contact
 
-    if cause := first_contact.cause(settings, timeout, spent=spent, is_reached=is_reached):
+    no_token = first_contact.token_failure(settings, timeout - spent)
+    if cause := no_token or first_contact.cause(settings, timeout, spent=spent, is_reached=is_reached):
         raise cause from None
 
 
@@ -483,6 +525,7 @@ def _config(settings: Settings, timeout: float) -> dict[str, object]:
         "reconnect_backoff_max_ms": 1000,
         "security_protocol": settings.security_protocol,
         "sasl_mechanism": settings.mechanism,
+        "sasl_oauth_token_provider": _Tokens(settings.token_login) if settings.token_login else None,
         "sasl_plain_username": _username(settings),
         "sasl_plain_password": settings.password.reveal() if settings.password else None,
         "ssl_context": tls(settings) if settings.uses_tls else None,

@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 from cryptography import x509
 
 from ..admin import contact
+from ..admin.bearer_tokens import Token, tokens_of
 from ..admin.kafka import WireKafka
 from ..admin.ports import Broker
 from ..errors import AuthenticationFailed, KadminError
@@ -31,6 +32,7 @@ from ..frames.answer import Answer
 from ..frames.schema_metadata import stamped
 from ..hints import terminal
 from ..model.connection_settings import Settings
+from ..model.token_sources import TokenLogin
 from ..paths import journal_dir
 from ..version import VERSION
 from .permissions import may_i
@@ -256,7 +258,13 @@ def _session(address: str, settings: Settings, timeout: float) -> Check:
 
 
 def _cluster_checks(settings: Settings, timeout: float) -> Iterator[Check]:
-    """The checks that need a broker that speaks with us."""
+    """The checks that need a broker that speaks with us, and first the token that it is to take."""
+    if settings.token_login:
+        token = _token_check(settings.token_login, timeout)
+        yield token
+        if token.state == CheckState.FAILED:
+            yield from _without_cluster("the check of token failed")
+            return
     try:
         kafka = WireKafka(replace(settings, timeout=timeout))
     except KadminError as error:
@@ -274,6 +282,14 @@ def _cluster_checks(settings: Settings, timeout: float) -> Iterator[Check]:
         yield from _rights_checks(kafka, settings)
 
 
+def _token_check(login: TokenLogin, timeout: float) -> Check:
+    return _attempt("token", str(login.source), lambda: _token_words(tokens_of(login).token(timeout)))
+
+
+def _token_words(token: Token) -> str:
+    return f"until {datetime.fromtimestamp(token.expires, UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
 def _without_cluster(because: str, after: str = "") -> Iterator[Check]:
     for check, subject in (("login", "the broker"), ("Kafka", "its version"), ("brokers", "all"), ("rights", "all")):
         if check != after:
@@ -281,6 +297,8 @@ def _without_cluster(because: str, after: str = "") -> Iterator[Check]:
 
 
 def _login_words(settings: Settings) -> str:
+    if settings.token_login:
+        return f"{settings.mechanism} with a token of {settings.token_login.source}"
     if settings.uses_sasl:
         return f"{settings.mechanism} as {settings.username}"
     return "by our certificate" if settings.certificate_file else "none: this listener asks for none"

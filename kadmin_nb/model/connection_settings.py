@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..secrets import Secret
+from .token_sources import TokenLogin
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,7 @@ class Settings:
     certificate_file: str | None = None
     key_file: str | None = None
     key_password: Secret | None = None
+    token_login: TokenLogin | None = None
     check_hostname: bool = True
     client_id: str = "kadmin_nb"
     timeout: float | None = None

@@ -12,11 +12,10 @@ from . import java_keys
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """A user and a password, and the kind of mechanism they are for (`PLAIN`, `SCRAM`, None: either)."""
+    """A user and a password."""
 
     username: str
     password: Secret
-    kind: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

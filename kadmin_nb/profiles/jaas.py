@@ -1,14 +1,15 @@
-"""JAAS text, as far as it says a user and a password.
+"""JAAS text: one login module that is known, and its options.
 
-One login module, PlainLoginModule or ScramLoginModule, and nothing else: every other module has been a way
-into somebody's JVM (CVE-2023-25194, CVE-2025-27818), and a tool that skips what it does not know would hide it.
+No other module is passed over: some have been a way into somebody's JVM (CVE-2023-25194, CVE-2025-27818), and a tool
+that skips what it does not know would hide it.
 The words are those of Java's StreamTokenizer as Kafka's JaasConfig sets it up. No error repeats the text.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 from ..errors import KadminError, Unsupported, UsageError
 from ..model.java_text import trimmed
@@ -16,7 +17,22 @@ from ..secrets import Secret
 from .entries import Login
 
 PACKAGE = "org.apache.kafka.common.security"
-MODULES = {f"{PACKAGE}.plain.PlainLoginModule": "PLAIN", f"{PACKAGE}.scram.ScramLoginModule": "SCRAM"}
+MODULES = {
+    f"{PACKAGE}.plain.PlainLoginModule": "PLAIN",
+    f"{PACKAGE}.scram.ScramLoginModule": "SCRAM",
+    f"{PACKAGE}.oauthbearer.OAuthBearerLoginModule": "OAUTHBEARER",
+}
+"""The mechanisms by the classes of their login modules."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoginModule:
+    """A login module by the kind of mechanism that it is for; `at` says in errors where it stands."""
+
+    kind: str
+    options: Mapping[str, str] = field(repr=False)
+    at: str
+
 
 _WORD = r"[A-Za-z_$\u00a0-\U0010ffff][A-Za-z0-9_$.\-\u00a0-\U0010ffff]*"
 _TOKEN = re.compile(
@@ -29,15 +45,15 @@ _TOKEN = re.compile(
 _CLASS_NAME = re.compile(r"(?:[a-z_][A-Za-z0-9_]*\.)+[A-Z][A-Za-z0-9_$]*")
 
 
-def parse(text: str, where: str) -> Login:
-    """The user and the password that `text` logs in with; `where` says in errors where it stands.
+def parse(text: str, where: str) -> LoginModule:
+    """The login module that `text` names, with its options; `where` says in errors where the text stands.
 
     Raises
     ------
     Unsupported
-        Another login module, named; another option.
+        Another login module, named; a second one.
     UsageError
-        Not one login module with its flag, user and password, closed by a semicolon.
+        Not one login module with its flag and options, closed by a semicolon.
     """
     at = f"{where}: sasl.jaas.config"
     tokens = _tokens(trimmed(text), at)
@@ -47,7 +63,7 @@ def parse(text: str, where: str) -> Login:
         raise _malformed(at, "the word after the login module is not 'required'")
     options = _options(tokens, at)
     _ends(next(tokens, _END), at)
-    return _login(options, kind, at)
+    return LoginModule(kind, options, at)
 
 
 Token = tuple[str, str]
@@ -92,9 +108,8 @@ def _module_kind(module: Token, at: str) -> str:
 
 
 def _refused_module(name: str, at: str) -> KadminError:
-    return Unsupported(
-        f"{at} names {name}, which is refused", hint=f"Only {' and '.join(MODULES)} are read; no class is loaded."
-    )
+    supported = ", ".join(module.rpartition(".")[2] for module in MODULES)
+    return Unsupported(f"{at} names {name}, which is refused", hint=f"Supported are {supported}; no class is loaded.")
 
 
 def _options(tokens: Iterator[Token], at: str) -> dict[str, str]:
@@ -119,19 +134,29 @@ def _ends(token: Token, at: str) -> None:
         raise _malformed(at, "something stands after the ';'")
 
 
-def _login(options: dict[str, str], kind: str, at: str) -> Login:
+def password_login(module: LoginModule) -> Login:
+    """The user and the password of a module for PLAIN or SCRAM.
+
+    Raises
+    ------
+    Unsupported
+        Another option.
+    UsageError
+        No user, or no password.
+    """
+    options = module.options
     if options.keys() - {"username", "password"}:
         option_name = "tokenauth" if "tokenauth" in options else "an option other than username and password"
         hint = "Delegation tokens and a server's options are not read."
-        raise Unsupported(f"{at} sets {option_name}, which is refused", hint=hint)
+        raise Unsupported(f"{module.at} sets {option_name}, which is refused", hint=hint)
     missing = [name for name in ("username", "password") if not options.get(name)]
     if missing:
-        raise UsageError(f"{at} gives no {' and no '.join(missing)}")
-    return Login(options["username"], Secret(options["password"]), kind)
+        raise UsageError(f"{module.at} gives no {' and no '.join(missing)}")
+    return Login(options["username"], Secret(options["password"]))
 
 
 def _malformed(at: str, problem: str) -> UsageError:
     return UsageError(
         f"{at} is not read: {problem}",
-        hint='Write: CLASS required username="…" password="…"; with \\ before " and \\ in a value.',
+        hint='Write: CLASS required OPTION="…" OPTION="…"; with \\ before " and \\ in a value.',
     )

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 from ..errors import KadminError, Unsupported, UsageError
 from ..hints import nearest
 from ..model.connection_settings import Settings
+from ..model.token_sources import TokenLogin
 from . import java_keys, pem
 from .entries import Entries, Login
 
+if TYPE_CHECKING:
+    from .jaas import LoginModule
+
 PROTOCOLS = ("PLAINTEXT", "SASL_PLAINTEXT", "SASL_SSL", "SSL")
-MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
-_KNOWN_MECHANISMS = {"GSSAPI", "OAUTHBEARER"}
+MECHANISMS = ("OAUTHBEARER", "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+_KNOWN_MECHANISMS = {"GSSAPI"}
 
 _WE_DO_THAT = {
     "ssl.enabled.protocols": {"TLSv1.2"},
@@ -33,15 +38,18 @@ def settings(entries: Entries) -> Settings:
         A value that is wrong, a feature we do not have, a file that is missing.
     """
     protocol = _protocol(entries)
-    login = _login(entries)
+    module = _login_module(entries)
     sasl, tls = protocol.startswith("SASL"), protocol.endswith("SSL")
     stores = pem.stores(entries) if tls else pem.PemStores()
+    mechanism = _mechanism(entries, module) if sasl else None
+    login = _password_login(entries, module, mechanism) if mechanism in _WITH_PASSWORD else None
     return Settings(
         bootstrap=_bootstrap(entries),
         security_protocol=protocol,
-        mechanism=_mechanism(entries, login) if sasl else None,
-        username=login.username if sasl and login else None,
-        password=login.password if sasl and login else None,
+        mechanism=mechanism,
+        username=login.username if login else None,
+        password=login.password if login else None,
+        token_login=_token_login(entries, module, stores.ca_file) if mechanism == "OAUTHBEARER" else None,
         ca_file=stores.ca_file,
         certificate_file=stores.certificate_file,
         key_file=stores.key_file,
@@ -51,7 +59,7 @@ def settings(entries: Entries) -> Settings:
         timeout=_timeout(entries),
         source=entries.source,
         policy=entries.policy,
-        ignored=_ignored(entries, sasl=sasl, tls=tls),
+        ignored=_ignored(entries, mechanism, tls=tls),
     )
 
 
@@ -88,17 +96,28 @@ def _protocol(entries: Entries) -> str:
     return protocol
 
 
-def _login(entries: Entries) -> Login | None:
-    """The user and password, read also where no SASL is spoken: a login module is refused wherever it stands."""
+def _login_module(entries: Entries) -> LoginModule | None:
+    """Read also where no SASL is spoken: a class is refused wherever it stands."""
+    for key in java_keys.CLASSES.keys() & entries.values.keys():
+        _refuse_unknown_class(entries, key)
     text = entries.text("sasl.jaas.config")
     if not text:
-        return entries.login
+        return None
     from . import jaas  # its patterns take longer to compile than all else here to load
 
     return jaas.parse(text, entries.source)
 
 
-def _mechanism(entries: Entries, login: Login | None) -> str:
+def _refuse_unknown_class(entries: Entries, key: str) -> None:
+    """Refuse a class that we cannot stand in for: Java would run it."""
+    name, understood = entries.text(key), java_keys.CLASSES[key]
+    if name and name not in understood:
+        supported = ", ".join(dict.fromkeys(known.rpartition(".")[2] for known in understood))
+        raise Unsupported(f"{entries.source}: {key} is refused: no class is loaded",
+                          hint=f"Understood by their names are {supported}.")  # fmt: skip
+
+
+def _mechanism(entries: Entries, module: LoginModule | None) -> str:
     mechanism = entries.text("sasl.mechanism") or "GSSAPI"
     if mechanism in _KNOWN_MECHANISMS:
         described = mechanism if entries.text("sasl.mechanism") else f"not set, which means {mechanism}"
@@ -107,13 +126,29 @@ def _mechanism(entries: Entries, login: Login | None) -> str:
         )
     if mechanism not in MECHANISMS:
         raise _not_one_of(entries, "sasl.mechanism", MECHANISMS)
-    if login is None:
-        raise UsageError(f"{entries.source}: {mechanism} needs a user and a password", hint=java_keys.LOGIN)
-    if login.kind and not mechanism.startswith(login.kind):
+    if module and not mechanism.startswith(module.kind):
         raise UsageError(
-            f"{entries.source}: sasl.mechanism is {mechanism}, and the login module is one for {login.kind}"
+            f"{entries.source}: sasl.mechanism is {mechanism}, and the login module is one for {module.kind}"
         )
     return mechanism
+
+
+_WITH_PASSWORD = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+
+
+def _password_login(entries: Entries, module: LoginModule | None, mechanism: str | None) -> Login:
+    from . import jaas
+
+    login = jaas.password_login(module) if module else entries.login
+    if login is None:
+        raise UsageError(f"{entries.source}: {mechanism} needs a user and a password", hint=java_keys.LOGIN)
+    return login
+
+
+def _token_login(entries: Entries, module: LoginModule | None, ca_file: str | None) -> TokenLogin:
+    from . import oauthbearer  # loaded where there is such a login
+
+    return oauthbearer.token_login(entries, module, ca_file)
 
 
 def _check_hostname(entries: Entries) -> bool:
@@ -134,14 +169,15 @@ def _timeout(entries: Entries) -> float | None:
     return int(text) / 1000
 
 
-def _ignored(entries: Entries, *, sasl: bool, tls: bool) -> tuple[str, ...]:
-    """The keys that are passed over: Java's own affairs, and those of a protocol that is not spoken."""
+def _ignored(entries: Entries, mechanism: str | None, *, tls: bool) -> tuple[str, ...]:
+    """The keys that are passed over: Java's own affairs, and those of a protocol or mechanism that is not spoken."""
     if tls:
         _check_assurances(entries)
-    return tuple(sorted(key for key in entries.values if not _counts(key, sasl=sasl, tls=tls)))
+    return tuple(sorted(key for key in entries.values if not _counts(key, mechanism, tls=tls)))
 
 
-def _counts(key: str, *, sasl: bool, tls: bool) -> bool:
+def _counts(key: str, mechanism: str | None, *, tls: bool) -> bool:
+    sasl = mechanism == "OAUTHBEARER" if key in java_keys.OAUTHBEARER else mechanism is not None
     spoken = (sasl or not key.startswith("sasl.")) and (tls or not key.startswith("ssl."))
     return spoken and key in java_keys.USED and key not in _WE_DO_THAT
 

@@ -12,27 +12,51 @@ from ..errors import KadminError, Unsupported, UsageError
 from ..hints import nearest
 
 SECRET = frozenset({
-    "sasl.jaas.config", "ssl.key.password", "ssl.keystore.key", "ssl.keystore.password", "ssl.truststore.password",
+    "sasl.jaas.config", "sasl.oauthbearer.client.credentials.client.secret", "ssl.key.password", "ssl.keystore.key",
+    "ssl.keystore.password", "ssl.truststore.password",
 })  # fmt: skip
 
-USED = SECRET | {
-    "bootstrap.servers",
-    "client.id",
-    "default.api.timeout.ms",
-    "sasl.mechanism",
-    "security.protocol",
-    "ssl.enabled.protocols",
-    "ssl.endpoint.identification.algorithm",
-    "ssl.keymanager.algorithm",
-    "ssl.keystore.certificate.chain",
-    "ssl.keystore.location",
-    "ssl.keystore.type",
-    "ssl.protocol",
-    "ssl.trustmanager.algorithm",
-    "ssl.truststore.certificates",
-    "ssl.truststore.location",
-    "ssl.truststore.type",
+_HANDLER, _JWT = "sasl.login.callback.handler.class", "sasl.oauthbearer.jwt"
+_PACKAGE = "org.apache.kafka.common.security.oauthbearer"
+CLASSES = {
+    _HANDLER: (f"{_PACKAGE}.OAuthBearerLoginCallbackHandler", f"{_PACKAGE}.secured.OAuthBearerLoginCallbackHandler"),
+    f"{_JWT}.retriever.class": tuple(
+        f"{_PACKAGE}.{kind}JwtRetriever" for kind in ("Default", "ClientCredentials", "File")
+    ),
+    f"{_JWT}.validator.class": tuple(f"{_PACKAGE}.{kind}JwtValidator" for kind in ("Default", "Client")),
+    "sasl.client.callback.handler.class": (),
 }
+"""The keys that make a Java client load a class, with the classes that are understood by their names."""
+
+OAUTHBEARER = frozenset({
+    *CLASSES, "sasl.login.connect.timeout.ms", "sasl.login.read.timeout.ms",
+    "sasl.oauthbearer.client.credentials.client.id", "sasl.oauthbearer.client.credentials.client.secret",
+    "sasl.oauthbearer.header.urlencode", "sasl.oauthbearer.scope", "sasl.oauthbearer.token.endpoint.url",
+})  # fmt: skip
+"""The keys that count with this mechanism alone."""
+
+USED = (
+    SECRET
+    | OAUTHBEARER
+    | {
+        "bootstrap.servers",
+        "client.id",
+        "default.api.timeout.ms",
+        "sasl.mechanism",
+        "security.protocol",
+        "ssl.enabled.protocols",
+        "ssl.endpoint.identification.algorithm",
+        "ssl.keymanager.algorithm",
+        "ssl.keystore.certificate.chain",
+        "ssl.keystore.location",
+        "ssl.keystore.type",
+        "ssl.protocol",
+        "ssl.trustmanager.algorithm",
+        "ssl.truststore.certificates",
+        "ssl.truststore.location",
+        "ssl.truststore.type",
+    }
+)
 
 _PASSED_OVER = """
     acks allow.auto.create.topics auto.commit.interval.ms auto.include.jmx.reporter auto.offset.reset batch.size
@@ -50,9 +74,13 @@ _PASSED_OVER = """
     partitioner.class partitioner.ignore.keys receive.buffer.bytes reconnect.backoff.max.ms reconnect.backoff.ms
     request.timeout.ms retries retry.backoff.max.ms retry.backoff.ms sasl.kerberos.min.time.before.relogin
     sasl.kerberos.service.name sasl.kerberos.ticket.renew.jitter sasl.kerberos.ticket.renew.window.factor
-    sasl.login.connect.timeout.ms sasl.login.read.timeout.ms sasl.login.refresh.buffer.seconds
+    sasl.login.refresh.buffer.seconds
     sasl.login.refresh.min.period.seconds sasl.login.refresh.window.factor sasl.login.refresh.window.jitter
-    sasl.login.retry.backoff.max.ms sasl.login.retry.backoff.ms send.buffer.bytes session.timeout.ms
+    sasl.login.retry.backoff.max.ms sasl.login.retry.backoff.ms sasl.oauthbearer.clock.skew.seconds
+    sasl.oauthbearer.expected.audience sasl.oauthbearer.expected.issuer sasl.oauthbearer.jwks.endpoint.refresh.ms
+    sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms sasl.oauthbearer.jwks.endpoint.retry.backoff.ms
+    sasl.oauthbearer.jwks.endpoint.url sasl.oauthbearer.scope.claim.name sasl.oauthbearer.sub.claim.name
+    send.buffer.bytes session.timeout.ms
     share.acknowledgement.mode share.acquire.mode socket.connection.setup.timeout.max.ms
     socket.connection.setup.timeout.ms transaction.timeout.ms transaction.two.phase.commit.enable transactional.id
     value.deserializer value.serializer
@@ -67,11 +95,9 @@ REFUSED = {
     "config.providers": _CLASS,
     "interceptor.classes": _CLASS,
     "metric.reporters": _CLASS,
-    "sasl.client.callback.handler.class": _CLASS,
     "sasl.kerberos.kinit.cmd": "it makes a Java client run a command",
-    "sasl.login.callback.handler.class": _CLASS,
     "sasl.login.class": _CLASS,
-    "sasl.oauthbearer": "OAUTHBEARER is not supported, and its URLs make a client fetch what they name",
+    "sasl.oauthbearer.assertion": "a login by assertion (RFC 7523) is not supported",
     "security.providers": _CLASS,
     "ssl.cipher.suites": _TLS,
     "ssl.engine.factory.class": _CLASS,

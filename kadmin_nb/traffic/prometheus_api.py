@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import base64
-import queue
+import http.client
 import re
-import threading
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from email.message import Message
-from typing import IO, Any
+from typing import Any
 
-from .. import documents
+from .. import documents, web
 from ..errors import (
     AuthenticationFailed,
     ConnectionFailed,
@@ -144,7 +142,6 @@ class _Client:
         self.shown = urllib.parse.urlunsplit((parts.scheme, place, parts.path.rstrip("/"), "", ""))
         self._headers = {"Accept": "application/json", **_authorization(parts, token)}
         self._until, self._left = until, bytes_left
-        self._opener = urllib.request.build_opener(_NoRedirect)
 
     def range(self, query: str, first: float, last: float, step: float) -> list[dict[str, Any]]:
         """The series of one query_range."""
@@ -164,36 +161,19 @@ class _Client:
         return Invalid(f"{self.shown} does not answer as a Prometheus does", hint="Is it the address of its API?")
 
     def _read(self, url: str) -> bytes:
-        """All of an answer, in time: a thread waits for it, as a server may send a byte now and then for ever."""
-        results: queue.SimpleQueue[bytes | BaseException] = queue.SimpleQueue()
-        threading.Thread(target=self._fetch, args=(url, results), daemon=True).start()
+        request = urllib.request.Request(url, headers=self._headers)
         try:
-            answer = results.get(timeout=max(0.0, self._until - time.monotonic()))
-        except queue.Empty:
-            raise self._too_late() from None
-        if isinstance(answer, bytes):
-            return answer
-        raise self._failed(answer) from None
-
-    def _fetch(self, url: str, results: queue.SimpleQueue[bytes | BaseException]) -> None:
-        remaining = max(0.1, self._until - time.monotonic())
-        try:
-            request = urllib.request.Request(url, headers=self._headers)
-            with self._opener.open(request, timeout=remaining) as response:
-                results.put(self._all_of(response))
-        except BaseException as error:
-            results.put(error)
-
-    def _all_of(self, response: IO[bytes]) -> bytes:
-        answer = response.read(self._left + 1)
+            answer = web.answer_to(request, self._until - time.monotonic(), self._left)
+        except web.TooLong:
+            raise Invalid(
+                f"{self.shown} answers more than most_bytes", hint="Ask for less time, or a longer step."
+            ) from None
+        except (OSError, http.client.HTTPException) as error:
+            raise self._failed(error) from None
         self._left -= len(answer)
-        if self._left < 0:
-            raise Invalid(f"{self.shown} answers more than most_bytes", hint="Ask for less time, or a longer step.")
         return answer
 
-    def _failed(self, error: BaseException) -> BaseException:
-        if isinstance(error, KadminError):
-            return error
+    def _failed(self, error: Exception) -> KadminError:
         if isinstance(error, urllib.error.HTTPError):
             return self._refused(error)
         reason = error.reason if isinstance(error, urllib.error.URLError) else error
@@ -217,13 +197,6 @@ class _Client:
 
 
 _REFUSALS: dict[int, type[KadminError]] = {401: AuthenticationFailed, 403: NotAuthorized, 404: NotFound}
-
-
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A redirect would carry the credentials to whomever it names."""
-
-    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Message, newurl: str) -> None:
-        return None
 
 
 def _authorization(parts: urllib.parse.SplitResult, token: Secret | str | None) -> dict[str, str]:

@@ -50,6 +50,7 @@ GROUND = (
     "paths",
     "java",
     "local_runs",
+    "web",
 )
 """Single modules that any room may import; among themselves they follow ROOMS."""
 
@@ -65,6 +66,7 @@ ROOMS = {
     "paths": ("errors", "files", "databricks"),
     "java": ("errors", "files", "paths"),
     "local_runs": ("errors", "files", "paths"),
+    "web": (),
     "model": GROUND,
     "frames": (*GROUND, "model"),
     "admin": (*GROUND, "model", "frames.schemas"),

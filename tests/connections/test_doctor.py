@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import datetime
 import json
 import socket
 import ssl
@@ -11,10 +10,6 @@ import threading
 import time
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 import kadmin_nb as kn
 from kadmin_nb.admin.ports import Broker
@@ -23,6 +18,7 @@ from kadmin_nb.commands import terminal
 from kadmin_nb.profiles import settings_for
 from kadmin_nb.secrets import Secret
 from tests.connections.conftest import SCRAM
+from tests.self_signed import self_signed
 from tests.waiting import eventually
 
 
@@ -193,24 +189,6 @@ def test_an_extra_that_is_missing_is_absent_and_not_a_failure(monkeypatch):
     assert (check.state, check.mend) == ("absent", "pip install 'kadmin_nb[spark]'")
 
 
-def _certificate(folder, days, *hosts):
-    """A self-signed certificate that ends in so many days, and its key, in one file."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "broker")])
-    now = datetime.datetime.now(datetime.UTC)
-    begin, end = now - datetime.timedelta(days=90), now + datetime.timedelta(days=days, minutes=5)
-    builder = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number(), begin, end)
-    builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-    builder = builder.add_extension(x509.SubjectAlternativeName([x509.DNSName(host) for host in hosts]), critical=False)
-    file = folder / f"broker-{days}.pem"
-    pem = serialization.Encoding.PEM
-    file.write_bytes(
-        key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-        + builder.sign(key, hashes.SHA256()).public_bytes(pem)
-    )
-    return str(file)
-
-
 @pytest.fixture
 def tls_port():
     """Serves TLS with a certificate, and closes the connection after the handshake."""
@@ -248,7 +226,7 @@ def tls_port():
 )
 def test_a_certificate(tls_port, tmp_path, days, host, trusted, states, words):
     """ "SSL handshake failed" is all that I was told."""
-    file = _certificate(tmp_path, days, host)
+    file = self_signed(tmp_path, days, host)
     store = {"ssl.truststore.type": "PEM", "ssl.truststore.location": file} if trusted else {}
     answer = kn.doctor(f"localhost:{tls_port(file)}", properties={"security.protocol": "SSL", **store}, timeout=2)
     assert [state for _, state in states_of(answer, "certificate", "TLS")] == states
@@ -257,7 +235,7 @@ def test_a_certificate(tls_port, tmp_path, days, host, trusted, states, words):
 
 def test_a_check_of_the_host_name_that_is_off_is_a_warning(tls_port, tmp_path):
     """Somebody had switched it off for a test, years ago."""
-    file = _certificate(tmp_path, 60, "broker.internal")
+    file = self_signed(tmp_path, 60, "broker.internal")
     properties = {"security.protocol": "SSL", "ssl.truststore.type": "PEM", "ssl.truststore.location": file,
                   "ssl.endpoint.identification.algorithm": ""}  # fmt: skip
     answer = kn.doctor(f"localhost:{tls_port(file)}", properties=properties, timeout=2)

@@ -1,4 +1,4 @@
-"""JAAS text: two login modules, one user, one password, Java's quoting; all else is refused by its name."""
+"""JAAS text: one login module that is known, its options, Java's quoting; all else is refused by its name."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import time
 import pytest
 
 from kadmin_nb.errors import KadminError, Unsupported, UsageError
-from kadmin_nb.profiles.jaas import MODULES, parse
+from kadmin_nb.profiles.jaas import MODULES, parse, password_login
 from kadmin_nb.secrets import Secret
 
-PLAIN, SCRAM = MODULES
+PLAIN, SCRAM, *_ = MODULES
 WHERE = "client.properties"
 
 
@@ -31,14 +31,14 @@ WHERE = "client.properties"
 )
 def test_user_and_password_as_java_reads_them(options, user, password):
     """Each expectation is what Kafka 4.3.1's own JaasConfig answers."""
-    login = parse(f"{SCRAM} required {options};", WHERE)
+    login = password_login(parse(f"{SCRAM} required {options};", WHERE))
     assert (login.username, login.password) == (user, Secret(password))
 
 
 @pytest.mark.parametrize(("module", "kind"), MODULES.items())
 @pytest.mark.parametrize("flag", ["required", "REQUIRED"])
-def test_two_modules_are_read(module, kind, flag):
-    """PLAIN and SCRAM."""
+def test_the_modules_of_the_mechanisms_are_read(module, kind, flag):
+    """PLAIN, SCRAM, OAUTHBEARER."""
     assert parse(f'\n {module} {flag}\n username="u" password="p"; ', WHERE).kind == kind
 
 
@@ -48,7 +48,7 @@ def test_two_modules_are_read(module, kind, flag):
         "com.sun.security.auth.module.JndiLoginModule",
         "com.sun.security.auth.module.LdapLoginModule",
         "com.sun.security.auth.module.Krb5LoginModule",
-        "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule",
+        "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule2",
         "org.apache.kafka.common.security.plain.PlainLoginModule2",
         "org.evil.PlainLoginModule",
         "software.amazon.msk.auth.iam.IAMLoginModule",
@@ -100,7 +100,7 @@ def test_a_second_module_is_refused_by_name():
 def test_malformed_text_says_what_is_wrong(text, error, says):
     """Not a stack trace, and not my password."""
     with pytest.raises(error) as caught:
-        parse(text, WHERE)
+        password_login(parse(text, WHERE))
     assert says in str(caught.value)
     assert str(caught.value).startswith(f"{WHERE}: sasl.jaas.config")
 

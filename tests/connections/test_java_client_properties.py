@@ -143,7 +143,7 @@ def _denied(*_args, **_kwargs):
         ("sasl.mechanism", "SCRAM-SHA-999", UsageError, "Did you mean SCRAM-SHA-"),
         ("sasl.mechanism", "scram-sha-512", UsageError, "Did you mean SCRAM-SHA-512?"),
         ("sasl.mechanism", "GSSAPI", Unsupported, "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512"),
-        ("sasl.mechanism", "OAUTHBEARER", Unsupported, "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512"),
+        ("sasl.mechanism", "OAUTHBEARER", UsageError, ""),
         ("sasl.mechanism", "", Unsupported, "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512"),
         ("sasl.mechanism", "PLAIN", UsageError, ""),
         ("ssl.endpoint.identification.algorithm", "none", UsageError, "Empty switches"),
