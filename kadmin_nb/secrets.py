@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 SHOWN = "[secure]"
-FORMS = "env:NAME, file:PATH, keyring:NAME or databricks:SCOPE/KEY"
+FORMS = "env:NAME, file:PATH, properties:FILE#KEY, keyring:NAME or databricks:SCOPE/KEY"
 _REFERENCE = re.compile(r"(env|file|keyring|databricks|prompt|properties):(.+)")
 _CALLED_SO = re.compile(
     r"scram-sha-.*|(?:.*[._-])?(?:\w*password|\w*passphrase|\w*secret|\w*token|\w*credentials?|jaas\.config"
@@ -15,7 +15,7 @@ _CALLED_SO = re.compile(
 
 
 def reference(text: str) -> tuple[str, str] | None:
-    """The kind and the name of `env:NAME`, `file:PATH`, `keyring:NAME`, `databricks:SCOPE/KEY`, `prompt:NAME` …
+    """The kind and the name of `env:NAME`, `file:PATH`, `properties:FILE#KEY`, `keyring:NAME`, `prompt:NAME` …
 
     None of other texts.
     """

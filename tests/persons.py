@@ -7,15 +7,24 @@ import secrets
 from pathlib import Path
 
 import kadmin_nb as kn
+from kadmin_nb.admin.kafka import WireKafka
+from kadmin_nb.admin.ports import CredentialChange
 from kadmin_nb.local import LocalKafka
+from kadmin_nb.model.scram import ScramUser
 from kadmin_nb.secrets import Secret
 from tests.waiting import eventually
+
+
+def give_password(kafka: WireKafka, user: str, password: str, mechanism: str = "SCRAM-SHA-512") -> None:
+    """Let `user` log in with this password, without a plan."""
+    (refusal,) = kafka.scram.alter({ScramUser(user): CredentialChange(mechanism, Secret(password))}).values()
+    assert refusal is None, refusal
 
 
 def let_in(kafka: LocalKafka, user: str) -> Path:
     """Make a user without rights; their properties, once they can log in."""
     with kafka.connect() as admin:
-        admin._kafka.scram.upsert(user, Secret(password := secrets.token_urlsafe()))
+        give_password(admin._kafka, user, password := secrets.token_urlsafe())
     place = kafka.remember_login(user, password)
     eventually(lambda: _can_log_in(kafka, user), True)
     return place

@@ -17,7 +17,7 @@ from kafka.protocol.admin.users import AlterUserScramCredentialsRequest, Describ
 from ..frames import schemas
 from ..model import rights
 from ..model.refusal import Refusal
-from ..model.scram import FEWEST_ITERATIONS, ScramUser
+from ..model.scram import ScramUser
 from ..secrets import Secret
 from . import error_codes
 from .ports import CredentialChange
@@ -78,20 +78,6 @@ class WireScram:
         doing, request = "altering SCRAM users", _alter_request(wishes)
         answer = self._wire.tell(lambda: request, doing=doing)
         return understood(lambda: _refusals(answer), doing, may_have_happened=True)
-
-    def upsert(
-        self, user: str, password: Secret, mechanism: str = "SCRAM-SHA-512", iterations: int = FEWEST_ITERATIONS
-    ) -> None:
-        """Give `user` this password at once, without a plan.
-
-        Raises
-        ------
-        NotAuthorized
-            ALTER on the cluster is missing.
-        """
-        change = CredentialChange(mechanism, password, iterations)
-        for refusal in filter(None, self.alter({ScramUser(user): change}).values()):
-            raise error_codes.error(refusal, f"altering the SCRAM user {user}", rights.on_cluster("ALTER"))
 
 
 def _of_user(result: Any) -> Iterable[ScramRow]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -27,6 +28,7 @@ from ..model.connection_settings import Settings
 from ..model.entity import Entity
 from ..model.refusal import Refusal
 from ..model.resources import Resource
+from ..model.scram import ScramUser
 from ..plans.current_state import take
 from ..plans.kinds.registry import kind_of as change_kind_of
 from ..plans.validation import validated
@@ -107,17 +109,26 @@ def _reading(kafka: WireKafka, resource: Configurable, edits: Iterable[Edit]) ->
 def _altering(kafka: WireKafka, edits: Iterable[Edit]) -> Iterator[Probe]:
     for number, edit in enumerate(edits, 1):
         change = Change(number, edit.op, edit.resource, edit.key, wanted=edit.value, after=edit.value)
+        needed = change_kind_of(edit).needed_right(edit.resource)
+        yield Probe(f"change {_things_of(edit.resource)}", needed, partial(_refusal, kafka, change))
 
-        def ask(change: Change = change) -> Refusal | None:
-            (judged,) = validated(kafka, [change], secret)
-            return judged.refusal if judged.is_refused else None
 
-        yield Probe(f"change {_things_of(edit.resource)}", change_kind_of(edit).needed_right(edit.resource), ask)
+def _refusal(kafka: WireKafka, change: Change) -> Refusal | None:
+    """The broker's refusal of a change that is validated, or, where none can be, of one that it can never make."""
+    kind = change_kind_of(change)
+    if not kind.can_validate:
+        return kind.refusal_of_right(kafka, change.resource)
+    (judged,) = validated(kafka, [change], secret)
+    return judged.refusal if judged.is_refused else None
+
+
+_NOUNS = {ScramUser.kind: "credentials"}
 
 
 def _things_of(resource: Configurable) -> str:
     """The things that are read or changed, in words: quotas, configs of the topic orders."""
-    return f"{resource.kind}s" if resource in (_ANYONE, _ALL_BROKERS) else f"{resource.kind}s of {resource}"
+    things = _NOUNS.get(resource.kind, f"{resource.kind}s")
+    return things if resource in (_ANYONE, _ALL_BROKERS) else f"{things} of {resource}"
 
 
 def _rows(probes: Iterable[Probe], principal: str) -> Iterator[dict[str, object]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +44,7 @@ from .session import Session
 
 if TYPE_CHECKING:
     from ..cluster import Cluster
+    from ..plans.plan import Plan
 
 Command = Callable[..., Any]
 _ADDITION = "Kafka's own has no such option."
@@ -124,10 +125,7 @@ def _refuse_addresses(chosen: Sequence[NamedType]) -> None:
 
 
 def _altered(session: Session, arguments: Arguments, chosen: Sequence[NamedType], options: ToolOptions) -> Any:
-    requested = wishes(arguments.changes, _configs_in(arguments.changes.get(FROM_FILE, ())))
-    stage = session.cluster.stage()
-    stage.add(_edits(chosen, requested, options.allow_unknown))
-    plan = kafka_tool.plan_of(stage, options)
+    plan = _planned(session, arguments, chosen, options)
     kafka_tool.refuse_absent(plan)
     outcomes = kafka_tool.carry_out(session, plan, options)
     if options.dry_run:
@@ -139,12 +137,38 @@ def _altered(session: Session, arguments: Arguments, chosen: Sequence[NamedType]
     return kafka_tool.shown(outcomes.to_arrow(), options.output)
 
 
-def _configs_in(files: Sequence[str]) -> dict[str, str]:
-    """The configs in properties files; what is called like a secret as a reference to it."""
+def _planned(session: Session, arguments: Arguments, chosen: Sequence[NamedType], options: ToolOptions) -> Plan:
+    """The plan; a value in a file that the brokers turn out to keep secret becomes a reference to it there."""
+    from ..plans.secret_resolver import SecretAsText
+
+    files = arguments.changes.get(FROM_FILE, ())
+    try:
+        return _plan_of(session, arguments, chosen, options, _configs_in(files))
+    except SecretAsText as exc:
+        from_file = _configs_in(files, secrets={key for _, key in exc.targets})
+        if not files or from_file == _configs_in(files):
+            raise
+        return _plan_of(session, arguments, chosen, options, from_file)
+
+
+def _plan_of(
+    session: Session,
+    arguments: Arguments,
+    chosen: Sequence[NamedType],
+    options: ToolOptions,
+    from_file: Mapping[str, str],
+) -> Plan:
+    stage = session.cluster.stage()
+    stage.add(_edits(chosen, wishes(arguments.changes, from_file), options.allow_unknown))
+    return kafka_tool.plan_of(stage, options)
+
+
+def _configs_in(files: Sequence[str], secrets: Collection[str] = ()) -> dict[str, str]:
+    """The configs in properties files; those that are secrets, or are called so, as references to them."""
     from ..profiles.java_properties import read_properties
 
     return {
-        key: f"properties:{Path(file).absolute()}#{key}" if is_called_so(key) else value
+        key: f"properties:{Path(file).absolute()}#{key}" if is_called_so(key) or key in secrets else value
         for file in files
         for key, value in read_properties(Path(file)).items()
     }

@@ -15,10 +15,10 @@ from kadmin_nb.errors import AuthenticationFailed
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.connection_settings import Settings
 from kadmin_nb.model.resources import Resource
-from kadmin_nb.secrets import Secret
 from tests.admin.logins import settings_of
 from tests.admin.versions import ABILITIES, EVERY
 from tests.double import FakeKafka
+from tests.persons import give_password
 from tests.waiting import eventually
 
 
@@ -91,7 +91,7 @@ def scram_user(admin: WireKafka, login: Callable[..., Settings]) -> Callable[[st
     """`scram_user("bob")` makes that SCRAM user, without any right, and says how it logs in, once it can."""
 
     def make(name: str, mechanism: str = "SCRAM-SHA-512") -> Settings:
-        admin.scram.upsert(name, Secret('s3cr,et=\\ "x'), mechanism)
+        give_password(admin, name, 's3cr,et=\\ "x', mechanism)
         settings = login(name, 's3cr,et=\\ "x', mechanism=mechanism)
         eventually(lambda: _logs_in(settings), True)
         return settings

@@ -18,7 +18,7 @@ from kadmin_nb.frames import schemas
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.grammar import parse_word, split
 from kadmin_nb.model.resources import Resource
-from kadmin_nb.secrets import Secret
+from tests.persons import give_password
 from tests.waiting import eventually
 
 TOPIC, BROKER, OF_ALL, STATIC, BUILT_IN = (
@@ -243,7 +243,7 @@ def test_without_rights_it_says_so(secure_kafka):
     """A cluster that we may not read looked as if it were in order."""
     secure_kafka.remember_login("nobody-at-all", "x" * 12)
     with secure_kafka.connect() as admin:
-        admin._kafka.scram.upsert("nobody-at-all", Secret("x" * 12))
+        give_password(admin._kafka, "nobody-at-all", "x" * 12)
     eventually(lambda: refused(secure_kafka), kn.NotAuthorized)
 
 

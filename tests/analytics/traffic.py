@@ -22,8 +22,8 @@ from confluent_kafka.admin import (
 
 import kadmin_nb as kn
 from kadmin_nb.local import LocalKafka
-from kadmin_nb.secrets import Secret
 from tests.logged_requests import requests_of
+from tests.persons import give_password
 from tests.waiting import eventually
 
 TOPIC = "usage"
@@ -113,7 +113,7 @@ def told_by(kafka: LocalKafka, folder: Path) -> Traffic:
     with kafka.connect() as cluster:
         cluster._kafka.create_topics({TOPIC: 1})
         for user in (ALICE, BOB):
-            cluster._kafka.scram.upsert(user, Secret("s3cret"))
+            give_password(cluster._kafka, user, "s3cret")
             kafka.remember_login(user, "s3cret")
         stage = cluster.stage()
         stage.set_config("kafka.request.logger", "DEBUG", broker_logger=1)

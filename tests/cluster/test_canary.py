@@ -16,6 +16,7 @@ from kadmin_nb.cluster.canary import CanaryRequest, Prediction
 from kadmin_nb.model.connection_settings import Settings
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.secrets import Secret
+from tests.persons import give_password
 
 pytestmark = pytest.mark.broker
 
@@ -157,7 +158,7 @@ def test_who_may_not_write_is_told_so(secure_kafka, unique):
     topic, user = unique("topic"), unique("user")
     with secure_kafka.connect() as cluster:
         cluster._kafka.create_topics({topic: 1})
-        cluster._kafka.scram.upsert(user, Secret("s3cret"))
+        give_password(cluster._kafka, user, "s3cret")
         profile = str(secure_kafka.remember_login(user, "s3cret"))
         for key in room.PRODUCES:
             with pytest.raises(kn.NotAuthorized, match=f"TOPIC_AUTHORIZATION_FAILED .* the topic {topic}"):

@@ -23,8 +23,8 @@ from kadmin_nb.commands import run
 from kadmin_nb.commands.session import Session
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.resources import Resource
-from kadmin_nb.secrets import Secret
 from tests.logged_requests import requests_of
+from tests.persons import give_password
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.broker
@@ -249,7 +249,7 @@ def test_a_broker_that_does_not_take_it_back_is_said(quiet, monkeypatch):
 def test_without_the_right_nothing_is_sent(secure_kafka):
     """It failed half-way with a stack trace, and nobody knew whether it was on."""
     with secure_kafka.connect() as admin:
-        admin._kafka.scram.upsert("onlooker", Secret("x" * 12))
+        give_password(admin._kafka, "onlooker", "x" * 12)
         secure_kafka.remember_login("onlooker", "x" * 12)
         eventually(lambda: refusal(secure_kafka), kn.NotAuthorized)
         may_look = (ResourceType.BROKER, "kafka-cluster", ResourcePatternType.LITERAL, "User:onlooker", "*")

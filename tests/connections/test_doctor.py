@@ -16,8 +16,8 @@ from kadmin_nb.admin.ports import Broker
 from kadmin_nb.cluster import doctor as steps
 from kadmin_nb.commands import terminal
 from kadmin_nb.profiles import settings_for
-from kadmin_nb.secrets import Secret
 from tests.connections.conftest import SCRAM
+from tests.persons import give_password
 from tests.self_signed import self_signed
 from tests.waiting import eventually
 
@@ -138,7 +138,7 @@ def test_a_wrong_password_is_named_and_not_repeated(secure_kafka):
 def test_missing_rights_have_their_names_and_the_lines_that_grant_them(secure_kafka):
     """All was green, and the first change was refused."""
     with secure_kafka.connect() as admin:
-        admin._kafka.scram.upsert("dolores", Secret("a-password"), "SCRAM-SHA-512")
+        give_password(admin._kafka, "dolores", "a-password", "SCRAM-SHA-512")
     properties = str(secure_kafka.remember_login("dolores", "a-password"))
     eventually(lambda: states_of(kn.doctor(properties), "login"), [("login", "ok")])
     answer = kn.doctor(properties)

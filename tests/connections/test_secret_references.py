@@ -102,7 +102,7 @@ def test_a_command_line_holds_references_only(jaas):
     require_references({"sasl.jaas.config": "env:JAAS", "client.id": "x"}, "--property")
     with pytest.raises(UsageError, match=r"--property: sasl\.jaas\.config is a literal secret") as caught:
         require_references({"sasl.jaas.config": jaas()}, "--property")
-    assert "env:NAME, file:PATH, keyring:NAME or databricks:SCOPE/KEY" in (caught.value.hint or "")
+    assert "env:NAME, file:PATH, properties:FILE#KEY, keyring:NAME or databricks:SCOPE/KEY" in (caught.value.hint or "")
 
 
 def test_a_reference_in_the_properties_is_resolved_or_named():

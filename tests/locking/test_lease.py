@@ -24,6 +24,7 @@ from kadmin_nb.admin.wire import ALTER_TIMEOUT
 from kadmin_nb.errors import PlanRefused, TimedOut
 from kadmin_nb.model.connection_settings import Settings
 from kadmin_nb.secrets import Secret
+from tests.persons import give_password
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.broker
@@ -288,7 +289,7 @@ def test_nothing_is_printed(alice, bob, capfd):
 def test_without_rights_it_says_so_and_goes_on(secure_kafka, unique):
     """I may alter quotas and make no topics, and could not apply at all."""
     with secure_kafka.connect() as admin:
-        admin._kafka.scram.upsert("alice", Secret("secret"))
+        give_password(admin._kafka, "alice", "secret")
     login = Settings(
         secure_kafka.bootstrap,
         security_protocol="SASL_PLAINTEXT",

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.model.changes import DELETE, UNCHANGED, VERIFIED, Edit
+from kadmin_nb.model.changes import DELETE, FAILED, SKIPPED, UNCHANGED, VERIFIED, Edit
 from kadmin_nb.model.scram import ScramUser
 from kadmin_nb.plans import change_lines
+from kadmin_nb.plans.advice import from_cluster
 from kadmin_nb.plans.execution import executor, rollback
 from kadmin_nb.plans.execution.hooks import Hooks
 from kadmin_nb.plans.journal import replay
@@ -15,11 +16,11 @@ from kadmin_nb.plans.plan import Plan
 from kadmin_nb.plans.stage import Stage
 from kadmin_nb.secrets import Secret
 from tests.double import FakeKafka
-from tests.double.faults import Crash, Crashed
+from tests.double.faults import Crash, Crashed, SomeRefused
 from tests.plans.simulation import Pages, plan_of
 
 SHA_256, SHA_512 = "SCRAM-SHA-256", "SCRAM-SHA-512"
-ALICE, BOB = ScramUser("alice"), ScramUser("bob")
+ALICE, BOB, DAN = ScramUser("alice"), ScramUser("bob"), ScramUser("dan")
 BOTH = "scram set SCRAM-SHA-512=prompt:x SCRAM-SHA-256=prompt:x iterations=8192 user=alice"
 
 
@@ -74,6 +75,28 @@ def test_who_changes_the_mechanism_is_never_without_a_login(kafka):
     plan = planned(kafka, f"scram delete {SHA_256} user=bob", f"scram set {SHA_512}=prompt:x user=bob")
     apply(kafka, plan, Pages())
     assert sent(kafka) == [[("bob", SHA_512)], [("bob", SHA_256)]]
+
+
+def test_who_did_not_get_the_new_login_keeps_the_old_one(kafka):
+    """The new credential was refused, the old one was deleted all the same, and nobody could log in."""
+    for mechanism in (SHA_256, SHA_512):
+        kafka.cluster.write((DAN, mechanism), 4096.0)
+    kafka.cluster.settle()
+    lines = [f"scram set {SHA_512}=prompt:x user={user}" for user in ("bob", "dan")]
+    plan = planned(kafka, *lines, *(f"scram delete {SHA_256} user={user}" for user in ("bob", "dan")))
+    kafka.faults = dict.fromkeys(range(100), SomeRefused())
+    assert apply(kafka, plan, Pages())[:3] == [FAILED, VERIFIED, SKIPPED]
+    assert sent(kafka) == [[("bob", SHA_512), ("dan", SHA_512)], [("dan", SHA_256)]]
+    assert set(kafka.cluster.head.values[BOB]) == {SHA_256, SHA_512}
+
+
+def test_a_plan_warns_of_two_requests_for_the_reason_that_there_is(kafka):
+    """The plan spoke of other rows between, and there was no other row."""
+    [warned] = from_cluster.in_parts(planned(kafka, BOTH).changes)
+    assert warned.message == (
+        "sent in several requests, as Kafka takes one credential of a user in a request: "
+        "user=alice (SCRAM-SHA-256, then SCRAM-SHA-512); if a later request fails, the earlier ones stay"
+    )
 
 
 def test_a_second_apply_sets_no_password_again(kafka):

@@ -15,9 +15,9 @@ from IPython.core.interactiveshell import InteractiveShell
 import kadmin_nb as kn
 from kadmin_nb.commands import terminal
 from kadmin_nb.model.refusal import Refusal
-from kadmin_nb.secrets import Secret
 from tests.command_result import CommandResult
 from tests.dangerous_plans import applied
+from tests.persons import give_password
 from tests.plans.plan_rows import rows
 from tests.plans.secret_search import CORE, SECRET, shown, sings, variables
 
@@ -390,7 +390,7 @@ def test_a_right_login(secure_kafka, caplog, silence):
     password = javaproperties.loads(secure_kafka.client_properties.read_text())["sasl.jaas.config"].split('"')[3]
     with secure_kafka.connect() as admin:
         kept = shown(admin, admin.settings, admin.brokers)
-        admin._kafka.scram.upsert("canary", Secret(CORE))
+        give_password(admin._kafka, "canary", CORE)
     assert password not in kept + caplog.text
     assert "SaslAuthenticateRequest([secure])" in caplog.text
     silence()

@@ -22,7 +22,7 @@ from kadmin_nb.admin import first_contact
 from kadmin_nb.cluster.changes import journals
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.plans.plan import Plan
-from kadmin_nb.secrets import Secret
+from tests.persons import give_password
 from tests.plans.plan_rows import rows
 from tests.waiting import eventually
 
@@ -73,7 +73,7 @@ def user(unique) -> str:
 def editing(secure_kafka: LocalKafka, user: str) -> Iterator[kn.Cluster]:
     """A connection of a user without rights."""
     with secure_kafka.connect() as admin:
-        admin._kafka.scram.upsert(user, Secret(password := secrets.token_urlsafe()))
+        give_password(admin._kafka, user, password := secrets.token_urlsafe())
     secure_kafka.remember_login(user, password)
     eventually(lambda: _reaches(secure_kafka, user), True)
     with secure_kafka.connect(user) as connected:

@@ -359,6 +359,17 @@ def test_a_secret_of_a_file_stays_there(kadmin, kafka, tmp_path):
     assert "canary" not in answer.out + answer.err
 
 
+def test_a_secret_of_a_file_under_any_other_name_stays_there_too(kadmin, kafka, tmp_path):
+    """The key of our plug-in is not called a password, and it was refused because it is one."""
+    place = tmp_path / "broker.properties"
+    place.write_text("plugin.thing=canary-in-a-file\nlog.cleaner.threads=1\n")
+    whom = ["--broker-defaults", "--add-config-file", str(place), "--allow-unknown", "plugin.thing", "--dry-run"]
+    answer = kadmin("kafka-configs", *_at(kafka), "--alter", *whom)
+    assert answer.code == 0, answer.err
+    assert f"properties:{place}#plugin.thing" in answer.out
+    assert "canary" not in answer.out + answer.err
+
+
 def test_credentials_are_made_listed_and_deleted_as_kafkas_own_does(kadmin, kafka, tool, unique, monkeypatch):
     """Our playbooks make SCRAM users with this tool, and yours refused the words."""
     monkeypatch.setenv("NEW_PASSWORD", "canary-of-a-credential")

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ...admin.ports import Kafka
 from ...model.changes import Change
+from ...model.configurable import Configurable
 from ..execution import order
-from ..kinds.registry import by_kind
+from ..kinds.registry import by_kind, kind_of
 from ..observed_state import ObservedState
 from ..secret_resolver import Resolver
 from . import Advice, PlanWarning, dangers
@@ -33,13 +34,15 @@ def advice_on(kafka: Kafka, changes: Sequence[Change], picture: ObservedState | 
 
 
 def in_parts(changes: Iterable[Change]) -> Iterator[PlanWarning]:
-    """A warning where the safe order sends an entity's or a resource's keys in several requests."""
-    divided = order.divided(change for change in changes if not change.is_done)
-    if divided:
+    """A warning for each reason to send an entity's or a resource's keys in several requests."""
+    by_reason: dict[str, dict[Configurable, list[list[Change]]]] = {}
+    for whose, parts in order.divided(change for change in changes if not change.is_done).items():
+        by_reason.setdefault(kind_of(whose).why_divided, {})[whose] = parts
+    for reason, divided in by_reason.items():
         first = next(iter(divided.values()))[0][0]
-        shown = [f"{whose} ({_in_turn(parts)})" for whose, parts in divided.items()]
-        said = f"sent in several requests, as the safe order has other rows between: {several(shown)}"
-        yield about(IN_PARTS, first, f"{said}; if a later request fails, the earlier ones stay")
+        shown = several([f"{whose} ({_in_turn(parts)})" for whose, parts in divided.items()])
+        text = f"sent in several requests, {reason}: {shown}; if a later request fails, the earlier ones stay"
+        yield about(IN_PARTS, first, text)
 
 
 def _in_turn(parts: Iterable[Iterable[Change]]) -> str:

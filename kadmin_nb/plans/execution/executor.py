@@ -7,7 +7,7 @@ the same plan can be carried on from its journal.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
@@ -24,7 +24,7 @@ from ..journal import replay, row_ranges
 from ..journal.hash_chain import Journal
 from ..journal.replay import JournalState
 from ..kinds.change_kind import Answers
-from ..kinds.registry import missing_right
+from ..kinds.registry import missing_right, order_key
 from ..plan import Plan
 from ..secret_resolver import refuse_missing
 from ..sending import Batch, batches, is_doubtful, is_of_the_whole
@@ -147,7 +147,7 @@ class _Run:
     largest_batch: int
     facts: Facts = field(default_factory=Facts)
     halted: Refusal | None = None
-    missing: dict[str, int] = field(default_factory=dict)
+    missing: dict[Hashable, int] = field(default_factory=dict)
     brokers: Sequence[Broker] = ()
     looked_at: float = 0.0
     picture_age: float = PICTURE_AGE
@@ -262,7 +262,7 @@ class _Run:
         """
         late = {key for key, wave in self.missing.items() if wave < request.wave}
         groups = request.batch.groups.values() if late else ()
-        held_back = [c for group in groups if any(c.key in late for c in group) for c in group]
+        held_back = [c for group in groups if any(order_key(c) in late for c in group) for c in group]
         self._leave(
             held_back, Refusal("HELD_BACK", "a row that had to come before it, or before its entity, is not there")
         )
@@ -311,7 +311,7 @@ class _Run:
         self._settle_doubtful([c for c in changes if is_doubtful(self.facts.refused[c.row].code)])
         for change in changes:
             if change.row not in self.facts.landed:
-                self.missing.setdefault(change.key, wave)
+                self.missing.setdefault(order_key(change), wave)
         whole = (self.facts.refused[c.row] for c in changes if is_of_the_whole(self.facts.refused[c.row].code))
         if (why := next(whole, None)) and not self.halted:
             self.halted = replace(why, message=f"not sent, as rows before it were refused: {why.message}")

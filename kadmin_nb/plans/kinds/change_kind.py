@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from ...admin.ports import Alterable, Kafka
@@ -68,6 +68,9 @@ class ChangeKind(ABC):
     can_validate: ClassVar[bool] = True
     """True if brokers can be asked without anything being changed."""
 
+    why_divided: ClassVar[str] = "as the safe order has other rows between"
+    """The reason why changes of one entity or resource go in several requests."""
+
     @property
     def name(self) -> str:
         """As plans and frames name it: `quota`."""
@@ -130,6 +133,10 @@ class ChangeKind(ABC):
         """The changes in the order in which they are safe, in waves that wait for each other."""
         return [list(changes)]
 
+    def order_key(self, change: Change) -> Hashable:
+        """The mark of rows that wait for each other: where one is refused, those in later waves are not sent."""
+        return change.key
+
     @abstractmethod
     def port(self, kafka: Kafka) -> Alterable[Any, Any]:
         """The part of the cluster's port that takes its changes."""
@@ -150,6 +157,10 @@ class ChangeKind(ABC):
         """Send the changes in one request for each broker concerned."""
         wishes = {whose: self.wish(changes, secrets) for whose, changes in groups.items()}
         return self.port(kafka).alter(wishes, validate_only=validate_only)
+
+    def refusal_of_right(self, kafka: Kafka, resource: Configurable) -> Refusal | None:
+        """The broker's refusal of a change that it can never make, for kinds of which it validates none."""
+        return None
 
     @abstractmethod
     def needed_right(self, resource: Configurable) -> rights.Right:

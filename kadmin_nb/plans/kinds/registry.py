@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Protocol
 
 from ...model import rights
@@ -24,6 +24,11 @@ class _OfKind(Protocol):
 def kind_of(thing: _OfKind) -> ChangeKind:
     """The kind of an edit, a change, or an entity or resource."""
     return KINDS[thing.kind]
+
+
+def order_key(change: Change) -> Hashable:
+    """The mark of the rows that wait for this one."""
+    return kind_of(change).order_key(change)
 
 
 def missing_right(change: Change) -> str | None:

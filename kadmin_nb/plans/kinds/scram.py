@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import ClassVar, cast
 
 from ...admin.ports import CredentialChange, Kafka, Scram
+from ...errors import NotAuthorized, kind_of
 from ...model import rights
 from ...model.changes import DELETE, SET, Change, Edit, Target
 from ...model.configurable import Configurable
@@ -29,6 +30,7 @@ class ScramChanges(ChangeKind):
     verbs: ClassVar = {op: f"scram {verb}" for verb, op in SCRAM_VERBS.items()}
     methods: ClassVar = {SET: "set_scram", DELETE: "delete_scram"}
     can_validate: ClassVar = False
+    why_divided: ClassVar = "as Kafka takes one credential of a user in a request"
 
     def line_edits(
         self, verb: str, words: Sequence[str], lookup: Lookup | None, allow_unknown: Collection[str]
@@ -68,6 +70,10 @@ class ScramChanges(ChangeKind):
         waves = [[c for c in changes if (c.op, c.key) == (op, key)] for op in (SET, DELETE) for key in _keys(changes)]
         return [wave for wave in waves if wave]
 
+    def order_key(self, change: Change) -> ScramUser:
+        """The user: who did not get the new login keeps the old one."""
+        return _user(change.resource)
+
     def port(self, kafka: Kafka) -> Scram:
         return kafka.scram
 
@@ -76,6 +82,12 @@ class ScramChanges(ChangeKind):
         if change.op == DELETE:
             return CredentialChange(change.key)
         return CredentialChange(change.key, secrets[change.reference or ""], _credential(change).iterations)
+
+    def refusal_of_right(self, kafka: Kafka, resource: Configurable) -> Refusal | None:
+        """Kafka looks at the right first, and then refuses to delete a credential of a user without a name."""
+        nobody = ScramUser("")
+        refusal = kafka.scram.alter({nobody: CredentialChange(MECHANISMS[0])})[nobody]
+        return refusal if refusal and kind_of(refusal.code) is NotAuthorized else None
 
     def needed_right(self, resource: Configurable) -> rights.Right:
         return rights.to_alter(resource)
