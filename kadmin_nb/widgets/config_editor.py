@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..frames.pages import NOTEBOOK, Page
 from .config_details import details
-from .config_reader import ConfigReader
 from .config_sheet import ConfigSheet
+from .config_table import ConfigTable
 from .sheet import Result
 from .stage_editor import StageEditor
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block
+    from ..model.resources import Resource
     from ..plans.stage import Stage
+
+
+class ReadsConfigs(Protocol):
+    """The source of a table of configs: `config_reader.ConfigReader` of a cluster, or a frame."""
+
+    def read(self) -> ConfigTable:
+        """The configs as they are now."""
+
+    def documentation(self, resource: Resource, key: str) -> str | None:
+        """Kafka's description of a key, as plain text."""
 
 
 class ConfigEditor(StageEditor):
@@ -40,7 +51,7 @@ class ConfigEditor(StageEditor):
         ("dangerous", "dangerous"),
     )
 
-    def __init__(self, reader: ConfigReader, stage: Stage) -> None:
+    def __init__(self, reader: ReadsConfigs, stage: Stage) -> None:
         self._reader = reader
         self.sheet = ConfigSheet(reader.read(), stage)
         super().__init__(self.sheet, stage)

@@ -30,7 +30,7 @@ CONFIG_COLUMNS = (
     Column(SOURCE, "source", 130, hint="where the value was set"),
     Column(FALLBACK, "without it", 150, is_sortable=False, hint="the value that applies after a reset"),
     Column(TYPE, "type", 80),
-    Column(FLAGS, "", 90, is_sortable=False, hint="read-only, sensitive"),
+    Column(FLAGS, "flags", 90, is_sortable=False, hint="read-only, sensitive"),
 )
 _VALUE_COLUMN = [column.name for column in CONFIG_COLUMNS].index(VALUE)
 

@@ -33,9 +33,9 @@ def text(placeholder: str, *, width: str = "auto", label: str = "", act: Callabl
     return made
 
 
-def choice(options: list[tuple[str, Any]], act: Callable[[Any], None] | None = None, *, label: str = "") -> Any:
-    """A choice of labelled values."""
-    made = ipywidgets.Dropdown(options=options, description=label)
+def choice(options: list[tuple[str, Any]], act: Callable[[Any], None] | None = None, *, label: str) -> Any:
+    """A choice of labelled values, with its own label beside it: without one a screen reader calls it nothing."""
+    made = ipywidgets.Dropdown(options=options, description=label, style={"description_width": "initial"})
     made.layout.width = "auto"
     if act is not None:
         made.observe(lambda change: act(change["new"]), "value")

@@ -37,7 +37,7 @@ class EntityForm:
 
     def __init__(self, add: Callable[[Callable[[], Entity]], None]) -> None:
         self._choices = {kind: controls.choice(CHOICES, label=kind) for kind in TYPES}
-        self._texts = {kind: controls.text("name", width="11em") for kind in TYPES}
+        self._texts = {kind: controls.text(f"{kind} name", width="11em") for kind in TYPES}
         self._words = controls.text("or in words: user=alice client-id=<default>", width="24em")
         self._add = add
         parts = [controls.row(self._choices[kind], self._texts[kind]) for kind in TYPES]

@@ -40,7 +40,7 @@ class PlanCopies:
     ) -> None:
         self._plan, self._allowed, self._policies = plan, allowed, policies
         self.box = CopyBox()
-        self.choice = controls.choice([("copy as …", ""), *((name, name) for name in _FORMATS)], self._copy)
+        self.choice = controls.choice([("…", ""), *((name, name) for name in _FORMATS)], self._copy, label="copy as")
         self.save = controls.button(
             "Save as runbook", self._save, hint="a file of parameters in the working folder, and the lines that run it"
         )

@@ -53,7 +53,8 @@ class PlanReview(Panel):
         self.next: PlanReview | None = None
         self.stage = None if plan.origin is None else plan.origin.stage
         self._work = Work(f"kadmin-nb plan {plan.id[:12]}", self._failed, self._refresh)
-        self._guard, self._text, self._is_built, self._is_begun = threading.RLock(), "", False, False
+        self._guard, self._is_built, self._is_begun = threading.RLock(), False, False
+        self._text, self._is_failed = "", False
         self._advance: Advance | None = None
         self.status = self.remark = ""
         self.plan.show()
@@ -76,6 +77,7 @@ class PlanReview(Panel):
         from .confirmations import Confirmations
         from .grid import Grid
         from .plan_copies import PlanCopies
+        from .status_line import StatusLine
 
         hosts.hear_interrupts(stop_all)
         self._controls = controls
@@ -83,7 +85,7 @@ class PlanReview(Panel):
         self.copies = PlanCopies(self.plan, lambda: self._allowed, lambda: self._policies)
         self.buttons = self._make_buttons()
         self.reason = controls.text("why", width="24em", label="reason")
-        self._bar, self._status, self._below = controls.progress(), controls.paragraphs(), controls.paragraphs()
+        self._bar, self._status, self._below = controls.progress(), StatusLine(), StatusLine()
         self._place = controls.column(
             controls.paragraphs(Title(self.title()), *self.footer(_PAGE)),
             Grid(self.sheet, height=min(360, 80 + 28 * len(self.plan)), static_id=self.static_id),
@@ -135,10 +137,10 @@ class PlanReview(Panel):
             self._bar.max, self._bar.value = max(1, advance.of), advance.done
         stopping = "stopping after the request that is under way; " if self._work.is_stopping() and is_busy else ""
         self.status = f"{stopping}{advance or 'looking'}" if is_busy else self._text
-        self._controls.rewrite(self._status, *filter(None, [self.status]))
+        self._status.show(self.status, ok=is_busy or not self._is_failed)
         is_stale = self.plan.origin is not None and not self.plan.origin.is_current and not self._is_begun
         self.remark = STALE if is_stale else ""
-        self._controls.rewrite(self._below, *filter(None, [self.remark]))
+        self._below.show(self.remark)
 
     # -- what its buttons do, each in a thread of its own
 
@@ -168,7 +170,7 @@ class PlanReview(Panel):
 
     def _begin(self, task: Callable[[], None]) -> None:
         def afresh() -> None:
-            self._text, self._advance = "", None
+            self._text, self._is_failed, self._advance = "", False, None
             task()
 
         self._work.start(afresh)
@@ -240,7 +242,7 @@ class PlanReview(Panel):
         if isinstance(exc, Dangerous):
             self.confirmations.add(dict.fromkeys(row["key"] for row in rows))
         self.sheet.show((row["row"], (CONFLICT, f"is now {row['now'] or 'not set'}")) for row in rows if "now" in row)
-        self._is_begun = self._live.is_begun(self.plan)
+        self._is_begun, self._is_failed = self._live.is_begun(self.plan), True
         self._text = "\n".join([*_lines_of(exc), *([outcomes.title()] if outcomes is not None else [])])
 
 

@@ -79,7 +79,7 @@ class StageEditor(Panel):
                 width="20em",
                 act=lambda words: self._show(words=words),
             ),
-            self._controls.choice([*self.row_choices], lambda show: self._show(show=show)),
+            self._controls.choice([*self.row_choices], lambda show: self._show(show=show), label="show"),
             button("Undo", lambda: tell(sheet.undo()), hint="Ctrl-Z"),
             button("Redo", lambda: tell(sheet.redo()), hint="Ctrl-Y"),
             button("Discard cells", self._discard_selected, hint="unstage the selected cells: Ctrl-Backspace"),

@@ -209,6 +209,16 @@ class Notebook:
         PICTURES.mkdir(parents=True, exist_ok=True)
         self.page.screenshot(path=PICTURES / f"{name}.png")
 
+    def change_theme(self) -> str:
+        """Light to dark, or back, as the menu does it; the new one's name."""
+        theme = "Dark" if self.page.locator("body").get_attribute("data-jp-theme-light") == "true" else "Light"
+        self.page.get_by_role("menuitem", name="Settings", exact=True).click()
+        self.page.locator(".lm-Menu").get_by_text("Theme", exact=True).click()
+        self.page.locator(".lm-Menu").get_by_text(f"JupyterLab {theme}", exact=True).click()
+        is_light = str(theme == "Light").lower()
+        self.page.locator(f"body[data-jp-theme-light='{is_light}']").wait_for(state="attached", timeout=60_000)
+        return theme.lower()
+
     def output(self, number: int) -> str:
         """Run a cell and take its text."""
         return str(self.run(number).inner_text()).strip()

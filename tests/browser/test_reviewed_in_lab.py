@@ -148,7 +148,7 @@ def test_two_widgets_over_one_stage_stay_in_step_in_the_dark_and_narrow(
     page.get_by_role("button", name="Plan again").click()
     page.get_by_role("button", name="Back to plan").wait_for(timeout=LONG)
     for form in ("cell", "Python", "kafka-configs.sh", "Markdown"):
-        page.locator("select:visible", has_text="copy as").select_option(form)
+        page.get_by_label("copy as").filter(visible=True).select_option(form)
         page.get_by_label(f"the plan as {form}").wait_for(timeout=LONG)
     page.get_by_role("button", name="Save as runbook").click()
     page.get_by_label("the runbook that makes these changes").wait_for(timeout=LONG)

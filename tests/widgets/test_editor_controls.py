@@ -122,7 +122,7 @@ def test_a_frame_is_bound_to_no_cluster(page: Page) -> None:
     """I edited a snapshot's quotas: where would this plan go?"""
     page.type("2MB/s")
     page.click("Plan")
-    assert page.lines[-1].startswith("these quotas are of a frame, and bound to no cluster")
+    assert page.lines[-1].startswith("quotas of a frame are bound to no cluster")
     assert "set producer_byte_rate=2000000 user=alice" in str(page.editor.stage.to_cell())
 
 

@@ -180,11 +180,12 @@ function render({ model, el }) {
   const scroller = element(el, "kg-scroll");
   scroller.style.height = `${height}px`;
   const spacer = element(scroller, "kg-spacer", "presentation");
-  const grid = element(scroller, "kg-layer", model.get("first_page").branches?.length ? "treegrid" : "grid");
+  const layer = element(scroller, "kg-layer"); // the rows, and over them the editor of a cell, which is not one of them
+  const grid = element(layer, "kg-grid", model.get("first_page").branches?.length ? "treegrid" : "grid");
   grid.setAttribute("aria-label", model.get("label"));
   grid.setAttribute("aria-colcount", columns.length);
   grid.setAttribute("aria-multiselectable", "true");
-  grid.style.minWidth = `${columns.reduce((sum, column) => sum + column.width, 0)}px`;
+  layer.style.minWidth = `${columns.reduce((sum, column) => sum + column.width, 0)}px`;
   const template = columns.map((column, n) => `minmax(${column.width}px, ${n ? 1 : 2}fr)`).join(" ");
   const empty = element(el, "kg-empty");
   const status = element(el, "kg-status", "status");
@@ -434,7 +435,7 @@ function render({ model, el }) {
     made.node.style.minWidth = `${cell.offsetWidth}px`;
     const begun = start !== null && kind === "text" ? text : made.value(); // an editor may write a text otherwise
     editing = { row, column: n, key, made, text: begun };
-    grid.append(made.node);
+    layer.append(made.node);
     made.focus();
     if (start === null && made.node.select) made.node.select();
     made.node.addEventListener("focusout", (event) => {

@@ -1,0 +1,119 @@
+"""Quotas and configs of a frame in an editor: a snapshot's, a file's, another cluster's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..errors import UsageError
+from ..frames import schemas
+from ..model.resources import Resource
+from ..plans.stage import Stage
+from ..resolution.input_columns import CLUSTER, QUOTAS_LABEL, arrow_table, read_columns
+from .config_editor import ConfigEditor
+from .config_reader import plain_text
+from .config_table import ConfigTable
+from .quota_editor import QuotaEditor
+from .quota_table import StoredQuotas
+
+CONFIGS_LABEL = "the configs"
+
+_MAY_LACK = ("is_default", "synonyms", "documentation", "error", "message")
+"""The columns of CONFIGS without which its table only says less."""
+
+
+def edit_quotas(quotas: object, stage: Stage | None = None) -> QuotaEditor:
+    """Quotas of a frame as a spreadsheet, such as those of a snapshot; what is typed into it is staged.
+
+    `Cluster.edit_quotas` edits those of a cluster.
+
+    Parameters
+    ----------
+    quotas
+        QUOTAS of one cluster, as anything with `__arrow_c_stream__`.
+    stage
+        Takes the edits: that of the cluster that they are planned on. A new one, which plans nothing, unless given;
+        its `to_cell()` is what is staged, as lines for elsewhere.
+
+    Raises
+    ------
+    UsageError
+        Not a frame, a column is missing, it is of several clusters, or an entity has a key twice.
+    """
+    table = read_columns(quotas, schemas.QUOTAS.names, QUOTAS_LABEL)
+    _refuse_several_clusters(table, QUOTAS_LABEL)
+    stored = table.select(schemas.QUOTAS.names).cast(schemas.QUOTAS)
+    _refuse_doubles(stored, ("entity", "key"))
+    return QuotaEditor(lambda: StoredQuotas.of(stored), _stage_for(stage, "edit_quotas", QUOTAS_LABEL))
+
+
+def edit_configs(configs: object, stage: Stage | None = None) -> ConfigEditor:
+    """Configs of a frame as a spreadsheet, such as those of a snapshot; what is typed into it is staged.
+
+    `Cluster.edit_configs` edits those of a cluster. Fallbacks and Kafka's descriptions are shown as far as the frame
+    has them, in `synonyms` and `documentation`.
+
+    Parameters
+    ----------
+    configs
+        CONFIGS of one cluster, as anything with `__arrow_c_stream__`.
+    stage
+        Takes the edits: that of the cluster that they are planned on. A new one, which plans nothing, unless given;
+        its `to_cell()` is what is staged, as lines for elsewhere.
+
+    Raises
+    ------
+    UsageError
+        Not a frame, a column is missing, it is of several clusters, or a resource has a key twice.
+    """
+    names = [name for name in schemas.CONFIGS.names if name not in _MAY_LACK]
+    table = arrow_table(configs, (CLUSTER, *schemas.CONFIGS.names), CONFIGS_LABEL)
+    schemas.require_columns(CONFIGS_LABEL, names, table.column_names)
+    _refuse_several_clusters(table, CONFIGS_LABEL)
+    stored = schemas.table(schemas.CONFIGS, table.to_pylist())
+    _refuse_doubles(stored, ("resource_type", "resource_name", "key"))
+    return ConfigEditor(_FrameReader(stored), _stage_for(stage, "edit_configs", CONFIGS_LABEL))
+
+
+class _FrameReader:
+    """Reads the configs of a frame, which stay as they are, and the descriptions that it has."""
+
+    def __init__(self, configs: pa.Table) -> None:
+        self._configs = configs
+
+    def read(self) -> ConfigTable:
+        return ConfigTable(self._configs)
+
+    def documentation(self, resource: Resource, key: str) -> str | None:
+        is_of_type = pc.equal(self._configs["resource_type"].cast(pa.string()), resource.type)
+        is_of_key = pc.and_(is_of_type, pc.equal(self._configs["key"], key))
+        texts = self._configs["documentation"].filter(is_of_key).drop_null()
+        return plain_text(texts[0].as_py()) if len(texts) else None
+
+
+def _refuse_several_clusters(table: pa.Table, label: str) -> None:
+    if CLUSTER in table.column_names and len(pc.unique(table[CLUSTER])) > 1:
+        raise UsageError(f"{label} are of several clusters", hint=f"Filter them by {CLUSTER} first.")
+
+
+def _refuse_doubles(table: pa.Table, names: Sequence[str]) -> None:
+    """Refuse a frame in which rows have all these in common; the last of them is a key."""
+    plain = pa.table({name: table[name].cast(pa.string()) for name in names})
+    counts = plain.group_by([*names]).aggregate([([], "count_all")])
+    doubles = counts.filter(pc.greater(counts["count_all"], 1)).to_pylist()
+    if doubles:
+        *whose, key = (doubles[0][name] for name in names)
+        raise UsageError(f"{' '.join(whose)} has {key} twice", hint="Keep one of the rows.")
+
+
+def _stage_for(stage: Stage | None, editor: str, label: str) -> Stage:
+    """The stage of whoever edits, or one that plans nothing."""
+
+    def refuse(*_: Any) -> Any:
+        hint = f"kn.widgets.{editor}(frame, stage=cluster.stage()) plans on a cluster."
+        raise UsageError(f"{label.removeprefix('the ')} of a frame are bound to no cluster", hint=hint)
+
+    return Stage(refuse) if stage is None else stage
