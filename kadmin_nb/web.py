@@ -1,4 +1,4 @@
-"""One HTTP request, bounded in time and in bytes, that follows no redirect."""
+"""Waiting for others, bounded: for any task, and for the answer to one HTTP request, which follows no redirect."""
 
 from __future__ import annotations
 
@@ -6,18 +6,47 @@ import queue
 import ssl
 import threading
 import urllib.request
+from collections.abc import Callable
 from email.message import Message
-from typing import IO, Any
+from typing import IO, Any, TypeVar, cast
+
+Awaited = TypeVar("Awaited")
 
 
 class TooLong(Exception):
     """The answer has more bytes than it may have."""
 
 
+def result_of(task: Callable[[], Awaited], seconds: float) -> Awaited:
+    """The result of a task, or its error; a thread that does not keep Python from ending waits for it.
+
+    Raises
+    ------
+    TimeoutError
+        It takes longer.
+    """
+    results: queue.SimpleQueue[tuple[Awaited | None, BaseException | None]] = queue.SimpleQueue()
+
+    def run() -> None:
+        try:
+            results.put((task(), None))
+        except BaseException as error:
+            results.put((None, error))
+
+    threading.Thread(target=run, daemon=True).start()
+    try:
+        result, error = results.get(timeout=max(0.0, seconds))
+    except queue.Empty:
+        raise TimeoutError from None
+    if error is not None:
+        raise error
+    return cast(Awaited, result)
+
+
 def answer_to(
     request: urllib.request.Request, seconds: float, most_bytes: int, context: ssl.SSLContext | None = None
 ) -> bytes:
-    """All of the answer, in time: a thread waits for it, as a server may send a byte now and then for ever.
+    """All of the answer, in time: a server may send a byte now and then for ever.
 
     Raises
     ------
@@ -26,24 +55,13 @@ def answer_to(
     urllib.error.HTTPError, OSError, http.client.HTTPException
         The server refuses, or sends elsewhere; it cannot be reached; it speaks something else.
     """
-    results: queue.SimpleQueue[bytes | BaseException] = queue.SimpleQueue()
     opener = urllib.request.build_opener(_NoRedirect, urllib.request.HTTPSHandler(context=context))
 
-    def fetch() -> None:
-        try:
-            with opener.open(request, timeout=max(0.1, seconds)) as response:
-                results.put(_all_of(response, most_bytes))
-        except BaseException as error:
-            results.put(error)
+    def fetch() -> bytes:
+        with opener.open(request, timeout=max(0.1, seconds)) as response:
+            return _all_of(response, most_bytes)
 
-    threading.Thread(target=fetch, daemon=True).start()
-    try:
-        answer = results.get(timeout=max(0.0, seconds))
-    except queue.Empty:
-        raise TimeoutError from None
-    if isinstance(answer, bytes):
-        return answer
-    raise answer
+    return result_of(fetch, seconds)
 
 
 def _all_of(response: IO[bytes], most_bytes: int) -> bytes:

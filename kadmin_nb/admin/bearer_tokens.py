@@ -17,13 +17,15 @@ import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from .. import documents, files, web
-from ..errors import AuthenticationFailed, ConnectionFailed, KadminError, NotFound, TimedOut
+from ..errors import AuthenticationFailed, ConnectionFailed, KadminError, NotFound, TimedOut, Unsupported
 from ..model.token_sources import (
     TOKEN_TIMEOUT,
+    AwsSigner,
     TokenEndpoint,
     TokenFile,
     TokenLogin,
@@ -207,17 +209,45 @@ def _unsigned(source: UnsecuredToken, _seconds: float, now: float) -> tuple[str,
     return f"{'.'.join(parts)}.", expires
 
 
+def _signed_by_aws(source: AwsSigner, seconds: float, _now: float) -> tuple[str, float]:
+    """A token of the signer of Amazon MSK; of its errors only the class is told, as their texts are not ours."""
+    try:
+        from aws_msk_iam_sasl_signer import MSKAuthTokenProvider as provider
+    except ImportError:
+        raise Unsupported(
+            "AWS_MSK_IAM needs the signer of Amazon MSK, which is not installed", hint="pip install 'kadmin_nb[msk]'"
+        ) from None
+    if source.role:
+        sign = partial(provider.generate_auth_token_from_role_arn, source.region, source.role)
+    elif source.profile:
+        sign = partial(provider.generate_auth_token_from_profile, source.region, source.profile)
+    else:
+        sign = partial(provider.generate_auth_token, source.region)
+    try:
+        text, expires_ms = web.result_of(sign, seconds)
+    except TimeoutError:
+        raise _too_late(source, seconds) from None
+    except Exception as error:
+        raise AuthenticationFailed(
+            f"{source} gives no credentials: {type(error).__name__}",
+            code="SASL_AUTHENTICATION_FAILED",
+            hint="aws sts get-caller-identity shows which credentials this machine has.",
+        ) from None
+    return text, expires_ms / 1000
+
+
 _NO_KEY = {"alg": "none"}
 _FETCHERS: dict[type, Callable[[Any, float, float], tuple[str, float]]] = {
     TokenEndpoint: _token_of_endpoint,
     TokenFile: _token_of_file,
     UnsecuredToken: _unsigned,
+    AwsSigner: _signed_by_aws,
 }
 
 
 def _too_late(source: object, seconds: float) -> TimedOut:
     return TimedOut(
-        f"the token server {source} does not answer within {seconds:.3g} s",
+        f"{source} gives no token within {seconds:.3g} s",
         code="REQUEST_TIMED_OUT",
         hint="Try its address with curl; sasl.login.connect.timeout.ms and sasl.login.read.timeout.ms bound it.",
     )

@@ -21,6 +21,7 @@ MODULES = {
     f"{PACKAGE}.plain.PlainLoginModule": "PLAIN",
     f"{PACKAGE}.scram.ScramLoginModule": "SCRAM",
     f"{PACKAGE}.oauthbearer.OAuthBearerLoginModule": "OAUTHBEARER",
+    "software.amazon.msk.auth.iam.IAMLoginModule": "AWS_MSK_IAM",
 }
 """The mechanisms by the classes of their login modules."""
 

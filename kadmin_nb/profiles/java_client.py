@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .jaas import LoginModule
 
 PROTOCOLS = ("PLAINTEXT", "SASL_PLAINTEXT", "SASL_SSL", "SSL")
-MECHANISMS = ("OAUTHBEARER", "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+MECHANISMS = ("AWS_MSK_IAM", "OAUTHBEARER", "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 _KNOWN_MECHANISMS = {"GSSAPI"}
 
 _WE_DO_THAT = {
@@ -42,14 +42,15 @@ def settings(entries: Entries) -> Settings:
     sasl, tls = protocol.startswith("SASL"), protocol.endswith("SSL")
     stores = pem.stores(entries) if tls else pem.PemStores()
     mechanism = _mechanism(entries, module) if sasl else None
+    tokens = _token_login(entries, module, mechanism, stores.ca_file)
     login = _password_login(entries, module, mechanism) if mechanism in _WITH_PASSWORD else None
     return Settings(
         bootstrap=_bootstrap(entries),
         security_protocol=protocol,
-        mechanism=mechanism,
+        mechanism="OAUTHBEARER" if tokens else mechanism,
         username=login.username if login else None,
         password=login.password if login else None,
-        token_login=_token_login(entries, module, stores.ca_file) if mechanism == "OAUTHBEARER" else None,
+        token_login=tokens,
         ca_file=stores.ca_file,
         certificate_file=stores.certificate_file,
         key_file=stores.key_file,
@@ -133,6 +134,7 @@ def _mechanism(entries: Entries, module: LoginModule | None) -> str:
     return mechanism
 
 
+_WITH_TOKEN = ("AWS_MSK_IAM", "OAUTHBEARER")
 _WITH_PASSWORD = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 
 
@@ -145,9 +147,16 @@ def _password_login(entries: Entries, module: LoginModule | None, mechanism: str
     return login
 
 
-def _token_login(entries: Entries, module: LoginModule | None, ca_file: str | None) -> TokenLogin:
-    from . import oauthbearer  # loaded where there is such a login
+def _token_login(
+    entries: Entries, module: LoginModule | None, mechanism: str | None, ca_file: str | None
+) -> TokenLogin | None:
+    """Tokens, also for AWS_MSK_IAM: the listeners of Amazon MSK for IAM take them by OAUTHBEARER."""
+    if mechanism not in _WITH_TOKEN:
+        return None
+    from . import msk_iam, oauthbearer  # loaded where there is such a login
 
+    if mechanism == "AWS_MSK_IAM" or entries.text(java_keys.HANDLER) == java_keys.MSK_HANDLER:
+        return TokenLogin(msk_iam.signer(entries, module))
     return oauthbearer.token_login(entries, module, ca_file)
 
 
@@ -177,7 +186,7 @@ def _ignored(entries: Entries, mechanism: str | None, *, tls: bool) -> tuple[str
 
 
 def _counts(key: str, mechanism: str | None, *, tls: bool) -> bool:
-    sasl = mechanism == "OAUTHBEARER" if key in java_keys.OAUTHBEARER else mechanism is not None
+    sasl = mechanism in _WITH_TOKEN if key in java_keys.OAUTHBEARER else mechanism is not None
     spoken = (sasl or not key.startswith("sasl.")) and (tls or not key.startswith("ssl."))
     return spoken and key in java_keys.USED and key not in _WE_DO_THAT
 

@@ -16,15 +16,20 @@ SECRET = frozenset({
     "ssl.keystore.password", "ssl.truststore.password",
 })  # fmt: skip
 
-_HANDLER, _JWT = "sasl.login.callback.handler.class", "sasl.oauthbearer.jwt"
-_PACKAGE = "org.apache.kafka.common.security.oauthbearer"
+HANDLER, _JWT = "sasl.login.callback.handler.class", "sasl.oauthbearer.jwt"
+_PACKAGE, _MSK = "org.apache.kafka.common.security.oauthbearer", "software.amazon.msk.auth.iam"
+MSK_HANDLER = f"{_MSK}.IAMOAuthBearerLoginCallbackHandler"
 CLASSES = {
-    _HANDLER: (f"{_PACKAGE}.OAuthBearerLoginCallbackHandler", f"{_PACKAGE}.secured.OAuthBearerLoginCallbackHandler"),
+    HANDLER: (
+        f"{_PACKAGE}.OAuthBearerLoginCallbackHandler",
+        f"{_PACKAGE}.secured.OAuthBearerLoginCallbackHandler",
+        MSK_HANDLER,
+    ),
     f"{_JWT}.retriever.class": tuple(
         f"{_PACKAGE}.{kind}JwtRetriever" for kind in ("Default", "ClientCredentials", "File")
     ),
     f"{_JWT}.validator.class": tuple(f"{_PACKAGE}.{kind}JwtValidator" for kind in ("Default", "Client")),
-    "sasl.client.callback.handler.class": (),
+    "sasl.client.callback.handler.class": (f"{_MSK}.IAMClientCallbackHandler", MSK_HANDLER),
 }
 """The keys that make a Java client load a class, with the classes that are understood by their names."""
 

@@ -19,7 +19,7 @@ from .jaas import LoginModule
 
 URL = "sasl.oauthbearer.token.endpoint.url"
 _CREDENTIALS = "sasl.oauthbearer.client.credentials"
-_OPTIONS = ("clientId", "clientSecret", "scope")
+_JAAS_OPTIONS = ("clientId", "clientSecret", "scope")
 _EXTENSION, _CLAIM, _LIFETIME = "extension_", "unsecuredLoginStringClaim_", "unsecuredLoginLifetimeSeconds"
 
 
@@ -48,8 +48,8 @@ def token_login(entries: Entries, module: LoginModule | None, ca_file: str | Non
 
 def _refuse_unknown_options(options: Mapping[str, str], at: str) -> None:
     for name in options:
-        if name not in (*_OPTIONS, _LIFETIME) and not name.startswith((_EXTENSION, _CLAIM, "ssl.")):
-            hint = f"Supported are {', '.join(_OPTIONS)}, {_EXTENSION}…, ssl.…, {_CLAIM}… and {_LIFETIME}."
+        if name not in (*_JAAS_OPTIONS, _LIFETIME) and not name.startswith((_EXTENSION, _CLAIM, "ssl.")):
+            hint = f"Supported are {', '.join(_JAAS_OPTIONS)}, {_EXTENSION}…, ssl.…, {_CLAIM}… and {_LIFETIME}."
             raise Unsupported(f"{at} sets an option that OAUTHBEARER does not have here", hint=hint)
 
 

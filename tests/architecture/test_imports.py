@@ -29,6 +29,7 @@ PASSPORTS = {
     "vl_convert": ("charts",),
     "polars": (),
     "cryptography": ("admin", "cluster/doctor.py", "profiles"),
+    "aws_msk_iam_sasl_signer": ("admin/bearer_tokens.py",),
     "javaproperties": ("profiles",),
     "wcwidth": ("frames",),
     "platformdirs": ("paths",),

@@ -51,7 +51,7 @@ def test_the_modules_of_the_mechanisms_are_read(module, kind, flag):
         "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule2",
         "org.apache.kafka.common.security.plain.PlainLoginModule2",
         "org.evil.PlainLoginModule",
-        "software.amazon.msk.auth.iam.IAMLoginModule",
+        "software.amazon.msk.auth.iam.IAMLoginModule2",
     ],
 )
 def test_every_other_module_is_refused_by_name(name):

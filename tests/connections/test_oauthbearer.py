@@ -91,7 +91,7 @@ def test_unsigned_claims_of_a_test_cluster(secure_kafka):
 
 BAD_SERVERS = {
     "wrong secret": ((401, {"error": f"invalid_client {CANARY}"}), AuthenticationFailed, "HTTP 401 Unauthorized"),
-    "silence": (None, TimedOut, "does not answer within 0.6 s"),
+    "silence": (None, TimedOut, "gives no token within 0.6 s"),
     "a huge answer": ((200, b" " * 100_000), AuthenticationFailed, "answers more than 65,536 bytes"),
     "no token": ((200, {"token": CANARY}), AuthenticationFailed, "answers without an access_token"),
     "no JSON": ((200, b"<html>" + CANARY.encode()), AuthenticationFailed, "answers without an access_token"),
