@@ -15,6 +15,7 @@ GROUPS = {
     "tests/charts/test_spark_charts.py": "spark",
     "tests/frames/test_forms.py": "spark",
     "tests/notebook/test_spark_magics.py": "spark",
+    "tests/notebook/test_magics.py::test_spark_frames": "spark",
     "tests/terminal/test_usage_words.py": "spark",
     "tests/admin/": "admin",
     "tests/local/": "local",

@@ -11,6 +11,7 @@ from typing import Any
 
 import nbformat
 import pytest
+from click.testing import CliRunner
 
 import kadmin_nb as kn
 from kadmin_nb.commands import terminal
@@ -37,8 +38,19 @@ def stored(cluster: kn.Cluster, user: str) -> dict[str, float]:
 
 
 def papermill(*words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "papermill", str(RUNBOOK), "out.ipynb", "--no-progress-bar", *words]
+    command = [sys.executable, "-m", "papermill", *papermill_words(*words)]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+
+
+def papermill_words(*words: str) -> list[str]:
+    return [str(RUNBOOK), "out.ipynb", "--no-progress-bar", *words]
+
+
+def status_of_papermill(*words: str) -> int:
+    """The same command in this process, its kernel in another: without the start of one more Python."""
+    from papermill.cli import papermill as command
+
+    return CliRunner().invoke(command, papermill_words(*words)).exit_code
 
 
 def test_apply_false_shows_the_plan_and_changes_nothing(
@@ -162,10 +174,14 @@ def test_papermill_alone_fails_with_status_1_and_the_error_in_the_document(
     kafka: LocalKafka, outputs: Outputs, words: tuple[str, ...], said: str, folder: Path
 ) -> None:
     """papermill wrote a warning into a log and returned 0."""
-    done = papermill("-r", "cluster", kafka.bootstrap, *words)
-    assert done.returncode == 1
+    assert status_of_papermill("-r", "cluster", kafka.bootstrap, *words) == 1
     assert said in outputs(folder / "out.ipynb")
     assert "Traceback" not in outputs(folder / "out.ipynb")
+
+
+def test_a_process_of_papermill_ends_with_status_1(kafka: LocalKafka) -> None:
+    """The scheduler looks at the status of the process, which was 0."""
+    assert papermill("-r", "cluster", kafka.bootstrap, "-r", "changes", '["sett x"]').returncode == 1
 
 
 def test_in_jupyter_the_edited_cell_counts(
