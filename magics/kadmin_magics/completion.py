@@ -7,10 +7,10 @@ for. Where a line is ours nobody else offers anything: Python's names are not wo
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
 
@@ -28,6 +28,16 @@ _LINE = re.compile(r"\s*(?:[^=%]+=\s*)?(?P<entry_point>%%?k(?:quota|config|plan|
 _CELL = re.compile(r"\s*(?P<entry_point>%%k(?:quota|config|admin))\b")
 
 
+class NothingButOurs:
+    """No completions: IPython silences other matchers only for an answer that has a length."""
+
+    def __len__(self) -> int:
+        return 1
+
+    def __iter__(self) -> Iterator[SimpleCompletion]:
+        return iter(())
+
+
 class Completion:
     """The matcher that a shell asks; `settings_of` gives the connection to a target, None the current one."""
 
@@ -42,8 +52,9 @@ class Completion:
             offers = offered(before, context.full_text if context.cursor_line else "", self._values)
         except KadminError:
             offers = Offers("", [], True)
-        texts = offers.matches or ([offers.fragment] if offers.is_ours else [])  # none would let others offer theirs
-        completions = [SimpleCompletion(text=text, type="kadmin") for text in texts]
+        completions: Any = [SimpleCompletion(text=text, type="kadmin") for text in offers.matches]
+        if offers.is_ours and not completions:
+            completions = NothingButOurs()
         return {"completions": completions, "matched_fragment": offers.fragment, "suppress": offers.is_ours}
 
     def begin(self) -> None:
