@@ -101,8 +101,7 @@ def plan_from(
         reason=plan_options.reason,
         lifetime=plan_options.lifetime,
     )
-    done = session.save_or_apply(plan, replace(plan_options, apply=plan_options.apply and len(plan) > 0))
-    return done if clients is None else session.cluster.impact(plan, clients)
+    return session.save_or_apply(plan, replace(plan_options, apply=plan_options.apply and len(plan) > 0), clients)
 
 
 def _form(form: str | None, out: str | None) -> str:

@@ -63,9 +63,7 @@ def plan(
     edits = change_lines.edits(_change_lines_in(file), session.lookup, allow_unknown=plan_options.allow_unknown)
     stage = session.cluster.stage()
     stage.add(edits)
-    made = planned(stage, plan_options)
-    done = session.save_or_apply(made, plan_options)
-    return done if clients is None else session.cluster.impact(made, clients)
+    return session.save_or_apply(planned(stage, plan_options), plan_options, clients)
 
 
 plan.add_command(plan_from)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..cluster import Cluster
     from ..frames.display import Display
     from ..model.connection_settings import Settings
+    from ..plans.impact import ImpactAnswer
     from ..plans.outcomes import Outcomes
     from ..plans.plan import Plan
     from ..plans.stage import Stage
@@ -140,19 +141,29 @@ class Session:
 
         return f"kadmin-nb quota describe --cluster {shlex.quote(target)}"
 
-    def change(self, edits: Sequence[Edit], plan_options: PlanOptions) -> Plan | Outcomes | Stage:
+    def change(self, edits: Sequence[Edit], plan_options: PlanOptions) -> Plan | Outcomes | Stage | ImpactAnswer:
         """Carry out a changing verb: the terminal plans that one line."""
         stage = self.cluster.stage()
         stage.add(edits)
         return self.save_or_apply(planned(stage, plan_options), plan_options)
 
-    def save_or_apply(self, plan: Plan, plan_options: PlanOptions) -> Plan | Outcomes:
-        """Save a plan, apply it, or just show it; one that breaks a policy is refused either way."""
+    def save_or_apply(
+        self, plan: Plan, plan_options: PlanOptions, clients: Any = None
+    ) -> Plan | Outcomes | ImpactAnswer:
+        """Save a plan, apply it, or show it with its impact on clients; one that breaks a policy is refused."""
         chosen = self.with_policies(plan_options.apply_options)
         if not plan_options.apply:
             self._guarded(plan, chosen)
+        plan, answer = self._judged(plan, clients)
         save(plan, plan_options)
-        return self.cluster.apply(plan, chosen, progress=self.progress) if plan_options.apply else plan
+        return self.cluster.apply(plan, chosen, progress=self.progress) if plan_options.apply else answer
+
+    def _judged(self, plan: Plan, clients: Any) -> tuple[Plan, Plan | ImpactAnswer]:
+        """The plan with the dangers that these clients tell of, and IMPACT; without clients the plan as it is."""
+        if clients is None:
+            return plan, plan
+        answer = self.cluster.impact(plan, clients)
+        return answer.plan or plan, answer
 
     def _guarded(self, plan: Plan, options: ApplyOptions) -> None:
         """Refuse a plan that breaks a policy; what policies say besides is noted."""
@@ -176,13 +187,9 @@ class Session:
             "the terminal has no widgets", hint="A notebook has: %kplan review. Here plan show prints a plan."
         )
 
-    def plan(self, plan_options: PlanOptions) -> Plan:
-        """Plan what the tray holds."""
+    def plan(self, plan_options: PlanOptions, clients: Any = None) -> Any:
+        """Plan what the tray holds, with its impact on clients where there are some."""
         raise UsageError("the terminal keeps no tray", hint="kadmin-nb plan -f FILE plans many lines.")
-
-    def impact(self, plan: Plan, clients: Any) -> Any:
-        """IMPACT of a plan."""
-        return self.cluster.impact(plan, clients)
 
     def apply(self, plan_id: str | None, apply_options: ApplyOptions) -> Outcomes:
         """Apply the plan last shown."""
@@ -218,7 +225,7 @@ class Session:
 class OtherCluster(Session):
     """Another cluster for one command of a notebook. The current one and its tray stay as they are."""
 
-    def change(self, edits: Sequence[Edit], plan_options: PlanOptions) -> Plan | Outcomes | Stage:
+    def change(self, edits: Sequence[Edit], plan_options: PlanOptions) -> Plan | Outcomes | Stage | ImpactAnswer:
         if not (plan_options.apply or plan_options.save):
             raise self._elsewhere()
         return super().change(edits, plan_options)
@@ -233,7 +240,7 @@ class OtherCluster(Session):
             hint=f"%kadmin use {quote(self.target or 'TARGET')} makes it the current one.",
         )
 
-    def plan(self, plan_options: PlanOptions) -> Plan:
+    def plan(self, plan_options: PlanOptions, clients: Any = None) -> Any:
         raise self._elsewhere()
 
     def apply(self, plan_id: str | None, apply_options: ApplyOptions) -> Outcomes:
@@ -326,7 +333,7 @@ class NotebookSession(Session):
     def next_line(self, target: str) -> str:
         return f"%kadmin use {quote(target)}"
 
-    def change(self, edits: Sequence[Edit], plan_options: PlanOptions) -> Plan | Outcomes | Stage:
+    def change(self, edits: Sequence[Edit], plan_options: PlanOptions) -> Plan | Outcomes | Stage | ImpactAnswer:
         if plan_options.apply or plan_options.save:
             return super().change(edits, plan_options)
         tray = self.tray
@@ -351,20 +358,15 @@ class NotebookSession(Session):
     def review(self, plan: Plan, options: ApplyOptions) -> Display:
         return self.cluster.review(plan, self.with_policies(options))
 
-    def plan(self, plan_options: PlanOptions) -> Plan:
+    def plan(self, plan_options: PlanOptions, clients: Any = None) -> Any:
         tray = self.tray
         allowed = {*self.allowed, *plan_options.allow_unknown}
         plan = planned(tray, replace(plan_options, reason=plan_options.reason or self.reason, allow_unknown=allowed))
         tray.policies = self.with_policies(plan_options.apply_options).policy
         self.cluster.guard(plan, tray.policies)
+        plan, answer = self._judged(plan, clients)
         save(plan, plan_options)
         plan.show()
-        return plan
-
-    def impact(self, plan: Plan, clients: Any) -> Any:
-        """IMPACT; the plan that `apply` takes has the dangers that it shows."""
-        answer = super().impact(plan, clients)
-        answer.plan.show()
         return answer
 
     def apply(self, plan_id: str | None, apply_options: ApplyOptions) -> Outcomes:

@@ -27,10 +27,9 @@ def add_to(group: Verbs) -> None:
 def plan(session: Session, impact: str | None, review: bool, plan_options: PlanOptions) -> Any:
     """The plan of the staged changes: before, after, and the broker's answer for each row (notebook)."""
     clients = session.find_frame(impact) if impact else None
-    made = session.plan(plan_options)
     if review:
-        return session.review(made, replace(plan_options.apply_options, usage=clients))
-    return made if clients is None else session.impact(made, clients)
+        return session.review(session.plan(plan_options), replace(plan_options.apply_options, usage=clients))
+    return session.plan(plan_options, clients)
 
 
 @click.command(cls=Verbs.command_class)

@@ -34,7 +34,22 @@ def test_a_plan_shows_whom_it_touches_and_can_still_be_applied(live, unique):
     assert found.to_pandas()[["user", "effect", "value_after"]].values.tolist() == [[user, "becomes limited", 1e6]]
     assert (found.backtest, found.stalls) == (None, None)
     assert repr(found).startswith("plan ")
-    assert live("%kquota apply").ok
+    outcomes = live("%kquota apply")
+    assert outcomes.ok
+    assert outcomes.plan_id == found.plan.id
+
+
+def test_apply_knows_the_dangers_that_the_impact_showed(live, unique, tmp_path):
+    """The impact said that its client would stop; apply stopped it, and the saved plan was silent too."""
+    user, place = unique("user"), tmp_path / "p.json"
+    live["seen"] = usage(user).assign(value=9e8)
+    live(f"%kquota set producer_byte_rate=20kB/s user={user}")
+    plan = live(f"%kquota plan --impact seen --save {place} --reason tried").plan
+    assert len(plan.dangers()) == len(kn.Plan.load(place).dangers()) == 1
+    live.refused("%kquota apply")
+    outcomes = live("%kquota apply --allow producer_byte_rate")
+    assert outcomes.ok
+    assert outcomes.plan_id == plan.id
 
 
 def test_a_usage_also_tells_whom_it_would_have_throttled(live, unique):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pytest
 from pyarrow import parquet
 
 import kadmin_nb as kn
+from kadmin_nb.frames import schemas
 
 pytestmark = pytest.mark.broker
 
@@ -75,3 +77,18 @@ def test_a_plan_of_another_cluster_is_refused(live, clients, lines, tmp_path):
     elsewhere = kn.Plan("elsewhere", plan.created, plan.changes)
     elsewhere.save(saved, overwrite=True)
     assert live("plan", "show", str(saved), "--impact", str(clients[1])).code == 5
+
+
+def test_a_saved_plan_has_the_dangers_that_a_usage_tells_of(live, clients, lines, tmp_path):
+    """The plan on my screen was dangerous, and the file that I sent for review was not."""
+    user, saved, seen = clients[0], tmp_path / "p.json", tmp_path / "usage.parquet"
+    lines.write_text(f"set producer_byte_rate=20kB/s user={user}\n")
+    start = datetime(2026, 5, 1, 12, tzinfo=UTC)
+    row = {"broker": 1, "user": user, "client_id": "app", "key": "producer_byte_rate", "value": 9e8, "source": "test"}
+    windows = {"window_start": start, "window_end": start + timedelta(seconds=1)}
+    parquet.write_table(schemas.table(schemas.USAGE, [row | windows]), seen)
+    said = live("plan", "-f", str(lines), "--impact", str(seen), "--save", str(saved))
+    assert said.code == 0, said.err
+    (danger,) = kn.Plan.load(saved).dangers().to_arrow().to_pylist()
+    assert danger["message"] in " ".join(said.out.split())
+    assert danger["message"] in " ".join(live("plan", "show", str(saved)).out.split())
