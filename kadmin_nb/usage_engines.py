@@ -20,6 +20,7 @@ from .frames.lazy_answer import SparkAnswer
 from .frames.schema_metadata import CLUSTER_ID, ENGINE, TAKEN_AT, now
 from .resolution.input_columns import CLUSTER
 from .traffic import log_files
+from .traffic.log_files import ReadSoFar
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -68,13 +69,16 @@ class LogEngine:
         files = log_files.local_files(paths, names)
         size = log_files.size_of(files)
         if engine is None and (size > ARROW_LOG_BYTES or not all(map(log_files.is_readable, files))):
-            return cls(paths, names, True, f"added up on Spark: {_size(size)} of log")
-        return cls(paths, names, False, _here(f"{_size(size)} of log", _size(ARROW_LOG_BYTES), engine))
+            return cls(paths, names, True, f"added up on Spark: {size_text(size)} of log")
+        return cls(paths, names, False, _here(f"{size_text(size)} of log", size_text(ARROW_LOG_BYTES), engine))
 
-    def requests(self, **how: Any) -> traffic.Requests | analytics.Requests:
-        """The requests of the log, its first lines looked at; options as of `analytics.requests`."""
+    def requests(self, progress: ReadSoFar | None = None, **how: Any) -> traffic.Requests | analytics.Requests:
+        """The requests of the log, its first lines looked at; options as of `analytics.requests`.
+
+        `progress` is told of what this process reads.
+        """
         if not self.is_spark:
-            return traffic.requests(self.paths, names=self.names, **how)
+            return traffic.requests(self.paths, names=self.names, progress=progress, **how)
         from .analytics import requests as on_spark
 
         places = [str(Path(path).absolute()) if Path(path).exists() else path for path in self.paths]
@@ -207,6 +211,7 @@ def _is_elsewhere(path: str) -> bool:
     return not Path(path).exists() and (":/" in path or "{" in path)
 
 
-def _size(size: int) -> str:
+def size_text(size: int) -> str:
+    """Bytes of a log, short."""
     unit, divisor = ("MB", 1e6) if size >= 1e6 else ("kB", 1e3)
     return f"{size / divisor:,.3g} {unit}" if size < 1e9 else f"{size / 1e9:,.3g} GB"

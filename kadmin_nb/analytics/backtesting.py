@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, IntegralType, NumericType, TimestampType
@@ -18,10 +19,11 @@ from ..resolution import demand
 from ..resolution.backtesting import MEASURED_COLUMNS, TOKENS, USAGE
 from ..resolution.input_columns import CLUSTER
 from ..resolution.kernel import asked_keys
-from . import worker_code
 from .input_columns import check_clusters, check_text, given, of_types, row_as_json
+from .output_columns import spark_schema
 from .quota_tables import has_clusters, read_columns
 from .resolving import bound
+from .whole_groups import of_whole_groups
 
 _TEXTS = (CLUSTER, "user", "client_id", "key")
 _INPUT_TYPES: dict[str, tuple[type[DataType], str]] = {
@@ -29,11 +31,6 @@ _INPUT_TYPES: dict[str, tuple[type[DataType], str]] = {
     "window_start": (TimestampType, "a timestamp"),
     "window_end": (TimestampType, "a timestamp"),
     "value": (NumericType, "a number"),
-}
-_OUTPUT_TYPES = {
-    "broker": "int",
-    **dict.fromkeys(("clients", "windows", "throttled_windows", "first_throttled"), "bigint"),
-    **dict.fromkeys(("limit", "throttled_share", "throttled_s", "longest_s", "delay_s"), "double"),
 }
 
 
@@ -67,21 +64,22 @@ def backtest(quotas: Any, usage: DataFrame, *, keys: str | Iterable[str] | None 
     rows = bound(_demand_rows(usage, chosen, has_clusters(stored)), stored, chosen).of_key().where("limit is not null")
     names = [name for name in (CLUSTER, *demand.BUCKET) if name in rows.columns]
     read_there = [name for name in (CLUSTER, *demand.READ) if name in rows.columns]
-    together = rows.select(*read_there).repartition(*names)
-    replayed = together.mapInArrow(worker_code.by_value(demand.judged_batches, (names, TOKENS)), _judged_schema(names))
-    return replayed.withColumn("first_throttled", F.timestamp_micros("first_throttled")).select(
-        *_measured_columns(names)
+    columns = _measured_columns(names)
+    replayed = of_whole_groups(
+        rows.select(*read_there), names, demand.judged, (names, TOKENS), spark_schema(_judged_schema(names, columns))
     )
+    return replayed.withColumn("first_throttled", F.timestamp_micros("first_throttled")).select(*columns)
 
 
 def _measured_columns(names: Sequence[str]) -> list[str]:
     return [*([CLUSTER] if CLUSTER in names else []), *schemas.BACKTEST.names]
 
 
-def _judged_schema(names: Sequence[str]) -> str:
-    """The schema of `demand.judged`'s result, as Spark writes types."""
-    fields = [*names, *(name for name in schemas.BACKTEST.names if name not in names)]
-    return ", ".join(f"{name} {_OUTPUT_TYPES.get(name, 'string')}" for name in fields)
+def _judged_schema(names: Sequence[str], columns: Sequence[str]) -> pa.Schema:
+    """The columns of `demand.judged`'s result."""
+    fields = {CLUSTER: pa.field(CLUSTER, pa.string()), **{field.name: field for field in schemas.BACKTEST}}
+    fields["first_throttled"] = pa.field("first_throttled", pa.int64())
+    return pa.schema([fields[name] for name in (*names, *(name for name in columns if name not in names))])
 
 
 def _demand_rows(usage: Any, keys: Sequence[str], by_cluster: bool) -> DataFrame:

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StringType, StructField, StructType, TimestampType
 
 from ..advice.config_rules import COLUMNS, findings, schema_of
 from ..errors import UsageError
 from ..model import resources
 from . import worker_code
 from .input_columns import of_types
+from .output_columns import spark_schema
 
 _OTHERS = ("is_sensitive", "is_read_only", "type", "synonyms", "error", "message", "taken_at", "snapshot_id")
 
@@ -54,12 +54,7 @@ def config_findings(configs: DataFrame) -> DataFrame:
     if "error" in names:
         is_relevant |= F.col("error").isNotNull()
     rows = configs.select(*names).where(is_relevant)
-    ours = [StructField(f.name, _type(f.type), f.nullable) for f in schema_of(names)]
-    return rows.groupBy(*by).applyInArrow(_on_workers(), StructType(ours))
-
-
-def _type(kind: pa.DataType) -> StringType | TimestampType:
-    return TimestampType() if pa.types.is_timestamp(kind) else StringType()
+    return rows.groupBy(*by).applyInArrow(_on_workers(), spark_schema(schema_of(names)))
 
 
 def _on_workers() -> Callable[[pa.Table], pa.Table]:

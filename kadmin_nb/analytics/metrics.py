@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ..errors import UsageError
 from ..frames import schemas
 from ..frames.spark import to_spark
 from ..resolution.input_columns import CLUSTER
-from ..traffic.metrics import METRIC_COLUMNS, RATES, WINDOW
+from ..traffic.metrics import (
+    CLIENT_ID,
+    METRIC_COLUMNS,
+    SAMPLES,
+    WINDOW,
+    bucket_rates,
+    quota_samples,
+    usage_schema,
+)
+from . import worker_code
+from .output_columns import plain_schema, spark_schema
+from .whole_groups import of_whole_groups
 
-_BY = ("broker", "time", "type", "user", "client_id")
+_BY = (CLUSTER, "broker", "time", "type", "user", "client_id")
+_KINDS = {"time": "timestamp", "broker": "int", "value": "double"}
 
 
 def usage_from_metrics(metrics: Any, *, window: float = WINDOW) -> DataFrame:
@@ -39,23 +52,10 @@ def usage_from_metrics(metrics: Any, *, window: float = WINDOW) -> DataFrame:
     UsageError
         A column is missing, or it is not a frame.
     """
-    normalised = _with_one_spelling(_spark_frame(metrics))
-    ours = [name for name in (CLUSTER, *_BY) if name in normalised.columns]
-    value, is_throttle = F.col("value"), F.col("name") == "throttle-time"
-    samples = normalised.groupBy(*ours).agg(
-        F.max(F.when(~is_throttle, F.struct("key", "value"))).alias("rate"),
-        F.max(F.when(is_throttle & ~F.isnan(value), value)).alias("throttle_ms"),
-    )
-    back = F.make_dt_interval(secs=F.lit(window))
-    spread = samples.where(F.col("rate").isNotNull()).select(
-        "*",
-        "rate.key",
-        "rate.value",
-        (F.col("time") - back).alias("window_start"),
-        F.col("time").alias("window_end"),
-        F.lit(schemas.OF_BUCKETS).alias("source"),
-    )
-    return spread.select(*(name for name in (CLUSTER, *schemas.USAGE.names) if name in spread.columns))
+    samples = _samples(_spark_frame(metrics))
+    schema = plain_schema(usage_schema(CLUSTER in samples.columns))
+    by = [name for name in _BY if name in samples.columns]
+    return of_whole_groups(samples, by, bucket_rates, (window, schema), spark_schema(schema))
 
 
 def _spark_frame(metrics: Any) -> DataFrame:
@@ -70,38 +70,15 @@ def _spark_frame(metrics: Any) -> DataFrame:
     return metrics
 
 
-def _with_one_spelling(metrics: DataFrame) -> DataFrame:
-    """One spelling of all; other metrics than those of quotas are dropped."""
-    client_id = next((name for name in ("client_id", "client-id") if name in metrics.columns), None)
-    user = "user" if "user" in metrics.columns else None
-    kind, name = F.lower("type"), F.lower(F.replace(F.col("name"), F.lit("_"), F.lit("-")))
-    key = F.lit(None).cast("string")
-    for (of, called), quota_key in RATES.items():
-        key = F.when((kind == of) & (name == called), quota_key).otherwise(key)
-    lead = [CLUSTER] if CLUSTER in metrics.columns else []
-    return metrics.select(
-        *lead,
-        F.col("time").cast("timestamp").alias("time"),
-        F.col("broker").cast("int").alias("broker"),
-        kind.alias("type"),
-        name.alias("name"),
-        _decoded(_tag(metrics, user)).alias("user"),
-        _tag(metrics, client_id).alias("client_id"),
-        key.alias("key"),
-        F.col("value").cast("double").alias("value"),
-    ).where(F.col("key").isNotNull() & ~F.isnan("value") | (F.col("name") == "throttle-time"))
+def _samples(metrics: DataFrame) -> DataFrame:
+    """SAMPLES out of METRICS, on the workers."""
+    names = [name for name in (CLUSTER, *METRIC_COLUMNS, "user", *CLIENT_ID) if name in metrics.columns]
+    columns = [F.col(name).cast(_KINDS.get(name, "string")).alias(name) for name in names]
+    cluster = [pa.field(CLUSTER, pa.string())] if CLUSTER in names else []
+    schema = spark_schema(pa.schema([*cluster, *SAMPLES]))
+    return metrics.select(*columns).mapInArrow(worker_code.by_value(_samples_of_batches, None), schema)
 
 
-def _tag(metrics: DataFrame, name: str | None) -> Column:
-    """A tag's text; JMX puts one with unusual characters in quotes, with backslashes before some."""
-    if name is None:
-        return F.lit("")
-    text = F.coalesce(metrics[name], F.lit(""))
-    inner = F.substring(text, F.lit(2), F.length(text) - 2)
-    plain = F.regexp_replace(F.replace(inner, F.lit(r"\n"), F.lit("\n")), r'\\(["*?\\])', "$1")
-    return F.when(text.rlike(r'(?s)^".*"$'), plain).otherwise(text)
-
-
-def _decoded(user: Column) -> Column:
-    """Kafka percent-encodes it; a text that no decoder takes stays as it is."""
-    return F.coalesce(F.try_url_decode(user), user)
+def _samples_of_batches(_nothing: None, batches: worker_code.Batches) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        yield from quota_samples(pa.Table.from_batches([batch])).combine_chunks().to_batches()

@@ -8,7 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.types import BooleanType, DataType, StringType, StructField, StructType, TimestampType
 
 from ..errors import UsageError
 from ..frames import schemas
@@ -17,6 +16,7 @@ from ..policy.evaluation import of_cluster
 from ..policy.facts import CLUSTER_ID, PolicyFacts
 from . import worker_code
 from .input_columns import of_types
+from .output_columns import spark_schema
 
 _SNAPSHOT, _TAKEN, _COMPLETE = "snapshot_id", "taken_at", "complete"
 _QUOTAS, _CONFIGS = "the quotas", "the configs"
@@ -76,7 +76,7 @@ def policy(
         raise UsageError("quotas= or configs= is required", hint="Pass the SNAPSHOT frames of a fleet, one or both.")
     by = [CLUSTER_ID, *([_SNAPSHOT] if all(_SNAPSHOT in side.columns for side in frames) else [])]
     judge = _on_workers(rules, _clients(rules, pairs), tuple(name for name, side in sides.items() if side is not None))
-    kinds = StructType([StructField(f.name, _type(f.type), f.nullable) for f in SCHEMA])
+    kinds = spark_schema(SCHEMA)
     if len(frames) == 1:
         return frames[0].groupBy(*by).applyInArrow(lambda group: judge(group), kinds)
     group, other = (side.groupBy(*by) for side in frames)
@@ -98,12 +98,6 @@ def _clients(rules: Policy, pairs: Any) -> pa.Table | None:
         names = [name for name in (CLUSTER_ID, "user", "client_id") if name in pairs.columns]
         pairs = pairs.select(*names).distinct().toArrow()
     return rules.known_clients(pairs)
-
-
-def _type(kind: pa.DataType) -> DataType:
-    if pa.types.is_boolean(kind):
-        return BooleanType()
-    return TimestampType() if pa.types.is_timestamp(kind) else StringType()
 
 
 def _on_workers(rules: Policy, pairs: pa.Table | None, names: tuple[str, ...]) -> Callable[..., pa.Table]:

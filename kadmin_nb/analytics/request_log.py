@@ -31,6 +31,7 @@ from ..traffic.request_rows import DAMAGED, IDENTITY, INTER_BROKER, REMARKS, SCH
 from . import worker_code
 from .input_columns import check_text
 from .log_files import LogFiles
+from .output_columns import spark_schema
 from .spark_errors import in_one_line
 
 _GOOD = "fault IS NULL"
@@ -214,19 +215,8 @@ def _source_text(path: Any) -> str:
 def _read(text: DataFrame, reader: LogReader, names: Sequence[str], which: str = ALL) -> DataFrame:
     """These columns of `traffic.request_rows.SCHEMA`; workers hand out nothing else, as that takes time too."""
     work = worker_code.by_value(_rows_of_batches, (reader, tuple(names), which))
-    kinds = (f"{name} {_KINDS[SCHEMA.field(name).type]}" for name in names)
-    return text.select("path", "line").mapInArrow(work, ", ".join(kinds))
-
-
-_KINDS = {
-    pa.string(): "string",
-    pa.bool_(): "boolean",
-    pa.int32(): "int",
-    pa.int64(): "bigint",
-    pa.float64(): "double",
-    pa.timestamp("us", "UTC"): "timestamp",
-}
-"""Types as Spark writes them."""
+    schema = pa.schema([SCHEMA.field(name) for name in names])
+    return text.select("path", "line").mapInArrow(work, spark_schema(schema))
 
 
 def _rows_of_batches(

@@ -40,27 +40,27 @@ def store_usage(requests: Requests, table: str, every: str = "1 second") -> Coun
     UsageError
         The table is another one, or of another kind; `every` is not a length.
     """
-    length_of(every)
+    length = length_of(every)
     spark, incoming = requests.frame.sparkSession, f"{table}{INCOMING}"
-    windows = _windows(requests, every)
+    windows = _windows(requests, length)
     with in_one_line():
-        _make(spark, table, _of_clients(windows))
+        _make(spark, table, _of_clients(windows, length))
         windows.writeTo(incoming).using("delta").createOrReplace()
         read = spark.table(incoming)
         counts = requests.counted(read.groupBy("fault", "reason").agg(*(F.sum(name).alias(name) for name in TALLY)))
-        _replace(spark, table, _of_clients(read))
+        _replace(spark, table, _of_clients(read, length))
         spark.sql(f"DROP TABLE IF EXISTS {incoming}")
     return counts
 
 
-def _of_clients(windows: DataFrame) -> DataFrame:
-    return usage_rows(windows.where("fault IS NULL AND reason IS NULL"))
+def _of_clients(windows: DataFrame, length: int) -> DataFrame:
+    return usage_rows(windows.where("fault IS NULL AND reason IS NULL"), length)
 
 
-def _windows(requests: Requests, every: str) -> DataFrame:
+def _windows(requests: Requests, length: int) -> DataFrame:
     """A row a client and window; and a row for all lines of one fault, which have no time of their own."""
     rows = requests.tallied(USAGE_COLUMNS).withColumn("time", F.coalesce("time", F.timestamp_micros(F.lit(0))))
-    return in_windows(rows, every, ("fault", "reason"), tally())
+    return in_windows(rows, length, ("fault", "reason"), tally())
 
 
 def _make(spark: SparkSession, table: str, usage: DataFrame) -> None:

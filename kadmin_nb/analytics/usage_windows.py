@@ -9,7 +9,8 @@ from pyspark.sql import functions as F
 
 from ..frames import schemas
 from ..resolution.input_columns import CLUSTER
-from ..traffic.usage_windows import IO_THREADS, MUTATIONS, RECORD_BYTES, USAGE_COLUMNS, length_of
+from ..traffic.usage_rules import RATES, REQUEST_TOTALS, Aggregate, Rate, rate, throttle_conditions, window_start
+from ..traffic.usage_windows import USAGE_COLUMNS, length_of
 from .request_log import Requests
 
 
@@ -37,47 +38,43 @@ def usage(requests: Requests | DataFrame, every: str = "1 second") -> DataFrame:
     UsageError
         A column is missing, or `every` is not a length.
     """
-    length_of(every)
+    length = length_of(every)
     frame = requests.only(USAGE_COLUMNS) if isinstance(requests, Requests) else requests
     schemas.require_columns("the requests", USAGE_COLUMNS, frame.columns)
-    return usage_rows(in_windows(frame, every))
+    return usage_rows(in_windows(frame, length), length)
 
 
-def in_windows(frame: DataFrame, every: str, by: Sequence[str] = (), measures: Sequence[Column] = ()) -> DataFrame:
-    """Requests added up: a row a broker, client and `window`, apart by some columns more, with some measures more."""
+def in_windows(frame: DataFrame, length: int, by: Sequence[str] = (), measures: Sequence[Column] = ()) -> DataFrame:
+    """Requests added up: a row a broker, client and `start`, apart by some columns more, with some measures more.
+
+    `start` and `length` are microseconds.
+    """
     names = [name for name in (CLUSTER, "broker", "user", "client_id") if name in frame.columns]
-    api = F.col("api")
-    others = ~api.isin("PRODUCE", "FETCH", *MUTATIONS)
-    totals = (
-        F.sum("bytes_in").alias("bytes_in"),
-        F.sum("bytes_out").alias("bytes_out"),
-        F.sum("io_ms").alias("io_ms"),
-        F.max(F.when(api == "PRODUCE", F.col("throttle_ms"))).alias("produce_ms"),
-        F.max(F.when(api == "FETCH", F.col("throttle_ms"))).alias("fetch_ms"),
-        F.max(F.when(others, F.col("throttle_ms"))).alias("other_ms"),
-    )
-    return frame.groupBy(*by, *names, F.window("time", every).alias("window")).agg(*measures, *totals)
+    throttles = throttle_conditions(F.col("api")).items()
+    rows = frame.withColumns({name: F.when(is_it, F.col("throttle_ms")) for name, is_it in throttles})
+    start = window_start(F.unix_micros("time"), length).alias("start")
+    return rows.groupBy(*by, *names, start).agg(*measures, *totals(REQUEST_TOTALS))
 
 
-def usage_rows(windows: DataFrame) -> DataFrame:
+def totals(aggregates: Sequence[Aggregate]) -> list[Column]:
+    """What is added up, as Spark's columns."""
+    return [getattr(F, function)(column).alias(name) for function, column, name in aggregates]
+
+
+def usage_rows(windows: DataFrame, length: int) -> DataFrame:
     """USAGE out of what `in_windows` has added up."""
-    start, end = F.col("window.start"), F.col("window.end")
-    seconds = (F.unix_micros(end) - F.unix_micros(start)) / 1e6
-    keys = F.array(
-        _key_struct("producer_byte_rate", F.col("bytes_in") / seconds, "produce_ms", RECORD_BYTES),
-        _key_struct("consumer_byte_rate", F.col("bytes_out") / seconds, "fetch_ms", RECORD_BYTES),
-        _key_struct("request_percentage", F.col("io_ms") / seconds / 10, "other_ms", IO_THREADS),
-    )
+    start, end = F.timestamp_micros("start"), F.timestamp_micros(F.col("start") + length)
     ours = [name for name in (CLUSTER, *schemas.USAGE.names) if name != CLUSTER or CLUSTER in windows.columns]
-    found = F.filter(keys, lambda row: row["value"].isNotNull())
-    spread = windows.select("*", start.alias("window_start"), end.alias("window_end"), F.inline(found))
+    used = F.filter(F.array(*(_of_key(key, length) for key in RATES)), lambda row: row["value"].isNotNull())
+    spread = windows.select("*", start.alias("window_start"), end.alias("window_end"), F.inline(used))
     return spread.select(*ours)
 
 
-def _key_struct(key: str, value: Column, throttle_ms: str, source: str) -> Column:
+def _of_key(of: Rate, length: int) -> Column:
+    """USAGE of one key."""
     return F.struct(
-        F.lit(key).alias("key"),
-        value.cast("double").alias("value"),
-        F.col(throttle_ms).cast("double").alias("throttle_ms"),
-        F.lit(source).alias("source"),
+        F.lit(of.key).alias("key"),
+        rate(F.col(of.total), length, of.per_unit).cast("double").alias("value"),
+        F.col(of.throttle_ms).cast("double").alias("throttle_ms"),
+        F.lit(of.source).alias("source"),
     )

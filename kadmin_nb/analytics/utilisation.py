@@ -11,18 +11,24 @@ from functools import reduce
 from operator import and_
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, IntegralType, NullType, NumericType, StringType, TimestampType
+from pyspark.sql.types import DataType, IntegralType, NullType, NumericType, StringType, StructType, TimestampType
 
 from ..errors import UsageError
 from ..frames import schemas
 from ..resolution.input_columns import CLUSTER
 from ..resolution.kernel import asked_keys
-from ..traffic.utilisation import BUCKET, GIVEN, UNWATCHED_AFTER, USAGE_LABEL
+from ..traffic import bucket_figures
+from ..traffic.usage_rules import BUCKET_TOTALS, draws, is_measured, is_shared, names_one_client
+from ..traffic.utilisation import BINDING, CLIENT, GIVEN, UNWATCHED_AFTER, USAGE_LABEL
 from .input_columns import check_clusters, given, names_of, of_types, row_as_json
+from .output_columns import plain_schema, spark_schema
 from .quota_tables import has_clusters, read_columns
 from .resolving import bound
+from .usage_windows import totals
+from .whole_groups import of_whole_groups
 
 _TEXT, _NUMBER, _TIME = (StringType, NullType), (NumericType, NullType), (TimestampType,)
 _COLUMN_TYPES: dict[str, tuple[tuple[type[DataType], ...], str]] = {
@@ -52,8 +58,7 @@ def known_clients(usage: DataFrame) -> DataFrame:
         No Spark DataFrame, or a column is missing or of another type.
     """
     _check_types(usage, ("user", "client_id", "source"))
-    names_both = (F.col("user") != "") & (F.col("client_id") != "")
-    clients = usage.where(~_is_bucket() | names_both)
+    clients = usage.where(names_one_client(_is_bucket(), F.col("user"), F.col("client_id")))
     return names_of(clients, USAGE_LABEL, CLUSTER in usage.columns).distinct()
 
 
@@ -113,7 +118,8 @@ def utilisation(
     rows = _measured_rows(usage, chosen, has_clusters(stored))
     windows = _windows(_in_buckets(bound(rows, stored, chosen).of_key()))
     by = _broker(windows)
-    return _utilisation_of(windows.where("key is not null").join(F.broadcast(_spans(windows, unwatched_after)), by), by)
+    spans = F.broadcast(_spans(windows, by, unwatched_after))
+    return _figures(windows.where("key is not null").join(spans, by), by)
 
 
 def _check_types(usage: Any, names: Sequence[str]) -> None:
@@ -139,7 +145,7 @@ def _measured_rows(usage: DataFrame, keys: Sequence[str], by_cluster: bool) -> D
     names = [name for name in (CLUSTER, *_USAGE_COLUMNS) if name in usage.columns]
     row, value, throttle_ms = row_as_json(names), F.col("value").cast("double"), F.col("throttle_ms").cast("double")
     present = {name: given(F.col(name), name, row, USAGE_LABEL) for name in GIVEN if name in names}
-    return usage.where((value >= 0) & (value < float("inf"))).select(
+    return usage.where(is_measured(value)).select(
         *([present[CLUSTER].cast("string").alias(CLUSTER)] if by_cluster else []),
         present["broker"].cast("int").alias("broker"),
         present["user"].cast("string").alias("user"),
@@ -155,19 +161,14 @@ def _measured_rows(usage: DataFrame, keys: Sequence[str], by_cluster: bool) -> D
 
 def _in_buckets(rows: DataFrame) -> DataFrame:
     """With the names of the client only where nothing binds it, and `client`, of buckets that several may share."""
-    its_own = F.col("bucket_user").eqNullSafe(F.col("user")) & F.col("bucket_client_id").eqNullSafe(F.col("client_id"))
-    binds = F.col("level").isNotNull() & (~F.col("measured") | its_own)
-    bucket_columns = {
-        name: F.when(binds, F.col(name)) for name in ("bucket_user", "bucket_client_id", "level", "limit")
-    }
-    client_columns = {name: F.when(~binds & F.col("key").isNotNull(), F.col(name)) for name in ("user", "client_id")}
-    client = F.when(~F.col("measured") & _is_shared(), F.xxhash64("user", "client_id"))
+    measured, names = F.col("measured"), (F.col("user"), F.col("client_id"))
+    bucket = F.col("bucket_user"), F.col("bucket_client_id")
+    binds = F.col("level").isNotNull() & draws(measured, names, bucket)
+    bucket_columns = {name: F.when(binds, F.col(name)) for name in (*BINDING, "limit")}
+    client_columns = {name: F.when(~binds & F.col("key").isNotNull(), F.col(name)) for name in CLIENT}
+    client = F.when(~measured & is_shared(*bucket), F.xxhash64(*names))
     whole = reduce(and_, (F.col(name).isNotNull() for name in _broker(rows)))  # else the join asks it, of one side only
     return rows.where(whole).withColumn("client", client).withColumns({**bucket_columns, **client_columns})
-
-
-def _is_shared() -> Column:
-    return (F.col("bucket_user") == "") | (F.col("bucket_client_id") == "")
 
 
 def _broker(frame: DataFrame) -> list[str]:
@@ -182,17 +183,14 @@ def _windows(rows: DataFrame) -> DataFrame:
     in one go. The rows go through a generator, which neither pruning nor a filter of `key` passes: both readers want
     the very same shuffle then, and the usage is read once.
     """
-    names = [*_broker(rows), *BUCKET]
+    names = [*_broker(rows), *bucket_figures.BUCKET]
     windows = (
         rows.select(*names, F.inline(_with_client()))
         .groupBy(*names, "start", "end", "client")
-        .agg(*(of(name).alias(to) for of, name, to in _ADDED_UP))
+        .agg(*totals(BUCKET_TOTALS))
     )
-    each = F.struct("key", "start", "end", *(to for _, _, to in _ADDED_UP))
+    each = F.struct("key", "start", "end", *(total.name for total in BUCKET_TOTALS))
     return windows.select(*(name for name in names if name != "key"), F.inline(F.array(each)))
-
-
-_ADDED_UP = ((F.max, "limit", "limit"), (F.sum, "value", "used"), (F.max, "throttle_ms", "throttle_ms"))
 
 
 def _with_client() -> Column:
@@ -205,89 +203,23 @@ def _with_client() -> Column:
     return F.when(F.col("client").isNull(), F.array(window)).otherwise(F.array(window, client))
 
 
-def _spans(windows: DataFrame, unwatched_after: float) -> DataFrame:
+def _spans(windows: DataFrame, by: Sequence[str], unwatched_after: float) -> DataFrame:
     """The number of `windows` of each broker, and of `brokers`."""
-    by, start, end = _broker(windows), F.unix_micros("start"), F.unix_micros("end")
-    lengths = (F.min(end - start).alias("shortest"), F.max(end - start).alias("longest"))
-    span = (F.max(end) - F.min(start) - F.sum("unwatched")).alias("span")
-    gap = start - F.lag(end).over(Window.partitionBy(*by).orderBy("start"))
-    unwatched = F.when(gap > unwatched_after * 1e6, gap).otherwise(0)
-    each = windows.select(*by, "start", "end").distinct().withColumn("unwatched", unwatched)
-    spans = each.groupBy(*by).agg(*lengths, span, F.count("start").alias("times"))
-    number = F.when(F.col("measured"), F.col("times")).otherwise(F.ceil(F.col("span") / F.col("longest")))
-    is_regular = (F.col("shortest") == F.col("longest")) & (F.col("shortest") > 0)
+    times = windows.where("start is not null").select(*by, "start", "end").distinct()
+    counts = pa.schema([("windows", pa.int64()), ("fault", pa.string())])
+    schema = StructType([*times.select(*by).schema, *spark_schema(counts)])
+    spans = of_whole_groups(times, by, bucket_figures.watched_windows, (by, unwatched_after), schema)
     cluster = Window.partitionBy(F.col(CLUSTER) if CLUSTER in by else F.lit(0))
     return spans.select(
         *by,
-        F.when(is_regular, number).otherwise(F.raise_error(_irregular())).alias("windows"),
+        F.when(F.isnull("fault"), F.col("windows")).otherwise(F.raise_error(F.col("fault"))).alias("windows"),
         F.size(F.collect_set("broker").over(cluster)).alias("brokers"),
     )
 
 
-def _irregular() -> Column:
-    lengths = (F.col(name) / 1e6 for name in ("shortest", "longest"))
-    return F.format_string("broker %s has windows of %s s and of %s s: they must have one length", "broker", *lengths)
-
-
-def _utilisation_of(windows: DataFrame, by: Sequence[str]) -> DataFrame:
-    """UTILISATION out of the windows of each bucket."""
-    names, used, limit = [*by, *BUCKET], F.col("used"), F.col("limit")
-    totals = (
-        _in_runs(windows, names)
-        .groupBy(*names)
-        .agg(
-            F.max("limit").alias("limit"),
-            F.max("brokers").alias("brokers"),
-            F.max("windows").alias("windows"),
-            F.count("start").alias("windows_seen"),
-            F.count_if(F.col("start").isNull()).alias("sharing"),
-            F.max("used").alias("peak"),
-            F.sum("used").alias("sum"),
-            F.max(F.when(F.col("place") == F.floor(F.col("windows") / 20) + 1, used)).alias("p95"),
-            F.count_if(used > 0.8 * limit).alias("above_80"),
-            F.count_if(used > limit).alias("above_100"),
-            F.max("run_s").alias("longest"),
-            F.max("throttle_ms").alias("throttle_ms"),
-            F.count_if(F.col("throttle_ms") > 0).alias("throttled"),
-        )
-    )
-    derived = _derived_columns()
-    columns = [derived[name].alias(name) if name in derived else name for name in schemas.UTILISATION.names]
-    return totals.select(*([CLUSTER] if CLUSTER in by else []), *columns)
-
-
-def _in_runs(windows: DataFrame, names: Sequence[str]) -> DataFrame:
-    """With `run_s`, for how long the bucket has been above its limit at the end of the window, and `place`, by use."""
-    by_use = Window.partitionBy(*names).orderBy(F.desc_nulls_last("used"))
-    so_far = Window.partitionBy(*names).orderBy("start")
-    is_above = F.col("used") > F.col("limit")
-    goes_on = F.lag(is_above).over(so_far) & (F.col("start") <= F.lag("end").over(so_far))
-    begins = F.when(is_above & ~F.coalesce(goes_on, F.lit(False)), F.col("start"))
-    began = F.last("begins", ignorenulls=True).over(so_far.rowsBetween(Window.unboundedPreceding, Window.currentRow))
-    seconds = (F.unix_micros("end") - F.unix_micros(began)) / 1e6
-    runs = windows.withColumn("begins", begins).withColumn("run_s", F.when(is_above, seconds))
-    return runs.withColumn("place", F.row_number().over(by_use))
-
-
-def _derived_columns() -> dict[str, Column]:
-    """The columns that are worked out from a bucket's sums."""
-    limit, peak, windows = F.col("limit"), F.col("peak"), F.col("windows")
-    percent = _known(F.try_divide(100 * peak, limit))
-    return {
-        "limit_x_brokers": limit * F.col("brokers"),
-        "clients": F.when(~F.col("measured"), F.when(_is_shared(), F.col("sharing")).otherwise(1)),
-        "p95": F.coalesce("p95", F.lit(0.0)),
-        "mean": F.col("sum") / windows,
-        "utilisation": percent,
-        "headroom": _known(limit - peak),
-        "headroom_percent": 100 - percent,
-        "share_above_80": F.when(limit.isNotNull(), F.col("above_80") / windows),
-        "share_above_100": F.when(limit.isNotNull(), F.col("above_100") / windows),
-        "longest_above_100_s": F.when(limit.isNotNull(), F.coalesce("longest", F.lit(0.0))),
-        "share_throttled": F.when(F.col("throttle_ms").isNotNull(), F.col("throttled") / windows),
-    }
-
-
-def _known(number: Column) -> Column:
-    """Null for NaN, which brokers take for a limit and which binds nobody."""
-    return F.nanvl(number, F.lit(None).cast("double"))
+def _figures(windows: DataFrame, by: Sequence[str]) -> DataFrame:
+    """UTILISATION out of the windows of each bucket, on the workers."""
+    cluster = [pa.field(CLUSTER, pa.string())] if CLUSTER in by else []
+    schema = plain_schema(pa.schema([*cluster, *schemas.UTILISATION]))
+    names = [*by, *bucket_figures.BUCKET]
+    return of_whole_groups(windows, names, bucket_figures.bucket_figures, (by, schema), spark_schema(schema))

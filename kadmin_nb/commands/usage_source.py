@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ import click
 
 from ..errors import UsageError
 from . import options, spark_inputs
-from .session import Session
+from .session import Note, Session
 
 if TYPE_CHECKING:
     from .. import analytics, traffic
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from ..usage_engines import LogEngine, Usage
 
 EVERY = "1 second"
+QUIET, REPEAT = 0.5, 0.2
+"""Seconds before it is told how far a log is read, and until the next time."""
+
 _BROKER_HINT = (
     r"--broker 3, --broker 'broker-(\d+)/' on each file's path, or --broker cluster: the current cluster's addresses."
 )
@@ -89,7 +93,9 @@ class UsageSource:
         """The request log, its first lines looked at."""
         broker: Any = session.cluster.brokers if self.broker == "cluster" else self.broker
         broker = int(broker) if isinstance(broker, str) and broker.isdecimal() else broker
-        return log.requests(broker=broker, tz=self.tz, dedupe=self.dedupe, strict=self.strict)
+        how = {"broker": broker, "tz": self.tz, "dedupe": self.dedupe, "strict": self.strict}
+        with session.watch() as tell:
+            return log.requests(None if tell is None else _Reading(tell), **how)
 
     def _metrics(self) -> Answer:
         from ..frames.times import moment
@@ -99,6 +105,21 @@ class UsageSource:
         token = read_reference(self.token, Path.cwd()) if self.token else None
         first, last = moment(self.since), moment(self.until)
         return prometheus(str(self.prometheus), first, last, step=self.step, broker=self.label, token=token)
+
+
+class _Reading:
+    """Tells how far a log is read, now and then, once it takes long."""
+
+    def __init__(self, tell: Note) -> None:
+        self._tell, self._next = tell, time.monotonic() + QUIET
+
+    def __call__(self, done: int, size: int) -> None:
+        from ..usage_engines import size_text
+
+        if time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + REPEAT
+        self._tell(f"reading the log: {size_text(done)} of {size_text(size)}, {100 * done / size:.0f} %")
 
 
 def source(command: Any) -> Any:

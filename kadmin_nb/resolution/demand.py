@@ -5,7 +5,7 @@ Depends on numpy, pyarrow and `sampling` alone, so that Spark can ship this modu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,13 +53,6 @@ def judged(demand: pa.Table, names: Sequence[str], tokens: str) -> pa.Table:
         part.first[:] = [one_series.time(place) for one_series, place in zip(series, part.first, strict=True)]
         _insert(replayed, some, part)
     return _frame(buckets, names, clients, replayed)
-
-
-def judged_batches(carried: tuple[Sequence[str], str], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """`judged` of all these batches together; they hold all rows of their buckets. `carried` are names and tokens."""
-    batch_list = list(batches)
-    if batch_list:
-        yield from judged(pa.Table.from_batches(batch_list), *carried).combine_chunks().to_batches()
 
 
 def _without_overlaps(demand: pa.Table, names: Sequence[str]) -> pa.Table:

@@ -8,10 +8,12 @@ import os
 import re
 import stat
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from glob import glob, has_magic
+from itertools import accumulate
 from pathlib import Path
 from typing import IO, Any
 from urllib.parse import quote
@@ -26,6 +28,9 @@ LONGEST_LINE = 1 << 26
 
 PACKED = 10
 """Bytes of a request log in one byte of its gzip, about."""
+
+ReadSoFar = Callable[[int, int], None]
+"""Told the bytes of files that are read so far, and those of all files, as they are on the disk."""
 
 TORN = "Was the gzip cut short? `gzip -t` tells."
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
@@ -112,19 +117,25 @@ class LogLines:
 
     files: Sequence[Path]
     strict: bool = False
+    progress: ReadSoFar | None = None
     damaged: list[str] = field(default_factory=list)
 
     def batches(self) -> Iterator[tuple[str, pa.Array]]:
-        """The address of a file and some of its lines, as bytes."""
-        for file in self.files:
-            yield from ((address(file), lines) for lines in self._lines(file))
+        """The address of a file and some of its lines, as bytes; `progress` hears of each batch after it was used."""
+        sizes = [file.stat().st_size for file in self.files]
+        for file, before in zip(self.files, accumulate(sizes, initial=0), strict=False):
+            for lines, position in self._lines(file):
+                yield address(file), lines
+                if self.progress:
+                    self.progress(min(before + position, sum(sizes)), sum(sizes))
 
-    def _lines(self, file: Path) -> Iterator[pa.Array]:
+    def _lines(self, file: Path) -> Iterator[tuple[pa.Array, int]]:
+        """Some lines of a file, and how far it is read."""
         if not is_readable(file):
             raise UsageError(f"only Spark can unpack {file}", hint=Hint(sentence("{} can.", Option("engine", "spark"))))
         try:
-            with _OPENERS.get(file.suffix, open)(file, "rb") as stream:
-                yield from _in_lines(stream)
+            with file.open("rb") as packed, _OPENERS.get(file.suffix, nullcontext)(packed) as stream:
+                yield from ((lines, packed.tell()) for lines in _in_lines(stream))
         except _DAMAGE as error:
             self._refuse_damaged(file, error)
 

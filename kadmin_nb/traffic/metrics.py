@@ -28,7 +28,12 @@ RATES = {
 METRIC_COLUMNS = ("time", "broker", "type", "name", "value")
 """The columns of METRICS that have to be there."""
 
-_CLIENT_ID = ("client_id", "client-id")
+CLIENT_ID = ("client_id", "client-id")
+"""The names that the tag goes by."""
+
+SAMPLES = pa.schema([*((field.name, field.type) for field in schemas.METRICS), ("key", pa.string())])
+"""METRICS in one spelling, with the `key` that each is the use of, null where it is of none."""
+
 _LABEL = "the metrics"
 _BROKEN_CODE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
@@ -48,7 +53,39 @@ def usage_from_metrics(metrics: Any, *, window: float = WINDOW) -> pa.Table:
     UsageError
         A column is missing, or it is not a frame.
     """
-    samples = _samples(arrow_table(metrics, (CLUSTER, *METRIC_COLUMNS, "user", *_CLIENT_ID), _LABEL))
+    samples = quota_samples(arrow_table(metrics, (CLUSTER, *METRIC_COLUMNS, "user", *CLIENT_ID), _LABEL))
+    return bucket_rates(samples, window, usage_schema(CLUSTER in samples.column_names))
+
+
+def usage_schema(by_cluster: bool) -> pa.Schema:
+    """USAGE, with the cluster where the metrics have one."""
+    return pa.schema([*([pa.field(CLUSTER, pa.string())] if by_cluster else []), *schemas.USAGE])
+
+
+def quota_samples(metrics: pa.Table) -> pa.Table:
+    """SAMPLES, and `cluster_id` where there is one: one spelling of all, and the quota key that each is the use of."""
+    schemas.require_columns(_LABEL, METRIC_COLUMNS, metrics.column_names)
+    kind = pc.utf8_lower(text_column(metrics, "type", _LABEL))
+    name = pc.replace_substring(pc.utf8_lower(text_column(metrics, "name", _LABEL)), "_", "-")
+    client_id = next((name for name in CLIENT_ID if name in metrics.column_names), "")
+    both = pc.binary_join_element_wise(kind, name, "/")
+    keys = pc.index_in(both, pa.array([f"{of}/{called}" for of, called in RATES]))
+    lead = {CLUSTER: text_column(metrics, CLUSTER, _LABEL)} if CLUSTER in metrics.column_names else {}
+    columns = {
+        "time": metrics["time"].cast(INSTANT),
+        "broker": metrics["broker"].cast(pa.int32()),
+        "type": kind,
+        "name": name,
+        "user": _tags(metrics, "user", lambda text: _decoded(_plain(text))),
+        "client_id": _tags(metrics, client_id, _plain),
+        "key": pc.take(pa.array(RATES.values(), pa.string()), keys),
+        "value": metrics["value"].cast(pa.float64()),
+    }
+    return pa.table({**lead, **{column: columns[column] for column in SAMPLES.names}})
+
+
+def bucket_rates(samples: pa.Table, window: float, schema: pa.Schema) -> pa.Table:
+    """USAGE, as `schema` has it, of SAMPLES: each rate beside the throttle of the same bucket and time."""
     by = [name for name in samples.column_names if name not in ("key", "value", "name")]
     is_throttle, is_number = pc.equal(samples["name"], "throttle-time"), pc.invert(pc.is_nan(samples["value"]))
     rates = samples.filter(pc.and_(samples["key"].is_valid(), is_number))
@@ -61,33 +98,8 @@ def usage_from_metrics(metrics: Any, *, window: float = WINDOW) -> pa.Table:
         "window_end": rows["time"],
         "source": pa.repeat(schemas.OF_BUCKETS, len(rows)),
     }
-    schema = pa.schema([*([pa.field(CLUSTER, pa.string())] if CLUSTER in columns else []), *schemas.USAGE])
     order = [(name, "ascending") for name in ("window_start", "broker", "user", "client_id", "key")]
     return pa.table({name: columns[name] for name in schema.names}).sort_by(order).cast(schema)
-
-
-def _samples(metrics: pa.Table) -> pa.Table:
-    """One spelling of all, and the quota `key` that each is the use of, null where it is of none."""
-    schemas.require_columns(_LABEL, METRIC_COLUMNS, metrics.column_names)
-    kind = pc.utf8_lower(text_column(metrics, "type", _LABEL))
-    name = pc.replace_substring(pc.utf8_lower(text_column(metrics, "name", _LABEL)), "_", "-")
-    client_id = next((name for name in _CLIENT_ID if name in metrics.column_names), "")
-    both = pc.binary_join_element_wise(kind, name, "/")
-    keys = pc.index_in(both, pa.array([f"{of}/{called}" for of, called in RATES]))
-    lead = {CLUSTER: text_column(metrics, CLUSTER, _LABEL)} if CLUSTER in metrics.column_names else {}
-    return pa.table(
-        {
-            **lead,
-            "time": metrics["time"].cast(INSTANT),
-            "broker": metrics["broker"].cast(pa.int32()),
-            "type": kind,
-            "name": name,
-            "user": _tags(metrics, "user", lambda text: _decoded(_plain(text))),
-            "client_id": _tags(metrics, client_id, _plain),
-            "key": pc.take(pa.array(RATES.values(), pa.string()), keys),
-            "value": metrics["value"].cast(pa.float64()),
-        }
-    )
 
 
 def _tags(metrics: pa.Table, name: str, read: Callable[[str], str]) -> pa.ChunkedArray:

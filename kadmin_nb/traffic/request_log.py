@@ -20,7 +20,7 @@ from ..frames.display import Display
 from ..resolution.input_columns import CLUSTER
 from .broker_names import broker_names
 from .line_counts import SAMPLE, TALLY, Counts, damage_warnings, no_request, refuse_sample
-from .log_files import TORN, LogLines, address, local_files
+from .log_files import TORN, LogLines, ReadSoFar, address, local_files
 from .log_times import check_zone
 from .request_rows import (
     DAMAGED,
@@ -123,6 +123,7 @@ def requests(
     names: str | None = None,
     dedupe: bool = True,
     strict: bool = False,
+    progress: ReadSoFar | None = None,
 ) -> Requests:
     """The requests that clients made, out of local files of Kafka's request log; all is read at once.
 
@@ -132,6 +133,8 @@ def requests(
         Files and folders, with all that is below them, plain, gzip or bzip2; `*` and `?` in them are patterns.
     broker, tz, cluster_id, inter_broker, names, dedupe, strict
         As of `analytics.requests`.
+    progress
+        Called now and then with the bytes that are read so far, and with those of all files, as they are on the disk.
 
     Raises
     ------
@@ -141,7 +144,7 @@ def requests(
     check_zone(tz)
     reader = LogReader(broker_names(broker), tz, listeners_pattern(inter_broker), cluster_id)
     paths = [str(one) for one in ([path] if isinstance(path, str | PathLike) else path)]
-    lines = LogLines(local_files(paths, names), strict)
+    lines = LogLines(local_files(paths, names), strict, progress)
     reader.broker.check(map(address, lines.files))
     reading = _Reading(reader)
     for file, texts in lines.batches():

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import UsageError
-from ..frames import schemas
+from ..frames import meanings, schemas
 from ..frames.answer import Answer
-from .utilisation import UNWATCHED_AFTER, broker_columns, measured_rows, watched_windows
+from .utilisation import UNWATCHED_AFTER, broker_columns, measured_rows, watched_spans
 
 MOST = 10
 """Clients of each key that are shown."""
@@ -28,8 +28,20 @@ class TopAnswer(Answer):
         self.watched = watched
 
     def title(self) -> str:
-        """The time that was watched, and the brokers."""
-        return self.watched
+        """The first of each key; then the time that was watched, and the brokers."""
+        leaders = "; ".join(f"{client} uses most {', '.join(uses)}" for client, uses in self._leaders().items())
+        return f"{leaders}. {self.watched}" if leaders else self.watched
+
+    def _leaders(self) -> dict[str, list[str]]:
+        """The clients that use most of some key, with these keys and how much it is."""
+        firsts, leaders = dict[str, dict[str, Any]](), dict[str, list[str]]()
+        for row in self._table.to_pylist():
+            firsts.setdefault(row["key"], row)
+        for key, row in firsts.items():
+            if row["mean"]:
+                amount = f"{meanings.used(key, row['mean'])}, {meanings.percent(row['share'])} of all"
+                leaders.setdefault(meanings.client(row["user"], row["client_id"]), []).append(f"{key} ({amount})")
+        return leaders
 
 
 def top(
@@ -63,7 +75,7 @@ def top(
     if most < 1:
         raise UsageError(f"the most of each key cannot be {most}", hint="1, or more.")
     rows = measured_rows(usage)
-    watched = watched_windows(rows, UNWATCHED_AFTER) if time is None else _windows_in(rows, *time)
+    watched = watched_spans(rows, UNWATCHED_AFTER) if time is None else _windows_in(rows, *time)
     asked = rows if keys is None else rows.filter(pc.is_in(rows["key"], value_set=pa.array(list(keys), pa.string())))
     ranked = _ranked(asked.join(watched, broker_columns(rows)))
     return TopAnswer(
@@ -79,7 +91,7 @@ def _kadmin_metadata(usage: Any) -> dict[bytes, bytes]:
 
 def _windows_in(rows: pa.Table, first: datetime, last: datetime) -> pa.Table:
     """The number of windows that each broker has in this time."""
-    watched = watched_windows(rows, UNWATCHED_AFTER)
+    watched = watched_spans(rows, UNWATCHED_AFTER)
     lengths = pc.subtract(rows["end"], rows["start"]).cast(pa.int64())
     number = math.ceil((last - first) / timedelta(microseconds=pc.max(lengths).as_py() or 1))
     place = watched.schema.get_field_index("windows")

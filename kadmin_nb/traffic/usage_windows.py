@@ -14,20 +14,12 @@ from ..frames import schemas
 from ..resolution.arrays import Longs
 from ..resolution.input_columns import CLUSTER, arrow_table
 from .log_times import INSTANT
+from .projection import added_up, projected
 from .request_log import Requests
-
-RECORD_BYTES = "request log: record bytes, less than the quota charges"
-"""The quota charges whole requests and answers: a header and some bytes a partition more than the records in them."""
-
-IO_THREADS = "request log: I/O-thread time, an estimate"
-"""The quota charges the time of network threads too, which the log does not tell: 1.5 to 1.8 times as much in all was
-measured for small requests (`tests/plans/test_backtest_on_a_broker.py`)."""
+from .usage_rules import RATES, REQUEST_TOTALS, Rate, rate, throttle_conditions, window_start
 
 USAGE_COLUMNS = ("time", "broker", "user", "client_id", "api", "bytes_in", "bytes_out", "io_ms", "throttle_ms")
 """The columns of REQUESTS that are read."""
-
-MUTATIONS = ("CREATE_TOPICS", "CREATE_PARTITIONS", "DELETE_TOPICS")
-"""Requests whose throttles are those of another quota than the request quota."""
 
 _EVERY = re.compile(r"0*([1-9]\d{0,8}) (millisecond|second|minute|hour|day|week)s?")
 _MICROSECONDS = {
@@ -38,14 +30,7 @@ _MICROSECONDS = {
     "day": 86_400_000_000,
     "week": 604_800_000_000,
 }
-_AMOUNTS = ("bytes_in", "bytes_out", "io_ms")
 _CLIENT_COLUMNS = (CLUSTER, "broker", "user", "client_id")
-_RATES = (
-    ("producer_byte_rate", "bytes_in_sum", 1.0, "produce_ms_max", RECORD_BYTES),
-    ("consumer_byte_rate", "bytes_out_sum", 1.0, "fetch_ms_max", RECORD_BYTES),
-    ("request_percentage", "io_ms_sum", 10.0, "other_ms_max", IO_THREADS),
-)
-"""The keys, the sum that each is of, its unit in a second of that, its throttles, and where it is from."""
 
 
 def usage(requests: Requests | Any, every: str = "1 second") -> pa.Table:
@@ -65,8 +50,8 @@ def usage(requests: Requests | Any, every: str = "1 second") -> pa.Table:
     """
     length = length_of(every)
     rows = requests.only(USAGE_COLUMNS) if isinstance(requests, Requests) else _columns_of(requests)
-    sums = _window_sums(rows, length)
-    rates = [_usage_of_key(sums, length, *rate) for rate in _RATES]
+    totals = _window_totals(rows, length)
+    rates = [_usage_of_key(totals, length, of) for of in RATES]
     return pa.concat_tables(rates).sort_by([(name, "ascending") for name in ("window_start", *_client_columns(rows))])
 
 
@@ -94,46 +79,31 @@ def _client_columns(rows: pa.Table) -> list[str]:
     return [name for name in _CLIENT_COLUMNS if name in rows.column_names]
 
 
-def _window_sums(rows: pa.Table, length: int) -> pa.Table:
+def _window_totals(rows: pa.Table, length: int) -> pa.Table:
     """A row a client and window: what was used in all, and the longest throttles."""
-    api, throttle_ms, names = rows["api"], rows["throttle_ms"], _client_columns(rows)
-    is_other = pc.invert(pc.is_in(api, value_set=pa.array(["PRODUCE", "FETCH", *MUTATIONS])))
-    conditions = (
-        ("produce_ms", pc.equal(api, "PRODUCE")),
-        ("fetch_ms", pc.equal(api, "FETCH")),
-        ("other_ms", is_other),
-    )
-    columns = {name: rows[name] for name in (*names, *_AMOUNTS)}
-    columns |= {name: pc.if_else(condition, throttle_ms, None) for name, condition in conditions}
-    measures = [(name, "sum") for name in _AMOUNTS] + [(name, "max") for name, _ in conditions]
-    table = pa.table({**columns, "start": _starts(rows["time"], length)})
-    return table.group_by([*names, "start"], use_threads=False).aggregate(measures)
+    names = _client_columns(rows)
+    throttles = throttle_conditions(pc.field("api"))
+    columns = {name: pc.field(name) for name in (*names, "bytes_in", "bytes_out", "io_ms")}
+    columns |= {name: pc.if_else(is_it, pc.field("throttle_ms"), None) for name, is_it in throttles.items()}
+    micros: Longs = np.asarray(rows["time"].cast(INSTANT).cast(pa.int64()))
+    table = projected(rows, columns).append_column("start", pa.array(window_start(micros, length)))
+    return added_up(table, [*names, "start"], REQUEST_TOTALS)
 
 
-def _starts(times: pa.ChunkedArray, length: int) -> Longs:
-    """The beginnings of the windows, which lie on multiples of their length since 1970."""
-    micros: Longs = np.asarray(times.cast(INSTANT).cast(pa.int64()))
-    return micros - micros % length
-
-
-def _usage_of_key(
-    sums: pa.Table, length: int, key: str, total: str, per_unit: float, throttle: str, source: str
-) -> pa.Table:
+def _usage_of_key(totals: pa.Table, length: int, of: Rate) -> pa.Table:
     """USAGE of one key, of the clients that used it."""
-    rows = sums.filter(sums[total].is_valid())
-    value = pc.divide(pc.divide(rows[total].cast(pa.float64()), length / 1e6), per_unit)
+    rows = totals.filter(totals[of.total].is_valid())
+    start, number = pc.field("start"), pa.float64()
     columns = {
-        **{name: rows[name] for name in _client_columns(rows)},
-        "key": pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(rows), np.int32)), pa.array([key])),
-        "window_start": rows["start"].cast(INSTANT),
-        "window_end": pc.add(rows["start"], length).cast(INSTANT),
-        "value": value,
-        "throttle_ms": rows[throttle].cast(pa.float64()),
-        "source": pa.repeat(source, len(rows)),
+        **{name: pc.field(name) for name in _client_columns(rows)},
+        "window_start": start.cast(INSTANT),
+        "window_end": (start + length).cast(INSTANT),
+        "value": rate(pc.field(of.total).cast(number), length, of.per_unit),
+        "throttle_ms": pc.field(of.throttle_ms).cast(number),
     }
-    cluster = [pa.field(CLUSTER, pa.string(), False)] if CLUSTER in columns else []
-    return (
-        pa.table(columns)
-        .select([*(field.name for field in cluster), *schemas.USAGE.names])
-        .cast(pa.schema([*cluster, *schemas.USAGE]))
-    )
+    table = projected(rows, columns)
+    table = table.append_column("key", pa.repeat(of.key, len(rows)).dictionary_encode())
+    table = table.append_column("source", pa.repeat(of.source, len(rows)))
+    cluster = [pa.field(CLUSTER, pa.string(), False)] if CLUSTER in table.column_names else []
+    schema = pa.schema([*cluster, *schemas.USAGE])
+    return table.select(schema.names).cast(schema)

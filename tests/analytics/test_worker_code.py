@@ -86,7 +86,12 @@ WORKS = (
     "analytics.policies._work",
     "analytics.request_log._rows_of_batches",
     "analytics.resolve_worker.bound",
-    "resolution.demand.judged_batches",
+    "analytics.whole_groups._work",
+    "resolution.demand.judged",
+    "traffic.bucket_figures.bucket_figures",
+    "traffic.bucket_figures.watched_windows",
+    "traffic.metrics.bucket_rates",
+    "traffic.metrics.quota_samples",
 )
 """What is sent to workers: all that it uses has to arrive, also where there is nothing to do."""
 

@@ -99,7 +99,11 @@ def test_who_uses_most_of_each_key():
         (PRODUCE, "small", 1, 2.0, 20.0, 7.0),
     ]
     assert answer.to_arrow()["share"].to_pylist() == [100.0, pytest.approx(100 * 22 / 24.1), pytest.approx(200 / 24.1)]
-    assert answer.title() == "Watched 10 s, 2026-11-21 12:00:00 to 12:00:10 UTC, brokers 1, 2; by s."
+    assert answer.title() == (
+        "user=reader client-id=app uses most consumer_byte_rate (0.3 B/s, 100 % of all); "
+        "user=big client-id=app uses most producer_byte_rate (22 B/s, 91.3 % of all). "
+        "Watched 10 s, 2026-11-21 12:00:00 to 12:00:10 UTC, brokers 1, 2; by s."
+    )
     only = kn.traffic.top(rows, keys=[FETCH]).to_arrow()
     assert only["user"].to_pylist() == ["reader"]
 
@@ -109,7 +113,8 @@ def test_time_that_was_watched_counts_though_nobody_asked():
     time = NOON, NOON + timedelta(seconds=10)
     answer = kn.traffic.top(usage(used(3, "a", 50)), time=time)
     assert answer.to_arrow()["mean"].to_pylist() == [5.0]
-    assert answer.title().startswith("Watched 10 s, ")
+    assert " of all). Watched 10 s, " in answer.title()
+    assert kn.traffic.top(usage(used(3, "a", 0)), time=time).title().startswith("Watched 10 s, ")
     assert kn.traffic.top(usage(), time=time).title() == "Nobody asked for anything in 10 s."
 
 
@@ -135,8 +140,9 @@ def test_the_loudest_of_a_log(kadmin):
     )
     assert said.code == 0, said.err
     lines = said.out.splitlines()
-    assert lines[0] == "Watched 5.43 min, 2026-11-21 11:59:51 to 12:05:17 UTC, brokers 1, 2; by request log."
-    assert lines[2].split()[:3] == [PRODUCE, "user=admin", "client-id=slow"]
+    assert lines[0].startswith(f"user=admin client-id=slow uses most {PRODUCE} (")
+    assert lines[0].endswith("Watched 5.43 min, 2026-11-21 11:59:51 to 12:05:17 UTC, brokers 1, 2; by request log.")
+    assert lines[2].split()[0] == PRODUCE  # the title says who
     assert lines[-1].startswith("added up on Arrow, in this process: 20.7 kB of log")
 
 
@@ -155,7 +161,8 @@ def test_who_uses_most_right_now(live, kafka, cluster, unique):
     producer.flush(30)
     rows = answer.to_arrow().to_pylist()
     assert client_id in {row["client_id"] for row in rows}
-    assert answer.title().startswith("Watched 3")
+    assert answer.title().startswith("user=")
+    assert " Watched 3" in answer.title()
     assert answer.title().endswith("broker 1; by request log.")
 
 

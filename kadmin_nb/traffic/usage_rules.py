@@ -1,0 +1,100 @@
+"""The arithmetic of usage, stated once, for both engines: Arrow in this process (`traffic`) and Spark (`analytics`).
+
+The tables say which sums there are. The functions are of operators alone, which mean the same for Arrow's expressions
+and for Spark's columns. What goes from window to window is in `bucket_figures`, which Spark's workers run.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import and_
+from typing import Any, Literal, NamedTuple
+
+RECORD_BYTES = "request log: record bytes, less than the quota charges"
+"""The quota charges whole requests and answers: a header and some bytes a partition more than the records in them."""
+
+IO_THREADS = "request log: I/O-thread time, an estimate"
+"""The quota charges the time of network threads too, which the log does not tell: 1.5 to 1.8 times as much in all was
+measured for small requests (`tests/plans/test_backtest_on_a_broker.py`)."""
+
+MUTATIONS = ("CREATE_TOPICS", "CREATE_PARTITIONS", "DELETE_TOPICS")
+"""Requests whose throttles are those of another quota than the request quota."""
+
+
+class Aggregate(NamedTuple):
+    """A column that is added up; the function goes by the same name in Arrow and in Spark."""
+
+    function: Literal["sum", "max", "first"]
+    column: str
+    name: str
+
+
+class Rate(NamedTuple):
+    """The use of a key: the sum that it is of, how much of that is a unit, its throttles, and where it is from."""
+
+    key: str
+    total: str
+    per_unit: float
+    throttle_ms: str
+    source: str
+
+
+REQUEST_TOTALS = (
+    Aggregate("sum", "bytes_in", "bytes_in"),
+    Aggregate("sum", "bytes_out", "bytes_out"),
+    Aggregate("sum", "io_ms", "io_ms"),
+    Aggregate("max", "produce_ms", "produce_ms"),
+    Aggregate("max", "fetch_ms", "fetch_ms"),
+    Aggregate("max", "other_ms", "other_ms"),
+)
+"""The requests of a client in a window."""
+
+RATES = (
+    Rate("producer_byte_rate", "bytes_in", 1.0, "produce_ms", RECORD_BYTES),
+    Rate("consumer_byte_rate", "bytes_out", 1.0, "fetch_ms", RECORD_BYTES),
+    Rate("request_percentage", "io_ms", 10.0, "other_ms", IO_THREADS),
+)
+"""USAGE out of REQUEST_TOTALS."""
+
+BUCKET_TOTALS = (
+    Aggregate("first", "limit", "limit"),
+    Aggregate("sum", "value", "used"),
+    Aggregate("max", "throttle_ms", "throttle_ms"),
+)
+"""The clients of a bucket in a window."""
+
+
+def window_start(micros: Any, length: int) -> Any:
+    """The beginning of the window of a time: windows lie on multiples of their length since 1970."""
+    return micros - (micros % length + length) % length  # Spark's remainder has the sign of the time
+
+
+def throttle_conditions(api: Any) -> dict[str, Any]:
+    """Whose throttles are in `produce_ms`, `fetch_ms` and `other_ms`, by a request's API."""
+    is_other = reduce(and_, (api != name for name in ("PRODUCE", "FETCH", *MUTATIONS)))
+    return {"produce_ms": api == "PRODUCE", "fetch_ms": api == "FETCH", "other_ms": is_other}
+
+
+def rate(total: Any, length: int, per_unit: float) -> Any:
+    """A sum as a rate a second, of windows of so many microseconds."""
+    return total / (length / 1e6) / per_unit
+
+
+def is_measured(value: Any) -> Any:
+    """Is it an amount? NaN, infinite and negative ones are not."""
+    return (value >= 0) & (value < float("inf"))
+
+
+def names_one_client(is_bucket: Any, user: Any, client_id: Any) -> Any:
+    """Is a row of USAGE of one client? A broker's measure is of many, unless it names both."""
+    return ~is_bucket | ((user != "") & (client_id != ""))
+
+
+def draws(is_bucket: Any, names: tuple[Any, Any], bucket: tuple[Any, Any]) -> Any:
+    """Is a row of USAGE of the bucket that binds its names? A broker's measure is, if these are the bucket's own."""
+    return ~is_bucket | ((names[0] == bucket[0]) & (names[1] == bucket[1]))
+
+
+def is_shared(bucket_user: Any, bucket_client_id: Any) -> Any:
+    """Can several clients share the bucket?"""
+    return (bucket_user == "") | (bucket_client_id == "")
