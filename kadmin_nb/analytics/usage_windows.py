@@ -57,7 +57,7 @@ def in_windows(frame: DataFrame, length: int, by: Sequence[str] = (), measures: 
 
 
 def totals(aggregates: Sequence[Aggregate]) -> list[Column]:
-    """What is added up, as Spark's columns."""
+    """The aggregates as columns of Spark."""
     return [getattr(F, function)(column).alias(name) for function, column, name in aggregates]
 
 

@@ -70,7 +70,7 @@ def window_start(micros: Any, length: int) -> Any:
 
 
 def throttle_conditions(api: Any) -> dict[str, Any]:
-    """Whose throttles are in `produce_ms`, `fetch_ms` and `other_ms`, by a request's API."""
+    """Conditions on a request's API: its throttle counts as `produce_ms`, `fetch_ms` or `other_ms`."""
     is_other = reduce(and_, (api != name for name in ("PRODUCE", "FETCH", *MUTATIONS)))
     return {"produce_ms": api == "PRODUCE", "fetch_ms": api == "FETCH", "other_ms": is_other}
 

@@ -29,7 +29,7 @@ _CELL = re.compile(r"\s*(?P<entry_point>%%k(?:quota|config|admin))\b")
 
 
 class NothingButOurs:
-    """No completions: IPython silences other matchers only for an answer that has a length."""
+    """No completions: IPython leaves other matchers out only for an answer that has a length."""
 
     def __len__(self) -> int:
         return 1
