@@ -51,8 +51,16 @@ def _brokers(kafka: WireKafka) -> Iterable[str]:
     return (str(broker.id) for broker in kafka.brokers())
 
 
+def _users(kafka: WireKafka) -> Iterable[str]:
+    """The users that quotas are set on, and, where we may see them, those with SCRAM credentials."""
+    credentials: set[str] = set()
+    with suppress(KadminError):
+        credentials.update(kafka.scram.describe()["user"].to_pylist())
+    return credentials.union(_of_quotas("user")(kafka))
+
+
 LISTERS: dict[str, Lister] = {
-    "user": _of_quotas("user"),
+    "user": _users,
     "client-id": _of_quotas("client_id"),
     "ip": _of_quotas("ip"),
     "topic": WireKafka.topics,

@@ -241,9 +241,10 @@ MOST_OFFERED = 500
 
 @dataclass(frozen=True)
 class Completing:
-    """The object of click's context while a line is completed: where values come from."""
+    """The object of click's context while a line is completed: where values come from, and how a word is written."""
 
     values: Values
+    write: Callable[[str, Value], str] = format_word
 
 
 class Words(click.ParamType):  # type: ignore[type-arg]  # generic only in newer clicks
@@ -264,8 +265,10 @@ class Words(click.ParamType):  # type: ignore[type-arg]  # generic only in newer
 def _with_values(ctx: click.Context, name: str, before: Sequence[str]) -> Iterable[str]:
     """`name=value` for each value that is known; one that cannot be shown is not offered."""
     completing = ctx.find_object(Completing)
-    values = completing.values(name, ctx.meta.get("cluster"), before) if completing else ()
-    return (format_word(name, value) for value in values)
+    if completing is None:
+        return ()
+    values = completing.values(name, ctx.meta.get("cluster"), before)
+    return (completing.write(name, value) for value in values)
 
 
 def _candidates(offers: Iterable[str], incomplete: str) -> list[CompletionItem]:

@@ -55,13 +55,14 @@ def _usable(stream: TextIO | None) -> TextIO:
 def _complete(instruction: str) -> int:
     from click.shell_completion import shell_complete
 
+    from ..model.grammar import argument
     from .click_glue import Completing
     from .entry_points import entry_point
     from .live_names import NamesOfFile
     from .shells import register
 
     register()
-    context = {"obj": Completing(NamesOfFile())}
+    context = {"obj": Completing(NamesOfFile(), argument)}
     return shell_complete(entry_point("kadmin-nb"), context, "kadmin-nb", COMPLETION, instruction)
 
 

@@ -202,6 +202,13 @@ def format_word(name: str, value: Value) -> str:
     return f"{name}{'==' if _misread(value) else '='}{quote(value)}"
 
 
+def argument(name: str, value: Value) -> str:
+    """The same as a shell hands it over to a program: without quotes, which are the shell's own."""
+    if not isinstance(value, str):
+        return format_word(name, value)
+    return f"{name}{'==' if _misread(value) else '='}{value}"
+
+
 _AS_IT_STANDS = re.compile(r"[^\s'\";{=<][^\s'\";{]*")
 """Most names: nothing in them is misread, so that nothing more need be asked."""
 

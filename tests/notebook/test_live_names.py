@@ -114,9 +114,9 @@ def test_bash_cuts_words_at_each_sign() -> None:
 @pytest.mark.parametrize(
     ("pieces", "printed"),
     [
-        ("user\n=\nal", "plain,alice"),
-        ("user\n=", "plain,alice\nplain,'<default>'\nplain,'<any>'"),
-        ("us", "plain,user="),
+        ("user\n=\nal", "alice"),
+        ("user\n=", "alice\n'<default>'\n'<any>'"),
+        ("us", "user="),
     ],
 )
 def test_bash_replaces_the_last_piece(cache, monkeypatch, capsys, pieces, printed) -> None:
