@@ -7,6 +7,7 @@ where it cannot connect every address is tried once more here, side by side.
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -187,11 +188,22 @@ def _failure(cause: KafkaError, settings: Settings) -> KadminError:
         return AuthenticationFailed(f"{address}: {text}", code="SASL_AUTHENTICATION_FAILED", hint=hint)
     if cause.code() == KafkaError._BAD_MSG or _NO_TLS in text:
         return _another_protocol(settings)
+    if _OUR_CERTIFICATE.search(text):
+        return _refused_certificate(address, text)
     if _broke_in_the_handshake(cause):
         text = "the TLS handshake was broken off: connecting to a PLAINTEXT broker listener?"
     elif _is_closed(cause):
         return _closed(settings)
     return ConnectionFailed(f"{address}: {text}", code=_NAMES.get(cause.code(), "NETWORK_EXCEPTION"), hint=_hint(cause))
+
+
+_OUR_CERTIFICATE = re.compile(r"alert (?:[a-z ]*certificate|unknown ca)")
+"""OpenSSL's words for a broker that does not accept us."""
+
+
+def _refused_certificate(address: str, text: str) -> KadminError:
+    hint = "Check when our certificate ends and who signed it; ssl.keystore.location names its store."
+    return ConnectionFailed(f"{address}: {text}", code="SSL_HANDSHAKE_FAILED", hint=hint)
 
 
 _NO_TLS = "wrong version number"

@@ -262,7 +262,7 @@ class Wire:
                 with again:
                     return self._send(request, node, deadline, doing, patience)
         except NotSent as exc:
-            raise error_codes.translated(exc.__cause__ or exc, doing) from None
+            raise self._why_not_sent(exc, doing) from None
         except NoAnswerYet:
             raise TimedOut(f"no answer in time while {doing}", code="REQUEST_TIMED_OUT") from None
         except kafka.errors.KafkaError as exc:
@@ -291,13 +291,25 @@ class Wire:
                 with again:
                     return self._send(request, whom, deadline, doing)
         except NotSent as exc:
-            raise error_codes.translated(exc.__cause__ or exc, doing) from None
+            raise self._why_not_sent(exc, doing) from None
         except kafka.errors.IncompatibleBrokerVersion as exc:
             raise error_codes.translated(exc, doing) from None
         except kafka.errors.KafkaError as exc:
             raise TimedOut(
                 f"the connection gave no answer while {doing} ({exc}): it may have happened", code="REQUEST_TIMED_OUT"
             ) from None
+
+    def _why_not_sent(self, exc: NotSent, doing: str) -> KadminError:
+        """The error of a request that never left; librdkafka names what brokers that hang up may have against us."""
+        cause = exc.__cause__ or exc
+        is_checked = self.settings.uses_sasl or self.settings.certificate_file
+        if is_checked and isinstance(cause, _HUNG_UP):
+            from . import first_contact
+
+            refused = first_contact.cause(self.settings, PATIENCE)
+            if refused and refused.code in _WHO_WE_ARE:
+                return _revoked(refused, doing)
+        return error_codes.translated(cause, doing)
 
     @property
     def version(self) -> str:
@@ -407,6 +419,16 @@ class Wire:
 
 
 _PAUSE = 0.05
+_REFUSALS = (kafka.errors.SaslAuthenticationFailedError, kafka.errors.UnsupportedSaslMechanismError)
+_HUNG_UP = (kafka.errors.KafkaConnectionError, *_REFUSALS)
+_WHO_WE_ARE = ("SASL_AUTHENTICATION_FAILED", "SSL_HANDSHAKE_FAILED")
+
+
+def _revoked(refused: KadminError, doing: str) -> KadminError:
+    """The refusal of a login that was accepted when we connected."""
+    error = refused.reworded(f"{refused}, while {doing}")
+    error.hint = f"It was accepted before: has it been revoked or changed? Connect anew. {refused.hint or ''}".strip()
+    return error
 
 
 def _refuse_another_kind_of_node(exc: BaseException | None) -> None:
@@ -445,12 +467,13 @@ def understood(read: Callable[[], T], doing: str, *, may_have_happened: bool = F
 def _passes(exc: Exception) -> bool:
     """True if a reading request may simply be sent again."""
     if isinstance(exc, NotSent):
-        return not _is_late(exc.__cause__)
+        return _was_not_sent(exc) and not _is_late(exc.__cause__)
     return isinstance(exc, NoAnswerYet | kafka.errors.KafkaConnectionError | kafka.errors.NodeNotReadyError)
 
 
 def _was_not_sent(exc: Exception) -> bool:
-    return isinstance(exc, NotSent)
+    """True of what never left, and may leave yet: a login that is refused would be refused again."""
+    return isinstance(exc, NotSent) and not isinstance(exc.__cause__, _REFUSALS)
 
 
 def _cause(exc: Exception) -> BaseException | None:

@@ -11,11 +11,10 @@ import pytest
 import kadmin_nb as kn
 from kadmin_nb.admin.kafka import WireKafka
 from kadmin_nb.admin.wire import Wire
-from kadmin_nb.errors import AuthenticationFailed
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.connection_settings import Settings
 from kadmin_nb.model.resources import Resource
-from tests.admin.logins import settings_of
+from tests.admin.logins import logs_in, settings_of
 from tests.admin.versions import ABILITIES, EVERY
 from tests.double import FakeKafka
 from tests.persons import give_password
@@ -93,15 +92,7 @@ def scram_user(admin: WireKafka, login: Callable[..., Settings]) -> Callable[[st
     def make(name: str, mechanism: str = "SCRAM-SHA-512") -> Settings:
         give_password(admin, name, 's3cr,et=\\ "x', mechanism)
         settings = login(name, 's3cr,et=\\ "x', mechanism=mechanism)
-        eventually(lambda: _logs_in(settings), True)
+        eventually(lambda: logs_in(settings), True)
         return settings
 
     return make
-
-
-def _logs_in(settings: Settings) -> bool:
-    try:
-        WireKafka(settings).close()
-    except AuthenticationFailed:
-        return False
-    return True

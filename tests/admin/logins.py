@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import javaproperties
 
+from kadmin_nb.admin.kafka import WireKafka
+from kadmin_nb.errors import AuthenticationFailed, ConnectionFailed
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.connection_settings import Settings
 from kadmin_nb.secrets import Secret
@@ -22,3 +24,12 @@ def settings_of(kafka: LocalKafka, user: str = "admin", password: str | None = N
         "source": "the test",
     }
     return Settings(**{"bootstrap": kafka.bootstrap, **given, **changes})  # type: ignore[arg-type]
+
+
+def logs_in(settings: Settings) -> bool:
+    """True if the broker lets us in."""
+    try:
+        WireKafka(settings).close()
+    except (AuthenticationFailed, ConnectionFailed):
+        return False
+    return True

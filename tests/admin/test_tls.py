@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import ipaddress
 import time
@@ -21,6 +22,9 @@ from kadmin_nb.errors import ConnectionFailed, NotFound
 from kadmin_nb.local import LocalKafka, TlsFiles
 from kadmin_nb.model.connection_settings import Settings
 from kadmin_nb.secrets import Secret
+from tests.admin.idle_connections import idle_out
+from tests.admin.logins import logs_in
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.broker
 
@@ -45,10 +49,12 @@ class Authority:
     def file(self) -> str:
         return str(self.folder / "ca.pem")
 
-    def issue(self, name: str, *hosts: str, password: str | None = None) -> tuple[Path, Path]:
-        """A certificate for those hosts and its key, as PEM files."""
+    def issue(
+        self, name: str, *hosts: str, password: str | None = None, lifetime: float = 2 * 86400
+    ) -> tuple[Path, Path]:
+        """A certificate for those hosts and its key, as PEM files; valid for so many seconds."""
         key = ec.generate_private_key(ec.SECP256R1())
-        signed = _signed(_name(name), self.certificate.subject, key.public_key(), self.key, hosts)
+        signed = _signed(_name(name), self.certificate.subject, key.public_key(), self.key, hosts, lifetime=lifetime)
         hidden = serialization.BestAvailableEncryption(password.encode()) if password else serialization.NoEncryption()
         pem, pkcs8 = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
         files = self.folder / f"{name}.pem", self.folder / f"{name}.key"
@@ -61,11 +67,11 @@ def _name(text: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
 
 
-def _signed(subject, issuer, public, key, hosts=(), is_ca=False) -> x509.Certificate:
+def _signed(subject, issuer, public, key, hosts=(), is_ca=False, lifetime=2 * 86400) -> x509.Certificate:
     now = datetime.datetime.now(datetime.UTC)
     builder = x509.CertificateBuilder(issuer, subject, public, x509.random_serial_number())
     builder = builder.not_valid_before(now - datetime.timedelta(days=1))
-    builder = builder.not_valid_after(now + datetime.timedelta(days=2))
+    builder = builder.not_valid_after(now + datetime.timedelta(seconds=lifetime))
     builder = builder.add_extension(x509.BasicConstraints(ca=is_ca, path_length=None), critical=True)
     if hosts:
         names = [x509.IPAddress(ipaddress.ip_address(h)) if h[0].isdigit() else x509.DNSName(h) for h in hosts]
@@ -165,3 +171,17 @@ def test_a_file_that_is_not_there(good, capfd, part):
 def test_a_wrong_password_of_the_key(good, capfd):
     """A wrong key password printed the key."""
     assert "INVALID_CONFIG" in refused({**good, "key_password": Secret("canary-2")}, capfd)
+
+
+def test_a_certificate_that_expires_while_we_are_connected(good, authority):
+    """`socket disconnected`, at midnight, when our certificate ended."""
+    certificate, key = authority.issue("brief", lifetime=2.5)
+    settings = Settings(**{**good, "certificate_file": str(certificate), "key_file": str(key), "key_password": None})
+    with contextlib.closing(WireKafka(settings)) as kafka:
+        eventually(lambda: logs_in(settings), False)
+        idle_out(kafka)
+        with pytest.raises(ConnectionFailed) as caught:
+            kafka.brokers()
+    assert caught.value.code == "SSL_HANDSHAKE_FAILED"
+    assert "\n" not in str(caught.value)
+    assert "has it been revoked or changed? Connect anew. Check when our certificate ends" in caught.value.hint

@@ -248,10 +248,13 @@ def test_keys_without_effect_are_named(client):
     assert check.note.endswith("without effect here: acks")
 
 
-def test_a_typed_timeout_holds_for_every_call(silent_port, capsys):
+@pytest.mark.parametrize(
+    "bound", [["--timeout", "0.5"], ["--property", "default.api.timeout.ms=500"]], ids=["option", "property"]
+)
+def test_a_typed_timeout_holds_for_every_call(silent_port, capsys, bound):
     """The terminal waited for thirty seconds, whatever I did."""
     started = time.monotonic()
-    assert terminal._run(["cluster", "--cluster", f"127.0.0.1:{silent_port}", "--timeout", "0.5"]) == 1
+    assert terminal._run(["cluster", "--cluster", f"127.0.0.1:{silent_port}", *bound]) == 1
     assert "within 0.5 s" in capsys.readouterr().err
     assert time.monotonic() - started < 5
 

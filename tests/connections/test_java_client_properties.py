@@ -193,8 +193,11 @@ def test_what_we_do_anyway_is_ignored_and_not_refused(client):
 
 def test_a_key_of_somebody_else_is_listed_as_ignored(client):
     """Java warns about our application's keys; kadmin-nb refused the whole file."""
-    path = client("bootstrap.servers=a:1\nschema.registry.url=http://x\nour.app.name=loader\nretries=5\n")
-    assert settings_for(path).ignored == ("our.app.name", "retries", "schema.registry.url")
+    path = client("bootstrap.servers=a:1\nschema.registry.url=http://x\nour.app.name=loader\nretries=5\n"
+                  "request.timeout.ms=1\nsocket.connection.setup.timeout.ms=1\n")  # fmt: skip
+    assert settings_for(path).ignored == (
+        "our.app.name", "request.timeout.ms", "retries", "schema.registry.url", "socket.connection.setup.timeout.ms",
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("key", ["ssl.truststore.locaton", "sasl.mechansim", "ssl.keystore.pasword", "client.di"])

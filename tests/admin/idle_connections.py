@@ -1,0 +1,11 @@
+"""Connections that are closed, as after ten minutes without a request."""
+
+from __future__ import annotations
+
+from kadmin_nb.admin.kafka import WireKafka
+
+
+def idle_out(kafka: WireKafka) -> None:
+    """Close every connection: the next request makes a new one, and logs in."""
+    connections = list(kafka.wire._manager._conns.values())
+    kafka.wire._wait(lambda: [connection.close() for connection in connections], 5.0, "closing")
