@@ -4,13 +4,14 @@
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
-KAFKAS := 4.3.1 3.9.2
+KAFKAS := 4.3.1 4.2.0 3.9.2
+MORE_KAFKAS := 4.1.1 4.0.1
 
 # The suite starts some hundred Pythons: where the environment forbids bytecode, each would compile everything again.
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help install browser kafka kafkas demo test test-fast test-long check reference bench bench-full lock binder clean
+.PHONY: help install browser kafka kafkas demo test test-fast test-long test-versions check reference bench bench-full lock binder clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -26,6 +27,10 @@ test-fast: install ## the tests that need neither a broker nor Spark, on all cor
 
 test-long: kafkas ## every pair of faults in the simulator, every order of two editors (about 40 minutes)
 	@$(RUN) -m pytest tests -m long
+
+test-versions: kafkas ## what each version of Kafka does, on all that we speak to (3 minutes)
+	@$(RUN) -m kadmin_nb.local fetch $(MORE_KAFKAS)
+	@$(RUN) -m pytest tests/admin -k conformance -m "broker or versions"
 
 check: install ## formatting, lint, types
 	@$(RUN) -m ruff format --check .

@@ -32,10 +32,11 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What takes half an hour runs only where `-m` names it; what takes minutes begins first."""
-    if "long" not in config.option.markexpr:
-        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("long")])
-        items[:] = [item for item in items if not item.get_closest_marker("long")]
+    """What takes half an hour, or further Kafkas, runs only where `-m` names it; what takes minutes begins first."""
+    for marker in ("long", "versions"):
+        if marker not in config.option.markexpr:
+            config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker(marker)])
+            items[:] = [item for item in items if not item.get_closest_marker(marker)]
     _leave_out_browser_tests(config, items)
     slow_files = {item.path for item in items if any(marker.name in SLOW for marker in item.iter_markers())}
     items.sort(key=lambda item: (rank_of(item.nodeid), item.path not in slow_files))

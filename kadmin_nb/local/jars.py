@@ -30,6 +30,9 @@ Progress = Callable[[str], None]
 
 BINDINGS = {
     "4.3.1": ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.4"),
+    "4.2.0": ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.3"),
+    "4.1.1": ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.24.3"),
+    "4.0.1": ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.24.3"),
     "3.9.2": ("org.slf4j", "slf4j-reload4j", "1.7.36"),
 }
 """The module that writes each version's log to a file: Kafka's distribution adds it, its published modules do not."""

@@ -11,7 +11,7 @@ from kadmin_nb.errors import Unsupported
 from kadmin_nb.local import find_jars
 from kadmin_nb.profiles import settings_for
 from kadmin_nb.profiles.java_keys import CLASSES, IGNORED, REFUSED, SECRET, USED
-from tests.admin.versions import ABILITIES
+from tests.admin.versions import EVERY_DAY
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ _NOT_CLIENT_KEYS = re.compile(
 @pytest.fixture(scope="module")
 def client_jars():
     """Of each version; looked up before a test moves the user's home, and the cache with it."""
-    jars = [jar for version in ABILITIES for jar in find_jars(version).jars]
+    jars = [jar for version in EVERY_DAY for jar in find_jars(version).jars]
     return [jar for jar in jars if jar.name.startswith("kafka-clients-")]
 
 
