@@ -6,7 +6,7 @@ draw from the same bucket then: an allowance of one's own that becomes a share o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..model.entity import Entity
@@ -47,12 +47,8 @@ def redundant(stored: Stored) -> Iterator[Redundancy]:
 
 def _judged(stored: Stored, levels: set[tuple[str, str]], entity: Entity, key: str) -> Redundancy | None:
     """The quota if it is redundant."""
-    without = _Without(stored, (entity, key))
-    pairs = [
-        (now, resolve_client(without, now.user, now.client_id, key))
-        for now in (resolve_client(stored, *client, key) for client in _sorts_of_clients(entity))
-        if now.entity == entity
-    ]
+    bound = (resolve_client(stored, *client, key) for client in _sorts_of_clients(entity))
+    pairs = [(now, now.without_it()) for now in bound if now.entity == entity]
     if not pairs or any(then.value != now.value or _are_between(levels, now, then) for now, then in pairs):
         return None
     is_safe = all(then.bucket == now.bucket for now, then in pairs)
@@ -83,24 +79,3 @@ def _are_between(levels: set[tuple[str, str]], now: Effective, then: Effective) 
         return False
     between = (name for name in _OF_NAMED_CLIENTS if _ORDER[now.level] < _ORDER[name] < _ORDER[then.level])
     return any((name, now.key) in levels for name in between)
-
-
-class _Without(Mapping[tuple[Entity, str], float]):
-    """The quotas less one, without a copy."""
-
-    def __init__(self, stored: Stored, target: tuple[Entity, str]) -> None:
-        self._stored, self._target = stored, target
-
-    def __contains__(self, target: object) -> bool:
-        return target != self._target and target in self._stored
-
-    def __getitem__(self, target: tuple[Entity, str]) -> float:
-        if target == self._target:
-            raise KeyError(target)
-        return self._stored[target]
-
-    def __iter__(self) -> Iterator[tuple[Entity, str]]:
-        return (target for target in self._stored if target != self._target)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)

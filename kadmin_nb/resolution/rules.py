@@ -16,12 +16,13 @@ from urllib.parse import quote_plus
 from ..errors import NotKnowable, printable
 from ..model.entity import ARGUMENTS, Entity
 from ..model.grammar import DEFAULT, quote
-from ..model.levels import DEFAULT_IP, IP, LEVELS, SHARED, Level, Part
+from ..model.levels import DEFAULT_IP, IP, LEVELS, SHARED, Level
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, readable
 
 Stored = Mapping[tuple[Entity, str], float]
 """The quotas of a cluster: (entity, key) to value, in the unit of the key."""
 
+_LEVELS_BY_NAME = {level.name: level for level in LEVELS}
 _DEFAULT_USER = next(level for level in LEVELS if level.name == "DEFAULT_USER")
 _OF_DEFAULT_USER = tuple(level for level in LEVELS if level.user == "default" and level.client_id)
 
@@ -67,6 +68,16 @@ class Effective:
         lost = ", ".join(f"{o.entity} ({readable(self.key, o.value)})" for o in self.overridden)
         return f"bound by {self.entity}, {SHARED[self.level]}" + (f"; overrides {lost}" if lost else "")
 
+    def without_it(self) -> Effective:
+        """The quota that would bind the client next; where none would, it is unlimited."""
+        if not self.overridden:
+            return Effective(self.user, self.client_id, self.key)
+        first, *lower = self.overridden
+        bucket = bucket_at(_LEVELS_BY_NAME[first.level], self.user, self.client_id)
+        return Effective(
+            self.user, self.client_id, self.key, first.value, first.level, first.entity, bucket, tuple(lower)
+        )
+
     @property
     def is_shared(self) -> bool:
         """True where other clients draw from the same limit."""
@@ -97,12 +108,8 @@ class EffectiveIp:
 
 def entity_at(level: Level, user: str, client_id: str) -> Entity:
     """The entity that carries this level's quota for this client."""
-    kinds: dict[str, tuple[str | None, str]] = {
-        "user": (level.user, user),
-        "client-id": (level.client_id, client_id),
-    }
-    parts: dict[str, Part] = {t: DEFAULT if k == "default" else name for t, (k, name) in kinds.items() if k}
-    return Entity.of(parts)
+    named = (("user", level.user, user), ("client-id", level.client_id, client_id))
+    return Entity(tuple((kind, DEFAULT if part == "default" else name) for kind, part, name in named if part))
 
 
 def bucket_at(level: Level, user: str, client_id: str) -> tuple[str, str]:

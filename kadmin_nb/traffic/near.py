@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..frames import schemas
+from ..frames import meanings, schemas
 from ..frames.answer import Answer
 from ..model.quota_keys import readable
 
@@ -50,6 +50,6 @@ def _bucket_sentence(row: Mapping[str, Any]) -> str:
     """One row in words: whose bucket, the key, and how much of how much."""
     parts = (("user", row["bucket_user"]), ("client-id", row["bucket_client_id"]))
     whose = " ".join(f"{kind}={name}" for kind, name in parts if name)
-    used, limit = (readable(row["key"], row[name]) for name in ("peak", "limit"))
+    used, limit = meanings.used(row["key"], row["peak"]), readable(row["key"], row["limit"])
     share = "" if row["utilisation"] is None else f" ({row['utilisation']:.3g} %)"
     return f"{whose} {row['key']} {used} of {limit}{share} on broker {row['broker']}"
