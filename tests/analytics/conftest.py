@@ -34,6 +34,7 @@ _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.python.unix.domain.socket.enabled": "true",
     "spark.ui.enabled": "false",
+    "spark.sql.ui.explainMode": "simple",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
@@ -50,6 +51,23 @@ appender.file.fileName = {log}
 appender.file.layout.type = PatternLayout
 appender.file.layout.pattern = %d{{HH:mm:ss}} %p %c{{1}}: %m%n%ex
 """
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The child leaves out what is the same there: tests without its session, and those of the other engine."""
+    if CONNECT:
+        same = [item for item in items if _is_without_session(item) or _is_of_this_process(item)]
+        config.hook.pytest_deselected(items=same)
+        items[:] = [item for item in items if item not in same]
+
+
+def _is_without_session(item: pytest.Item) -> bool:
+    return "spark" not in item.fixturenames and item.path.name != "test_connect_mode.py"
+
+
+def _is_of_this_process(item: pytest.Item) -> bool:
+    params = item.callspec.params if hasattr(item, "callspec") else {}
+    return any(params.get(name) == "arrow" for name in ("of", "usage", "from_metrics", "utilisation"))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -68,8 +68,9 @@ def test_a_job_that_was_killed_is_simply_run_again(tmp_path: Path) -> None:
         "usage": "lake.usage", "utilisation": "lake.utilisation",
     }  # fmt: skip
 
-    assert in_delta(lake, {**given, "logs": first}, {**given, "logs": later}, kill=True) is None
-    of_all = {**given, "logs": str(RECORDED), "usage": "lake.whole", "utilisation": ""}
+    usage_alone = {**given, "cluster_id": snapshot.cluster_id, "limits": "", "utilisation": ""}
+    assert in_delta(lake, {**usage_alone, "logs": first}, {**usage_alone, "logs": later}, kill=True) is None
+    of_all = {**usage_alone, "logs": str(RECORDED), "usage": "lake.whole"}
     again = in_delta(lake, {**given, "logs": later}, {**given, "logs": later}, of_all)
     assert 0 < len(windows(again["before"])) < len(windows(again["whole"]))  # what the first run had stored is there
     assert set(map(tuple, again["before"])) < set(map(tuple, again["whole"]))
