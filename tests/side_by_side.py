@@ -24,8 +24,23 @@ GROUPS = {
 }
 """By the beginning of a test's id. A Spark session, a browser, and Kafkas of other versions and settings are shared."""
 
-FIRST = ("spark", "connect", "delta", "browser", "admin")
-"""What takes longest."""
+FIRST = (
+    "spark",
+    "connect",
+    "delta",
+    "browser",
+    "admin",
+    "local",
+    "tests/plans/test_simulated_faults.py",
+    "tests/plans/test_crashes.py",
+    "tests/runbooks/test_change_quotas.py",
+    "tests/runbooks/test_usage_notebook.py",
+    "tests/faults/test_proxied_plans.py",
+    "tests/plans/test_gradual_lowering.py",
+    "tests/plans/test_three_nodes.py",
+    "tests/terminal/test_windows.py",
+)
+"""What takes longest, a minute and more: the short ones fill up what is left at the end."""
 
 
 class Groups(LoadScopeScheduling):

@@ -304,7 +304,6 @@ _SETTINGS = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.python.unix.domain.socket.enabled": "true",  # TCP was seen to wedge, full both ways (Linux 6.18)
     "spark.ui.enabled": "false",
-    "spark.sql.ui.explainMode": "simple",  # each plan is written out for a page that is off: in fewer words
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",

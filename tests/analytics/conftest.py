@@ -34,7 +34,6 @@ _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.python.unix.domain.socket.enabled": "true",
     "spark.ui.enabled": "false",
-    "spark.sql.ui.explainMode": "simple",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",

@@ -36,38 +36,27 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     server.close()
 
 
-@pytest.fixture(scope="package")
-def context(browser: Any) -> Iterator[Any]:
-    """What pages share: JupyterLab's scripts, loaded and compiled once, which is most of what a page costs."""
-    shared = browser.new_context()
-    shared.set_default_timeout(90_000)  # a busy machine
-    yield shared
-    shared.close()
-
-
 @pytest.fixture
-def open_notebook(lab: Lab, context: Any, request: pytest.FixtureRequest) -> Iterator[Open]:
+def open_notebook(lab: Lab, browser: Any, request: pytest.FixtureRequest) -> Iterator[Open]:
     """Opens notebooks of these cells; the test fails where a page complained."""
     opened: list[Notebook] = []
 
     def open_(cells: Sequence[str], *, width: int = 1280, height: int = 900, clipboard: bool = False) -> Notebook:
         name = f"{Path(request.node.name).name.replace('/', '-')[:60]}-{len(opened)}.ipynb"
         lab.write(name, cells)
+        context = browser.new_context(viewport={"width": width, "height": height})
+        context.set_default_timeout(90_000)  # a busy machine
         if clipboard:
             context.grant_permissions(["clipboard-read", "clipboard-write"], origin=lab.url)
-        page = context.new_page()
-        page.set_viewport_size({"width": width, "height": height})
-        notebook = Notebook(page, f"{lab.url}/lab/tree/{name}?reset")
+        notebook = Notebook(context.new_page(), f"{lab.url}/lab/tree/{name}?reset")
         opened.append(notebook)
         return notebook
 
     yield open_
     for number, notebook in enumerate(opened):
         notebook.picture(f"{Path(request.node.name).name.replace('/', '-')[:60]}-{number}")
-    for page in [*context.pages]:
-        page.close()
-    context.clear_permissions()
     for notebook in opened:
+        notebook.page.context.close()
         assert not notebook.complaints.errors, notebook.complaints.errors
         assert not notebook.complaints.requests, notebook.complaints.requests
     lab.shut_kernels()

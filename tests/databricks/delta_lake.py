@@ -29,7 +29,6 @@ def main(folder: Path, runs: list[dict[str, str]], kill: bool) -> None:
     spark = kn.spark_session(delta=True)
     spark.conf.set("spark.databricks.delta.snapshotPartitions", "1")
     spark.conf.set("spark.sql.shuffle.partitions", "1")
-    spark.conf.set("spark.sql.adaptive.enabled", "false")
     spark.conf.set("spark.sql.codegen.wholeStage", "false")  # of a few rows, compiling a query is a third of the time
     spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
     spark.sql(f"CREATE DATABASE lake LOCATION '{folder}'")
