@@ -15,8 +15,11 @@ from benchmarks.timing import Row, row
 ROWS = 100_000
 MANY = 1_000_000
 
-FIRST_ROWS, SCROLL, JUMP, VERDICT, PASTE = 600, 50, 250, 100, 500
+FIRST_ROWS, SCROLL, JUMP, VERDICT, PASTE, REMARKS = 600, 50, 250, 100, 500, 500
 """Milliseconds that each may take."""
+
+TOPICS = 50
+"""Topics of the config editor, each with all its keys."""
 
 LARGER = 1.5
 """Times of these that a million rows may take."""
@@ -38,10 +41,12 @@ def run(full: bool = False) -> list[Row]:
         browser, lab = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"]), Lab(Path(home))
         try:
             small, large = (_figures(browser, lab, rows) for rows in (ROWS, MANY))
+            configs = _config_figures(browser, lab)
         finally:
             browser.close()
             lab.close()
-    return [*_bounded(small, "100,000", 1.0), *_bounded(large, "1,000,000", LARGER), _source()]
+    rows = [*_bounded(small, "100,000 rows", 1.0), *_bounded(large, "1,000,000 rows", LARGER)]
+    return [*rows, *_bounded(configs, f"configs of {TOPICS} topics", 1.0), _source()]
 
 
 Figures = dict[str, float]
@@ -50,26 +55,62 @@ Figures = dict[str, float]
 def _figures(browser: Any, lab: Any, rows: int) -> Figures:
     """The figures of a table of so many rows."""
     from tests.browser.frames import MANY as FRAMES
-    from tests.browser.lab import Notebook
 
-    lab.write("bench.ipynb", [FRAMES, f"table = numbered({rows})", "editor(table)"])
-    page = browser.new_page(viewport={"width": 1280, "height": 900})
-    sizes: list[int] = []
-    page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: sizes.append(len(frame))))
-    notebook = Notebook(page, f"{lab.url}/lab/tree/bench.ipynb?reset")
-    for number in (0, 1, 2):
-        notebook.run(number)
-    page.locator(".kadmin-grid [role=rowheader]").first.wait_for()
+    page, notebook, sizes = _opened(browser, lab, [FRAMES, f"table = numbered({rows})", "editor(table)"])
     figures = {"first rows": statistics.median(_first_rows(page, notebook) for _ in range(5))}
     sizes.clear()
     figures["scroll"] = _percentile(page.evaluate(_SCROLL, 100))
     figures["jump"] = _percentile(page.evaluate(_JUMP, 50))
-    figures["edit"] = statistics.median(_edit(page) for _ in range(9))
+    figures["edit"] = statistics.median(_edit(page, "7MB/s") for _ in range(9))
+    figures["remarks"] = statistics.median(_edit(page, f"{n + 8}MB/s", f": {n + 8} MB/s") for n in range(5))
     figures["paste"] = statistics.median(_paste(page, n) for n in range(3))
     figures["message"] = max(sizes)
+    _close(page, lab)
+    return figures
+
+
+def _config_figures(browser: Any, lab: Any) -> Figures:
+    """The figures of a config editor over some topics with all their keys."""
+    page, notebook, sizes = _opened(browser, lab, [_CONFIGS, f"frame = configs({TOPICS})", "edit_configs(frame)"])
+    figures = {"first rows": statistics.median(_first_rows(page, notebook) for _ in range(5))}
+    sizes.clear()
+    figures["edit"] = statistics.median(_edit(page, "7d") for _ in range(9))
+    figures["remarks"] = statistics.median(_edit(page, f"{n + 8}d", f"({n + 8} d)") for n in range(5))
+    figures["message"] = max(sizes)
+    _close(page, lab)
+    return figures
+
+
+_CONFIGS = """
+from kadmin_nb.model.resources import Resource
+from kadmin_nb.widgets import edit_configs
+from tests.widgets.configs_of_double import kafka_with
+
+def configs(topics):
+    names = [f"topic=t{n:03}" for n in range(topics)]
+    kafka = kafka_with({(name, "retention.ms"): "86400000" for name in names})
+    return kafka.configs.describe([Resource.parse(name) for name in names], documentation=True)
+"""
+
+
+def _opened(browser: Any, lab: Any, cells: list[str]) -> tuple[Any, Any, list[int]]:
+    """A page whose notebook has run these three cells, and the sizes of the messages that it gets."""
+    from tests.browser.lab import Notebook
+
+    lab.write("bench.ipynb", cells)
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    sizes: list[int] = []
+    page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: sizes.append(len(frame))))
+    notebook = Notebook(page, f"{lab.url}/lab/tree/bench.ipynb?reset")
+    for number, _ in enumerate(cells):
+        notebook.run(number)
+    page.locator(".kadmin-grid [role=rowheader]").first.wait_for()
+    return page, notebook, sizes
+
+
+def _close(page: Any, lab: Any) -> None:
     page.close()
     lab.shut_kernels()
-    return figures
 
 
 def _first_rows(page: Any, notebook: Any) -> float:
@@ -80,12 +121,13 @@ def _first_rows(page: Any, notebook: Any) -> float:
     return float(page.evaluate("() => window.kadminFirstRows"))
 
 
-def _edit(page: Any) -> float:
-    """From Enter to the painted verdict."""
+def _edit(page: Any, text: str, remark: str = "") -> float:
+    """From Enter to the painted verdict, or to this remark beside the table."""
     page.locator("[aria-rowindex='3'] [aria-colindex='3']").click()
-    page.keyboard.type("7MB/s")
-    page.evaluate(_WATCH_VERDICT)
+    page.keyboard.type(text)
+    page.evaluate(_WATCH_VERDICT, remark)
     page.keyboard.press("Enter")
+    page.keyboard.press("ArrowUp")  # what stands beside the table is about the cell in focus
     spent = float(page.evaluate("() => window.kadminVerdict"))
     page.keyboard.press("Control+z")
     page.locator(".kg-staged").first.wait_for(state="detached")
@@ -96,7 +138,7 @@ def _paste(page: Any, number: int) -> float:
     """From a paste of 1,000 cells to their painted verdicts."""
     page.locator("[aria-rowindex='2'] [aria-colindex='3']").click()
     text = "\n".join(f"{n + 2}MB/s" for n in range(1000))
-    page.evaluate(_WATCH_VERDICT)
+    page.evaluate(_WATCH_VERDICT, "")
     page.evaluate(_PASTE, text)
     spent = float(page.evaluate("() => window.kadminVerdict"))
     page.keyboard.press("Control+z")
@@ -109,18 +151,20 @@ def _percentile(times: list[float]) -> float:
 
 
 def _bounded(figures: Figures, rows: str, times: float) -> list[Row]:
-    """The figures of a table beside their bounds, of a large one beside so many times as much."""
+    """The figures of an editor beside their bounds, of a large one beside so many times as much."""
     bounds: list[tuple[str, str, float]] = [
         ("run the cell to first rows, ms", "first rows", FIRST_ROWS * times),
         ("scroll step to painted rows, p95, ms", "scroll", SCROLL * times),
         ("random jump to painted rows, p95, ms", "jump", JUMP * times),
         ("edit to its verdict, ms", "edit", VERDICT * times),
+        ("edit to the remarks beside the table, ms", "remarks", REMARKS * times),
         ("paste of 1,000 cells to verdicts, ms", "paste", PASTE * times),
         ("largest message, bytes", "message", MESSAGE),
     ]
     return [
-        row(f"{rows} rows: {label} / {most:,.0f}", figures[name], most, figures[name] / most, 1.0)
+        row(f"{rows}: {label} / {most:,.0f}", figures[name], most, figures[name] / most, 1.0)
         for label, name, most in bounds
+        if name in figures
     ]
 
 
@@ -192,12 +236,15 @@ _WATCH_ROWS = f"""() => {{ {_PAINTED}
   }});
 }}"""
 
-_WATCH_VERDICT = """() => {
+_WATCH_VERDICT = """(remark) => {
+  const isThere = () => remark
+    ? [...document.querySelectorAll('.widget-html')].some((part) => part.textContent.includes(remark))
+    : document.querySelector('.kg-staged');
   const begin = () => {
     const begun = performance.now();
     window.kadminVerdict = new Promise((resolve) => {
       const look = () => {
-        if (document.querySelector('.kg-staged')) resolve(performance.now() - begun);
+        if (isThere()) resolve(performance.now() - begun);
         else requestAnimationFrame(look);
       };
       look();

@@ -102,6 +102,13 @@ def members(frame: Frame, groups: pa.Table) -> Frame:
     return frame.join(groups, by, join_type="inner")
 
 
+def others(frame: Frame, known: Frame, by: Sequence[str]) -> Frame:
+    """The rows of a frame whose values in these columns stand in no row of another one."""
+    if spark.is_spark(frame):
+        return frame.join(known.select(*by).distinct(), [*by], "left_anti")
+    return frame.join(known.select(by), [*by], join_type="left anti")
+
+
 def positive(frame: Frame, column: str) -> Frame:
     """The rows in which a column is above 0."""
     if spark.is_spark(frame):

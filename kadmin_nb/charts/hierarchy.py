@@ -10,7 +10,8 @@ from ..frames import schemas
 from ..frames.meanings import word
 from ..frames.views import counted_nouns
 from ..model.levels import DEFAULT_IP, IP, LEVEL_NAMES
-from .groups import Frame, checked, equal, largest
+from ..resolution.shadows import COMES_BEFORE
+from .groups import Frame, checked, equal, largest, members, others
 from .labels import count_of, short
 
 MOST_NAMES = 6
@@ -19,17 +20,18 @@ MOST_NAMES = 6
 _HEIGHT, _LOWEST, _GAP = 440.0, 17.0, 2.0
 """Pixels of the whole, of a box at least, so that its name can be read, and between two boxes."""
 
-_COLUMNS_OF_QUOTAS = ("entity", "level", "user", "client_id", "ip")
+_COLUMNS_OF_QUOTAS = ("entity", "level", "user", "client_id", "ip", "key")
 _ENDS_OF_COLUMNS = (0.0, 0.16, 0.52, 1.0)
 
 
 @dataclass
 class Box:
-    """A box of the icicle: `entities` is how many it stands for, `tone` one of TONES."""
+    """A box of the icicle: `entities` is how many it stands for, `shadowed` how many of these can never apply."""
 
     name: str
     entities: int
-    tone: str
+    kind: str
+    shadowed: int = 0
     children: Sequence[Box] = field(default=())
 
     @property
@@ -37,16 +39,29 @@ class Box:
         """The height that it needs for its own name and those in it."""
         return max(_LOWEST, sum(child.lowest for child in self.children))
 
+    @property
+    def tone(self) -> str:
+        """One of TONES: its kind, or that none of it can apply."""
+        return SHADOWED if self.shadowed == self.entities else self.kind
 
-TONES = ("all", "named", "default", "others")
-_GROUNDS = ["#4a5568", "#0072B2", "#9c3f74", "#6b7280"]
-"""Of each tone, dark enough for white texts."""
+    @property
+    def text(self) -> str:
+        """Its name, and how much of it is shadowed where its outline does not say so."""
+        is_part = 0 < self.shadowed < self.entities and self.kind != "all"
+        return f"{self.name}, {self.shadowed:,} {SHADOWED}" if is_part else self.name
+
+
+SHADOWED = "shadowed"
+TONES = ("all", "named", "default", "others", SHADOWED)
+_GROUNDS = ["#4a5568", "#0072B2", "#9c3f74", "#6b7280", "transparent"]
+"""Of each tone, dark enough for white texts; what is shadowed is an outline alone, whatever colours a reader sees."""
 
 
 def hierarchy(quotas: Any) -> Any:
     """The entities that have quotas: all of them, their levels, and in each level the names that have most.
 
-    The height of a box goes by the number of its entities; a small box is drawn high enough for its name.
+    The height of a box goes by the number of its entities; a small box is drawn high enough for its name. An entity
+    whose quotas can all never apply, as others always come first, is an outline.
 
     Parameters
     ----------
@@ -79,22 +94,48 @@ def hierarchy(quotas: Any) -> Any:
     total = sum(counts.values())
     most = max(counts, key=lambda level: (counts[level], level))
     boxes = [_level_box(rows, level, counts[level]) for level in LEVEL_NAMES if level in counts]
-    drawn = [*_rectangles(Box(f"all: {total:,}", total, "all", boxes), 0.0, _HEIGHT, 0)]
+    shadowed = sum(box.shadowed for box in boxes)
+    drawn = [*_rectangles(Box(f"all: {total:,}", total, "all", shadowed, boxes), 0.0, _HEIGHT, 0)]
     title = f"{counted_nouns(total, 'entity has', 'entities have')} quotas, on {count_of(len(counts), 'level')}"
-    return titled(_icicle(drawn), f"{title}; the largest: {word(most)} ({counts[most]:,})")
+    remark = f"{shadowed:,} of them {SHADOWED}: quotas of other levels always come first" if shadowed else ""
+    return titled(_icicle(drawn), f"{title}; the largest: {word(most)} ({counts[most]:,})", remark)
 
 
 def _level_box(rows: Frame, level: str, entities: int) -> Box:
     """A level, and the names in it that have most entities."""
     column = {IP: "ip", DEFAULT_IP: "ip"}.get(level, "user" if _has_user(level) else "client_id")
-    names, count = largest(
-        equal(rows, "level", level), (column,), {"entities": ("count_distinct", "entity")}, MOST_NAMES
-    )
+    mine = equal(rows, "level", level)
+    names, count = largest(mine, (column,), {"entities": ("count_distinct", "entity")}, MOST_NAMES)
+    live = _live_rows(rows, level, mine)
+    shadowed = entities - _live_entities(live, level) if level in COMES_BEFORE else 0
+    live_names = {*_values(members(live, names.select([column])), column)} if 0 < shadowed < entities else set()
     boxes = [_name_box(level, row[column], row["entities"]) for row in names.to_pylist()]
+    for box, name in zip(boxes, names[column].to_pylist(), strict=True):
+        box.shadowed = box.entities if shadowed and name not in live_names else 0
     rest = entities - sum(box.entities for box in boxes)
-    others = [Box(f"{count - len(boxes):,} more", rest, "others")] if rest else []
-    tone = "default" if level.startswith("DEFAULT") else "named"
-    return Box(f"{word(level)}: {entities:,}", entities, tone, [*boxes, *others])
+    rest_shadowed = shadowed - sum(box.shadowed for box in boxes)
+    more = [Box(f"{count - len(boxes):,} more", rest, "others", rest_shadowed)] if rest else []
+    kind = "default" if level.startswith("DEFAULT") else "named"
+    return Box(f"{word(level)}: {entities:,}", entities, kind, shadowed, [*boxes, *more])
+
+
+def _live_rows(rows: Frame, level: str, mine: Frame) -> Frame:
+    """The quotas of a level that still bind somebody, by the rule of `resolution.shadows`."""
+    for before in COMES_BEFORE.get(level, ()):
+        by = ("client_id", "key") if before == "CLIENT_OF_DEFAULT_USER" else ("key",)
+        mine = others(mine, equal(rows, "level", before), by)
+    return mine
+
+
+def _live_entities(live: Frame, level: str) -> int:
+    counts, _ = largest(live, ("level",), {"entities": ("count_distinct", "entity")}, 1)
+    return sum(counts["entities"].to_pylist())
+
+
+def _values(frame: Frame, column: str) -> Sequence[str | None]:
+    """The few values of a column of a frame."""
+    values, _ = largest(frame, (column,), {"entities": ("count_distinct", "entity")}, MOST_NAMES)
+    return list(values[column].to_pylist())
 
 
 def _has_user(level: str) -> bool:
@@ -111,9 +152,11 @@ def _name_box(level: str, name: str | None, entities: int) -> Box:
 def _rectangles(box: Box, top: float, height: float, column: int) -> Iterator[dict[str, Any]]:
     """The rectangle of a box, and those of the boxes in it."""
     left, right = _ENDS_OF_COLUMNS[column : column + 2]
-    text = box.name if height >= _LOWEST - _GAP - 1 else ""
-    yield {"x": left, "x2": right, "y": round(top, 1), "y2": round(top + height - _GAP, 1), "text": text,
-           "tone": box.tone, "middle": round(top + (height - _GAP) / 2, 1), "entities": box.entities}  # fmt: skip
+    yield {
+        **{"x": left, "x2": right, "y": round(top, 1), "y2": round(top + height - _GAP, 1), "tone": box.tone},
+        **{"text": box.text if height >= _LOWEST - _GAP - 1 else "", "middle": round(top + (height - _GAP) / 2, 1)},
+        **{"entities": box.entities, "shadowed": box.shadowed},
+    }
     free = height - sum(child.lowest for child in box.children)
     total = sum(child.entities for child in box.children) or 1
     for child in box.children:
@@ -123,19 +166,24 @@ def _rectangles(box: Box, top: float, height: float, column: int) -> Iterator[di
 
 
 def _icicle(rows: list[dict[str, Any]]) -> Any:
-    from .drawing import WIDTH, alt, base, layered
+    from .drawing import INK, WIDTH, alt, base, layered
 
     bottom = max(row["y2"] for row in rows)
-    tones = alt.Scale(domain=[*TONES], range=_GROUNDS)
-    legend = alt.Legend(orient="bottom", values=["named", "default", "others"])
+    legend = alt.Legend(orient="bottom", values=[tone for tone in TONES if tone in {row["tone"] for row in rows[1:]}])
     across = alt.X("x:Q", axis=None, scale=alt.Scale(domain=[0, 1]))
     down = alt.Scale(domain=[0, bottom], reverse=True)
     chart = base(rows)
-    boxes = chart.mark_rect(stroke=None, cornerRadius=2).encode(
-        x=across, x2="x2", y=alt.Y("y:Q", axis=None, scale=down), y2="y2",
-        color=alt.Color("tone:N", scale=tones, title=None, legend=legend), tooltip=["text:N", "entities:Q"],
+
+    def by_tone(channel: Any, values: list[Any]) -> Any:
+        return channel("tone:N", scale=alt.Scale(domain=[*TONES], range=values), title=None, legend=legend)
+
+    boxes = chart.mark_rect(cornerRadius=2).encode(
+        x=across, x2="x2", y=alt.Y("y:Q", axis=None, scale=down), y2="y2", color=by_tone(alt.Color, _GROUNDS),
+        stroke=by_tone(alt.Stroke, [*["transparent"] * (len(TONES) - 1), INK]),
+        tooltip=["text:N", "entities:Q", "shadowed:Q"],
     )  # fmt: skip
-    texts = chart.mark_text(align="left", dx=6, color="white", fontSize=11, limit=230).encode(
-        x=across, y=alt.Y("middle:Q", axis=None, scale=down), text="text:N"
-    )
+    texts = chart.mark_text(align="left", dx=6, fontSize=11, limit=230).encode(
+        x=across, y=alt.Y("middle:Q", axis=None, scale=down), text="text:N",
+        color=alt.condition(alt.datum.tone == SHADOWED, alt.value(INK), alt.value("white")),
+    )  # fmt: skip
     return layered(boxes, texts).properties(width=WIDTH + 180, height=bottom)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import chain
 
 from ..errors import UsageError
-from .messages import Block, Selection
+from .messages import Block, Fill, Selection
 from .sheet import MOST_CELLS, CellText, Sheet
 
 
@@ -18,8 +18,10 @@ def pasted(sheet: Sheet, block: Block) -> list[CellText]:
     Raises
     ------
     UsageError
-        It is larger than the selection, or goes past the last row or column; then nothing is pasted.
+        It is empty, larger than the selection, or goes past the last row or column; then nothing is pasted.
     """
+    if not block.text:
+        raise UsageError("the clipboard has no text; nothing was pasted")
     rows = rows_of(block.text)
     if len(rows) == len(rows[0]) == 1:
         rows = [rows[0] * max(block.columns, 1)] * max(block.rows, 1)
@@ -27,7 +29,7 @@ def pasted(sheet: Sheet, block: Block) -> list[CellText]:
     return _cells(sheet, block, rows)
 
 
-def filled_down(sheet: Sheet, block: Block) -> list[CellText]:
+def filled_down(sheet: Sheet, fill: Fill) -> list[CellText]:
     """The cells of a selection, with the texts of its first row.
 
     Raises
@@ -35,11 +37,11 @@ def filled_down(sheet: Sheet, block: Block) -> list[CellText]:
     UsageError
         It has one row only, or is not there any more.
     """
-    columns = _columns_from(sheet, block.column, block.columns)
-    if block.rows < 2:
+    columns = _columns_from(sheet, fill.column, fill.columns)
+    if fill.rows < 2:
         raise UsageError("nothing to fill", hint="Select the cell to repeat and those below it.")
-    first, page = _column_names(sheet).index(columns[0]), sheet.page(block.position, 1)
-    return _cells(sheet, block, [[texts[0] for texts in page.cells[first : first + block.columns]]] * block.rows)
+    first, page = _column_names(sheet).index(columns[0]), sheet.page(fill.position, 1)
+    return _cells(sheet, fill, [[texts[0] for texts in page.cells[first : first + fill.columns]]] * fill.rows)
 
 
 def selected(sheet: Sheet, selection: Selection) -> list[CellText]:
@@ -74,7 +76,7 @@ def _refuse_larger(rows: Sequence[Sequence[str]], block: Block) -> None:
         )
 
 
-def _cells(sheet: Sheet, block: Block, rows: Sequence[Sequence[str]]) -> list[CellText]:
+def _cells(sheet: Sheet, block: Block | Fill, rows: Sequence[Sequence[str]]) -> list[CellText]:
     columns = _columns_from(sheet, block.column, len(rows[0]))
     keys = _keys_from(sheet, block, len(rows), "Try again.")
     if len(keys) < len(rows) or len(columns) < len(rows[0]):
@@ -100,7 +102,7 @@ def _columns_from(sheet: Sheet, column: str, count: int) -> list[str]:
     return names[names.index(column) :][:count]
 
 
-def _keys_from(sheet: Sheet, place: Block | Selection, count: int, hint: str) -> Sequence[str]:
+def _keys_from(sheet: Sheet, place: Block | Fill | Selection, count: int, hint: str) -> Sequence[str]:
     """The keys of so many rows from a place on, or of as many as there are."""
     keys = sheet.keys(place.position, count)
     if not keys or keys[0] != place.key:

@@ -63,6 +63,10 @@ class ClientExplorer(Panel):
         self._syntax, self._shown = syntax, self._shown.at(syntax)
         return self
 
+    def to_arrow(self) -> pa.Table:
+        """The levels of the client; without one the QUOTAS of the cluster."""
+        return client_levels(self._facts.quotas, self.user, self.client_id) if self.user else self._facts.quotas
+
     def title(self) -> str:
         return self._shown.title()
 

@@ -56,6 +56,10 @@ class ConfigEditor(StageEditor):
         self.sheet = ConfigSheet(reader.read(), stage)
         super().__init__(self.sheet, stage)
 
+    def to_arrow(self) -> pa.Table:
+        """CONFIGS as they were read, without what is staged."""
+        return self.sheet.configs
+
     def title(self) -> str:
         staged = f", {len(self.stage)} staged" if len(self.stage) else ""
         return f"{len(self.sheet):,} configs{staged}"

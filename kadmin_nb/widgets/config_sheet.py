@@ -24,11 +24,11 @@ from .staged_sheet import CellState, StagedSheet
 RESOURCE, KEY, VALUE, SOURCE, FALLBACK, TYPE, FLAGS = "resource", "key", "value", "source", "fallback", "type", "flags"
 
 CONFIG_COLUMNS = (
-    Column(RESOURCE, "resource", 140),
-    Column(KEY, "key", 200),
-    Column(VALUE, "value", 300, is_editable=True, is_sortable=False, hint="the value that applies; empty it to reset"),
-    Column(SOURCE, "source", 130, hint="where the value was set"),
-    Column(FALLBACK, "without it", 150, is_sortable=False, hint="the value that applies after a reset"),
+    Column(RESOURCE, "resource", 120),
+    Column(KEY, "key", 200, names_rows=True),
+    Column(VALUE, "value", 230, is_editable=True, is_sortable=False, hint="the value that applies; empty it to reset"),
+    Column(SOURCE, "source", 110, hint="where the value was set"),
+    Column(FALLBACK, "without it", 120, is_sortable=False, hint="the value that applies after a reset"),
     Column(TYPE, "type", 80),
     Column(FLAGS, "flags", 90, is_sortable=False, hint="read-only, sensitive"),
 )

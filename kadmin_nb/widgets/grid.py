@@ -21,7 +21,7 @@ from .sheet import Arrangement, CellText, Result, Sheet
 PAGE_ROWS = 100
 """Rows of one page that a view asks for."""
 
-Named = TypeVar("Named", messages.Block, messages.Focus, messages.Selection, messages.Toggle, CellText)
+Named = TypeVar("Named", messages.Block, messages.Fill, messages.Focus, messages.Selection, messages.Toggle, CellText)
 """A message about a row."""
 
 
@@ -140,14 +140,18 @@ class Grid(anywidget.AnyWidget):
         self._selected = messages.Selection(message.view, message.position, message.key, message.column, 1, 1, False)
         self.focused(message.key, message.column)
 
-    def _change(self, message: messages.Edit | messages.Block | messages.Selection | messages.Move) -> Result:
+    def _change(
+        self, message: messages.Edit | messages.Block | messages.Fill | messages.Selection | messages.Move
+    ) -> Result:
         match message:
             case messages.Selection():
                 return self.discard(selected(self._sheet, self._with_whole_key(message)))
             case messages.Edit():
                 return self._sheet.edit([*map(self._with_whole_key, message.cells)])
             case messages.Block():
-                return self._sheet.edit(self._block(self._with_whole_key(message)))
+                return self._sheet.edit(pasted(self._sheet, self._with_whole_key(message)))
+            case messages.Fill():
+                return self._sheet.edit(filled_down(self._sheet, self._with_whole_key(message)))
             case messages.Move():
                 return self._sheet.undo() if message.back else self._sheet.redo()
 
@@ -163,9 +167,6 @@ class Grid(anywidget.AnyWidget):
         if message.column and message.column not in sortable:
             raise UsageError(f"rows cannot be sorted by {message.column}")
         self.arrange(column=message.column or None, descending=message.descending)
-
-    def _block(self, message: messages.Block) -> list[CellText]:
-        return pasted(self._sheet, message) if message.text else filled_down(self._sheet, message)
 
     def _answer(self, window: messages.Window) -> None:
         page = self._page(window.first, window.count)

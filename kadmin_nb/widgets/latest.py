@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 
-QUIET = 0.15
+QUIET = 0.25
 """Seconds without a request before the work begins: who types on is answered first."""
 
 

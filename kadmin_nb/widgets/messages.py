@@ -63,7 +63,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Tab-separated texts were pasted at a cell, or the first row of a block is to be filled down over `rows` rows.
+    """Tab-separated texts were pasted at a cell, with `rows` and `columns` selected.
 
     `key` is that of the row at `position`, so that a row that moved meanwhile is not mistaken.
     """
@@ -72,7 +72,19 @@ class Block:
     position: int
     key: str
     column: str
+    rows: int
+    columns: int
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """The first row of these cells is to be repeated in the rows below it."""
+
+    view: str
+    position: int
+    key: str
+    column: str
     rows: int
     columns: int
 
@@ -117,7 +129,7 @@ class Move:
     back: bool
 
 
-Message = Hello | Bye | Window | Sort | Edit | Block | Focus | Selection | Toggle | Move
+Message = Hello | Bye | Window | Sort | Edit | Block | Fill | Focus | Selection | Toggle | Move
 
 
 def read_message(content: object) -> Message:
@@ -182,16 +194,10 @@ def _cell(item: object) -> CellText:
     return CellText(fields.number("position"), fields.text("key"), fields.text("column", 1000), fields.text("text"))
 
 
-def _selection(fields: _Fields, *, is_discarded: bool) -> Selection:
-    return Selection(
-        fields.view,
-        fields.number("position"),
-        fields.text("key"),
-        fields.text("column", 1000),
-        fields.number("rows", MOST_CELLS),
-        fields.number("columns", MOST_CELLS),
-        is_discarded,
-    )
+def _cells_of(fields: _Fields) -> tuple[str, int, str, str, int, int]:
+    """The view, and the place and size of some cells."""
+    place = fields.view, fields.number("position"), fields.text("key"), fields.text("column", 1000)
+    return *place, fields.number("rows", MOST_CELLS), fields.number("columns", MOST_CELLS)
 
 
 _READERS: dict[str, Callable[[_Fields], Message]] = {
@@ -202,20 +208,13 @@ _READERS: dict[str, Callable[[_Fields], Message]] = {
     ),
     "sort": lambda fields: Sort(fields.view, fields.text("column", 1000), fields.flag("descending")),
     "edit": lambda fields: Edit(fields.view, fields.cells()),
-    "block": lambda fields: Block(
-        fields.view,
-        fields.number("position"),
-        fields.text("key"),
-        fields.text("column", 1000),
-        fields.text("text"),
-        fields.number("rows", MOST_CELLS),
-        fields.number("columns", MOST_CELLS),
-    ),
+    "block": lambda fields: Block(*_cells_of(fields), fields.text("text")),
+    "fill": lambda fields: Fill(*_cells_of(fields)),
     "focus": lambda fields: Focus(
         fields.view, fields.number("position"), fields.text("key"), fields.text("column", 1000)
     ),
-    "select": lambda fields: _selection(fields, is_discarded=False),
-    "discard": lambda fields: _selection(fields, is_discarded=True),
+    "select": lambda fields: Selection(*_cells_of(fields), is_discarded=False),
+    "discard": lambda fields: Selection(*_cells_of(fields), is_discarded=True),
     "toggle": lambda fields: Toggle(fields.view, fields.number("position"), fields.text("key")),
     "undo": lambda fields: Move(fields.view, back=True),
     "redo": lambda fields: Move(fields.view, back=False),

@@ -7,13 +7,13 @@ from abc import abstractmethod
 from functools import cached_property
 from typing import Any
 
-from ..frames.display import Display
 from ..frames.pages import NOTEBOOK
+from ..frames.tabular import Tabular
 from . import hosts
 from .static_page import static_html
 
 
-class Panel(Display):
+class Panel(Tabular):
     """Shows a widget in a browser, with the table beside it that stands for it once the kernel is gone."""
 
     @abstractmethod

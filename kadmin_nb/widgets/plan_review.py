@@ -20,6 +20,8 @@ from .plan_sheet import CONFLICT, PlanSheet
 from .work import Work, stop_all
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from ..frames.blocks import Block
     from ..plans.live_cluster import LiveCluster
     from ..plans.outcomes import Outcomes
@@ -58,6 +60,10 @@ class PlanReview(Panel):
         self._advance: Advance | None = None
         self.status = self.remark = ""
         self.plan.show()
+
+    def to_arrow(self) -> pa.Table:
+        """PLAN."""
+        return self.plan.to_arrow()
 
     def title(self) -> str:
         return self.plan.title()

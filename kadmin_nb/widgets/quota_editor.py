@@ -45,6 +45,10 @@ class QuotaEditor(StageEditor):
         self.sheet = QuotaSheet(read(), stage)
         super().__init__(self.sheet, stage)
 
+    def to_arrow(self) -> pa.Table:
+        """QUOTAS as they were read, without what is staged."""
+        return self.sheet.stored.shown
+
     def title(self) -> str:
         staged = f", {len(self.stage)} staged" if len(self.stage) else ""
         return f"{len(self.sheet):,} entities with quotas{staged}"

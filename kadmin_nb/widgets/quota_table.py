@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from itertools import compress
 
 import numpy as np
 import pyarrow as pa
@@ -30,11 +32,53 @@ class StoredQuotas:
 
 
 @dataclass(frozen=True)
+class EntityIndex:
+    """The rows of entities: sorted names are searched by halves; those that were added stand on top of them.
+
+    `known` are the places of names that were looked for before: an action asks several times for the same ones.
+    """
+
+    names: pa.Array
+    order: np.ndarray | None
+    on_top: tuple[str, ...] = ()
+    known: dict[str, int | None] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, names: pa.ChunkedArray) -> EntityIndex:
+        """The index of these names, which brokers sort; others are sorted here, once."""
+        texts = names.combine_chunks()
+        is_sorted = pc.all(pc.less_equal(texts[:-1], texts[1:])).as_py() is not False
+        if is_sorted:
+            return cls(texts, None)
+        order = pc.sort_indices(texts)
+        return cls(texts.take(order), order.to_numpy())
+
+    def rows_of(self, entities: Collection[str]) -> dict[str, int]:
+        """The rows of those of the entities that have one."""
+        places = {name: row for row, name in enumerate(self.on_top)}
+        rows = {name: places[name] if name in places else self._below(name) for name in entities}
+        return {name: row for name, row in rows.items() if row is not None}
+
+    def _below(self, name: str) -> int | None:
+        if name not in self.known:
+            self.known[name] = self._place(name)
+        place = self.known[name]
+        return None if place is None else len(self.on_top) + place
+
+    def _place(self, name: str) -> int | None:
+        place = bisect_left(range(len(self.names)), name, key=lambda at: self.names[at].as_py())
+        if place == len(self.names) or self.names[place].as_py() != name:
+            return None
+        return place if self.order is None else int(self.order[place])
+
+
+@dataclass(frozen=True)
 class QuotaTable:
     """Entities in their order with `NAMES` as texts, and for each key the values, NaN where none is set."""
 
     entities: pa.Table
     values: dict[str, np.ndarray]
+    index: EntityIndex
 
     @classmethod
     def of(cls, quotas: pa.Table, keys: Collection[str]) -> QuotaTable:
@@ -44,7 +88,7 @@ class QuotaTable:
         if rows < quotas.num_rows:
             names = names.take(pa.array(np.unique(row_of_quota, return_index=True)[1]))
         texts = pa.table({name: names[name].cast(pa.string()) for name in NAMES})
-        return cls(texts, _values_by_key(quotas, row_of_quota, rows, keys))
+        return cls(texts, _values_by_key(quotas, row_of_quota, rows, keys), EntityIndex.of(texts["entity"]))
 
     def with_rows(self, entities: Sequence[Entity]) -> QuotaTable:
         """The same with rows without quotas above it."""
@@ -52,23 +96,25 @@ class QuotaTable:
         above = pa.Table.from_pylist(rows, schema=self.entities.schema)
         empty = np.full(len(rows), np.nan)
         values = {key: np.concatenate([empty, column]) for key, column in self.values.items()}
-        return QuotaTable(pa.concat_tables([above, self.entities]), values)
+        index = replace(self.index, on_top=(*map(str, entities), *self.index.on_top))
+        return QuotaTable(pa.concat_tables([above, self.entities]), values, index)
 
     def filtered(self, is_kept: np.ndarray) -> QuotaTable:
         """The rows that are flagged."""
         values = {key: column[is_kept] for key, column in self.values.items()}
-        return QuotaTable(self.entities.filter(pa.array(is_kept)), values)
+        entities, on_top = self.entities.filter(pa.array(is_kept)), self.index.on_top
+        if is_kept[len(on_top) :].all():
+            index = replace(self.index, on_top=tuple(compress(on_top, is_kept)))
+        else:
+            index = EntityIndex.of(entities["entity"])
+        return QuotaTable(entities, values, index)
 
     def __len__(self) -> int:
         return int(self.entities.num_rows)
 
     def rows_of(self, entities: Collection[str]) -> dict[str, int]:
-        """The rows of those of the entities that have one; one search for all of them."""
-        if not entities:
-            return {}
-        names = self.entities["entity"]
-        rows = np.flatnonzero(pc.is_in(names, pa.array([*entities], pa.string())).to_numpy(zero_copy_only=False))
-        return dict(zip(names.take(pa.array(rows)).to_pylist(), rows.tolist(), strict=True))
+        """The rows of those of the entities that have one."""
+        return self.index.rows_of(entities)
 
 
 def keys_of(quotas: pa.Table) -> list[str]:

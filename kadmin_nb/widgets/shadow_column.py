@@ -34,14 +34,12 @@ def shadowers_of(
 
 def _limits(table: QuotaTable, entities: set[Entity], overlay: Mapping[tuple[Entity, str], object]) -> Stored:
     """The quotas of these entities, staged edits included."""
-    names = pa.array({str(entity) for entity in entities}, pa.string())
-    rows = np.flatnonzero(pc.is_in(table.entities["entity"], names).to_numpy(zero_copy_only=False))
-    found = [Entity.parse(name) for name in table.entities["entity"].take(pa.array(rows)).to_pylist()]
+    rows = table.rows_of({str(entity) for entity in entities})
     limits = {
-        (entity, key): float(values[row])
+        (entity, key): float(values[rows[str(entity)]])
         for key, values in table.values.items()
-        for entity, row in zip(found, rows, strict=True)
-        if not np.isnan(values[row])
+        for entity in entities
+        if str(entity) in rows and not np.isnan(values[rows[str(entity)]])
     }
     for (entity, key), edit in overlay.items():
         if entity in entities and isinstance(edit, Edit):

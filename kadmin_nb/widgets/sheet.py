@@ -25,7 +25,7 @@ LONGEST_CELL = 300
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: `width` is the least that it takes, in pixels."""
+    """A column: `width` is the least that it takes, in pixels. One that `names_rows` stays in view on a narrow page."""
 
     name: str
     label: str
@@ -33,6 +33,7 @@ class Column:
     is_number: bool = False
     is_editable: bool = False
     is_sortable: bool = True
+    names_rows: bool = False
     hint: str = ""
 
 

@@ -76,7 +76,7 @@ class StageEditor(Panel):
         return self._controls.row(
             self._controls.text(
                 f"filter: {self.filter_words} or a part of a name",
-                width="20em",
+                width="15em",
                 act=lambda words: self._show(words=words),
             ),
             self._controls.choice([*self.row_choices], lambda show: self._show(show=show), label="show"),

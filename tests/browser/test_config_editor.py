@@ -124,3 +124,35 @@ def test_a_secret_is_set_by_reference_and_never_shown(
     page.get_by_text("nothing is staged").wait_for()
     assert SECRET not in page.content()
     assert not any(SECRET in path.read_text() for path in lab.home.glob("*.ipynb"))
+
+
+@pytest.mark.parametrize("theme", ["Light", "Dark"])
+def test_hostile_names_and_values_are_text(open_notebook: Open, lab: Lab, theme: str) -> None:
+    """A config's value was `<img src=x onerror=…>`, and whoever looked at the table ran it."""
+    make = "from tests.hostile_names import HOSTILE\nfrom tests.widgets.every_widget import hostile_configs"
+    lab.set_theme(theme)
+    try:
+        notebook = open_notebook([make, "hostile_configs(*HOSTILE)"], height=1400)
+    finally:
+        lab.set_theme("Light")
+    page = notebook.page
+    page.on("dialog", lambda dialog: notebook.complaints.errors.append(dialog.message))
+    notebook.run(0)
+    notebook.run(1)
+    table = page.get_by_role("grid", name="Configs")
+    names = table.get_by_role("gridcell", name="compression.type", exact=True)
+    names.first.wait_for(timeout=90_000)
+    names.first.click()
+    for _ in range(4):
+        page.keyboard.press("PageDown")
+        page.get_by_text("Without it: producer").or_(page.get_by_text("Without it:")).first.wait_for(timeout=90_000)
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("F2")
+    page.keyboard.press("Escape")
+    assert page.locator(".jp-OutputArea :is(script, img, iframe, b)").count() == 0
+    page.keyboard.press("Control+b")
+    page.set_viewport_size({"width": 600, "height": 900})
+    page.keyboard.press("ArrowLeft")
+    key, scroller = page.locator(".kg-active").bounding_box(), page.locator(".kg-scroll").first.bounding_box()
+    assert scroller["x"] <= key["x"] <= key["x"] + key["width"] <= scroller["x"] + scroller["width"] + 1
+    notebook.picture(f"config-editor-hostile-{theme.lower()}-600")

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import kadmin_nb as kn
+from kadmin_nb.frames import schemas
 from tests.charts.charted_frames import CHARTS, effective, texts_of
 
 pytestmark = pytest.mark.slow  # Altair takes seconds to start
@@ -93,3 +95,32 @@ def test_titles_say_the_finding(name: str, title: str) -> None:
     """The title of the chart was the name of its columns."""
     draw, frame = CHARTS[name]
     assert repr(draw(frame(100))).split("\n")[0] == title.replace("40 of", "34 of")
+
+
+def _quotas(*rows: tuple[str, str, str | None, str]) -> pa.Table:
+    """QUOTAS of an entity, its level, its client-id and a key each."""
+    columns = ("entity", "level", "client_id", "key")
+    return schemas.table(schemas.QUOTAS, [{**dict(zip(columns, row, strict=True)), "value": 1e6} for row in rows])
+
+
+def test_shadowed_quotas_look_like_no_other() -> None:
+    """Half of the boxes were limits that nobody is bound by, and they looked like all others."""
+    rate, share = "producer_byte_rate", "request_percentage"
+    frame = _quotas(
+        ("user=<default>", "DEFAULT_USER", None, rate),
+        ("user=<default> client-id=app", "CLIENT_OF_DEFAULT_USER", "app", share),
+        ("client-id=app", "CLIENT", "app", rate),
+        ("client-id=app", "CLIENT", "app", share),
+        ("client-id=etl", "CLIENT", "etl", rate),
+        ("client-id=etl", "CLIENT", "etl", share),
+        ("client-id=<default>", "DEFAULT_CLIENT", None, rate),
+    )
+    chart = kn.charts.hierarchy(frame)
+    drawn = chart.data.values
+    tones = {(row["text"], row["tone"]) for row in drawn if row["x"] >= 0.16}
+    assert {text for text, tone in tones if tone == "shadowed"} == {"app", "default client: 1", "<default>"}
+    assert ("etl", "named") in tones
+    assert ("client: 2, 1 shadowed", "named") in tones
+    assert chart.title.subtitle == "2 of them shadowed: quotas of other levels always come first"
+    assert "shadowed" in kn.charts.hierarchy(frame)._repr_html_()
+    assert "shadowed" not in kn.charts.hierarchy(frame.slice(2, 2))._repr_html_()

@@ -63,6 +63,11 @@ def block(text: str, rows: int = 1, columns: int = 1, position: int = 0, column:
     }
 
 
+def fill(rows: int) -> dict[str, Any]:
+    place = {"kind": "fill", "view": "v", "position": 0, "key": "user=u0", "column": KEY}
+    return {**place, "rows": rows, "columns": 1}
+
+
 STRANGE: dict[str, Any] = {
     "not an object": [1, 2],
     "nothing": None,
@@ -88,7 +93,9 @@ STRANGE: dict[str, Any] = {
     "a sort by nothing that there is": {"kind": "sort", "view": "v", "column": "entity; drop", "descending": False},
     "a block past the end": block("1\n2\n3", position=299),
     "a block that is wider than the table": block("1\t2\t3\t4\t5\t6\t7"),
-    "a fill of nothing": block(""),
+    "an empty clipboard": block("", rows=3),
+    "a fill of nothing": fill(1),
+    "a fill that is no number of rows": {**fill(3), "rows": "3"},
 }
 
 
@@ -119,6 +126,14 @@ def test_a_thousand_pasted_cells_are_one_message_each_way(page: Page) -> None:
     window, notice = page.receive(block("\n".join(f"{n}MB/s" for n in range(2, 1002))))
     assert (notice["text"], len(page.stage)) == ("1,000 cells staged", 1000)
     assert len(window["marks"]) == 100
+
+
+def test_an_empty_clipboard_is_not_a_fill(page: Page) -> None:
+    """I pasted with nothing copied, and the first row was in all of my selection."""
+    assert page.receive(block("", rows=3))[0]["text"] == "the clipboard has no text; nothing was pasted"
+    assert len(page.stage) == 0
+    assert page.receive(fill(3))[0]["text"] == "3 cells staged"
+    assert {edit.value for edit in page.stage.staged().values()} == {"1000000"}
 
 
 def test_a_late_answer_can_be_told_by_its_epoch(page: Page) -> None:

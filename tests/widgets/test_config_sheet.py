@@ -262,3 +262,14 @@ def test_a_staged_row_that_was_not_read_has_the_type_of_its_key() -> None:
     sheet = Sheet("broker=1", stage=stage)
     assert sheet.value("broker=<default> max.connections") == "5"
     assert sheet.mark("broker=<default> max.connections").old is None
+
+
+def test_an_edit_of_a_topic_that_was_removed_meanwhile_stays_and_says_so(sheet: Sheet) -> None:
+    """Somebody deleted the topic while I typed, and my edit was gone without a word."""
+    sheet.kafka.cluster.topics -= {"orders"}
+    assert sheet.type(RETENTION, "2d").ok
+    sheet.editor.read_again()
+    rows = sheet.rows()
+    assert sheet.staged(RETENTION) == ("set", "172800000")
+    assert rows["topic=orders"][3] == "UNKNOWN_TOPIC_OR_PARTITION"
+    assert rows[RETENTION][2].startswith("172800000")

@@ -286,3 +286,16 @@ def test_planning_again_calls_no_known_key_unknown(bench: Bench, unique: Unique,
     done(review, review.plan_again)
     assert review.next is not None
     assert [change.note for change in review.next.plan.changes] == ["5 MB/s on each broker"]
+
+
+def test_what_went_wrong_looks_like_an_error_and_is_spoken(bench: Bench, unique: Unique) -> None:
+    """The line said that nothing was sent, in the same grey as everything else."""
+    bench.stage.set_quota(KEY, "5MB/s", user=unique("alice"))
+    review = bench.review()
+    lease = bench.kafka.beside().lease("another", "bob")
+    failed = done(review, review.apply)
+    assert (review._status.text, review._status.ok) == (failed, False)
+    lease.release()
+    verified = done(review, review.apply)
+    assert (review._status.text, review._status.ok) == (verified, True)
+    assert 'setAttribute("role", "status")' in review._status._esm

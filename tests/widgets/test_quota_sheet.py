@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import numpy as np
 import pytest
 
 from kadmin_nb.errors import UsageError
@@ -12,9 +13,9 @@ from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.grammar import DEFAULT
 from kadmin_nb.plans.stage import Stage
 from kadmin_nb.widgets.blocks_of_cells import filled_down, pasted
-from kadmin_nb.widgets.messages import Block
+from kadmin_nb.widgets.messages import Block, Fill
 from kadmin_nb.widgets.quota_sheet import QuotaSheet
-from kadmin_nb.widgets.quota_table import StoredQuotas
+from kadmin_nb.widgets.quota_table import QuotaTable, StoredQuotas
 from kadmin_nb.widgets.sheet import Arrangement, CellText
 from tests.widgets.stored_quotas import RATE, many_users, quotas
 
@@ -46,7 +47,7 @@ class Table:
         return self.rows()
 
     def block(self, text: str, rows: int = 1, columns: int = 1, column: str = RATE) -> Block:
-        return Block("v", 0, self.rows()[0], column, text, rows, columns)
+        return Block("v", 0, self.rows()[0], column, rows, columns, text)
 
 
 @pytest.fixture
@@ -274,7 +275,7 @@ def test_one_text_fills_the_selection(table: Table) -> None:
 def test_fill_down_repeats_the_first_row(table: Table) -> None:
     """Ctrl-D, as in a spreadsheet."""
     table.type("5MB/s")
-    table.sheet.edit(filled_down(table.sheet, table.block("", rows=3)))
+    table.sheet.edit(filled_down(table.sheet, Fill("v", 0, table.rows()[0], RATE, 3, 1)))
     assert table.staged() == {"user=alice": "5000000", "user=bob": "5000000"}
 
 
@@ -290,3 +291,14 @@ def test_a_thousand_cells_of_a_hundred_thousand_entities_are_judged_in_time() ->
     table.type("7MB/s", "user=u050000")
     table.sheet.page(0, 100)
     assert time.thread_time() - begin < 0.1
+
+
+@pytest.mark.parametrize("names", [["a", "b", "d"], ["d", "a", "b"], []], ids=["sorted", "as they come", "none"])
+def test_an_entity_is_looked_up_wherever_its_row_stands(names: list[str]) -> None:
+    """Among a million rows the wrong one was edited, after I had added one on top."""
+    stored = QuotaTable.of(quotas({f"user={name}": "1MB/s" for name in names}), (RATE,))
+    wider = stored.with_rows([Entity.parse("user=c"), Entity.parse("user=0")])
+    wanted = {f"user={name}": row for row, name in enumerate(["c", "0", *names])}
+    assert wider.rows_of([*wanted, "user=zz", "user="]) == wanted
+    kept = np.array([False, *[True] * (len(names) + 1)])
+    assert wider.filtered(kept).rows_of([*wanted]) == {n: row - 1 for n, row in wanted.items() if n != "user=c"}

@@ -185,6 +185,7 @@ function render({ model, el }) {
   grid.setAttribute("aria-label", model.get("label"));
   grid.setAttribute("aria-colcount", columns.length);
   grid.setAttribute("aria-multiselectable", "true");
+  if (columns[1]?.names_rows) grid.classList.add("kg-second");
   layer.style.minWidth = `${columns.reduce((sum, column) => sum + column.width, 0)}px`;
   const template = columns.map((column, n) => `minmax(${column.width}px, ${n ? 1 : 2}fr)`).join(" ");
   const empty = element(el, "kg-empty");
@@ -356,13 +357,14 @@ function render({ model, el }) {
       cell.focus({ preventScroll: true });
       showColumn(cell);
     }
-    if (active[0] >= 0) extend ? announceSelection("select") : announce();
+    if (active[0] >= 0) extend ? sendSelection("select") : announce();
   }
 
-  function announceSelection(kind) {
+  // A message about the selected cells.
+  function sendSelection(kind, more = {}) {
     const { first, last, left, right } = selection(), key = rows.key(first);
     if (key === null) return;
-    send({ kind, position: first, key, column: columns[left].name, rows: last - first + 1, columns: right - left + 1 });
+    send({ kind, position: first, key, column: columns[left].name, rows: last - first + 1, columns: right - left + 1, ...more });
   }
 
   let announced = "";
@@ -381,8 +383,9 @@ function render({ model, el }) {
   }
 
   function showColumn(cell) {
-    const first = head.firstChild; // stays in view, but where the page is narrow
-    const sticky = getComputedStyle(first).position === "sticky" ? first.offsetWidth : 0;
+    const named = [...head.children].find((column) => getComputedStyle(column).position === "sticky"); // stays in view
+    const isBehind = named && named.compareDocumentPosition(cellAt(-1, active[1])) & Node.DOCUMENT_POSITION_FOLLOWING;
+    const sticky = isBehind ? named.offsetWidth : 0;
     const left = cell.offsetLeft, right = left + cell.offsetWidth;
     if (cell.getAttribute("aria-colindex") === "1") scroller.scrollLeft = 0;
     else if (left - sticky < scroller.scrollLeft) scroller.scrollLeft = left - sticky;
@@ -471,13 +474,6 @@ function render({ model, el }) {
     if (cells.length) send({ kind: "edit", cells });
   }
 
-  function block(text) {
-    const { first, last, left, right } = selection(), key = rows.key(first);
-    if (key === null) return;
-    const size = { rows: last - first + 1, columns: right - left + 1 };
-    send({ kind: "block", position: first, key, column: columns[left].name, text, ...size });
-  }
-
   function copied() {
     const { first, last, left, right } = selection(), lines = [];
     for (let row = first; row <= last; row++) {
@@ -527,12 +523,12 @@ function render({ model, el }) {
     else if ((event.key === "Enter" || event.key === " ") && toggle(active[0])) void 0;
     else if (event.key in MOVES || event.key === "Home" || event.key === "End") moveTo(...jump(event), event.shiftKey);
     else if (event.key === "Enter" || event.key === "F2") edit();
-    else if (command && event.key === "Backspace") announceSelection("discard");
+    else if (command && event.key === "Backspace") sendSelection("discard");
     else if (event.key === "Delete" || event.key === "Backspace") clear();
     else if (event.key === "Escape") moveTo(...active);
     else if (command && key === "z") send({ kind: event.shiftKey ? "redo" : "undo" });
     else if (command && key === "y") send({ kind: "redo" });
-    else if (command && key === "d") block("");
+    else if (command && key === "d") sendSelection("fill");
     else if (event.key.length === 1 && !command && !event.altKey && active[0] >= 0) edit(event.key);
     else return;
     event.preventDefault();
@@ -555,7 +551,7 @@ function render({ model, el }) {
   el.addEventListener("paste", (event) => {
     event.stopPropagation();
     if (editing) return;
-    block(event.clipboardData.getData("text/plain"));
+    sendSelection("block", { text: event.clipboardData.getData("text/plain") });
     event.preventDefault();
   });
 
