@@ -108,7 +108,9 @@ def _level_box(rows: Frame, level: str, entities: int) -> Box:
     names, count = largest(mine, (column,), {"entities": ("count_distinct", "entity")}, MOST_NAMES)
     live = _live_rows(rows, level, mine)
     shadowed = entities - _live_entities(live, level) if level in COMES_BEFORE else 0
-    live_names = {*_values(members(live, names.select([column])), column)} if 0 < shadowed < entities else set()
+    live_names = (
+        {*_texts_of_column(members(live, names.select([column])), column)} if 0 < shadowed < entities else set()
+    )
     boxes = [_name_box(level, row[column], row["entities"]) for row in names.to_pylist()]
     for box, name in zip(boxes, names[column].to_pylist(), strict=True):
         box.shadowed = box.entities if shadowed and name not in live_names else 0
@@ -132,7 +134,7 @@ def _live_entities(live: Frame, level: str) -> int:
     return sum(counts["entities"].to_pylist())
 
 
-def _values(frame: Frame, column: str) -> Sequence[str | None]:
+def _texts_of_column(frame: Frame, column: str) -> Sequence[str | None]:
     """The few values of a column of a frame."""
     values, _ = largest(frame, (column,), {"entities": ("count_distinct", "entity")}, MOST_NAMES)
     return list(values[column].to_pylist())

@@ -156,7 +156,12 @@ class Complaints:
             self.requests.append(url)
 
 
-OF_THE_HOST = ("favicon", "/api/me", "the server responded with a status of 404")
+OF_THE_HOST = (
+    "favicon",
+    "/api/me",
+    "Could not restore the debugger state",
+    "the server responded with a status of 404",
+)
 """Lines that JupyterLab writes into its console whatever a notebook holds."""
 
 

@@ -137,6 +137,7 @@ def test_hostile_names_and_values_are_text(open_notebook: Open, lab: Lab, theme:
         lab.set_theme("Light")
     page = notebook.page
     page.on("dialog", lambda dialog: notebook.complaints.errors.append(dialog.message))
+    page.keyboard.press("Control+b")  # without the list of files, as one works on a narrow page
     notebook.run(0)
     notebook.run(1)
     table = page.get_by_role("grid", name="Configs")
@@ -145,12 +146,11 @@ def test_hostile_names_and_values_are_text(open_notebook: Open, lab: Lab, theme:
     names.first.click()
     for _ in range(4):
         page.keyboard.press("PageDown")
-        page.get_by_text("Without it: producer").or_(page.get_by_text("Without it:")).first.wait_for(timeout=90_000)
+        page.get_by_text("Without it:").first.wait_for(timeout=90_000)
     page.keyboard.press("ArrowRight")
     page.keyboard.press("F2")
     page.keyboard.press("Escape")
     assert page.locator(".jp-OutputArea :is(script, img, iframe, b)").count() == 0
-    page.keyboard.press("Control+b")
     page.set_viewport_size({"width": 600, "height": 900})
     page.keyboard.press("ArrowLeft")
     key, scroller = page.locator(".kg-active").bounding_box(), page.locator(".kg-scroll").first.bounding_box()
