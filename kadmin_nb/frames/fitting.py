@@ -52,10 +52,11 @@ def _parted(columns: Sequence[Column], width: int) -> tuple[Sequence[Column], Se
     prose = [column for column in columns if column.is_prose]
     others = [column for column in columns if not column.is_prose]
     room = width - _total(column.natural for column in others)
-    if not others or room >= len(prose) * (BESIDE + len(GAP)):
+    if others and room >= len(prose) * (BESIDE + len(GAP)):
         return columns, []
-    fit = next((n for n in range(len(others), 1, -1) if _total(map(_least, others[:n])) <= width), 1)
-    return others[:fit], [*others[fit:], *prose]
+    table, below = (others, prose) if others else (prose, [])
+    fit = next((n for n in range(len(table), 1, -1) if _total(map(_least, table[:n])) <= width), 1)
+    return table[:fit], [*table[fit:], *below]
 
 
 def _total(widths: Iterable[int]) -> int:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from wcwidth import wcswidth
 
@@ -214,6 +214,7 @@ tables = st.dictionaries(columns, st.lists(names | st.none(), min_size=3, max_si
 
 @settings(deadline=None)
 @given(tables, st.integers(20, 250))
+@example({"message": [None, ":::" + 4 * "\x1b"], "error": [None, ":::" + 4 * "\x1b"]}, 20)  # sentences alone
 def test_no_line_is_wider_than_its_window(cells, width):
     """One name in Japanese broke every line after it."""
     table = pa.table({name: pa.array(texts, pa.string()) for name, texts in cells.items()})
