@@ -23,7 +23,7 @@ class Staging(Session):
         stage.add(edits)
         return stage
 
-    def plan(self, plan_options: PlanOptions) -> Stage:
+    def plan(self, plan_options: PlanOptions, clients: object = None) -> Stage:
         return self.change(change_lines.edits("set producer_byte_rate=5 user=alice"), plan_options)
 
 
