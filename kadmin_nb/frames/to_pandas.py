@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import pandas as pd
+from typing import TYPE_CHECKING
+
 import pyarrow as pa
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def to_pandas(table: pa.Table) -> pd.DataFrame:

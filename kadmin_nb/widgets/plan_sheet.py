@@ -28,7 +28,7 @@ FITTED = ("resource", "key", "old", "after")
 MEASURED = 200
 """Rows whose texts are measured."""
 
-CHARACTER, PADDING, NARROWEST = 7, 18, 60
+CHARACTER, PADDING, NARROWEST = 7, 26, 76
 """Pixels of a character, of the space around a text, and of the narrowest column."""
 
 CONFLICT = "conflict"

@@ -187,7 +187,7 @@ function render({ model, el }) {
   grid.setAttribute("aria-multiselectable", "true");
   if (columns[1]?.names_rows) grid.classList.add("kg-second");
   layer.style.minWidth = `${columns.reduce((sum, column) => sum + column.width, 0)}px`;
-  const template = columns.map((column, n) => `minmax(${column.width}px, ${n ? 1 : 2}fr)`).join(" ");
+  const template = columns.map(({ width, is_number }, n) => (n ? `minmax(${width}px, 1fr)` : is_number ? `${width}px` : `minmax(${width}px, 2fr)`)).join(" ");
   const empty = element(el, "kg-empty");
   const status = element(el, "kg-status", "status");
   status.setAttribute("aria-live", "polite");
