@@ -222,6 +222,7 @@ class Notebook:
         self.page.locator(".lm-Menu").get_by_text(f"JupyterLab {theme}", exact=True).click()
         is_light = str(theme == "Light").lower()
         self.page.locator(f"body[data-jp-theme-light='{is_light}']").wait_for(state="attached", timeout=60_000)
+        self.page.locator("#jupyterlab-splash").wait_for(state="detached", timeout=60_000)
         return theme.lower()
 
     def output(self, number: int) -> str:
