@@ -139,8 +139,7 @@ class Changes:
         if options.gradual is not None:
             return ()
         if options.usage is None:
-            rows = plan.dangers().to_arrow().to_pylist()
-            return tuple(Danger(**row) for row in rows if row["danger"] == stopped_clients.STOP)
+            return tuple(danger for danger in plan.advised_dangers if danger.danger == stopped_clients.STOP)
         stored = self._kafka.quotas.describe()
         return tuple(stopped_clients.dangers(plan.changes, stored, options.usage, cluster_id=self._kafka.id))
 

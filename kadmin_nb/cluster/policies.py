@@ -19,7 +19,6 @@ from ..policy import Policy, PolicyAnswer, load
 from ..policy.evaluation import scene_of
 from ..policy.facts import EFFECTIVE, FINDINGS, OF_CONFIGS, OF_QUOTAS, PolicyFacts
 from .config_advice import is_reassigning
-from .resolving import marks
 from .snapshots import snapshot_of
 
 if TYPE_CHECKING:
@@ -103,6 +102,8 @@ def _scene(kafka: WireKafka, policy: Policy) -> PolicyFacts:
 
 def _by_callback(kafka: WireKafka) -> bool:
     try:
+        from .resolving import marks  # which loads pandas: only for rules about what binds
+
         marks(kafka, assume_default=False)
     except NotKnowable:
         return True

@@ -1,4 +1,4 @@
-"""Frames as pandas."""
+"""Frames as pandas, which is loaded when the first one is made."""
 
 from __future__ import annotations
 

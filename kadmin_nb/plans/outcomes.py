@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from ..exit_state import ExitState
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.pages import NOTEBOOK, Page
-from ..frames.schema_metadata import stamped
+from ..frames.schema_metadata import now, stamped
 from ..model import rights
 from ..model.changes import FAILED, UNCHANGED, VERIFIED, Outcome
 from .kinds.registry import KINDS
@@ -41,21 +42,40 @@ class Outcomes(Answer):
     is_frame = False
     is_raised = True
 
-    def __init__(self, table: pa.Table, rollback: Callable[[], Plan] | None = None) -> None:
-        super().__init__(table)
-        self._rollback = rollback
+    def __init__(
+        self,
+        table: pa.Table | Callable[[], pa.Table],
+        rollback: Callable[[], Plan] | None = None,
+        states: Collection[str] | None = None,
+    ) -> None:
+        self._source, self._rollback, self._states = table, rollback, states
+
+    @cached_property
+    def _table(self) -> pa.Table:
+        """Made when somebody looks: it loads pandas, which takes longer than applying hundreds of rows."""
+        return self._source() if callable(self._source) else self._source
+
+    @property
+    def ok(self) -> bool:
+        """True if no row failed."""
+        return super().ok if self._states is None else {*self._states} <= {UNCHANGED, VERIFIED}
 
     @classmethod
     def of(
         cls, plan: Plan, done: ApplyResult, journal: Journal | None = None, rollback: Callable[[], Plan] | None = None
     ) -> Outcomes:
         """The frame of what was done."""
-        table = schemas.from_columns(schemas.OUTCOMES, _columns(done.outcomes))
         marks = {"plan_id": plan.id, "slowest": _slowest(done), "lock": done.note}
         if journal is not None and journal.is_written:
             marks |= {"journal": str(journal.place), "chain_head": journal.head}
         metadata = {f"kadmin.{name}": text for name, text in marks.items() if text}
-        return cls(stamped(table, plan.cluster_id, metadata), rollback)
+        at = now()
+
+        def table() -> pa.Table:
+            made = schemas.from_columns(schemas.OUTCOMES, _columns(done.outcomes))
+            return stamped(made, plan.cluster_id, metadata, at=at)
+
+        return cls(table, rollback, {outcome.state for outcome in done.outcomes})
 
     @property
     def plan_id(self) -> str:

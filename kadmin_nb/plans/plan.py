@@ -230,6 +230,11 @@ class Plan(PrintFormats, Tabular):
         """
         return dangers.answer(self._told.dangers)
 
+    @property
+    def advised_dangers(self) -> tuple[Danger, ...]:
+        """The dangers as values."""
+        return tuple(self._told.dangers)
+
     def with_dangers(self, more: Iterable[Danger]) -> Plan:
         """The same plan, with dangers that only a usage tells of."""
         rows = {danger.row for danger in self._told.dangers}
