@@ -39,7 +39,7 @@ def stores(entries: Entries) -> PemStores:
     Raises
     ------
     Unsupported
-        A JKS store, with the command that converts it.
+        A JCEKS store, with the command that converts it.
     NotFound, UsageError
         No such file; a wrong password; not of its type; parts that do not go together.
     """
@@ -56,9 +56,9 @@ def _truststore(entries: Entries) -> str | None:
         return _as_written(_blocks(inline, "ssl.truststore.certificates", entries))
     if location is None or _store_type(entries, "truststore") == "PEM":
         return location
-    from . import pkcs12  # loaded where there is such a store
+    from . import java_stores  # loaded where there is such a store
 
-    certificates = pkcs12.trusted_certificates(location, entries.text("ssl.truststore.password"), "ssl.truststore")
+    certificates = java_stores.trusted_certificates(location, entries.text("ssl.truststore.password"), "ssl.truststore")
     return _as_written(certificates)
 
 
@@ -73,7 +73,7 @@ def _keystore(entries: Entries) -> PemStores:
         return _identity_of_texts(entries, present)
     if location is None or _store_type(entries, "keystore") == "PEM":
         return PemStores(None, location, location, _key_password(entries) if location else None)
-    return _unpacked(location, entries.text("ssl.keystore.password"))
+    return _unpacked(location, entries.text("ssl.keystore.password"), entries.text("ssl.key.password"))
 
 
 def _identity_of_texts(entries: Entries, present: Sequence[str]) -> PemStores:
@@ -89,11 +89,11 @@ def _key_password(entries: Entries) -> Secret | None:
     return Secret(text) if text else None
 
 
-def _unpacked(location: str, password: str | None) -> PemStores:
-    """The files of a PKCS12 keystore, its key encrypted."""
-    from . import pkcs12  # loaded where there is such a store
+def _unpacked(location: str, password: str | None, key_password: str | None) -> PemStores:
+    """The files of a PKCS12 or JKS keystore, its key encrypted."""
+    from . import java_stores  # loaded where there is such a store
 
-    identity = pkcs12.identity(location, password, "ssl.keystore")
+    identity = java_stores.identity(location, password, key_password, "ssl.keystore")
     return PemStores(None, _as_written(identity.chain), _as_written(identity.key), identity.password)
 
 

