@@ -88,7 +88,7 @@ COMPILE := .lock/bin/uv pip compile --quiet --universal --generate-hashes --pyth
 lock: ## renew the locked requirements from pyproject.toml, and what Binder installs from them
 	@rm -rf .lock && $(PYTHON) -m venv .lock && .lock/bin/python -m pip install --quiet uv packaging
 	@$(COMPILE) requirements/build.in -o requirements/build.txt
-	@$(COMPILE) pyproject.toml --all-extras --group dev -c requirements/constraints.in -o requirements/dev.txt
+	@$(COMPILE) pyproject.toml --extra all --group dev -c requirements/constraints.in -o requirements/dev.txt
 	@.lock/bin/python binder/derive.py
 	@rm -rf .lock
 

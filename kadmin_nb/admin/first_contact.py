@@ -16,11 +16,12 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
-from ..errors import AuthenticationFailed, ConnectionFailed, KadminError, TimedOut
+from ..errors import AuthenticationFailed, ConnectionFailed, KadminError, TimedOut, Unsupported
 from ..hints import Hint, Verb, sentence
 from ..model.connection_settings import Settings
 from ..model.token_sources import TokenLogin
 from .bearer_tokens import tokens_of
+from .kerberos import GSSAPI
 
 _QUIET_LOGGER = logging.getLogger("kadmin_nb.librdkafka")
 _QUIET_LOGGER.addHandler(logging.NullHandler())
@@ -33,7 +34,9 @@ _MOST_ADDRESSES = 8
 
 
 def config(settings: Settings) -> dict[str, Any]:
-    """librdkafka's configuration for these settings."""
+    """librdkafka's configuration for these settings. Raises Unsupported for GSSAPI, which it does not know."""
+    if settings.mechanism == GSSAPI:
+        raise Unsupported("librdkafka, as Python has it, does not speak GSSAPI")
     password = settings.password.reveal() if settings.password else None
     key_password = settings.key_password.reveal() if settings.key_password else None
     values = {

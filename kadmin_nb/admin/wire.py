@@ -25,7 +25,7 @@ from kafka.net.selector import NetworkSelector
 from ..errors import ConnectionFailed, KadminError, NotFound, TimedOut, Unsupported
 from ..model.connection_settings import Settings
 from ..model.token_sources import TokenLogin
-from . import error_codes
+from . import error_codes, kerberos
 from .bearer_tokens import tokens_of
 from .log_redaction import keep_discreet
 from .parser import AnswerParser
@@ -83,7 +83,11 @@ class _Connection(KafkaConnection):  # type: ignore[misc]
         if tokens := self.config["sasl_oauth_token_provider"]:
             within = None if timeout_at is None else timeout_at - time.monotonic()
             await _beside(self.net, lambda: tokens.cache.token(within))
-        await super()._sasl_authenticate(timeout_at)
+        try:
+            await super()._sasl_authenticate(timeout_at)
+        except Exception as error:
+            is_kerberos = self.config["sasl_mechanism"] == kerberos.GSSAPI
+            raise (kerberos.login_failure(error) if is_kerberos else None) or error from None
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -180,6 +184,8 @@ class Wire:
         self.alter_timeout = alter_timeout
         self.settings = settings
         self._is_closed = False
+        if settings.mechanism == kerberos.GSSAPI:
+            kerberos.refuse_without_package()
         self._answered: int | None = None
         self._net = NetworkSelector()
         self._manager = _manager(self._net, settings, timeout)
@@ -211,11 +217,14 @@ class Wire:
         done, started = threading.Event(), time.monotonic()
         attempt = self._manager.bootstrap_async((timeout - spent) * 1000)
         attempt.add_both(lambda _: done.set())
-        done.wait(min(PATIENCE, (timeout - spent) / 2))
+        by_ticket = self.settings.mechanism == kerberos.GSSAPI  # librdkafka cannot tell the cause then
+        done.wait(timeout - spent if by_ticket else min(PATIENCE, (timeout - spent) / 2))
         if not attempt.succeeded():
             if isinstance(attempt.exception, KadminError):
                 raise attempt.exception from None
             _refuse_another_kind_of_node(attempt.exception)
+            if by_ticket:
+                raise kerberos.connection_failure(self.settings, attempt.exception, timeout) from None
             spent += time.monotonic() - started
             _raise_cause(self.settings, timeout, spent, attempt.succeeded)
         return bool(attempt.succeeded())
@@ -302,7 +311,7 @@ class Wire:
     def _why_not_sent(self, exc: NotSent, doing: str) -> KadminError:
         """The error of a request that never left; librdkafka names what brokers that hang up may have against us."""
         cause = exc.__cause__ or exc
-        is_checked = self.settings.uses_sasl or self.settings.certificate_file
+        is_checked = self.settings.certificate_file or self.settings.mechanism not in (None, kerberos.GSSAPI)
         if is_checked and isinstance(cause, _HUNG_UP):
             from . import first_contact
 
@@ -549,6 +558,7 @@ def _config(settings: Settings, timeout: float) -> dict[str, object]:
         "security_protocol": settings.security_protocol,
         "sasl_mechanism": settings.mechanism,
         "sasl_oauth_token_provider": _Tokens(settings.token_login) if settings.token_login else None,
+        "sasl_kerberos_service_name": settings.kerberos_service,
         "sasl_plain_username": _username(settings),
         "sasl_plain_password": settings.password.reveal() if settings.password else None,
         "ssl_context": tls(settings) if settings.uses_tls else None,

@@ -299,6 +299,8 @@ def _without_cluster(because: str, after: str = "") -> Iterator[Check]:
 def _login_words(settings: Settings) -> str:
     if settings.token_login:
         return f"{settings.mechanism} with a token of {settings.token_login.source}"
+    if settings.kerberos_service:
+        return f"{settings.mechanism} with a ticket for {settings.kerberos_service}"
     if settings.uses_sasl:
         return f"{settings.mechanism} as {settings.username}"
     return "by our certificate" if settings.certificate_file else "none: this listener asks for none"

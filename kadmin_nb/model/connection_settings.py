@@ -27,6 +27,7 @@ class Settings:
     key_file: str | None = None
     key_password: Secret | None = None
     token_login: TokenLogin | None = None
+    kerberos_service: str | None = None
     check_hostname: bool = True
     client_id: str = "kadmin_nb"
     timeout: float | None = None

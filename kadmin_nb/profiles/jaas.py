@@ -22,6 +22,7 @@ MODULES = {
     f"{PACKAGE}.scram.ScramLoginModule": "SCRAM",
     f"{PACKAGE}.oauthbearer.OAuthBearerLoginModule": "OAUTHBEARER",
     "software.amazon.msk.auth.iam.IAMLoginModule": "AWS_MSK_IAM",
+    "com.sun.security.auth.module.Krb5LoginModule": "GSSAPI",
 }
 """The mechanisms by the classes of their login modules."""
 

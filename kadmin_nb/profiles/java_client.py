@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from .jaas import LoginModule
 
 PROTOCOLS = ("PLAINTEXT", "SASL_PLAINTEXT", "SASL_SSL", "SSL")
-MECHANISMS = ("AWS_MSK_IAM", "OAUTHBEARER", "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
-_KNOWN_MECHANISMS = {"GSSAPI"}
+MECHANISMS = ("AWS_MSK_IAM", "GSSAPI", "OAUTHBEARER", "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 
 _WE_DO_THAT = {
     "ssl.enabled.protocols": {"TLSv1.2"},
@@ -51,6 +50,7 @@ def settings(entries: Entries) -> Settings:
         username=login.username if login else None,
         password=login.password if login else None,
         token_login=tokens,
+        kerberos_service=_kerberos_service(entries, module) if mechanism == "GSSAPI" else None,
         ca_file=stores.ca_file,
         certificate_file=stores.certificate_file,
         key_file=stores.key_file,
@@ -120,11 +120,9 @@ def _refuse_unknown_class(entries: Entries, key: str) -> None:
 
 def _mechanism(entries: Entries, module: LoginModule | None) -> str:
     mechanism = entries.text("sasl.mechanism") or "GSSAPI"
-    if mechanism in _KNOWN_MECHANISMS:
-        described = mechanism if entries.text("sasl.mechanism") else f"not set, which means {mechanism}"
-        raise Unsupported(
-            f"{entries.source}: sasl.mechanism is {described}", hint=f"Supported are {', '.join(MECHANISMS)}."
-        )
+    if not entries.text("sasl.mechanism") and not (module and module.kind == mechanism):
+        raise UsageError(f"{entries.source}: sasl.mechanism is not set, which means GSSAPI (Kerberos)",
+                         hint=f"It is one of {', '.join(MECHANISMS)}.")  # fmt: skip
     if mechanism not in MECHANISMS:
         raise _not_one_of(entries, "sasl.mechanism", MECHANISMS)
     if module and not mechanism.startswith(module.kind):
@@ -160,6 +158,12 @@ def _token_login(
     return oauthbearer.token_login(entries, module, ca_file)
 
 
+def _kerberos_service(entries: Entries, module: LoginModule | None) -> str:
+    from . import kerberos  # loaded where there is such a login
+
+    return kerberos.service_name(entries, module)
+
+
 def _check_hostname(entries: Entries) -> bool:
     algorithm = entries.text("ssl.endpoint.identification.algorithm")
     if algorithm is not None and algorithm.lower() not in ("https", ""):
@@ -186,9 +190,16 @@ def _ignored(entries: Entries, mechanism: str | None, *, tls: bool) -> tuple[str
 
 
 def _counts(key: str, mechanism: str | None, *, tls: bool) -> bool:
-    sasl = mechanism in _WITH_TOKEN if key in java_keys.OAUTHBEARER else mechanism is not None
+    sasl = mechanism in _mechanisms_of(key)
     spoken = (sasl or not key.startswith("sasl.")) and (tls or not key.startswith("ssl."))
     return spoken and key in java_keys.USED and key not in _WE_DO_THAT
+
+
+def _mechanisms_of(key: str) -> Collection[str]:
+    """The mechanisms with which a key counts."""
+    if key in java_keys.OAUTHBEARER:
+        return _WITH_TOKEN
+    return ("GSSAPI",) if key == java_keys.KERBEROS_SERVICE else MECHANISMS
 
 
 def _check_assurances(entries: Entries) -> None:

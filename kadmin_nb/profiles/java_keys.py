@@ -40,6 +40,8 @@ OAUTHBEARER = frozenset({
 })  # fmt: skip
 """The keys that count with this mechanism alone."""
 
+KERBEROS_SERVICE = "sasl.kerberos.service.name"
+
 USED = (
     SECRET
     | OAUTHBEARER
@@ -47,6 +49,7 @@ USED = (
         "bootstrap.servers",
         "client.id",
         "default.api.timeout.ms",
+        KERBEROS_SERVICE,
         "sasl.mechanism",
         "security.protocol",
         "ssl.enabled.protocols",
@@ -78,7 +81,7 @@ _PASSED_OVER = """
     partition.assignment.strategy partitioner.adaptive.partitioning.enable partitioner.availability.timeout.ms
     partitioner.class partitioner.ignore.keys receive.buffer.bytes reconnect.backoff.max.ms reconnect.backoff.ms
     request.timeout.ms retries retry.backoff.max.ms retry.backoff.ms sasl.kerberos.min.time.before.relogin
-    sasl.kerberos.service.name sasl.kerberos.ticket.renew.jitter sasl.kerberos.ticket.renew.window.factor
+    sasl.kerberos.ticket.renew.jitter sasl.kerberos.ticket.renew.window.factor
     sasl.login.refresh.buffer.seconds
     sasl.login.refresh.min.period.seconds sasl.login.refresh.window.factor sasl.login.refresh.window.jitter
     sasl.login.retry.backoff.max.ms sasl.login.retry.backoff.ms sasl.oauthbearer.clock.skew.seconds

@@ -47,7 +47,7 @@ def test_the_modules_of_the_mechanisms_are_read(module, kind, flag):
     [
         "com.sun.security.auth.module.JndiLoginModule",
         "com.sun.security.auth.module.LdapLoginModule",
-        "com.sun.security.auth.module.Krb5LoginModule",
+        "com.sun.security.auth.module.Krb5LoginModule2",
         "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule2",
         "org.apache.kafka.common.security.plain.PlainLoginModule2",
         "org.evil.PlainLoginModule",

@@ -1,0 +1,102 @@
+"""GSSAPI logins: the files of Java clients, and what is missing in a line. No KDC is needed here."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import kafka.errors
+import pytest
+
+import kadmin_nb as kn
+from kadmin_nb.admin.kerberos import connection_failure, login_failure
+from kadmin_nb.errors import AuthenticationFailed, ConnectionFailed, TimedOut, Unsupported, UsageError
+from kadmin_nb.profiles import settings_for
+
+FILE = "bootstrap.servers=a:1\nsecurity.protocol=SASL_SSL\nsasl.mechanism=GSSAPI\n"
+SERVICE = "sasl.kerberos.service.name=kafka\n"
+
+
+def module(options=""):
+    """The line of Java's own login module."""
+    return f"sasl.jaas.config=com.sun.security.auth.module.Krb5LoginModule required {options};\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        FILE + SERVICE,
+        FILE + SERVICE + module('useTicketCache=true renewTGT="true" principal="alice@EXAMPLE.COM"'),
+        FILE + module('useTicketCache=true useKeyTab=false serviceName="kafka"'),
+        FILE.replace("sasl.mechanism=GSSAPI\n", "") + SERVICE + module(),
+    ],
+)
+def test_the_file_of_a_java_client_is_read(client, text):
+    """Kerberos was refused by its name."""
+    settings = settings_for(client(text))
+    assert (settings.mechanism, settings.kerberos_service, settings.ignored) == ("GSSAPI", "kafka", ())
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "words"),
+    [
+        (FILE, UsageError, "sasl.kerberos.service.name=kafka is usual"),
+        (FILE + SERVICE + module('serviceName="kafka2"'), UsageError, "are different names"),
+        (FILE + SERVICE + module('useKeyTab=true keyTab="/x"'), Unsupported, "kinit -kt KEYTAB PRINCIPAL"),
+        (FILE + SERVICE + module('ticketCache="/x"'), Unsupported, "KRB5CCNAME=FILE:PATH"),
+    ],
+    ids=["no service", "two services", "a keytab", "another cache"],
+)
+def test_what_is_missing_is_one_line(client, text, error, words):
+    """It connected with whatever ticket there was."""
+    with pytest.raises(error) as caught:
+        settings_for(client(text))
+    assert words in f"{caught.value} {caught.value.hint}"
+
+
+def test_a_service_counts_with_kerberos_alone(client, jaas):
+    """A key without an effect is told."""
+    text = FILE.replace("GSSAPI", "SCRAM-SHA-512") + SERVICE + f"sasl.jaas.config={jaas()}\n"
+    assert settings_for(client(text)).ignored == ("sasl.kerberos.service.name",)
+
+
+def test_without_the_package_it_is_named(client, monkeypatch):
+    """It tried again and again, and said that no broker answered."""
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(Unsupported, match="needs the package gssapi") as caught:
+        kn.connect(client(FILE + SERVICE))
+    assert "pip install 'kadmin_nb[kerberos]'" in caught.value.hint
+
+
+class NoTicket(Exception):
+    """What the package gssapi raises, as far as we look at it."""
+
+    __module__ = "gssapi.raw.exceptions"
+    min_code = 1
+
+    def get_all_statuses(self, code, is_major):
+        return ["No Kerberos credentials available"]
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (NoTicket(), "no ticket for the broker: No Kerberos credentials available"),
+        (kafka.errors.SaslAuthenticationFailedError("bad"), "the broker refuses the ticket"),
+        (kafka.errors.UnsupportedSaslMechanismError("PLAIN"), "the broker does not speak GSSAPI"),
+    ],
+)
+def test_a_login_that_fails_says_why(error, words):
+    """GSSError, with numbers."""
+    failure = login_failure(error)
+    assert isinstance(failure, AuthenticationFailed)
+    assert words in str(failure)
+    assert login_failure(OSError()) is None
+
+
+def test_a_broker_that_is_not_there_is_named(client):
+    """librdkafka, which names causes, knows no GSSAPI."""
+    settings = settings_for(client(FILE + SERVICE))
+    refused = connection_failure(settings, kafka.errors.KafkaConnectionError("111 ECONNREFUSED"), 5.0)
+    assert (type(refused), str(refused)) == (ConnectionFailed, "no connection to a:1: 111 ECONNREFUSED")
+    silent = connection_failure(settings, None, 5.0)
+    assert (type(silent), str(silent)) == (TimedOut, "no answer from a:1 within 5 s")
