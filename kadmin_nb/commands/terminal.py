@@ -78,7 +78,7 @@ def _exit_code(words: list[str], ended: int) -> int:
 
 def _run(words: list[str]) -> int:
     """Run the words; how that ends."""
-    status = StatusLine(sys.stderr, f"{' '.join(takewhile(str.isalpha, words))} …")
+    status = StatusLine(sys.stderr, f"{' '.join(takewhile(_is_verb, words))} …")
     note = _note_above(status)
     session = Session(frames=frame_in_file, progress=status.progress, note=note, watch=status.watch)
     try:
@@ -95,6 +95,11 @@ def _run(words: list[str]) -> int:
         return ExitState.INTERRUPTED
     finally:
         _close(session)
+
+
+def _is_verb(word: str) -> bool:
+    """True for `quota` and `may-i`, not for an option or what is asked about."""
+    return word.replace("-", "").isalpha() and not word.startswith("-")
 
 
 def _close(session: Session) -> None:
