@@ -60,7 +60,7 @@ def test_a_danger_is_confirmed_and_taken_back(
     notebook.picture("review-rollback")
     _click(page, "Apply")
     page.get_by_role("gridcell", name="verified").first.wait_for(timeout=LONG)
-    rows = cluster.quotas.describe(client_id=[kn.DEFAULT, client]).to_arrow().to_pylist()
+    rows = cluster.quotas.describe(client_id=[kn.DEFAULT, client], strict=True).to_arrow().to_pylist()
     assert [row["value"] for row in rows] == [1e6, 1e6]
     stage.discard()
     stage.remove_quota(KEY, client_id=kn.DEFAULT)

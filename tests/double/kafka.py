@@ -294,7 +294,8 @@ class _Configs:
             return [config_rules.failed(resource, _NO_TOPIC)]
         image: Any = cluster.values(node)
         broker = cluster.nodes[node]
-        asked = (node, broker.image.records, *broker.loggers.items()), resource, keys and tuple(keys), *shown.values()
+        chosen = None if keys is None else tuple(keys)
+        asked = (node, broker.image.records, *broker.loggers.items()), resource, chosen, *shown.values()
         if asked not in cluster.answers:
             cluster.answers[asked] = config_rules.rows(image, broker, resource, keys, **shown)
         return cluster.answers[asked]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 
 import pytest
 
@@ -20,8 +21,8 @@ main()
 
 
 @pytest.mark.broker
-def test_a_describe_loads_only_what_it_shows(kafka: LocalKafka) -> None:
+def test_a_describe_loads_only_what_it_shows(kafka: LocalKafka, unique: Callable[[str], str]) -> None:
     """`kadmin-nb quota describe user=alice` took longer than kafka-configs.sh: it had loaded pandas, twice over."""
-    words = ["quota", "describe", "user=alice", "--cluster", kafka.bootstrap]
+    words = ["quota", "describe", f"user={unique('alice')}", "--cluster", kafka.bootstrap]
     done = subprocess.run([sys.executable, "-c", DESCRIBE, *words], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "loaded:\n")
