@@ -26,7 +26,6 @@ from ..errors import ConnectionFailed, KadminError, NotFound, TimedOut, Unsuppor
 from ..model.connection_settings import Settings
 from ..model.token_sources import TokenLogin
 from . import error_codes, kerberos
-from .bearer_tokens import tokens_of
 from .log_redaction import keep_discreet
 from .parser import AnswerParser
 
@@ -66,6 +65,8 @@ class _Tokens(AbstractTokenProvider):  # type: ignore[misc]
     """The library's access to a token that was fetched before."""
 
     def __init__(self, login: TokenLogin) -> None:
+        from .bearer_tokens import tokens_of  # it loads http.client, which most connections have no use for
+
         self.cache = tokens_of(login)
 
     def token(self) -> str:

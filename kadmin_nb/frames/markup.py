@@ -134,9 +134,17 @@ def _badge(text: str) -> str:
 
 
 def _breakable(text: str) -> str:
-    """An escaped text that may be broken between the words of keys, addresses and lists, and not within one."""
+    """An escaped text that may be broken between the words of keys, addresses and lists, and not within one.
+
+    A short one, `5 MB/s` say, stays in one piece.
+    """
+    if len(text) <= UNBROKEN:
+        return text.replace(" ", "\N{NO-BREAK SPACE}")
     return _ENDS_OF_WORDS.sub(r"\g<0><wbr>", text)
 
+
+UNBROKEN = 10
+"""Characters up to which a text is not broken."""
 
 _ENDS_OF_WORDS = re.compile(r"[._,/:=](?=\w)")
 

@@ -198,6 +198,12 @@ def _canary_finding(table: pa.Table) -> str:
     return f"{agreeing:,} of {brokers} seen to do what resolve predicts"
 
 
+def _plans_finding(table: pa.Table) -> str:
+    count = counted_nouns(table.num_rows, "plan with a journal here", "plans with a journal here")
+    clusters = pc.unique(table["cluster_id"]).to_pylist() if "cluster_id" in table.column_names else []
+    return f"{count}, of cluster {clusters[0]}" if len(clusters) == 1 else count
+
+
 # --- differences ---
 
 DIFFERENCES = {
@@ -309,6 +315,7 @@ VIEWS: Mapping[frozenset[str], View] = {
     _columns(schemas.PLANS): View(
         ("plan_id", "created", "author", "changes", "runs", "verified", "in_doubt", "reason", "error", "message"),
         ("plan with a journal here", "plans with a journal here"),
+        _plans_finding,
     ),
     _columns(schemas.JOURNAL): View(schemas.JOURNAL.names, ("record", "records")),
     _columns(schemas.LOCAL): View(

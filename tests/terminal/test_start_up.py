@@ -10,7 +10,8 @@ import pytest
 
 from kadmin_nb.local import LocalKafka
 
-HEAVY = ("pandas", "pyspark", "altair", "ipywidgets", "IPython", "confluent_kafka", "tornado", "asyncio", "tenacity")
+HEAVY = ("pandas", "pyspark", "altair", "ipywidgets", "IPython", "confluent_kafka", "tornado", "asyncio", "tenacity",
+         "http.client")  # fmt: skip
 DESCRIBE = f"""
 import atexit, sys
 sys.argv[0] = "kadmin-nb"
