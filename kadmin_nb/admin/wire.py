@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import kafka.errors
 from kafka.future import Future
@@ -24,7 +24,6 @@ from kafka.net.selector import NetworkSelector
 
 from ..errors import ConnectionFailed, KadminError, NotFound, TimedOut, Unsupported
 from ..model.connection_settings import Settings
-from ..model.token_sources import TokenLogin
 from . import error_codes, kerberos
 from .log_redaction import keep_discreet
 from .parser import AnswerParser
@@ -34,6 +33,9 @@ LARGEST_ANSWER = 1 << 30
 
 READ_TIMEOUT = 30.0
 """Seconds that connecting, or a reading request, may take."""
+
+if TYPE_CHECKING:
+    from ..model.token_sources import TokenLogin
 
 ALTER_TIMEOUT = 90.0
 """Seconds an alter may take: a broker without a quorum answers truthfully after 60 to 75 (kafka-facts 3.2)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -73,8 +74,13 @@ def complete(
     return [item.value for item in items if item.type == "plain"]
 
 
+_COLLECTED_RARELY = (50_000, 20, 20)
+"""Thresholds of the garbage collector: in modules that are being loaded it finds nothing, and takes 5 % of a line."""
+
+
 def main() -> None:
     """The terminal's entry point."""
+    gc.set_threshold(*_COLLECTED_RARELY)
     try:
         from .terminal import run_command_line as terminal
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ..secrets import Secret
-from .token_sources import TokenLogin
+
+if TYPE_CHECKING:
+    from .token_sources import TokenLogin
 
 
 @dataclass(frozen=True, slots=True)
