@@ -139,13 +139,14 @@ def _breakable(text: str) -> str:
     A short one, `5 MB/s` say, stays in one piece.
     """
     if len(text) <= UNBROKEN:
-        return text.replace(" ", "\N{NO-BREAK SPACE}")
+        return f'<span class="kadmin-short">{text}</span>' if _BREAKS.search(text) else text
     return _ENDS_OF_WORDS.sub(r"\g<0><wbr>", text)
 
 
 UNBROKEN = 10
 """Characters up to which a text is not broken."""
 
+_BREAKS = re.compile(r"[ /-]")
 _ENDS_OF_WORDS = re.compile(r"[._,/:=](?=\w)")
 
 _WRITERS: Mapping[str, Callable[[str], str]] = {BADGE: _badge, KEY: _breakable, TEXT: _breakable}
