@@ -9,7 +9,7 @@ from typing import Any
 from ..frames import schemas
 from ..frames.meanings import word
 from ..frames.views import counted_nouns
-from ..model.levels import DEFAULT_IP, IP, LEVEL_NAMES
+from ..model.levels import DEFAULT_IP, IP, LEVEL_NAMES, LEVELS_BY_NAME
 from ..resolution.shadows import COMES_BEFORE
 from .groups import Frame, checked, equal, largest, members, others
 from .labels import count_of, short
@@ -124,7 +124,7 @@ def _level_box(rows: Frame, level: str, entities: int) -> Box:
 def _live_rows(rows: Frame, level: str, mine: Frame) -> Frame:
     """The quotas of a level that still bind somebody, by the rule of `resolution.shadows`."""
     for before in COMES_BEFORE.get(level, ()):
-        by = ("client_id", "key") if before == "CLIENT_OF_DEFAULT_USER" else ("key",)
+        by = ("client_id", "key") if LEVELS_BY_NAME[before].client_id == "name" else ("key",)
         mine = others(mine, equal(rows, "level", before), by)
     return mine
 

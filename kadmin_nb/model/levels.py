@@ -39,6 +39,8 @@ LEVELS: tuple[Level, ...] = (
 )
 """From most to least specific: the first level that has a quota wins (KIP-55, kafka-facts 1.1)."""
 
+LEVELS_BY_NAME = {level.name: level for level in LEVELS}
+
 SHARED = {
     "CLIENT_OF_USER": "shared by the connections of this user and client-id",
     "DEFAULT_CLIENT_OF_USER": "not shared: each client-id of this user has its own",

@@ -16,14 +16,13 @@ from urllib.parse import quote_plus
 from ..errors import NotKnowable, printable
 from ..model.entity import ARGUMENTS, Entity
 from ..model.grammar import DEFAULT, quote
-from ..model.levels import DEFAULT_IP, IP, LEVELS, SHARED, Level
+from ..model.levels import DEFAULT_IP, IP, LEVELS, LEVELS_BY_NAME, SHARED, Level
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, readable
 
 Stored = Mapping[tuple[Entity, str], float]
 """The quotas of a cluster: (entity, key) to value, in the unit of the key."""
 
-_LEVELS_BY_NAME = {level.name: level for level in LEVELS}
-_DEFAULT_USER = next(level for level in LEVELS if level.name == "DEFAULT_USER")
+_DEFAULT_USER = LEVELS_BY_NAME["DEFAULT_USER"]
 _OF_DEFAULT_USER = tuple(level for level in LEVELS if level.user == "default" and level.client_id)
 
 
@@ -73,7 +72,7 @@ class Effective:
         if not self.overridden:
             return Effective(self.user, self.client_id, self.key)
         first, *lower = self.overridden
-        bucket = bucket_at(_LEVELS_BY_NAME[first.level], self.user, self.client_id)
+        bucket = bucket_at(LEVELS_BY_NAME[first.level], self.user, self.client_id)
         return Effective(
             self.user, self.client_id, self.key, first.value, first.level, first.entity, bucket, tuple(lower)
         )
@@ -172,7 +171,7 @@ def stored_of(rows: Iterable[Mapping[str, object]]) -> dict[tuple[Entity, str], 
 def entity_of(row: Mapping[str, object]) -> Entity | None:
     """The entity that the level and the names of a QUOTAS row tell; None of a level that no rule is known for."""
     user, client_id, ip = (str(row.get(name) or "") for name in ARGUMENTS)
-    level = next((level for level in LEVELS if level.name == row["level"]), None)
+    level = LEVELS_BY_NAME.get(str(row["level"]))
     if level:
         return entity_at(level, user, client_id)
     if row["level"] == IP:

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from ..model.entity import Entity
 from ..model.grammar import DEFAULT
-from ..model.levels import LEVELS
+from ..model.levels import LEVELS_BY_NAME
 from .rules import Stored, entity_at
 
-_LEVEL_OF_NAME = {level.name: level for level in LEVELS}
 COMES_BEFORE = {
     "CLIENT": ("CLIENT_OF_DEFAULT_USER", "DEFAULT_CLIENT_OF_DEFAULT_USER", "DEFAULT_USER"),
     "DEFAULT_CLIENT": ("DEFAULT_CLIENT_OF_DEFAULT_USER", "DEFAULT_USER"),
@@ -25,7 +24,7 @@ def shadowers(entity: Entity) -> tuple[Entity, ...]:
     """The entities whose quota would leave none for this entity's, most specific first."""
     client_id = entity.get("client-id")
     name = "" if client_id is None or client_id is DEFAULT else str(client_id)
-    return tuple(entity_at(_LEVEL_OF_NAME[level], "", name) for level in COMES_BEFORE.get(entity.level, ()))
+    return tuple(entity_at(LEVELS_BY_NAME[level], "", name) for level in COMES_BEFORE.get(entity.level, ()))
 
 
 def shadowed_by(stored: Stored, entity: Entity, key: str) -> Entity | None:

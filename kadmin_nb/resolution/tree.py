@@ -10,11 +10,12 @@ import pyarrow as pa
 from ..errors import UsageError
 from ..frames import schemas
 from ..model.grammar import DEFAULT, format_word
+from ..model.levels import LEVELS_BY_NAME
 from ..model.rows import Row
 from . import input_columns
 from .input_columns import QUOTAS_LABEL
 from .rules import entity_at, stored_of
-from .shadows import _LEVEL_OF_NAME, COMES_BEFORE, shadowed_by
+from .shadows import COMES_BEFORE, shadowed_by
 
 QUOTA_COLUMNS = ("entity", "level", "user", "client_id", "key", "value")
 ORDER = {
@@ -61,7 +62,7 @@ def tree(quotas: Any) -> pa.Table:
     for row in rows:
         row["parent"] = _parent(row)
         if row["level"] in COMES_BEFORE:
-            other = shadowed_by(stored, entity_at(_LEVEL_OF_NAME[row["level"]], "", row["client_id"] or ""), row["key"])
+            other = shadowed_by(stored, entity_at(LEVELS_BY_NAME[row["level"]], "", row["client_id"] or ""), row["key"])
             row["shadowed_by"] = None if other is None else str(other)
     answer = schemas.table(schemas.TREE, sorted([*rows, *_absent_parents(rows)], key=_sort_key))
     return answer.replace_schema_metadata(input_columns.stamp(table))

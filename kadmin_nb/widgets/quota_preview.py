@@ -15,7 +15,7 @@ from ..errors import NotKnowable
 from ..model.changes import Change
 from ..model.entity import ARGUMENTS, Entity
 from ..model.grammar import DEFAULT, quote
-from ..model.levels import LEVELS, SHARED, Level
+from ..model.levels import LEVELS, LEVELS_BY_NAME, SHARED, Level
 from ..model.quota_keys import IP_KEYS, readable
 from ..plans.advice import forgotten_units, lifted_quotas
 from ..plans.advice.warnings import ClusterFacts, warnings
@@ -26,8 +26,6 @@ APPLIES, BUCKET, OVERRIDES, CLOSER, WARNING, DANGER = "applies", "bucket", "over
 
 NAMELESS = "\0"
 """Stands for a name that no quota has; no client can have it."""
-
-_LEVEL_OF_NAME = {level.name: level for level in LEVELS}
 
 
 class Remark(NamedTuple):
@@ -75,7 +73,7 @@ def _advice(changes: Sequence[Change], stored: pa.Table, brokers: int) -> Iterat
 
 
 def _effect(entity: Entity, key: str, quotas: pa.Table) -> Iterator[Remark]:
-    level = _LEVEL_OF_NAME.get(entity.level)
+    level = LEVELS_BY_NAME.get(entity.level)
     if level is not None:
         yield from _client_effect(entity, level, key, quotas)
     elif key in IP_KEYS and entity.get("ip") is not None:

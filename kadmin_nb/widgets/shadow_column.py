@@ -10,12 +10,10 @@ import pyarrow.compute as pc
 
 from ..model.changes import Edit
 from ..model.entity import Entity
-from ..model.levels import LEVELS
+from ..model.levels import LEVELS_BY_NAME
 from ..resolution.rules import Stored
 from ..resolution.shadows import COMES_BEFORE, shadowed_by, shadowers
 from .quota_table import QuotaTable
-
-_LEVELS = {level.name: level for level in LEVELS}
 
 
 def shadowers_of(
@@ -68,7 +66,7 @@ def shadowed_rows(table: QuotaTable) -> np.ndarray:
         for level, before in COMES_BEFORE.items():
             mine = is_set & (levels == level)
             for other in before if mine.any() else ():
-                shadowed |= mine & _covered(client_ids, is_set & (levels == other), _LEVELS[other].client_id)
+                shadowed |= mine & _covered(client_ids, is_set & (levels == other), LEVELS_BY_NAME[other].client_id)
     return shadowed
 
 

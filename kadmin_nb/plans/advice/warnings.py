@@ -16,7 +16,7 @@ from ...frames.answer import Answer
 from ...model.changes import Change
 from ...model.entity import Entity
 from ...model.grammar import DEFAULT, format_word
-from ...model.levels import LEVELS, SHARED, Level
+from ...model.levels import LEVELS, LEVELS_BY_NAME, SHARED, Level
 from ...model.quota_keys import find, readable
 from ...model.resources import Resource
 from ...resolution.rules import stored_of
@@ -204,7 +204,6 @@ def _escaping(sets: Sequence[Change], levels: _Levels) -> Iterator[PlanWarning]:
             yield about(BLANK, free[0], message)
 
 
-_ORDER = {level.name: level for level in LEVELS}
 _COVERS_ALL = ("DEFAULT_CLIENT_OF_DEFAULT_USER", "DEFAULT_USER")
 
 
@@ -213,10 +212,10 @@ def _sharing(sets: Sequence[Change], levels: _Levels) -> Iterator[PlanWarning]:
     first: dict[Place, list[Change]] = defaultdict(list)
     for change in sets:
         place = change.level or "", change.key
-        if change.level in _ORDER and change.old is None and levels.before[place] == 0:
+        if change.level in LEVELS_BY_NAME and change.old is None and levels.before[place] == 0:
             first[place].append(change)
     for (name, key), changes in first.items():
-        if (broader := _taken_from(_ORDER[name], key, changes, levels)) is not None:
+        if (broader := _taken_from(LEVELS_BY_NAME[name], key, changes, levels)) is not None:
             who = f"{several([c.resource for c in changes])}, the first {key} at this level"
             message = (
                 f"{who}: clients that a quota of {_called(broader)} bound draw from another bucket, {SHARED[name]}"

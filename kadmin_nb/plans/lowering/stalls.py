@@ -27,7 +27,7 @@ from ...errors import UsageError
 from ...frames import schemas
 from ...model.changes import Change
 from ...model.entity import Entity
-from ...model.levels import LEVELS
+from ...model.levels import LEVELS_BY_NAME
 from ...resolution import input_columns, kernel
 from ...resolution.rules import entity_at
 from ..kinds.quotas import QUOTAS
@@ -48,7 +48,6 @@ _USAGE_COLUMNS = ("broker", "user", "client_id", "key", "window_end", "value")
 _CLIENT = ["user", "client_id", "key"]
 _SEEN = ["broker", *_CLIENT]
 _BOUND = ("value", "level", "bucket_user", "bucket_client_id")
-_LEVEL = {level.name: level for level in LEVELS}
 _INSTANT = pa.timestamp("us", "UTC")
 
 
@@ -180,4 +179,4 @@ _SIDES = ("after", "before")
 @lru_cache(maxsize=100_000)
 def _binding_entity(level: str | None, user: str, client_id: str) -> Entity | None:
     """The entity that binds a client at this level."""
-    return None if level is None else entity_at(_LEVEL[level], user, client_id)
+    return None if level is None else entity_at(LEVELS_BY_NAME[level], user, client_id)
