@@ -7,7 +7,7 @@ types, keys and tagged fields survive.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -336,13 +336,6 @@ def _strings(
     return all_and_gaps.take(_column(chosen, valid)).cast(pa.string())
 
 
-def _dictionary_column(texts: Iterable[str]) -> pa.StringArray:
-    """A column of a few texts of ours; `pa.array` would load pandas."""
-    words = [text.encode() for text in texts]
-    ends = np.cumsum([0, *map(len, words)], dtype=np.int32)
-    return pa.StringArray.from_buffers(len(words), pa.py_buffer(ends), pa.py_buffer(b"".join(words)))
-
-
 def _column(values: np.ndarray, valid: np.ndarray | None = None) -> pa.Array:
     """A column over these very bytes. `pa.array` would load pandas, which takes longer than the decode."""
     kind = pa.from_numpy_dtype(values.dtype)
@@ -360,11 +353,11 @@ def _numbers(column: pa.Array) -> np.ndarray:
 
 
 def _word(text: str) -> pa.StringScalar:
-    return _dictionary_column([text])[0]
+    return schemas.text_array([text])[0]
 
 
-_LEVEL_NAMES = _dictionary_column(LEVEL_NAMES)
-_SPECIAL = _dictionary_column(special.value for special in Special)
+_LEVEL_NAMES = schemas.text_array(LEVEL_NAMES)
+_SPECIAL = schemas.text_array(special.value for special in Special)
 _SPACE, _SIGN = _word(" "), _word("=")
 
 
@@ -416,7 +409,7 @@ def _written(columns: list[pa.Array], kinds: np.ndarray) -> pa.Array:
     if nameless.any():  # Arrow's join leaves out a row whose words are all null (seen with 26.0)
         words = words or [pa.nulls(len(kinds), pa.string())]
         words[0] = pc.if_else(_column(nameless), _word(""), words[0])
-    return pc.binary_join_element_wise(*words, _SPACE, null_handling="skip") if words else _dictionary_column([])
+    return pc.binary_join_element_wise(*words, _SPACE, null_handling="skip") if words else schemas.text_array([])
 
 
 _UNQUOTED = r"^[!#$%&()*+,./0-9:<>?@A-Z\[\\\]^_`a-z|}~-]+$"
@@ -431,12 +424,12 @@ def _entity_words(kind: str, column: pa.Array) -> pa.Array:
     if not pc.any(misread).as_py():
         return words
     written = [format_word(kind, name) for name in column.filter(misread).to_pylist()]
-    return pc.replace_with_mask(words, misread, pa.array(written, pa.string()))
+    return pc.replace_with_mask(words, misread, schemas.text_array(written))
 
 
 def _with_strangers(text: pa.Array, strange: np.ndarray, entries: ResponseEntries, octets: np.ndarray) -> pa.Array:
     """Entities with a type that this version does not know, written one by one: shown, never dropped."""
-    written = _dictionary_column(str(_entity_at(entries, octets, int(number))) for number in np.flatnonzero(strange))
+    written = schemas.text_array(str(_entity_at(entries, octets, int(number))) for number in np.flatnonzero(strange))
     return pc.replace_with_mask(text, _column(strange), written)
 
 

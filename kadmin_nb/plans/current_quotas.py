@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..admin.ports import DEFAULT_MATCH, EXACT, Component, Kafka
+from ..frames import schemas
 from ..model.changes import Target
 from ..model.entity import Entity
 from ..model.quota_keys import text_of
@@ -37,18 +38,11 @@ def exactly(entity: Entity) -> list[Component]:
     return [Component(kind, DEFAULT_MATCH if name is None else EXACT, name) for kind, name in entity.wire()]
 
 
-def _text_array(texts: Iterable[str]) -> pa.Array:
-    """An array of texts; `pa.array` would load pandas, which takes longer than a plan of hundreds of rows."""
-    builder = pa.lib.StringBuilder()
-    builder.append_values([*texts])
-    return builder.finish()
-
-
 def quota_values(table: pa.Table, entities: Collection[Entity]) -> dict[Target, ObservedValue]:
     """The rows of a QUOTAS table for these entities."""
     by_text = {str(entity): entity for entity in entities}
     if table.num_rows > FILTERED:
-        table = table.filter(pc.is_in(table["entity"], _text_array(by_text)))
+        table = table.filter(pc.is_in(table["entity"], schemas.text_array(by_text)))
     keys = table["key"].cast(pa.string())  # read as the dictionary that it is, it takes forty times as long
     columns = (column.to_pylist() for column in (table["entity"], keys, table["value"]))
     rows = zip(*columns, strict=True)
