@@ -142,13 +142,14 @@ def _planned(session: Session, arguments: Arguments, chosen: Sequence[NamedType]
     from ..plans.secret_resolver import SecretAsText
 
     files = arguments.changes.get(FROM_FILE, ())
+    from_file = _configs_in(files)
     try:
-        return _plan_of(session, arguments, chosen, options, _configs_in(files))
-    except SecretAsText as exc:
-        from_file = _configs_in(files, secrets={key for _, key in exc.targets})
-        if not files or from_file == _configs_in(files):
-            raise
         return _plan_of(session, arguments, chosen, options, from_file)
+    except SecretAsText as exc:
+        with_references = _configs_in(files, secrets={key for _, key in exc.targets})
+        if with_references == from_file:
+            raise
+        return _plan_of(session, arguments, chosen, options, with_references)
 
 
 def _plan_of(

@@ -200,8 +200,8 @@ def _canary_finding(table: pa.Table) -> str:
 
 def _plans_finding(table: pa.Table) -> str:
     count = counted_nouns(table.num_rows, "plan with a journal here", "plans with a journal here")
-    clusters = pc.unique(table["cluster_id"]).to_pylist() if "cluster_id" in table.column_names else []
-    return f"{count}, of cluster {clusters[0]}" if len(clusters) == 1 else count
+    clusters = pc.unique(table["cluster_id"]).to_pylist()
+    return f"{count}, of cluster {clusters[0]}" if len(clusters) == 1 and clusters[0] else count
 
 
 # --- differences ---

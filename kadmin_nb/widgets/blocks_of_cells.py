@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import chain
 
 from ..errors import UsageError
-from .messages import Block, Fill, Selection
+from .messages import Block, Cells, Fill, Selection
 from .sheet import MOST_CELLS, CellText, Sheet
 
 
@@ -76,7 +76,7 @@ def _refuse_larger(rows: Sequence[Sequence[str]], block: Block) -> None:
         )
 
 
-def _cells(sheet: Sheet, block: Block | Fill, rows: Sequence[Sequence[str]]) -> list[CellText]:
+def _cells(sheet: Sheet, block: Cells, rows: Sequence[Sequence[str]]) -> list[CellText]:
     columns = _columns_from(sheet, block.column, len(rows[0]))
     keys = _keys_from(sheet, block, len(rows), "Try again.")
     if len(keys) < len(rows) or len(columns) < len(rows[0]):
@@ -102,7 +102,7 @@ def _columns_from(sheet: Sheet, column: str, count: int) -> list[str]:
     return names[names.index(column) :][:count]
 
 
-def _keys_from(sheet: Sheet, place: Block | Fill | Selection, count: int, hint: str) -> Sequence[str]:
+def _keys_from(sheet: Sheet, place: Cells, count: int, hint: str) -> Sequence[str]:
     """The keys of so many rows from a place on, or of as many as there are."""
     keys = sheet.keys(place.position, count)
     if not keys or keys[0] != place.key:

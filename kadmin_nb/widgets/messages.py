@@ -62,8 +62,8 @@ class Edit:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
-    """Tab-separated texts were pasted at a cell, with `rows` and `columns` selected.
+class Cells:
+    """A rectangle of cells: its first one, and its size.
 
     `key` is that of the row at `position`, so that a row that moved meanwhile is not mistaken.
     """
@@ -74,19 +74,18 @@ class Block:
     column: str
     rows: int
     columns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Block(Cells):
+    """Tab-separated texts were pasted at the first of these cells."""
+
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Fill:
+class Fill(Cells):
     """The first row of these cells is to be repeated in the rows below it."""
-
-    view: str
-    position: int
-    key: str
-    column: str
-    rows: int
-    columns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,15 +99,9 @@ class Focus:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Cells):
     """These cells are selected; what is staged in them is to be discarded, or not yet."""
 
-    view: str
-    position: int
-    key: str
-    column: str
-    rows: int
-    columns: int
     is_discarded: bool
 
 
