@@ -1,41 +1,27 @@
-"""The connection: kafka-python's messages, each sent to the node we name, within a bound.
-
-The only file that touches the library's inner modules (`kafka.net`); `tests/admin/test_seam.py`
-says what breaks if they move.
-"""
+"""The connection: kafka-python's messages, each sent to the node we name, within a bound."""
 
 from __future__ import annotations
 
 import os
-import random
 import ssl
 import threading
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import kafka.errors
-from kafka.future import Future
-from kafka.net.connection import KafkaConnection
-from kafka.net.manager import KafkaConnectionManager
-from kafka.net.sasl.oauth import AbstractTokenProvider
-from kafka.net.selector import NetworkSelector
 
 from ..errors import ConnectionFailed, KadminError, NotFound, TimedOut, Unsupported
 from ..model.connection_settings import Settings
 from . import error_codes, kerberos
+from .connections import Manager, NetworkSelector, Tokens
 from .log_redaction import keep_discreet
-from .parser import AnswerParser
 
 LARGEST_ANSWER = 1 << 30
 """Bytes in one answer, above which the connection is closed; a million entities are about 120 MB."""
 
 READ_TIMEOUT = 30.0
 """Seconds that connecting, or a reading request, may take."""
-
-if TYPE_CHECKING:
-    from ..model.token_sources import TokenLogin
 
 ALTER_TIMEOUT = 90.0
 """Seconds an alter may take: a broker without a quorum answers truthfully after 60 to 75 (kafka-facts 3.2)."""
@@ -46,9 +32,6 @@ keep_discreet()
 T = TypeVar("T")
 PATIENCE = 3.0
 """Seconds until another broker is asked what is answered in milliseconds by one that is not frozen."""
-
-HEAD_START = 0.25
-"""Seconds that a broker has for its connection before the next one is tried beside it (as RFC 8305 does)."""
 
 
 class Throttled(kafka.errors.NodeNotReadyError):  # type: ignore[misc]  # the library has no types
@@ -61,119 +44,6 @@ class NotSent(Exception):
 
 class NoAnswerYet(Exception):
     """A broker takes long that any other could stand in for: its answer is no longer waited for."""
-
-
-class _Tokens(AbstractTokenProvider):  # type: ignore[misc]
-    """The library's access to a token that was fetched before."""
-
-    def __init__(self, login: TokenLogin) -> None:
-        from .bearer_tokens import tokens_of  # it loads http.client, which most connections have no use for
-
-        self.cache = tokens_of(login)
-
-    def token(self) -> str:
-        return self.cache.token().text.reveal()
-
-    def extensions(self) -> dict[str, str]:
-        return dict(self.cache.login.extensions)
-
-
-class _Connection(KafkaConnection):  # type: ignore[misc]
-    """The library's connection with our parser."""
-
-    async def _sasl_authenticate(self, timeout_at: float | None = None) -> None:
-        """Log in, at first and whenever the session ends; a token is fetched beside the other connections."""
-        if tokens := self.config["sasl_oauth_token_provider"]:
-            within = None if timeout_at is None else timeout_at - time.monotonic()
-            await _beside(self.net, lambda: tokens.cache.token(within))
-        try:
-            await super()._sasl_authenticate(timeout_at)
-        except Exception as error:
-            is_kerberos = self.config["sasl_mechanism"] == kerberos.GSSAPI
-            raise (kerberos.login_failure(error) if is_kerberos else None) or error from None
-
-    def connection_made(self, transport: Any) -> None:
-        super().connection_made(transport)
-        self.parser = AnswerParser(
-            client_id=self.config["client_id"], receive_message_max_bytes=self.config["receive_message_max_bytes"]
-        )
-
-
-def _beside(net: NetworkSelector, task: Callable[[], object]) -> Future:
-    """The future of a task that waits for somebody else, on a thread of its own: `net` goes on meanwhile."""
-    future = Future()
-
-    def run() -> None:
-        try:
-            finish, result = future.success, task()
-        except Exception as error:
-            finish, result = future.failure, error
-        with suppress(RuntimeError):  # closed meanwhile
-            net.call_soon_with_future(finish, result)
-
-    threading.Thread(target=run, daemon=True).start()
-    return future
-
-
-class _Manager(KafkaConnectionManager):  # type: ignore[misc]
-    """The library's manager with our connections, made side by side: one broker that is frozen holds up nobody."""
-
-    def get_connection(self, *args: Any, **options: Any) -> Any:
-        """A connection of ours; the library names its own class where nobody can tell it another."""
-        connection = super().get_connection(*args, **options)
-        connection.__class__ = _Connection
-        return connection
-
-    async def first_of(self, nodes: Sequence[T], attempt: Callable[[T], Awaitable[Any]], within: float) -> Any:
-        """The first result of `attempt`, or the last one's error; the next begins when one fails or takes its time."""
-        first, failures = Future(), []
-
-        def succeed(result: Any) -> None:
-            if not first.is_done:
-                first.success(result)
-
-        def fail(exc: BaseException) -> None:
-            failures.append(exc)
-            if len(failures) == len(nodes):
-                first.failure(exc)
-
-        for node in nodes:
-            begun = self.call_soon(attempt, node)
-            begun.add_callback(succeed)
-            begun.add_errback(fail)
-            with suppress(Exception):
-                await self.wait_for(begun, HEAD_START * 1000)
-            if first.is_done:
-                break
-        return await self.wait_for(first, within * 1000)
-
-    async def _do_bootstrap(self, deadline: float) -> bool:
-        """Learn the brokers from the first address that answers; each is tried once."""
-        addresses = [broker.node_id for broker in self.cluster.bootstrap_brokers()]
-        random.shuffle(addresses)
-        within = deadline - time.monotonic()
-        try:
-            metadata = await self.first_of(addresses, lambda one: self._metadata_of(one, within), within)
-            self.cluster.update_metadata(metadata)
-        finally:
-            for address in addresses:
-                self._close_contact(address)
-        self.cluster.start_refresh_loop()
-        return True
-
-    async def _metadata_of(self, address: str, within: float) -> Any:
-        options = {"pop_on_close": False, "refresh_metadata_on_err": False, "reset_backoff_on_connect": False}
-        connection = self.get_connection(address, timeout_ms=within * 1000, **options)
-        await connection.init_future
-        metadata = await connection.send_request(self.cluster.metadata_request())
-        if not metadata.brokers:
-            raise kafka.errors.KafkaConnectionError(f"{address} knows no brokers")
-        return metadata
-
-    def _close_contact(self, address: str) -> None:
-        connection = self._conns.pop(address, None)
-        if connection is not None:
-            connection.close()
 
 
 class Wire:
@@ -539,10 +409,10 @@ def _longest_wait(exc: Exception, bound: float) -> float:
     return min(bound, _UNKNOWN_ID if isinstance(cause, kafka.errors.UnknownBrokerIdError) else _REFUSING)
 
 
-def _manager(net: NetworkSelector, settings: Settings, timeout: float) -> _Manager:
+def _manager(net: NetworkSelector, settings: Settings, timeout: float) -> Manager:
     """The connections to be; an address that the library cannot read is librdkafka's to name."""
     try:
-        return _Manager(net, **_config(settings, timeout))
+        return Manager(net, **_config(settings, timeout))
     except BaseException as exc:
         net.close()
         if isinstance(exc, ValueError):
@@ -560,7 +430,7 @@ def _config(settings: Settings, timeout: float) -> dict[str, object]:
         "reconnect_backoff_max_ms": 1000,
         "security_protocol": settings.security_protocol,
         "sasl_mechanism": settings.mechanism,
-        "sasl_oauth_token_provider": _Tokens(settings.token_login) if settings.token_login else None,
+        "sasl_oauth_token_provider": Tokens(settings.token_login) if settings.token_login else None,
         "sasl_kerberos_service_name": settings.kerberos_service,
         "sasl_plain_username": _username(settings),
         "sasl_plain_password": settings.password.reveal() if settings.password else None,

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.admin import wire
+from kadmin_nb.admin import connections
 from kadmin_nb.admin.kafka import WireKafka
 from kadmin_nb.errors import AuthenticationFailed, ConnectionFailed, TimedOut
 from kadmin_nb.model.connection_settings import Settings
@@ -246,7 +246,7 @@ def test_an_address_without_a_port_is_refused(capfd):
 @pytest.mark.broker
 def test_frozen_brokers_first_in_the_list_do_not_matter(kafka, silent, capfd, monkeypatch):
     """Two brokers of three hung, we had drawn them first, and they used up the time of the whole command."""
-    monkeypatch.setattr(wire, "random", SimpleNamespace(shuffle=lambda _: None))
+    monkeypatch.setattr(connections, "random", SimpleNamespace(shuffle=lambda _: None))
     frozen = f"127.0.0.1:{silent},localhost:{silent}"
     WireKafka(Settings(f"{frozen},{kafka.bootstrap}"), timeout=5.0).close()
     assert capfd.readouterr() == ("", "")

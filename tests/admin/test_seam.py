@@ -40,7 +40,7 @@ def _is_installed() -> bool:
 
 @pytest.mark.slow
 def test_one_file_touches_the_inner_modules():
-    """Whoever else needs `kafka.net` asks `admin.wire`."""
+    """Whoever else needs `kafka.net` asks `admin.connections`."""
     users = set()
     for file in ROOM.parent.rglob("*.py"):
         tree = ast.parse(file.read_text())
@@ -48,7 +48,7 @@ def test_one_file_touches_the_inner_modules():
         modules += [a.name for n in ast.walk(tree) if isinstance(n, ast.Import) for a in n.names]
         if any(m.startswith("kafka.net") for m in modules):
             users.add(file.name)
-    assert users == {"wire.py"}
+    assert users == {"connections.py"}
 
 
 MEMBERS = {
@@ -103,14 +103,14 @@ def test_what_is_set_on_instances_is_there():
 
 def test_a_connection_reads_with_our_parser():
     """With the library's own, a garbled answer is waited for until the time-out, and a length takes its memory."""
+    from kadmin_nb.admin.connections import Connection, Manager
     from kadmin_nb.admin.parser import AnswerParser
-    from kadmin_nb.admin.wire import _Connection, _Manager
 
     net = NetworkSelector()
-    manager = _Manager(net, bootstrap_servers="localhost:1")
+    manager = Manager(net, bootstrap_servers="localhost:1")
     try:
         connection = manager.get_connection("bootstrap-0")
-        assert type(connection) is _Connection
+        assert type(connection) is Connection
         connection.connection_made(SimpleNamespace(get_protocol=lambda: connection, resume_reading=lambda: None))
         assert type(connection.parser) is AnswerParser
         assert not connection.parser.in_flight_requests
