@@ -13,7 +13,7 @@ from pathlib import Path
 from tests.architecture.sources import IN_PACKAGE, PACKAGE, ROOT, nodes_of, place_of
 
 PASSPORTS = {
-    "kafka": ("admin", "clients"),
+    "kafka": ("admin",),
     "confluent_kafka": ("admin", "clients"),
     "pyspark": ("analytics", "frames/spark.py", "history/spark.py"),
     "deltalake": ("history",),
@@ -71,6 +71,7 @@ ROOMS = {
     "model": GROUND,
     "frames": (*GROUND, "model"),
     "admin": (*GROUND, "model", "frames.schemas"),
+    "clients": (*GROUND, "model"),
     "resolution": (*GROUND, "model", "frames.schemas"),
     "profiles": (*GROUND, "model"),
     "advice": (*GROUND, "model", "frames"),

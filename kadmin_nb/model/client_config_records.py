@@ -1,0 +1,128 @@
+"""The records of dynamic client configs: JSON with a version in key and value, in three compacted topics.
+
+A key's text is canonical (names sorted, ASCII, no spaces), since compaction compares its bytes. A reader passes over
+what it cannot read: another version, a field that is missing or of another type, a record that is too large.
+docs/client-configs.md has the formats for clients in other languages.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Self
+
+CONFIGS_TOPIC = "__kadmin_client_configs"
+"""The entries that admins set; only they may write it."""
+
+REGISTRATIONS_TOPIC = "__kadmin_client_registrations"
+"""The clients that are alive, and the keys that they follow."""
+
+STATUS_TOPIC = "__kadmin_client_config_status"
+"""The values that each client took and refused."""
+
+VERSION = 1
+
+MOST_BYTES = 16 * 1024
+"""A longer key or value is not read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """Fields as JSON, read strictly: each field is there and of its type."""
+
+    def encode(self) -> bytes:
+        """The canonical text."""
+        return json.dumps({"v": VERSION, **asdict(self)}, sort_keys=True, separators=(",", ":")).encode()
+
+    @classmethod
+    def decode(cls, document: bytes | None) -> Self | None:
+        """The fields of a record's key or value; None for what cannot be read."""
+        if document is None or len(document) > MOST_BYTES:
+            return None
+        try:
+            values = json.loads(document)
+        except (ValueError, RecursionError):
+            return None
+        return cls._of(values) if isinstance(values, dict) and values.get("v") == VERSION else None
+
+    @classmethod
+    def _of(cls, values: Mapping[str, Any]) -> Self | None:
+        arguments = {field.name: values.get(field.name) for field in fields(cls)}
+        is_valid = all(_CHECKS[str(field.type)](arguments[field.name]) for field in fields(cls))
+        return cls(**arguments) if is_valid else None
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+_CHECKS: Mapping[str, Callable[[Any], bool]] = {
+    "str": _is_text,
+    "str | None": lambda value: value is None or _is_text(value),
+    "int": lambda value: isinstance(value, int) and not isinstance(value, bool),
+    "list[str]": lambda value: isinstance(value, list) and all(map(_is_text, value)),
+    "dict[str, str]": lambda value: isinstance(value, dict) and all(map(_is_text, value.values())),
+}
+"""For each type of a field, whether a value of JSON is of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigKey(Document):
+    """The key of a record of CONFIGS_TOPIC: one entry. A null client-id is the user's own entry."""
+
+    user: str
+    client_id: str | None
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigValue(Document):
+    """An entry's value. Its revision is the record's offset, its time the broker's; a tombstone removes it."""
+
+    value: str
+    author: str
+    plan_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class RegistrationKey(Document):
+    """The key of a record of REGISTRATIONS_TOPIC: one instance of a client, as its software calls itself."""
+
+    user: str
+    client_id: str
+    software: str
+    version: str
+    instance: str
+
+
+@dataclass(frozen=True, slots=True)
+class Registration(Document):
+    """An instance that is alive: the keys that it follows, and, of a consumer, its group. Sent again each interval."""
+
+    keys: list[str]
+    interval_ms: int
+    group_id: str | None
+    group_protocol: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class StatusKey(Document):
+    """The key of a record of STATUS_TOPIC: one instance."""
+
+    user: str
+    client_id: str
+    instance: str
+
+
+@dataclass(frozen=True, slots=True)
+class Status(Document):
+    """The values that an instance follows since `since_ms` by its clock, and for each key that it refused the reason.
+
+    `revision` is the highest of the entries that are about it, -1 for none.
+    """
+
+    revision: int
+    effective: dict[str, str]
+    rejected: dict[str, str]
+    since_ms: int
