@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import logging
 import os
 import random
 import socket
@@ -35,15 +34,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from confluent_kafka import KafkaException
 
 from .. import errors
 from ..errors import KadminError, PlanRefused, TimedOut, printable
 from ..hints import Hint, Option, sentence
-from ..model.connection_settings import Settings
-from . import error_codes, first_contact
 from .lease_log import KEY, LeaseLog, LeaseRecord
 from .ports import NOT_KEPT_OUT, Lease
+from .transactions import FencedWriter, error_name, error_text, is_worth_retrying
 from .wire import Wire
 
 TOPIC = "__kadmin_nb_lease"
@@ -63,46 +61,7 @@ TAKING, RENEWING, RELEASING = 10.0, 30.0, 3.0
 _LONGEST_TEXT = 100
 _GONE = "the lease is gone, taken by another who gave it back, or by whoever emptied the topic"
 
-_QUIET_LOGGER = logging.getLogger("kadmin_nb.librdkafka")
-
-_SLICE = 0.1
-"""Seconds in librdkafka, where Ctrl-C is not heard."""
-
 STEAL = Option("steal", flag="--steal-lock")
-_CONFIG = {
-    "transaction.timeout.ms": 10_000,  # a taker that dies in the middle keeps nobody waiting for long
-    "message.timeout.ms": 10_000,
-    "socket.timeout.ms": 5_000,  # a frozen broker is given up before the bounds above
-    "linger.ms": 0,
-    "reconnect.backoff.ms": 50,
-    "reconnect.backoff.max.ms": 500,
-}
-
-_LASTING = frozenset(
-    {
-        KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-        KafkaError.TOPIC_AUTHORIZATION_FAILED,
-        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
-        KafkaError.INVALID_TRANSACTION_TIMEOUT,
-        KafkaError._UNSUPPORTED_FEATURE,
-        KafkaError.UNSUPPORTED_VERSION,
-    }
-)
-"""Errors of librdkafka that trying again does not mend; being fenced, for one, is mended."""
-
-_PASSING = frozenset(
-    {
-        "BROKER_NOT_AVAILABLE",
-        "LEADER_NOT_AVAILABLE",
-        "NETWORK_EXCEPTION",
-        "NOT_LEADER_FOR_PARTITION",
-        "OFFSET_NOT_AVAILABLE",
-        "OFFSET_OUT_OF_RANGE",
-        "REQUEST_TIMED_OUT",
-        "UNKNOWN_TOPIC_OR_PARTITION",
-    }
-)
-"""Errors of our own requests while a leader is made or replaced, or was cut short."""
 
 
 def take(
@@ -121,7 +80,7 @@ def take(
     except PlanRefused:
         raise
     except (KadminError, KafkaException) as exc:
-        return NoLease(f"{NOT_KEPT_OUT}; no lock: {_lease_error_text(exc, topic)}")
+        return NoLease(f"{NOT_KEPT_OUT}; no lock: {error_text(exc, topic)}")
     except BaseException:
         lease.release()
         raise
@@ -206,7 +165,7 @@ class HeldLease:
         self._wire = wire
         self._log = log
         self._claim = claim
-        self._producer: _Producer | None = None
+        self._producer: FencedWriter | None = None
         self._may_hold = False
 
     def take(self, steal: bool) -> None:
@@ -235,8 +194,8 @@ class HeldLease:
         try:
             self._freshly(lambda: self._write(self._claim.json(), RENEWING))
         except KafkaException as exc:
-            raise errors.kind_of(_error_name(exc))(
-                f"the lease is not renewed: {_lease_error_text(exc, self._log.topic)}", code=_error_name(exc)
+            raise errors.kind_of(error_name(exc))(
+                f"the lease is not renewed: {error_text(exc, self._log.name)}", code=error_name(exc)
             ) from None
 
     def release(self) -> None:
@@ -261,7 +220,7 @@ class HeldLease:
         now = time.monotonic()
         try:
             if self._producer:
-                self._producer.write(value, now + bound / 3)
+                self._producer.write({KEY: value}, now + bound / 3)
                 return self._producer.commit(now + bound / 3)
         except (KafkaException, TimedOut):
             self._close()
@@ -275,16 +234,16 @@ class HeldLease:
                 judge(Claim.of(self._log.newest(until)), lambda: self._log.clock(until))
                 return self._under_fence(judge, value, until)
             except (KadminError, KafkaException) as exc:
-                if not _may_pass(exc) or time.monotonic() > until:
+                if not is_worth_retrying(exc) or time.monotonic() > until:
                     raise
             time.sleep(random.uniform(0.02, 0.2))  # two that fence each other must not go on in step
 
     def _under_fence(self, judge: _Judge, value: bytes | None, until: float) -> None:
         self._close()
-        producer = _Producer(self._wire.settings, self._log.topic)
+        producer = FencedWriter(self._wire.settings, self._log.name)
         try:
             producer.fence(until)
-            offset, appended = producer.write(value, until)
+            offset, appended = producer.write({KEY: value}, until)
             judge(Claim.of(self._log.newest(until, end=offset)), lambda: appended)
             self._may_hold = True
             producer.commit(until)
@@ -327,80 +286,6 @@ _Judge = Callable[[Claim | None, Callable[[], int]], None]
 
 def _anything(claim: Claim | None, now: Callable[[], int]) -> None:
     """One who steals writes after any claim."""
-
-
-class _Producer:
-    """A transactional producer of one record at a time, that writes nothing to stderr."""
-
-    def __init__(self, settings: Settings, topic: str) -> None:
-        overrides = {"transactional.id": topic, "error_cb": lambda error: None}
-        self._topic = topic
-        self._producer = Producer(first_contact.config(settings) | _CONFIG | overrides, logger=_QUIET_LOGGER)
-
-    def fence(self, until: float) -> None:
-        """End what others have open, and shut them out."""
-        with contextlib.suppress(KafkaException):
-            self._producer.list_topics(self._topic, _SLICE)  # connected first: else it waits for half a second
-        _patiently(self._producer.init_transactions, until)
-
-    def write(self, value: bytes | None, until: float) -> tuple[int, int]:
-        """Begin, and append one record: its offset, and the broker's time in ms since 1970."""
-        reports: list[tuple[KafkaError | None, Message]] = []
-        self._producer.begin_transaction()
-        self._producer.produce(self._topic, value, KEY, on_delivery=lambda *report: reports.append(report))
-        while not reports and time.monotonic() < until:
-            self._producer.poll(_SLICE)
-        if not reports:
-            raise TimedOut(f"the topic {self._topic} took no record in time", code="REQUEST_TIMED_OUT")
-        error, message = reports[0]
-        if error:
-            raise KafkaException(error)
-        return message.offset() or 0, message.timestamp()[1]
-
-    def commit(self, until: float) -> None:
-        """Make it count, if nobody has fenced us."""
-        _patiently(self._producer.commit_transaction, until)
-
-    def abort(self) -> None:
-        """Undo what is open, as far as that is quick; the broker does the rest.
-
-        Only where nothing has failed: librdkafka ends the process when it is asked to in some states of failure.
-        """
-        with contextlib.suppress(KafkaException):
-            self._producer.abort_transaction(_SLICE)
-
-
-def _patiently(call: Callable[[float], Any], until: float) -> None:
-    """librdkafka goes on where it was when it is called again."""
-    while True:
-        try:
-            call(_SLICE)
-            return
-        except KafkaException as exc:
-            if not exc.args[0].retriable() or time.monotonic() > until:
-                raise
-
-
-def _may_pass(exc: Exception) -> bool:
-    if isinstance(exc, KafkaException):
-        return exc.args[0].code() not in _LASTING
-    return isinstance(exc, KadminError) and exc.code in _PASSING
-
-
-def _error_name(exc: KafkaException) -> str:
-    """Kafka's name of it; librdkafka's own errors are all about time here."""
-    code = exc.args[0].code()
-    return error_codes.name_of(code) if code > 0 else "REQUEST_TIMED_OUT"
-
-
-def _lease_error_text(exc: Exception, topic: str) -> str:
-    if not isinstance(exc, KafkaException):
-        return str(exc)
-    if exc.args[0].code() == KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
-        return f"{_error_name(exc)}: it needs WRITE on the transactional id {topic}"
-    if exc.args[0].code() == KafkaError._TIMED_OUT:
-        return f"{_error_name(exc)}: no transaction in time"
-    return printable(f"{_error_name(exc)}: {exc.args[0].str()}")
 
 
 def _safe_text(text: object) -> str:

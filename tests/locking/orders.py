@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-STEPS = [("LeaseLog", "newest"), *(("_Producer", name) for name in ("fence", "write", "commit"))]
+STEPS = [("LeaseLog", "newest"), *(("FencedWriter", name) for name in ("fence", "write", "commit"))]
 """Where an editor of a lease talks to the broker, in `lease`."""
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from kadmin_nb.admin import lease, lease_log
+from kadmin_nb.admin import compacted_topic, lease
 from kadmin_nb.errors import PlanRefused
 from tests.locking.orders import STEPS, Turns, schedules
 
@@ -34,7 +34,7 @@ def in_order(monkeypatch) -> Callable[..., dict[str, object]]:
     def run(order: list[str], **editors: Callable[[], object]) -> dict[str, object]:
         turns[0] = Turns(order)
         with monkeypatch.context() as impatient:
-            impatient.setattr(lease_log, "_UNDECIDED", 0.0)  # what is undecided waits for its turn
+            impatient.setattr(compacted_topic, "UNDECIDED", 0.0)  # what is undecided waits for its turn
             said = turns[0].run(**editors)
         turns[0] = Turns([])
         return said

@@ -16,7 +16,7 @@ import pytest
 from confluent_kafka import Producer
 
 import kadmin_nb as kn
-from kadmin_nb.admin import first_contact, lease
+from kadmin_nb.admin import first_contact, lease, transactions
 from kadmin_nb.admin.kafka import WireKafka
 from kadmin_nb.admin.lease_log import KEY, LeaseLog
 from kadmin_nb.admin.ports import NOT_KEPT_OUT
@@ -261,13 +261,13 @@ def test_a_renewal_that_took_too_long_is_made_again(alice, monkeypatch):
     """The network hung in a renewal, and what was left of the lease was shorter than the alter."""
     held = alice.take(seconds=2)
     commits = []
-    real = lease._Producer.commit
+    real = transactions.FencedWriter.commit
 
     def slow_once(self, until):
         real(self, until)
         commits.append(time.sleep(0 if commits else 0.6))
 
-    monkeypatch.setattr(lease._Producer, "commit", slow_once)
+    monkeypatch.setattr(transactions.FencedWriter, "commit", slow_once)
     held.renew()
     assert len(commits) == 2
 

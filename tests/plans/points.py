@@ -24,7 +24,7 @@ from typing import IO, Any
 
 from kafka.net.transport import KafkaTCPTransport
 
-from kadmin_nb.admin import lease
+from kadmin_nb.admin import transactions
 from kadmin_nb.admin.wire import Wire
 from kadmin_nb.cluster.changes import Changes  # noqa: F401  # what a forked process need not import again
 from kadmin_nb.commands import terminal
@@ -75,7 +75,7 @@ def run(words: list[str], points: Points) -> int:
     executor.PICTURE_AGE = math.inf
     storage.os = Disk(points)
     sending.Batch.send = points.before("before a request", sending.Batch.send)
-    lease._Producer.commit = points.before("before a commit", lease._Producer.commit)
+    transactions.FencedWriter.commit = points.before("before a commit", transactions.FencedWriter.commit)
     Wire.tell = when_sent(points, Wire.tell)
     code = terminal._run(words)
     points.reach("afterwards")

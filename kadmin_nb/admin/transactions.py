@@ -1,0 +1,129 @@
+"""Records written in transactions that shut out every other writer of a topic: admin/lease.py says why it is right."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from ..errors import TimedOut, printable
+from ..model.connection_settings import Settings
+from . import error_codes, first_contact
+from .compacted_topic import may_pass
+
+LONGEST_TRANSACTION = 10.0
+"""Seconds until the broker gives up a transaction whose writer died: it keeps nobody waiting for longer."""
+
+_CONFIG = {
+    "transaction.timeout.ms": int(LONGEST_TRANSACTION * 1000),
+    "message.timeout.ms": int(LONGEST_TRANSACTION * 1000),
+    "socket.timeout.ms": 5_000,  # a frozen broker is given up before the bounds of its callers
+    "linger.ms": 0,
+    "reconnect.backoff.ms": 50,
+    "reconnect.backoff.max.ms": 500,
+}
+
+_LASTING = frozenset(
+    {
+        KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+        KafkaError.INVALID_TRANSACTION_TIMEOUT,
+        KafkaError._UNSUPPORTED_FEATURE,
+        KafkaError.UNSUPPORTED_VERSION,
+    }
+)
+"""Errors of librdkafka that trying again does not mend; being fenced, for one, is mended."""
+
+_QUIET_LOGGER = logging.getLogger("kadmin_nb.librdkafka")
+
+_SLICE = 0.1
+"""Seconds in librdkafka, where Ctrl-C is not heard."""
+
+
+class FencedWriter:
+    """A transactional producer of one topic, whose name is its transactional id; it writes nothing to stderr."""
+
+    def __init__(self, settings: Settings, topic: str) -> None:
+        overrides = {"transactional.id": topic, "error_cb": lambda error: None}
+        self._topic = topic
+        self._producer = Producer(first_contact.config(settings) | _CONFIG | overrides, logger=_QUIET_LOGGER)
+
+    def fence(self, until: float) -> None:
+        """End what others have open, and shut them out."""
+        with contextlib.suppress(KafkaException):
+            self._producer.list_topics(self._topic, _SLICE)  # connected first: else it waits for half a second
+        _patiently(self._producer.init_transactions, until)
+
+    def write(self, records: Mapping[bytes, bytes | None], until: float) -> tuple[int, int]:
+        """Begin, and append these records: the first one's offset, and the broker's time in ms since 1970.
+
+        Raises
+        ------
+        TimedOut, KafkaException
+            Not all were appended: nothing counts, as the transaction cannot be committed.
+        """
+        reports: list[tuple[KafkaError | None, Message]] = []
+        self._producer.begin_transaction()
+        for key, value in records.items():
+            self._producer.produce(self._topic, value, key, on_delivery=lambda *report: reports.append(report))
+            self._producer.poll(0)
+        while len(reports) < len(records) and time.monotonic() < until:
+            self._producer.poll(_SLICE)
+        if len(reports) < len(records):
+            raise TimedOut(f"the topic {self._topic} took no record in time", code="REQUEST_TIMED_OUT")
+        for error, _ in reports:
+            if error:
+                raise KafkaException(error)
+        return min((message.offset() or 0, message.timestamp()[1]) for _, message in reports)
+
+    def commit(self, until: float) -> None:
+        """Make it count, if nobody has fenced us."""
+        _patiently(self._producer.commit_transaction, until)
+
+    def abort(self) -> None:
+        """Undo what is open, as far as that is quick; the broker does the rest.
+
+        Only where nothing has failed: librdkafka ends the process when it is asked to in some states of failure.
+        """
+        with contextlib.suppress(KafkaException):
+            self._producer.abort_transaction(_SLICE)
+
+
+def _patiently(call: Callable[[float], Any], until: float) -> None:
+    """librdkafka goes on where it was when it is called again."""
+    while True:
+        try:
+            call(_SLICE)
+            return
+        except KafkaException as exc:
+            if not exc.args[0].retriable() or time.monotonic() > until:
+                raise
+
+
+def is_worth_retrying(exc: Exception) -> bool:
+    """True of what may pass when everything is done again, from the reading on: being fenced, for one."""
+    if isinstance(exc, KafkaException):
+        return exc.args[0].code() not in _LASTING
+    return may_pass(exc)
+
+
+def error_name(exc: KafkaException) -> str:
+    """Kafka's name of it; librdkafka's own errors are all about time here."""
+    code = exc.args[0].code()
+    return error_codes.name_of(code) if code > 0 else "REQUEST_TIMED_OUT"
+
+
+def error_text(exc: Exception, topic: str) -> str:
+    """One sentence that says what stands in the way of writing to that topic."""
+    if not isinstance(exc, KafkaException):
+        return str(exc)
+    if exc.args[0].code() == KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
+        return f"{error_name(exc)}: it needs WRITE on the transactional id {topic}"
+    if exc.args[0].code() == KafkaError._TIMED_OUT:
+        return f"{error_name(exc)}: no transaction in time"
+    return printable(f"{error_name(exc)}: {exc.args[0].str()}")
