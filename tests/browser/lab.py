@@ -214,6 +214,10 @@ class Notebook:
         PICTURES.mkdir(parents=True, exist_ok=True)
         self.page.screenshot(path=PICTURES / f"{name}.png")
 
+    def text(self) -> str:
+        """All outputs as a reader sees them."""
+        return "\n".join(self.page.locator(".jp-OutputArea-output").all_inner_texts())
+
     def change_theme(self) -> str:
         """Light to dark, or back, as the menu does it; the new one's name."""
         theme = "Dark" if self.page.locator("body").get_attribute("data-jp-theme-light") == "true" else "Light"
