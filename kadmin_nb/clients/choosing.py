@@ -1,0 +1,132 @@
+"""The values that a client takes from the entries that are about it, and the reason for each that it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+from ..errors import Invalid
+from ..model.client_configs import (
+    ACKS,
+    ALL_REPLICAS,
+    CONSUMER_KEYS,
+    HEARTBEAT_INTERVAL,
+    SESSION_TIMEOUT,
+    merged,
+    stored_value,
+    timeouts_contradict,
+)
+
+DEFAULTS = {ACKS: ALL_REPLICAS[0], SESSION_TIMEOUT: "45000", HEARTBEAT_INTERVAL: "3000"}
+"""librdkafka's, where neither an entry nor the client's own configuration says otherwise."""
+
+_ALIASES = {ACKS: (ACKS, "request.required.acks")}
+_OF_TOPICS = "default.topic.config"
+"""A dictionary in the configuration that librdkafka still reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigEntry:
+    """The value of a key for one entity; its revision is the offset of its record."""
+
+    value: str
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The values that go before the client's own configuration, the reasons for those refused, the highest revision."""
+
+    values: Mapping[str, str] = field(default_factory=dict)
+    rejected: Mapping[str, str] = field(default_factory=dict)
+    revision: int = -1
+
+    def refusing(self, reasons: Mapping[str, str], current: Mapping[str, str]) -> Self:
+        """The same without the values of these keys: those that the client runs with stay."""
+        values = {key: value for key, value in self.values.items() if key not in reasons}
+        values |= {key: current[key] for key in reasons if key in current}
+        return replace(self, values=values, rejected={**self.rejected, **reasons})
+
+
+Static = Mapping[str, Any]
+"""A client's own configuration, librdkafka's keys."""
+
+
+def choose(
+    levels: Sequence[Mapping[str, ConfigEntry]], static: Static, current: Mapping[str, str], keys: Sequence[str]
+) -> Choice:
+    """The values of these levels, the narrowest first, that a client of this configuration takes.
+
+    Parameters
+    ----------
+    current
+        The values that it runs with; a key that is refused stays as it is.
+    keys
+        PRODUCER_KEYS or CONSUMER_KEYS; others are not about it.
+    """
+    about_it = [{key: entry for key, entry in level.items() if key in keys} for level in levels]
+    texts = merged({key: entry.value for key, entry in level.items()} for level in about_it)
+    revision = max((entry.revision for level in about_it for entry in level.values()), default=-1)
+    reasons = {key: reason for key, text in texts.items() if (reason := _reason_against(key, text))}
+    values = {key: stored_value(key, text) for key, text in texts.items() if key not in reasons}
+    refused = (_producer_refuses if ACKS in keys else _consumer_refuses)(values, static)
+    return Choice(values, {}, revision).refusing({**reasons, **refused}, current)
+
+
+def _reason_against(key: str, text: str) -> str | None:
+    try:
+        stored_value(key, text)
+    except Invalid as exc:
+        return str(exc)
+    return None
+
+
+def _producer_refuses(values: Mapping[str, str], static: Static) -> Mapping[str, str]:
+    because = _requires_all_replicas(static)
+    if because is None or values.get(ACKS, ALL_REPLICAS[0]) == ALL_REPLICAS[0]:
+        return {}
+    return {ACKS: f"acks={values[ACKS]} is ignored: {because} requires acks=all"}
+
+
+def _requires_all_replicas(static: Static) -> str | None:
+    """The setting for which a producer may take no other `acks`."""
+    if static.get("transactional.id"):
+        return "transactional.id"
+    return "enable.idempotence" if str(static.get("enable.idempotence", "")).lower() == "true" else None
+
+
+def _consumer_refuses(values: Mapping[str, str], static: Static) -> Mapping[str, str]:
+    if str(static.get("group.protocol", "")).lower() == "consumer":
+        return {key: _on_the_broker(key, value, static) for key, value in values.items()}
+    in_force = running(static, values, CONSUMER_KEYS)
+    if not timeouts_contradict(in_force):
+        return {}
+    times = f"{HEARTBEAT_INTERVAL}={in_force[HEARTBEAT_INTERVAL]} >= {SESSION_TIMEOUT}={in_force[SESSION_TIMEOUT]}"
+    return dict.fromkeys(values, f"both timeouts are discarded: {times}")
+
+
+def _on_the_broker(key: str, value: str, static: Static) -> str:
+    group = static.get("group.id", "")
+    return f"group.protocol=consumer takes it from the group: kadmin-nb config set consumer.{key}={value} group={group}"
+
+
+def running(static: Static, values: Mapping[str, str], keys: Sequence[str]) -> dict[str, str]:
+    """The value of each key that a client of this configuration runs with, once these values go before it."""
+    return {key: values.get(key) or _static_value(key, static) for key in keys}
+
+
+def _static_value(key: str, static: Static) -> str:
+    places = (static, static.get(_OF_TOPICS) or {})
+    values = (place[alias] for place in places for alias in _ALIASES.get(key, (key,)) if alias in place)
+    text = str(next(values, DEFAULTS[key]))
+    return text if _reason_against(key, text) else stored_value(key, text)
+
+
+def configured(static: Static, values: Mapping[str, str]) -> dict[str, Any]:
+    """The configuration with these values before its own, whatever names they have there."""
+    names = {alias for key in values for alias in _ALIASES.get(key, (key,))}
+    config = {key: value for key, value in static.items() if key not in names}
+    if _OF_TOPICS in config:
+        config[_OF_TOPICS] = {key: value for key, value in config[_OF_TOPICS].items() if key not in names}
+    return config | dict(values)

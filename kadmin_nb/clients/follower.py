@@ -1,0 +1,188 @@
+"""What one client follows: the entries are read each interval, and a client is built where they say something new.
+
+A thread reads and builds; only the application's own thread, at a boundary that the wrapper knows, puts the new
+client in the old one's place. Whatever goes wrong here, the application's client works on as it is.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
+
+from confluent_kafka import KafkaException
+
+from ..errors import KadminError
+from ..model.client_config_records import Status
+from .choosing import Choice, choose, configured, running
+from .client_settings import ClientSettings
+from .config_reader import ConfigReader
+from .reports import Reporter
+
+log = logging.getLogger("kadmin_nb.clients")
+
+_READING, _REPORTING = 30.0, 10.0
+"""Seconds that one refresh may take for either."""
+_EARLIEST_SHARE = 0.8
+"""Of the interval, after which the next refresh may begin: clients that started together do not ask together."""
+
+Client = TypeVar("Client")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate(Generic[Client]):
+    """A client that librdkafka has accepted with new values, and that waits to take the old one's place."""
+
+    client: Client
+    choice: Choice
+
+
+class Follower(Generic[Client]):
+    """Reads for one client, and offers `candidate` where its values have changed."""
+
+    def __init__(
+        self, settings: ClientSettings, keys: Sequence[str], build: Callable[[dict[str, Any]], Client]
+    ) -> None:
+        self._settings = settings
+        self._keys = keys
+        self._build = build
+        self._reader = ConfigReader(settings.entity)
+        self._reporter = Reporter(settings, keys)
+        self._lock = threading.Lock()
+        self._wake = threading.Event()
+        self._stopped = False
+        self._is_late = False
+        self._problems: dict[str, str] = {}
+        self._status: Status | None = None
+        self.current = Choice()
+        self.candidate: Candidate[Client] | None = None
+
+    def start(self) -> Client:
+        """The first client: with the values that stand there now, or, where they cannot be read in time, without."""
+        choice = self._read(self._settings.first_fetch_timeout)
+        self._is_late = choice is None
+        first = self._first_client(choice or Choice())
+        threading.Thread(target=self._run, name="kadmin-client-configs", daemon=True).start()
+        return first
+
+    def stop(self) -> None:
+        """End the thread; it is not waited for."""
+        self._stopped = True
+        self._wake.set()
+
+    def take(self) -> Candidate[Client] | None:
+        """The candidate, for the one caller that is first."""
+        with self._lock:
+            candidate, self.candidate = self.candidate, None
+        return candidate
+
+    def applied(self, candidate: Candidate[Client]) -> None:
+        """The candidate is the client now."""
+        self._accept(candidate.choice)
+        self._wake.set()
+
+    def postponed(self, reason: str) -> None:
+        """The candidate was dropped for now; the next refresh offers another."""
+        log.warning("%s: not yet changed, tried again at the next refresh: %s", self._settings.entity, reason)
+
+    def _first_client(self, choice: Choice) -> Client:
+        built, accepted = self._built(choice)
+        self._accept(accepted)
+        return built if built is not None else self._build(dict(self._settings.config))
+
+    def _run(self) -> None:
+        due = time.monotonic() if self._is_late else time.monotonic() + self._pause()
+        self._report()
+        while not self._stopped:
+            if self._wake.wait(max(0.0, due - time.monotonic())):
+                self._wake.clear()
+            else:
+                self._refresh()
+                due = time.monotonic() + self._pause()
+            self._report()
+
+    def _pause(self) -> float:
+        return self._settings.refresh_interval * random.uniform(_EARLIEST_SHARE, 1.0)
+
+    def _refresh(self) -> None:
+        choice = self._read(_READING)
+        if choice is not None:
+            self.take()
+            self._consider(choice)
+
+    def _read(self, timeout: float) -> Choice | None:
+        """The choice by what stands there; None where it cannot be read: the client stays as it is."""
+        try:
+            levels = self._reader.read(self._settings.connection, timeout)
+        except KadminError as exc:
+            self._tell("followed", f"not followed for now: {exc}")
+            return None
+        self._tell("followed")
+        return choose(levels, self._settings.config, self.current.values, self._keys)
+
+    def _consider(self, choice: Choice) -> None:
+        if self._running(choice) == self._running(self.current):
+            self._accept(choice)
+            return
+        client, accepted = self._built(choice)
+        if client is None:
+            self._accept(accepted)
+        elif not self._stopped:
+            self.candidate = Candidate(client, accepted)
+
+    def _built(self, choice: Choice) -> tuple[Client | None, Choice]:
+        """A client with these values, or none and the values refused, for the reason that librdkafka gives."""
+        try:
+            return self._build(configured(self._settings.config, choice.values)), choice
+        except KafkaException as exc:
+            reasons = dict.fromkeys(choice.values, exc.args[0].str())
+            return None, choice.refusing(reasons, self.current.values)
+
+    def _running(self, choice: Choice) -> dict[str, str]:
+        return running(self._settings.config, choice.values, self._keys)
+
+    def _accept(self, choice: Choice) -> None:
+        """The client runs with this choice: say what is new."""
+        before, after = self._running(self.current), self._running(choice)
+        for key in self._keys:
+            if before[key] != after[key]:
+                log.info("%s: %s was %s and is %s (%s)",
+                         self._settings.entity, key, before[key], after[key], _origin(choice))  # fmt: skip
+        for key, reason in choice.rejected.items() - self.current.rejected.items():
+            log.warning("%s: %s was refused (revision %d): %s", self._settings.entity, key, choice.revision, reason)
+        self.current = choice
+
+    def _report(self) -> None:
+        if self._stopped or self._problems.get("followed"):
+            return
+        status = self._new_status()
+        try:
+            self._reporter.report(status, _REPORTING)
+        except KadminError as exc:
+            self._tell("registered", f"not registered for now: {exc}")
+            return
+        self._tell("registered")
+        self._status = status or self._status
+
+    def _new_status(self) -> Status | None:
+        """The status, where it is another than the one written last."""
+        choice = self.current
+        since = self._status.since_ms if self._status else 0
+        status = Status(choice.revision, dict(choice.values), dict(choice.rejected), since)
+        return None if status == self._status else replace(status, since_ms=int(time.time() * 1000))
+
+    def _tell(self, state: str, problem: str = "") -> None:
+        """One line when a state ends, and one when it comes back."""
+        if problem and not self._problems.get(state):
+            log.warning("%s: %s", self._settings.entity, problem)
+        elif self._problems.get(state) and not problem:
+            log.info("%s: %s again", self._settings.entity, state)
+        self._problems[state] = problem
+
+
+def _origin(choice: Choice) -> str:
+    return "no entry" if choice.revision < 0 else f"revision {choice.revision}"

@@ -1,0 +1,171 @@
+"""A producer that takes a new `acks` while it runs: confluent-kafka's, with one more between it and the application."""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+from collections.abc import Callable, Mapping
+from typing import Any, Self
+
+from confluent_kafka import Producer, TopicPartition
+
+from ..model.client_configs import PRODUCER_KEYS
+from .client_settings import client_settings
+from .follower import Candidate, Follower
+
+_SLICE = 0.5
+"""Seconds of waiting after which a new candidate is looked for."""
+_GRACE = 0.5
+"""Seconds after the flush's bound until a waiting message gives up the change; then a callback waits for it."""
+
+
+class DynamicProducer(Producer):
+    """confluent-kafka's Producer, which follows the client configs of its user and client-id.
+
+    It takes the same configuration, and keys of its own that begin with `kadmin.`: docs/client-configs.md lists them.
+    A new value comes into force in `poll` or `flush`: messages produced meanwhile wait until those before them are
+    delivered, and go to a client with the new value. If that takes longer than `kadmin.flush.timeout.ms`, nothing
+    changes, and the next refresh tries again. Delivery reports are called by `poll` and `flush`, as always.
+    """
+
+    def __init__(self, config: Mapping[str, Any] | None = None, /, **keywords: Any) -> None:
+        self._settings = client_settings(config, keywords)
+        self._follower = Follower(self._settings, PRODUCER_KEYS, Producer)
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
+        self._changing: int | None = None
+        self._given_up = False
+        self._producer = self._follower.start()
+        self._produce: Callable[..., None] = self._producer.produce
+        self._end = weakref.finalize(self, self._follower.stop)
+
+    def produce(
+        self,
+        topic: str,
+        value: Any = None,
+        key: Any = None,
+        partition: int = -1,
+        callback: Any = None,
+        on_delivery: Any = None,
+        timestamp: int = 0,
+        headers: Any = None,
+    ) -> None:
+        with self._lock:
+            self._produce(topic, value, key, partition, callback or on_delivery, None, timestamp, headers)
+
+    def produce_batch(
+        self,
+        topic: str,
+        messages: list[dict[str, Any]],
+        partition: int = -1,
+        callback: Any = None,
+        on_delivery: Any = None,
+    ) -> int:
+        with self._lock:
+            self._wait_for_change()
+            return self._producer.produce_batch(topic, messages, partition, callback or on_delivery)
+
+    def poll(self, timeout: float = -1) -> int:
+        if self._follower.candidate:
+            self._change()
+        if 0 <= timeout <= _SLICE:
+            return self._producer.poll(timeout)
+        return self._poll_long(timeout)
+
+    def flush(self, timeout: float = -1) -> int:
+        self._change()
+        return self._producer.flush(timeout)
+
+    def purge(self, in_queue: bool = True, in_flight: bool = True, blocking: bool = True) -> None:
+        self._producer.purge(in_queue, in_flight, blocking)
+
+    def init_transactions(self, timeout: float = -1) -> None:
+        self._producer.init_transactions(timeout)
+
+    def begin_transaction(self) -> None:
+        self._producer.begin_transaction()
+
+    def send_offsets_to_transaction(
+        self, positions: list[TopicPartition], group_metadata: Any, timeout: float = -1
+    ) -> None:
+        self._producer.send_offsets_to_transaction(positions, group_metadata, timeout)
+
+    def commit_transaction(self, timeout: float = -1) -> None:
+        self._producer.commit_transaction(timeout)
+
+    def abort_transaction(self, timeout: float = -1) -> None:
+        self._producer.abort_transaction(timeout)
+
+    def list_topics(self, topic: str | None = None, timeout: float = -1) -> Any:
+        return self._producer.list_topics(topic, timeout)
+
+    def cluster_id(self, timeout: float = -1) -> str:
+        return self._producer.cluster_id(timeout)
+
+    def set_sasl_credentials(self, username: str, password: str) -> None:
+        self._producer.set_sasl_credentials(username, password)
+        self._settings.log_in_as(username, password)
+
+    def close(self) -> bool:
+        self._end()
+        return self._producer.close()
+
+    def __len__(self) -> int:
+        return len(self._producer)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __enter__(self) -> Self:
+        self._producer.__enter__()
+        return self
+
+    def __exit__(self, kind: Any, error: Any, at: Any) -> bool | None:
+        self._end()
+        return self._producer.__exit__(kind, error, at)
+
+    def _poll_long(self, timeout: float) -> int:
+        until = float("inf") if timeout < 0 else time.monotonic() + timeout
+        while (remaining := until - time.monotonic()) > 0:
+            if events := self._producer.poll(min(_SLICE, remaining)):
+                return events
+            self._change()
+        return 0
+
+    def _change(self) -> None:
+        """Put the candidate in the producer's place, once that has delivered everything within the bound."""
+        candidate = self._follower.take()
+        if candidate is None:
+            return
+        with self._lock:
+            self._changing, self._given_up = threading.get_ident(), False
+            self._produce = self._produce_after_change
+        try:
+            self._producer.flush(self._settings.flush_timeout)  # without the lock: it calls delivery callbacks
+        finally:
+            with self._lock:
+                self._finish(candidate)
+
+    def _finish(self, candidate: Candidate[Producer]) -> None:
+        if self._given_up or len(self._producer):
+            self._follower.postponed(f"{len(self._producer)} messages wait for their delivery")
+        else:
+            self._producer = candidate.client
+            self._follower.applied(candidate)
+        self._changing, self._produce = None, self._producer.produce
+        self._changed.notify_all()
+
+    def _produce_after_change(self, *message: Any) -> None:
+        self._wait_for_change()
+        self._producer.produce(*message)
+
+    def _wait_for_change(self) -> None:
+        """Wait with the lock until no thread changes the client; a callback of the changing thread goes ahead.
+
+        A callback of the application may wait for a lock whose owner waits here. That ends with the bound: the owner
+        gives the change up, and goes ahead.
+        """
+        bound = self._settings.flush_timeout + _GRACE
+        if not self._changed.wait_for(lambda: self._changing in (None, threading.get_ident()), bound):
+            self._given_up = True
