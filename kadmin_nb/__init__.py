@@ -32,7 +32,7 @@ from .errors import (
 from .version import VERSION
 
 if TYPE_CHECKING:
-    from . import analytics, charts, declared, history, local, policy, runbooks, traffic, widgets
+    from . import analytics, charts, clients, declared, history, local, policy, runbooks, traffic, widgets
     from .advice.config_rules import config_findings
     from .cluster import Cluster, connect
     from .cluster.diff import diff
@@ -80,6 +80,7 @@ _LAZY = {
     "spark_session": ("frames.spark", "spark_session"),
     "analytics": ("analytics", None),
     "charts": ("charts", None),
+    "clients": ("clients", None),
     "declared": ("declared", None),
     "history": ("history", None),
     "local": ("local", None),
@@ -120,6 +121,7 @@ __all__ = [
     "analytics",
     "backtest",
     "charts",
+    "clients",
     "config_findings",
     "connect",
     "declared",

@@ -28,7 +28,7 @@ from kadmin_nb.plans.impact import BacktestAnswer, ImpactAnswer
 
 HERE = Path(__file__).resolve().parent
 NOTE = "<!-- Made by docs/reference/generate.py (make reference). Do not edit. -->\n\n"
-MODULES = ("analytics", "charts", "declared", "history", "local", "policy", "runbooks", "traffic", "widgets")
+MODULES = ("analytics", "charts", "clients", "declared", "history", "local", "policy", "runbooks", "traffic", "widgets")
 RETURNED = {
     "Every answer": Tabular,
     "`Cluster.quotas`": Quotas,
