@@ -37,7 +37,7 @@ _CONNECTING_PREFIXES = ("sasl.", "ssl.", "security.", "socket.", "broker.address
 
 @dataclass(frozen=True, slots=True)
 class ClientSettings:
-    """Whose a client is, librdkafka's part of its configuration, and our times in seconds."""
+    """The owner of a client, librdkafka's part of its configuration, and our times in seconds."""
 
     entity: ClientEntity
     config: dict[str, Any]
@@ -78,7 +78,7 @@ def client_settings(config: Mapping[str, Any] | None, keywords: Mapping[str, Any
     ours = {key: value for key, value in merged.items() if key not in theirs}
     _refuse_unknown(ours)
     times = {key: _seconds(key, ours.get(key, default)) for key, default in MILLISECONDS.items()}
-    return ClientSettings(_entity(ours, theirs), theirs, times)
+    return ClientSettings(_client_entity(ours, theirs), theirs, times)
 
 
 def _refuse_unknown(ours: Mapping[str, Any]) -> None:
@@ -93,7 +93,7 @@ def _seconds(key: str, value: object) -> float:
     return int(text) / 1000
 
 
-def _entity(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> ClientEntity:
+def _client_entity(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> ClientEntity:
     user = ours.get(USER) or _login(theirs)
     if not user:
         raise UsageError(

@@ -20,13 +20,13 @@ from ..model.client_config_records import CONFIGS_TOPIC, ConfigKey, ConfigValue
 from ..model.client_configs import ClientEntity
 from .choosing import ConfigEntry
 
-MOST_BYTES = 64 * 1024 * 1024
+MOST_BYTES_AT_ONCE = 64 * 1024 * 1024
 """Of one reading; the next one continues there."""
 
 _LONGEST_ABSENCE = 3600.0
 """Seconds after which everything is read again: tombstones are compacted away after `delete.retention.ms`, a day."""
 
-_CONFIG = {
+_READER = {
     "group.id": "kadmin-nb-client-configs",  # librdkafka requires one; nothing joins it
     "enable.auto.commit": False,
     "enable.partition.eof": True,
@@ -74,7 +74,7 @@ class ConfigReader:
         """
         until = time.monotonic() + timeout
         try:
-            with closing(Consumer(connection | _CONFIG)) as consumer:
+            with closing(Consumer(connection | _READER)) as consumer:
                 _check_topic(consumer, timeout)
                 self._read_on(consumer, until)
         except KafkaException as exc:
@@ -136,7 +136,7 @@ def _records(consumer: Consumer, offset: int, until: float) -> Iterator[Message]
     """
     consumer.assign([TopicPartition(CONFIGS_TOPIC, 0, offset)])
     size = 0
-    while time.monotonic() < until and size < MOST_BYTES:
+    while time.monotonic() < until and size < MOST_BYTES_AT_ONCE:
         message = consumer.poll(_SLICE)
         if message is not None and (error := message.error()) is not None:
             if error.code() == KafkaError._PARTITION_EOF:

@@ -1,4 +1,4 @@
-"""What one client follows: the entries are read each interval, and a client is built where they say something new.
+"""The values that one client follows: read each interval; where they change, a client is built with them.
 
 A thread reads and builds; only the application's own thread, at a boundary that the wrapper knows, puts the new
 client in the old one's place. Whatever goes wrong here, the application's client works on as it is.

@@ -27,7 +27,7 @@ from .client_settings import ClientSettings
 
 SOFTWARE = "kadmin_nb"
 
-_CONFIG = {"acks": "all", "allow.auto.create.topics": False, "log_level": 0}
+_WRITER = {"acks": "all", "allow.auto.create.topics": False, "log_level": 0}
 
 
 def _instance() -> str:
@@ -70,7 +70,7 @@ class Reporter:
             )
 
     def _config(self, timeout: float) -> dict[str, Any]:
-        return self.settings.connection | _CONFIG | {"message.timeout.ms": int(timeout * 1000)}
+        return self.settings.connection | _WRITER | {"message.timeout.ms": int(timeout * 1000)}
 
     def _records(self, status: Status | None) -> list[tuple[str, Document, Document]]:
         user, client_id = self.settings.entity.user, str(self.settings.entity.client_id)
