@@ -47,3 +47,10 @@ def quota_values(table: pa.Table, entities: Collection[Entity]) -> dict[Target, 
     columns = (column.to_pylist() for column in (table["entity"], keys, table["value"]))
     rows = zip(*columns, strict=True)
     return {(by_text[entity], key): ObservedValue(text_of(value)) for entity, key, value in rows if entity in by_text}
+
+
+def of_place(quotas: pa.Table, level: str, key: str) -> pa.Table:
+    """The rows of a QUOTAS table at this level and of this key."""
+    columns = (("level", level), ("key", key))
+    is_there = (pc.is_in(quotas[name].cast(pa.string()), schemas.text_array([word])) for name, word in columns)
+    return quotas.filter(pc.and_(*is_there))

@@ -11,10 +11,10 @@ import os
 import socket
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -53,9 +53,10 @@ appender.file.layout.pattern = %d{{HH:mm:ss}} %p %c{{1}}: %m%n%ex
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The child leaves out what is the same there: tests without its session, and those of the other engine."""
+    """The child leaves out what is the same there: tests without its session, of the other engine, of brokers, and the
+    further random examples. They tell something of logs and figures, nothing of the session."""
     if CONNECT:
-        same = [item for item in items if _is_without_session(item) or _is_of_this_process(item)]
+        same = [item for item in items if any(is_same(item) for is_same in _SAME_OVER_CONNECT)]
         config.hook.pytest_deselected(items=same)
         items[:] = [item for item in items if item not in same]
 
@@ -65,8 +66,22 @@ def _is_without_session(item: pytest.Item) -> bool:
 
 
 def _is_of_this_process(item: pytest.Item) -> bool:
-    params = item.callspec.params if hasattr(item, "callspec") else {}
-    return any(params.get(name) == "arrow" for name in ("of", "usage", "from_metrics", "utilisation"))
+    return any(_params(item).get(name) == "arrow" for name in ("of", "usage", "from_metrics", "utilisation"))
+
+
+def _is_further_example(item: pytest.Item) -> bool:
+    return _params(item).get("seed", 0) != 0
+
+
+def _is_of_a_broker(item: pytest.Item) -> bool:
+    return "traffic" in item.fixturenames
+
+
+def _params(item: pytest.Item) -> Mapping[str, Any]:
+    return item.callspec.params if hasattr(item, "callspec") else {}
+
+
+_SAME_OVER_CONNECT = (_is_without_session, _is_of_this_process, _is_further_example, _is_of_a_broker)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

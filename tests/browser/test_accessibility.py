@@ -108,7 +108,8 @@ def test_the_review_of_a_plan_on_its_way(
     assert_nothing(notebook, "review-danger")
     page.get_by_label("type again").last.fill(KEY)
     page.get_by_role("button", name="Apply").last.click()
-    page.get_by_role("status").get_by_text("1 verified").wait_for(timeout=LONG)
+    notebook.wait_for_text("1 verified")
+    assert "1 verified" in page.get_by_role("status").last.inner_text()
     assert_nothing(notebook, "review-verified")
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.browser.conftest import new_page
 from tests.browser.lab import PICTURES, Notebook
 
 pytestmark = [pytest.mark.slow, pytest.mark.broker]
@@ -85,7 +86,7 @@ def test_a_document_of_answers_is_there_to_be_looked_at(cells: list[str], lab: A
     assert done.returncode == 0, done.stderr
     ANSWERS.mkdir(parents=True, exist_ok=True)
     for width in WIDTHS:
-        page = browser.new_page(viewport={"width": width, "height": 900})
+        page = new_page(browser, width, 900)
         page.goto((lab.home / "answers.html").as_uri())
         page.screenshot(path=ANSWERS / f"document-{width}.png", full_page=True)
         page.close()

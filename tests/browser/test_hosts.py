@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import TimeoutError
 
+from tests.browser.conftest import new_page
 from tests.browser.frames import MANY
 from tests.browser.lab import PICTURES, ROOT, Complaints, Lab, document
 from tests.widgets.every_widget import WIDGETS
@@ -91,7 +92,7 @@ def edit_in(page: Any) -> None:
 
 def opened(lab: Lab, browser: Any, path: str) -> tuple[Any, Complaints]:
     """A page of a host, and what it complains of."""
-    page = browser.new_page(viewport={"width": 1000, "height": 900})
+    page = new_page(browser, 1000, 900)
     complaints = Complaints()
     complaints.listen(page)
     page.add_locator_handler(page.locator(".jp-Dialog"), lambda dialog: dialog.locator(".jp-mod-accept").click())
@@ -104,7 +105,7 @@ def of_the_host(lab: Lab, browser: Any, path: str) -> set[str]:
     lab.write("plain.ipynb", ["import ipywidgets; ipywidgets.IntSlider()"])
     page, complaints = opened(lab, browser, path)
     page.wait_for_load_state("networkidle", timeout=90_000)
-    page.context.close()
+    page.close()
     return {*complaints.errors, *complaints.requests}
 
 
@@ -121,7 +122,7 @@ def test_notebook_7(lab: Lab, browser: Any) -> None:
             break
     edit_in(page)
     page.screenshot(path=PICTURES / "notebook-7.png")
-    page.context.close()
+    page.close()
     assert {*complaints.errors, *complaints.requests} <= known
 
 
@@ -132,5 +133,5 @@ def test_voila(lab: Lab, browser: Any) -> None:
     page, complaints = opened(lab, browser, "voila/render/dashboard.ipynb")
     edit_in(page)
     page.screenshot(path=PICTURES / "voila.png")
-    page.context.close()
+    page.close()
     assert {*complaints.errors, *complaints.requests} <= known

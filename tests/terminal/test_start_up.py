@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -12,7 +12,7 @@ from kadmin_nb.local import LocalKafka
 
 HEAVY = ("pandas", "pyspark", "altair", "ipywidgets", "IPython", "confluent_kafka", "tornado", "asyncio", "tenacity",
          "http.client")  # fmt: skip
-DESCRIBE = f"""
+TERMINAL = f"""
 import atexit, sys
 sys.argv[0] = "kadmin-nb"
 atexit.register(lambda: print("loaded:", *(name for name in {HEAVY} if name in sys.modules), file=sys.stderr))
@@ -25,5 +25,19 @@ main()
 def test_a_describe_loads_only_what_it_shows(kafka: LocalKafka, unique: Callable[[str], str]) -> None:
     """`kadmin-nb quota describe user=alice` took longer than kafka-configs.sh: it had loaded pandas, twice over."""
     words = ["quota", "describe", f"user={unique('a-name-like-no-other')}", "--cluster", kafka.bootstrap]
-    done = subprocess.run([sys.executable, "-c", DESCRIBE, *words], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "loaded:\n")
+    assert loaded_by(words) == set()
+
+
+@pytest.mark.broker
+def test_many_changes_in_one_call_load_no_pandas(kafka: LocalKafka, unique: Callable[[str], str]) -> None:
+    """Of the second that 500 changes took, pandas took a third: a sum of rows and an array of names had loaded it."""
+    users = [word for _ in range(20) for word in ("--user", unique("writer"))]
+    words = ["kafka-configs", "--bootstrap-server", kafka.bootstrap, "--alter", *users]
+    assert "pandas" not in loaded_by([*words, "--add-config", "producer_byte_rate=1048576"])
+
+
+def loaded_by(words: Sequence[str]) -> set[str]:
+    """The heavy modules that a successful command loads."""
+    done = subprocess.run([sys.executable, "-c", TERMINAL, *words], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return {*done.stderr.splitlines()[-1].split()[1:]}

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ...admin.ports import Kafka
 from ...model.changes import Change, Target
@@ -14,7 +13,7 @@ from ...model.entity import Entity
 from ...model.grammar import DEFAULT
 from ...model.levels import DEFAULT_IP
 from ...model.quota_keys import readable
-from ..current_quotas import add_quotas, quota_values
+from ..current_quotas import add_quotas, of_place, quota_values
 from ..observed_state import LookOptions, ObservedState, ObservedValue
 from . import Danger
 from .config_dangers import QUOTA as DANGER
@@ -131,10 +130,7 @@ def _emptied(removed: Sequence[Change], after: Limits, stored: pa.Table) -> Iter
 
 def _left(stored: pa.Table, removed: Sequence[Change], level: str, key: str) -> set[str]:
     """The entities of the level that keep theirs."""
-    is_it = pc.and_(
-        *(pc.equal(stored[name].cast(pa.string()), text) for name, text in (("level", level), ("key", key)))
-    )
-    return {*stored.filter(is_it)["entity"].to_pylist()} - {str(change.resource) for change in removed}
+    return {*of_place(stored, level, key)["entity"].to_pylist()} - {str(change.resource) for change in removed}
 
 
 def _danger(change: Change, message: str) -> Danger:

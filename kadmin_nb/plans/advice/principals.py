@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-import pyarrow as pa
 import pyarrow.compute as pc
+
+from ...frames import schemas
 
 ANONYMOUS = "ANONYMOUS"
 UNAUTHENTICATED = frozenset({"PLAINTEXT", "SSL"})
@@ -97,7 +98,7 @@ def oddities(users: Mapping[str, int], protocols: Collection[str]) -> Iterator[t
     protocols
         Those of the cluster's listeners; none where they are not known.
     """
-    names = pa.array(users, pa.string())
+    names = schemas.text_array(users)
     suspects = names.filter(pc.match_substring_regex(names, _SUSPECT)).to_pylist()
     for name in sorted(suspects, key=lambda name: users[name]):
         if name == ANONYMOUS and protocols and not UNAUTHENTICATED & {*protocols}:

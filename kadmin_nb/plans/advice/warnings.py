@@ -21,6 +21,7 @@ from ...model.quota_keys import find, readable
 from ...model.resources import Resource
 from ...resolution.rules import stored_of
 from ...resolution.shadows import COMES_BEFORE, shadowed_by
+from ..current_quotas import of_place
 from ..quotas_after import Limits, limits_after
 from ..shadowing import SHADOWING_LEVELS, newly_shadowed
 from . import PlanWarning
@@ -138,7 +139,7 @@ def _shadowed(sets: Sequence[Change], changes: Sequence[Change], quotas: pa.Tabl
 
 def _quotas_after(quotas: pa.Table, changes: Iterable[Change], levels: Collection[str]) -> Limits:
     """The quotas of these levels when the plan is done."""
-    rows = quotas.filter(pc.is_in(quotas["level"].cast(pa.string()), pa.array([*levels])))
+    rows = quotas.filter(pc.is_in(quotas["level"].cast(pa.string()), schemas.text_array(levels)))
     return limits_after(stored_of(rows.to_pylist()), (change for change in changes if change.level in levels))
 
 
@@ -159,9 +160,7 @@ class _Levels:
 
     @classmethod
     def of(cls, quotas: pa.Table, changes: Sequence[Change]) -> _Levels:
-        plain = pa.table({name: quotas[name].cast(pa.string()) for name in ("level", "key")})
-        counted = plain.group_by(["level", "key"]).aggregate([([], "count_all")]).to_pylist()
-        before = Counter({(row["level"], row["key"]): row["count_all"] for row in counted})
+        before = _counts(quotas)
         after = Counter(before)
         after.update((c.level or "", c.key) for c in changes if c.old is None and c.after is not None)
         after.subtract((c.level or "", c.key) for c in changes if c.old is not None and c.after is None)
@@ -169,14 +168,29 @@ class _Levels:
 
     def names(self, level: str, key: str, kind: str, *, after: bool) -> set[str]:
         """The users, or client-ids, that have a quota of their own at a level."""
-        level_of, key_of = (self.stored[name].cast(pa.string()) for name in ("level", "key"))
-        rows = self.stored.filter(pc.and_(pc.equal(level_of, level), pc.equal(key_of, key)))
+        rows = of_place(self.stored, level, key)
         names = {*rows["client_id" if kind == "client-id" else kind].to_pylist()}
         if after:
             names |= {
                 _part_name(c, kind) for c in self.changes if (c.level, c.key) == (level, key) and c.after is not None
             }
         return names
+
+
+def _counts(quotas: pa.Table) -> Counter[Place]:
+    """The number of quotas at each level and key; `group_by` and Python's own values would load pandas."""
+    columns = (quotas[name].cast(pa.string()) for name in ("level", "key"))
+    places = pc.value_counts(pc.binary_join_element_wise(*columns, _TAB)).to_pylist()
+    return Counter({_place(row["values"]): row["counts"] for row in places})
+
+
+_TAB = schemas.text_array(["\t"])[0]
+"""Between a level and a key; a level has none."""
+
+
+def _place(joined: str) -> Place:
+    level, _, key = joined.partition(_TAB.as_py())
+    return level, key
 
 
 def _part_name(change: Change, kind: str) -> str:
