@@ -8,7 +8,7 @@ transactions were aborted; `tests/locking` says if that moves.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import kafka.errors
@@ -45,6 +45,9 @@ UNDECIDED = 1.0
 
 _CLOCK = b"clock"
 """The key of an empty record whose only use is the time that the broker gives it."""
+
+_MOST_TOMBSTONES, _LARGEST_BATCH = 50, 1 << 20
+"""Keys in one batch, which is below a broker's `message.max.bytes` even where each is as long as may be."""
 
 _EARLIEST, _READ_COMMITTED, _ALL_REPLICAS, _LARGEST_FETCH = -2, IsolationLevel.READ_COMMITTED, -1, 1 << 20
 _CUT_SHORT, _UNKNOWN_TOPIC, _NO_LEADER_YET, _FORBIDDEN, _EXISTS = 1, 3, 5, 29, 36
@@ -172,15 +175,32 @@ class CompactedTopic:
 
         This machine's where the topic keeps the producer's time, or where we may not write.
         """
+        partition = self._append([_CLOCK], until, may_be_forbidden=True)
+        append_time: int = partition.log_append_time_ms
+        return append_time if append_time >= 0 else int(time.time() * 1000)
+
+    def remove(self, keys: Iterable[bytes], until: float) -> None:
+        """Append a tombstone for each of these keys.
+
+        Raises
+        ------
+        NotAuthorized
+            WRITE on the topic is missing.
+        """
+        remaining = list(keys)
+        for start in range(0, len(remaining), _MOST_TOMBSTONES):
+            self._append(remaining[start : start + _MOST_TOMBSTONES], until)
+
+    def _append(self, keys: Sequence[bytes], until: float, *, may_be_forbidden: bool = False) -> Any:
+        """The partition's answer to these tombstones."""
         doing = f"writing to the topic {self.name}"
-        answer = self._wire.tell(self._empty_record, node=self._leader, doing=doing, timeout=_left(until))
+        answer = self._wire.tell(lambda: self._tombstones(keys), node=self._leader, doing=doing, timeout=_left(until))
         partition = answer.responses[0].partition_responses[0]
-        if partition.error_code != _FORBIDDEN:
+        if partition.error_code != _FORBIDDEN or not may_be_forbidden:
             error_codes.raise_for_error(
                 partition.error_code, partition.error_message, doing, rights.on_topic("WRITE", self.name)
             )
-        append_time: int = partition.log_append_time_ms
-        return append_time if append_time >= 0 else int(time.time() * 1000)
+        return partition
 
     def _refuse_foreign(self, answer: Any) -> None:
         error_codes.raise_for_error(
@@ -293,9 +313,10 @@ class CompactedTopic:
             max_version=11,  # the last with the topic's name
         )
 
-    def _empty_record(self) -> Any:
-        builder = MemoryRecordsBuilder(2, 0, 1024)
-        builder.append(int(time.time() * 1000), _CLOCK, None)
+    def _tombstones(self, keys: Iterable[bytes]) -> Any:
+        builder = MemoryRecordsBuilder(2, 0, _LARGEST_BATCH)
+        for key in keys:
+            builder.append(int(time.time() * 1000), key, None)
         builder.close()
         topic = ProduceRequest.TopicProduceData
         topic_data = topic(

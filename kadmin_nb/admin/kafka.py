@@ -16,6 +16,7 @@ from ..errors import TimedOut
 from ..model.connection_settings import Settings
 from ..model.resources import Resource
 from . import acls, error_codes
+from .client_registry import WireClientRegistry
 from .configs import WireConfigs
 from .ports import Broker, Lease
 from .quotas import WireQuotas
@@ -33,6 +34,7 @@ class WireKafka:
         self.quotas = WireQuotas(self.wire)
         self.configs = WireConfigs(self.wire)
         self.scram = WireScram(self.wire)
+        self.client_registry = WireClientRegistry(self.wire)
         try:
             self.id: str = self._describe().cluster_id
         except BaseException:

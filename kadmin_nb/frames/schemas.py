@@ -85,6 +85,58 @@ SCRAM = _schema(
 """One row a user and mechanism, sorted by both: all that brokers show of a credential. A user that failed, or has none
 (RESOURCE_NOT_FOUND), is one row with a null mechanism."""
 
+REGISTRATIONS = _schema(
+    ("user", TEXT, False),
+    ("client_id", TEXT, False),
+    ("software", TEXT, False),
+    ("version", TEXT, False),
+    ("instance", TEXT, False),
+    ("group_id", TEXT, True),
+    ("group_protocol", TEXT, True),
+    ("keys", pa.list_(TEXT), False),
+    ("seen_at", pa.timestamp("us", "UTC"), False),
+)
+"""The clients that follow dynamic client configs and are alive, as they call themselves; `keys` are those that they
+support, `seen_at` is the broker's time."""
+
+STATUS = _schema(
+    ("user", TEXT, False),
+    ("client_id", TEXT, False),
+    ("instance", TEXT, False),
+    ("revision", pa.int64(), True),
+    ("key", WORD, True),
+    ("value", TEXT, True),
+    ("state", WORD, False),
+    ("reason", TEXT, True),
+    ("at", pa.timestamp("us", "UTC"), True),
+)
+"""The values that each client that is alive says it runs with. `state` is follows; refuses, with a reason; static, with
+a null key: no entry is about it; or silent: it never said. `at` is the broker's time."""
+
+COMPATIBILITY = _schema(
+    ("user", TEXT, False),
+    ("client_id", TEXT, True),
+    ("software", TEXT, False),
+    ("version", TEXT, False),
+    ("keys", pa.list_(TEXT), False),
+    ("clients", pa.int64(), False),
+)
+"""KIP-649's EntityCompatibility: each software and version that registered under an entity, and all keys that it
+supports there. A null client-id is all client-ids of the user."""
+
+FOLLOWERS = _schema(
+    ("user", TEXT, False),
+    ("client_id", TEXT, False),
+    ("software", TEXT, True),
+    ("version", TEXT, True),
+    ("instance", TEXT, True),
+    ("key", WORD, False),
+    ("follows", FLAG, False),
+    ("reason", TEXT, True),
+)
+"""Whether each known client would obey a new value of the key, and the reason where it would not. One that is only
+seen in usage has no software, version or instance."""
+
 USER_CONFIGS = _schema(
     ("resource", TEXT, False),
     ("kind", TEXT, False),

@@ -280,6 +280,12 @@ def _columns(schema: pa.Schema) -> frozenset[str]:
     return frozenset(schema.names) - ALSO
 
 
+def _followers_finding(table: pa.Table) -> str:
+    known = counted_nouns(table.num_rows, "known client", "known clients")
+    keys = ", ".join(pc.unique(table["key"]).to_pylist())
+    return f"{pc.sum(table['follows']).as_py()} of {known} would follow a new {keys}"
+
+
 VIEWS: Mapping[frozenset[str], View] = {
     _columns(schemas.QUOTAS): View(("who", "key", "value", "level"), ("quota", "quotas"), _quotas_finding),
     _columns(schemas.EFFECTIVE): View(
@@ -300,6 +306,18 @@ VIEWS: Mapping[frozenset[str], View] = {
         ("user", "users"),
         _users_finding,
         _with_findings_first,
+    ),
+    _columns(schemas.REGISTRATIONS): View(
+        ("who", "software", "version", "keys", "group_id", "group_protocol", "instance", "seen_at"),
+        ("client that follows dynamic configs", "clients that follow dynamic configs"),
+    ),
+    _columns(schemas.STATUS): View(("who", "key", "value", "state", "reason", "revision", "at", "instance")),
+    _columns(schemas.COMPATIBILITY): View(
+        ("who", "software", "version", "keys", "clients"),
+        ("version of a software", "versions of software"),
+    ),
+    _columns(schemas.FOLLOWERS): View(
+        ("who", "key", "follows", "reason", "software", "version", "instance"), finding=_followers_finding
     ),
     _columns(schemas.WHY): View(
         ("key", "value", "set_on", "level", "total", "clients", "peak", "utilisation", "throttle_ms", "share_throttled")

@@ -8,6 +8,7 @@ docs/client-configs.md has the formats for clients in other languages.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
@@ -25,6 +26,8 @@ VERSION = 1
 
 MOST_BYTES = 16 * 1024
 """A longer key or value is not read."""
+
+_LARGEST_INTEGER = 2**63
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +57,19 @@ class Document:
 
 
 def _is_text(value: object) -> bool:
-    return isinstance(value, str)
+    """True of a text that can be written again: JSON may name half of a surrogate pair."""
+    return isinstance(value, str) and not _SURROGATES.search(value)
+
+
+_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 _CHECKS: Mapping[str, Callable[[Any], bool]] = {
     "str": _is_text,
     "str | None": lambda value: value is None or _is_text(value),
-    "int": lambda value: isinstance(value, int) and not isinstance(value, bool),
+    "int": lambda value: isinstance(value, int) and not isinstance(value, bool) and abs(value) < _LARGEST_INTEGER,
     "list[str]": lambda value: isinstance(value, list) and all(map(_is_text, value)),
-    "dict[str, str]": lambda value: isinstance(value, dict) and all(map(_is_text, value.values())),
+    "dict[str, str]": lambda value: isinstance(value, dict) and all(map(_is_text, (*value, *value.values()))),
 }
 """For each type of a field, whether a value of JSON is of it."""
 
