@@ -68,7 +68,7 @@ class ClientRegistry:
             READ on a topic of the registry is missing.
         """
         registry = self._kafka.client_registry.describe()
-        clients = _chosen(registry.clients, user, client_id)
+        clients = _selected_clients(registry.clients, user, client_id)
         return self._answer(schemas.REGISTRATIONS, map(_registration_row, clients), registry)
 
     def status(self, *, user: object = ANY, client_id: object = ANY) -> RegistryAnswer:
@@ -77,7 +77,7 @@ class ClientRegistry:
         Arguments and errors as of `registrations`.
         """
         registry = self._kafka.client_registry.describe()
-        rows = (row for client in _chosen(registry.clients, user, client_id) for row in _status_rows(client))
+        rows = (row for client in _selected_clients(registry.clients, user, client_id) for row in _status_rows(client))
         return self._answer(schemas.STATUS, rows, registry)
 
     def compatibility(self, user: str, client_id: str | None = None) -> RegistryAnswer:
@@ -119,7 +119,7 @@ class ClientRegistry:
                 f"unknown client config {key}", code="INVALID_CONFIG", hint=f"One of {', '.join(CLIENT_KEYS)}."
             )
         registry = self._kafka.client_registry.describe()
-        clients = [client for client in _chosen(registry.clients, user, client_id) if client.is_of(key)]
+        clients = [client for client in _selected_clients(registry.clients, user, client_id) if client.is_of(key)]
         answer = self._answer(schemas.FOLLOWERS, (_follower_row(client, key) for client in clients), registry)
         if usage is None:
             return answer
@@ -129,7 +129,7 @@ class ClientRegistry:
                 "a usage in Spark is joined whole", hint="Leave out user and client_id; filter the answer."
             )
         everybody = [(client.name.user, client.name.client_id) for client in registry.clients]
-        return _with_unregistered(answer, at_work, _pairs(everybody), key, matcher_of(user, client_id))
+        return _with_unregistered(answer, at_work, _as_pairs(everybody), key, matcher_of(user, client_id))
 
     def forget(self, user: str, client_id: str | None = None) -> int:
         """Remove the registrations of an entity, of a user's client-ids where none is named: how many there were.
@@ -165,7 +165,7 @@ def matcher_of(user: object, client_id: object) -> Callable[[str, str], bool]:
     return lambda name, id_of_client: is_user(name) and is_client(id_of_client)
 
 
-def _chosen(clients: Iterable[RegisteredClient], user: object, client_id: object) -> list[RegisteredClient]:
+def _selected_clients(clients: Iterable[RegisteredClient], user: object, client_id: object) -> list[RegisteredClient]:
     fits = matcher_of(user, client_id)
     return [client for client in clients if fits(client.name.user, client.name.client_id)]
 
@@ -239,7 +239,7 @@ def _time(milliseconds: int) -> datetime:
 
 # --- fleets ---
 
-_CLIENT = ["user", "client_id"]
+_BY_CLIENT = ["user", "client_id"]
 
 
 def _only_of(usage: Usage, key: str) -> Usage:
@@ -251,8 +251,8 @@ def _only_of(usage: Usage, key: str) -> Usage:
     return Usage(frame.filter(pc.equal(frame["key"].cast(pa.string()), quota_key)), usage.why)
 
 
-def _pairs(clients: Iterable[tuple[str, str]]) -> pa.Table:
-    rows: Sequence[_Row] = [dict(zip(_CLIENT, client, strict=True)) for client in sorted({*clients})]
+def _as_pairs(clients: Iterable[tuple[str, str]]) -> pa.Table:
+    rows: Sequence[_Row] = [dict(zip(_BY_CLIENT, client, strict=True)) for client in sorted({*clients})]
     return schemas.table(schemas.PAIRS, rows)
 
 
@@ -263,8 +263,10 @@ def _with_unregistered(
     table = answer.to_arrow()
     if usage.is_on_spark:
         return _on_spark(table, usage, registered, key)
-    clients = usage.clients().to_arrow().select(_CLIENT)
-    strangers = clients.join(registered, _CLIENT, join_type="left anti").sort_by([(n, "ascending") for n in _CLIENT])
+    clients = usage.clients().to_arrow().select(_BY_CLIENT)
+    strangers = clients.join(registered, _BY_CLIENT, join_type="left anti").sort_by(
+        [(n, "ascending") for n in _BY_CLIENT]
+    )
     rows = [
         {**pair, "key": key, "follows": False, "reason": NEVER_REGISTERED}
         for pair in strangers.to_pylist()
@@ -278,8 +280,8 @@ def _with_unregistered(
 def _on_spark(table: pa.Table, usage: Usage, registered: pa.Table, key: str) -> SparkAnswer:
     clients = usage.clients().to_spark()
     registered_there = sparks.to_spark(registered, clients.sparkSession)
-    strangers = clients.join(registered_there, _CLIENT, "left_anti").selectExpr(
-        *_CLIENT,
+    strangers = clients.join(registered_there, _BY_CLIENT, "left_anti").selectExpr(
+        *_BY_CLIENT,
         *(f"CAST(NULL AS STRING) AS {name}" for name in ("software", "version", "instance")),
         f"'{key}' AS key",
         "false AS follows",

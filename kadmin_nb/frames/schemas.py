@@ -134,7 +134,7 @@ FOLLOWERS = _schema(
     ("follows", FLAG, False),
     ("reason", TEXT, True),
 )
-"""Whether each known client would obey a new value of the key, and the reason where it would not. One that is only
+"""The known clients: whether each `follows` a new value of the key, or the reason that it does not. One that is only
 seen in usage has no software, version or instance."""
 
 USER_CONFIGS = _schema(
