@@ -7,6 +7,7 @@ They need confluent-kafka and nothing else of what kadmin_nb needs. docs/client-
 
 from __future__ import annotations
 
+from .consumer import DynamicConsumer
 from .producer import DynamicProducer
 
-__all__ = ["DynamicProducer"]
+__all__ = ["DynamicConsumer", "DynamicProducer"]

@@ -16,6 +16,8 @@ from .follower import Candidate, Follower
 
 _SLICE = 0.5
 """Seconds of waiting after which a new candidate is looked for."""
+_INSIDE = 0.0005
+"""Seconds after which the calls within `produce` are counted again."""
 _GRACE = 0.5
 """Seconds after the flush's bound until a waiting message gives up the change; then a callback waits for it."""
 
@@ -32,8 +34,9 @@ class DynamicProducer(Producer):
     def __init__(self, config: Mapping[str, Any] | None = None, /, **keywords: Any) -> None:
         self._settings = client_settings(config, keywords)
         self._follower = Follower(self._settings, PRODUCER_KEYS, Producer)
-        self._lock = threading.RLock()
-        self._changed = threading.Condition(self._lock)
+        self._changed = threading.Condition()
+        self._inside: list[None] = []
+        self._enter, self._leave = self._inside.append, self._inside.pop
         self._changing: int | None = None
         self._given_up = False
         self._producer = self._follower.start()
@@ -51,8 +54,11 @@ class DynamicProducer(Producer):
         timestamp: int = 0,
         headers: Any = None,
     ) -> None:
-        with self._lock:
+        try:  # half of what taking a lock costs
+            self._enter(None)
             self._produce(topic, value, key, partition, callback or on_delivery, None, timestamp, headers)
+        finally:
+            self._leave()
 
     def produce_batch(
         self,
@@ -62,7 +68,7 @@ class DynamicProducer(Producer):
         callback: Any = None,
         on_delivery: Any = None,
     ) -> int:
-        with self._lock:
+        with self._changed:
             self._wait_for_change()
             return self._producer.produce_batch(topic, messages, partition, callback or on_delivery)
 
@@ -138,17 +144,23 @@ class DynamicProducer(Producer):
         candidate = self._follower.take()
         if candidate is None:
             return
-        with self._lock:
+        with self._changed:
             self._changing, self._given_up = threading.get_ident(), False
             self._produce = self._produce_after_change
         try:
-            self._producer.flush(self._settings.flush_timeout)  # without the lock: it calls delivery callbacks
+            self._drain(time.monotonic() + self._settings.flush_timeout)
         finally:
-            with self._lock:
+            with self._changed:
                 self._finish(candidate)
 
+    def _drain(self, until: float) -> None:
+        """Wait for the calls that are within `produce`, then for their messages. Delivery callbacks are called here."""
+        while self._inside and time.monotonic() < until:
+            time.sleep(_INSIDE)
+        self._producer.flush(max(0.0, until - time.monotonic()))
+
     def _finish(self, candidate: Candidate[Producer]) -> None:
-        if self._given_up or len(self._producer):
+        if self._given_up or self._inside or len(self._producer):
             self._follower.postponed(f"{len(self._producer)} messages wait for their delivery")
         else:
             self._producer = candidate.client
@@ -157,8 +169,13 @@ class DynamicProducer(Producer):
         self._changed.notify_all()
 
     def _produce_after_change(self, *message: Any) -> None:
-        self._wait_for_change()
-        self._producer.produce(*message)
+        self._leave()
+        try:
+            with self._changed:
+                self._wait_for_change()
+                self._producer.produce(*message)
+        finally:
+            self._enter(None)
 
     def _wait_for_change(self) -> None:
         """Wait with the lock until no thread changes the client; a callback of the changing thread goes ahead.

@@ -1,0 +1,294 @@
+"""A consumer that takes new timeouts while it runs: confluent-kafka's, with one more between it and the application."""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from confluent_kafka import Consumer, Message, TopicPartition
+
+from ..model.client_configs import CONSUMER_KEYS
+from .client_settings import client_settings
+from .follower import Candidate, Follower, log
+from .positions import Positions, Takeover, place
+
+_SLICE = 0.5
+"""Seconds of waiting after which a new candidate is looked for."""
+_REJOINING = 10.0
+"""Seconds for which a changed consumer waits for its partitions within one call; it goes on joining afterwards."""
+_JOIN_SLICE = 0.05
+
+RebalanceCallback = Callable[[Consumer, list[TopicPartition]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Subscription:
+    topics: list[str]
+    on_assign: RebalanceCallback | None
+    on_revoke: RebalanceCallback | None
+    on_lost: RebalanceCallback | None
+
+
+class DynamicConsumer(Consumer):
+    """confluent-kafka's Consumer, which follows the client configs of its user and client-id.
+
+    It takes the same configuration, and keys of its own that begin with `kadmin.`: docs/client-configs.md lists them.
+    New timeouts come into force in `poll` or `consume`, at a moment when its partitions are assigned: another client
+    takes its place and reads on where it was. With a `group.instance.id` the group does not notice; without, it
+    rebalances, and reading goes on from the committed offsets.
+    """
+
+    def __init__(self, config: Mapping[str, Any] | None = None, /, **keywords: Any) -> None:
+        self._settings = client_settings(config, keywords)
+        static = self._settings.config
+        self._is_static = bool(static.get("group.instance.id"))
+        self._is_cooperative = "cooperative" in str(static.get("partition.assignment.strategy", ""))
+        self._stores_itself = str(static.get("enable.auto.offset.store", True)).lower() == "true"
+        self._positions = Positions(
+            begins_at_end=str(static.get("auto.offset.reset", "latest")).lower() in ("latest", "largest", "end")
+        )
+        self._subscription: _Subscription | None = None
+        self._is_settled = True
+        self._is_closing = False
+        self._change_after = 0.0
+        self._takeover: Takeover | None = None
+        self._ahead: list[Message] = []
+        self._follower = Follower(self._settings, CONSUMER_KEYS, Consumer)
+        self._consumer = self._follower.start()
+        self._end = weakref.finalize(self, self._follower.stop)
+
+    def subscribe(
+        self,
+        topics: list[str],
+        on_assign: RebalanceCallback | None = None,
+        on_revoke: RebalanceCallback | None = None,
+        on_lost: RebalanceCallback | None = None,
+    ) -> None:
+        self._subscription = _Subscription(topics, on_assign, on_revoke, on_lost)
+        self._is_settled = False
+        self._join()
+
+    def unsubscribe(self) -> None:
+        self._consumer.unsubscribe()
+        self._subscription, self._is_settled = None, True
+
+    def poll(self, timeout: float = -1) -> Message | None:
+        if self._follower.candidate:
+            self._change()
+        if self._ahead:
+            return self._ahead.pop()
+        if 0 <= timeout <= _SLICE:
+            return self._consumer.poll(timeout)
+        return next(iter(self._wait(timeout, lambda seconds: _listed(self._consumer.poll(seconds)))), None)
+
+    def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
+        if self._follower.candidate:
+            self._change()
+        if self._ahead:
+            return [self._ahead.pop()]
+        if 0 <= timeout <= _SLICE:
+            return self._consumer.consume(num_messages, timeout)
+        until = _end_of(timeout)
+        messages = self._wait(timeout, lambda seconds: self._consumer.consume(num_messages, seconds))
+        if not messages or len(messages) == num_messages:
+            return messages
+        remaining = -1 if timeout < 0 else max(0.0, until - time.monotonic())
+        return messages + self._consumer.consume(num_messages - len(messages), remaining)
+
+    def assign(self, partitions: list[TopicPartition]) -> None:
+        self._consumer.assign(partitions)
+        self._positions.start_at(partitions)
+
+    def unassign(self) -> None:
+        self._consumer.unassign()
+
+    def incremental_assign(self, partitions: list[TopicPartition]) -> None:
+        self._consumer.incremental_assign(partitions)
+        self._positions.start_at(partitions)
+
+    def incremental_unassign(self, partitions: list[TopicPartition]) -> None:
+        self._consumer.incremental_unassign(partitions)
+        self._positions.forget(partitions)
+
+    def assignment(self) -> list[TopicPartition]:
+        return self._consumer.assignment()
+
+    def seek(self, partition: TopicPartition) -> None:
+        self._consumer.seek(partition)
+        self._positions.start_at([partition])
+
+    def pause(self, partitions: list[TopicPartition]) -> None:
+        self._consumer.pause(partitions)
+        self._positions.pause(partitions)
+
+    def resume(self, partitions: list[TopicPartition]) -> None:
+        self._consumer.resume(partitions)
+        self._positions.resume(partitions)
+
+    def position(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
+        return self._consumer.position(partitions)
+
+    def store_offsets(self, message: Message | None = None, offsets: list[TopicPartition] | None = None) -> None:
+        self._consumer.store_offsets(**_present(message=message, offsets=offsets))
+        self._positions.store([_after(message)] if message is not None else offsets or [])
+
+    def commit(
+        self,
+        message: Message | None = None,
+        offsets: list[TopicPartition] | None = None,
+        asynchronous: bool = True,
+    ) -> Any:
+        if message is None and offsets is None and self._stores_itself:
+            offsets = self._positions.to_commit(self._consumer) or None
+        commit: Callable[..., Any] = self._consumer.commit
+        return commit(asynchronous=asynchronous, **_present(message=message, offsets=offsets))
+
+    def committed(self, partitions: list[TopicPartition], timeout: float = -1) -> list[TopicPartition]:
+        return self._consumer.committed(partitions, timeout)
+
+    def get_watermark_offsets(
+        self, partition: TopicPartition, timeout: float = -1, cached: bool = False
+    ) -> tuple[int, int]:
+        return self._consumer.get_watermark_offsets(partition, timeout, cached)
+
+    def offsets_for_times(self, partitions: list[TopicPartition], timeout: float = -1) -> list[TopicPartition]:
+        return self._consumer.offsets_for_times(partitions, timeout)
+
+    def list_topics(self, topic: str | None = None, timeout: float = -1) -> Any:
+        return self._consumer.list_topics(topic, timeout)
+
+    def cluster_id(self, timeout: float = -1) -> str:
+        return self._consumer.cluster_id(timeout)
+
+    def consumer_group_metadata(self) -> Any:
+        return self._consumer.consumer_group_metadata()
+
+    def memberid(self) -> str:
+        return self._consumer.memberid()
+
+    def set_sasl_credentials(self, username: str, password: str) -> None:
+        self._consumer.set_sasl_credentials(username, password)
+        self._settings.log_in_as(username, password)
+
+    def close(self) -> None:
+        self._end()
+        self._consumer.close()
+
+    def __enter__(self) -> Self:
+        self._consumer.__enter__()
+        return self
+
+    def __exit__(self, kind: Any, error: Any, at: Any) -> bool | None:
+        self._end()
+        return self._consumer.__exit__(kind, error, at)
+
+    def _wait(self, timeout: float, take: Callable[[float], list[Message]]) -> list[Message]:
+        """The first messages within the time, with a look for a candidate now and then."""
+        until = _end_of(timeout)
+        while (remaining := until - time.monotonic()) > 0:
+            if messages := take(min(_SLICE, remaining)):
+                return messages
+            self._change()
+            if self._ahead:
+                return [self._ahead.pop()]
+        return []
+
+    def _join(self) -> None:
+        subscription = self._subscription
+        assert subscription is not None
+        callbacks = {"on_assign": self._assigned, "on_revoke": self._revoked, "on_lost": self._lost}
+        self._consumer.subscribe(subscription.topics, **callbacks)
+
+    def _change(self) -> None:
+        """Put the candidate in the consumer's place, if nothing is in motion: else the next boundary does it."""
+        if not self._follower.candidate or not self._is_settled or time.monotonic() < self._change_after:
+            return
+        takeover = self._positions.takeover(self._consumer)
+        candidate = self._follower.take() if takeover else None
+        if takeover and candidate:
+            self._replace(candidate, takeover)
+        else:
+            self._change_after = time.monotonic() + _SLICE
+
+    def _replace(self, candidate: Candidate[Consumer], takeover: Takeover) -> None:
+        try:
+            self._is_closing = True
+            self._consumer.close()  # commits what is stored, where the application wants that
+        finally:  # a callback of the application may raise
+            self._is_closing = False
+            self._consumer = candidate.client
+            self._resume_from(takeover)
+            self._follower.applied(candidate)
+
+    def _resume_from(self, takeover: Takeover) -> None:
+        if self._subscription is None:
+            self._take_over(takeover, takeover.partitions)
+        else:
+            self._rejoin(takeover)
+
+    def _rejoin(self, takeover: Takeover) -> None:
+        """Join again, and wait for the partitions: a call of the application between would have none."""
+        if self._is_static:
+            self._takeover = takeover
+        else:
+            log.info("%s: without a group.instance.id the group rebalances for it", self._settings.entity)
+        self._is_settled = False
+        self._join()
+        until = time.monotonic() + _REJOINING
+        while not (self._is_settled or self._ahead) and time.monotonic() < until:
+            self._ahead += _listed(self._consumer.poll(_JOIN_SLICE))
+
+    def _take_over(self, takeover: Takeover, partitions: list[TopicPartition]) -> None:
+        """Assign the partitions, each where it was, and what the application paused and stored there."""
+        assign = self._consumer.incremental_assign if self._is_cooperative else self._consumer.assign
+        assign(takeover.starting(partitions))
+        takeover.restore(self._consumer, partitions)
+
+    def _assigned(self, _: Consumer, partitions: list[TopicPartition]) -> None:
+        takeover, self._takeover, self._is_settled = self._takeover, None, True
+        if takeover is None:
+            self._positions.forget(partitions)
+            self._tell("on_assign", partitions)
+            return
+        self._take_over(takeover, partitions)
+        if {place(p) for p in partitions} != takeover.offsets.keys():
+            self._tell("on_revoke", takeover.partitions)
+            self._tell("on_assign", partitions)
+
+    def _revoked(self, _: Consumer, partitions: list[TopicPartition]) -> None:
+        if self._is_closing and self._is_static:
+            return
+        self._is_settled = False
+        self._tell("on_revoke", partitions)
+
+    def _lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        if self._subscription and self._subscription.on_lost:
+            self._is_settled = False
+            self._tell("on_lost", partitions)
+        else:
+            self._revoked(consumer, partitions)
+
+    def _tell(self, event: str, partitions: list[TopicPartition]) -> None:
+        """Call the application's callback, with this consumer rather than the one behind it."""
+        callback = getattr(self._subscription, event, None)
+        if callback is not None:
+            callback(self, partitions)
+
+
+def _listed(message: Message | None) -> list[Message]:
+    return [] if message is None else [message]
+
+
+def _end_of(timeout: float) -> float:
+    return float("inf") if timeout < 0 else time.monotonic() + timeout
+
+
+def _present(**arguments: Any) -> dict[str, Any]:
+    return {name: value for name, value in arguments.items() if value is not None}
+
+
+def _after(message: Message) -> TopicPartition:
+    return TopicPartition(message.topic() or "", message.partition() or 0, (message.offset() or 0) + 1)
