@@ -37,7 +37,7 @@ _READER = {
     "queued.max.messages.kbytes": 4096,
     "log_level": 0,  # what goes wrong is in the errors
 }
-_SLICE = 0.1
+_POLL_TIMEOUT = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ def _records(consumer: Consumer, offset: int, until: float) -> Iterator[Message]
     consumer.assign([TopicPartition(CONFIGS_TOPIC, 0, offset)])
     size = 0
     while time.monotonic() < until and size < MOST_BYTES_AT_ONCE:
-        message = consumer.poll(_SLICE)
+        message = consumer.poll(_POLL_TIMEOUT)
         if message is not None and (error := message.error()) is not None:
             if error.code() == KafkaError._PARTITION_EOF:
                 return

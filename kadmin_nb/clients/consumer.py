@@ -12,11 +12,9 @@ from confluent_kafka import Consumer, Message, TopicPartition
 
 from ..model.client_configs import CONSUMER_KEYS
 from .client_settings import client_settings
-from .follower import Candidate, Follower, log
-from .positions import Positions, Takeover, place
+from .follower import LOOK_INTERVAL, Candidate, Follower, log
+from .positions import Positions, Takeover, name_of
 
-_SLICE = 0.5
-"""Seconds of waiting after which a new candidate is looked for."""
 _REJOINING = 10.0
 """Seconds for which a changed consumer waits for its partitions within one call; it goes on joining afterwards."""
 _JOIN_SLICE = 0.05
@@ -80,16 +78,16 @@ class DynamicConsumer(Consumer):
             self._change()
         if self._ahead:
             return self._ahead.pop()
-        if 0 <= timeout <= _SLICE:
+        if 0 <= timeout <= LOOK_INTERVAL:
             return self._consumer.poll(timeout)
-        return next(iter(self._wait(timeout, lambda seconds: _listed(self._consumer.poll(seconds)))), None)
+        return next(iter(self._wait(timeout, lambda seconds: _message_list(self._consumer.poll(seconds)))), None)
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
         if self._follower.candidate:
             self._change()
         if self._ahead:
             return [self._ahead.pop()]
-        if 0 <= timeout <= _SLICE:
+        if 0 <= timeout <= LOOK_INTERVAL:
             return self._consumer.consume(num_messages, timeout)
         until = _end_of(timeout)
         messages = self._wait(timeout, lambda seconds: self._consumer.consume(num_messages, seconds))
@@ -133,7 +131,7 @@ class DynamicConsumer(Consumer):
 
     def store_offsets(self, message: Message | None = None, offsets: list[TopicPartition] | None = None) -> None:
         self._consumer.store_offsets(**_present(message=message, offsets=offsets))
-        self._positions.store([_after(message)] if message is not None else offsets or [])
+        self._positions.store([_next_offset(message)] if message is not None else offsets or [])
 
     def commit(
         self,
@@ -189,7 +187,7 @@ class DynamicConsumer(Consumer):
         """The first messages within the time, with a look for a candidate now and then."""
         until = _end_of(timeout)
         while (remaining := until - time.monotonic()) > 0:
-            if messages := take(min(_SLICE, remaining)):
+            if messages := take(min(LOOK_INTERVAL, remaining)):
                 return messages
             self._change()
             if self._ahead:
@@ -211,7 +209,7 @@ class DynamicConsumer(Consumer):
         if takeover and candidate:
             self._replace(candidate, takeover)
         else:
-            self._change_after = time.monotonic() + _SLICE
+            self._change_after = time.monotonic() + LOOK_INTERVAL
 
     def _replace(self, candidate: Candidate[Consumer], takeover: Takeover) -> None:
         try:
@@ -239,7 +237,7 @@ class DynamicConsumer(Consumer):
         self._join()
         until = time.monotonic() + _REJOINING
         while not (self._is_settled or self._ahead) and time.monotonic() < until:
-            self._ahead += _listed(self._consumer.poll(_JOIN_SLICE))
+            self._ahead += _message_list(self._consumer.poll(_JOIN_SLICE))
 
     def _take_over(self, takeover: Takeover, partitions: list[TopicPartition]) -> None:
         """Assign the partitions, each where it was, and what the application paused and stored there."""
@@ -254,7 +252,7 @@ class DynamicConsumer(Consumer):
             self._tell("on_assign", partitions)
             return
         self._take_over(takeover, partitions)
-        if {place(p) for p in partitions} != takeover.offsets.keys():
+        if {name_of(p) for p in partitions} != takeover.offsets.keys():
             self._tell("on_revoke", takeover.partitions)
             self._tell("on_assign", partitions)
 
@@ -278,7 +276,7 @@ class DynamicConsumer(Consumer):
             callback(self, partitions)
 
 
-def _listed(message: Message | None) -> list[Message]:
+def _message_list(message: Message | None) -> list[Message]:
     return [] if message is None else [message]
 
 
@@ -290,5 +288,5 @@ def _present(**arguments: Any) -> dict[str, Any]:
     return {name: value for name, value in arguments.items() if value is not None}
 
 
-def _after(message: Message) -> TopicPartition:
+def _next_offset(message: Message) -> TopicPartition:
     return TopicPartition(message.topic() or "", message.partition() or 0, (message.offset() or 0) + 1)

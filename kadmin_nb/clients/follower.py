@@ -25,6 +25,8 @@ from .reports import Reporter
 
 log = logging.getLogger("kadmin_nb.clients")
 
+LOOK_INTERVAL = 0.5
+"""Seconds of waiting after which a wrapper looks for a candidate."""
 _READING, _REPORTING = 30.0, 10.0
 """Seconds that one refresh may take for either."""
 _EARLIEST_SHARE = 0.8

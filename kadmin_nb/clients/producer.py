@@ -12,10 +12,8 @@ from confluent_kafka import Producer, TopicPartition
 
 from ..model.client_configs import PRODUCER_KEYS
 from .client_settings import client_settings
-from .follower import Candidate, Follower
+from .follower import LOOK_INTERVAL, Candidate, Follower
 
-_SLICE = 0.5
-"""Seconds of waiting after which a new candidate is looked for."""
 _INSIDE = 0.0005
 """Seconds after which the calls within `produce` are counted again."""
 _GRACE = 0.5
@@ -75,7 +73,7 @@ class DynamicProducer(Producer):
     def poll(self, timeout: float = -1) -> int:
         if self._follower.candidate:
             self._change()
-        if 0 <= timeout <= _SLICE:
+        if 0 <= timeout <= LOOK_INTERVAL:
             return self._producer.poll(timeout)
         return self._poll_long(timeout)
 
@@ -134,7 +132,7 @@ class DynamicProducer(Producer):
     def _poll_long(self, timeout: float) -> int:
         until = float("inf") if timeout < 0 else time.monotonic() + timeout
         while (remaining := until - time.monotonic()) > 0:
-            if events := self._producer.poll(min(_SLICE, remaining)):
+            if events := self._producer.poll(min(LOOK_INTERVAL, remaining)):
                 return events
             self._change()
         return 0
