@@ -22,7 +22,7 @@ def name_of(partition: TopicPartition) -> PartitionName:
 
 @dataclass(frozen=True, slots=True)
 class Takeover:
-    """The partitions of one consumer at one boundary: their offsets, what is paused, and what the application stored."""
+    """The partitions of one consumer at one boundary: their offsets, and what the application paused and stored."""
 
     offsets: Mapping[PartitionName, int]
     paused: frozenset[PartitionName]
