@@ -103,8 +103,8 @@ class CompactedTopic:
         self._configs = configs
         self._leader = -1
 
-    def exists(self, until: float) -> bool:
-        """True if the topic is there; its leader is known from then on.
+    def exists(self, until: float, node: int | None = None) -> bool:
+        """True if the topic is there, as that broker knows it, or any; its leader is known from then on.
 
         Raises
         ------
@@ -114,7 +114,7 @@ class CompactedTopic:
             It cannot be seen, or has no leader in time.
         """
         while True:
-            answer = self._metadata(until).topics[0]
+            answer = self._metadata(until, node).topics[0]
             if answer.error_code == _UNKNOWN_TOPIC:
                 return False
             if answer.error_code != _NO_LEADER_YET:
@@ -260,10 +260,11 @@ class CompactedTopic:
             raise NotFound(f"there is no topic {self.name}", code="UNKNOWN_TOPIC_OR_PARTITION")
         return self._wire.ask(request, node=self._leader, doing=f"reading the topic {self.name}", timeout=_left(until))
 
-    def _metadata(self, until: float) -> Any:
+    def _metadata(self, until: float, node: int | None = None) -> Any:
         topic = MetadataRequest.MetadataRequestTopic(name=self.name)
         return self._wire.ask(
             lambda: MetadataRequest(topics=[topic], allow_auto_topic_creation=False),
+            node=node,
             doing=f"looking for the topic {self.name}",
             timeout=_left(until),
         )

@@ -16,6 +16,7 @@ from ..errors import TimedOut
 from ..model.connection_settings import Settings
 from ..model.resources import Resource
 from . import acls, error_codes
+from .client_configs import WireClientConfigs
 from .client_registry import WireClientRegistry
 from .configs import WireConfigs
 from .ports import Broker, Lease
@@ -35,6 +36,7 @@ class WireKafka:
         self.configs = WireConfigs(self.wire)
         self.scram = WireScram(self.wire)
         self.client_registry = WireClientRegistry(self.wire)
+        self.client_configs = WireClientConfigs(self.wire)
         try:
             self.id: str = self._describe().cluster_id
         except BaseException:

@@ -5,13 +5,15 @@ A double of `Cluster` may stand in for the broker in tests, if the conformance s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, TypeVar
 
 import pyarrow as pa
 
+from ..model.client_config_rules import Replacement
+from ..model.client_configs import ClientEntity
 from ..model.configurable import Configurable
 from ..model.entity import Entity
 from ..model.refusal import Refusal
@@ -41,6 +43,9 @@ RETRIED_ONCE = frozenset({"NOT_CONTROLLER", "THROTTLING_QUOTA_EXCEEDED"})
 
 LARGEST_ALTER = 5_000
 """Records in one alter request; the controller takes 10,000 and refuses a larger one whole (kafka-facts 1.4)."""
+
+LONGEST_TRANSACTION = 10.0
+"""Seconds until the broker gives up a transaction whose writer died: it keeps nobody waiting for longer."""
 
 EXACT, DEFAULT_MATCH, SPECIFIED = 0, 1, 2
 
@@ -129,6 +134,50 @@ class Scram(Alterable[ScramUser, CredentialChange], Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """The author of a change, and the plan that it belongs to."""
+
+    author: str
+    plan_id: str
+
+
+UNSIGNED = Signature("", "")
+"""The signature of what changes nothing, such as a validation."""
+
+
+class ClientConfigs(Alterable[ClientEntity, Mapping[str, Replacement]], Protocol):
+    """Dynamic client configs (KIP-649), in a compacted topic: all entries of an alter are replaced, or none."""
+
+    def describe(
+        self, users: Collection[str] | None = None, *, node: int | None = None, timeout: float | None = None
+    ) -> pa.Table:
+        """CLIENT_CONFIGS of these users, of all unless said, as the leader has them that the broker `node` names.
+
+        Its metadata has PASSED_OVER, the number of records that cannot be read, and TOPIC_MISSING where it is.
+        """
+        ...
+
+    def alter(
+        self,
+        wishes: Mapping[ClientEntity, Mapping[str, Replacement]],
+        *,
+        validate_only: bool = False,
+        signature: Signature = UNSIGNED,
+    ) -> dict[ClientEntity, Refusal | None]:
+        """The answer for each entity; where one is refused, nothing is written and the others say so.
+
+        Old values are judged at the transaction's own offset. With `validate_only` they are not, nor the right to
+        write, and each entity has an answer of its own.
+
+        Raises
+        ------
+        TimedOut
+            The commit got no answer: it has happened within LONGEST_TRANSACTION seconds, or never.
+        """
+        ...
+
+
 class Lease(Protocol):
     """The right to be the only editor, as far as it could be had."""
 
@@ -162,6 +211,9 @@ class Kafka(Protocol):
 
     @property
     def scram(self) -> Scram: ...
+
+    @property
+    def client_configs(self) -> ClientConfigs: ...
 
     def brokers(self) -> list[Broker]:
         """Every registered broker, asked anew, fenced ones included where the version can tell."""

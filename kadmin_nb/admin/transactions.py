@@ -14,9 +14,7 @@ from ..errors import TimedOut, printable
 from ..model.connection_settings import Settings
 from . import error_codes, first_contact
 from .compacted_topic import may_pass
-
-LONGEST_TRANSACTION = 10.0
-"""Seconds until the broker gives up a transaction whose writer died: it keeps nobody waiting for longer."""
+from .ports import LONGEST_TRANSACTION
 
 _CONFIG = {
     "transaction.timeout.ms": int(LONGEST_TRANSACTION * 1000),

@@ -166,7 +166,7 @@ class Wire:
             Whether it was carried out is unknown: time-out, or a connection that broke after sending.
         """
         deadline = time.monotonic() + (timeout or self.alter_timeout)
-        whom = self._lively() if node is None else node
+        whom = self.lively() if node is None else node
         try:
             again = _Again(self.timeout, _was_not_sent, self._before_retry)
             while True:
@@ -217,7 +217,7 @@ class Wire:
         if self._thread is None or not self._thread.is_alive():
             self._net.close()
 
-    def _lively(self) -> int | None:
+    def lively(self) -> int | None:
         """The broker that answered last: an alter sent to a frozen one is lost for its whole time-out."""
         return self._answered if self._manager.cluster.broker_metadata(self._answered) else None
 

@@ -21,6 +21,7 @@ from ..plans import VERIFY_TIMEOUT
 from ..plans.apply_options import ApplyOptions, takes_apply_options
 from ..plans.execution.interrupts import Stopped, never
 from ..plans.execution.progress import Progress, silent
+from .client_configs import ClientConfigs
 from .configs import Configs
 from .quotas import Quotas
 from .scram import Scram
@@ -97,6 +98,7 @@ class Cluster:
         self.quotas = Quotas(kafka)
         self.configs = Configs(kafka)
         self.scram = Scram(kafka)
+        self.client_configs = ClientConfigs(kafka)
 
     @cached_property
     def _changes(self) -> Changes:

@@ -25,3 +25,9 @@ def stamped(
 ) -> pa.Table:
     """`table` with the cluster's id, the time (now unless given) and further marks in its metadata."""
     return table.replace_schema_metadata({CLUSTER_ID: cluster_id, TAKEN_AT: at or now(), **(marks or {})})
+
+
+def mark(table: pa.Table, name: str) -> str | None:
+    """One of a table's marks; None where it has none of that name."""
+    text = (table.schema.metadata or {}).get(name.encode())
+    return None if text is None else text.decode()

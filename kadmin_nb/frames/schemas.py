@@ -137,6 +137,35 @@ FOLLOWERS = _schema(
 """The known clients: whether each `follows` a new value of the key, or the reason that it does not. One that is only
 seen in usage has no software, version or instance."""
 
+CLIENT_CONFIGS = _schema(
+    ("entity", TEXT, False),
+    ("user", TEXT, False),
+    ("client_id", TEXT, True),
+    ("key", WORD, False),
+    ("value", TEXT, False),
+    ("revision", pa.int64(), False),
+    ("author", TEXT, False),
+    ("plan_id", TEXT, False),
+    ("changed_at", pa.timestamp("us", "UTC"), False),
+)
+"""One row an entity and key of dynamic client configs (KIP-649), sorted by user, client-id and key. A null client-id is
+the user's own entry. `revision` is the offset of its record, `changed_at` the broker's time."""
+
+PASSED_OVER, TOPIC_MISSING = "kadmin.passed_over", "kadmin.topic_missing"
+"""Metadata of CLIENT_CONFIGS: how many records cannot be read, and the topic's name where it is not there."""
+
+EFFECTIVE_CLIENT_CONFIGS = _schema(
+    ("user", TEXT, False),
+    ("client_id", TEXT, False),
+    ("key", WORD, False),
+    ("value", TEXT, False),
+    ("entity", TEXT, False),
+    ("revision", pa.int64(), False),
+    ("overridden", TEXT, True),
+)
+"""One row a key that is set for a client: the value that holds, the entity that it is set on, and the user's own value
+where the client-id's overrides it."""
+
 USER_CONFIGS = _schema(
     ("resource", TEXT, False),
     ("kind", TEXT, False),

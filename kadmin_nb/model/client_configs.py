@@ -8,7 +8,8 @@ from typing import ClassVar
 
 from ..errors import Invalid, UsageError
 from ..hints import did_you_mean
-from .configurable import Configurable
+from .client_config_records import CONFIGS_TOPIC
+from .configurable import AclResource, Configurable
 from .grammar import format_word, parse_word, split
 
 ACKS, SESSION_TIMEOUT, HEARTBEAT_INTERVAL = "acks", "session.timeout.ms", "heartbeat.interval.ms"
@@ -31,6 +32,8 @@ class ClientEntity(Configurable):
 
     kind: ClassVar[str] = "client-config"
     scope: ClassVar[str] = "CLIENT_CONFIGS"
+    describe_operation: ClassVar[str] = "READ"
+    alter_operation: ClassVar[str] = "WRITE"
     user: str
     client_id: str | None = None
 
@@ -44,9 +47,10 @@ class ClientEntity(Configurable):
             No user, or a name that stands for several: client configs have no `<default>`.
         """
         if not isinstance(user, str) or not user:
-            raise Invalid(
-                "a client config belongs to one user", code="INVALID_REQUEST", hint="Such as user=alice client-id=app."
+            whose = (
+                "a client config belongs to one user" if user in (None, "") else f"user={user} has no client configs"
             )
+            raise Invalid(whose, code="INVALID_REQUEST", hint="Such as user=alice client-id=app.")
         if client_id is not None and (not isinstance(client_id, str) or not client_id):
             raise Invalid(
                 f"client-id={client_id} has no client configs",
@@ -67,6 +71,11 @@ class ClientEntity(Configurable):
         """The entities whose entries hold for its clients, the narrowest first."""
         return (self,) if self.client_id is None else (self, ClientEntity(self.user))
 
+    @property
+    def authorized_on(self) -> AclResource:
+        """The topic: no broker knows its entries."""
+        return AclResource("topic", CONFIGS_TOPIC)
+
     def __str__(self) -> str:
         words = [format_word("user", self.user)]
         if self.client_id is not None:
@@ -82,13 +91,18 @@ def stored_value(key: str, text: str) -> str:
     Invalid
         A key beyond the three, or a value that its clients cannot take.
     """
+    refuse_unknown_key(key)
+    return _stored_acks(text) if key == ACKS else str(_milliseconds(key, text))
+
+
+def refuse_unknown_key(key: str) -> None:
+    """Refuse a key beyond the three, as Invalid."""
     if key not in CLIENT_KEYS:
         raise Invalid(
             f"unknown client config {key}",
             code="INVALID_CONFIG",
             hint=did_you_mean(key, CLIENT_KEYS, f"One of {', '.join(CLIENT_KEYS)}."),
         )
-    return _stored_acks(text) if key == ACKS else str(_milliseconds(key, text))
 
 
 def _stored_acks(text: str) -> str:

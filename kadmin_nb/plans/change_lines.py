@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from ..errors import KadminError, UsageError
 from ..model.changes import Edit
+from ..model.client_configs import CLIENT_KEYS
 from ..model.grammar import Lookup, open_quote, split
+from .change_words import names_a_user
 from .kinds.change_kind import ChangeKind
+from .kinds.client_configs import CLIENT_CONFIGS
+from .kinds.quotas import QUOTAS
 from .kinds.registry import KINDS
 
 
@@ -51,13 +55,18 @@ def _names_a_kind(word: str) -> bool:
     return word in KINDS and word not in KINDS[word].verbs.values()
 
 
-def _kind_of_line(verb: str, words: Iterable[str]) -> ChangeKind:
-    """The kind whose verb it is alone, or whose types are named; quotas, the first, where nothing tells."""
-    first, *others = KINDS.values()
+def _kind_of_line(verb: str, words: Sequence[str]) -> ChangeKind:
+    """The kind whose verb it is alone, or whose types are named; quotas where nothing tells.
+
+    Lines with client configs, which name users as quotas do, are told by their keys.
+    """
     names = {word.split("=", 1)[0] for word in words}
-    of_verb = (kind for kind in others if verb in {*kind.verbs.values()} - {*first.verbs.values()})
+    if names_a_user(words) and not names.isdisjoint(CLIENT_KEYS):
+        return CLIENT_CONFIGS
+    others = [kind for kind in KINDS.values() if kind not in (QUOTAS, CLIENT_CONFIGS)]
+    of_verb = (kind for kind in others if verb in {*kind.verbs.values()} - {*QUOTAS.verbs.values()})
     of_words = (kind for kind in others if not names.isdisjoint(kind.words))
-    return next(of_verb, None) or next(of_words, first)
+    return next(of_verb, None) or next(of_words, QUOTAS)
 
 
 def _split_lines(text: str) -> Iterator[tuple[int, list[str]]]:

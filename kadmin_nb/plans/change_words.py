@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from ..errors import UsageError
 from ..hints import Hint, Option, did_you_mean, nearest, sentence
 from ..model.changes import APPEND, DELETE, SET, SUBTRACT, Edit
+from ..model.client_configs import ACKS, CLIENT_KEYS, ClientEntity, refuse_unknown_key, stored_value
 from ..model.config_units import stored_text
 from ..model.entity import TYPES, Entity, entity_type, named
-from ..model.grammar import Lookup, Word, nothing_right_of, parse_word
+from ..model.grammar import DEFAULT, Lookup, Word, format_word, nothing_right_of, parse_word
 from ..model.levels import Part
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, find, parse_value, text_of
 from ..model.resources import WORDS, Resource
@@ -19,6 +20,9 @@ from ..secrets import SCRAM, is_credential, mentions_secret
 QUOTA_VERBS = {"set": SET, "remove": DELETE}
 CONFIG_VERBS = {"set": SET, "reset": DELETE, "append": APPEND, "subtract": SUBTRACT}
 SCRAM_VERBS = {"set": SET, "delete": DELETE}
+USER_CONFIG_VERBS = {"set": SET, "reset": DELETE}
+"""The verbs of lines that change quotas and client configs of a user together."""
+
 QUOTA_KEY_NAMES = (*USER_CLIENT_KEYS, *IP_KEYS)
 
 
@@ -45,14 +49,76 @@ def _quota_edit(op: str, entity: Entity, word: Word) -> Edit:
 def config_edits(
     verb: str, words: Sequence[str], lookup: Lookup | None = None, allow_unknown: Collection[str] = ()
 ) -> list[Edit]:
-    """The edits of `set|append|subtract key=value … topic=…` or `reset key … topic=…`."""
+    """The edits of `set|append|subtract key=value … topic=…` or `reset key … topic=…`; with user=… as `user_edits`."""
     op = _op(verb, CONFIG_VERBS, "config")
+    if names_a_user(words):
+        return user_edits(verb, words, lookup, allow_unknown)
     keys, resources = _apart(words, WORDS.get, lookup, bare_keys=op == DELETE, takes_empty=op == SET)
     _refuse_credentials(keys)
     if len(resources) != 1:
         raise UsageError("a config change names one resource", hint=_which_resource([word.name for word in keys]))
     resource = Resource.of(resources[0].name, resources[0].value)
     return [Edit(op, resource, word.name, _config_text(op, word)) for word in _some(keys, op, "retention.ms")]
+
+
+def names_a_user(words: Iterable[str]) -> bool:
+    """True if a word of a line is user=… or client-id=…, and none a resource of configs."""
+    names = {word.partition("=")[0] for word in words}
+    return not names.isdisjoint(_CLIENT_PARTS) and names.isdisjoint(WORDS)
+
+
+_CLIENT_PARTS = ("user", "client-id")
+
+
+def user_edits(
+    verb: str, words: Sequence[str], lookup: Lookup | None = None, allow_unknown: Collection[str] = ()
+) -> list[Edit]:
+    """The edits of `set key=value … user=… [client-id=…]` or `reset key … user=…`: client configs and quotas, mixed."""
+    op = _op(verb, USER_CONFIG_VERBS, "client config")
+    keys, whom = _apart(words, entity_type, lookup, bare_keys=op == DELETE)
+    _refuse_credentials(keys)
+    configs = [word for word in keys if word.name in CLIENT_KEYS]
+    quotas = [word for word in keys if word.name not in CLIENT_KEYS]
+    for word in quotas:
+        _refuse_secret(word.name)
+        _refuse_near_miss(word.name, allow_unknown, CLIENT_KEYS)
+    if keys and not configs:
+        raise UsageError("a config change names one resource", hint=_which_resource(["user"]))
+    parts = _parts(whom)
+    if quotas and parts.get("client-id") is DEFAULT:
+        raise _mixed_levels(verb, configs, quotas, parts)
+    _some(keys, op, ACKS)
+    edits = [client_config_edit(op, _client_entity(parts), word.name, _single(word)) for word in configs]
+    return edits + [_quota_edit(op, Entity.of(parts), word) for word in quotas]
+
+
+def _client_entity(parts: Mapping[str, Part]) -> ClientEntity:
+    """The entity of client configs of these parts. Raises Invalid where there is none."""
+    if strange := parts.keys() - {*_CLIENT_PARTS}:
+        raise UsageError(f"{min(strange)}=… has no client configs", hint="Such as user=alice client-id=app.")
+    return ClientEntity.of(parts.get("user"), parts.get("client-id"))
+
+
+def client_config_edit(op: str, entity: ClientEntity, key: str, text: str | None) -> Edit:
+    """The edit of one client config, its value as it is stored. Raises Invalid where it cannot be."""
+    if op == DELETE or text is None:
+        refuse_unknown_key(key)
+        return Edit(DELETE, entity, key)
+    return Edit(SET, entity, key, stored_value(key, text))
+
+
+def _mixed_levels(verb: str, configs: Sequence[Word], quotas: Sequence[Word], parts: Mapping[str, Part]) -> UsageError:
+    """No default client has client configs: the line would mean the user for the one and not for the other."""
+    whom = str(Entity.of(parts))
+    user = " ".join(format_word("user", name) for kind, name in parts.items() if kind == "user")
+    one, other = (
+        " ".join(word.name if verb == "reset" else f"{word.name}={word.value}" for word in words)
+        for words in (configs, quotas)
+    )
+    return UsageError(
+        "client-id=<default> is a level of quotas, and client configs have none",
+        hint=f"Two lines: config {verb} {one} {user} and quota {'set' if verb == 'set' else 'remove'} {other} {whom}",
+    )
 
 
 def scram_edits(verb: str, words: Sequence[str], lookup: Lookup | None = None) -> list[Edit]:
@@ -196,13 +262,15 @@ def _refuse_secret(name: str) -> None:
         raise UsageError(f"{name} is a secret, not a quota", hint=f"config set {name}=env:NAME broker=NUMBER")
 
 
-def _refuse_near_miss(name: str, allow_unknown: Collection[str]) -> None:
-    """A word that is almost an entity type or a key is a slip, not a key of a Kafka to come."""
+def _refuse_near_miss(name: str, allow_unknown: Collection[str], beside: Collection[str] = ()) -> None:
+    """A word that is almost an entity type, a key or one of those beside is a slip, not a key of a Kafka to come."""
     if find(name) is not None or name in allow_unknown:
         return
+    if name in CLIENT_KEYS:
+        raise UsageError(f"{name} is a client config, not a quota", hint=f"config set {name}=VALUE user=NAME")
     if name in WORDS:
         raise UsageError(f"{name}=… has configs, not quotas", hint=f"config set KEY=VALUE {name}=NAME")
-    if near := nearest(name, [*TYPES, *QUOTA_KEY_NAMES]):
+    if near := nearest(name, [*TYPES, *QUOTA_KEY_NAMES, *beside]):
         raise UsageError(
             f"{name} is neither an entity type nor a quota key",
             hint=Hint(f"Did you mean {near}?", sentence("Confirm with {}.", Option("allow_unknown", [name]))),

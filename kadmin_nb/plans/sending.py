@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ..admin.ports import LARGEST_ALTER, Kafka
+from ..admin.ports import LARGEST_ALTER, UNSIGNED, Kafka, Signature
 from ..errors import AuthenticationFailed, ConnectionFailed, KadminError, NotAuthorized, Unsupported
 from ..model.changes import Change
 from ..model.configurable import Configurable
@@ -58,7 +58,14 @@ class Batch:
         groups = {resource: [c for c in group if c.row not in rows] for resource, group in self.groups.items()}
         return Batch({resource: group for resource, group in groups.items() if group})
 
-    def send(self, kafka: Kafka, *, validate_only: bool = False, resolver: Resolver = nowhere) -> Answers:
+    def send(
+        self,
+        kafka: Kafka,
+        *,
+        validate_only: bool = False,
+        resolver: Resolver = nowhere,
+        signature: Signature = UNSIGNED,
+    ) -> Answers:
         """The broker's word on each entity or resource; UNKNOWN_OUTCOME after any error that is not certain.
 
         A secret is looked up here, and known nowhere else: not to the answers either.
@@ -69,7 +76,7 @@ class Batch:
             return dict.fromkeys(self.groups, Refusal(MISSING, str(exc)))
         try:
             kind = kind_of(next(iter(self.groups)))
-            answers = kind.send(kafka, self.groups, secrets, validate_only=validate_only)
+            answers = kind.send(kafka, self.groups, secrets, validate_only=validate_only, signature=signature)
         except KadminError as exc:
             answers = dict.fromkeys(self.groups, _refusal_of_all(exc))
         return {whom: scrubbed(refusal, secrets) for whom, refusal in answers.items()} if secrets else answers
@@ -82,9 +89,9 @@ def _refusal_of_all(exc: KadminError) -> Refusal:
 
 
 def batches(changes: Iterable[Change], largest: int = LARGEST_ALTER) -> Iterator[Batch]:
-    """The changes in batches, in their order, those of each kind apart."""
-    for mine in by_kind(changes).values():
-        yield from _filled(grouped(mine), largest)
+    """The changes in batches, in their order, those of each kind apart; those of an atomic kind in one."""
+    for kind, mine in by_kind(changes).items():
+        yield from _filled(grouped(mine), len(mine) if kind.is_atomic else largest)
 
 
 def _filled(groups: Groups, largest: int) -> Iterator[Batch]:

@@ -12,7 +12,7 @@ from typing import Any
 from ..errors import Invalid
 from .kinds.registry import KINDS
 
-_KINDS = '["quota", "config", "scram"]'
+_KINDS = '["client-config", "quota", "config", "scram"]'
 """The kinds in the schema as it is published."""
 
 _ROW = re.compile(r"^body\.changes\[(\d+)\]\.?")

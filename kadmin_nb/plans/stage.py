@@ -15,6 +15,7 @@ from ..frames import schemas
 from ..frames.pages import NOTEBOOK, Page
 from ..frames.tabular import Tabular
 from ..model.changes import APPEND, DELETE, NOT_POSSIBLE, SET, SUBTRACT, Edit, Target
+from ..model.client_configs import ClientEntity
 from ..model.config_units import stored_text
 from ..model.entity import Entity, given, named
 from ..model.quota_keys import parse_value, text_of
@@ -22,6 +23,7 @@ from ..model.resources import WORDS, Resource
 from ..model.scram import FEWEST_ITERATIONS, Credential, ScramUser, mechanism_of
 from ..secrets import Secret, is_called_so
 from . import change_lines, frame_edits, list_values
+from .change_words import client_config_edit
 from .formats import PrintFormats, Subject
 from .kinds.configs import CONFIGS, value_text
 from .kinds.quotas import QUOTAS
@@ -118,6 +120,22 @@ class Stage(PrintFormats, Tabular):
     def delete_scram(self, user: str, mechanism: str) -> Edit:
         """Stage the deletion of a SCRAM credential. Nobody can bring it back: no rollback restores it."""
         return self._stage(Edit(DELETE, ScramUser.of(user), mechanism_of(mechanism)))
+
+    def set_client_config(self, key: str, value: object, *, user: str, client_id: str | None = None) -> Edit:
+        """Stage a dynamic client config (KIP-649): `acks`, `session.timeout.ms` or `heartbeat.interval.ms`.
+
+        Without a client-id it is the user's own, which holds for all of the user's clients without one of theirs.
+
+        Raises
+        ------
+        Invalid
+            No user, another key, a value that clients cannot take.
+        """
+        return self._stage(client_config_edit(SET, ClientEntity.of(user, client_id), key, str(value)))
+
+    def reset_client_config(self, key: str, *, user: str, client_id: str | None = None) -> Edit:
+        """Stage the removal of a dynamic client config: the user's own applies, or what the client itself says."""
+        return self._stage(client_config_edit(DELETE, ClientEntity.of(user, client_id), key, None))
 
     def set_configs(self, frame: object) -> None:
         """Stage every row of a frame with CONFIGS' columns; a null value resets.

@@ -10,15 +10,17 @@ from typing import Any
 import pyarrow as pa
 
 from kadmin_nb.admin import error_codes
-from kadmin_nb.admin.ports import Broker, Component, ConfigOperation, CredentialChange
+from kadmin_nb.admin.ports import UNSIGNED, Broker, Component, ConfigOperation, CredentialChange, Signature
 from kadmin_nb.errors import ConnectionFailed, KadminError, NotFound, TimedOut
 from kadmin_nb.frames import schemas
+from kadmin_nb.model.client_config_rules import Replacement, Replacements
+from kadmin_nb.model.client_configs import ClientEntity
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.refusal import Refusal
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.model.scram import ScramUser
 
-from . import config_rules, leases, quota_rules, scram_rules
+from . import client_config_rules, config_rules, leases, quota_rules, scram_rules
 from .calls import Call
 from .faults import Fault
 from .metadata import Cluster, Value
@@ -58,6 +60,7 @@ class FakeKafka:
         self.interrupted = False
         self.timeout, self.locks = timeout, locks
         self.quotas, self.configs, self.scram = _Quotas(self), _Configs(self), _Scram(self)
+        self.client_configs = _ClientConfigs(self)
 
     def beside(self, **options: Any) -> FakeKafka:
         """Another connection to the same cluster."""
@@ -240,6 +243,56 @@ class _Scram:
             if refusals[user] is None:
                 cluster.write((user, change.mechanism), None if change.password is None else float(change.iterations))
         return _shuffled(refusals)
+
+
+class _ClientConfigs:
+    """`ports.ClientConfigs`."""
+
+    def __init__(self, kafka: FakeKafka) -> None:
+        self._kafka = kafka
+
+    def describe(
+        self, users: Collection[str] | None = None, *, node: int | None = None, timeout: float | None = None
+    ) -> pa.Table:
+        return self._kafka.request(
+            "describe client configs", lambda _: self._described(users), node=node, timeout=timeout
+        )
+
+    def _described(self, users: Collection[str] | None) -> pa.Table:
+        cluster: Any = self._kafka.cluster
+        if not cluster.may_read:
+            raise error_codes.error(Refusal("TOPIC_AUTHORIZATION_FAILED"), "reading the topic")
+        return client_config_rules.described(cluster.values(self._kafka.calls[-1].node), cluster.signed, users)
+
+    def alter(
+        self,
+        wishes: Mapping[ClientEntity, Mapping[str, Replacement]],
+        *,
+        validate_only: bool = False,
+        signature: Signature = UNSIGNED,
+    ) -> Answers:
+        return self._kafka.request(
+            "alter client configs",
+            lambda parts: self._altered(parts, validate_only, signature),
+            parts=wishes,
+            validate_only=validate_only,
+        )
+
+    def _altered(self, parts: Replacements, validate_only: bool, signature: Signature) -> Answers:
+        cluster = self._kafka.cluster
+        if not cluster.may_alter:
+            return dict.fromkeys(parts, Refusal("TOPIC_AUTHORIZATION_FAILED", "Topic authorization failed."))
+        answers: Answers = client_config_rules.answers(cluster.head.values, parts, validate_only=validate_only)
+        if not validate_only and not any(answers.values()):
+            self._write(parts, signature)
+        return _shuffled(answers)
+
+    def _write(self, parts: Replacements, signature: Signature) -> None:
+        cluster = self._kafka.cluster
+        for entity, values in parts.items():
+            for key, wish in values.items():
+                cluster.signed[entity, key] = client_config_rules.Signed(len(cluster.log), signature, self._kafka.now())
+                cluster.write((entity, key), wish.new)
 
 
 class _Configs:

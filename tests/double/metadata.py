@@ -79,6 +79,7 @@ class Cluster:
         self.topics: set[str] = set()
         self.answers: dict[object, object] = {}
         self.leases: dict[str, object] = {}
+        self.signed: dict[Target, object] = {}
         self.may_read = self.may_alter = True
         self._due: list[tuple[float, int, Callable[[], object]]] = []
         self._turns = itertools.count()

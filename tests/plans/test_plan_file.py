@@ -110,10 +110,10 @@ def test_a_kind_of_a_later_version_is_refused_with_its_row(plan, tmp_path):
 
     place = plan.save(tmp_path / "plan.json")
     document = json.loads(place.read_text())
-    document["body"]["changes"][2]["kind"] = "client-config"
+    document["body"]["changes"][2]["kind"] = "acl"
     document["id"] = canonical.digest(canonical.to_json(document["body"]))
     place.write_text(json.dumps(document))
-    with pytest.raises(kn.Invalid, match="row 3: this version does not know changes of kind client-config"):
+    with pytest.raises(kn.Invalid, match="row 3: this version does not know changes of kind acl"):
         Plan.load(place)
 
 

@@ -146,8 +146,8 @@ TEXTS = {
     "a key twice": (PLAN.document().replace('"row":1', '"row":1,"row":1'), "A name is twice in one object"),
     "half a pair": (PLAN.document().replace('"ok"', r'"\ud800"'), "Half a surrogate pair is not text"),
     "a later kind": (
-        json.dumps(with_right_id(json.loads(PLAN.document().replace('"kind":"quota"', '"kind":"client-config"')))),
-        "row 1: this version does not know changes of kind client-config",
+        json.dumps(with_right_id(json.loads(PLAN.document().replace('"kind":"quota"', '"kind":"acl"')))),
+        "row 1: this version does not know changes of kind acl",
     ),
     "no such month": (
         json.dumps(with_right_id(json.loads(PLAN.document().replace("2026-08-01", "2026-13-01")))),

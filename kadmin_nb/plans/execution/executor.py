@@ -12,7 +12,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
-from ...admin.ports import LARGEST_ALTER, RETRIED_ONCE, Broker, Kafka
+from ...admin.ports import LARGEST_ALTER, RETRIED_ONCE, Broker, Kafka, Signature
 from ...errors import Expired, KadminError, PlanRefused, WrongCluster
 from ...model.changes import Change, Outcome
 from ...model.refusal import Refusal
@@ -24,7 +24,7 @@ from ..journal import replay, row_ranges
 from ..journal.hash_chain import Journal
 from ..journal.replay import JournalState
 from ..kinds.change_kind import Answers
-from ..kinds.registry import missing_right, order_key
+from ..kinds.registry import kind_of, missing_right, order_key
 from ..plan import Plan
 from ..secret_resolver import refuse_missing
 from ..sending import Batch, batches, is_doubtful, is_of_the_whole
@@ -176,7 +176,7 @@ class _Run:
     def _await_what_is_in_doubt(self) -> None:
         """An alter whose answer was lost may land for as long as the quiet period; nothing overtakes it."""
         changes = [c for c in self.plan.changes if c.row in self.before.in_doubt]
-        seconds_left = self.before.quiet_until(self.kafka.now(), self.options.quiet_period)
+        seconds_left = self.before.quiet_until(self.kafka.now(), self._quiet_period(changes))
         if seconds_left and changes:
             landed = self._until_landed(changes, seconds_left)
             verify(self.kafka, [c for c in changes if c.row in landed], self.brokers, LAG)
@@ -213,6 +213,10 @@ class _Run:
         ]
 
     # -- sending
+
+    @property
+    def _signature(self) -> Signature:
+        return Signature(self.plan.author or author(), self.plan.id)
 
     def begin(self) -> None:
         """Write down that a run begins."""
@@ -298,7 +302,7 @@ class _Run:
             return self._leave(changes, why)
         for change in steps:
             self.ours.setdefault(change.row, set()).add(change.after or "")
-        answers = batch.send(self.kafka, resolver=self.hooks.resolver)
+        answers = batch.send(self.kafka, resolver=self.hooks.resolver, signature=self._signature)
         answers |= self._send_again(batch, answers)
         refused = self._note_answers(changes, answers)
         self._write(replay.OUTCOME, **meant, refused={str(row): str(why) for row, why in refused.items()})
@@ -324,7 +328,7 @@ class _Run:
         again = batch.only(passing)
         self.facts.resent |= {c.row: passing[c.resource] for c in again.changes}
         self.kafka.sleep(_RETRY_PAUSE)
-        return again.send(self.kafka, resolver=self.hooks.resolver)
+        return again.send(self.kafka, resolver=self.hooks.resolver, signature=self._signature)
 
     def _note_answers(self, changes: Sequence[Change], answers: Answers) -> dict[int, Refusal]:
         now, refused = self.kafka.monotonic(), {}
@@ -339,13 +343,18 @@ class _Run:
         """Settle each lost answer: it is seen to have been a yes, or not known when the quiet period is over."""
         if not doubtful:
             return
-        landed = self._until_landed(doubtful, self.options.quiet_period)
+        landed = self._until_landed(doubtful, self._quiet_period(doubtful))
         unknown = {c.row for c in doubtful} - landed
         self.facts.landed |= landed
         self.facts.unknown |= unknown
         self._write(replay.SETTLED, landed=row_ranges.written(landed), unknown=row_ranges.written(unknown))
         if unknown:
             self.halted = Refusal("UNSETTLED", "not sent, as nobody knows what became of rows before it")
+
+    def _quiet_period(self, changes: Sequence[Change]) -> float:
+        """Seconds in which any of these may land whose answers were lost."""
+        longest = max((kind_of(change).longest_doubt for change in changes), default=0.0)
+        return min(self.options.quiet_period, longest)
 
     def _until_landed(self, changes: Sequence[Change], seconds: float) -> set[int]:
         """The rows that some broker holds within that time. One that nobody can see to be changed is not waited for."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from ...admin.ports import Alterable, Kafka
+from ...admin.ports import UNSIGNED, Alterable, Kafka, Signature
 from ...model import rights
 from ...model.changes import DELETE, SET, Change, Edit, Target
 from ...model.configurable import Configurable
@@ -67,6 +68,12 @@ class ChangeKind(ABC):
 
     can_validate: ClassVar[bool] = True
     """True if brokers can be asked without anything being changed."""
+
+    is_atomic: ClassVar[bool] = False
+    """True if all its changes of a plan are made in one request, or none."""
+
+    longest_doubt: ClassVar[float] = math.inf
+    """Seconds after which a request whose answer was lost cannot land any more, where that is known."""
 
     why_divided: ClassVar[str] = "as the safe order has other rows between"
     """The reason why changes of one entity or resource go in several requests."""
@@ -152,9 +159,15 @@ class ChangeKind(ABC):
         """
 
     def send(
-        self, kafka: Kafka, groups: Groups, secrets: Mapping[str, Secret], *, validate_only: bool = False
+        self,
+        kafka: Kafka,
+        groups: Groups,
+        secrets: Mapping[str, Secret],
+        *,
+        validate_only: bool = False,
+        signature: Signature = UNSIGNED,
     ) -> Answers:
-        """Send the changes in one request for each broker concerned."""
+        """Send the changes in one request for each broker concerned; most brokers keep no signature of a change."""
         wishes = {whose: self.wish(changes, secrets) for whose, changes in groups.items()}
         return self.port(kafka).alter(wishes, validate_only=validate_only)
 

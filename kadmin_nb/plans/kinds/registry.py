@@ -8,12 +8,14 @@ from typing import Protocol
 from ...model import rights
 from ...model.changes import Change, Target
 from .change_kind import ChangeKind
+from .client_configs import CLIENT_CONFIGS
 from .configs import CONFIGS
 from .quotas import QUOTAS
 from .scram import CREDENTIALS
 
-KINDS: dict[str, ChangeKind] = {kind.name: kind for kind in (QUOTAS, CONFIGS, CREDENTIALS)}
-"""Each kind by the name that it has in plans, in the order in which their changes are sent."""
+KINDS: dict[str, ChangeKind] = {kind.name: kind for kind in (CLIENT_CONFIGS, QUOTAS, CONFIGS, CREDENTIALS)}
+"""Each kind by the name that it has in plans, in the order in which their changes are sent: first those that are
+made all or none, and can be undone exactly."""
 
 
 class _OfKind(Protocol):

@@ -1,0 +1,105 @@
+"""The entries of dynamic client configs, as the records of their topic add up to them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+from ..errors import KadminError
+from ..model.client_config_records import CONFIGS_TOPIC, ConfigKey, ConfigValue
+from ..model.client_config_rules import Entries
+from ..model.client_configs import ClientEntity, stored_value
+from .compacted_topic import CompactedTopic, TopicRecord
+from .wire import Wire
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Entry(NamedTuple):
+    """The value of an entity's key, with the offset of its record and its time in ms since 1970."""
+
+    value: ConfigValue
+    revision: int
+    changed: int
+
+    @property
+    def changed_at(self) -> datetime:
+        """The broker's time, UTC."""
+        return _EPOCH + timedelta(milliseconds=self.changed)
+
+
+class ClientConfigLog:
+    """The sum of records: the newest of each key counts; one that cannot be read changes nothing but a counter."""
+
+    def __init__(self) -> None:
+        self.entries: dict[ClientEntity, dict[str, Entry]] = {}
+        self.passed_over = 0
+
+    def take(self, record: TopicRecord) -> None:
+        """Add the next record."""
+        target = _target(record.key)
+        if target is None:
+            self.passed_over += 1
+        elif record.value is None:
+            self._remove(*target)
+        elif (value := _value(target[1], record.value)) is not None:
+            self.entries.setdefault(target[0], {})[target[1]] = Entry(value, record.offset, record.timestamp)
+        else:
+            self.passed_over += 1
+
+    def values(self) -> Entries:
+        """The values alone."""
+        return {
+            entity: {key: entry.value.value for key, entry in entries.items()}
+            for entity, entries in self.entries.items()
+        }
+
+    def _remove(self, entity: ClientEntity, key: str) -> None:
+        entries = self.entries.get(entity, {})
+        entries.pop(key, None)
+        if not entries:
+            self.entries.pop(entity, None)
+
+
+class ClientConfigTopic(CompactedTopic):
+    """The topic that the entries stand in."""
+
+    def __init__(self, wire: Wire, name: str = CONFIGS_TOPIC) -> None:
+        super().__init__(wire, name)
+        self._log = ClientConfigLog()
+
+    def newest(self, until: float, end: int | None = None) -> ClientConfigLog:
+        """The entries up to the offset `end`, as `read` has it.
+
+        Raises
+        ------
+        NotAuthorized, TimedOut, ConnectionFailed, Invalid
+            It cannot be read, within that time or at all.
+        """
+        if self.position is None:
+            self._log = ClientConfigLog()
+        for record in self.read(until, end):
+            self._log.take(record)
+        return self._log
+
+
+def _target(key: bytes | None) -> tuple[ClientEntity, str] | None:
+    """The entity and the key of a record; None where its key cannot be read."""
+    names = ConfigKey.decode(key)
+    if names is None:
+        return None
+    try:
+        return ClientEntity.of(names.user, names.client_id), names.key
+    except KadminError:
+        return None
+
+
+def _value(key: str, document: bytes) -> ConfigValue | None:
+    """The value of a record; None where it cannot be read, or no client may take it."""
+    value = ConfigValue.decode(document)
+    if value is None:
+        return None
+    try:
+        return value if stored_value(key, value.value) == value.value else None
+    except KadminError:
+        return None

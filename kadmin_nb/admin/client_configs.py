@@ -1,0 +1,209 @@
+"""Dynamic client configs (KIP-649) over a compacted topic: read whole, and altered by compare-and-set.
+
+Why an alter is atomic, across keys and entities: admin/lease.py has it, at 2. Here the judgement is that every entry is
+as the plan saw it, or already as it is to be, which is what a commit looks like whose answer was lost.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from .. import errors
+from ..errors import Invalid, KadminError, TimedOut
+from ..frames import schemas
+from ..model.client_config_records import ConfigKey, ConfigValue
+from ..model.client_config_rules import (
+    Replacement,
+    Replacements,
+    SessionBounds,
+    all_or_none,
+    conflicts,
+    is_done,
+    refusals,
+)
+from ..model.client_configs import SESSION_TIMEOUT, ClientEntity
+from ..model.refusal import Refusal
+from ..model.resources import Resource
+from .client_config_log import ClientConfigLog, ClientConfigTopic
+from .configs import WireConfigs
+from .ports import UNSIGNED, Signature
+from .wire import Wire
+
+ALTERING = 30.0
+"""Seconds in which an alter is tried again: a coordinator or a leader that was killed is replaced in 10 to 20."""
+
+_COMPACTED = "compact"
+_BOUNDS = ("group.min.session.timeout.ms", "group.max.session.timeout.ms")
+_NOT_WRITTEN = "BROKER_NOT_AVAILABLE"
+"""The code where no commit was asked for in time: nothing is in doubt, and what comes after would end the same way."""
+
+_Answers = dict[ClientEntity, Refusal | None]
+
+
+class WireClientConfigs:
+    """`ports.ClientConfigs` over a connection."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+
+    def describe(
+        self, users: Collection[str] | None = None, *, node: int | None = None, timeout: float | None = None
+    ) -> pa.Table:
+        """CLIENT_CONFIGS of these users, of all unless said, as the leader has them that the broker `node` names.
+
+        Raises
+        ------
+        NotAuthorized
+            READ on the topic is missing.
+        Invalid
+            The topic is not kadmin_nb's: it has several partitions, or is too large.
+        """
+        topic, until = ClientConfigTopic(self._wire), time.monotonic() + (timeout or self._wire.timeout)
+        if not topic.exists(until, node):
+            return schemas.table(schemas.CLIENT_CONFIGS, ()).replace_schema_metadata(
+                {schemas.TOPIC_MISSING: topic.name}
+            )
+        log = topic.newest(until)
+        table = schemas.table(schemas.CLIENT_CONFIGS, _entry_rows(log, users))
+        return table.replace_schema_metadata({schemas.PASSED_OVER: str(log.passed_over)} if log.passed_over else None)
+
+    def alter(
+        self,
+        wishes: Mapping[ClientEntity, Mapping[str, Replacement]],
+        *,
+        validate_only: bool = False,
+        signature: Signature = UNSIGNED,
+    ) -> _Answers:
+        """The answer for each entity; where one is refused, nothing is written and the others say so.
+
+        Raises
+        ------
+        TimedOut
+            The commit got no answer: it has happened within `ports.LONGEST_TRANSACTION` seconds, or never.
+        """
+        alteration = _Alteration(self._wire, wishes, signature)
+        return alteration.validate() if validate_only else alteration.carry_out()
+
+
+class _Alteration:
+    """The replacement of entries in one transaction."""
+
+    def __init__(self, wire: Wire, wishes: Replacements, signature: Signature) -> None:
+        self._wire, self._wishes = wire, wishes
+        self._topic = ClientConfigTopic(wire)
+        self._records = dict(_replacing_records(wishes, signature))
+        self._may_be_done = False
+
+    def validate(self) -> _Answers:
+        """Judge the new values alone; nothing is written."""
+        until = time.monotonic() + self._wire.timeout
+        stored = self._topic.newest(until).values() if self._topic.exists(until) else {}
+        self._refuse_other_settings()
+        refused = refusals(stored, self._wishes, self._bounds())
+        return {entity: refused.get(entity) for entity in self._wishes}
+
+    def carry_out(self) -> _Answers:
+        """Replace them; again where another writer came between, or a leader is replaced."""
+        from confluent_kafka import KafkaException  # librdkafka is loaded where something is written
+
+        from .transactions import is_worth_retrying
+
+        until, bounds = time.monotonic() + ALTERING, self._bounds()
+        while True:
+            try:
+                return self._try(until, bounds)
+            except (KadminError, KafkaException) as exc:
+                if not is_worth_retrying(exc) or time.monotonic() > until:
+                    return self._not_done(exc)
+            time.sleep(random.uniform(0.02, 0.2))  # two that fence each other must not go on in step
+
+    def _try(self, until: float, bounds: SessionBounds | None) -> _Answers:
+        self._topic.ensure(until)
+        self._refuse_other_settings()
+        log = self._topic.newest(until)
+        refused = self._judged(log, bounds)
+        if not refused and not is_done(log.values(), self._wishes):
+            refused = self._write(until, bounds)
+        return all_or_none(self._wishes, refused)
+
+    def _write(self, until: float, bounds: SessionBounds | None) -> dict[ClientEntity, Refusal]:
+        from .transactions import FencedWriter
+
+        writer = FencedWriter(self._wire.settings, self._topic.name)
+        writer.fence(until)
+        offset, _ = writer.write(self._records, until)
+        if refused := self._judged(self._topic.newest(until, end=offset), bounds):
+            writer.abort()
+            return refused
+        self._may_be_done = True
+        writer.commit(until)
+        return {}
+
+    def _judged(self, log: ClientConfigLog, bounds: SessionBounds | None) -> dict[ClientEntity, Refusal]:
+        stored = log.values()
+        return conflicts(stored, self._wishes) or refusals(stored, self._wishes, bounds)
+
+    def _not_done(self, exc: Exception) -> _Answers:
+        """The answer after a failure: a refusal of all, unless a commit was asked for and may have happened."""
+        from confluent_kafka import KafkaException
+
+        from .transactions import error_name, error_text
+
+        text = error_text(exc, self._topic.name)
+        code = error_name(exc) if isinstance(exc, KafkaException) else getattr(exc, "code", None)
+        if self._may_be_done:
+            raise TimedOut(f"altering client configs: {text}; it may have happened", code="REQUEST_TIMED_OUT")
+        certain = code if errors.kind_of(code) in (errors.NotAuthorized, errors.Invalid) else _NOT_WRITTEN
+        return dict.fromkeys(self._wishes, Refusal(certain or _NOT_WRITTEN, f"nothing was written: {text}"))
+
+    def _refuse_other_settings(self) -> None:
+        """Refuse a topic that is not compacted; where its configs may not be seen, nobody can say."""
+        policy = self._config(Resource("TOPIC", self._topic.name), "cleanup.policy")
+        if policy not in (None, _COMPACTED):
+            raise Invalid(
+                f"the topic {self._topic.name} has cleanup.policy={policy}: its entries would be lost",
+                code="INVALID_CONFIG",
+                hint=f"If it is kadmin_nb's: config set cleanup.policy={_COMPACTED} topic={self._topic.name}",
+            )
+
+    def _bounds(self) -> SessionBounds | None:
+        """The session timeouts that brokers take; None where no session timeout is set, or they may not be seen."""
+        if not any(SESSION_TIMEOUT in values for values in self._wishes.values()):
+            return None
+        node = self._wire.lively()
+        lowest, highest = (self._config(Resource("BROKER", str(node)), key) for key in _BOUNDS)
+        return SessionBounds(int(lowest), int(highest)) if lowest and highest else None
+
+    def _config(self, resource: Resource, key: str) -> Any:
+        table = WireConfigs(self._wire).describe([resource], [key], synonyms=False)
+        return next(iter(table["value"].to_pylist()), None)
+
+
+def _replacing_records(wishes: Replacements, signature: Signature) -> Iterator[tuple[bytes, bytes | None]]:
+    """The records that replace the entries; a tombstone removes one."""
+    for entity, values in wishes.items():
+        for key, wish in values.items():
+            document = wish.new and ConfigValue(wish.new, signature.author, signature.plan_id).encode()
+            yield ConfigKey(entity.user, entity.client_id, key).encode(), document or None
+
+
+def _entry_rows(log: ClientConfigLog, users: Collection[str] | None) -> Iterator[dict[str, object]]:
+    chosen = [entity for entity in log.entries if users is None or entity.user in users]
+    for entity in sorted(chosen, key=lambda entity: (entity.user, entity.client_id or "")):
+        for key, entry in sorted(log.entries[entity].items()):
+            yield {
+                "entity": str(entity),
+                "user": entity.user,
+                "client_id": entity.client_id,
+                "key": key,
+                "value": entry.value.value,
+                "revision": entry.revision,
+                "author": entry.value.author,
+                "plan_id": entry.value.plan_id,
+                "changed_at": entry.changed_at,
+            }

@@ -1,0 +1,120 @@
+"""Dynamic client configs as a kind of change (KIP-649): all of a plan's rows are made in one transaction, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import ClassVar, cast
+
+from ...admin.ports import LONGEST_TRANSACTION, UNSIGNED, ClientConfigs, Kafka, Signature
+from ...frames.schema_metadata import mark
+from ...frames.schemas import TOPIC_MISSING
+from ...model import rights
+from ...model.changes import DELETE, SET, Change, Edit, Target
+from ...model.client_config_records import CONFIGS_TOPIC
+from ...model.client_config_rules import Replacement
+from ...model.client_configs import ClientEntity
+from ...model.configurable import Configurable
+from ...model.grammar import Lookup
+from ...secrets import Secret
+from ..advice import Danger, PlanWarning, weaker_acks
+from ..advice.warnings import about
+from ..change_words import USER_CONFIG_VERBS, client_config_edit, user_edits
+from ..frame_edits import FrameRow, is_null, key_of
+from ..observed_state import LookOptions, ObservedState, ObservedValue
+from ..secret_resolver import Resolver
+from .change_kind import Answers, ChangeKind, Groups
+
+_UNCHECKED = (
+    f"that {CONFIGS_TOPIC} may be written, and that nobody else changes these rows, is seen when the plan is applied"
+)
+
+
+class ClientConfigChanges(ChangeKind):
+    """Dynamic client configs: texts on users and their client-ids, in a topic that every broker leads to."""
+
+    resources = ClientEntity
+    verbs: ClassVar = {op: verb for verb, op in USER_CONFIG_VERBS.items()}
+    methods: ClassVar = {SET: "set_client_config", DELETE: "reset_client_config"}
+    columns_beside = ("entity", "user", "client_id")
+    magic = "%%kconfig"
+    is_atomic = True
+    longest_doubt = LONGEST_TRANSACTION
+
+    def line_edits(
+        self, verb: str, words: Sequence[str], lookup: Lookup | None, allow_unknown: Collection[str]
+    ) -> list[Edit]:
+        return user_edits(verb, words, lookup, allow_unknown)
+
+    def row_edit(self, row: FrameRow) -> Edit:
+        entity, value = ClientEntity.parse(str(row.get("entity") or row["resource"])), row["value"]
+        return client_config_edit(SET, entity, key_of(row), None if is_null(value) else str(value))
+
+    def read(self, kafka: Kafka, targets: Collection[Target], picture: ObservedState, look: LookOptions) -> None:
+        users = {_client_entity(resource).user for resource, _ in targets}
+        for row in kafka.client_configs.describe(users, node=look.node, timeout=look.time_left()).to_pylist():
+            picture.values[ClientEntity(row["user"], row["client_id"]), row["key"]] = ObservedValue(row["value"])
+
+    def notes(self, edit: Edit, now: ObservedValue, picture: ObservedState) -> Iterable[str]:
+        """The client-ids that a user's own value does not reach."""
+        whose = _client_entity(edit.resource)
+        if whose.client_id is None:
+            others = (
+                _client_entity(entity) for entity, key in picture.values if entity.kind == self.name and key == edit.key
+            )
+            count = sum(entity.user == whose.user and entity.client_id is not None for entity in others)
+            if count:
+                yield f"{count} client-id{'s have their' if count > 1 else ' has its'} own value, which goes before"
+
+    def port(self, kafka: Kafka) -> ClientConfigs:
+        return kafka.client_configs
+
+    def wish(self, changes: Sequence[Change], secrets: Mapping[str, Secret]) -> dict[str, Replacement]:
+        return {change.key: Replacement(change.old, change.after) for change in changes}
+
+    def send(
+        self,
+        kafka: Kafka,
+        groups: Groups,
+        secrets: Mapping[str, Secret],
+        *,
+        validate_only: bool = False,
+        signature: Signature = UNSIGNED,
+    ) -> Answers:
+        """Send all changes in one transaction, which the entries show the signature of."""
+        wishes = {_client_entity(whose): self.wish(changes, secrets) for whose, changes in groups.items()}
+        answers = self.port(kafka).alter(wishes, validate_only=validate_only, signature=signature)
+        return dict(answers.items())
+
+    def needed_right(self, resource: Configurable) -> rights.Right:
+        return rights.to_alter(resource)
+
+    def dangers(self, kafka: Kafka, changes: Sequence[Change], resolver: Resolver | None) -> Iterable[Danger]:
+        return weaker_acks.dangers(changes, kafka)
+
+    def certain_dangers(self, changes: Sequence[Change]) -> Iterable[Danger]:
+        return weaker_acks.certain_dangers(changes)
+
+    def warnings(
+        self, kafka: Kafka, changes: Sequence[Change], picture: ObservedState | None
+    ) -> Callable[[], Sequence[PlanWarning]]:
+        is_missing = mark(kafka.client_configs.describe(()), TOPIC_MISSING) is not None
+        return lambda: [*_of_client_configs(changes, is_missing)]
+
+    def python_arguments(self, resource: Configurable) -> str:
+        entity = _client_entity(resource)
+        return f"user={entity.user!r}" + (f", client_id={entity.client_id!r}" if entity.client_id is not None else "")
+
+
+def _of_client_configs(changes: Sequence[Change], is_missing: bool) -> Iterable[PlanWarning]:
+    if is_missing:
+        text = f"the topic {CONFIGS_TOPIC} is not there, and no client follows it yet: applying the plan makes it"
+        yield about("topic", changes[0], text)
+    if any(not change.is_done for change in changes):
+        yield about("unchecked", changes[0], _UNCHECKED)
+
+
+def _client_entity(resource: Configurable) -> ClientEntity:
+    return cast(ClientEntity, resource)
+
+
+CLIENT_CONFIGS = ClientConfigChanges()
