@@ -179,9 +179,9 @@ class DynamicConsumer(Consumer):
         self._consumer.__enter__()
         return self
 
-    def __exit__(self, kind: Any, error: Any, at: Any) -> bool | None:
+    def __exit__(self, exc_type: Any, exc_value: Any, exc_traceback: Any) -> bool | None:
         self._end()
-        return self._consumer.__exit__(kind, error, at)
+        return self._consumer.__exit__(exc_type, exc_value, exc_traceback)
 
     def _wait(self, timeout: float, take: Callable[[float], list[Message]]) -> list[Message]:
         """The first messages within the time, with a look for a candidate now and then."""

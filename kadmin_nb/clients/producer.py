@@ -125,9 +125,9 @@ class DynamicProducer(Producer):
         self._producer.__enter__()
         return self
 
-    def __exit__(self, kind: Any, error: Any, at: Any) -> bool | None:
+    def __exit__(self, exc_type: Any, exc_value: Any, exc_traceback: Any) -> bool | None:
         self._end()
-        return self._producer.__exit__(kind, error, at)
+        return self._producer.__exit__(exc_type, exc_value, exc_traceback)
 
     def _poll_long(self, timeout: float) -> int:
         until = float("inf") if timeout < 0 else time.monotonic() + timeout

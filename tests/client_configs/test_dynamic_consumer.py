@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient
 
 from kadmin_nb.clients import DynamicConsumer
 from kadmin_nb.local import LocalKafka
-from tests.client_configs.written_entries import make_config_topics, write_entry
+from tests.client_configs.written_entries import make_config_topics, was_taken, write_entry
 
 pytestmark = pytest.mark.broker
 
@@ -45,10 +45,6 @@ def rebalances(kafka: LocalKafka, group: str) -> int:
     return sum("Preparing to rebalance group" in line and f" {group} " in line for line in lines)
 
 
-def took(caplog: pytest.LogCaptureFixture, revision: int) -> bool:
-    return any(message.endswith(f"(revision {revision})") for message in caplog.messages)
-
-
 def test_100_flips_skip_no_message_and_rebalance_nothing(config, kafka, topic, caplog) -> None:
     """Each change of a timeout stopped the group for a minute."""
     caplog.set_level(logging.INFO, "kadmin_nb.clients")
@@ -57,7 +53,7 @@ def test_100_flips_skip_no_message_and_rebalance_nothing(config, kafka, topic, c
         consumer.subscribe([topic])
         for flip in range(100):
             revision = set_session(config, 20_000 + flip)
-            while not took(caplog, revision):
+            while not was_taken(caplog, revision):
                 producer.produce(topic, str(next(numbers)))
                 producer.poll(0)
                 received += Counter(values(consumer.consume(5, 0.01)))

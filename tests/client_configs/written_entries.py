@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 
+import pytest
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
@@ -85,3 +86,8 @@ def last_status(config: dict[str, str], user: str) -> tuple[int, dict[str, str],
 def registrations(config: dict[str, str], user: str) -> set[RegistrationKey]:
     keys = (RegistrationKey.decode(message.key()) for message in records(config, REGISTRATIONS_TOPIC))
     return {key for key in keys if key is not None and key.user == user}
+
+
+def was_taken(caplog: pytest.LogCaptureFixture, revision: int) -> bool:
+    """True if a client of this process has logged that it took the entry of this revision."""
+    return any(message.endswith(f"(revision {revision})") for message in caplog.messages)

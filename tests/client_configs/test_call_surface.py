@@ -1,0 +1,83 @@
+"""DynamicProducer and DynamicConsumer have confluent-kafka's calls, and need nothing else that kadmin_nb needs."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import confluent_kafka
+import pytest
+
+from kadmin_nb import clients, errors
+
+STUB = Path(confluent_kafka.__file__).with_name("cimpl.pyi")
+WRAPPERS = {"Producer": clients.DynamicProducer, "Consumer": clients.DynamicConsumer}
+
+
+def declared(name: str) -> dict[str, dict[str, object]]:
+    """The methods of a class of confluent-kafka, by its own declaration: parameters with their defaults."""
+    classes = (node for node in ast.parse(STUB.read_text()).body if isinstance(node, ast.ClassDef))
+    methods: dict[str, dict[str, object]] = {}
+    for node in next(each for each in classes if each.name == name).body:
+        if isinstance(node, ast.FunctionDef) and node.name != "__init__":
+            methods.setdefault(node.name, {}).update(parameters(node.args))
+    return methods
+
+
+def parameters(arguments: ast.arguments) -> dict[str, object]:
+    plain = [argument.arg for argument in arguments.args[1:]]
+    defaults = [ast.literal_eval(default) for default in arguments.defaults]
+    required = [inspect.Parameter.empty] * (len(plain) - len(defaults))
+    overloads = dict.fromkeys((argument.arg for argument in arguments.kwonlyargs), ...)
+    return dict(zip(plain, required + defaults, strict=True)) | overloads
+
+
+def ours(name: str) -> dict[str, dict[str, object]]:
+    methods = {method: getattr(WRAPPERS[name], method) for method in declared(name)}
+    return {
+        method: {each.name: each.default for each in list(inspect.signature(function).parameters.values())[1:]}
+        for method, function in methods.items()
+    }
+
+
+@pytest.mark.parametrize("name", WRAPPERS)
+def test_every_call_is_there_with_its_arguments(name: str) -> None:
+    """`purge(blocking=False)` worked until we changed the import."""
+    theirs = declared(name)
+    theirs.pop("commit", None)  # overloads: its defaults are not declared
+    assert {method: arguments for method, arguments in ours(name).items() if method in theirs} == theirs
+
+
+def test_commit_takes_what_all_its_overloads_take() -> None:
+    """`commit(offsets=…)` did not work any more."""
+    assert set(ours("Consumer")["commit"]) == set(declared("Consumer")["commit"])
+
+
+@pytest.mark.parametrize("name", WRAPPERS)
+def test_no_call_reaches_the_class_without_a_client_behind_it(name: str) -> None:
+    """The new method of confluent-kafka 2.17 crashed: it was called on an object that was never made."""
+    base, wrapper = getattr(confluent_kafka, name), WRAPPERS[name]
+    public = {method for method in vars(base) if not method.startswith("_")}
+    assert public - set(vars(wrapper)) == set()
+    assert issubclass(wrapper, base)
+
+
+@pytest.mark.parametrize("name", ["AIOProducer", "AIOConsumer"])
+def test_asyncio_clients_are_refused(name: str) -> None:
+    """The asyncio client was wrapped, and ignored every change."""
+    with pytest.raises(errors.Unsupported, match="asyncio"):
+        getattr(clients, name)
+
+
+def test_an_application_needs_confluent_kafka_alone() -> None:
+    """Our image grew by 300 MB for a producer."""
+    heavy = ["pyarrow", "pandas", "numpy", "click", "kafka", "pyspark", "cryptography"]
+    block = f"import sys; sys.modules.update(dict.fromkeys({heavy!r})); "  # importing what is None fails
+    program = f"{block}import kadmin_nb.clients as c, json; print(json.dumps(sorted(c.__all__)))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    assert json.loads(done.stdout) == ["DynamicConsumer", "DynamicProducer"]
