@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
+from confluent_kafka.admin import AdminClient
 
 from kadmin_nb.clients import DynamicProducer
 from kadmin_nb.local import LocalKafka
@@ -134,25 +134,19 @@ def received(broker: dict[str, str], topic: str, count: int) -> dict[str, list[i
     return dict(numbers)
 
 
-def test_messages_that_cannot_be_delivered_keep_the_client(config, broker, topic, caplog) -> None:
+def test_messages_that_cannot_be_delivered_keep_the_client(config, broker, make_topic, kafka, unique, caplog) -> None:
     """The change threw away what the brokers had not acknowledged."""
-    set_replicas(broker, topic, 2)  # there is one: nothing with acks=all is acknowledged
-    delivered = []
-    with DynamicProducer(config | {"kadmin.flush.timeout.ms": 100}) as producer:
-        producer.produce(topic, "x", on_delivery=lambda error, _: delivered.append(error))
+    topic, delivered = unique("topic"), []
+    stalls = {"kadmin.flush.timeout.ms": 100, "allow.auto.create.topics": False}
+    with DynamicProducer(config | stalls) as producer:
+        producer.produce(topic, "0", "a", on_delivery=lambda error, _: delivered.append(error))
         revision = set_acks(config, "1")
         eventually(lambda: (producer.poll(0), "not yet changed" in caplog.text)[1], True)
         assert (len(producer), delivered, was_taken(caplog, revision)) == (1, [], False)
-        set_replicas(broker, topic, 1)
+        make_topic(kafka, topic)
         eventually(lambda: (producer.poll(0), was_taken(caplog, revision))[1], True)
     assert delivered == [None]
-
-
-def set_replicas(broker: dict[str, str], topic: str, count: int) -> None:
-    entry = ConfigEntry("min.insync.replicas", str(count), incremental_operation=AlterConfigOpType.SET)
-    resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=[entry])
-    admin = AdminClient(broker)  # it ends with its last reference, and its answers with it
-    admin.incremental_alter_configs([resource])[resource].result()
+    assert received(broker, topic, 1) == {"a": [0]}
 
 
 def test_an_open_transaction_is_not_touched(config, broker, topic, caplog) -> None:
