@@ -1,26 +1,61 @@
-"""ACLs: the number that each principal has (DescribeAcls, API 29, KIP-140)."""
+"""ACLs: who may do what to which resource, and new ones (DescribeAcls and CreateAcls, APIs 29 and 30, KIP-140)."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
 
 from kafka.protocol.admin.acl import (
     ACLOperation,
     ACLPermissionType,
     ACLResourcePatternType,
     ACLResourceType,
+    CreateAclsRequest,
     DescribeAclsRequest,
 )
 
 from ..model import rights
+from ..model.configurable import AclResource
+from ..model.rights import Right
 from . import error_codes
 from .wire import Wire, understood
 
 _WITHOUT_AUTHORIZER = "SECURITY_DISABLED"
+_ANY_HOST, _ANY_NAME = "*", "*"
+_ALL = "ALL"
 
 
-def counts_by_principal(wire: Wire) -> Counter[str] | None:
-    """The number of ACLs of each principal, `User:alice` say; None where the brokers have no authorizer.
+@dataclass(frozen=True, slots=True)
+class Acl:
+    """An ACL as brokers store it; the words are Kafka's own, such as TOPIC, LITERAL, WRITE and ALLOW."""
+
+    principal: str
+    host: str
+    operation: str
+    permission: str
+    resource_type: str
+    name: str
+    pattern: str
+
+    def is_about(self, resource: AclResource) -> bool:
+        """True of an ACL of this resource, of a prefix of its name, or of all of its type."""
+        if self.resource_type != _type_name(resource):
+            return False
+        if self.pattern == ACLResourcePatternType.PREFIXED.name:
+            return resource.name.startswith(self.name)
+        return self.name in (resource.name, _ANY_NAME)
+
+    def allows(self, right: Right) -> bool:
+        """True if it grants the right, from some hosts at least."""
+        is_operation = self.operation in (right.operation, _ALL)
+        return self.permission == ACLPermissionType.ALLOW.name and is_operation and self.is_about(right.on)
+
+
+def describe(wire: Wire) -> list[Acl] | None:
+    """All ACLs; None where the brokers have no authorizer.
 
     Raises
     ------
@@ -32,7 +67,67 @@ def counts_by_principal(wire: Wire) -> Counter[str] | None:
     if error_codes.name_of(answer.error_code) == _WITHOUT_AUTHORIZER:
         return None
     error_codes.raise_for_error(answer.error_code, answer.error_message, doing, rights.on_cluster("DESCRIBE"))
-    return understood(lambda: Counter(acl.principal for resource in answer.resources for acl in resource.acls), doing)
+    return understood(lambda: [_acl(resource, acl) for resource in answer.resources for acl in resource.acls], doing)
+
+
+def counts_by_principal(wire: Wire) -> Counter[str] | None:
+    """The number of ACLs of each principal, `User:alice` say; None where the brokers have no authorizer.
+
+    Raises
+    ------
+    NotAuthorized
+        DESCRIBE on the cluster is missing.
+    """
+    acls = describe(wire)
+    return None if acls is None else Counter(acl.principal for acl in acls)
+
+
+def create(wire: Wire, grants: Sequence[tuple[str, Right]]) -> None:
+    """Grant these rights, each to its principal, from all hosts.
+
+    Raises
+    ------
+    NotAuthorized
+        ALTER on the cluster is missing.
+    """
+    doing = "creating ACLs"
+    creations = [_creation(principal, right) for principal, right in grants]
+    answer = wire.tell(lambda: CreateAclsRequest(creations=creations), doing=doing)
+    for result in answer.results:
+        error_codes.raise_for_error(result.error_code, result.error_message, doing, rights.on_cluster("ALTER"))
+
+
+def _creation(principal: str, right: Right) -> Any:
+    return CreateAclsRequest.AclCreation(
+        resource_type=ACLResourceType[_type_name(right.on)],
+        resource_name=right.on.name,
+        resource_pattern_type=ACLResourcePatternType.LITERAL,
+        principal=principal,
+        host=_ANY_HOST,
+        operation=ACLOperation[right.operation],
+        permission_type=ACLPermissionType.ALLOW,
+    )
+
+
+def _acl(resource: Any, acl: Any) -> Acl:
+    return Acl(
+        acl.principal,
+        acl.host,
+        _enum_name(ACLOperation, acl.operation),
+        _enum_name(ACLPermissionType, acl.permission_type),
+        _enum_name(ACLResourceType, resource.resource_type),
+        resource.resource_name,
+        _enum_name(ACLResourcePatternType, resource.pattern_type),
+    )
+
+
+def _enum_name(words: type[IntEnum], code: int) -> str:
+    """Kafka's word for it; the number of one that kafka-python does not know."""
+    return words(code).name if code in {*words} else str(code)
+
+
+def _type_name(resource: AclResource) -> str:
+    return resource.type.upper().replace("-", "_")
 
 
 def _all_acls() -> DescribeAclsRequest:

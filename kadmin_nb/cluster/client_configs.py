@@ -7,23 +7,20 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..admin.kafka import WireKafka
 from ..errors import Invalid
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.schema_metadata import mark, stamped
 from ..model.client_configs import CLIENT_KEYS, ClientEntity, refuse_unknown_key
 from ..model.grammar import DEFAULT
+from .client_registry import ClientRegistry
 from .filters import Selector, matcher, selector
 
 _EntryRow = dict[str, Any]
 
 
-class ClientConfigs:
+class ClientConfigs(ClientRegistry):
     """The dynamic client configs of a cluster (KIP-649), in a topic of kadmin_nb's. They are advice to clients."""
-
-    def __init__(self, kafka: WireKafka) -> None:
-        self._kafka = kafka
 
     def describe(
         self, *, user: Any, client_id: Any = None, keys: Sequence[str] | None = None, strict: bool = False

@@ -24,6 +24,7 @@ from ..model.client_configs import ACKS, CLIENT_KEYS, PRODUCER_KEYS, ClientEntit
 from ..model.grammar import ANY
 from ..model.registered_clients import RegisteredClient
 from ..usage_engines import Usage
+from .client_config_setup import EVERYBODY, SetupAnswer, look
 from .filters import matcher, selector
 
 FOLLOWS, REFUSES, STATIC, SILENT = "follows", "refuses", "static", "silent"
@@ -148,6 +149,27 @@ class ClientRegistry:
         names = [client.name for client in self._kafka.client_registry.describe().clients if is_below(client, entity)]
         self._kafka.client_registry.forget(names)
         return len(names)
+
+    def setup(self, *, clients: Sequence[str] = (EVERYBODY,), admin: str | None = None) -> SetupAnswer:
+        """CLIENT_CONFIG_SETUP: the topics and rights as they are; its `apply()` makes those that are missing.
+
+        Only the admin may write entries; clients read them, and write the two topics about themselves.
+
+        Parameters
+        ----------
+        clients
+            The principals of applications, such as `User:app`; all that a broker lets in unless said.
+        admin
+            Our principal; the one of our login unless said.
+
+        Raises
+        ------
+        NotAuthorized
+            DESCRIBE on the cluster or DESCRIBE_CONFIGS on a topic is missing.
+        UsageError
+            There is an authorizer, and this login does not tell our principal.
+        """
+        return look(self._kafka, self._kafka.wire.settings, clients, admin)
 
     def _answer(self, schema: pa.Schema, rows: Iterable[_Row], registry: Registry) -> RegistryAnswer:
         notes = "\n".join(_notes(registry))

@@ -11,9 +11,8 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from enum import StrEnum
 from functools import partial
 from importlib import metadata
 from pathlib import Path
@@ -35,34 +34,12 @@ from ..model.connection_settings import Settings
 from ..model.token_sources import TokenLogin
 from ..paths import journal_dir
 from ..version import VERSION
+from . import client_config_checks
+from .checks import Check, CheckState
 from .permissions import may_i
 
 _SOON = 30
 """Days before its end from which a certificate gets a warning."""
-
-
-class CheckState(StrEnum):
-    """The result of a check."""
-
-    OK = "ok"
-    WARNING = "warning"
-    FAILED = "failed"
-    ABSENT = "absent"
-    """An extra that is not installed."""
-
-    SKIPPED = "skipped"
-    """An earlier check failed, without which this one cannot be made."""
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One step: what was looked at, how it went, what was seen, what mends it."""
-
-    check: str
-    subject: str
-    state: CheckState
-    note: str
-    mend: str | None = None
 
 
 class DoctorAnswer(Answer):
@@ -280,6 +257,7 @@ def _cluster_checks(settings: Settings, timeout: float) -> Iterator[Check]:
         yield Check("cluster", kafka.id, CheckState.OK, "its id")
         yield from _broker_checks(kafka, timeout)
         yield from _rights_checks(kafka, settings)
+        yield from client_config_checks.checks(kafka, settings)
 
 
 def _token_check(login: TokenLogin, timeout: float) -> Check:

@@ -48,6 +48,11 @@ def resources(before: Sequence[str]) -> list[str]:
     return [f"{word}=" for word in WORDS]
 
 
+def client_entities(before: Sequence[str]) -> list[str]:
+    """A user, and a client-id of it."""
+    return [f"{kind}=" for kind in ("user", "client-id") if kind not in _typed_names(before)]
+
+
 def scram_users(before: Sequence[str]) -> list[str]:
     """The one word that says whose credentials."""
     return ["user="]

@@ -9,6 +9,7 @@ import click
 from .click_glue import LazyVerbs, Text
 
 VERBS = {
+    "client-configs": ("client_configs", "Clients that follow dynamic configs: who, which values, who would obey."),
     "cluster": ("current_cluster", "The current cluster's brokers."),
     "config": ("config", "Configs of topics, brokers, loggers, groups, client-metrics."),
     "diff": ("diff", "Differences from A to B."),

@@ -166,6 +166,14 @@ EFFECTIVE_CLIENT_CONFIGS = _schema(
 """One row a key that is set for a client: the value that holds, the entity that it is set on, and the user's own value
 where the client-id's overrides it."""
 
+CLIENT_CONFIG_SETUP = _schema(
+    ("subject", TEXT, False),
+    ("state", WORD, False),
+    ("note", TEXT, True),
+)
+"""The topics and rights that dynamic client configs need: each is there, missing, made, or, of a topic that somebody
+else made, differs, with the settings that do."""
+
 USER_CONFIGS = _schema(
     ("resource", TEXT, False),
     ("kind", TEXT, False),
@@ -644,7 +652,8 @@ CHECKS = _schema(
     ("mend", TEXT, True),
 )
 """Checks of a connection, in the order in which they were made: the `subject` of each, its `state` (ok, warning,
-failed, absent: an extra that is not installed; skipped: what it stands on failed), what was seen, and what mends it."""
+failed, absent: an extra or a feature that is not set up; skipped: what it stands on failed), what was seen, and what
+mends it."""
 
 REDUNDANT = _schema(
     ("entity", TEXT, False),

@@ -280,6 +280,11 @@ def _columns(schema: pa.Schema) -> frozenset[str]:
     return frozenset(schema.names) - ALSO
 
 
+def _setup_finding(table: pa.Table) -> str:
+    counts = Counter(table["state"].to_pylist())
+    return f"Topics and rights of dynamic client configs: {', '.join(f'{n} {state}' for state, n in counts.items())}"
+
+
 def _followers_finding(table: pa.Table) -> str:
     known = counted_nouns(table.num_rows, "known client", "known clients")
     keys = ", ".join(pc.unique(table["key"]).to_pylist())
@@ -319,6 +324,7 @@ VIEWS: Mapping[frozenset[str], View] = {
     _columns(schemas.FOLLOWERS): View(
         ("who", "key", "follows", "reason", "software", "version", "instance"), finding=_followers_finding
     ),
+    _columns(schemas.CLIENT_CONFIG_SETUP): View(schemas.CLIENT_CONFIG_SETUP.names, finding=_setup_finding),
     _columns(schemas.WHY): View(
         ("key", "value", "set_on", "level", "total", "clients", "peak", "utilisation", "throttle_ms", "share_throttled")
     ),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
 
 from kadmin_nb.model.client_config_records import (
     REGISTRATIONS_TOPIC,
@@ -21,10 +21,13 @@ HOUR_MS = 3_600_000
 
 
 def append(config: Mapping[str, str], topic: str, key: bytes | None, value: bytes | None, timestamp: int = 0) -> None:
-    """Append any bytes to a topic, at a time by the producer's clock."""
+    """Append any bytes to a topic, at a time by the producer's clock. Raises KafkaException where it is refused."""
+    errors: list[KafkaError] = []
     with closing(Producer({**config, "acks": "all"})) as producer:
-        producer.produce(topic, value, key, timestamp=timestamp)
+        producer.produce(topic, value, key, timestamp=timestamp, on_delivery=lambda error, _: errors.append(error))
         assert producer.flush(30) == 0
+    for error in filter(None, errors):
+        raise KafkaException(error)
 
 
 @dataclass

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import time
+from datetime import UTC, datetime
 
 import pyarrow as pa
 import pytest
 from confluent_kafka.admin import AdminClient
 
 import kadmin_nb as kn
-from kadmin_nb.cluster.client_registry import NEVER_REGISTERED, ClientRegistry
+from kadmin_nb.cluster.client_registry import NEVER_REGISTERED
 from kadmin_nb.errors import Invalid
 from kadmin_nb.frames import schemas
 from kadmin_nb.local import LocalKafka
@@ -34,7 +35,7 @@ def config(kafka: LocalKafka) -> dict[str, str]:
 
 @pytest.fixture
 def clients(cluster: kn.Cluster):
-    return ClientRegistry(cluster._kafka)
+    return cluster.client_configs
 
 
 @pytest.fixture
@@ -93,6 +94,17 @@ def test_this_machines_clock_does_not_matter(config, clients, user, monkeypatch,
     now = time.time() + hours * 3600
     monkeypatch.setattr(time, "time", lambda: now)
     assert rows(clients.registrations(user=user), "instance") == [("host-1",)]
+
+
+@pytest.mark.parametrize("hours", [-2, 2])
+def test_a_clients_clock_does_not_matter(config, clients, user, hours) -> None:
+    """A container with a wrong clock was dead in the list, or immortal."""
+    hours_off = int((time.time() + hours * 3600) * 1000)
+    RawClient(config, user, instance="here").register(interval_ms=60_000, timestamp=hours_off)
+    RawClient(config, user, instance="gone").register(interval_ms=1, timestamp=hours_off)
+    eventually(lambda: rows(clients.registrations(user=user), "instance"), [("here",)])
+    (seen_at,) = clients.registrations(user=user).to_arrow()["seen_at"].to_pylist()
+    assert abs((datetime.now(UTC) - seen_at).total_seconds()) < 600
 
 
 def test_garbage_changes_nothing_but_a_count(config, clients, user, unique) -> None:

@@ -6,7 +6,6 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 import kadmin_nb as kn
-from kadmin_nb.cluster.client_registry import ClientRegistry
 from kadmin_nb.frames import schemas
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.client_config_records import STATUS_TOPIC, StatusKey
@@ -36,7 +35,7 @@ def test_each_instance_says_what_it_took_and_refused(config, cluster: kn.Cluster
     taking.say(7, {"acks": "1"})
     refusing.say(7, {}, {"acks": "transactional.id requires acks=all"})
     static.say(-1, {})
-    answer = ClientRegistry(cluster._kafka).status(user=user)
+    answer = cluster.client_configs.status(user=user)
     assert answer.to_arrow().schema.equals(schemas.STATUS)
     assert rows(answer, "instance", "revision", "key", "value", "state", "reason") == [
         ("a", 7, "acks", "1", "follows", None),
@@ -54,11 +53,11 @@ def test_the_last_word_of_a_client_counts(config, cluster: kn.Cluster, unique) -
     client.say(3, {"acks": "0"})
     client.say(4, {"acks": "1"})
     append(config, STATUS_TOPIC, StatusKey(user, "app", "host-1").encode(), b'{"v":2}')
-    assert rows(ClientRegistry(cluster._kafka).status(user=user), "revision", "value") == [(4, "1")]
+    assert rows(cluster.client_configs.status(user=user), "revision", "value") == [(4, "1")]
 
 
 def test_a_client_that_is_gone_says_nothing_any_more(config, cluster: kn.Cluster, unique) -> None:
     """The status of a pod that was deleted months ago said that it still refuses."""
     user = unique("user")
     RawClient(config, user).say(3, {"acks": "0"})
-    assert len(ClientRegistry(cluster._kafka).status(user=user)) == 0
+    assert len(cluster.client_configs.status(user=user)) == 0

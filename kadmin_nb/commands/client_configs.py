@@ -1,0 +1,111 @@
+"""`client-configs`: the clients that follow dynamic client configs (KIP-649), and the topics that these stand in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ..model.client_configs import ACKS, CLIENT_KEYS
+from . import completions, options, spark_inputs
+from .click_glue import Text, Verbs, words
+from .selectors import read_selectors
+from .session import Session
+
+_SELECTORS = ("user", "client-id")
+
+
+@click.group("client-configs", cls=Verbs)
+def client_configs() -> None:
+    """Clients that follow dynamic configs: who is there, what each took, who would obey. quota set … changes values.
+
+    \b
+    {here} init
+    {here} registrations user=alice
+    {here} followers user~=team-* --key acks
+    {here} status user=alice client-id=app
+    """
+
+
+_client_words = words(completions.client_entities, "[user=NAME] [client-id=NAME]...")
+
+
+@client_configs.command()
+@options.reading
+@_client_words
+def registrations(session: Session, words: tuple[str, ...]) -> Any:
+    """The clients that registered and are alive: software, version, the keys that they support, their group."""
+    return session.cluster.client_configs.registrations(**_selectors(session, words))
+
+
+@client_configs.command()
+@options.reading
+@_client_words
+def status(session: Session, words: tuple[str, ...]) -> Any:
+    """The values that each client says it runs with, since when, and the reasons for those that it refuses."""
+    return session.cluster.client_configs.status(**_selectors(session, words))
+
+
+@client_configs.command()
+@options.reading
+@_client_words
+@click.option("--key", type=click.Choice(CLIENT_KEYS), default=ACKS, show_default=True)
+@click.option("--usage", metavar="NAME", help="Also the clients that were at work and never registered: USAGE.")
+def followers(session: Session, words: tuple[str, ...], key: str, usage: str | None) -> Any:
+    """The clients that would obey a new value of a key, and those that would not, with the reason.
+
+    \b
+    {here} user=alice
+    {here} --key session.timeout.ms --usage usage.parquet
+    """
+    used = None if usage is None else spark_inputs.usage_frame(session, usage)
+    return session.cluster.client_configs.followers(key, **_selectors(session, words), usage=used)
+
+
+@client_configs.command()
+@options.reading
+@_client_words
+def compatibility(session: Session, words: tuple[str, ...]) -> Any:
+    """The software versions that registered under one user, or one client-id of it, and the keys they support."""
+    return session.cluster.client_configs.compatibility(**_one_entity(session, words))
+
+
+@client_configs.command()
+@options.reading
+@_client_words
+def forget(session: Session, words: tuple[str, ...]) -> Any:
+    """Remove the registrations of a user, or of one client-id of it; clients that are alive register again."""
+    count = session.cluster.client_configs.forget(**_one_entity(session, words))
+    return Text(f"{count} registrations removed; clients that are alive register again within their interval.")
+
+
+@client_configs.command()
+@options.reading
+@click.option("--apply", is_flag=True, help="Make what is missing.")
+@click.option(
+    "--clients",
+    multiple=True,
+    default=("User:*",),
+    show_default=True,
+    metavar="PRINCIPAL",
+    help="Whose applications may follow: they read entries and write about themselves.",
+)
+@click.option("--admin", metavar="PRINCIPAL", help="Who may write entries; our own login unless said.")
+def init(session: Session, apply: bool, clients: tuple[str, ...], admin: str | None) -> Any:
+    """The three topics of dynamic client configs, and the rights to them: there or missing; --apply makes these.
+
+    Nothing that is there is changed: a topic with other settings is named, and then nothing is made.
+    """
+    setup = session.cluster.client_configs.setup(clients=clients, admin=admin)
+    return setup.apply() if apply else setup
+
+
+def _selectors(session: Session, words: tuple[str, ...]) -> dict[str, Any]:
+    chosen = read_selectors(words, _SELECTORS, session.lookup)
+    return {name.replace("-", "_"): values for name, values in chosen.items()}
+
+
+def _one_entity(session: Session, words: tuple[str, ...]) -> dict[str, Any]:
+    """One user, and one client-id where it is named."""
+    chosen = _selectors(session, words)
+    return {"user": None} | {name: values[0] if len(values) == 1 else values for name, values in chosen.items()}

@@ -1,0 +1,162 @@
+"""The topics of dynamic client configs and the rights to them: shown, made once, and never at the cost of others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+)
+
+import kadmin_nb as kn
+from kadmin_nb.admin import first_contact
+from kadmin_nb.errors import Invalid, NotAuthorized
+from kadmin_nb.local import LocalKafka
+from kadmin_nb.model.client_config_records import (
+    CONFIGS_TOPIC,
+    REGISTRATIONS_TOPIC,
+    STATUS_TOPIC,
+    ConfigKey,
+    ConfigValue,
+)
+from tests.client_configs.raw_client import RawClient, append
+from tests.client_configs.written_entries import TOPICS
+from tests.persons import let_in
+from tests.waiting import eventually
+
+pytestmark = pytest.mark.secure
+
+DELETE_ALL_ACLS = AclBindingFilter(
+    ResourceType.ANY, None, ResourcePatternType.ANY, None, None, AclOperation.ANY, AclPermissionType.ANY
+)
+
+
+@pytest.fixture(scope="module")
+def kafka() -> Iterator[LocalKafka]:
+    """A Kafka with an authorizer, on which only these tests make the topics."""
+    with kn.local.start(secure=True) as running:
+        yield running
+
+
+@pytest.fixture
+def admin(kafka: LocalKafka) -> Iterator[kn.Cluster]:
+    with kafka.connect() as cluster:
+        yield cluster
+
+
+def librdkafka(cluster: kn.Cluster) -> dict[str, str]:
+    return first_contact.config(cluster.settings)
+
+
+@pytest.fixture(autouse=True)
+def kafka_admin(admin: kn.Cluster) -> AdminClient:
+    """What these tests change is taken back before each."""
+    client = AdminClient(librdkafka(admin))
+    existing = [name for name in TOPICS if name in client.list_topics(timeout=10).topics]
+    for future in client.delete_topics(existing, operation_timeout=30).values() if existing else ():
+        future.result()
+    eventually(lambda: {*client.list_topics(timeout=10).topics} & {*TOPICS}, set())
+    for future in client.delete_acls([DELETE_ALL_ACLS]).values():
+        future.result()
+    return client
+
+
+def setup(cluster: kn.Cluster, **how):
+    return cluster.client_configs.setup(**how)
+
+
+def states(answer) -> dict[str, int]:
+    column = answer.to_arrow()["state"].to_pylist()
+    return {state: column.count(state) for state in dict.fromkeys(column)}
+
+
+def checks(cluster: kn.Cluster) -> dict[str, tuple[str, str]]:
+    rows = kn.doctor(str(cluster.settings.source)).to_arrow().to_pylist()
+    return {row["subject"]: (row["state"], row["note"]) for row in rows if row["check"] == "client configs"}
+
+
+def test_it_shows_and_makes_nothing(admin, kafka_admin) -> None:
+    """A command to look at had already made the topics."""
+    answer = setup(admin)
+    assert states(answer) == {"missing": 12}
+    assert "User:*: READ on the topic __kadmin_client_configs" in answer.to_arrow()["subject"].to_pylist()
+    assert not {*kafka_admin.list_topics(timeout=10).topics} & {*TOPICS}
+    assert states(setup(admin)) == {"missing": 12}
+
+
+def test_it_is_made_once(admin) -> None:
+    """We ran it twice, since the first time nobody had noted it."""
+    assert states(setup(admin).apply()) == {"made": 12}
+    assert states(setup(admin).apply()) == {"there": 12}
+    configs = {row["key"]: row["value"] for row in admin.configs.describe(topic=STATUS_TOPIC).to_arrow().to_pylist()}
+    assert configs["cleanup.policy"] == "compact,delete"
+    assert configs["message.timestamp.type"] == "LogAppendTime"
+    entries = {row["key"]: row["value"] for row in admin.configs.describe(topic=CONFIGS_TOPIC).to_arrow().to_pylist()}
+    assert entries["cleanup.policy"] == "compact"
+
+
+def test_applications_read_entries_and_write_about_themselves(kafka, admin, unique) -> None:
+    """Any application could have set acks=0 for any other."""
+    app = unique("app")
+    setup(admin, clients=[f"User:{app}"]).apply()
+    with kn.connect(str(let_in(kafka, app))) as connected:
+        config = librdkafka(connected)
+        eventually(lambda: _registers(RawClient(config, app)), True)
+        with pytest.raises(KafkaException, match="TOPIC_AUTHORIZATION_FAILED"):
+            append(config, CONFIGS_TOPIC, ConfigKey(app, None, "acks").encode(), ConfigValue("0", "", "").encode())
+        with pytest.raises(NotAuthorized, match=REGISTRATIONS_TOPIC) as refused:
+            connected.client_configs.registrations()
+        assert refused.value.hint == f"It needs READ on the topic {REGISTRATIONS_TOPIC}."
+    assert len(admin.client_configs.registrations(user=app)) == 1
+
+
+def _registers(client: RawClient) -> bool:
+    try:
+        client.register()
+        client.say(-1, {})
+    except KafkaException:
+        return False
+    return True
+
+
+def test_who_may_not_is_told_the_right(kafka, admin, unique) -> None:
+    """It failed in the middle, with a topic made and no ACL."""
+    with kn.connect(str(let_in(kafka, unique("nobody")))) as connected, pytest.raises(NotAuthorized) as refused:
+        setup(connected)
+    assert refused.value.hint == "It needs DESCRIBE on the cluster."
+
+
+def test_a_topic_of_somebody_else_stays_as_it_is(admin, kafka_admin) -> None:
+    """Somebody had made the topic without compaction; init changed it, and their records were gone."""
+    kafka_admin.create_topics([NewTopic(CONFIGS_TOPIC, 2, 1)], operation_timeout=30)[CONFIGS_TOPIC].result()
+    eventually(lambda: states(setup(admin)), {"differs": 1, "missing": 11})
+    with pytest.raises(Invalid, match=r"2 partitions instead of 1; .*cleanup\.policy=delete instead of compact"):
+        setup(admin).apply()
+    assert states(setup(admin)) == {"differs": 1, "missing": 11}
+    assert setup(admin).exit_state().value == 1
+    assert checks(admin)[CONFIGS_TOPIC][0] == "failed"
+
+
+def test_doctor_says_what_is_open(admin, kafka_admin) -> None:
+    """An ACL from an experiment let everybody write the entries, for a year."""
+    assert checks(admin) == {"its topics": ("absent", "not set up: no client follows any")}
+    setup(admin).apply()
+    assert {state for state, _ in checks(admin).values()} == {"ok"}
+    mallory = AclBinding(
+        ResourceType.TOPIC, "__", ResourcePatternType.PREFIXED, "User:mallory", "*", AclOperation.ALL,
+        AclPermissionType.ALLOW,
+    )  # fmt: skip
+    for future in kafka_admin.create_acls([mallory]).values():
+        future.result()
+    kafka_admin.delete_topics([STATUS_TOPIC], operation_timeout=30)[STATUS_TOPIC].result()
+    eventually(lambda: checks(admin)[STATUS_TOPIC], ("warning", "the topic is missing"))
+    assert checks(admin)["who may write entries"] == ("warning", "ACLs let these write too: User:mallory")
