@@ -54,7 +54,7 @@ class Acl:
         return self.permission == ACLPermissionType.ALLOW.name and is_operation and self.is_about(right.on)
 
 
-def describe(wire: Wire) -> list[Acl] | None:
+def all_acls(wire: Wire) -> list[Acl] | None:
     """All ACLs; None where the brokers have no authorizer.
 
     Raises
@@ -63,7 +63,7 @@ def describe(wire: Wire) -> list[Acl] | None:
         DESCRIBE on the cluster is missing.
     """
     doing = "describing ACLs"
-    answer = wire.ask(_all_acls, doing=doing)
+    answer = wire.ask(_acls_request, doing=doing)
     if error_codes.name_of(answer.error_code) == _WITHOUT_AUTHORIZER:
         return None
     error_codes.raise_for_error(answer.error_code, answer.error_message, doing, rights.on_cluster("DESCRIBE"))
@@ -78,7 +78,7 @@ def counts_by_principal(wire: Wire) -> Counter[str] | None:
     NotAuthorized
         DESCRIBE on the cluster is missing.
     """
-    acls = describe(wire)
+    acls = all_acls(wire)
     return None if acls is None else Counter(acl.principal for acl in acls)
 
 
@@ -130,7 +130,7 @@ def _type_name(resource: AclResource) -> str:
     return resource.type.upper().replace("-", "_")
 
 
-def _all_acls() -> DescribeAclsRequest:
+def _acls_request() -> DescribeAclsRequest:
     return DescribeAclsRequest(
         resource_type_filter=ACLResourceType.ANY,
         resource_name_filter=None,

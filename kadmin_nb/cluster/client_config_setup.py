@@ -67,7 +67,7 @@ class Setup:
     @classmethod
     def of(cls, kafka: WireKafka, admin: str | None, clients: Iterable[str]) -> Self:
         """The setup as the cluster has it."""
-        existing = acls.describe(kafka.wire)
+        existing = acls.all_acls(kafka.wire)
         grants = [] if existing is None else _grants(admin, clients)
         return cls(len(kafka.brokers()), client_topics.look(kafka.wire), grants, existing)
 

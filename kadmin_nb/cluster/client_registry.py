@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from ..admin.client_registry import Registry
 from ..admin.kafka import WireKafka
-from ..errors import Invalid, UsageError
+from ..errors import UsageError
 from ..frames import schemas
 from ..frames import spark as sparks
 from ..frames.answer import Answer
@@ -20,7 +20,7 @@ from ..frames.blocks import Block
 from ..frames.lazy_answer import SparkAnswer
 from ..frames.pages import NOTEBOOK, Page
 from ..frames.schema_metadata import ENGINE, NOTES, stamped
-from ..model.client_configs import ACKS, CLIENT_KEYS, PRODUCER_KEYS, ClientEntity
+from ..model.client_configs import ACKS, PRODUCER_KEYS, ClientEntity, refuse_unknown_key
 from ..model.grammar import ANY
 from ..model.registered_clients import RegisteredClient
 from ..usage_engines import Usage
@@ -70,7 +70,7 @@ class ClientRegistry:
         """
         registry = self._kafka.client_registry.describe()
         clients = _selected_clients(registry.clients, user, client_id)
-        return self._answer(schemas.REGISTRATIONS, map(_registration_row, clients), registry)
+        return self._registry_answer(schemas.REGISTRATIONS, map(_registration_row, clients), registry)
 
     def status(self, *, user: object = ANY, client_id: object = ANY) -> RegistryAnswer:
         """STATUS: the values that each of these clients says it runs with, and the reasons for those that it refuses.
@@ -79,7 +79,7 @@ class ClientRegistry:
         """
         registry = self._kafka.client_registry.describe()
         rows = (row for client in _selected_clients(registry.clients, user, client_id) for row in _status_rows(client))
-        return self._answer(schemas.STATUS, rows, registry)
+        return self._registry_answer(schemas.STATUS, rows, registry)
 
     def compatibility(self, user: str, client_id: str | None = None) -> RegistryAnswer:
         """COMPATIBILITY: each software and version that registered under an entity, and the keys that it supports.
@@ -93,7 +93,7 @@ class ClientRegistry:
         """
         entity = ClientEntity.of(user, client_id)
         registry = self._kafka.client_registry.describe()
-        return self._answer(schemas.COMPATIBILITY, _compatibility_rows(entity, registry.clients), registry)
+        return self._registry_answer(schemas.COMPATIBILITY, _compatibility_rows(entity, registry.clients), registry)
 
     def followers(
         self, key: str = ACKS, *, user: object = ANY, client_id: object = ANY, usage: object = None
@@ -115,13 +115,10 @@ class ClientRegistry:
         NotAuthorized
             As of `registrations`.
         """
-        if key not in CLIENT_KEYS:
-            raise Invalid(
-                f"unknown client config {key}", code="INVALID_CONFIG", hint=f"One of {', '.join(CLIENT_KEYS)}."
-            )
+        refuse_unknown_key(key)
         registry = self._kafka.client_registry.describe()
         clients = [client for client in _selected_clients(registry.clients, user, client_id) if client.is_of(key)]
-        answer = self._answer(schemas.FOLLOWERS, (_follower_row(client, key) for client in clients), registry)
+        answer = self._registry_answer(schemas.FOLLOWERS, (_follower_row(client, key) for client in clients), registry)
         if usage is None:
             return answer
         at_work = _only_of(Usage.of(usage).of_cluster(self._kafka.id), key)
@@ -171,7 +168,7 @@ class ClientRegistry:
         """
         return look(self._kafka, self._kafka.wire.settings, clients, admin)
 
-    def _answer(self, schema: pa.Schema, rows: Iterable[_Row], registry: Registry) -> RegistryAnswer:
+    def _registry_answer(self, schema: pa.Schema, rows: Iterable[_Row], registry: Registry) -> RegistryAnswer:
         notes = "\n".join(_notes(registry))
         return RegistryAnswer(stamped(schemas.table(schema, rows), self._kafka.id, {NOTES: notes}))
 
