@@ -51,6 +51,7 @@ def write_record(config: dict[str, str], key: bytes | None, value: bytes | None)
     with closing(Producer({**config, "acks": "all"})) as producer:
         producer.produce(CONFIGS_TOPIC, value, key, on_delivery=lambda _, message: offsets.append(message.offset()))
         assert producer.flush(30) == 0
+    assert offsets[0] is not None, "the broker refused the record"
     return offsets[0]
 
 

@@ -1,0 +1,266 @@
+"""The topic that a client follows, when it is missing, forbidden, full of garbage, made anew or not reachable."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
+
+import kadmin_nb as kn
+from kadmin_nb.admin import first_contact
+from kadmin_nb.clients import DynamicProducer, config_reader
+from kadmin_nb.clients.config_reader import ConfigReader
+from kadmin_nb.errors import NotFound, TimedOut
+from kadmin_nb.local import LocalKafka
+from kadmin_nb.model.client_config_records import CONFIGS_TOPIC, MOST_BYTES, ConfigKey, ConfigValue
+from kadmin_nb.model.client_configs import ClientEntity
+from tests.client_configs.raw_client import RawClient
+from tests.client_configs.written_entries import (
+    delete_topic,
+    last_status,
+    make_config_topics,
+    registrations,
+    was_taken,
+    write_entry,
+    write_record,
+)
+from tests.persons import let_in
+from tests.waiting import eventually
+
+pytestmark = pytest.mark.broker
+
+REFRESH = {"kadmin.refresh.interval.ms": 50}
+LOGGER = "kadmin_nb.clients"
+
+
+@pytest.fixture
+def broker(kafka: LocalKafka, caplog) -> dict[str, str]:
+    caplog.set_level(logging.INFO, LOGGER)
+    broker = {"bootstrap.servers": kafka.bootstrap}
+    make_config_topics(AdminClient(broker))
+    return broker
+
+
+@pytest.fixture(scope="module")
+def another_kafka() -> Iterator[LocalKafka]:
+    """One whose topics come and go."""
+    with kn.local.start() as running:
+        yield running
+
+
+@pytest.fixture
+def empty(another_kafka: LocalKafka, caplog) -> dict[str, str]:
+    """A broker without the topics."""
+    caplog.set_level(logging.INFO, LOGGER)
+    broker = {"bootstrap.servers": another_kafka.bootstrap}
+    admin = AdminClient(broker)
+    if CONFIGS_TOPIC in admin.list_topics(timeout=10).topics:
+        delete_topic(admin, CONFIGS_TOPIC)
+    return broker
+
+
+def lines(caplog: pytest.LogCaptureFixture, text: str) -> int:
+    return sum(text in message for message in caplog.messages)
+
+
+def test_a_missing_topic_is_said_once_and_the_client_works(empty, unique, caplog) -> None:
+    """The log had a line every five minutes, and the application did not start."""
+    user = unique("user")
+    with DynamicProducer(empty | REFRESH, **{"kadmin.user": user}) as producer:
+        refreshed = time.monotonic() + 0.5
+        eventually(lambda: (producer.poll(0), time.monotonic() > refreshed)[1], True)
+        assert lines(caplog, f"the topic {CONFIGS_TOPIC} cannot be read: ") == 1
+        make_config_topics(AdminClient(empty))
+        revision = write_entry(empty, user, None, "acks", "1")
+        eventually(lambda: (producer.poll(0), was_taken(caplog, revision))[1], True)
+        assert lines(caplog, "followed again") == 1
+
+
+def test_a_topic_that_was_made_anew_is_read_from_its_start(empty, unique, caplog) -> None:
+    """Somebody deleted the topic and made it again: the clients read on at offset 20 of another topic."""
+    user = unique("user")
+    make_config_topics(admin := AdminClient(empty))
+    for value in "01" * 5:
+        write_entry(empty, user, None, "acks", value)
+    with DynamicProducer(empty | REFRESH, **{"kadmin.user": user}) as producer:
+        delete_topic(admin, CONFIGS_TOPIC)
+        make_config_topics(admin)
+        eventually(lambda: (producer.poll(0), "acks was 1 and is -1 (no entry)" in caplog.text)[1], True)
+        for _ in range(12):
+            write_entry(empty, user, "other", "acks", "1")
+        revision = write_entry(empty, user, None, "acks", "0")
+        eventually(lambda: (producer.poll(0), was_taken(caplog, revision))[1], True)
+
+
+def test_a_log_that_only_looks_the_same_is_read_again(empty) -> None:
+    """The new topic had grown past the old position before the client looked again."""
+    make_config_topics(admin := AdminClient(empty))
+    reader = ConfigReader(ClientEntity("alice", "app"))
+    write_entry(empty, "alice", None, "acks", "0")
+    write_entry(empty, "alice", "app", "acks", "1")
+    assert [level["acks"].value for level in reader.read(empty, 10)] == ["1", "0"]
+    delete_topic(admin, CONFIGS_TOPIC)
+    make_config_topics(admin)
+    write_entry(empty, "alice", None, "acks", "1")
+    for _ in range(3):
+        write_entry(empty, "bob", None, "acks", "1")
+    user, client_id = reader.read(empty, 10)[::-1]
+    assert (user["acks"].value, user["acks"].revision, client_id) == ("1", 0, {})
+
+
+def test_reading_goes_on_where_it_ended(broker, unique, monkeypatch) -> None:
+    """A thousand clients read the whole topic every five minutes."""
+    reader = ConfigReader(ClientEntity(unique("user"), "app"))
+    write_entry(broker, reader.entity.user, "app", "acks", "0")
+    reader.read(broker, 10)
+    starts = []
+    records = config_reader._records
+    monkeypatch.setattr(config_reader, "_records", lambda *args: starts.append(args[1]) or records(*args))
+    revision = write_entry(broker, reader.entity.user, "app", "acks", "1")
+    assert reader.read(broker, 10)[0]["acks"].revision == revision
+    assert reader.read(broker, 10)[0]["acks"].revision == revision
+    assert starts[-1] == revision
+    assert 0 not in starts
+    monkeypatch.setattr(config_reader, "_LONGEST_ABSENCE", 0.0)  # tombstones may be gone
+    assert reader.read(broker, 10)[0]["acks"].revision == revision
+    assert starts[-1] == 0
+
+
+def test_garbage_changes_nothing_but_a_counter(broker, unique) -> None:
+    """One record of another tool stopped every client."""
+    user = unique("user")
+    reader = ConfigReader(ClientEntity(user, "app"))
+    reader.read(broker, 10)
+    before, revision = reader.unreadable, write_entry(broker, user, "app", "acks", "1")
+    key, value = ConfigKey(user, "app", "acks").encode(), ConfigValue("0", "admin", "plan").encode()
+    garbage = [
+        (b"", b""),
+        (b"\xff\x00", value),
+        (b"[" * 5000, value),
+        (key, b"[" * 5000),
+        (key, b"acks=0"),
+        (key, value.replace(b'"v":1', b'"v":2')),
+        (key, value.replace(b'"0"', b"0")),
+        (key.replace(b'"v":1', b'"v":"1"'), value),
+        (key, ConfigValue("0", "admin", "p" * MOST_BYTES).encode()),
+    ]
+    for record in garbage:
+        write_record(broker, *record)
+    assert reader.read(broker, 10)[0]["acks"].revision == revision
+    assert reader.unreadable - before == len(garbage)
+
+
+def test_a_record_of_an_aborted_transaction_is_not_followed(broker, unique) -> None:
+    """The plan was given up, and its value was in force."""
+    user = unique("user")
+    revision = write_entry(broker, user, "app", "acks", "1")
+    with closing(Producer(broker | {"transactional.id": user})) as writer:
+        writer.init_transactions(30)
+        writer.begin_transaction()
+        key, value = ConfigKey(user, "app", "acks"), ConfigValue("0", "admin", "plan")
+        writer.produce(CONFIGS_TOPIC, value.encode(), key.encode())
+        assert writer.flush(10) == 0
+        reader = ConfigReader(ClientEntity(user, "app"))
+        assert reader.read(broker, 10)[0]["acks"].revision == revision
+        writer.abort_transaction(30)
+    assert reader.read(broker, 10)[0]["acks"].revision == revision
+
+
+def test_a_topic_that_is_too_long_for_one_reading_is_read_in_several(broker, unique, monkeypatch) -> None:
+    """Somebody filled the topic, and no client ever came to its end."""
+    user = unique("user")
+    for _ in range(30):
+        write_record(broker, b"x", b"y" * 1000)
+    revision = write_entry(broker, user, "app", "acks", "1")
+    monkeypatch.setattr(config_reader, "MOST_BYTES_AT_ONCE", 20_000)
+    reader = ConfigReader(ClientEntity(user, "app"))
+    with pytest.raises(TimedOut, match="was not reached"):
+        reader.read(broker, 10)
+    eventually(lambda: revision_read(reader, broker), revision)
+
+
+def revision_read(reader: ConfigReader, broker: dict[str, str]) -> int | None:
+    try:
+        return reader.read(broker, 10)[0]["acks"].revision
+    except TimedOut:
+        return None
+
+
+@pytest.mark.parametrize("client_id", ["größe-日本", "a=b c", 'quo"te', "\U0001f600", "back\\slash"])
+def test_client_ids_beyond_ascii_are_followed(broker, unique, caplog, client_id: str) -> None:
+    """The client-id had an umlaut: nothing ever happened."""
+    user = unique("user=ä")
+    with DynamicProducer(broker | REFRESH, **{"kadmin.user": user, "client.id": client_id}) as producer:
+        revision = write_entry(broker, user, client_id, "acks", "1")
+        eventually(lambda: (producer.poll(0), last_status(broker, user))[1], (revision, {"acks": "1"}, {}))
+    assert {key.client_id for key in registrations(broker, user)} == {client_id}
+
+
+def test_two_software_versions_of_one_client_id_are_both_there(broker, unique) -> None:
+    """The last client to register hid the version of all others."""
+    user = unique("user")
+    with DynamicProducer(broker, **{"kadmin.user": user, "client.id": "app"}):
+        RawClient(broker, user).register()
+        eventually(lambda: len({(key.software, key.version) for key in registrations(broker, user)}), 2)
+
+
+def test_a_broker_that_nobody_reaches_delays_a_start_by_the_bound(caplog) -> None:
+    """The whole application hung at its start, because a config topic did not answer."""
+    began = time.monotonic()
+    settings = {"bootstrap.servers": "127.0.0.1:1", "kadmin.user": "alice", "log_level": 0}
+    producer = DynamicProducer(settings, **{"kadmin.first.fetch.timeout.ms": 300})
+    assert time.monotonic() - began < 3
+    assert lines(caplog, "not followed for now") == 1
+    producer.purge()
+    producer.close()
+
+
+def test_a_reader_names_the_topic_that_is_missing(empty) -> None:
+    """It said: unknown topic."""
+    with pytest.raises(NotFound, match=CONFIGS_TOPIC):
+        ConfigReader(ClientEntity("alice")).read(empty, 10)
+
+
+@pytest.mark.secure
+def test_a_forbidden_topic_is_said_once_and_followed_once_it_is_allowed(secure_kafka, unique, caplog) -> None:
+    """Without a right on the topic the producer did not start."""
+    caplog.set_level(logging.INFO, LOGGER)
+    user = unique("user")
+    let_in(secure_kafka, user)
+    with secure_kafka.connect() as as_admin, secure_kafka.connect(user) as as_user:
+        admin, config = (first_contact.config(cluster.settings) for cluster in (as_admin, as_user))
+    make_config_topics(AdminClient(admin))
+    revision = write_entry(admin, user, None, "acks", "1")
+    with DynamicProducer(config | REFRESH) as producer:
+        refreshed = time.monotonic() + 0.5
+        eventually(lambda: (producer.poll(0), time.monotonic() > refreshed)[1], True)
+        assert lines(caplog, "not followed for now") == 1
+        allow_reading(admin, user)
+        eventually(lambda: (producer.poll(0), was_taken(caplog, revision))[1], True)
+        eventually(lambda: lines(caplog, "not registered for now"), 1)
+
+
+def allow_reading(config: dict[str, str], user: str) -> None:
+    binding = AclBinding(
+        ResourceType.TOPIC,
+        CONFIGS_TOPIC,
+        ResourcePatternType.LITERAL,
+        f"User:{user}",
+        "*",
+        AclOperation.READ,
+        AclPermissionType.ALLOW,
+    )
+    admin = AdminClient(config)
+    admin.create_acls([binding])[binding].result()
