@@ -1,32 +1,38 @@
-"""All that is set on a user, as kafka-configs shows it: quotas, and the credentials to log in with."""
+"""All that is set on a user, as kafka-configs shows it: quotas, client configs, and the credentials to log in with."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..errors import KadminError, NotAuthorized
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.schema_metadata import stamped
-from ..model.grammar import DEFAULT
+from ..model.client_configs import CLIENT_KEYS, ClientEntity
+from ..model.grammar import ANY, DEFAULT
 from ..model.quota_keys import text_of
 from ..model.scram import ScramUser
-from .filters import selector
+from .client_registry import ClientRegistry
+from .filters import Selector, selector
 
 if TYPE_CHECKING:
     from . import Cluster
 
-_Row = dict[str, object]
+_ConfigRow = dict[str, object]
 _NO_CREDENTIAL = "RESOURCE_NOT_FOUND"
+SUPPORTED = "supported"
+"""The kind of the rows that say which keys a version of a software follows."""
 
 
-def user_configs(cluster: Cluster, user: Any) -> Answer:
-    """USER_CONFIGS: the quotas of these users, alone and with a client-id, and their SCRAM credentials.
+def user_configs(cluster: Cluster, user: Any, client_id: Any = None) -> Answer:
+    """USER_CONFIGS: the quotas and client configs of these users, alone and with a client-id; the keys that their
+    clients support; and, unless a client-id is asked for, their SCRAM credentials.
 
     Parameters
     ----------
-    user
+    user, client_id
         As of `Quotas.describe`.
 
     Raises
@@ -34,24 +40,65 @@ def user_configs(cluster: Cluster, user: Any) -> Answer:
     NotAuthorized
         Neither may be seen.
     """
-    rows = [*_quota_rows(cluster, user), *_credential_rows(cluster, user)]
+    rows = [
+        *_quota_rows(cluster, user, client_id),
+        *_readable("client configs", "client-config", lambda: _client_config_rows(cluster, user, client_id)),
+        *_readable("supported configs", SUPPORTED, lambda: _supported_rows(cluster, user, client_id)),
+        *(
+            _readable("SCRAM credentials", "scram", lambda: _credential_rows(cluster, user))
+            if client_id is None
+            else ()
+        ),
+    ]
     return Answer(stamped(schemas.table(schemas.USER_CONFIGS, rows), cluster.id))
 
 
-def _quota_rows(cluster: Cluster, user: Any) -> Iterator[_Row]:
-    for row in cluster.quotas.describe(user=user).to_arrow().to_pylist():
+def _readable(resource: str, kind: str, rows: Callable[[], Iterable[_ConfigRow]]) -> list[_ConfigRow]:
+    """The rows; where they may not be seen, one that says so."""
+    try:
+        return [*rows()]
+    except NotAuthorized as exc:
+        return [_failed(resource, kind, exc)]
+
+
+def _without_default(kind: str, value: Any) -> Selector:
+    """The names that client configs and credentials may have: no default has any."""
+    return tuple(part for part in selector(kind, value) if part is not DEFAULT)
+
+
+def _client_config_rows(cluster: Cluster, user: Any, client_id: Any) -> Iterator[_ConfigRow]:
+    client_ids = None if client_id is None else _without_default("client-id", client_id)
+    answer = cluster.client_configs.describe(user=_without_default("user", user), client_id=client_ids)
+    for row in answer.to_arrow().to_pylist():
+        yield {"resource": row["entity"], "kind": "client-config", "key": row["key"], "value": row["value"]}
+
+
+def _supported_rows(cluster: Cluster, user: Any, client_id: Any) -> Iterator[_ConfigRow]:
+    """For each software and version that registered under an entity, the keys that it supports."""
+    for (entity, software), keys in supported_keys(cluster, user, ANY if client_id is None else client_id).items():
+        yield {"resource": str(entity), "kind": SUPPORTED, "key": " ".join(software), "value": ", ".join(keys)}
+
+
+def supported_keys(
+    cluster: Cluster, user: Any, client_id: Any
+) -> dict[tuple[ClientEntity, tuple[str, str]], list[str]]:
+    """KIP-649's EntityCompatibility: the keys that each software and version supports which registered there."""
+    names = _without_default("user", user), _without_default("client-id", client_id)
+    registered = ClientRegistry(cluster._kafka).registrations(user=names[0], client_id=names[1])
+    keys: dict[tuple[ClientEntity, tuple[str, str]], set[str]] = defaultdict(set)
+    for row in registered.to_arrow().to_pylist():
+        keys[ClientEntity(row["user"], row["client_id"]), (row["software"], row["version"])].update(row["keys"])
+    return {whose: [key for key in CLIENT_KEYS if key in supported] for whose, supported in keys.items()}
+
+
+def _quota_rows(cluster: Cluster, user: Any, client_id: Any) -> Iterator[_ConfigRow]:
+    whom = {"user": user} | ({} if client_id is None else {"client_id": client_id})
+    for row in cluster.quotas.describe(**whom).to_arrow().to_pylist():
         yield {"resource": row["entity"], "kind": "quota", "key": row["key"], "value": text_of(row["value"])}
 
 
-def _credential_rows(cluster: Cluster, user: Any) -> Iterator[_Row]:
-    """The credentials of these users; where they may not be seen, one row that says so. The default has none."""
-    chosen = tuple(part for part in selector("user", user) if part is not DEFAULT)
-    try:
-        rows = cluster.scram.describe(user=chosen).to_arrow().to_pylist()
-    except NotAuthorized as exc:
-        yield _failed("SCRAM credentials", exc)
-        return
-    for row in rows:
+def _credential_rows(cluster: Cluster, user: Any) -> Iterator[_ConfigRow]:
+    for row in cluster.scram.describe(user=_without_default("user", user)).to_arrow().to_pylist():
         names = {"resource": str(ScramUser(row["user"])), "kind": "scram"}
         if row["mechanism"] is not None:
             yield {**names, "key": row["mechanism"], "value": f"iterations={row['iterations']}"}
@@ -59,5 +106,5 @@ def _credential_rows(cluster: Cluster, user: Any) -> Iterator[_Row]:
             yield {**names, "error": row["error"], "message": row["message"]}
 
 
-def _failed(resource: str, exc: KadminError) -> _Row:
-    return {"resource": resource, "kind": "scram", "error": exc.code, "message": exc.hint or str(exc)}
+def _failed(resource: str, kind: str, exc: KadminError) -> _ConfigRow:
+    return {"resource": resource, "kind": kind, "error": exc.code, "message": exc.hint or str(exc)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import click
@@ -45,17 +45,25 @@ def describe(
 ) -> Any:
     """The configs of topic=…, broker=…, broker=<default>, broker-logger=…, group=…, client-metrics=…
 
-    Of user=… its quotas and its SCRAM credentials.
+    Of user=… [client-id=…] its quotas, dynamic client configs, keys that its clients support, and SCRAM credentials.
     """
-    from ..cluster.user_configs import user_configs  # with Arrow, which help does not need
-
-    if words and all(word.startswith(("user=", "user~=")) for word in words):
-        return user_configs(session.cluster, read_selectors(words, ("user",), session.lookup)["user"])
+    if words and all(word.startswith(_OF_USERS) for word in words):
+        return _user_configs(words, session)
     chosen = _chosen(words, session)
     answer = session.cluster.configs.describe(**chosen, keys=options.keys_of(keys), documentation=documentation)
     if not answer.ok:
         answer.hint = session.cluster.configs.near_miss(answer)
     return answer.raise_for_errors() if len(answer.failed) == len(answer) else answer
+
+
+@config.command()
+@options.reading
+@words(completions.entities, "user=NAME client-id=NAME")
+@options.types("user", "client-id")
+def resolve(session: Session, words: tuple[str, ...]) -> Any:
+    """The dynamic configs that a client follows (KIP-649): its own, and those of its user."""
+    chosen = _one_client(read_selectors(words, _CLIENT, session.lookup))
+    return session.cluster.client_configs.resolve(*chosen)
 
 
 @config.command()
@@ -130,6 +138,26 @@ def _change_configs(verb: str, session: Session, words: tuple[str, ...], plan_op
     return session.change(
         change_words.config_edits(verb, words, session.lookup, plan_options.allow_unknown), plan_options
     )
+
+
+_CLIENT = ("user", "client-id")
+_OF_USERS = tuple(f"{word}{sign}" for word in _CLIENT for sign in ("=", "~="))
+
+
+def _user_configs(words: tuple[str, ...], session: Session) -> Any:
+    from ..cluster.user_configs import user_configs  # with Arrow, which help does not need
+
+    chosen = read_selectors(words, _CLIENT, session.lookup)
+    if "user" not in chosen:
+        raise UsageError("user=… is required: client configs belong to users", hint="Or: quota describe client-id=…")
+    return user_configs(session.cluster, chosen["user"], chosen.get("client-id"))
+
+
+def _one_client(chosen: Mapping[str, tuple[Any, ...]]) -> list[Any]:
+    names = [chosen.get(word, ()) for word in _CLIENT]
+    if any(len(several) != 1 or not isinstance(several[0], str) for several in names):
+        raise UsageError("one client is required", hint="Such as user=alice client-id=app.")
+    return [name for (name,) in names]
 
 
 def _chosen(words: Iterable[str], session: Session) -> dict[str, Any]:

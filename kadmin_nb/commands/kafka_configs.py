@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import UsageError
+from ..errors import NotAuthorized, UsageError
 from ..kafka_commands import configs_lines
 from ..kafka_commands.configs_arguments import (
     FLAGS,
@@ -28,12 +28,12 @@ from ..kafka_commands.configs_edits import (
     Wishes,
     are_credentials,
     config_edits_of,
-    quota_edits_of,
     scram_edits_of,
+    user_edits_of,
     wishes,
 )
 from ..model.changes import Edit
-from ..model.grammar import DEFAULT
+from ..model.grammar import ANY, DEFAULT
 from ..model.scram import ScramUser
 from ..model.tool_types import CONFIG_TYPES
 from ..secrets import is_called_so
@@ -182,7 +182,7 @@ def _edits(chosen: Sequence[NamedType], requested: Wishes, allow_unknown: Sequen
     if entity_type in CONFIG_TYPES:
         return [edit for name in names for edit in config_edits_of(resource(entity_type, name), requested)]
     changed = changed_entities(chosen)
-    return [edit for entity in changed for edit in quota_edits_of(entity, requested, allow_unknown)]
+    return [edit for entity in changed for edit in user_edits_of(entity, requested, allow_unknown)]
 
 
 def _users(chosen: Sequence[NamedType]) -> list[ScramUser]:
@@ -270,10 +270,30 @@ def _described_quotas(cluster: Cluster, chosen: Sequence[NamedType], output: str
     if output in (TEXT, TABLE):
         rows = [row for table in tables for row in table.to_pylist()]
         lines = configs_lines.quota_lines if output == TEXT else configs_lines.organised_quotas
-        return kafka_tool.lines([*lines(rows), *configs_lines.scram_lines(_credentials(cluster, chosen))])
+        credentials = configs_lines.scram_lines(_credentials(cluster, chosen))
+        return kafka_tool.lines([*lines(rows), *_client_lines(cluster, chosen), *credentials])
     import pyarrow as pa
 
     return kafka_tool.shown(pa.concat_tables(tables), output)
+
+
+def _client_lines(cluster: Cluster, chosen: Sequence[NamedType]) -> Iterator[str]:
+    """The dynamic configs of entities of exactly these types, and the keys that their clients support (KIP-649)."""
+    from ..cluster.user_configs import supported_keys
+
+    if chosen[0][0] != "users" or any("" in names for _, names in chosen):
+        return
+    user, client_id = (*([*names] or ANY for _, names in chosen), None)[:2]
+    try:
+        described = cluster.client_configs.describe(user=user, client_id=client_id, strict=True)
+        supported: dict[str, dict[tuple[str, str], list[str]]] = {}
+        for (entity, version), keys in supported_keys(cluster, user, client_id).items() if client_id else ():
+            supported.setdefault(str(entity), {})[version] = keys
+    except NotAuthorized as exc:
+        yield f"Dynamic configs cannot be described: {exc}"
+        return
+    yield from configs_lines.client_config_lines(described.to_arrow().to_pylist())
+    yield from configs_lines.supported_lines(supported)
 
 
 def _credentials(cluster: Cluster, chosen: Sequence[NamedType]) -> list[configs_lines.Row]:

@@ -182,8 +182,9 @@ USER_CONFIGS = _schema(
     ("error", TEXT, True),
     ("message", TEXT, True),
 )
-"""All that is set on users: quotas, and credentials with their iterations. What may not be seen is a row with an
-error."""
+"""All that is set on users: quotas, client configs, and credentials with their iterations. Of the kind `supported` are
+the versions of software that follow client configs there, and the keys that they follow. What may not be seen is a row
+with an error."""
 
 USERS = _schema(
     ("user", TEXT, False),

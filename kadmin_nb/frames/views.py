@@ -312,6 +312,12 @@ VIEWS: Mapping[frozenset[str], View] = {
         _users_finding,
         _with_findings_first,
     ),
+    _columns(schemas.CLIENT_CONFIGS): View(
+        ("who", "key", "value", "revision", "author", "plan_id", "changed_at"), ("client config", "client configs")
+    ),
+    _columns(schemas.EFFECTIVE_CLIENT_CONFIGS): View(
+        ("client", "key", "value", "entity", "overridden", "revision"), ("client config", "client configs")
+    ),
     _columns(schemas.REGISTRATIONS): View(
         ("who", "software", "version", "keys", "group_id", "group_protocol", "instance", "seen_at"),
         ("client that follows dynamic configs", "clients that follow dynamic configs"),

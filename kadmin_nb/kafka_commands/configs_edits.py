@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from ..errors import UsageError
 from ..model.changes import APPEND, DELETE, SET, SUBTRACT, Edit
+from ..model.client_configs import CLIENT_KEYS, ClientEntity, stored_value
 from ..model.entity import Entity
 from ..model.java_text import parse_double, trimmed
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, parse_value, text_of
@@ -118,6 +119,33 @@ def scram_edits_of(user: ScramUser, requested: Wishes) -> list[Edit]:
         for op, values in requested.items()
         for mechanism, value in values.items()
     ]
+
+
+def user_edits_of(entity: Entity, requested: Wishes, allow_unknown: Collection[str] = ()) -> list[Edit]:
+    """The edits of one entity of quotas; where it is a user, also those of its dynamic client configs (KIP-649).
+
+    Raises
+    ------
+    UsageError, Invalid
+        As of `quota_edits_of`; a client config of a default, or a value that clients cannot take.
+    """
+    _refuse_list_operations(requested)
+    of_clients = entity.parts[0][0] == "user"
+    configs, quotas = (
+        {
+            op: {key: value for key, value in values.items() if (of_clients and key in CLIENT_KEYS) == is_config}
+            for op, values in requested.items()
+        }
+        for is_config in (True, False)
+    )
+    edits = [_client_edit(op, entity, key, value) for op, values in configs.items() for key, value in values.items()]
+    return edits + quota_edits_of(entity, quotas, allow_unknown)
+
+
+def _client_edit(op: str, entity: Entity, key: str, value: str | None) -> Edit:
+    parts = dict(entity.parts)
+    whose = ClientEntity.of(parts["user"], parts.get("client-id"))
+    return Edit(op, whose, key, None if value is None else stored_value(key, value))
 
 
 def quota_edits_of(entity: Entity, requested: Wishes, allow_unknown: Collection[str] = ()) -> list[Edit]:

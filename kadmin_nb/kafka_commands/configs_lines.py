@@ -65,6 +65,23 @@ def quota_lines(rows: Iterable[Row]) -> Iterator[str]:
         yield f"Quota configs for {_in_words(Entity.parse(entity))} are {values}"
 
 
+def client_config_lines(rows: Iterable[Row]) -> Iterator[str]:
+    """The dynamic configs of each entity in a line, as KIP-649 has it."""
+    for entity, mine in groupby(rows, itemgetter("entity")):
+        values = ", ".join(f"{row['key']}={row['value']}" for row in mine)
+        yield f"Dynamic configs for {_in_words(Entity.parse(entity))} are {values}"
+
+
+def supported_lines(supported: Mapping[str, Mapping[tuple[str, str], Sequence[str]]]) -> Iterator[str]:
+    """The keys that each software and version supports, an entity in a line, as KIP-649 has it."""
+    for entity, versions in supported.items():
+        values = {
+            f"ClientInformation(softwareName={software}, softwareVersion={version})": ", ".join(keys)
+            for (software, version), keys in versions.items()
+        }
+        yield f'Supported dynamic configs for {_in_words(Entity.parse(entity))} are "{values}"'
+
+
 def scram_lines(rows: Iterable[Row]) -> Iterator[str]:
     """The credentials of each user in a line."""
     credentials = (row for row in rows if row["mechanism"] is not None)
