@@ -16,7 +16,7 @@ import pyarrow as pa
 from .. import errors
 from ..errors import Invalid, KadminError, TimedOut
 from ..frames import schemas
-from ..model.client_config_records import ConfigKey, ConfigValue
+from ..model.client_config_records import CONFIGS_TOPIC, ConfigKey, ConfigValue
 from ..model.client_config_rules import (
     Replacement,
     Replacements,
@@ -48,8 +48,8 @@ _Answers = dict[ClientEntity, Refusal | None]
 class WireClientConfigs:
     """`ports.ClientConfigs` over a connection."""
 
-    def __init__(self, wire: Wire) -> None:
-        self._wire = wire
+    def __init__(self, wire: Wire, topic: str = CONFIGS_TOPIC) -> None:
+        self._wire, self._topic = wire, topic
 
     def describe(
         self, users: Collection[str] | None = None, *, node: int | None = None, timeout: float | None = None
@@ -63,7 +63,7 @@ class WireClientConfigs:
         Invalid
             The topic is not kadmin_nb's: it has several partitions, or is too large.
         """
-        topic, until = ClientConfigTopic(self._wire), time.monotonic() + (timeout or self._wire.timeout)
+        topic, until = ClientConfigTopic(self._wire, self._topic), time.monotonic() + (timeout or self._wire.timeout)
         if not topic.exists(until, node):
             return schemas.table(schemas.CLIENT_CONFIGS, ()).replace_schema_metadata(
                 {schemas.TOPIC_MISSING: topic.name}
@@ -86,16 +86,15 @@ class WireClientConfigs:
         TimedOut
             The commit got no answer: it has happened within `ports.LONGEST_TRANSACTION` seconds, or never.
         """
-        alteration = _Alteration(self._wire, wishes, signature)
+        alteration = _Alteration(self._wire, ClientConfigTopic(self._wire, self._topic), wishes, signature)
         return alteration.validate() if validate_only else alteration.carry_out()
 
 
 class _Alteration:
     """The replacement of entries in one transaction."""
 
-    def __init__(self, wire: Wire, wishes: Replacements, signature: Signature) -> None:
-        self._wire, self._wishes = wire, wishes
-        self._topic = ClientConfigTopic(wire)
+    def __init__(self, wire: Wire, topic: ClientConfigTopic, wishes: Replacements, signature: Signature) -> None:
+        self._wire, self._topic, self._wishes = wire, topic, wishes
         self._records = dict(_replacing_records(wishes, signature))
         self._may_be_done = False
 

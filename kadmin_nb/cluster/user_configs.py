@@ -42,10 +42,10 @@ def user_configs(cluster: Cluster, user: Any, client_id: Any = None) -> Answer:
     """
     rows = [
         *_quota_rows(cluster, user, client_id),
-        *_readable("client configs", "client-config", lambda: _client_config_rows(cluster, user, client_id)),
-        *_readable("supported configs", SUPPORTED, lambda: _supported_rows(cluster, user, client_id)),
+        *_seen_or_refused("client configs", "client-config", lambda: _client_config_rows(cluster, user, client_id)),
+        *_seen_or_refused("supported configs", SUPPORTED, lambda: _supported_rows(cluster, user, client_id)),
         *(
-            _readable("SCRAM credentials", "scram", lambda: _credential_rows(cluster, user))
+            _seen_or_refused("SCRAM credentials", "scram", lambda: _credential_rows(cluster, user))
             if client_id is None
             else ()
         ),
@@ -53,7 +53,7 @@ def user_configs(cluster: Cluster, user: Any, client_id: Any = None) -> Answer:
     return Answer(stamped(schemas.table(schemas.USER_CONFIGS, rows), cluster.id))
 
 
-def _readable(resource: str, kind: str, rows: Callable[[], Iterable[_ConfigRow]]) -> list[_ConfigRow]:
+def _seen_or_refused(resource: str, kind: str, rows: Callable[[], Iterable[_ConfigRow]]) -> list[_ConfigRow]:
     """The rows; where they may not be seen, one that says so."""
     try:
         return [*rows()]

@@ -62,7 +62,7 @@ def describe(
 @options.types("user", "client-id")
 def resolve(session: Session, words: tuple[str, ...]) -> Any:
     """The dynamic configs that a client follows (KIP-649): its own, and those of its user."""
-    chosen = _one_client(read_selectors(words, _CLIENT, session.lookup))
+    chosen = _one_client(read_selectors(words, _CLIENT_WORDS, session.lookup))
     return session.cluster.client_configs.resolve(*chosen)
 
 
@@ -140,21 +140,21 @@ def _change_configs(verb: str, session: Session, words: tuple[str, ...], plan_op
     )
 
 
-_CLIENT = ("user", "client-id")
-_OF_USERS = tuple(f"{word}{sign}" for word in _CLIENT for sign in ("=", "~="))
+_CLIENT_WORDS = ("user", "client-id")
+_OF_USERS = tuple(f"{word}{sign}" for word in _CLIENT_WORDS for sign in ("=", "~="))
 
 
 def _user_configs(words: tuple[str, ...], session: Session) -> Any:
     from ..cluster.user_configs import user_configs  # with Arrow, which help does not need
 
-    chosen = read_selectors(words, _CLIENT, session.lookup)
+    chosen = read_selectors(words, _CLIENT_WORDS, session.lookup)
     if "user" not in chosen:
         raise UsageError("user=… is required: client configs belong to users", hint="Or: quota describe client-id=…")
     return user_configs(session.cluster, chosen["user"], chosen.get("client-id"))
 
 
 def _one_client(chosen: Mapping[str, tuple[Any, ...]]) -> list[Any]:
-    names = [chosen.get(word, ()) for word in _CLIENT]
+    names = [chosen.get(word, ()) for word in _CLIENT_WORDS]
     if any(len(several) != 1 or not isinstance(several[0], str) for several in names):
         raise UsageError("one client is required", hint="Such as user=alice client-id=app.")
     return [name for (name,) in names]

@@ -25,8 +25,10 @@ from ..kafka_commands.configs_arguments import (
 from ..kafka_commands.configs_edits import (
     CHANGING,
     FROM_FILE,
+    SUPPORTED_CONFIGS,
     Wishes,
     are_credentials,
+    client_names,
     config_edits_of,
     scram_edits_of,
     user_edits_of,
@@ -125,6 +127,8 @@ def _refuse_addresses(chosen: Sequence[NamedType]) -> None:
 
 
 def _altered(session: Session, arguments: Arguments, chosen: Sequence[NamedType], options: ToolOptions) -> Any:
+    if arguments.changes == {"delete-config": (SUPPORTED_CONFIGS,)}:
+        return _registrations_removed(session.cluster, chosen, options)
     plan = _planned(session, arguments, chosen, options)
     kafka_tool.refuse_absent(plan)
     outcomes = kafka_tool.carry_out(session, plan, options)
@@ -135,6 +139,15 @@ def _altered(session: Session, arguments: Arguments, chosen: Sequence[NamedType]
     if options.output == TABLE:
         return _entities_shown(session.cluster, chosen, TABLE, is_all=True)
     return kafka_tool.shown(outcomes.to_arrow(), options.output)
+
+
+def _registrations_removed(cluster: Cluster, chosen: Sequence[NamedType], options: ToolOptions) -> Any:
+    """The line after the registrations of users' clients were removed: those that are alive come back (KIP-649)."""
+    from ..cluster.client_registry import ClientRegistry
+
+    for entity in () if options.dry_run else changed_entities(chosen):
+        ClientRegistry(cluster._kafka).forget(*client_names(entity))
+    return kafka_tool.lines(configs_lines.completed(chosen))
 
 
 def _planned(session: Session, arguments: Arguments, chosen: Sequence[NamedType], options: ToolOptions) -> Plan:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from ..errors import UsageError
 from ..model.changes import APPEND, DELETE, SET, SUBTRACT, Edit
@@ -17,6 +18,9 @@ from ..secrets import SCRAM
 
 OPERATIONS = {"add-config": SET, "append-config": APPEND, "subtract-config": SUBTRACT, "delete-config": DELETE}
 """The options that change, and what each does."""
+
+SUPPORTED_CONFIGS = "supported.configs"
+"""The key that KIP-649 has deleted to have clients register anew."""
 
 FROM_FILE = "add-config-file"
 CHANGING = (FROM_FILE, *OPERATIONS)
@@ -143,9 +147,13 @@ def user_edits_of(entity: Entity, requested: Wishes, allow_unknown: Collection[s
 
 
 def _client_edit(op: str, entity: Entity, key: str, value: str | None) -> Edit:
+    return Edit(op, ClientEntity.of(*client_names(entity)), key, None if value is None else stored_value(key, value))
+
+
+def client_names(entity: Entity) -> tuple[Any, Any]:
+    """The user and the client-id of a quota's entity, None for one that it does not have."""
     parts = dict(entity.parts)
-    whose = ClientEntity.of(parts["user"], parts.get("client-id"))
-    return Edit(op, whose, key, None if value is None else stored_value(key, value))
+    return parts.get("user"), parts.get("client-id")
 
 
 def quota_edits_of(entity: Entity, requested: Wishes, allow_unknown: Collection[str] = ()) -> list[Edit]:

@@ -1,0 +1,40 @@
+"""An admin in a process of its own, which kills itself before or after a step of its alter."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from kadmin_nb.admin.client_config_log import ClientConfigTopic
+from kadmin_nb.admin.client_configs import WireClientConfigs
+from kadmin_nb.admin.kafka import WireKafka
+from kadmin_nb.admin.transactions import FencedWriter
+from kadmin_nb.model.client_config_rules import Replacement
+from kadmin_nb.model.client_configs import ClientEntity
+from kadmin_nb.model.connection_settings import Settings
+
+
+def killed_at(real: Callable[..., Any], when: str) -> Callable[..., Any]:
+    def step(*arguments: Any, **options: Any) -> Any:
+        if when == "before":
+            os.kill(os.getpid(), signal.SIGKILL)
+        result = real(*arguments, **options)
+        os.kill(os.getpid(), signal.SIGKILL)
+        return result
+
+    return step
+
+
+def main(bootstrap: str, topic: str, name: str, when: str) -> None:
+    kind = ClientConfigTopic if name == "newest" else FencedWriter
+    setattr(kind, name, killed_at(getattr(kind, name), when))
+    port = WireClientConfigs(WireKafka(Settings(bootstrap)).wire, topic)
+    alice, app = ClientEntity("alice"), ClientEntity("alice", "app")
+    port.alter({alice: {"acks": Replacement("1", "0")}, app: {"acks": Replacement(None, "0")}})
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
