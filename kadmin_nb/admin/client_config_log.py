@@ -9,7 +9,7 @@ from ..errors import KadminError
 from ..model.client_config_records import CONFIGS_TOPIC, ConfigKey, ConfigValue
 from ..model.client_config_rules import Entries
 from ..model.client_configs import ClientEntity, stored_value
-from .compacted_topic import CompactedTopic, TopicRecord
+from .compacted_topic import CompactedTopic, TopicRecord, patiently_read
 from .wire import Wire
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -67,6 +67,16 @@ class ClientConfigTopic(CompactedTopic):
     def __init__(self, wire: Wire, name: str = CONFIGS_TOPIC) -> None:
         super().__init__(wire, name)
         self._log = ClientConfigLog()
+
+    def current(self, until: float, node: int | None = None) -> ClientConfigLog | None:
+        """The entries, by the leader that this broker names, or any; None where there is no topic.
+
+        Raises
+        ------
+        NotAuthorized, TimedOut, ConnectionFailed, Invalid
+            It cannot be read, within that time or at all.
+        """
+        return patiently_read(lambda: self.newest(until) if self.exists(until, node) else None, until)
 
     def newest(self, until: float, end: int | None = None) -> ClientConfigLog:
         """The entries up to the offset `end`, as `read` has it.

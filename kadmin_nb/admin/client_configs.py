@@ -63,12 +63,12 @@ class WireClientConfigs:
         Invalid
             The topic is not kadmin_nb's: it has several partitions, or is too large.
         """
-        topic, until = ClientConfigTopic(self._wire, self._topic), time.monotonic() + (timeout or self._wire.timeout)
-        if not topic.exists(until, node):
+        until = time.monotonic() + (timeout or self._wire.timeout)
+        log = ClientConfigTopic(self._wire, self._topic).current(until, node)
+        if log is None:
             return schemas.table(schemas.CLIENT_CONFIGS, ()).replace_schema_metadata(
-                {schemas.TOPIC_MISSING: topic.name}
+                {schemas.TOPIC_MISSING: self._topic}
             )
-        log = topic.newest(until)
         table = schemas.table(schemas.CLIENT_CONFIGS, _entry_rows(log, users))
         return table.replace_schema_metadata({schemas.PASSED_OVER: str(log.passed_over)} if log.passed_over else None)
 
@@ -100,8 +100,8 @@ class _Alteration:
 
     def validate(self) -> _Answers:
         """Judge the new values alone; nothing is written."""
-        until = time.monotonic() + self._wire.timeout
-        stored = self._topic.newest(until).values() if self._topic.exists(until) else {}
+        log = self._topic.current(time.monotonic() + self._wire.timeout)
+        stored = log.values() if log else {}
         self._refuse_other_settings()
         refused = refusals(stored, self._wishes, self._bounds())
         return {entity: refused.get(entity) for entity in self._wishes}

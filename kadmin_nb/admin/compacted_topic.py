@@ -8,8 +8,8 @@ transactions were aborted; `tests/locking` says if that moves.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
 
 import kafka.errors
 from kafka.consumer.fetcher import Fetcher
@@ -24,6 +24,8 @@ from ..errors import Invalid, KadminError, NotFound, TimedOut, Unsupported
 from ..model import rights
 from . import error_codes
 from .wire import Wire
+
+T = TypeVar("T")
 
 REPLICAS = 3
 """As many replicas as that, where there are brokers for it: what stands in such a topic must outlive a broker."""
@@ -72,6 +74,17 @@ _PASSING = frozenset(
 def may_pass(exc: Exception) -> bool:
     """True of what a request may meet while a leader is made or replaced, or the log was cut short."""
     return isinstance(exc, KadminError) and exc.code in _PASSING
+
+
+def patiently_read(attempt: Callable[[], T], until: float) -> T:
+    """The result of a reading, made again while a leader is made or replaced."""
+    while True:
+        try:
+            return attempt()
+        except KadminError as exc:
+            if not may_pass(exc) or time.monotonic() > until:
+                raise
+        time.sleep(_PAUSE)
 
 
 class TopicRecord(Protocol):

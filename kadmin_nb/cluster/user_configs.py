@@ -40,16 +40,9 @@ def user_configs(cluster: Cluster, user: Any, client_id: Any = None) -> Answer:
     NotAuthorized
         Neither may be seen.
     """
-    rows = [
-        *_quota_rows(cluster, user, client_id),
-        *_seen_or_refused("client configs", "client-config", lambda: _client_config_rows(cluster, user, client_id)),
-        *_seen_or_refused("supported configs", SUPPORTED, lambda: _supported_rows(cluster, user, client_id)),
-        *(
-            _seen_or_refused("SCRAM credentials", "scram", lambda: _credential_rows(cluster, user))
-            if client_id is None
-            else ()
-        ),
-    ]
+    rows = [*_quota_rows(cluster, user, client_id), *_client_rows(cluster, user, client_id)]
+    if client_id is None:
+        rows += _seen_or_refused("SCRAM credentials", "scram", lambda: _credential_rows(cluster, user))
     return Answer(stamped(schemas.table(schemas.USER_CONFIGS, rows), cluster.id))
 
 
@@ -59,6 +52,15 @@ def _seen_or_refused(resource: str, kind: str, rows: Callable[[], Iterable[_Conf
         return [*rows()]
     except NotAuthorized as exc:
         return [_failed(resource, kind, exc)]
+
+
+def _client_rows(cluster: Cluster, user: Any, client_id: Any) -> list[_ConfigRow]:
+    """The client configs, and the keys that clients support; of who may see neither topic, that is one row."""
+    configs = _seen_or_refused("client configs", "client-config", lambda: _client_config_rows(cluster, user, client_id))
+    if any("error" in row for row in configs):
+        return configs
+    supported = _seen_or_refused("supported configs", SUPPORTED, lambda: _supported_rows(cluster, user, client_id))
+    return [*configs, *supported]
 
 
 def _without_default(kind: str, value: Any) -> Selector:

@@ -71,10 +71,11 @@ def ben(admin) -> Admin:
 def append(kafka: LocalKafka, config_topic: str) -> Callable[..., None]:
     """`append(key, value, …)`: records written past kadmin_nb, as anybody with the right may."""
 
-    def write(*records: tuple[bytes | None, bytes | None]) -> None:
-        producer = Producer({"bootstrap.servers": kafka.bootstrap})
+    def write(*records: tuple[bytes, bytes | None]) -> None:
+        producer, errors = Producer({"bootstrap.servers": kafka.bootstrap}), []
         for key, value in records:
-            producer.produce(config_topic, value, key)
+            producer.produce(config_topic, value, key, on_delivery=lambda error, message: errors.append(error))
         assert producer.flush(20) == 0
+        assert {*errors} == {None}
 
     return write

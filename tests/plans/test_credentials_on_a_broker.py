@@ -291,5 +291,6 @@ def test_a_users_credentials_stand_beside_the_quotas(kadmin, admin, trainee, uni
     half = user_configs(cluster, alice)
     assert rows(half, "kind", "error", "message") == [
         ("quota", None, None),
+        ("client-config", "TOPIC_AUTHORIZATION_FAILED", "It needs DESCRIBE on the topic __kadmin_client_configs."),
         ("scram", "CLUSTER_AUTHORIZATION_FAILED", "It needs DESCRIBE on the cluster."),
     ]
