@@ -25,7 +25,7 @@ from ..model import rights
 from . import error_codes
 from .wire import Wire
 
-T = TypeVar("T")
+Read = TypeVar("Read")
 
 REPLICAS = 3
 """As many replicas as that, where there are brokers for it: what stands in such a topic must outlive a broker."""
@@ -76,7 +76,7 @@ def may_pass(exc: Exception) -> bool:
     return isinstance(exc, KadminError) and exc.code in _PASSING
 
 
-def patiently_read(attempt: Callable[[], T], until: float) -> T:
+def patiently_read(attempt: Callable[[], Read], until: float) -> Read:
     """The result of a reading, made again while a leader is made or replaced."""
     while True:
         try:
