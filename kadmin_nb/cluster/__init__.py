@@ -415,9 +415,13 @@ class Cluster:
         """
         return self._changes.log(plan)
 
-    def verify(self, plan: Plan, *, verify_timeout: float = VERIFY_TIMEOUT) -> Outcomes:
-        """Ask every broker whether it holds what the plan wanted; nothing is sent."""
-        return self._changes.verify(plan, verify_timeout)
+    def verify(self, plan: Plan, *, verify_timeout: float = VERIFY_TIMEOUT, wait_clients: float = 0.0) -> Outcomes:
+        """Ask every broker whether it holds what the plan wanted; nothing is sent.
+
+        With `wait_clients` also, of dynamic client configs, every registered client that is alive, for so many
+        seconds: a row is verified once each has said in its status that it follows the newest value, or refuses it.
+        """
+        return self._changes.verify(plan, verify_timeout, wait_clients)
 
     def canary(
         self,

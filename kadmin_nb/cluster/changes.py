@@ -24,6 +24,7 @@ from ..plans.apply_options import ApplyOptions
 from ..plans.approval import approval_of, approved
 from ..plans.author import author
 from ..plans.execution import executor, order, rollback
+from ..plans.execution.executor import ApplyResult
 from ..plans.execution.hooks import Hooks, safe_waves
 from ..plans.execution.interrupts import Stopped, heard_between_requests, never
 from ..plans.execution.progress import Progress, silent
@@ -39,6 +40,7 @@ from ..plans.secret_resolver import Resolver
 from ..plans.stage import Stage
 from ..secrets import Secret, asks_somebody
 from . import near_names
+from .plan_followers import awaited, with_follower_notes
 
 if TYPE_CHECKING:
     from ..plans.impact import ImpactAnswer
@@ -118,6 +120,7 @@ class Changes:
                 done = executor.apply(self._kafka, plan, journal, chosen, hooks)
             except KeyboardInterrupt:
                 raise _interrupted(plan, "at once; what was under way is in doubt") from None
+            done = self._awaited(done, chosen.wait_clients, stopped)
             outcomes = Outcomes.of(plan, done, journal, lambda: self.rollback(plan))
         if done.unwritten:
             raise _unwritten(plan, done.unwritten, outcomes)
@@ -184,9 +187,14 @@ class Changes:
         return self.apply(begun.plan if isinstance(plan, str) else plan, options, **keywords)
 
     @garbage_collection.at_rest()
-    def verify(self, plan: Plan, verify_timeout: float) -> Outcomes:
-        """The state of a plan's rows on every broker; see `plans.execution.executor.check`."""
-        return Outcomes.of(plan, executor.check(self._kafka, plan, verify_timeout=verify_timeout))
+    def verify(self, plan: Plan, verify_timeout: float, wait_clients: float = 0.0) -> Outcomes:
+        """The state of a plan's rows on every broker; see `plans.execution.executor.check`, and `Cluster.verify`."""
+        done = executor.check(self._kafka, plan, verify_timeout=verify_timeout)
+        return Outcomes.of(plan, self._awaited(done, wait_clients))
+
+    def _awaited(self, done: ApplyResult, seconds: float, stop: Stopped = never) -> ApplyResult:
+        """The same, where clients are waited for by the answers of those that live."""
+        return replace(done, outcomes=awaited(self._kafka, done.outcomes, seconds, stop)) if seconds else done
 
     @garbage_collection.at_rest()
     def rollback(self, plan: Plan | str) -> Plan:
@@ -260,7 +268,8 @@ class Changes:
         except NotFound as exc:
             exc.hint = " ".join(filter(None, [near_names.resources(self._kafka, picture.errors), exc.hint]))
             raise
-        return self._made(validation.validated(self._kafka, rows, asking_once()), reason, lifetime, picture=picture)
+        rows = with_follower_notes(self._kafka, validation.validated(self._kafka, rows, asking_once()))
+        return self._made(rows, reason, lifetime, picture=picture)
 
     def _made(
         self,

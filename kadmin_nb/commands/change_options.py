@@ -13,6 +13,7 @@ from ..plans import VERIFY_TIMEOUT
 from ..plans.apply_options import ApplyOptions
 from .click_glue import Words
 from .completions import dangerous
+from .lengths import Length
 from .options import Command, detailed, printing, reading
 from .session import PlanOptions, Session
 
@@ -40,7 +41,7 @@ def applying(command: Command) -> Command:
 
     The command takes `apply_options`.
     """
-    for option in (_allow, _policy, _approval, _wait, _usage, _gradual, _steal, _no_lock, _skip):
+    for option in (_allow, _policy, _approval, wait_clients, _wait, _usage, _gradual, _steal, _no_lock, _skip):
         command = option(command)
     return reading(command, _bind_apply_options)
 
@@ -130,4 +131,11 @@ _wait = click.option(
     show_default=True,
     metavar="SECONDS",
     help="How long brokers may take to show it.",
+)
+wait_clients = click.option(
+    "--wait-clients",
+    type=Length(),
+    default=0.0,
+    metavar="DURATION",
+    help="Wait until each registered client has said that it follows a dynamic client config: 60s.",
 )

@@ -11,7 +11,7 @@ from .. import files
 from ..errors import Invalid, UsageError
 from ..plans.apply_options import ApplyOptions
 from . import completions, options
-from .change_options import applying, changing
+from .change_options import applying, changing, wait_clients
 from .click_glue import Text, Verbs, Words
 from .declared import plan_from
 from .session import PlanOptions, Session, planned
@@ -154,18 +154,19 @@ def log(session: Session, which: str | None) -> Any:
 @options.reading
 @_which
 @click.option("--wait", default=0.0, metavar="SECONDS", help="How long brokers may take to show it.")
+@wait_clients
 @click.option("--canary", metavar="CLIENT-ID", help="See what brokers do to a real client of that id, on --topic.")
 @click.option("--topic", metavar="NAME", help="Where the canary writes zeros, or reads.")
 @click.option("--key", default="producer_byte_rate", show_default=True, type=click.Choice(CANARY_KEYS))
 @click.option("--seconds", default=5.0, show_default=True, type=click.FloatRange(min=1, max=60))
 @click.option("--as-user", metavar="TARGET", help="A profile or .properties file with the canary's credentials.")
 def verify(
-    session: Session, which: str, wait: float, canary: str | None, topic: str | None, key: str, seconds: float,
-    as_user: str | None,
+    session: Session, which: str, wait: float, wait_clients: float, canary: str | None, topic: str | None, key: str,
+    seconds: float, as_user: str | None,
 ) -> Any:  # fmt: skip
     """Ask every broker whether it holds what a plan wanted; nothing is sent. --canary also tries a real client."""
     if canary is None:
-        return session.cluster.verify(load_plan(which), verify_timeout=wait)
+        return session.cluster.verify(load_plan(which), verify_timeout=wait, wait_clients=wait_clients)
     if topic is None:
         raise UsageError("--canary needs a --topic that it may use")
     session.cluster.verify(load_plan(which), verify_timeout=wait).raise_for_errors()

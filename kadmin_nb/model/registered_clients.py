@@ -14,7 +14,7 @@ GROUP_ON_BROKERS = "consumer"
 """The group protocol (KIP-848) whose timeouts are the group's configs, on the brokers."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class RegisteredClient:
     """One instance of a client. `seen` and `said` are when its registration and its status were appended, in ms."""
 

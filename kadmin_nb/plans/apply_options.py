@@ -35,6 +35,8 @@ class ApplyOptions:
         Refuse a plan that breaks a rule of it; so do `$KADMIN_POLICY` and the profile's policy. See `Cluster.guard`.
     verify_timeout, quiet_period
         Seconds that brokers are given to show a change, and that a lost alter is waited for.
+    wait_clients
+        Seconds that registered clients are given to say that they follow a dynamic client config: see `Cluster.verify`.
 
     Raises
     ------
@@ -52,6 +54,7 @@ class ApplyOptions:
     policy: Any = ()
     verify_timeout: float = VERIFY_TIMEOUT
     quiet_period: float = QUIET_PERIOD
+    wait_clients: float = 0.0
 
     def __post_init__(self) -> None:
         if self.gradual is not None and self.usage is None:
