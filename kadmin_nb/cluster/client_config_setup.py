@@ -168,7 +168,7 @@ def look(kafka: WireKafka, settings: Settings, clients: Sequence[str], admin: st
     def make() -> SetupAnswer:
         before = Setup.of(kafka, principal, clients)
         _make(kafka, before)
-        return _answer(kafka, before, Setup.of(kafka, principal, clients))
+        return _setup_answer(kafka, before, Setup.of(kafka, principal, clients))
 
     setup = Setup.of(kafka, principal, clients)
     if setup.acls is not None and principal is None:
@@ -196,7 +196,7 @@ def _make(kafka: WireKafka, setup: Setup) -> None:
         client_topics.create(kafka.wire, name)
 
 
-def _answer(kafka: WireKafka, before: Setup, after: Setup) -> SetupAnswer:
+def _setup_answer(kafka: WireKafka, before: Setup, after: Setup) -> SetupAnswer:
     missing = {row["subject"] for row in before.rows() if row["state"] == MISSING}
     rows = ({**row, "state": MADE} if row["subject"] in missing and row["state"] == THERE else row
             for row in after.rows())  # fmt: skip

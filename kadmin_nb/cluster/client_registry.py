@@ -169,7 +169,7 @@ class ClientRegistry:
         return look(self._kafka, self._kafka.wire.settings, clients, admin)
 
     def _registry_answer(self, schema: pa.Schema, rows: Iterable[_Row], registry: Registry) -> RegistryAnswer:
-        notes = "\n".join(_notes(registry))
+        notes = "\n".join(_notes_on(registry))
         return RegistryAnswer(stamped(schemas.table(schema, rows), self._kafka.id, {NOTES: notes}))
 
 
@@ -189,7 +189,7 @@ def _selected_clients(clients: Iterable[RegisteredClient], user: object, client_
     return [client for client in clients if fits(client.name.user, client.name.client_id)]
 
 
-def _notes(registry: Registry) -> Iterator[str]:
+def _notes_on(registry: Registry) -> Iterator[str]:
     for topic in registry.missing:
         yield f"There is no topic {topic}: client-configs init makes it."
     if registry.expired:

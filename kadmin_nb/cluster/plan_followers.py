@@ -36,7 +36,7 @@ def with_follower_notes(kafka: WireKafka, changes: Sequence[Change]) -> list[Cha
         return [_noted(change, [f"nobody knows who follows: {exc.code}"]) if change.row in mine else change
                 for change in changes]  # fmt: skip
     own = _own_values(kafka, changes)
-    return [_noted(change, _notes(kafka, change, registry, own)) if change.row in mine else change
+    return [_noted(change, _follower_notes(kafka, change, registry, own)) if change.row in mine else change
             for change in changes]  # fmt: skip
 
 
@@ -50,7 +50,7 @@ def _own_values(kafka: WireKafka, changes: Sequence[Change]) -> set[Target]:
     return (stored - unset) | {target for target, after in planned.items() if after is not None}
 
 
-def _notes(kafka: WireKafka, change: Change, registry: Registry, own: set[Target]) -> Iterator[str]:
+def _follower_notes(kafka: WireKafka, change: Change, registry: Registry, own: set[Target]) -> Iterator[str]:
     entity = _entity_of(change)
     known = [client for client in registry.clients if is_below(client, entity) and client.is_of(change.key)]
     if not known:
@@ -135,9 +135,9 @@ def awaited(
     mine = [outcome.change for outcome in outcomes if _can_be_followed(outcome)]
     until, pause = kafka.monotonic() + seconds, _POLL
     while mine:
-        answers = _answers(kafka, mine)
+        answers = _client_answers(kafka, mine)
         if not any(answer.silent for answer in answers.values()) or stop() or kafka.monotonic() + pause > until:
-            return [_judged(outcome, answers.get(outcome.change.row), seconds) for outcome in outcomes]
+            return [_with_answers(outcome, answers.get(outcome.change.row), seconds) for outcome in outcomes]
         kafka.sleep(pause)
         pause = min(pause * 1.5, _LONGEST_POLL)
     return [*outcomes]
@@ -147,7 +147,7 @@ def _can_be_followed(outcome: Outcome) -> bool:
     return outcome.change.kind == ClientEntity.kind and outcome.state in (VERIFIED, UNCHANGED)
 
 
-def _judged(outcome: Outcome, answers: _Answers | None, seconds: float) -> Outcome:
+def _with_answers(outcome: Outcome, answers: _Answers | None, seconds: float) -> Outcome:
     if answers is None:
         return outcome
     if answers.silent:
@@ -157,17 +157,17 @@ def _judged(outcome: Outcome, answers: _Answers | None, seconds: float) -> Outco
     return replace(outcome, message=answers.text())
 
 
-def _answers(kafka: WireKafka, changes: Sequence[Change]) -> dict[int, _Answers]:
+def _client_answers(kafka: WireKafka, changes: Sequence[Change]) -> dict[int, _Answers]:
     """The answer of all live clients to each row, by its number."""
     clients = kafka.client_registry.describe().clients
     entries: dict[ClientEntity, dict[str, tuple[str, int]]] = {}
     for row in kafka.client_configs.describe({_entity_of(change).user for change in changes}).to_pylist():
         entity = ClientEntity(row["user"], row["client_id"])
         entries.setdefault(entity, {})[row["key"]] = row["value"], row["revision"]
-    return {change.row: _answer(change, clients, entries) for change in changes}
+    return {change.row: _answers_to(change, clients, entries) for change in changes}
 
 
-def _answer(change: Change, clients: Sequence[RegisteredClient], entries: _Entries) -> _Answers:
+def _answers_to(change: Change, clients: Sequence[RegisteredClient], entries: _Entries) -> _Answers:
     those = [c for c in clients if is_below(c, _entity_of(change)) and c.supports(change.key)]
     refusing = {client: client.status.rejected.get(change.key) for client in those
                 if client.status and _has_answered(client, change.key, entries)}  # fmt: skip
