@@ -56,7 +56,7 @@ class Follower(Generic[Client]):
         self._reporter = Reporter(settings, keys)
         self._lock = threading.Lock()
         self._wake = threading.Event()
-        self._stopped = False
+        self._stopped = self._is_changing = False
         self._is_late = False
         self._problems: dict[str, str] = {}
         self._status: Status | None = None
@@ -77,18 +77,22 @@ class Follower(Generic[Client]):
         self._wake.set()
 
     def take(self) -> Candidate[Client] | None:
-        """The candidate, for the one caller that is first."""
+        """The candidate, for the one caller that is first; `applied` or `postponed` follows."""
         with self._lock:
             candidate, self.candidate = self.candidate, None
+            self._is_changing |= candidate is not None
         return candidate
 
     def applied(self, candidate: Candidate[Client]) -> None:
         """The candidate is the client now."""
-        self._accept(candidate.choice)
+        with self._lock:
+            self._accept(candidate.choice)
+            self._is_changing = False
         self._wake.set()
 
     def postponed(self, reason: str) -> None:
         """The candidate was dropped for now; the next refresh offers another."""
+        self._is_changing = False
         log.warning("%s: not yet changed, tried again at the next refresh: %s", self._settings.entity, reason)
 
     def _first_client(self, choice: Choice) -> Client:
@@ -113,7 +117,6 @@ class Follower(Generic[Client]):
     def _refresh(self) -> None:
         choice = self._read(_READING)
         if choice is not None:
-            self.take()
             self._consider(choice)
 
     def _read(self, timeout: float) -> Choice | None:
@@ -127,14 +130,14 @@ class Follower(Generic[Client]):
         return choose(levels, self._settings.config, self.current.values, self._keys)
 
     def _consider(self, choice: Choice) -> None:
-        if self._running(choice) == self._running(self.current):
-            self._accept(choice)
-            return
-        client, accepted = self._built(choice)
-        if client is None:
-            self._accept(accepted)
-        elif not self._stopped:
-            self.candidate = Candidate(client, accepted)
+        """Offer a client with these values, or take the choice as it is where the client runs with them already."""
+        client, accepted = self._built(choice) if self._is_new(choice) else (None, choice)
+        with self._lock:
+            if self._is_changing or self._stopped:
+                return  # the next refresh sees which client there is
+            self.candidate = Candidate(client, accepted) if client is not None and self._is_new(accepted) else None
+            if self.candidate is None:
+                self._accept(accepted)
 
     def _built(self, choice: Choice) -> tuple[Client | None, Choice]:
         """A client with these values, or none and the values refused, for the reason that librdkafka gives."""
@@ -143,6 +146,9 @@ class Follower(Generic[Client]):
         except KafkaException as exc:
             reasons = dict.fromkeys(choice.values, exc.args[0].str())
             return None, choice.refusing(reasons, self.current.values)
+
+    def _is_new(self, choice: Choice) -> bool:
+        return self._running(choice) != self._running(self.current)
 
     def _running(self, choice: Choice) -> dict[str, str]:
         return running(self._settings.config, choice.values, self._keys)
