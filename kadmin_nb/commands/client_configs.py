@@ -17,7 +17,7 @@ _SELECTORS = ("user", "client-id")
 
 @click.group("client-configs", cls=Verbs)
 def client_configs() -> None:
-    """Clients that follow dynamic configs: who is there, what each took, who would obey. quota set … changes values.
+    """Clients that follow dynamic configs: who is there, what each took, who would obey. config set … changes values.
 
     \b
     {here} init

@@ -135,9 +135,9 @@ def short_id(value: str | None) -> str:
     return (value or "")[:12]
 
 
-def moment_text(value: str | None) -> str:
+def moment_text(value: str | datetime | None) -> str:
     """A time in ISO 8601, UTC, to the second."""
-    return (value or "")[:19].replace("T", " ")
+    return str(value or "")[:19].replace("T", " ")
 
 
 def percent(value: float | None) -> str:

@@ -272,6 +272,6 @@ def _refuse_near_miss(name: str, allow_unknown: Collection[str], beside: Collect
         raise UsageError(f"{name}=… has configs, not quotas", hint=f"config set KEY=VALUE {name}=NAME")
     if near := nearest(name, [*TYPES, *QUOTA_KEY_NAMES, *beside]):
         raise UsageError(
-            f"{name} is neither an entity type nor a quota key",
+            f"{name} is neither an entity type nor a key of quotas or client configs",
             hint=Hint(f"Did you mean {near}?", sentence("Confirm with {}.", Option("allow_unknown", [name]))),
         )
