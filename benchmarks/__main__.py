@@ -26,6 +26,7 @@ BENCHES = (
     "analytics",
     "requests",
     "charts",
+    "dynamic_clients",
 )
 """One module a subject, each with `run(full) -> list[Row]`."""
 

@@ -17,7 +17,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 
 from ..errors import KadminError, NotAuthorized, NotFound, TimedOut
 from ..model.client_config_records import CONFIGS_TOPIC, ConfigKey, ConfigValue
-from ..model.client_configs import ClientEntity
+from ..model.client_configs import CLIENT_KEYS, ClientEntity
 from .choosing import ConfigEntry
 
 MOST_BYTES_AT_ONCE = 64 * 1024 * 1024
@@ -37,7 +37,7 @@ _READER = {
     "queued.max.messages.kbytes": 4096,
     "log_level": 0,  # what goes wrong is in the errors
 }
-_POLL_TIMEOUT = 0.1
+_POLL_TIMEOUT = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +59,16 @@ class ConfigReader:
 
     entity: ClientEntity
     unreadable: int = 0
-    """Records that were passed over: garbage, of another version, too large."""
+    """Records about this client that were passed over: garbage, of another version, too large."""
+    _keys: dict[bytes, ConfigKey] = field(init=False)
     _levels: dict[ClientEntity, dict[str, ConfigEntry]] = field(default_factory=dict)
     _mark: _Mark | None = None
     _read_at: float = 0.0
+
+    def __post_init__(self) -> None:
+        """A key's text is canonical: a record is about this client if its bytes are among these."""
+        keys = [ConfigKey(level.user, level.client_id, key) for level in self.entity.levels for key in CLIENT_KEYS]
+        self._keys = {key.encode(): key for key in keys}
 
     def read(self, connection: dict[str, Any], timeout: float) -> list[dict[str, ConfigEntry]]:
         """The entries, the narrowest level first, after everything that stands in the topic now.
@@ -75,7 +81,6 @@ class ConfigReader:
         until = time.monotonic() + timeout
         try:
             with closing(Consumer(connection | _READER)) as consumer:
-                _check_topic(consumer, timeout)
                 self._read_on(consumer, until)
         except KafkaException as exc:
             raise _reading_failed(exc.args[0]) from None
@@ -104,11 +109,13 @@ class ConfigReader:
             self._mark = _Mark.of(message)
 
     def _take(self, message: Message) -> None:
-        key = ConfigKey.decode(message.key())
+        key = self._keys.get(message.key() or b"")
+        if key is None:
+            return
         value = ConfigValue.decode(message.value())
-        if key is None or (value is None and message.value() is not None):
+        if value is None and message.value() is not None:
             self.unreadable += 1
-        elif key.user == self.entity.user and key.client_id in (None, self.entity.client_id):
+        else:
             self._set(key, message, value)
 
     def _set(self, key: ConfigKey, message: Message, value: ConfigValue | None) -> None:
@@ -117,13 +124,6 @@ class ConfigReader:
             level.pop(key.key, None)
         else:
             level[key.key] = ConfigEntry(value.value, message.offset() or 0)
-
-
-def _check_topic(consumer: Consumer, timeout: float) -> None:
-    """librdkafka waits in silence for a topic that is not there; its metadata tells at once."""
-    topic = consumer.list_topics(CONFIGS_TOPIC, timeout).topics[CONFIGS_TOPIC]
-    if topic.error is not None:
-        raise _reading_failed(topic.error)
 
 
 def _records(consumer: Consumer, offset: int, until: float) -> Iterator[Message]:
@@ -135,7 +135,7 @@ def _records(consumer: Consumer, offset: int, until: float) -> Iterator[Message]
         The end was not reached within the time, or within the bytes of one reading.
     """
     consumer.assign([TopicPartition(CONFIGS_TOPIC, 0, offset)])
-    size = 0
+    size, is_there = 0, False
     while time.monotonic() < until and size < MOST_BYTES_AT_ONCE:
         message = consumer.poll(_POLL_TIMEOUT)
         if message is not None and (error := message.error()) is not None:
@@ -145,7 +145,17 @@ def _records(consumer: Consumer, offset: int, until: float) -> Iterator[Message]
         elif message is not None:
             size += len(message)
             yield message
+        elif not is_there:
+            _check_topic(consumer, max(0.0, until - time.monotonic()))
+            is_there = True
     raise TimedOut(f"the end of the topic {CONFIGS_TOPIC} was not reached", code="REQUEST_TIMED_OUT")
+
+
+def _check_topic(consumer: Consumer, timeout: float) -> None:
+    """librdkafka waits in silence for a topic that is missing or forbidden; its metadata tells at once."""
+    topic = consumer.list_topics(CONFIGS_TOPIC, timeout).topics[CONFIGS_TOPIC]
+    if topic.error is not None:
+        raise _reading_failed(topic.error)
 
 
 def _raise_final(error: KafkaError) -> None:

@@ -76,7 +76,9 @@ def test_real_records_are_as_the_schemas_say(kafka, unique, validate) -> None:
     write_entry(broker, user, "ä", "acks", None)
     ours = broker | {"kadmin.user": user, "client.id": "ä"}
     with DynamicProducer(ours), DynamicConsumer(ours | {"group.id": user}):
-        eventually(lambda: sorted(written[-1].revision for written in statuses(broker, user).values()), [first, revision])
+        eventually(
+            lambda: sorted(written[-1].revision for written in statuses(broker, user).values()), [first, revision]
+        )
     written = {name: [document(m) for m in records(broker, topic) if user.encode() in m.key()]
                for name, (topic, _, _) in FORMATS.items()}  # fmt: skip
     for name, messages in written.items():
