@@ -18,14 +18,27 @@ from .selectors import read_selectors
 from .session import PlanOptions, Session
 
 _RESOURCE_TYPES = tuple(WORDS)
+_CLIENT_WORDS = ("user", "client-id")
+_OF_USERS = tuple(f"{word}{sign}" for word in _CLIENT_WORDS for sign in ("=", "~="))
 
 
-@click.group(cls=Verbs)
+class _DescribingVerbs(Verbs):
+    """A group that describes users who are named without a verb: `%kconfig user=alice client-id=app`."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        names_users = args[0].startswith(_OF_USERS)
+        return super().resolve_command(ctx, ["describe", *args] if names_users else args)
+
+
+@click.group(cls=_DescribingVerbs)
 def config() -> None:
-    """Configs of topics, brokers, broker loggers, groups and client-metrics, with their sources.
+    """Configs of topics, brokers, broker loggers, groups, client-metrics and clients, with their sources.
 
     \b
     {here} describe topic=orders --keys retention.ms
+    {here} set acks=1 user=alice client-id=app
     {here} set retention.ms=86400000 topic=orders
     {here} describe broker=<default>
     """
@@ -138,10 +151,6 @@ def _change_configs(verb: str, session: Session, words: tuple[str, ...], plan_op
     return session.change(
         change_words.config_edits(verb, words, session.lookup, plan_options.allow_unknown), plan_options
     )
-
-
-_CLIENT_WORDS = ("user", "client-id")
-_OF_USERS = tuple(f"{word}{sign}" for word in _CLIENT_WORDS for sign in ("=", "~="))
 
 
 def _user_configs(words: tuple[str, ...], session: Session) -> Any:

@@ -82,6 +82,8 @@ def user_edits(
     for word in quotas:
         _refuse_secret(word.name)
         _refuse_near_miss(word.name, allow_unknown, CLIENT_KEYS)
+        if configs and find(word.name) is None and word.name not in allow_unknown:
+            refuse_unknown_key(word.name)
     if keys and not configs:
         raise UsageError("a config change names one resource", hint=_which_resource(["user"]))
     parts = _parts(whom)

@@ -22,7 +22,7 @@ from ..change_words import USER_CONFIG_VERBS, client_config_edit, user_edits
 from ..frame_edits import FrameRow, is_null, key_of
 from ..observed_state import LookOptions, ObservedState, ObservedValue
 from ..secret_resolver import Resolver
-from .change_kind import Answers, ChangeKind, Groups
+from .change_kind import Answers, ChangeKind, Groups, ToolWords
 
 _UNCHECKED = (
     f"that {CONFIGS_TOPIC} may be written, and that nobody else changes these rows, is seen when the plan is applied"
@@ -103,6 +103,14 @@ class ClientConfigChanges(ChangeKind):
     def python_arguments(self, resource: Configurable) -> str:
         entity = _client_entity(resource)
         return f"user={entity.user!r}" + (f", client_id={entity.client_id!r}" if entity.client_id is not None else "")
+
+    def tool_words(self, resource: Configurable) -> ToolWords:
+        entity = _client_entity(resource)
+        return [("users", entity.user), *([("clients", entity.client_id)] if entity.client_id is not None else [])]
+
+    def tool_takes(self, change: Change) -> bool:
+        """No broker implements KIP-649; `kadmin-nb kafka-configs` takes them."""
+        return False
 
 
 def _of_client_configs(changes: Sequence[Change], is_missing: bool) -> Iterable[PlanWarning]:

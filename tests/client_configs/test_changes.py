@@ -1,0 +1,276 @@
+"""Client configs from a typed line to verified rows: staged, planned, judged, applied, taken back, described."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+import kadmin_nb as kn
+from kadmin_nb.commands import terminal
+from kadmin_nb.plans.plan import Plan
+from tests.command_result import CommandResult
+
+pytestmark = pytest.mark.broker
+
+Kadmin = Callable[..., CommandResult]
+
+
+@pytest.fixture
+def kadmin(kafka, capsys) -> Kadmin:
+    """`kadmin("config", "set", …)` in the terminal, at the local Kafka."""
+
+    def run(*words: str) -> CommandResult:
+        option = "--bootstrap-server" if words[0] == "kafka-configs" else "--cluster"
+        code = terminal._run([*words, option, kafka.bootstrap])
+        captured = capsys.readouterr()
+        return CommandResult(code, captured.out, captured.err)
+
+    return run
+
+
+@pytest.fixture
+def alice(unique) -> str:
+    return unique("alice")
+
+
+def values(answer: kn.Answer, *names: str) -> list[tuple[object, ...]]:
+    return [tuple(row[name] for name in names) for row in answer.to_arrow().to_pylist()]
+
+
+def stored(cluster: kn.Cluster, user: str) -> list[tuple[object, ...]]:
+    return values(cluster.client_configs.describe(user=user), "client_id", "key", "value")
+
+
+CONFIRMED = ("--apply", "--allow", "acks", "--reason", "a test")
+
+
+def test_a_line_is_planned_applied_and_read_back(kadmin, cluster, alice):
+    """To try acks=1 for an hour I had to restart forty services, twice."""
+    said = kadmin("config", "set", "acks=1", f"user={alice}", "client-id=app", *CONFIRMED)
+    assert (said.code, "1 verified" in said.out) == (0, True), said
+    (row,) = cluster.client_configs.describe(user=alice).to_arrow().to_pylist()
+    assert (row["entity"], row["key"], row["value"]) == (f"user={alice} client-id=app", "acks", "1")
+    assert (len(row["plan_id"]), row["author"] != "") == (64, True)
+    assert kadmin("config", "reset", "acks", f"user={alice}", "client-id=app", "--apply").code == 0
+    assert stored(cluster, alice) == []
+
+
+def test_the_proposals_examples(kadmin, cluster, alice):
+    """KIP-649 had the line that I needed, and no tool took it."""
+    users = ("--entity-type", "users", "--entity-name", alice)
+    clients = (*users, "--entity-type", "clients", "--entity-name", "clientid-override")
+    added = "acks=-1,session.timeout.ms=11000,producer_byte_rate=50000"
+    said = kadmin("kafka-configs", "--alter", *users, "--add-config", added)
+    assert (said.code, said.out) == (0, f"Completed updating config for user {alice}.\n"), said
+    added = "acks=0,heartbeat.interval.ms=2000,producer_byte_rate=60000"
+    said = kadmin(
+        "kafka-configs", "--alter", *clients, "--add-config", added, "--allow", "acks", "--reason", "as in the proposal"
+    )
+    assert (said.code, said.out) == (0, f"Completed updating config for user {alice}.\n"), said
+    assert kadmin("kafka-configs", "--describe", *users).out.splitlines() == [
+        f"Quota configs for user-principal '{alice}' are producer_byte_rate=50000.0",
+        f"Dynamic configs for user-principal '{alice}' are acks=-1, session.timeout.ms=11000",
+    ]
+    assert kadmin("kafka-configs", "--describe", *clients).out.splitlines() == [
+        f"Quota configs for user-principal '{alice}', client-id 'clientid-override' are producer_byte_rate=60000.0",
+        f"Dynamic configs for user-principal '{alice}', client-id 'clientid-override' are "
+        "acks=0, heartbeat.interval.ms=2000",
+    ]
+    children = kadmin("kafka-configs", "--describe", "--entity-type", "users", "--entity-type", "clients").out
+    assert f"Dynamic configs for user-principal '{alice}', client-id 'clientid-override' are acks=0" in children
+    effective = cluster.client_configs.resolve(alice, "clientid-override")
+    assert values(effective, "key", "value", "entity", "overridden") == [
+        ("acks", "0", f"user={alice} client-id=clientid-override", "-1"),
+        ("session.timeout.ms", "11000", f"user={alice}", None),
+        ("heartbeat.interval.ms", "2000", f"user={alice} client-id=clientid-override", None),
+    ]
+    gone = kadmin("kafka-configs", "--alter", *clients, "--delete-config", "acks,heartbeat.interval.ms")
+    assert gone.code == 0, gone
+    assert stored(cluster, alice) == [(None, "acks", "-1"), (None, "session.timeout.ms", "11000")]
+
+
+def test_quotas_and_client_configs_are_shown_together(kadmin, alice):
+    """I looked at three tools to see what is set for one client."""
+    line = ("acks=-1", "producer_byte_rate=5MB/s", f"user={alice}", "client-id=app")
+    assert kadmin("config", "set", *line, "--apply").code == 0
+    expected = [
+        [f"user={alice}", "client-id=app", "quota", "producer_byte_rate", "5", "MB/s"],
+        [f"user={alice}", "client-id=app", "client-config", "acks", "-1"],
+    ]
+    for words in (["describe", f"user={alice}"], ["describe", f"user={alice}", "client-id=app"], [f"user={alice}"]):
+        said = kadmin("config", *words)
+        assert [line.split() for line in said.out.splitlines()[2:]] == expected, said
+    assert (
+        kadmin("config", "reset", "acks", "producer_byte_rate", f"user={alice}", "client-id=app", "--apply").code == 0
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("set acks=2 user={alice}", "acks=2 is not one of -1, all, 0, 1"),
+        ("set acks=1", "a config change names one resource"),
+        ("set acks=1 client-id=app", "a client config belongs to one user"),
+        ("set acks=1 user=<default>", "user=<default> has no client configs"),
+        ("set acks=1 user={alice} client-id=<default>", "client-id=<default> has no client configs"),
+        ("set akcs=1 user={alice}", "Did you mean acks?"),
+        ("set sasl.jaas.config=x acks=1 user={alice}", "sasl.jaas.config is a secret"),
+        ("set bootstrap.servers=evil acks=1 user={alice}", "unknown client config bootstrap.servers"),
+        ("set session.timeout.ms=5999 user={alice}", "is out of the brokers' range: group.min.session.timeout.ms=6000"),
+        ("set session.timeout.ms=10s user={alice}", "session.timeout.ms=10s is not a number of milliseconds"),
+        (
+            "set session.timeout.ms=7000 heartbeat.interval.ms=7000 user={alice}",
+            "heartbeat.interval.ms=7000 is not below session.timeout.ms=7000",
+        ),
+        ("append acks=1 user={alice}", "unknown client config change 'append'"),
+        (
+            "set acks=1 producer_byte_rate=1 user={alice} client-id=<default>",
+            "client-id=<default> is a level of quotas",
+        ),
+        ("set acks=1 user={alice} --apply", "--allow acks lets it through"),
+    ],
+)
+def test_bad_input_is_one_line_and_changes_nothing(line, says, kadmin, cluster, alice):
+    """A slip in a line was half applied."""
+    said = kadmin("config", *line.format(alice=alice).split())
+    assert said.code != 0
+    assert says in said.text, said
+    assert "Traceback" not in said.text
+    assert stored(cluster, alice) == []
+
+
+def test_a_mixed_line_names_the_two_that_do_it(kadmin, alice):
+    """It told me that it cannot be, and not how it can."""
+    line = ("acks=1", "producer_byte_rate=5MB/s", f"user={alice}", "client-id=<default>")
+    assert (
+        f"config set acks=1 user={alice} and "
+        f"quota set producer_byte_rate=5MB/s user={alice} client-id=<default>" in kadmin("config", "set", *line).err
+    )
+
+
+def test_a_plan_of_several_kinds_begins_with_client_configs(cluster, alice, topic):
+    """The quotas were lowered, and then the client configs were refused."""
+    stage = cluster.stage()
+    stage.set_quota("producer_byte_rate", 10**12, user=alice)
+    stage.set_config("segment.bytes", "70000000", topic=topic)
+    stage.add_lines(f"set acks=-1 session.timeout.ms=11000 user={alice}\nset heartbeat.interval.ms=3000 user={alice}")
+    plan = stage.plan("all of it")
+    seen: list[str] = []
+    outcomes = plan.apply(progress=lambda advance: seen.extend(o.change.kind for o in advance.outcomes))
+    assert [row["state"] for row in outcomes.to_arrow().to_pylist()] == ["verified"] * 5
+    assert [kind for place, kind in enumerate(seen) if kind not in seen[:place]] == ["client-config", "quota", "config"]
+    back = outcomes.rollback().apply()
+    assert {row["state"] for row in back.to_arrow().to_pylist()} == {"verified"}
+    assert stored(cluster, alice) == []
+
+
+def test_one_conflict_leaves_all_client_configs_as_they_were(cluster, alice):
+    """Of a plan for two clients one was done, since somebody had changed the other."""
+    stage = cluster.stage()
+    for client in ("a", "b"):
+        stage.set_client_config("acks", "-1", user=alice, client_id=client)
+    plan = stage.plan()
+    other = cluster.stage()
+    other.set_client_config("acks", "1", user=alice, client_id="b")
+    other.plan("meanwhile").apply(allow=["acks"])
+    with pytest.raises(kn.Conflict):
+        plan.apply()
+    assert stored(cluster, alice) == [("b", "acks", "1")]
+
+
+def test_a_change_between_look_and_commit_is_refused_as_a_whole(cluster, alice, monkeypatch):
+    """Between the last look and the request somebody else was quicker, and lost his change."""
+    from kadmin_nb.plans import sending
+
+    stage = cluster.stage()
+    for client in ("a", "b"):
+        stage.set_client_config("acks", "-1", user=alice, client_id=client)
+    plan, real = stage.plan(), sending.Batch.send
+
+    def send(batch, kafka, **options):
+        monkeypatch.setattr(sending.Batch, "send", real)
+        other = cluster.stage()
+        other.set_client_config("acks", "1", user=alice, client_id="b")
+        other.plan("quicker").apply(allow=["acks"], lock=False)
+        return batch.send(kafka, **options)
+
+    monkeypatch.setattr(sending.Batch, "send", send)
+    rows = plan.apply(lock=False).to_arrow().to_pylist()
+    assert [(row["state"], row["error"]) for row in rows] == [
+        ("failed", "OPERATION_NOT_ATTEMPTED"),
+        ("failed", "CONFLICT"),
+    ]
+    assert stored(cluster, alice) == [("b", "acks", "1")]
+
+
+def test_lowered_acks_are_dangerous_at_every_level(cluster, alice):
+    """A client's own acks=-1 was taken away, and its user's acks=0 came through."""
+
+    def dangers(**sets: str | None) -> list[str]:
+        stage = cluster.stage()
+        for whose, value in sets.items():
+            client = None if whose == "user" else whose
+            if value is None:
+                stage.reset_client_config("acks", user=alice, client_id=client)
+            else:
+                stage.set_client_config("acks", value, user=alice, client_id=client)
+        return [row["message"].partition(":")[0] for row in stage.plan().dangers().to_arrow().to_pylist()]
+
+    assert dangers(user="1") == ["the value of the clients themselves becomes 1"]
+    assert dangers(user="-1") == dangers(user="all") == []
+    stage = cluster.stage()
+    stage.set_client_config("acks", "0", user=alice)
+    stage.set_client_config("acks", "-1", user=alice, client_id="app")
+    stage.plan("a test").apply(allow=["acks"])
+    assert dangers(app=None) == ["-1 becomes 0"]
+    assert dangers(app="1") == ["-1 becomes 1"]
+    assert dangers(user="1") == dangers(user="-1", app=None) == []
+    assert dangers(other="1") == []
+
+
+def test_a_plan_is_saved_printed_and_read_back(kadmin, cluster, alice, tmp_path):
+    """The plan that I sent around could be read by nobody."""
+    stage = cluster.stage()
+    stage.set_client_config("acks", "all", user=alice, client_id="a=b ü")
+    stage.reset_client_config("session.timeout.ms", user=alice)
+    plan = stage.plan("for review")
+    again = Plan.load(plan.save(tmp_path / "plan.json"))
+    assert (again.id, again.changes) == (plan.id, plan.changes)
+    other = cluster.stage()
+    other.add_lines(str(plan.to_cell()))
+    assert [edit.target for edit in other.staged().values()] == [change.target for change in plan.changes]
+    calls = [line for line in str(plan.to_python()).splitlines() if line.startswith("stage.")]
+    assert calls == [
+        f"stage.set_client_config('acks', '-1', user='{alice}', client_id='a=b ü')",
+        f"stage.reset_client_config('session.timeout.ms', user='{alice}')",
+    ]
+    assert "client-config" in json.loads(Plan.schema())["definitions"]["change"]["properties"]["kind"]["enum"]
+
+
+def test_describe_has_the_filters_of_quotas(cluster, alice, unique):
+    """I could ask for one client, and not for all of a team's."""
+    bob = f"{alice}-bob"
+    stage = cluster.stage()
+    for user, client in [(alice, None), (alice, "app"), (alice, "job"), (bob, "app")]:
+        stage.set_client_config("acks", "-1", user=user, client_id=client)
+    stage.set_client_config("session.timeout.ms", "11000", user=alice)
+    stage.plan().apply().raise_for_errors()
+
+    def found(**filters: object) -> list[tuple[object, ...]]:
+        return values(cluster.client_configs.describe(**filters), "user", "client_id", "key")
+
+    own = [(alice, None, "acks"), (alice, None, "session.timeout.ms")]
+    assert found(user=alice) == [*own, (alice, "app", "acks"), (alice, "job", "acks")]
+    assert found(user=alice, strict=True) == own
+    assert found(user=alice, client_id="app") == [(alice, "app", "acks")]
+    assert found(user=alice, client_id=kn.ANY) == [(alice, "app", "acks"), (alice, "job", "acks")]
+    assert found(user=[alice, bob], client_id=["app"]) == [(alice, "app", "acks"), (bob, "app", "acks")]
+    assert found(user=kn.Pattern(f"{alice}*"), client_id=kn.Pattern("a*")) == found(user=[alice, bob], client_id="app")
+    assert found(user=alice, keys=["session.timeout.ms"]) == own[1:]
+    assert {*found(user=kn.ANY)} >= {*found(user=[alice, bob])}
+    for wrong in ({"user": None}, {"user": kn.DEFAULT}, {"user": alice, "keys": ["ackz"]}):
+        with pytest.raises(kn.Invalid) as refused:
+            cluster.client_configs.describe(**wrong)
+        assert refused.value.code in ("INVALID_REQUEST", "INVALID_CONFIG")
