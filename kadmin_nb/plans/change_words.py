@@ -79,19 +79,24 @@ def user_edits(
     _refuse_credentials(keys)
     configs = [word for word in keys if word.name in CLIENT_KEYS]
     quotas = [word for word in keys if word.name not in CLIENT_KEYS]
-    for word in quotas:
-        _refuse_secret(word.name)
-        _refuse_near_miss(word.name, allow_unknown, CLIENT_KEYS)
-        if configs and find(word.name) is None and word.name not in allow_unknown:
-            refuse_unknown_key(word.name)
-    if keys and not configs:
-        raise UsageError("a config change names one resource", hint=_which_resource(["user"]))
+    _refuse_strange_keys(quotas, allow_unknown, are_beside=bool(configs))
     parts = _parts(whom)
     if quotas and parts.get("client-id") is DEFAULT:
         raise _mixed_levels(verb, configs, quotas, parts)
     _some(keys, op, ACKS)
     edits = [client_config_edit(op, _client_entity(parts), word.name, _single(word)) for word in configs]
     return edits + [_quota_edit(op, Entity.of(parts), word) for word in quotas]
+
+
+def _refuse_strange_keys(quotas: Sequence[Word], allow_unknown: Collection[str], *, are_beside: bool) -> None:
+    """Refuse slips, keys that are none, and quotas that stand beside no client config."""
+    for name in (word.name for word in quotas):
+        _refuse_secret(name)
+        _refuse_near_miss(name, allow_unknown, CLIENT_KEYS)
+        if are_beside and find(name) is None and name not in allow_unknown:
+            refuse_unknown_key(name)
+    if quotas and not are_beside:
+        raise UsageError("a config change names one resource", hint=_which_resource(["user"]))
 
 
 def _client_entity(parts: Mapping[str, Part]) -> ClientEntity:
