@@ -19,6 +19,7 @@ BENCHES = (
     "first_rows",
     "wire",
     "plan",
+    "client_configs",
     "resolve",
     "history",
     "small_logs",

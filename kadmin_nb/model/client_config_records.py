@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Self
+from functools import cache
+from typing import Any, Self, cast
 
 CONFIGS_TOPIC = "__kadmin_client_configs"
 """The entries that admins set; only they may write it."""
@@ -44,16 +45,19 @@ class Document:
         if document is None or len(document) > MOST_BYTES:
             return None
         try:
-            values = json.loads(document)
+            values = json.loads(str(document, "utf-8"))
         except (ValueError, RecursionError):
             return None
         return cls._of(values) if isinstance(values, dict) and values.get("v") == VERSION else None
 
     @classmethod
     def _of(cls, values: Mapping[str, Any]) -> Self | None:
-        arguments = {field.name: values.get(field.name) for field in fields(cls)}
-        is_valid = all(_CHECKS[str(field.type)](arguments[field.name]) for field in fields(cls))
-        return cls(**arguments) if is_valid else None
+        checks: Mapping[str, Callable[[Any], bool]] = _checks_of(cast(Hashable, cls))
+        arguments = {name: values.get(name) for name in checks}
+        for name, is_of_its_type in checks.items():
+            if not is_of_its_type(arguments[name]):
+                return None
+        return cls(**arguments)
 
 
 def _is_text(value: object) -> bool:
@@ -72,6 +76,12 @@ _CHECKS: Mapping[str, Callable[[Any], bool]] = {
     "dict[str, str]": lambda value: isinstance(value, dict) and all(map(_is_text, (*value, *value.values()))),
 }
 """For each type of a field, whether a value of JSON is of it."""
+
+
+@cache
+def _checks_of(document: Any) -> Mapping[str, Callable[[Any], bool]]:
+    """The fields of a kind of document, each with the check of its type; worked out once for many records."""
+    return {field.name: _CHECKS[str(field.type)] for field in fields(document)}
 
 
 @dataclass(frozen=True, slots=True)
