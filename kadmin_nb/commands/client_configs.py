@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from ..frames.views import counted_nouns
 from ..model.client_configs import ACKS, CLIENT_KEYS
 from . import completions, options, spark_inputs
 from .click_glue import Text, Verbs, words
@@ -76,7 +77,8 @@ def compatibility(session: Session, words: tuple[str, ...]) -> Any:
 def forget(session: Session, words: tuple[str, ...]) -> Any:
     """Remove the registrations of a user, or of one client-id of it; clients that are alive register again."""
     count = session.cluster.client_configs.forget(**_one_entity(session, words))
-    return Text(f"{count} registrations removed; clients that are alive register again within their interval.")
+    removed = counted_nouns(count, "registration", "registrations")
+    return Text(f"{removed} removed; clients that are alive register again within their interval.")
 
 
 @client_configs.command()

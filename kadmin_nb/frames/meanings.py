@@ -269,6 +269,11 @@ def _last_use(table: pa.Table) -> list[str]:
     return ["not in the usage" if used is False else cell(last_used) for used, last_used in pairs]
 
 
+def _supported_keys(table: pa.Table) -> list[str]:
+    """The keys that a client follows."""
+    return [", ".join(keys or ()) for keys in values_of(table, "keys")]
+
+
 _ENFORCED = {True: "as predicted", False: "not as predicted", None: "not conclusive"}
 
 PARTS = {
@@ -290,6 +295,7 @@ PARTS = {
     "instead_of": Part("instead of", ("synonyms",), _instead_of),
     "set_on": Part("set on", ("entity",), lambda table: values_of(table, "entity"), NAME),
     "quotas_by_level": Part("quotas", ("quota_keys",), _quotas_by_level, PROSE),
+    "supported_keys": Part("keys", ("keys",), _supported_keys),
     "last_use": Part("last used", ("used", "last_used"), _last_use),
     "used": Part("used", ("value",), _with_key(used, "value"), NUMBER),
 }  # fmt: skip

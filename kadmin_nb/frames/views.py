@@ -285,6 +285,11 @@ def _setup_finding(table: pa.Table) -> str:
     return f"Topics and rights of dynamic client configs: {', '.join(f'{n} {state}' for state, n in counts.items())}"
 
 
+def _status_finding(table: pa.Table) -> str:
+    counts = Counter(table["state"].to_pylist())
+    return f"Values of clients: {', '.join(f'{count:,} {state}' for state, count in counts.items())}"
+
+
 def _followers_finding(table: pa.Table) -> str:
     known = counted_nouns(table.num_rows, "known client", "known clients")
     keys = ", ".join(pc.unique(table["key"]).to_pylist())
@@ -319,12 +324,14 @@ VIEWS: Mapping[frozenset[str], View] = {
         ("client", "key", "value", "entity", "overridden", "revision"), ("client config", "client configs")
     ),
     _columns(schemas.REGISTRATIONS): View(
-        ("who", "software", "version", "keys", "group_id", "group_protocol", "instance", "seen_at"),
+        ("who", "software", "version", "supported_keys", "group_id", "group_protocol", "instance", "seen_at"),
         ("client that follows dynamic configs", "clients that follow dynamic configs"),
     ),
-    _columns(schemas.STATUS): View(("who", "key", "value", "state", "reason", "revision", "at", "instance")),
+    _columns(schemas.STATUS): View(
+        ("who", "key", "value", "state", "reason", "revision", "at", "instance"), finding=_status_finding
+    ),
     _columns(schemas.COMPATIBILITY): View(
-        ("who", "software", "version", "keys", "clients"),
+        ("who", "software", "version", "supported_keys", "clients"),
         ("version of a software", "versions of software"),
     ),
     _columns(schemas.FOLLOWERS): View(

@@ -1,0 +1,101 @@
+"""`client-configs …` as it is typed: who follows, who would, the topics."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from confluent_kafka.admin import AdminClient
+
+from kadmin_nb.commands import terminal
+from kadmin_nb.frames import schemas
+from kadmin_nb.local import LocalKafka
+from kadmin_nb.model.client_configs import CONSUMER_KEYS
+from tests.client_configs.raw_client import RawClient
+from tests.client_configs.written_entries import make_config_topics
+
+pytestmark = pytest.mark.broker
+
+
+@pytest.fixture
+def typed(kafka: LocalKafka, capsys):
+    """`typed("status")`: what the command prints; its state must be 0 unless said."""
+    make_config_topics(AdminClient({"bootstrap.servers": kafka.bootstrap}))
+
+    def run(*words: str, state: int = 0) -> str:
+        assert terminal._run(["client-configs", *words, "--cluster", kafka.bootstrap]) == state
+        captured = capsys.readouterr()
+        return captured.out if state == 0 else captured.err
+
+    return run
+
+
+@pytest.fixture
+def user(kafka: LocalKafka, unique) -> str:
+    """A user with a producer that follows, one that refuses, and a consumer."""
+    user, config = unique("user"), {"bootstrap.servers": kafka.bootstrap}
+    following, refusing = RawClient(config, user, "a"), RawClient(config, user, "b")
+    for client in (following, refusing):
+        client.register()
+    following.say(3, {"acks": "1"})
+    refusing.say(3, {}, {"acks": "it is transactional"})
+    RawClient(config, user, "c").register(CONSUMER_KEYS, group="billing", protocol="classic")
+    return user
+
+
+def test_who_is_there(typed, user) -> None:
+    """I had to write a consumer to see who had registered."""
+    page = typed("registrations", f"user={user}")
+    assert page.startswith("3 clients that follow dynamic configs\n")
+    assert "session.timeout.ms, heartbeat.interval.ms  billing" in page
+    rows = json.loads(typed("registrations", f"user={user}", "client-id~=[ab]", "--json"))
+    assert [(row["client_id"], row["keys"]) for row in rows] == [("a", ["acks"]), ("b", ["acks"])]
+
+
+def test_what_each_took(typed, user) -> None:
+    """The page of a refusal did not say why."""
+    page = typed("status", f"user={user}")
+    assert page.startswith("Values of clients: 1 follows, 1 refuses, 1 silent\n")
+    assert "it is transactional" in page
+
+
+def test_who_would_obey(typed, user, tmp_path: Path) -> None:
+    """Before the change I wanted one number."""
+    assert typed("followers", f"user={user}").startswith("1 of 2 known clients would follow a new acks\n")
+    usage, moments = tmp_path / "usage.parquet", {"window_start": 0, "window_end": 1_000_000}
+    row = {"broker": 1, "user": user, "client_id": "legacy", "key": "producer_byte_rate", "value": 1.0, "source": "log"}
+    pq.write_table(schemas.table(schemas.USAGE, [row | moments]), usage)
+    page = typed("followers", f"user={user}", "--usage", str(usage))
+    assert page.startswith("1 of 3 known clients would follow a new acks\n")
+    assert "never registered" in page
+
+
+def test_versions_and_their_removal(typed, user) -> None:
+    """Last year's version was still listed as supported."""
+    assert "apache-kafka-java" in typed("compatibility", f"user={user}", "client-id=a")
+    assert typed("forget", f"user={user}", "client-id=a").startswith("1 registration removed;")
+    assert "no versions of software" in typed("compatibility", f"user={user}", "client-id=a")
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (["compatibility"], "a client config belongs to one user"),
+        (["forget", "client-id=a"], "a client config belongs to one user"),
+        (["forget", "user~=a*"], "has no client configs"),
+        (["followers", "--key", "ack"], "--key"),
+        (["registrations", "topic=orders"], "topic is not one of user, client-id"),
+        (["register"], "unknown command 'register'"),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, list) else "",
+)
+def test_a_bad_line_is_one_line(typed, words, error) -> None:
+    """A pattern would have removed the registrations of everybody."""
+    assert error in typed(*words, state=2 if words[0] in ("followers", "registrations", "register") else 1)
+
+
+def test_topics_that_are_there_stay(typed) -> None:
+    """A second run of init should say that there is nothing to do."""
+    assert typed("init").startswith("Topics and rights of dynamic client configs: 3 there\n")
