@@ -1,4 +1,4 @@
-"""The notebook about dynamic clients: a running producer and consumer, changed without a restart, by the broker's log."""
+"""The notebook about dynamic clients: a producer and a consumer, changed while they run, by the broker's log."""
 
 from __future__ import annotations
 
