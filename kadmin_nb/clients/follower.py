@@ -27,6 +27,9 @@ log = logging.getLogger("kadmin_nb.clients")
 
 LOOK_INTERVAL = 0.5
 """Seconds of waiting after which a wrapper looks for a candidate."""
+STATUS_LIFETIME = 86_400.0
+"""Seconds after which a status is written again: its topic drops what is older than a week."""
+
 _READING, _REPORTING = 30.0, 10.0
 """Seconds that one refresh may take for either."""
 _EARLIEST_SHARE = 0.8
@@ -60,6 +63,7 @@ class Follower(Generic[Client]):
         self._is_late = False
         self._problems: dict[str, str] = {}
         self._status: Status | None = None
+        self._status_due = 0.0
         self.current = Choice()
         self.candidate: Candidate[Client] | None = None
 
@@ -174,14 +178,17 @@ class Follower(Generic[Client]):
             self._tell("registered", f"not registered for now: {exc}")
             return
         self._tell("registered")
-        self._status = status or self._status
+        if status is not None:
+            self._status, self._status_due = status, time.monotonic() + STATUS_LIFETIME
 
     def _new_status(self) -> Status | None:
-        """The status, where it is another than the one written last."""
+        """The status, where it is another than the one written last, or that one may have expired soon."""
         choice = self.current
         since = self._status.since_ms if self._status else 0
         status = Status(choice.revision, dict(choice.values), dict(choice.rejected), since)
-        return None if status == self._status else replace(status, since_ms=int(time.time() * 1000))
+        if status != self._status:
+            return replace(status, since_ms=int(time.time() * 1000))
+        return status if time.monotonic() > self._status_due else None
 
     def _tell(self, state: str, problem: str = "") -> None:
         """One line when a state ends, and one when it comes back."""

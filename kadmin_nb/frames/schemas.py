@@ -111,7 +111,8 @@ STATUS = _schema(
     ("at", pa.timestamp("us", "UTC"), True),
 )
 """The values that each client that is alive says it runs with. `state` is follows; refuses, with a reason; static, with
-a null key: no entry is about it; or silent: it never said. `at` is the broker's time."""
+a null key: no entry is about it; or silent: it never said. `at` is the broker's time of its last word; it repeats
+the same one each day."""
 
 COMPATIBILITY = _schema(
     ("user", TEXT, False),

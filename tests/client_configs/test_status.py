@@ -6,11 +6,13 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 import kadmin_nb as kn
+from kadmin_nb.clients import DynamicProducer, follower
 from kadmin_nb.frames import schemas
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.client_config_records import STATUS_TOPIC, StatusKey
 from tests.client_configs.raw_client import RawClient, append
-from tests.client_configs.written_entries import make_config_topics
+from tests.client_configs.written_entries import make_config_topics, statuses
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.broker
 
@@ -54,6 +56,16 @@ def test_the_last_word_of_a_client_counts(config, cluster: kn.Cluster, unique) -
     client.say(4, {"acks": "1"})
     append(config, STATUS_TOPIC, StatusKey(user, "app", "host-1").encode(), b'{"v":2}')
     assert rows(cluster.client_configs.status(user=user), "revision", "value") == [(4, "1")]
+
+
+def test_a_client_says_it_again_before_it_expires(config, unique, monkeypatch) -> None:
+    """A producer that ran for weeks had no status any more: its topic drops what is older than a week."""
+    user = unique("user")
+    monkeypatch.setattr(follower, "STATUS_LIFETIME", 0.05)
+    with DynamicProducer(config, **{"kadmin.user": user, "kadmin.refresh.interval.ms": 50}):
+        eventually(lambda: len(next(iter(statuses(config, user).values()), [])) > 2, True)
+    (said,) = statuses(config, user).values()
+    assert {status.since_ms for status in said} == {said[0].since_ms}
 
 
 def test_a_client_that_is_gone_says_nothing_any_more(config, cluster: kn.Cluster, unique) -> None:
