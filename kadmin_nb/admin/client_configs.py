@@ -13,7 +13,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from .. import errors
 from ..errors import Invalid, KadminError, TimedOut
 from ..frames import schemas
 from ..model.client_config_records import CONFIGS_TOPIC, ConfigKey, ConfigValue
@@ -151,14 +150,14 @@ class _Alteration:
         """The answer after a failure: a refusal of all, unless a commit was asked for and may have happened."""
         from confluent_kafka import KafkaException
 
-        from .transactions import error_name, error_text
+        from .transactions import error_name, error_text, is_worth_retrying
 
         text = error_text(exc, self._topic.name)
-        code = error_name(exc) if isinstance(exc, KafkaException) else getattr(exc, "code", None)
         if self._may_be_done:
             raise TimedOut(f"altering client configs: {text}; it may have happened", code="REQUEST_TIMED_OUT")
-        certain = code if errors.kind_of(code) in (errors.NotAuthorized, errors.Invalid) else _NOT_WRITTEN
-        return dict.fromkeys(self._wishes, Refusal(certain or _NOT_WRITTEN, f"nothing was written: {text}"))
+        code = error_name(exc) if isinstance(exc, KafkaException) else getattr(exc, "code", None)
+        certain = _NOT_WRITTEN if is_worth_retrying(exc) else code or _NOT_WRITTEN
+        return dict.fromkeys(self._wishes, Refusal(certain, f"nothing was written: {text}"))
 
     def _refuse_other_settings(self) -> None:
         """Refuse a topic that is not compacted; where its configs may not be seen, nobody can say."""

@@ -31,6 +31,7 @@ from ..plans.execution.progress import Progress, silent
 from ..plans.journal.hash_chain import Journal
 from ..plans.journal.replay import replayed
 from ..plans.journal.store import Journals, StoredJournal
+from ..plans.kinds.registry import quiet_period
 from ..plans.live_cluster import LiveCluster
 from ..plans.lowering import gradual, stalls, stopped_clients
 from ..plans.observed_state import ObservedState
@@ -201,7 +202,9 @@ class Changes:
         """The plan that takes another back; see `Cluster.rollback`."""
         journal = self._begun(plan)
         executor.refuse_other_cluster(self._kafka, journal.plan)
-        rollback.refuse_unsettled(journal.state, journal.state.quiet_until(self._kafka.now(), QUIET_PERIOD))
+        in_doubt = [change for change in journal.plan.changes if change.row in journal.state.in_doubt]
+        seconds = journal.state.quiet_until(self._kafka.now(), quiet_period(in_doubt, QUIET_PERIOD))
+        rollback.refuse_unsettled(journal.state, seconds)
         rows = rollback.changes(journal.plan, journal.state.verified)
         reason = "; ".join(
             [f"roll back {journal.plan.id[:12]}", *rollback.left_out(journal.plan, journal.state.verified)]

@@ -24,7 +24,7 @@ from ..journal import replay, row_ranges
 from ..journal.hash_chain import Journal
 from ..journal.replay import JournalState
 from ..kinds.change_kind import Answers
-from ..kinds.registry import kind_of, missing_right, order_key
+from ..kinds.registry import missing_right, order_key, quiet_period
 from ..plan import Plan
 from ..secret_resolver import refuse_missing
 from ..sending import Batch, batches, is_doubtful, is_of_the_whole
@@ -176,7 +176,7 @@ class _Run:
     def _await_what_is_in_doubt(self) -> None:
         """An alter whose answer was lost may land for as long as the quiet period; nothing overtakes it."""
         changes = [c for c in self.plan.changes if c.row in self.before.in_doubt]
-        seconds_left = self.before.quiet_until(self.kafka.now(), self._quiet_period(changes))
+        seconds_left = self.before.quiet_until(self.kafka.now(), quiet_period(changes, self.options.quiet_period))
         if seconds_left and changes:
             landed = self._until_landed(changes, seconds_left)
             verify(self.kafka, [c for c in changes if c.row in landed], self.brokers, LAG)
@@ -343,18 +343,13 @@ class _Run:
         """Settle each lost answer: it is seen to have been a yes, or not known when the quiet period is over."""
         if not doubtful:
             return
-        landed = self._until_landed(doubtful, self._quiet_period(doubtful))
+        landed = self._until_landed(doubtful, quiet_period(doubtful, self.options.quiet_period))
         unknown = {c.row for c in doubtful} - landed
         self.facts.landed |= landed
         self.facts.unknown |= unknown
         self._write(replay.SETTLED, landed=row_ranges.written(landed), unknown=row_ranges.written(unknown))
         if unknown:
             self.halted = Refusal("UNSETTLED", "not sent, as nobody knows what became of rows before it")
-
-    def _quiet_period(self, changes: Sequence[Change]) -> float:
-        """Seconds in which any of these may land whose answers were lost."""
-        longest = max((kind_of(change).longest_doubt for change in changes), default=0.0)
-        return min(self.options.quiet_period, longest)
 
     def _until_landed(self, changes: Sequence[Change], seconds: float) -> set[int]:
         """The rows that some broker holds within that time. One that nobody can see to be changed is not waited for."""

@@ -33,6 +33,11 @@ def order_key(change: Change) -> Hashable:
     return kind_of(change).order_key(change)
 
 
+def quiet_period(changes: Iterable[Change], longest: float) -> float:
+    """Seconds, at most `longest`, in which any of these may land whose answers were lost."""
+    return min(longest, max((kind_of(change).longest_doubt for change in changes), default=0.0))
+
+
 def missing_right(change: Change) -> str | None:
     """The hint that names the right for want of which the validation refused a row; None for other reasons."""
     if not change.is_refused:

@@ -1,0 +1,87 @@
+"""Who may not read the topic, or not write it, is told so, and changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, ResourcePatternType, ResourceType
+
+import kadmin_nb as kn
+from kadmin_nb.admin import first_contact
+from kadmin_nb.local import LocalKafka
+from kadmin_nb.model.client_config_records import CONFIGS_TOPIC
+from tests.persons import let_in
+from tests.waiting import eventually
+
+pytestmark = pytest.mark.secure
+
+Give = Callable[[AclOperation], None]
+
+
+@pytest.fixture
+def admin(secure_kafka: LocalKafka) -> Iterator[kn.Cluster]:
+    with secure_kafka.connect() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def person(secure_kafka: LocalKafka, admin: kn.Cluster, unique) -> Iterator[tuple[kn.Cluster, Give]]:
+    """Somebody without rights, and what gives one on the topic."""
+    name = unique("person")
+    login, java = let_in(secure_kafka, name), first_contact.client(admin.settings)
+
+    def give(operation: AclOperation) -> None:
+        whose = (ResourcePatternType.LITERAL, f"User:{name}", "*", operation, AclPermissionType.ALLOW)
+        for future in java.create_acls([AclBinding(ResourceType.TOPIC, CONFIGS_TOPIC, *whose)]).values():
+            future.result()
+
+    with kn.connect(str(login)) as cluster:
+        yield cluster, give
+
+
+@pytest.fixture
+def alice(admin: kn.Cluster, unique) -> str:
+    """A user with an entry."""
+    user, stage = unique("alice"), admin.stage()
+    stage.set_client_config("acks", "-1", user=user)
+    stage.plan().apply().raise_for_errors()
+    return user
+
+
+def can_read(cluster: kn.Cluster, user: str) -> bool:
+    try:
+        return cluster.client_configs.describe(user=user).to_arrow().num_rows == 1
+    except kn.NotAuthorized:
+        return False
+
+
+def test_without_rights_it_is_no_empty_answer(person, alice):
+    """Describe was empty, as I may not read the topic, and I thought that nothing was set."""
+    cluster, _ = person
+    stage = cluster.stage()
+    stage.set_client_config("acks", "-1", user=alice, client_id="app")
+    attempts = (
+        lambda: cluster.client_configs.describe(user=alice),
+        lambda: cluster.client_configs.resolve(alice, "app"),
+        stage.plan,
+    )
+    for attempt in attempts:
+        with pytest.raises(kn.NotAuthorized, match="TOPIC_AUTHORIZATION_FAILED") as refused:
+            attempt()
+        assert f"on the topic {CONFIGS_TOPIC}" in (refused.value.hint or "")
+        assert "\n" not in str(refused.value)
+
+
+def test_a_reader_looks_and_changes_nothing(person, admin, alice):
+    """A reader's plan was said to be valid, and its apply that no broker was available."""
+    cluster, give = person
+    give(AclOperation.READ)
+    eventually(lambda: can_read(cluster, alice), True)
+    stage = cluster.stage()
+    stage.set_client_config("acks", "-1", user=alice, client_id="app")
+    (row,) = stage.plan().apply(lock=False).to_arrow().to_pylist()
+    assert (row["state"], row["error"]) == ("failed", "TRANSACTIONAL_ID_AUTHORIZATION_FAILED"), row
+    refused = f"TRANSACTIONAL_ID_AUTHORIZATION_FAILED: it needs WRITE on the transactional id {CONFIGS_TOPIC}"
+    assert row["message"] == f"nothing was written: {refused}"
+    assert [row["client_id"] for row in admin.client_configs.describe(user=alice).to_arrow().to_pylist()] == [None]
