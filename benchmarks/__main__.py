@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import json
 import sys
@@ -36,15 +37,26 @@ OUT = Path("out")
 
 def main(words: list[str]) -> int:
     """0 when every bound is kept."""
-    full = "--full" in words
-    chosen = [word for word in words if not word.startswith("-")] or list(BENCHES)
-    rows = [row for name in chosen for row in _run(name, full)]
+    arguments = _arguments(words)
+    rows = [row for name in arguments.names or BENCHES for row in _run(name, arguments.full)]
     print(_table(rows))
     OUT.mkdir(exist_ok=True)
     place = OUT / "bench.json"
-    place.write_text(json.dumps({"at": datetime.now(UTC).isoformat(), "full": full, "figures": rows}, indent=1))
+    place.write_text(
+        json.dumps({"at": datetime.now(UTC).isoformat(), "full": arguments.full, "figures": rows}, indent=1)
+    )
     print(f"\nwritten to {place}")
     return 0 if all(row["ok"] for row in rows) else 1
+
+
+def _arguments(words: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser("python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"all, or some of {', '.join(BENCHES)}")
+    parser.add_argument("--full", action="store_true", help="at full size, which takes hours")
+    arguments = parser.parse_args(words)
+    if unknown := [name for name in arguments.names if name not in BENCHES]:
+        parser.error(f"unknown bench {unknown[0]}")
+    return arguments
 
 
 def _run(name: str, full: bool) -> list[Row]:
