@@ -213,12 +213,16 @@ def _default(value: Any) -> Any:
     return Written("…") if " at 0x" in repr(value) else value
 
 
+OF_CONFLUENT_KAFKA = ".. py:"
+"""The beginning of a docstring that a wrapper of ours inherits: Sphinx's words, of the installed version."""
+
 SECTION = re.compile(r"(Parameters|Returns|Yields|Raises|Warns)\n-+$")
 
 
 def _text(thing: Any) -> str:
     """The first paragraph of a docstring, and its sections as lists."""
-    first, *further = _paragraphs(inspect.getdoc(thing) or "")
+    text = inspect.getdoc(thing) or ""
+    first, *further = _paragraphs("As confluent-kafka's." if text.startswith(OF_CONFLUENT_KAFKA) else text)
     return "\n".join([f"{first}\n", *(_section(part) for part in _sections("\n\n".join(further)))])
 
 
