@@ -1,0 +1,45 @@
+"""The same on the oldest broker that we speak to, whose group coordinator is another program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
+
+import kadmin_nb as kn
+from kadmin_nb.local import LocalKafka
+from tests.client_configs import test_dynamic_consumer as consumers
+from tests.client_configs import test_dynamic_producer as producers
+
+pytestmark = pytest.mark.broker
+
+broker, of_producer = producers.broker, producers.config
+config, make_partitions = consumers.config, consumers.make_partitions
+
+test_a_running_consumer_takes_new_timeouts = consumers.test_100_flips_skip_no_message_and_rebalance_nothing
+test_the_old_broker_has_the_new_session = consumers.test_the_broker_has_the_new_session
+test_a_change_waits_for_the_end_of_a_rebalance_there = consumers.test_a_change_waits_for_the_end_of_a_rebalance
+
+
+@pytest.fixture(scope="module")
+def kafka() -> Iterator[LocalKafka]:
+    with kn.local.start(version="3.9.2") as running:
+        yield running
+
+
+@pytest.fixture
+def topic(kafka: LocalKafka, unique) -> str:
+    name, admin = unique("topic"), AdminClient({"bootstrap.servers": kafka.bootstrap})
+    admin.create_topics([NewTopic(name, 1, 1)], operation_timeout=30)[name].result()
+    return name
+
+
+def test_flips_under_load(of_producer, broker, topic, caplog) -> None:
+    """The old broker's answers came in another order."""
+    producers.test_100_flips_under_load_lose_repeat_and_reorder_nothing(of_producer, broker, topic, caplog)
+
+
+def test_an_open_transaction(of_producer, broker, topic, caplog) -> None:
+    """The old broker ended our transaction."""
+    producers.test_an_open_transaction_is_not_touched(of_producer, broker, topic, caplog)
