@@ -49,6 +49,9 @@ def _writers_check(setup: Setup, admin: str | None) -> Check:
     subject = "who may write entries"
     if setup.acls is None:
         return Check(_CHECK, subject, CheckState.OK, NO_AUTHORIZER.rstrip("."))
+    if not setup.is_guarded:
+        note = "no ACL is about it: with allow.everyone.if.no.acl.found=true anybody may write it"
+        return Check(_CHECK, subject, CheckState.WARNING, note, _MAKE)
     if others := setup.other_writers(admin):
         note = f"ACLs let these write too: {', '.join(others)}"
         mend = "Whoever writes there sets acks=0 for any application: remove the ACL unless it is meant."

@@ -91,6 +91,11 @@ class Setup:
         writers = {acl.principal for acl in self.acls or () if acl.allows(_TO_WRITE_ENTRIES)}
         return sorted(writers - {admin})
 
+    @property
+    def is_guarded(self) -> bool:
+        """True if some ACL is about the topic of entries: without one, a broker's setting decides for everybody."""
+        return any(acl.is_about(_TO_WRITE_ENTRIES.on) for acl in self.acls or ())
+
     def rows(self) -> Iterator[dict[str, object]]:
         """CLIENT_CONFIG_SETUP."""
         for name, shape in self.topics.items():

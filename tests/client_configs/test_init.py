@@ -19,6 +19,7 @@ from confluent_kafka.admin import (
 
 import kadmin_nb as kn
 from kadmin_nb.admin import first_contact
+from kadmin_nb.admin.client_topics import settings_of
 from kadmin_nb.errors import Invalid, NotAuthorized
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.client_config_records import (
@@ -144,6 +145,32 @@ def test_a_topic_of_somebody_else_stays_as_it_is(admin, kafka_admin) -> None:
     assert states(setup(admin)) == {"differs": 1, "missing": 11}
     assert setup(admin).exit_state().value == 1
     assert checks(admin)[CONFIGS_TOPIC][0] == "failed"
+
+
+def test_a_topic_without_any_acl_is_open(admin, kafka_admin) -> None:
+    """The first plan had made the topic, and where brokers let everybody in without ACLs, everybody could write it."""
+    new = NewTopic(CONFIGS_TOPIC, 1, 1, config=settings_of(CONFIGS_TOPIC, 1))
+    kafka_admin.create_topics([new], operation_timeout=30)[CONFIGS_TOPIC].result()
+    eventually(lambda: checks(admin).get(CONFIGS_TOPIC, ("",))[0], "ok")
+    state, note = checks(admin)["who may write entries"]
+    assert (state, "no ACL is about it" in note) == ("warning", True)
+
+
+def test_a_plan_of_who_may_not_see_clients(kafka, admin, kafka_admin, unique) -> None:
+    """The change was theirs to plan, and it failed over a topic that it does not need."""
+    setup(admin).apply()
+    editor = unique("editor")
+    reading = AclBinding(
+        ResourceType.TOPIC, CONFIGS_TOPIC, ResourcePatternType.LITERAL, f"User:{editor}", "*", AclOperation.READ,
+        AclPermissionType.ALLOW,
+    )  # fmt: skip
+    for future in kafka_admin.create_acls([reading]).values():
+        future.result()
+    with kn.connect(str(let_in(kafka, editor))) as connected:
+        stage = connected.stage()
+        stage.set_client_config("acks", "all", user="alice")
+        (row,) = stage.plan().to_arrow().to_pylist()
+    assert row["note"] == "nobody knows who follows: TOPIC_AUTHORIZATION_FAILED"
 
 
 def test_doctor_says_what_is_open(admin, kafka_admin) -> None:

@@ -10,6 +10,7 @@ from confluent_kafka.admin import AdminClient
 import kadmin_nb as kn
 from kadmin_nb.clients import DynamicProducer
 from kadmin_nb.commands import terminal
+from kadmin_nb.exit_state import ExitState
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.client_configs import CONSUMER_KEYS
 from tests.client_configs.raw_client import RawClient
@@ -141,3 +142,17 @@ def test_a_running_producer_is_waited_for(config, cluster, kafka, unique, capsys
         stopped.set()
         polling.join()
     assert "1 of 1 live clients follow" in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_line_that_verifies_fails_where_a_client_is_silent(config, cluster, kafka, unique, capsys) -> None:
+    """Our pipeline asked whether all have it, and took silence for a yes."""
+    user = unique("user")
+    RawClient(config, user).register()
+    plan = plan_of(cluster, "acks", "-1", user)
+    plan.apply()
+    words = ["plan", "verify", plan.id[:12], "--cluster", kafka.bootstrap]
+    assert terminal._run(words) == 0
+    assert terminal._run([*words, "--wait-clients", "0.3s"]) == ExitState.PARTLY
+    assert "0 of 1 live clients follow; not said by" in capsys.readouterr().err
+    assert terminal._run([*words, "--wait-clients", "soon"]) == 2
+    assert "soon is not a duration: 60s, 5m" in capsys.readouterr().err
