@@ -104,9 +104,12 @@ class ConfigReader:
         return True
 
     def _take_all(self, records: Iterator[Message]) -> None:
-        for message in records:
-            self._take(message)
-            self._mark = _Mark.of(message)
+        message = None
+        try:
+            for message in records:
+                self._take(message)
+        finally:  # the next reading goes on from there, though this one did not come to the end
+            self._mark = self._mark if message is None else _Mark.of(message)
 
     def _take(self, message: Message) -> None:
         key = self._keys.get(message.key() or b"")
