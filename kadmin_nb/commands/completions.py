@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..errors import KadminError
+from ..model.client_configs import ACKS, CLIENT_KEYS
 from ..model.config_choices import LOGGER_LEVELS, VALUES
 from ..model.entity import TYPES
 from ..model.grammar import ANY, DEFAULT, Value
@@ -72,13 +73,26 @@ def scram_deletions(before: Sequence[str]) -> list[str]:
 
 
 def config_settings(before: Sequence[str]) -> list[str]:
-    """`key=` and then on what."""
+    """`key=` and then on what; of clients, once a user or a key of theirs is typed."""
+    if _are_of_clients(before):
+        return [*client_entities(before), *(f"{key}=" for key in _client_keys(before))]
     return [*_resource_once(before), *(f"{key}=" for key in config_keys(before))]
 
 
 def config_resets(before: Sequence[str]) -> list[str]:
-    """`key` and then on what."""
+    """`key` and then on what; of clients, once a user or a key of theirs is typed."""
+    if _are_of_clients(before):
+        return [*client_entities(before), *_client_keys(before)]
     return [*_resource_once(before), *config_keys(before)]
+
+
+def _are_of_clients(before: Sequence[str]) -> bool:
+    return not _typed_names(before).isdisjoint({"user", "client-id", *CLIENT_KEYS})
+
+
+def _client_keys(before: Sequence[str]) -> list[str]:
+    """The dynamic configs of clients, and the quotas that may stand beside them."""
+    return [key for key in (*CLIENT_KEYS, *USER_CLIENT_KEYS) if key not in _typed_names(before)]
 
 
 def config_keys(before: Sequence[str] = ()) -> list[str]:
@@ -92,7 +106,7 @@ def dangerous(before: Sequence[str] = ()) -> list[str]:
     """The keys whose changes may be dangerous."""
     from ..plans.advice.config_dangers import rule_of
 
-    return sorted({key for keys in KEYS.values() for key in keys if rule_of(key)} | {*QUOTA_KEY_NAMES})
+    return sorted({key for keys in KEYS.values() for key in keys if rule_of(key)} | {*QUOTA_KEY_NAMES, ACKS})
 
 
 def settings(before: Sequence[str]) -> list[str]:
