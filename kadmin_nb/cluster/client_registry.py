@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,9 +24,11 @@ from ..frames.schema_metadata import ENGINE, NOTES, stamped
 from ..model.client_configs import ACKS, PRODUCER_KEYS, ClientEntity, refuse_unknown_key
 from ..model.grammar import ANY
 from ..model.registered_clients import RegisteredClient
-from ..usage_engines import Usage
 from .client_config_setup import EVERYBODY, SetupAnswer, look
 from .filters import matcher, selector
+
+if TYPE_CHECKING:
+    from ..usage_engines import Usage
 
 FOLLOWS, REFUSES, STATIC, SILENT = "follows", "refuses", "static", "silent"
 """The words of the column `state` of STATUS."""
@@ -121,6 +124,8 @@ class ClientRegistry:
         answer = self._registry_answer(schemas.FOLLOWERS, (_follower_row(client, key) for client in clients), registry)
         if usage is None:
             return answer
+        from ..usage_engines import Usage  # with pandas, which most commands do not need
+
         at_work = _only_of(Usage.of(usage).of_cluster(self._kafka.id), key)
         if at_work.is_on_spark and (user, client_id) != (ANY, ANY):
             raise UsageError(
@@ -266,8 +271,8 @@ def _only_of(usage: Usage, key: str) -> Usage:
     frame: Any = usage.frame
     quota_key = "producer_byte_rate" if key in PRODUCER_KEYS else "consumer_byte_rate"
     if usage.is_on_spark:
-        return Usage(frame.where(frame["key"] == quota_key), usage.why)
-    return Usage(frame.filter(pc.equal(frame["key"].cast(pa.string()), quota_key)), usage.why)
+        return replace(usage, frame=frame.where(frame["key"] == quota_key))
+    return replace(usage, frame=frame.filter(pc.equal(frame["key"].cast(pa.string()), quota_key)))
 
 
 def _as_pairs(clients: Iterable[tuple[str, str]]) -> pa.Table:
