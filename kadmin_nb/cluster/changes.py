@@ -121,7 +121,7 @@ class Changes:
                 done = executor.apply(self._kafka, plan, journal, chosen, hooks)
             except KeyboardInterrupt:
                 raise _interrupted(plan, "at once; what was under way is in doubt") from None
-            done = self._awaited(done, chosen.wait_clients, stopped)
+            done = self._awaited(done, chosen.wait_clients, stopped, progress)
             outcomes = Outcomes.of(plan, done, journal, lambda: self.rollback(plan))
         if done.unwritten:
             raise _unwritten(plan, done.unwritten, outcomes)
@@ -193,9 +193,11 @@ class Changes:
         done = executor.check(self._kafka, plan, verify_timeout=verify_timeout)
         return Outcomes.of(plan, self._awaited(done, wait_clients))
 
-    def _awaited(self, done: ApplyResult, seconds: float, stop: Stopped = never) -> ApplyResult:
+    def _awaited(
+        self, done: ApplyResult, seconds: float, stop: Stopped = never, progress: Progress = silent
+    ) -> ApplyResult:
         """The same, where clients are waited for by the answers of those that live."""
-        return replace(done, outcomes=awaited(self._kafka, done.outcomes, seconds, stop)) if seconds else done
+        return replace(done, outcomes=awaited(self._kafka, done.outcomes, seconds, stop, progress)) if seconds else done
 
     @garbage_collection.at_rest()
     def rollback(self, plan: Plan | str) -> Plan:

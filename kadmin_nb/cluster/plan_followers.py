@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import ClassVar, cast
 
 from ..admin.client_registry import Registry
 from ..admin.kafka import WireKafka
@@ -14,6 +14,7 @@ from ..model.client_configs import CONSUMER_KEYS, ClientEntity, merged
 from ..model.grammar import format_word
 from ..model.registered_clients import GROUP_ON_BROKERS, RegisteredClient
 from ..model.resources import Resource
+from ..plans.execution.progress import Advance, Progress, silent
 from .client_registry import is_below
 
 SILENT_CLIENTS = "CLIENTS_SILENT"
@@ -114,6 +115,12 @@ class _Answers:
     following: Sequence[RegisteredClient]
     refusing: Mapping[RegisteredClient, str]
     silent: Sequence[RegisteredClient]
+    code: ClassVar[str] = SILENT_CLIENTS
+
+    @property
+    def is_complete(self) -> bool:
+        """True if every client has said so."""
+        return not self.silent
 
     def text(self) -> str:
         """The answers in a sentence or two."""
@@ -125,8 +132,29 @@ class _Answers:
         return "; ".join(parts)
 
 
+@dataclass(frozen=True, slots=True)
+class _Unknown:
+    """The error for which clients could not be asked."""
+
+    error: KadminError
+    is_complete: ClassVar[bool] = False
+
+    @property
+    def code(self) -> str | None:
+        """Kafka's name of it."""
+        return self.error.code
+
+    def text(self) -> str:
+        """The error in a sentence."""
+        return f"its clients could not be asked: {self.error}"
+
+
 def awaited(
-    kafka: WireKafka, outcomes: Sequence[Outcome], seconds: float, stop: Callable[[], bool] = lambda: False
+    kafka: WireKafka,
+    outcomes: Sequence[Outcome],
+    seconds: float,
+    stop: Callable[[], bool] = lambda: False,
+    progress: Progress = silent,
 ) -> list[Outcome]:
     """The outcomes, once every live client that a row of client configs is about has said that it follows or refuses.
 
@@ -135,9 +163,11 @@ def awaited(
     mine = [outcome.change for outcome in outcomes if _can_be_followed(outcome)]
     until, pause = kafka.monotonic() + seconds, _POLL
     while mine:
-        answers = _client_answers(kafka, mine)
-        if not any(answer.silent for answer in answers.values()) or stop() or kafka.monotonic() + pause > until:
-            return [_with_answers(outcome, answers.get(outcome.change.row), seconds) for outcome in outcomes]
+        answers = _answers_or_error(kafka, mine)
+        answered = sum(answer.is_complete for answer in answers.values())
+        progress(Advance("followed", answered, len(mine), left=until - kafka.monotonic()))
+        if answered == len(mine) or stop() or kafka.monotonic() + pause > until:
+            return [_with_answer(outcome, answers.get(outcome.change.row)) for outcome in outcomes]
         kafka.sleep(pause)
         pause = min(pause * 1.5, _LONGEST_POLL)
     return [*outcomes]
@@ -147,14 +177,22 @@ def _can_be_followed(outcome: Outcome) -> bool:
     return outcome.change.kind == ClientEntity.kind and outcome.state in (VERIFIED, UNCHANGED)
 
 
-def _with_answers(outcome: Outcome, answers: _Answers | None, seconds: float) -> Outcome:
-    if answers is None:
+def _with_answer(outcome: Outcome, answer: _Answers | _Unknown | None) -> Outcome:
+    if answer is None:
         return outcome
-    if answers.silent:
-        return replace(
-            outcome, state=UNVERIFIED, error=SILENT_CLIENTS, message=f"{answers.text()}, within {seconds:g} s"
-        )
-    return replace(outcome, message=answers.text())
+    message = answer.text()
+    if answer.is_complete:
+        return replace(outcome, message=message)
+    return replace(outcome, state=UNVERIFIED, error=answer.code, message=message)
+
+
+def _answers_or_error(kafka: WireKafka, changes: Sequence[Change]) -> Mapping[int, _Answers | _Unknown]:
+    """The answers; an error is one too, as what was applied must not go untold over it."""
+    try:
+        return _client_answers(kafka, changes)
+    except KadminError as exc:
+        unknown = _Unknown(exc)
+        return {change.row: unknown for change in changes}
 
 
 def _client_answers(kafka: WireKafka, changes: Sequence[Change]) -> dict[int, _Answers]:

@@ -10,6 +10,7 @@ from confluent_kafka.admin import AdminClient
 import kadmin_nb as kn
 from kadmin_nb.clients import DynamicProducer
 from kadmin_nb.commands import terminal
+from kadmin_nb.errors import Interrupted, NotAuthorized
 from kadmin_nb.exit_state import ExitState
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.client_configs import CONSUMER_KEYS
@@ -86,8 +87,7 @@ def test_a_row_is_verified_when_every_client_has_said_so(config, cluster, unique
     outcomes = plan.apply(wait_clients=0.5)
     assert state_and_message(outcomes) == (
         "unverified",
-        f"0 of 2 live clients follow; not said by user={user} client-id=app first, user={user} client-id=app second, "
-        "within 0.5 s",
+        f"0 of 2 live clients follow; not said by user={user} client-id=app first, user={user} client-id=app second",
     )
     revision = revision_of(cluster, user)
     clients[0].say(revision, {"acks": "-1"})
@@ -95,6 +95,30 @@ def test_a_row_is_verified_when_every_client_has_said_so(config, cluster, unique
     later.start()
     assert state_and_message(cluster.verify(plan, wait_clients=30)) == ("verified", "2 of 2 live clients follow")
     later.join()
+
+
+def test_waiting_is_told_and_can_be_stopped(config, cluster, unique) -> None:
+    """The line stood still for a minute, and nobody knew what for; Ctrl-C was not heard."""
+    user = unique("user")
+    RawClient(config, user).register()
+    told: list[str] = []
+    plan = plan_of(cluster, "acks", "-1", user)
+    with pytest.raises(Interrupted) as stopped:
+        plan.apply(wait_clients=600, progress=lambda advance: told.append(str(advance)), stop=lambda: len(told) > 4)
+    assert told[-1].startswith("followed 0 of 1, ")
+    assert state_and_message(stopped.value.outcomes)[0] == "unverified"
+
+
+def test_clients_that_cannot_be_asked_hide_nothing(config, cluster, unique, monkeypatch) -> None:
+    """It was applied, and all that we saw was that we may not read a topic."""
+
+    def refuse(**_: object) -> None:
+        raise NotAuthorized("READ is missing", code="TOPIC_AUTHORIZATION_FAILED")
+
+    plan = plan_of(cluster, "acks", "-1", unique("user"))
+    monkeypatch.setattr(cluster._kafka.client_registry, "describe", refuse)
+    outcomes = plan.apply(wait_clients=0.5)
+    assert state_and_message(outcomes) == ("unverified", "its clients could not be asked: READ is missing")
 
 
 def test_a_client_that_refuses_has_said_so(config, cluster, unique) -> None:
