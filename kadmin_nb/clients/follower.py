@@ -16,7 +16,6 @@ from typing import Any, Generic, TypeVar
 
 from confluent_kafka import KafkaException
 
-from ..errors import KadminError
 from ..model.client_config_records import Status
 from .choosing import Choice, choose, configured, running
 from .client_settings import ClientSettings
@@ -100,7 +99,7 @@ class Follower(Generic[Client]):
         log.warning("%s: not yet changed, tried again at the next refresh: %s", self._settings.entity, reason)
 
     def _first_client(self, choice: Choice) -> Client:
-        built, accepted = self._built(choice)
+        built, accepted = self._built(choice) if choice.values else (None, choice)
         self._accept(accepted)
         return built if built is not None else self._build(dict(self._settings.config))
 
@@ -127,7 +126,7 @@ class Follower(Generic[Client]):
         """The choice by what stands there; None where it cannot be read: the client stays as it is."""
         try:
             levels = self._reader.read(self._settings.connection, timeout)
-        except KadminError as exc:
+        except Exception as exc:  # callbacks of the application, such as oauth_cb, are called in there
             self._tell("followed", f"not followed for now: {exc}")
             return None
         self._tell("followed")
@@ -174,7 +173,7 @@ class Follower(Generic[Client]):
         status = self._new_status()
         try:
             self._reporter.report(status, _REPORTING)
-        except KadminError as exc:
+        except Exception as exc:  # as for reading
             self._tell("registered", f"not registered for now: {exc}")
             return
         self._tell("registered")

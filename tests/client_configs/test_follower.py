@@ -225,6 +225,19 @@ def test_a_broker_that_nobody_reaches_delays_a_start_by_the_bound(caplog) -> Non
     producer.close()
 
 
+def test_whatever_fails_while_it_reads_the_client_works_on(broker, topic, unique, caplog, monkeypatch) -> None:
+    """Our token callback raised once, and from then on nothing was followed: the thread was gone."""
+    user, read = unique("user"), ConfigReader.read
+    monkeypatch.setattr(ConfigReader, "read", lambda *_: 1 / 0)
+    with DynamicProducer(broker | REFRESH, **{"kadmin.user": user}) as producer:
+        producer.produce(topic, "x")
+        assert producer.flush(10) == 0
+        assert lines(caplog, "not followed for now: division by zero") == 1
+        monkeypatch.setattr(ConfigReader, "read", read)
+        revision = write_entry(broker, user, None, "acks", "1")
+        eventually(lambda: (producer.poll(0), was_taken(caplog, revision))[1], True)
+
+
 def test_a_reader_names_the_topic_that_is_missing(empty) -> None:
     """It said: unknown topic."""
     with pytest.raises(NotFound, match=CONFIGS_TOPIC):
