@@ -171,9 +171,9 @@ class _Alteration:
 
     def _bounds(self) -> SessionBounds | None:
         """The session timeouts that brokers take; None where no session timeout is set, or they may not be seen."""
-        if not any(SESSION_TIMEOUT in values for values in self._wishes.values()):
-            return None
         node = self._wire.lively()
+        if node is None or not any(SESSION_TIMEOUT in values for values in self._wishes.values()):
+            return None
         lowest, highest = (self._config(Resource("BROKER", str(node)), key) for key in _BOUNDS)
         return SessionBounds(int(lowest), int(highest)) if lowest and highest else None
 
