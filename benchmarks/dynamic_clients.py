@@ -35,7 +35,8 @@ BY_BARE = 1 / 0.95
 BY_METADATA = 1.3
 FLIPS = 10
 GRACE = 1.0
-ENTRIES = 1_000
+ENTRIES, PLAN = 1_000, 10
+"""Entries in the topic, and those that one plan writes."""
 TOPIC, USER = "load", "alice"
 BUFFERS = {"queue.buffering.max.messages": 1_000_000, "linger.ms": 5}
 
@@ -60,7 +61,7 @@ def _fill(config: dict[str, str]) -> None:
     admin = AdminClient(config)
     for future in admin.create_topics(topics).values():
         future.result()
-    with closing(Producer(config)) as writer:
+    with closing(Producer(config | {"batch.num.messages": PLAN})) as writer:  # a fetch brings whole batches
         for number in range(ENTRIES):
             _write(writer, f"app-{number:04}", "1")
 
@@ -211,9 +212,15 @@ class Relay:
             await asyncio.start_server(accept, sock=self._listener)
 
         asyncio.run_coroutine_threadsafe(serve(), loop).result()
+
+        async def end() -> None:
+            for task in asyncio.all_tasks() - {asyncio.current_task()}:
+                task.cancel()
+
         try:
             yield
         finally:
+            asyncio.run_coroutine_threadsafe(end(), loop).result()
             loop.call_soon_threadsafe(loop.stop)
             thread.join()
 
