@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ..errors import KadminError, NotAuthorized
+from ..errors import Invalid, KadminError, NotAuthorized
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.schema_metadata import stamped
+from ..hints import did_you_mean
 from ..model.client_configs import CLIENT_KEYS, ClientEntity
 from ..model.grammar import ANY, DEFAULT
-from ..model.quota_keys import text_of
-from ..model.scram import ScramUser
+from ..model.quota_keys import USER_CLIENT_KEYS, text_of
+from ..model.scram import MECHANISMS, ScramUser
 from .client_registry import ClientRegistry
 from .filters import Selector, selector
 
@@ -26,7 +27,10 @@ SUPPORTED = "supported"
 """The kind of the rows that say which keys a version of a software follows."""
 
 
-def user_configs(cluster: Cluster, user: Any, client_id: Any = None) -> Answer:
+_KEYS = (*USER_CLIENT_KEYS, *CLIENT_KEYS, *MECHANISMS)
+
+
+def user_configs(cluster: Cluster, user: Any, client_id: Any = None, keys: Collection[str] | None = None) -> Answer:
     """USER_CONFIGS: the quotas and client configs of these users, alone and with a client-id; the keys that their
     clients support; and, unless a client-id is asked for, their SCRAM credentials.
 
@@ -34,16 +38,36 @@ def user_configs(cluster: Cluster, user: Any, client_id: Any = None) -> Answer:
     ----------
     user, client_id
         As of `Quotas.describe`.
+    keys
+        Only these keys, and the versions that support one of them.
 
     Raises
     ------
+    Invalid
+        A key that users do not have.
     NotAuthorized
         Neither may be seen.
     """
     rows = [*_quota_rows(cluster, user, client_id), *_client_rows(cluster, user, client_id)]
     if client_id is None:
         rows += _seen_or_refused("SCRAM credentials", "scram", lambda: _credential_rows(cluster, user))
-    return Answer(stamped(schemas.table(schemas.USER_CONFIGS, rows), cluster.id))
+    _refuse_misspelt(keys or (), rows)
+    chosen = [row for row in rows if keys is None or _is_about(row, keys)]
+    return Answer(stamped(schemas.table(schemas.USER_CONFIGS, chosen), cluster.id))
+
+
+def _refuse_misspelt(keys: Collection[str], rows: Iterable[_ConfigRow]) -> None:
+    """Refuse a key that we do not know, unless it is set here: a Kafka to come may have more."""
+    known = [*_KEYS, *(str(row["key"]) for row in rows if "key" in row)]
+    if key := next((key for key in keys if key not in known), None):
+        near = did_you_mean(key, known, f"One of {', '.join(_KEYS)}.")
+        raise Invalid(f"users have no key {key}", code="INVALID_CONFIG", hint=near)
+
+
+def _is_about(row: _ConfigRow, keys: Collection[str]) -> bool:
+    """True of a row of one of these keys, of a version that supports one, and of what may not be seen."""
+    supported = str(row["value"]).split(", ") if row["kind"] == SUPPORTED else ()
+    return "error" in row or row["key"] in keys or any(key in keys for key in supported)
 
 
 def _seen_or_refused(resource: str, kind: str, rows: Callable[[], Iterable[_ConfigRow]]) -> list[_ConfigRow]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import click
@@ -61,7 +61,7 @@ def describe(
     Of user=… [client-id=…] its quotas, dynamic client configs, keys that its clients support, and SCRAM credentials.
     """
     if words and all(word.startswith(_OF_USERS) for word in words):
-        return _user_configs(words, session)
+        return _user_configs(words, session, options.keys_of(keys))
     chosen = _chosen(words, session)
     answer = session.cluster.configs.describe(**chosen, keys=options.keys_of(keys), documentation=documentation)
     if not answer.ok:
@@ -153,13 +153,13 @@ def _change_configs(verb: str, session: Session, words: tuple[str, ...], plan_op
     )
 
 
-def _user_configs(words: tuple[str, ...], session: Session) -> Any:
+def _user_configs(words: tuple[str, ...], session: Session, keys: Sequence[str] | None) -> Any:
     from ..cluster.user_configs import user_configs  # with Arrow, which help does not need
 
     chosen = read_selectors(words, _CLIENT_WORDS, session.lookup)
     if "user" not in chosen:
         raise UsageError("user=… is required: client configs belong to users", hint="Or: quota describe client-id=…")
-    return user_configs(session.cluster, chosen["user"], chosen.get("client-id"))
+    return user_configs(session.cluster, chosen["user"], chosen.get("client-id"), keys)
 
 
 def _one_client(chosen: Mapping[str, tuple[Any, ...]]) -> list[Any]:

@@ -102,6 +102,12 @@ def test_quotas_and_client_configs_are_shown_together(kadmin, alice):
     for words in (["describe", f"user={alice}"], ["describe", f"user={alice}", "client-id=app"], [f"user={alice}"]):
         said = kadmin("config", *words)
         assert [line.split() for line in said.out.splitlines()[2:]] == expected, said
+    said = kadmin("config", "describe", f"user={alice}", "--keys", "acks")
+    assert [line.split() for line in said.out.splitlines()[2:]] == expected[1:]
+    said = kadmin("config", "describe", f"user={alice}", "--keys", "ack")
+    assert (said.code, said.out) == (1, "")
+    assert "users have no key ack" in said.err
+    assert "Did you mean acks?" in said.err
     assert (
         kadmin("config", "reset", "acks", "producer_byte_rate", f"user={alice}", "client-id=app", "--apply").code == 0
     )
