@@ -17,7 +17,6 @@ from ..errors import Invalid, KadminError, TimedOut
 from ..frames import schemas
 from ..model.client_config_records import CONFIGS_TOPIC, ConfigKey, ConfigValue
 from ..model.client_config_rules import (
-    Replacement,
     Replacements,
     SessionBounds,
     all_or_none,
@@ -25,7 +24,7 @@ from ..model.client_config_rules import (
     is_done,
     refusals,
 )
-from ..model.client_configs import SESSION_TIMEOUT, ClientEntity
+from ..model.client_configs import SESSION_TIMEOUT, ClientEntity, Replacement
 from ..model.refusal import Refusal
 from ..model.resources import Resource
 from .client_config_log import ClientConfigLog, ClientConfigTopic

@@ -6,7 +6,8 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from kafka.protocol.admin.cluster import DescribeClusterRequest
 from kafka.protocol.admin.groups import ListGroupsRequest
@@ -16,13 +17,15 @@ from ..errors import TimedOut
 from ..model.connection_settings import Settings
 from ..model.resources import Resource
 from . import acls, error_codes
-from .client_configs import WireClientConfigs
-from .client_registry import WireClientRegistry
 from .configs import WireConfigs
 from .ports import Broker, Lease
 from .quotas import WireQuotas
 from .scram import WireScram
 from .wire import ALTER_TIMEOUT, PATIENCE, READ_TIMEOUT, Wire
+
+if TYPE_CHECKING:
+    from .client_configs import WireClientConfigs
+    from .client_registry import WireClientRegistry
 
 _PAUSE = 0.02
 
@@ -35,13 +38,25 @@ class WireKafka:
         self.quotas = WireQuotas(self.wire)
         self.configs = WireConfigs(self.wire)
         self.scram = WireScram(self.wire)
-        self.client_registry = WireClientRegistry(self.wire)
-        self.client_configs = WireClientConfigs(self.wire)
         try:
             self.id: str = self._describe().cluster_id
         except BaseException:
             self.close()
             raise
+
+    @cached_property
+    def client_configs(self) -> WireClientConfigs:
+        """Dynamic client configs; most commands load nothing of them."""
+        from .client_configs import WireClientConfigs
+
+        return WireClientConfigs(self.wire)
+
+    @cached_property
+    def client_registry(self) -> WireClientRegistry:
+        """The records of clients about themselves."""
+        from .client_registry import WireClientRegistry
+
+        return WireClientRegistry(self.wire)
 
     def brokers(self) -> list[Broker]:
         """Every registered broker, asked anew, sorted by id.

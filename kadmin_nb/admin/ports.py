@@ -12,8 +12,7 @@ from typing import Protocol, TypeVar
 
 import pyarrow as pa
 
-from ..model.client_config_rules import Replacement
-from ..model.client_configs import ClientEntity
+from ..model.client_configs import ClientEntity, Replacement
 from ..model.configurable import Configurable
 from ..model.entity import Entity
 from ..model.refusal import Refusal

@@ -21,7 +21,6 @@ from ..plans import VERIFY_TIMEOUT
 from ..plans.apply_options import ApplyOptions, takes_apply_options
 from ..plans.execution.interrupts import Stopped, never
 from ..plans.execution.progress import Progress, silent
-from .client_configs import ClientConfigs
 from .configs import Configs
 from .quotas import Quotas
 from .scram import Scram
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
     from ..widgets.quota_editor import QuotaEditor
     from .canary import CanaryAnswer
     from .changes import Changes
+    from .client_configs import ClientConfigs
     from .observation import ObservationAnswer
     from .permissions import PermissionsAnswer
     from .policies import Given
@@ -98,7 +98,13 @@ class Cluster:
         self.quotas = Quotas(kafka)
         self.configs = Configs(kafka)
         self.scram = Scram(kafka)
-        self.client_configs = ClientConfigs(kafka)
+
+    @cached_property
+    def client_configs(self) -> ClientConfigs:
+        """Dynamic client configs (KIP-649), and the clients that follow them."""
+        from .client_configs import ClientConfigs
+
+        return ClientConfigs(self._kafka)
 
     @cached_property
     def _changes(self) -> Changes:

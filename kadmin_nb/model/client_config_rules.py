@@ -7,19 +7,19 @@ from dataclasses import dataclass
 
 from ..errors import KadminError
 from .client_config_records import MOST_BYTES, ConfigKey
-from .client_configs import HEARTBEAT_INTERVAL, SESSION_TIMEOUT, ClientEntity, merged, stored_value, timeouts_contradict
+from .client_configs import (
+    HEARTBEAT_INTERVAL,
+    SESSION_TIMEOUT,
+    ClientEntity,
+    Replacement,
+    merged,
+    stored_value,
+    timeouts_contradict,
+)
 from .refusal import Refusal
 
 Entries = Mapping[ClientEntity, Mapping[str, str]]
 """The values of each entity's keys."""
-
-
-@dataclass(frozen=True, slots=True)
-class Replacement:
-    """A value that an entry is to have, and the one that it was judged by; None is unset."""
-
-    old: str | None
-    new: str | None
 
 
 Replacements = Mapping[ClientEntity, Mapping[str, Replacement]]

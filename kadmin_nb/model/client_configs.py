@@ -8,7 +8,6 @@ from typing import ClassVar
 
 from ..errors import Invalid, UsageError
 from ..hints import did_you_mean
-from .client_config_records import CONFIGS_TOPIC
 from .configurable import AclResource, Configurable
 from .grammar import format_word, parse_word, split
 
@@ -74,6 +73,8 @@ class ClientEntity(Configurable):
     @property
     def authorized_on(self) -> AclResource:
         """The topic: no broker knows its entries."""
+        from .client_config_records import CONFIGS_TOPIC  # with all records, which most commands do not need
+
         return AclResource("topic", CONFIGS_TOPIC)
 
     def __str__(self) -> str:
@@ -81,6 +82,14 @@ class ClientEntity(Configurable):
         if self.client_id is not None:
             words.append(format_word("client-id", self.client_id))
         return " ".join(words)
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """A value that an entry is to have, and the one that it was judged by; None is unset."""
+
+    old: str | None
+    new: str | None
 
 
 def stored_value(key: str, text: str) -> str:

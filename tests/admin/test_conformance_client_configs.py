@@ -6,8 +6,7 @@ import pytest
 
 from kadmin_nb.admin.ports import Signature
 from kadmin_nb.frames import schemas
-from kadmin_nb.model.client_config_rules import Replacement
-from kadmin_nb.model.client_configs import ClientEntity
+from kadmin_nb.model.client_configs import ClientEntity, Replacement
 from tests.waiting import eventually
 
 ACKS, SESSION, HEARTBEAT = "acks", "session.timeout.ms", "heartbeat.interval.ms"

@@ -11,8 +11,7 @@ from confluent_kafka import Producer
 from kadmin_nb.admin.client_configs import WireClientConfigs
 from kadmin_nb.admin.kafka import WireKafka
 from kadmin_nb.local import LocalKafka
-from kadmin_nb.model.client_config_rules import Replacement
-from kadmin_nb.model.client_configs import ClientEntity
+from kadmin_nb.model.client_configs import ClientEntity, Replacement
 from kadmin_nb.model.connection_settings import Settings
 from kadmin_nb.model.refusal import Refusal
 

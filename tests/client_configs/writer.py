@@ -12,8 +12,7 @@ from kadmin_nb.admin.client_config_log import ClientConfigTopic
 from kadmin_nb.admin.client_configs import WireClientConfigs
 from kadmin_nb.admin.kafka import WireKafka
 from kadmin_nb.admin.transactions import FencedWriter
-from kadmin_nb.model.client_config_rules import Replacement
-from kadmin_nb.model.client_configs import ClientEntity
+from kadmin_nb.model.client_configs import ClientEntity, Replacement
 from kadmin_nb.model.connection_settings import Settings
 
 

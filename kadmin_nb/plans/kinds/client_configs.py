@@ -11,8 +11,7 @@ from ...frames.schemas import TOPIC_MISSING
 from ...model import rights
 from ...model.changes import DELETE, SET, Change, Edit, Target
 from ...model.client_config_records import CONFIGS_TOPIC
-from ...model.client_config_rules import Replacement
-from ...model.client_configs import ClientEntity
+from ...model.client_configs import ClientEntity, Replacement
 from ...model.configurable import Configurable
 from ...model.grammar import Lookup
 from ...secrets import Secret
