@@ -66,8 +66,10 @@ def _refuse_misspelt(keys: Collection[str], rows: Iterable[_ConfigRow]) -> None:
 
 def _is_about(row: _ConfigRow, keys: Collection[str]) -> bool:
     """True of a row of one of these keys, of a version that supports one, and of what may not be seen."""
+    if "error" in row:
+        return True
     supported = str(row["value"]).split(", ") if row["kind"] == SUPPORTED else ()
-    return "error" in row or row["key"] in keys or any(key in keys for key in supported)
+    return row["key"] in keys or any(key in keys for key in supported)
 
 
 def _seen_or_refused(resource: str, kind: str, rows: Callable[[], Iterable[_ConfigRow]]) -> list[_ConfigRow]:

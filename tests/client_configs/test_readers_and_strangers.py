@@ -9,6 +9,7 @@ from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, R
 
 import kadmin_nb as kn
 from kadmin_nb.admin import first_contact
+from kadmin_nb.cluster.user_configs import user_configs
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.client_config_records import CONFIGS_TOPIC
 from tests.persons import let_in
@@ -85,3 +86,27 @@ def test_a_reader_looks_and_changes_nothing(person, admin, alice):
     refused = f"TRANSACTIONAL_ID_AUTHORIZATION_FAILED: it needs WRITE on the transactional id {CONFIGS_TOPIC}"
     assert row["message"] == f"nothing was written: {refused}"
     assert [row["client_id"] for row in admin.client_configs.describe(user=alice).to_arrow().to_pylist()] == [None]
+
+
+def test_what_may_not_be_seen_is_told_beside_one_key(person, admin, alice):
+    """I may see quotas and entries, not who registered: the describe of one key was a KeyError."""
+    cluster, give = person
+    give(AclOperation.READ)
+    grant_reading_of_quotas(cluster, admin)
+    eventually(lambda: can_read(cluster, alice), True)
+    admin.client_configs.setup().apply()
+    rows = user_configs(cluster, alice, keys=["acks"]).to_arrow().to_pylist()
+    assert [(row["kind"], row["value"]) for row in rows if row["error"] is None] == [("client-config", "-1")]
+    assert ("supported", "TOPIC_AUTHORIZATION_FAILED") in [(row["kind"], row["error"]) for row in rows]
+
+
+def grant_reading_of_quotas(cluster: kn.Cluster, admin: kn.Cluster) -> None:
+    """Let this login describe the configs of the cluster."""
+    java = first_contact.client(admin.settings)  # its requests end with it
+    whose = (ResourcePatternType.LITERAL, f"User:{cluster.settings.username}", "*")
+    bindings = [
+        AclBinding(ResourceType.BROKER, "kafka-cluster", *whose, operation, AclPermissionType.ALLOW)
+        for operation in (AclOperation.DESCRIBE_CONFIGS, AclOperation.DESCRIBE)
+    ]
+    for future in java.create_acls(bindings).values():
+        future.result()
