@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple
 
 from ..errors import KadminError
 from ..model.client_config_records import CONFIGS_TOPIC, ConfigKey, ConfigValue
 from ..model.client_config_rules import Entries
 from ..model.client_configs import ClientEntity, stored_value
-from .compacted_topic import CompactedTopic, TopicRecord, patiently_read
+from .compacted_topic import CompactedTopic, TopicRecord, appended_at, patiently_read
 from .wire import Wire
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Entry(NamedTuple):
@@ -25,7 +23,7 @@ class Entry(NamedTuple):
     @property
     def changed_at(self) -> datetime:
         """The broker's time, UTC."""
-        return _EPOCH + timedelta(milliseconds=self.changed)
+        return appended_at(self.changed)
 
 
 class ClientConfigLog:

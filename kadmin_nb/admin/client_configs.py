@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Collection, Iterator, Mapping
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
@@ -160,7 +159,7 @@ class _Alteration:
 
     def _refuse_other_settings(self) -> None:
         """Refuse a topic that is not compacted; where its configs may not be seen, nobody can say."""
-        policy = self._config(Resource("TOPIC", self._topic.name), "cleanup.policy")
+        (policy,) = self._configs(Resource("TOPIC", self._topic.name), ["cleanup.policy"])
         if policy not in (None, _COMPACTED):
             raise Invalid(
                 f"the topic {self._topic.name} has cleanup.policy={policy}: its entries would be lost",
@@ -173,12 +172,14 @@ class _Alteration:
         node = self._wire.lively()
         if node is None or not any(SESSION_TIMEOUT in values for values in self._wishes.values()):
             return None
-        lowest, highest = (self._config(Resource("BROKER", str(node)), key) for key in _BOUNDS)
+        lowest, highest = self._configs(Resource("BROKER", str(node)), _BOUNDS)
         return SessionBounds(int(lowest), int(highest)) if lowest and highest else None
 
-    def _config(self, resource: Resource, key: str) -> Any:
-        table = WireConfigs(self._wire).describe([resource], [key], synonyms=False)
-        return next(iter(table["value"].to_pylist()), None)
+    def _configs(self, resource: Resource, keys: Sequence[str]) -> list[str | None]:
+        """The values of these keys; None for those that are not seen."""
+        rows = WireConfigs(self._wire).describe([resource], keys, synonyms=False).to_pylist()
+        values = {row["key"]: row["value"] for row in rows}
+        return [values.get(key) for key in keys]
 
 
 def _replacing_records(wishes: Replacements, signature: Signature) -> Iterator[tuple[bytes, bytes | None]]:

@@ -13,7 +13,7 @@ from ..model.client_config_records import CONFIGS_TOPIC, REGISTRATIONS_TOPIC, ST
 from ..model.refusal import Refusal
 from ..model.resources import Resource
 from . import error_codes
-from .compacted_topic import CONFIGS, REPLICAS, CompactedTopic
+from .compacted_topic import CONFIGS, CompactedTopic, configs_on
 from .configs import WireConfigs
 from .wire import Wire
 
@@ -52,14 +52,9 @@ class TopicShape:
         return self.partitions == 1 and "compact" in self.configs.get("cleanup.policy", "")
 
 
-def replicas_for(brokers: int) -> int:
-    """The replicas of each topic on so many brokers."""
-    return min(REPLICAS, brokers)
-
-
 def settings_of(name: str, brokers: int) -> dict[str, str]:
     """All configs that the topic is to have on so many brokers."""
-    return {**SETTINGS[name], "min.insync.replicas": str(max(1, replicas_for(brokers) - 1))}
+    return configs_on(brokers, SETTINGS[name])
 
 
 def look(wire: Wire) -> dict[str, TopicShape | None]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol, TypeVar
 
 import kafka.errors
@@ -57,6 +58,8 @@ _PAUSE, _POLL = 0.01, 0.003
 _ONE_ANSWER = 3.0
 """Seconds for an answer: a frozen leader is replaced in less than all the time that there is."""
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
 _PASSING = frozenset(
     {
         "BROKER_NOT_AVAILABLE",
@@ -69,6 +72,16 @@ _PASSING = frozenset(
         "UNKNOWN_TOPIC_OR_PARTITION",
     }
 )
+
+
+def replicas_on(brokers: int) -> int:
+    """The replicas of such a topic on so many brokers."""
+    return min(REPLICAS, brokers)
+
+
+def configs_on(brokers: int, configs: Mapping[str, str]) -> dict[str, str]:
+    """These configs, and how many replicas must be in sync on so many brokers: all but one."""
+    return {**configs, "min.insync.replicas": str(max(1, replicas_on(brokers) - 1))}
 
 
 def may_pass(exc: Exception) -> bool:
@@ -85,6 +98,11 @@ def patiently_read(attempt: Callable[[], Read], until: float) -> Read:
             if not may_pass(exc) or time.monotonic() > until:
                 raise
         time.sleep(_PAUSE)
+
+
+def appended_at(milliseconds: int) -> datetime:
+    """A record's time, UTC."""
+    return _EPOCH + timedelta(milliseconds=milliseconds)
 
 
 class TopicRecord(Protocol):
@@ -285,12 +303,12 @@ class CompactedTopic:
 
     def _create(self, until: float) -> None:
         topic = CreateTopicsRequest.CreatableTopic
-        replicas = min(REPLICAS, len(self._metadata(until).brokers))
-        configs = {**self._configs, "min.insync.replicas": str(max(1, replicas - 1))}
+        brokers = len(self._metadata(until).brokers)
+        configs = configs_on(brokers, self._configs)
         new_topic = topic(
             name=self.name,
             num_partitions=1,
-            replication_factor=replicas,
+            replication_factor=replicas_on(brokers),
             assignments=[],
             configs=[topic.CreatableTopicConfig(name=key, value=value) for key, value in configs.items()],
         )

@@ -11,7 +11,8 @@ from ..hints import terminal
 from ..model.client_config_records import CONFIGS_TOPIC
 from ..model.connection_settings import Settings
 from .checks import Check, CheckState
-from .client_config_setup import NO_AUTHORIZER, Setup, principal_of
+from .client_config_setup import NO_AUTHORIZER, Setup
+from .identity import principal_of
 
 _CHECK = "client configs"
 _MAKE = "kadmin-nb client-configs init shows what is missing; with --apply it makes it."

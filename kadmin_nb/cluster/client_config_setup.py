@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from ..admin import acls, client_topics
 from ..admin.acls import Acl
 from ..admin.client_topics import TopicShape
+from ..admin.compacted_topic import replicas_on
 from ..admin.kafka import WireKafka
 from ..errors import Invalid, KadminError, UsageError
 from ..frames import schemas
@@ -29,6 +30,7 @@ from ..model.client_config_records import CONFIGS_TOPIC, REGISTRATIONS_TOPIC, ST
 from ..model.configurable import AclResource
 from ..model.connection_settings import Settings
 from ..model.rights import Right
+from .identity import principal_of
 
 EVERYBODY = "User:*"
 """All principals that a broker lets in."""
@@ -185,11 +187,6 @@ def look(kafka: WireKafka, settings: Settings, clients: Sequence[str], admin: st
     return SetupAnswer(_table(kafka, setup.rows()), make, lines, "" if setup.acls is not None else NO_AUTHORIZER)
 
 
-def principal_of(settings: Settings) -> str | None:
-    """The name that brokers have for us, where a login tells it."""
-    return f"User:{settings.username}" if settings.uses_sasl and settings.username else None
-
-
 def _make(kafka: WireKafka, setup: Setup) -> None:
     """The rights first: a topic must not be open before it is closed."""
     for name in setup.topics:
@@ -228,8 +225,8 @@ def _grants(admin: str | None, clients: Iterable[str]) -> list[Grant]:
 def _differences(name: str, shape: TopicShape, brokers: int) -> Iterator[str]:
     if shape.partitions != 1:
         yield f"{shape.partitions} partitions instead of 1"
-    if shape.replicas < client_topics.replicas_for(brokers):
-        yield f"{shape.replicas} replicas instead of {client_topics.replicas_for(brokers)}"
+    if shape.replicas < (replicas := replicas_on(brokers)):
+        yield f"{shape.replicas} replicas instead of {replicas}"
     for key, value in client_topics.settings_of(name, brokers).items():
         if (current := shape.configs.get(key)) is not None and not _is_same(current, value):
             yield f"{key}={current} instead of {value}"

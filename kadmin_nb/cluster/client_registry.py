@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..admin.client_registry import Registry
+from ..admin.compacted_topic import appended_at
 from ..admin.kafka import WireKafka
 from ..errors import UsageError
 from ..frames import schemas
@@ -35,7 +35,6 @@ FOLLOWS, REFUSES, STATIC, SILENT = "follows", "refuses", "static", "silent"
 
 NEVER_REGISTERED = "was at work, and never registered: it does not follow dynamic configs"
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _Row = dict[str, Any]
 
 
@@ -216,7 +215,7 @@ def _registration_row(client: RegisteredClient) -> _Row:
         "group_id": registration.group_id,
         "group_protocol": registration.group_protocol,
         "keys": registration.keys,
-        "seen_at": _time(client.seen),
+        "seen_at": appended_at(client.seen),
     }
 
 
@@ -226,7 +225,7 @@ def _status_rows(client: RegisteredClient) -> Iterator[_Row]:
     if status is None or client.said is None:
         yield {**row, "state": SILENT}
         return
-    row |= {"revision": status.revision, "at": _time(client.said)}
+    row |= {"revision": status.revision, "at": appended_at(client.said)}
     keys = sorted({*status.effective, *status.rejected})
     for key in keys:
         reason = status.rejected.get(key)
@@ -255,10 +254,6 @@ def _compatibility_rows(entity: ClientEntity, clients: Iterable[RegisteredClient
 def _follower_row(client: RegisteredClient, key: str) -> _Row:
     reason = client.why_not(key)
     return {**_names_of(client), "key": key, "follows": reason is None, "reason": reason}
-
-
-def _time(milliseconds: int) -> datetime:
-    return _EPOCH + timedelta(milliseconds=milliseconds)
 
 
 # --- fleets ---

@@ -15,6 +15,11 @@ def user_in_words(settings: Settings) -> str | None:
     """
     if databricks.is_here() and (user := _platform_user()):
         return f"{PLATFORM}{user}"
+    return principal_of(settings)
+
+
+def principal_of(settings: Settings) -> str | None:
+    """The name that brokers have for us, where a login tells it: `User:alice`."""
     return f"{BROKER}{settings.username}" if settings.uses_sasl and settings.username else None
 
 

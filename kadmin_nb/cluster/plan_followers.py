@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, cast
 
@@ -31,14 +31,19 @@ def with_follower_notes(kafka: WireKafka, changes: Sequence[Change]) -> list[Cha
     mine = {change.row for change in changes if change.kind == ClientEntity.kind and not change.is_done}
     if not mine:
         return [*changes]
+    notes_on = _writer_of_notes(kafka, changes)
+    return [_noted(change, notes_on(change)) if change.row in mine else change for change in changes]
+
+
+def _writer_of_notes(kafka: WireKafka, changes: Sequence[Change]) -> Callable[[Change], Iterable[str]]:
+    """Gives the notes on a change; where nobody may see who registered, one says so."""
     try:
         registry = kafka.client_registry.describe()
     except KadminError as exc:
-        return [_noted(change, [f"nobody knows who follows: {exc.code}"]) if change.row in mine else change
-                for change in changes]  # fmt: skip
+        unknown = [f"nobody knows who follows: {exc.code}"]
+        return lambda change: unknown
     own = _own_values(kafka, changes)
-    return [_noted(change, _follower_notes(kafka, change, registry, own)) if change.row in mine else change
-            for change in changes]  # fmt: skip
+    return lambda change: _follower_notes(kafka, change, registry, own)
 
 
 def _own_values(kafka: WireKafka, changes: Sequence[Change]) -> set[Target]:
@@ -97,7 +102,7 @@ def _out_of_range(kafka: WireKafka, change: Change) -> str | None:
     return f"brokers refuse {change.after} there: {lowest}={bounds.get(lowest)}, {highest}={bounds.get(highest)}"
 
 
-def _noted(change: Change, notes: Sequence[str] | Iterator[str]) -> Change:
+def _noted(change: Change, notes: Iterable[str]) -> Change:
     return change.with_(note="; ".join(filter(None, [change.note, *notes])))
 
 

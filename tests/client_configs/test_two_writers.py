@@ -7,15 +7,12 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from kadmin_nb.admin import compacted_topic
 from kadmin_nb.admin.client_config_log import ClientConfigTopic
-from kadmin_nb.admin.transactions import FencedWriter
 from tests.client_configs.conftest import ALICE, APP, Admin, codes
-from tests.locking.orders import Turns, schedules
+from tests.locking.orders import WRITING, in_turns, schedules
 
 pytestmark = pytest.mark.broker
 
-STEPS = [(ClientConfigTopic, "newest"), *((FencedWriter, name) for name in ("fence", "write", "commit"))]
 ALTERING = 5
 """Steps of an alter: look, fence, write, look, commit."""
 
@@ -27,20 +24,7 @@ def some(orders: Iterator[list[str]]) -> list[list[str]]:
 @pytest.fixture
 def in_order(monkeypatch) -> Callable[..., dict[str, object]]:
     """`in_order("abba", a=…, b=…)`: what each answered, when their requests are made in this order."""
-    turns = [Turns([])]
-    for kind, name in STEPS:
-        real = getattr(kind, name)
-        monkeypatch.setattr(kind, name, lambda *a, _real=real, **o: turns[0].step(_real, *a, **o))
-
-    def run(order: list[str], **admins: Callable[[], object]) -> dict[str, object]:
-        turns[0] = Turns(order)
-        with monkeypatch.context() as impatient:
-            impatient.setattr(compacted_topic, "UNDECIDED", 0.0)  # what is undecided waits for its turn
-            answers = turns[0].run(**admins)
-        turns[0] = Turns([])
-        return answers
-
-    return run
+    return in_turns(monkeypatch, [(ClientConfigTopic, "newest"), *WRITING])
 
 
 def same_entry(in_order, ann: Admin, ben: Admin, orders) -> None:

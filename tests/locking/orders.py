@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-STEPS = [("LeaseLog", "newest"), *(("FencedWriter", name) for name in ("fence", "write", "commit"))]
-"""Where an editor of a lease talks to the broker, in `lease`."""
+import pytest
+
+from kadmin_nb.admin import compacted_topic
+from kadmin_nb.admin.transactions import FencedWriter
+
+Step = tuple[type, str]
+"""A method in which an editor talks to the broker."""
+
+WRITING: list[Step] = [(FencedWriter, name) for name in ("fence", "write", "commit")]
 
 
 def schedules(first: int, second: int) -> Iterator[list[str]]:
@@ -55,3 +62,21 @@ class Turns:
         with self._changed:
             self._order = [other for other in self._order if other != name]
             self._changed.notify_all()
+
+
+def in_turns(monkeypatch: pytest.MonkeyPatch, steps: Sequence[Step]) -> Callable[..., dict[str, Any]]:
+    """`run("abba", a=…, b=…)`: what each editor said, when these steps of theirs are made in this order."""
+    turns = [Turns([])]
+    for kind, name in steps:
+        real = getattr(kind, name)
+        monkeypatch.setattr(kind, name, lambda *a, _real=real, **o: turns[0].step(_real, *a, **o))
+
+    def run(order: list[str], **editors: Callable[[], Any]) -> dict[str, Any]:
+        turns[0] = Turns(order)
+        with monkeypatch.context() as impatient:
+            impatient.setattr(compacted_topic, "UNDECIDED", 0.0)  # what is undecided waits for its turn
+            said = turns[0].run(**editors)
+        turns[0] = Turns([])
+        return said
+
+    return run

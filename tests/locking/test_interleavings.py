@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from kadmin_nb.admin import compacted_topic, lease
+from kadmin_nb.admin import lease
+from kadmin_nb.admin.lease_log import LeaseLog
 from kadmin_nb.errors import PlanRefused
-from tests.locking.orders import STEPS, Turns, schedules
+from tests.locking.orders import WRITING, in_turns, schedules
 
 pytestmark = pytest.mark.broker
 
@@ -26,20 +27,7 @@ def some(orders: Iterator[list[str]]) -> list[list[str]]:
 def in_order(monkeypatch) -> Callable[..., dict[str, object]]:
     """`in_order("abba", a=…, b=…)`: what each said, when their requests are made in this order."""
     monkeypatch.setattr(lease, "_USED_BY_RENEWAL", 1e9)
-    turns = [Turns([])]
-    for kind, name in STEPS:
-        real = getattr(getattr(lease, kind), name)
-        monkeypatch.setattr(getattr(lease, kind), name, lambda *a, _real=real, **o: turns[0].step(_real, *a, **o))
-
-    def run(order: list[str], **editors: Callable[[], object]) -> dict[str, object]:
-        turns[0] = Turns(order)
-        with monkeypatch.context() as impatient:
-            impatient.setattr(compacted_topic, "UNDECIDED", 0.0)  # what is undecided waits for its turn
-            said = turns[0].run(**editors)
-        turns[0] = Turns([])
-        return said
-
-    return run
+    return in_turns(monkeypatch, [(LeaseLog, "newest"), *WRITING])
 
 
 def codes(said: dict[str, object]) -> list[str | None]:
