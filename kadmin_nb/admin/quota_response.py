@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from ..errors import Unsupported
 from ..frames import schemas
+from ..frames.arrays import text_array, text_scalar
 from ..model.entity import Entity
 from ..model.grammar import DEFAULT, Special, format_word
 from ..model.levels import LEVEL_NAMES, LEVELS
@@ -352,13 +353,9 @@ def _numbers(column: pa.Array) -> np.ndarray:
     return np.frombuffer(column.buffers()[1], column.type.to_pandas_dtype(), len(column))
 
 
-def _word(text: str) -> pa.StringScalar:
-    return schemas.text_array([text])[0]
-
-
-_LEVEL_NAMES = schemas.text_array(LEVEL_NAMES)
-_SPECIAL = schemas.text_array(special.value for special in Special)
-_SPACE, _SIGN = _word(" "), _word("=")
+_LEVEL_NAMES = text_array(LEVEL_NAMES)
+_SPECIAL = text_array(special.value for special in Special)
+_SPACE, _SIGN = text_scalar(" "), text_scalar("=")
 
 
 def _entities(entries: ResponseEntries, octets: np.ndarray) -> dict[str, pa.Array]:
@@ -403,13 +400,15 @@ def _written(columns: list[pa.Array], kinds: np.ndarray) -> pa.Array:
             named = _entity_words(name, column)
             default = _column(kind == _DEFAULT)
             words.append(
-                pc.if_else(default, _word(format_word(name, DEFAULT)), named) if (kind == _DEFAULT).any() else named
+                pc.if_else(default, text_scalar(format_word(name, DEFAULT)), named)
+                if (kind == _DEFAULT).any()
+                else named
             )
     nameless = kinds == _ABSENT
     if nameless.any():  # Arrow's join leaves out a row whose words are all null (seen with 26.0)
         words = words or [pa.nulls(len(kinds), pa.string())]
-        words[0] = pc.if_else(_column(nameless), _word(""), words[0])
-    return pc.binary_join_element_wise(*words, _SPACE, null_handling="skip") if words else schemas.text_array([])
+        words[0] = pc.if_else(_column(nameless), text_scalar(""), words[0])
+    return pc.binary_join_element_wise(*words, _SPACE, null_handling="skip") if words else text_array([])
 
 
 _UNQUOTED = r"^[!#$%&()*+,./0-9:<>?@A-Z\[\\\]^_`a-z|}~-]+$"
@@ -418,18 +417,18 @@ _UNQUOTED = r"^[!#$%&()*+,./0-9:<>?@A-Z\[\\\]^_`a-z|}~-]+$"
 
 def _entity_words(kind: str, column: pa.Array) -> pa.Array:
     """`kind=name` for a column of names; the few that need quotes are written one by one."""
-    words = pc.binary_join_element_wise(_word(kind), column, _SIGN)
+    words = pc.binary_join_element_wise(text_scalar(kind), column, _SIGN)
     plain = pc.and_not(pc.match_substring_regex(column, _UNQUOTED), pc.is_in(column, _SPECIAL))
     misread = pc.and_kleene(column.is_valid(), pc.invert(plain))
     if not pc.any(misread).as_py():
         return words
     written = [format_word(kind, name) for name in column.filter(misread).to_pylist()]
-    return pc.replace_with_mask(words, misread, schemas.text_array(written))
+    return pc.replace_with_mask(words, misread, text_array(written))
 
 
 def _with_strangers(text: pa.Array, strange: np.ndarray, entries: ResponseEntries, octets: np.ndarray) -> pa.Array:
     """Entities with a type that this version does not know, written one by one: shown, never dropped."""
-    written = schemas.text_array(str(_entity_at(entries, octets, int(number))) for number in np.flatnonzero(strange))
+    written = text_array(str(_entity_at(entries, octets, int(number))) for number in np.flatnonzero(strange))
     return pc.replace_with_mask(text, _column(strange), written)
 
 

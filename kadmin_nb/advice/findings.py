@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from ..errors import KadminError, UsageError, kind_of
 from ..frames.answer import Answer
+from ..frames.arrays import text_array, text_scalar
 from ..frames.pages import NOTEBOOK, Page
 from ..hints import did_you_mean
 from ..model import rights
@@ -38,7 +39,7 @@ class Findings(Answer):
                 raise UsageError(
                     f"unknown finding {word}", hint=did_you_mean(word, FINDINGS, f"One of {', '.join(FINDINGS)}.")
                 )
-        table = self._table.filter(pc.is_in(self._table["finding"], pa.array(words or [*FINDINGS])))
+        table = self._table.filter(pc.is_in(self._table["finding"], text_array(words or FINDINGS)))
         return Findings(table if source is None else table.filter(pc.equal(table["source"], source)))
 
     @property
@@ -52,7 +53,7 @@ class Findings(Answer):
         return [_edit(row) for row in self._table.to_pylist() if row["op"]]
 
     def _failing(self) -> pa.Array:
-        return pc.equal(self._table["finding"], UNREAD)
+        return pc.equal(self._table["finding"], text_scalar(UNREAD))
 
     def _error(self, row: dict[str, Any]) -> KadminError:
         needed = rights.to_describe(Resource(row["resource_type"], row["resource_name"]))

@@ -10,6 +10,7 @@ import pyarrow as pa
 from ..errors import Invalid
 from ..frames import schemas
 from ..frames.answer import Answer
+from ..frames.arrays import flag_array
 from ..frames.schema_metadata import mark, stamped
 from ..model.client_configs import CLIENT_KEYS, ClientEntity, refuse_unknown_key
 from ..model.grammar import DEFAULT
@@ -99,7 +100,7 @@ def _rows_of(table: pa.Table, users: Selector, client_id: Any, keys: Sequence[st
     columns = (table[name].to_pylist() for name in ("user", "client_id", "key"))
     allowed = CLIENT_KEYS if keys is None else keys
     rows = zip(*columns, strict=True)
-    return pa.array([is_user(u) and is_client(c) and k in allowed for u, c, k in rows], pa.bool_())
+    return flag_array(is_user(u) and is_client(c) and k in allowed for u, c, k in rows)
 
 
 def _client_filter(client_id: Any, strict: bool) -> Any:

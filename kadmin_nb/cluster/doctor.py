@@ -28,6 +28,7 @@ from ..admin.ports import Broker
 from ..errors import AuthenticationFailed, KadminError
 from ..frames import schemas
 from ..frames.answer import Answer
+from ..frames.arrays import text_scalar
 from ..frames.schema_metadata import stamped
 from ..hints import terminal
 from ..model.connection_settings import Settings
@@ -47,9 +48,8 @@ class DoctorAnswer(Answer):
 
     def title(self) -> str:
         """The finding in a sentence."""
-        failed, warnings = (
-            pc.sum(pc.equal(self._states(), state)).as_py() or 0 for state in (CheckState.FAILED, CheckState.WARNING)
-        )
+        states = self._states().to_pylist()
+        failed, warnings = states.count(CheckState.FAILED), states.count(CheckState.WARNING)
         finding = f"{failed} of {len(self)} checks failed" if failed else "No check failed"
         return finding + (f", {warnings} with a warning." if warnings else ".")
 
@@ -58,7 +58,7 @@ class DoctorAnswer(Answer):
         return ""
 
     def _failing(self) -> pa.Array:
-        return pc.equal(self._states(), CheckState.FAILED)
+        return pc.equal(self._states(), text_scalar(CheckState.FAILED))
 
     def _states(self) -> pa.ChunkedArray:
         return self._table["state"].cast(pa.string())

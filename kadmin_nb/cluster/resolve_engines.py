@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyarrow import dataset
 
 from ..admin.kafka import WireKafka
 from ..errors import Invalid, NotFound, UsageError
@@ -20,6 +19,7 @@ from ..frames.lazy_answer import SparkAnswer
 from ..frames.schema_metadata import CLUSTER_ID, ENGINE, TAKEN_AT, now
 
 if TYPE_CHECKING:
+    from pyarrow import dataset
     from pyspark.sql import DataFrame
 
 ARROW_PAIRS = 2_000_000
@@ -115,6 +115,8 @@ def _of_file(place: Path, engine: str | None) -> EngineChoice:
 
 
 def _opened(place: Path) -> dataset.Dataset:
+    from pyarrow import dataset  # loads pandas
+
     try:
         return dataset.dataset(place, format="parquet")
     except (pa.ArrowInvalid, OSError) as exc:
@@ -141,7 +143,7 @@ def pairs_of(pairs: object) -> pa.Table:
     if not isinstance(pairs, list | tuple):
         return _pairs_frame(pairs)
     users, ids = zip(*pairs, strict=True) if pairs else ((), ())
-    return pa.table([pa.array(users, pa.string()), pa.array(ids, pa.string())], schema=schemas.PAIRS)
+    return schemas.from_columns(schemas.PAIRS, {"user": users, "client_id": ids})
 
 
 def _pairs_frame(pairs: object) -> pa.Table:

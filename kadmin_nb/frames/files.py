@@ -7,9 +7,8 @@ import re
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv, parquet
@@ -17,6 +16,9 @@ from pyarrow import csv, parquet
 from ..errors import Invalid, UsageError
 from ..files import check, writing
 from .to_pandas import plain, to_pandas
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FILES = (".parquet", ".csv", ".json")
 MAX_TABLE_BYTES = 1 << 32

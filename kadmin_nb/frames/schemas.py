@@ -6,13 +6,12 @@ All frames may lead with `cluster_id`. Answers carry `kadmin.cluster_id` and `ka
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate
 
 import pyarrow as pa
 
 from ..errors import UsageError
+from .arrays import array_of
 
 TEXT, NUMBER, FLAG, WHOLE = pa.string(), pa.float64(), pa.bool_(), pa.int32()
 WORD = pa.dictionary(pa.int32(), pa.string())
@@ -765,11 +764,4 @@ def table(schema: pa.Schema, rows: Iterable[dict[str, object]]) -> pa.Table:
 
 def from_columns(schema: pa.Schema, columns: Mapping[str, Sequence[object]]) -> pa.Table:
     """A table of that schema from lists of values."""
-    return pa.table([pa.array(columns[field.name], field.type) for field in schema], schema=schema)
-
-
-def text_array(texts: Iterable[str]) -> pa.StringArray:
-    """An array of texts; `pa.array` would load pandas, which takes longer than many an answer."""
-    words = [text.encode() for text in texts]
-    ends = array("i", accumulate(map(len, words), initial=0))
-    return pa.StringArray.from_buffers(len(words), pa.py_buffer(ends), pa.py_buffer(b"".join(words)))
+    return pa.table([array_of(columns[field.name], field.type) for field in schema], schema=schema)

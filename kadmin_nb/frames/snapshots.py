@@ -17,6 +17,7 @@ from ..model.resources import Resource
 from ..secrets import is_called_so
 from . import schemas
 from .answer import Answer
+from .arrays import array_of, flag_array, text_array
 from .display import Display
 from .schema_metadata import CLUSTER_ID, TAKEN_AT, stamped
 
@@ -96,9 +97,8 @@ def snapshot(
     columns = {"cluster_id": cluster_id, "taken_at": taken_at, "snapshot_id": unique_id, "complete": bool(complete)}
 
     def frame(table: pa.Table, schema: pa.Schema) -> Answer:
-        same = {
-            name: pa.repeat(pa.scalar(value, schema.field(name).type), len(table)) for name, value in columns.items()
-        }
+        scalars = {name: array_of([value], schema.field(name).type)[0] for name, value in columns.items()}
+        same = {name: pa.repeat(scalar, len(table)) for name, scalar in scalars.items()}
         whole = pa.table(
             [same.get(f.name, table[f.name] if f.name in table.column_names else None) for f in schema], schema=schema
         )
@@ -141,9 +141,9 @@ def without_secrets(configs: pa.Table) -> pa.Table:
     """CONFIGS with no value, and no synonym's, where a broker or the key's name says that it is a secret."""
     keys = configs["key"].cast(pa.string())
     called_so = [key for key in pc.unique(keys).to_pylist() if key is not None and is_called_so(key)]
-    secret = pc.is_in(keys, value_set=pa.array(called_so, pa.string()))
+    secret = pc.is_in(keys, text_array(called_so))
     if "is_sensitive" in configs.column_names:
-        secret = pc.or_(secret, pc.fill_null(configs["is_sensitive"], False))
+        secret = pc.or_(secret, pc.fill_null(configs["is_sensitive"], flag_array([False])[0]))
     if not pc.any(secret).as_py():
         return configs
     for name in {"value", "synonyms"} & set(configs.column_names):

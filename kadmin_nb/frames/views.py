@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from ..errors import printable
 from . import schemas
 from .aligning import NAME
+from .arrays import text_array
 from .meanings import PARTS, Part, part
 
 
@@ -235,8 +236,8 @@ BUILT_IN = "DEFAULT_CONFIG"
 
 
 def _configs_finding(table: pa.Table) -> str:
-    resources = PARTS["resource_of"].texts(table.group_by(["resource_type", "resource_name"]).aggregate([]))
-    of = resources[0] if len(resources) == 1 else f"{len(resources):,} resources"
+    resources = {*zip(table["resource_type"].to_pylist(), table["resource_name"].to_pylist(), strict=True)}
+    of = PARTS["resource_of"].texts(table.slice(0, 1))[0] if len(resources) == 1 else f"{len(resources):,} resources"
     unread, (own, defaults) = table["key"].null_count, _own_and_defaults(table)
     counts = f"{counted_nouns(table.num_rows - unread, 'config', 'configs')} of {of}"
     is_set = f": {own.num_rows - unread:,} set, {defaults.num_rows:,} by default" if defaults.num_rows else ""
@@ -245,7 +246,7 @@ def _configs_finding(table: pa.Table) -> str:
 
 def _own_and_defaults(table: pa.Table) -> tuple[pa.Table, pa.Table]:
     """The rows whose value somebody set, and those that are Kafka's own default."""
-    is_default = pc.fill_null(pc.equal(table["source"].cast(pa.string()), BUILT_IN), False)
+    is_default = pc.is_in(table["source"].cast(pa.string()), text_array([BUILT_IN]))
     return table.filter(pc.invert(is_default)), table.filter(is_default)
 
 

@@ -17,6 +17,7 @@ from ..errors import PartlyFailed, UsageError, printable
 from ..exit_state import ExitState
 from ..frames import schemas
 from ..frames.answer import Answer
+from ..frames.arrays import text_array
 from ..frames.pages import NOTEBOOK, Page
 from ..frames.schema_metadata import now, stamped
 from ..model import rights
@@ -136,7 +137,7 @@ class Outcomes(Answer):
         return any(state not in (UNCHANGED, FAILED, "skipped") for state in self._table["state"].to_pylist())
 
     def _failing(self) -> pa.Array:
-        return pc.invert(pc.is_in(self._table["state"], pa.array([UNCHANGED, VERIFIED])))
+        return pc.invert(pc.is_in(self._table["state"], text_array([UNCHANGED, VERIFIED])))
 
     def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         return [self._brief()]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..frames import schemas
+from ..frames.arrays import text_array
 from ..model.changes import Change, Target
 from ..model.entity import Entity
 from ..resolution.rules import stored_of
@@ -41,7 +41,7 @@ def newly_shadowed(changes: Sequence[Change], quotas: pa.Table) -> dict[Target, 
     """
     if not any(c.level in SHADOWING_LEVELS and c.old is None and c.after for c in changes):
         return {}
-    levels = schemas.text_array([*COMES_BEFORE, *SHADOWING_LEVELS])
+    levels = text_array([*COMES_BEFORE, *SHADOWING_LEVELS])
     before = stored_of(quotas.filter(pc.is_in(quotas["level"].cast(pa.string()), levels)).to_pylist())
     return dict(shadows_of_added(before, limits_after(before, changes)).items())
 

@@ -75,10 +75,11 @@ def listed() -> Answer:
     """Those that come with kadmin_nb: `name`, `description`."""
     import pyarrow as pa
 
+    from ..frames import schemas
     from ..frames.answer import Answer
 
     schema = pa.schema([pa.field(name, pa.string(), nullable=False) for name in ("name", "description")])
-    return Answer(pa.Table.from_pylist([{"name": r.name, "description": r.description} for r in runbooks()], schema))
+    return Answer(schemas.table(schema, [{"name": r.name, "description": r.description} for r in runbooks()]))
 
 
 def show(name_or_path: str | Path) -> str:

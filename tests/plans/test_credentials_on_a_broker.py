@@ -288,7 +288,9 @@ def test_a_users_credentials_stand_beside_the_quotas(kadmin, admin, trainee, uni
     cluster, give = trainee
     give(AclOperation.DESCRIBE_CONFIGS)
     eventually(lambda: _may(cluster.quotas.describe), True)
-    half = [row for row in rows(user_configs(cluster, alice), "kind", "error", "message") if row[0] in ("quota", "scram")]
+    half = [
+        row for row in rows(user_configs(cluster, alice), "kind", "error", "message") if row[0] in ("quota", "scram")
+    ]
     assert half == [
         ("quota", None, None),
         ("scram", "CLUSTER_AUTHORIZATION_FAILED", "It needs DESCRIBE on the cluster."),

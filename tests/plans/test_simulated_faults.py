@@ -20,7 +20,7 @@ from tests.plans.scenes import SCENES, SMALL
 from tests.plans.simulation import Scene, Schedule
 
 ALL = {**SCENES, **SMALL}
-SAMPLE = 250
+SAMPLE = 60
 """Pairs a scene in `make test`; `make test-long` runs all of the small scenes' and ten times as many of the others'."""
 
 Ran = tuple[int, list[str]]

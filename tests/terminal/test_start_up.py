@@ -36,6 +36,30 @@ def test_many_changes_in_one_call_load_no_pandas(kafka: LocalKafka, unique: Call
     assert "pandas" not in loaded_by([*words, "--add-config", "producer_byte_rate=1048576"])
 
 
+LINES = {
+    "a plan shown": "quota set producer_byte_rate=5MB/s user=USER",
+    "a change made": "quota set producer_byte_rate=5MB/s user=USER --apply",
+    "configs of a broker": "config describe broker=1",
+    "all of a user": "config describe user=USER",
+    "a config planned": "config set flush.ms=5000 topic=TOPIC",
+    "findings": "config advise",
+    "rights": "may-i",
+    "plans of the past": "plan log",
+    "a declared file": "export",
+}
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize("line", LINES.values(), ids=LINES)
+def test_a_line_in_a_shell_loads_no_pandas(
+    line: str, kafka: LocalKafka, topic: str, unique: Callable[[str], str]
+) -> None:
+    """A plan of one change took a second, and loading pandas, which showed nothing of it, was more than half of it."""
+    words = line.replace("USER", unique("writer")).replace("TOPIC", topic).split()
+    cluster = [] if words[0] == "plan" else ["--cluster", kafka.bootstrap]
+    assert "pandas" not in loaded_by([*words, *cluster])
+
+
 def loaded_by(words: Sequence[str]) -> set[str]:
     """The heavy modules that a successful command loads."""
     done = subprocess.run([sys.executable, "-c", TERMINAL, *words], capture_output=True, text=True)

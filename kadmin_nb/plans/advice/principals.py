@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pyarrow.compute as pc
 
-from ...frames import schemas
+from ...frames.arrays import text_array
 
 ANONYMOUS = "ANONYMOUS"
 UNAUTHENTICATED = frozenset({"PLAINTEXT", "SSL"})
@@ -98,7 +98,7 @@ def oddities(users: Mapping[str, int], protocols: Collection[str]) -> Iterator[t
     protocols
         Those of the cluster's listeners; none where they are not known.
     """
-    names = schemas.text_array(users)
+    names = text_array(users)
     suspects = names.filter(pc.match_substring_regex(names, _SUSPECT)).to_pylist()
     for name in sorted(suspects, key=lambda name: users[name]):
         if name == ANONYMOUS and protocols and not UNAUTHENTICATED & {*protocols}:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from ...admin.ports import Kafka
 from ...frames import schemas
 from ...frames.answer import Answer
+from ...frames.arrays import text_array, text_scalar
 from ...model.changes import Change
 from ...model.entity import Entity
 from ...model.grammar import DEFAULT, format_word
@@ -139,7 +140,7 @@ def _shadowed(sets: Sequence[Change], changes: Sequence[Change], quotas: pa.Tabl
 
 def _quotas_after(quotas: pa.Table, changes: Iterable[Change], levels: Collection[str]) -> Limits:
     """The quotas of these levels when the plan is done."""
-    rows = quotas.filter(pc.is_in(quotas["level"].cast(pa.string()), schemas.text_array(levels)))
+    rows = quotas.filter(pc.is_in(quotas["level"].cast(pa.string()), text_array(levels)))
     return limits_after(stored_of(rows.to_pylist()), (change for change in changes if change.level in levels))
 
 
@@ -184,7 +185,7 @@ def _counts(quotas: pa.Table) -> Counter[Place]:
     return Counter({_place(row["values"]): row["counts"] for row in places})
 
 
-_TAB = schemas.text_array(["\t"])[0]
+_TAB = text_scalar("\t")
 """Between a level and a key; a level has none."""
 
 
