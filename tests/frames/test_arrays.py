@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, timedelta, timezone
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
