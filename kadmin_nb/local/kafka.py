@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import base64
 import os
 import secrets
 import socket
 import subprocess
-import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +19,7 @@ from kadmin_nb.errors import NotFound, UsageError
 from kadmin_nb.java import Java, find_java
 from kadmin_nb.local import log4j, runs
 from kadmin_nb.local.class_archive import archive_flags
+from kadmin_nb.local.formatting import format_nodes, random_id
 from kadmin_nb.local.jars import Distribution, Progress, find_jars
 from kadmin_nb.local.node import Node, log_tail, wait_for
 from kadmin_nb.local.properties import (
@@ -334,8 +332,7 @@ def _claim_and_start(order: _StartOrder, java: Java, jars: Distribution, flags: 
 def _bring_up(kafka: LocalKafka, order: _StartOrder) -> LocalKafka:
     kafka._run.save(kafka.folder)
     _write_files(kafka, order.recipe)
-    with ThreadPoolExecutor() as pool:
-        list(pool.map(lambda node: node.format(order.timeout), kafka.nodes))
+    format_nodes(kafka.nodes, order.timeout, by_recipe=not order.recipe.extra)
     wait_for({node: node.spawn() for node in kafka.nodes}, order.timeout)
     return kafka
 
@@ -368,7 +365,7 @@ def _run(order: _StartOrder, run_id: str, java: Java, jars: Distribution, flags:
     names = [listener.name for listener in order.recipe.listeners]
     free = iter(_free_ports(order.recipe.nodes * len(names)))
     return Run(
-        name=order.name, run_id=run_id, cluster_id=_cluster_id(), version=jars.version,
+        name=order.name, run_id=run_id, cluster_id=random_id(), version=jars.version,
         secure=order.recipe.secure, outlives=order.outlives, started_at=datetime.now(UTC).isoformat(),
         command=(str(java.command), *memory, "-Djava.awt.headless=true", *native, *flags,
                  *log4j.log_flags(log4j2=jars.logs_with_log4j2)),
@@ -395,13 +392,6 @@ def _is_free(port: int) -> bool:
         except OSError:
             return False
     return True
-
-
-def _cluster_id() -> str:
-    """A random id as Kafka writes them, without a leading `-`, which its tools take for an option."""
-    while (drawn := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
-        pass
-    return drawn
 
 
 def _silent(_: str) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from kadmin_nb import files
 from kadmin_nb.errors import ConnectionFailed, TimedOut
 from kadmin_nb.local import process
-from kadmin_nb.local.properties import CONTROLLER
+from kadmin_nb.local.properties import CONTROLLER, DATA
 from kadmin_nb.local_runs import Run
 
 __all__ = ["Node", "log_tail", "wait_for"]
@@ -42,6 +42,11 @@ class Node:
     def pid(self) -> int | None:
         """The id of the node's process, None when it does not run."""
         return process.living(self._pid_file)
+
+    @property
+    def data(self) -> Path:
+        """The folder of its metadata and records, where no property names others."""
+        return self.folder / DATA
 
     @property
     def log_path(self) -> Path:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import pytest
 
+from kadmin_nb.paths import cache_dir
+
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 
 
 @pytest.fixture(autouse=True)
 def here(tmp_path, monkeypatch):
-    """The working directory, below `home`; nothing of the real user's is found."""
+    """The working directory, below `home`; nothing of the real user's is found, but the downloads."""
     for name in ("KADMIN_CONFIG", "KADMIN_PROFILE", "XDG_CONFIG_HOME", "DATABRICKS_RUNTIME_VERSION"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("KADMIN_CACHE", str(cache_dir()))  # a Kafka would be downloaded into an empty home
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     folder = tmp_path / "home" / "work"
     folder.mkdir(parents=True)

@@ -303,8 +303,11 @@ def test_a_name_that_cannot_be_a_folder_is_refused(state, name):
         local.find(name)
 
 
-def test_a_class_archive_that_fails_does_not_fail_the_start(state, cache, real_cache, jars, monkeypatch):
-    """It was an optimisation, and it broke the first start. (`java` here cannot write an archive.)"""
+def test_what_makes_later_starts_quick_does_not_fail_the_first(state, cache, real_cache, jars, monkeypatch):
+    """It was an optimisation, and it broke the first start. (`java` here cannot write an archive.)
+
+    Before that it has formatted a node, with Kafka's tool; the node that starts has a copy, and an id of its own.
+    """
     (cache / "kafka").mkdir(parents=True)
     (cache / "kafka" / jars.version).symlink_to(jars.jars[0].parent)
     (cache / "archives").mkdir()
@@ -313,6 +316,10 @@ def test_a_class_archive_that_fails_does_not_fail_the_start(state, cache, real_c
     monkeypatch.setattr(kafka_module, "_train", broken)
     with local.start() as kafka:
         assert not any("Archive" in word for word in kafka._run.command)
+        (copy,) = (cache / "formats").iterdir()
+        assert (kafka.nodes[0].data / "bootstrap.checkpoint").read_bytes() == copy.read_bytes()
+        assert f"cluster.id={kafka.cluster_id}" in (kafka.nodes[0].data / "meta.properties").read_text()
+        assert brokers_seen(kafka.client_properties) == 1
     (noted,) = (cache / "archives").glob("*.failed")
     assert "NoSuchFlag" in noted.read_text()
 
