@@ -39,7 +39,7 @@ _SETTINGS = {
     "spark.driver.host": "127.0.0.1",
 }
 _INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-"""Queries are compiled in the classic session, and interpreted over Connect: of few rows, that is a third faster."""
+"""Queries are interpreted in the classic session, which is faster where rows are few, and compiled over Connect."""
 
 _LOG4J = """
 rootLogger.level = warn
@@ -53,10 +53,11 @@ appender.file.layout.pattern = %d{{HH:mm:ss}} %p %c{{1}}: %m%n%ex
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The child leaves out what is the same there: tests without its session, of the other engine, of brokers, and the
-    further random examples. They tell something of logs and figures, nothing of the session."""
+    """The child leaves out what is the same there: tests without its session, of the other engine, of lines and of
+    brokers, and all but the first example of a test: they tell something of logs and figures, not of the session."""
     if CONNECT:
         same = [item for item in items if any(is_same(item) for is_same in _SAME_OVER_CONNECT)]
+        same += _further_examples([item for item in items if item not in same])
         config.hook.pytest_deselected(items=same)
         items[:] = [item for item in items if item not in same]
 
@@ -69,8 +70,9 @@ def _is_of_this_process(item: pytest.Item) -> bool:
     return any(_params(item).get(name) == "arrow" for name in ("of", "usage", "from_metrics", "utilisation"))
 
 
-def _is_further_example(item: pytest.Item) -> bool:
-    return _params(item).get("seed", 0) != 0
+def _is_of_lines(item: pytest.Item) -> bool:
+    """Written by the test, and read by the same code of workers; but times pass through the session's zone."""
+    return {"of", "log"} <= set(item.fixturenames) and "tz" not in _params(item)
 
 
 def _is_of_a_broker(item: pytest.Item) -> bool:
@@ -81,7 +83,13 @@ def _params(item: pytest.Item) -> Mapping[str, Any]:
     return item.callspec.params if hasattr(item, "callspec") else {}
 
 
-_SAME_OVER_CONNECT = (_is_without_session, _is_of_this_process, _is_further_example, _is_of_a_broker)
+_SAME_OVER_CONNECT = (_is_without_session, _is_of_this_process, _is_of_lines, _is_of_a_broker)
+
+
+def _further_examples(items: list[pytest.Item]) -> list[pytest.Item]:
+    """The tests of a function after its first."""
+    by_function = {item.nodeid.partition("[")[0]: item for item in reversed(items)}
+    return [item for item in items if item not in by_function.values()]
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -114,7 +122,9 @@ def _classic() -> SparkSession:
     import kadmin_nb as kn
 
     session = kn.spark_session()
-    session.conf.set("spark.sql.shuffle.partitions", _SETTINGS["spark.sql.shuffle.partitions"])
+    shuffles = "spark.sql.shuffle.partitions"
+    for key, value in {shuffles: _SETTINGS[shuffles], **_INTERPRETED}.items():
+        session.conf.set(key, value)
     return session
 
 
@@ -135,7 +145,7 @@ def _connect(folder: Path) -> SparkSession:
     builder = builder.config("spark.connect.grpc.binding.port", str(port))
     builder = builder.config("spark.sql.warehouse.dir", (folder / "warehouse").as_uri())  # the parent makes tables too
     builder = builder.config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={properties.as_uri()}")
-    for key, value in (_SETTINGS | _INTERPRETED).items():
+    for key, value in _SETTINGS.items():
         builder = builder.config(key, value)
     with warnings.catch_warnings():  # what the server was started with cannot be set once more
         warnings.simplefilter("ignore", UserWarning)

@@ -3,7 +3,7 @@
     delta_lake.py FOLDER [kill] < a JSON list of the parameters of each run
 
 The schema `lake` lies in the folder; tables that are there already belong to it. The last line that it prints is JSON:
-the tables, the rows of `usage` before the runs, and those of `usage`, `whole` and `utilisation` after them. With
+the tables, the rows of `usage` before the runs, and those of `usage` and `utilisation` after them. With
 `kill` the process and its JVM get SIGKILL as soon as the last run has written a file of the usage.
 """
 
@@ -35,21 +35,21 @@ def main(folder: Path, runs: list[dict[str, str]], kill: bool) -> None:
     for place in folder.glob("*/_delta_log"):
         spark.sql(f"CREATE TABLE lake.{place.parent.name} USING delta LOCATION '{place.parent}'")
     os.environ["DATABRICKS_RUNTIME_VERSION"] = "17.3"
-    before = _usage(spark, "usage")
+    before = _usage(spark)
     for number, given in enumerate(runs, 1):
         if kill and number == len(runs):
             threading.Thread(target=_kill_at_the_next_file, args=(folder / "usage",), daemon=True).start()
         assert as_task(NOTEBOOK, **given)["ok"]
-    found = {"before": before, "usage": _usage(spark, "usage"), "whole": _usage(spark, "whole")}
+    found = {"before": before, "usage": _usage(spark)}
     tables = sorted(row.tableName for row in spark.sql("SHOW TABLES IN lake").collect())
     full = [row.asDict() for row in spark.table("lake.utilisation").where("limit is not null").collect()]
     print(json.dumps({**found, "tables": tables, "utilisation": full}, default=str))
 
 
-def _usage(spark: Any, table: str) -> list[list[str]]:
-    if not spark.catalog.tableExists(f"lake.{table}"):
+def _usage(spark: Any) -> list[list[str]]:
+    if not spark.catalog.tableExists("lake.usage"):
         return []
-    return sorted([str(row[name]) for name in USAGE] for row in spark.table(f"lake.{table}").collect())
+    return sorted([str(row[name]) for name in USAGE] for row in spark.table("lake.usage").collect())
 
 
 def _kill_at_the_next_file(table: Path) -> None:
