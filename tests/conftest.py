@@ -28,6 +28,8 @@ _state = tempfile.TemporaryDirectory(prefix="kadmin-nb-tests-")
 os.environ["KADMIN_STATE"] = _state.name  # journals and local Kafkas of the tests, and of nobody else
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")  # C2 took a third of the time
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # jsonschema builds its 38 parsers: seconds
+_children = str(Path(__file__).with_name("children"))  # the same in the processes that tests start
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [_children, os.environ.get("PYTHONPATH")]))
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job is started with it ignored
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from tests.browser.conftest import Open
-from tests.browser.lab import Lab
 
 pytestmark = pytest.mark.slow
 
@@ -26,27 +25,30 @@ alt.layer(other, draw(frame(4, "</script><script>window.broken = 1</script>")))"
 INTERACTIVE = "kn.charts.interactive(draw(frame(4, *HOSTILE[:4])))"
 
 
+DRAWN_TEXT = ".kadmin-drawing svg text"
+INTERACTIVE_TEXT = ".vega-embed svg .mark-text.role-mark text"
+
+
 def is_light(text: Any) -> bool:
     """True if a text of an SVG is nearer to white than to black."""
     colour = text.evaluate("text => getComputedStyle(text).fill")
     return sum(map(int, re.findall(r"\d+", colour)[:3])) / 3 > 128
 
 
-@pytest.mark.parametrize("theme", ["Light", "Dark"])
-def test_every_chart_is_a_picture_that_runs_nothing(open_notebook: Open, lab: Lab, theme: str) -> None:
+def test_every_chart_is_a_picture_that_runs_nothing(open_notebook: Open) -> None:
     """A client called itself `<script>`; and in the dark theme the chart was a white box."""
-    lab.set_theme(theme)
     notebook = open_notebook([SETUP, ALL, JOINED, INTERACTIVE], width=1400, height=1000)
     page = notebook.page
     page.on("dialog", lambda dialog: notebook.complaints.errors.append(dialog.message))
     for number in range(3):
         notebook.run(number)
     assert page.locator(".kadmin-drawing svg").count() == 21
-    assert is_light(page.locator(".kadmin-drawing svg text").first) == (theme == "Dark")
     assert page.locator(".kadmin-drawing :is(script, img, image, a, foreignObject)").count() == 0
-    notebook.run(3)
-    text = page.locator(".vega-embed svg .mark-text.role-mark text").first
-    text.wait_for(timeout=60_000)
-    assert is_light(text) == (theme == "Dark")
+    drawn, text = (page.locator(place).first for place in (DRAWN_TEXT, INTERACTIVE_TEXT))
+    for theme in ("light", "dark"):
+        notebook.run(3)
+        text.wait_for(timeout=60_000)
+        assert (is_light(drawn), is_light(text)) == (theme == "dark", theme == "dark")
+        if theme == "light":
+            notebook.change_theme()
     assert page.evaluate("window.broken") is None
-    lab.set_theme("Light")

@@ -42,7 +42,7 @@ def run(*words: str, folder: Path) -> str:
 def _env() -> dict[str, str]:
     import os
 
-    return {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'magics'}"}
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "magics"), os.environ["PYTHONPATH"]])}
 
 
 def outputs_of(place: Path) -> list[list[dict[str, Any]]]:
