@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kadmin_nb.frames import arrays, schemas
@@ -42,6 +42,7 @@ KINDS = {*_LEAVES} | {
 def test_they_are_those_of_pyarrow(kind):
     """A null became an empty text, and the last row of eight a false."""
 
+    @settings(max_examples=40)
     @given(st.lists(st.none() | values_of(kind), max_size=20))
     def agree(values):
         made = arrays.without_pandas(values, kind)
