@@ -65,6 +65,9 @@ def applied(kafka, tmp_path_factory) -> Iterator[Applied]:
 class Scene:
     """A raise, an addition, a removal, a lower, and two keys of a topic: five requests, one after another."""
 
+    before: dict[str, str | None] = OLD | {"cleanup.policy": "delete", "max.message.bytes": "1048588"}
+    after: dict[str, str | None] = NEW | {"cleanup.policy": "delete,compact", "max.message.bytes": "12345"}
+
     def __init__(self, cluster: kn.Cluster, users: dict[str, str], topic: str) -> None:
         self.cluster, self.users, self.topic = cluster, users, topic
 
@@ -94,7 +97,7 @@ class Scene:
         before(plan)
         points = applied(plan, **options).points
         self.cluster.rollback(plan).apply(lock=False).raise_for_errors()
-        assert self.stored() == BEFORE
+        assert self.stored() == self.before
         return points
 
     def stored(self) -> dict[str, str | None]:
@@ -107,13 +110,50 @@ class Scene:
         return quotas | {r["key"]: r["value"] for r in configs if r["key"] in TOPIC_KEYS}
 
 
-BEFORE = OLD | {"cleanup.policy": "delete", "max.message.bytes": "1048588"}
-AFTER = NEW | {"cleanup.policy": "delete,compact", "max.message.bytes": "12345"}
+class ClientConfigScene(Scene):
+    """A key that is set, one that is replaced and one that is removed, in one transaction, and a quota after it."""
+
+    before = {"raised": "1000", "acks": None, "heartbeat.interval.ms": "2000", "session.timeout.ms": "20000"}
+    after = {"raised": "2000", "acks": "-1", "heartbeat.interval.ms": None, "session.timeout.ms": "30000"}
+
+    def plan(self) -> Plan:
+        return self._planned(self.after)
+
+    def begin(self) -> None:
+        self._planned(self.before).apply(lock=False).raise_for_errors()
+
+    def _planned(self, values: dict[str, str | None]) -> Plan:
+        stage, alice = self.cluster.stage(), self.users["raised"]
+        stage.set_quota(RATE, values["raised"], user=alice)
+        for key, value in values.items():
+            if value is not None and key != "raised":
+                stage.set_client_config(key, value, user=alice, client_id="app")
+            elif value is None:
+                stage.reset_client_config(key, user=alice, client_id="app")
+        return stage.plan()
+
+    def stored(self) -> dict[str, str | None]:
+        alice = self.users["raised"]
+        described = self.cluster.client_configs.describe(user=alice, client_id="app").to_arrow().to_pylist()
+        (rate,) = self.cluster.quotas.describe(user=alice, strict=True).to_arrow()["value"].to_pylist()
+        return dict.fromkeys(self.before) | {"raised": f"{rate:.0f}"} | {row["key"]: row["value"] for row in described}
 
 
 @pytest.fixture
-def scene(cluster, topic, unique) -> Scene:
-    made = Scene(cluster, {name: unique(name) for name in OLD}, topic)
+def users(unique) -> dict[str, str]:
+    return {name: unique(name) for name in OLD}
+
+
+@pytest.fixture
+def scene(cluster, topic, users) -> Scene:
+    made = Scene(cluster, users, topic)
+    made.begin()
+    return made
+
+
+@pytest.fixture
+def client_config_scene(cluster, topic, users) -> ClientConfigScene:
+    made = ClientConfigScene(cluster, users, topic)
     made.begin()
     return made
 
@@ -142,7 +182,7 @@ def wrongs(scene: Scene, plan: Plan, tells: list[str], *, lock: bool = False) ->
     states = {state for (state,) in rows(carried_on(cluster, plan, lock), "state")}
     if not states <= {"verified", "unchanged"}:
         yield f"resumed to {states}"
-    if (stored := scene.stored()) != AFTER:
+    if (stored := scene.stored()) != scene.after:
         yield f"the cluster holds {stored}"
     state = journals().find(plan.id).state
     if (state.in_doubt, state.unsettled, state.verified) != (set(), set(), everything):
@@ -151,7 +191,7 @@ def wrongs(scene: Scene, plan: Plan, tells: list[str], *, lock: bool = False) ->
     if {state for (state,) in rows(cluster.apply(plan, lock=False), "state")} != {"unchanged"} or tells:
         yield f"a second apply sent {tells}"
     cluster.rollback(plan).apply(lock=False).raise_for_errors()
-    if (stored := scene.stored()) != BEFORE:
+    if (stored := scene.stored()) != scene.before:
         yield f"rolled back to {stored}"
 
 
@@ -175,6 +215,21 @@ def test_killed_at_every_commit_of_its_lease_it_goes_on_at_once(scene, applied, 
         plan = scene.plan()
         assert applied(plan, number, lock=True).points == points[:number]
         assert (number, [*wrongs(scene, plan, tells, lock=True)]) == (number, [])
+
+
+@pytest.mark.parametrize(
+    "near", [pytest.param(99, marks=pytest.mark.long), 2], ids=["at every point", "about its commit"]
+)
+def test_killed_while_it_changes_client_configs(near, client_config_scene, applied, tells):
+    """The plan died beside its transaction, and resumed it set nothing, or the half of it."""
+    scene = client_config_scene
+    points = scene.points(applied)
+    commit = nth(points, "before a commit", 1)
+    assert points.count("before a commit") == 1
+    for number in range(max(1, commit - near), min(len(points), commit + near) + 1):
+        plan = scene.plan()
+        assert applied(plan, number).points == points[:number]
+        assert (number, [*wrongs(scene, plan, tells)]) == (number, [])
 
 
 def test_killed_where_each_record_is_a_file(scene, applied, tells):
