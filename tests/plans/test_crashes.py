@@ -8,10 +8,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import ClassVar
 
 import pyarrow as pa
 import pytest
@@ -62,11 +63,14 @@ def applied(kafka, tmp_path_factory) -> Iterator[Applied]:
         process.stdin.close()
 
 
+Values = Mapping[str, str | None]
+
+
 class Scene:
     """A raise, an addition, a removal, a lower, and two keys of a topic: five requests, one after another."""
 
-    before: dict[str, str | None] = OLD | {"cleanup.policy": "delete", "max.message.bytes": "1048588"}
-    after: dict[str, str | None] = NEW | {"cleanup.policy": "delete,compact", "max.message.bytes": "12345"}
+    before: ClassVar[Values] = OLD | {"cleanup.policy": "delete", "max.message.bytes": "1048588"}
+    after: ClassVar[Values] = NEW | {"cleanup.policy": "delete,compact", "max.message.bytes": "12345"}
 
     def __init__(self, cluster: kn.Cluster, users: dict[str, str], topic: str) -> None:
         self.cluster, self.users, self.topic = cluster, users, topic
@@ -113,8 +117,18 @@ class Scene:
 class ClientConfigScene(Scene):
     """A key that is set, one that is replaced and one that is removed, in one transaction, and a quota after it."""
 
-    before = {"raised": "1000", "acks": None, "heartbeat.interval.ms": "2000", "session.timeout.ms": "20000"}
-    after = {"raised": "2000", "acks": "-1", "heartbeat.interval.ms": None, "session.timeout.ms": "30000"}
+    before: ClassVar[Values] = {
+        "raised": "1000",
+        "acks": None,
+        "heartbeat.interval.ms": "2000",
+        "session.timeout.ms": "20000",
+    }
+    after: ClassVar[Values] = {
+        "raised": "2000",
+        "acks": "-1",
+        "heartbeat.interval.ms": None,
+        "session.timeout.ms": "30000",
+    }
 
     def plan(self) -> Plan:
         return self._planned(self.after)
@@ -122,7 +136,7 @@ class ClientConfigScene(Scene):
     def begin(self) -> None:
         self._planned(self.before).apply(lock=False).raise_for_errors()
 
-    def _planned(self, values: dict[str, str | None]) -> Plan:
+    def _planned(self, values: Values) -> Plan:
         stage, alice = self.cluster.stage(), self.users["raised"]
         stage.set_quota(RATE, values["raised"], user=alice)
         for key, value in values.items():
