@@ -197,9 +197,12 @@ def test_strange_numbers_survive():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("frame", RECORDED.values(), ids=RECORDED)
+@pytest.mark.parametrize(
+    "frame",
+    [pytest.param(RECORDED[name], id=name, marks=[pytest.mark.long] * ("4.3.1" not in name)) for name in RECORDED],
+)
 def test_an_answer_cut_off_anywhere_is_refused(frame):
-    """Half an answer was half of the quotas."""
+    """Half an answer was half of the quotas. (Older versions' answers, of the same layout, among the long tests.)"""
     for end in range(len(frame)):
         with pytest.raises(Unsupported) as cut:
             table(decode(frame[:end]))
@@ -212,7 +215,7 @@ def test_an_answer_cut_off_anywhere_is_refused(frame):
 def test_garbled_answers_are_refused_or_read_and_never_hang():
     """A garbled answer hung the kernel, or killed it."""
     frame, draw = RECORDED["describe-client-quotas-4.3.1"], random.Random(11)
-    for _ in range(3000):
+    for _ in range(500):  # 2,500 more, as a wire brings them: tests/faults/test_garbage_frames.py
         garbled = bytearray(frame)
         for _ in range(draw.randrange(1, 4)):
             garbled[draw.randrange(len(garbled))] = draw.randrange(256)

@@ -129,12 +129,18 @@ def wait_for_a_mute(producer: Busy, since: float, seconds: float) -> float:
     return max(producer.since(since))
 
 
-WINDOWS = {"a window of 3 s": (3, 5.0), "the default window": (11, 15.0)}
+WINDOWS = [
+    pytest.param(3, 5.0, id="a window of 3 s"),
+    pytest.param(11, 15.0, id="the default window", marks=pytest.mark.long),
+]
 
 
-@pytest.mark.parametrize(("windows", "bound"), WINDOWS.values(), ids=WINDOWS)
+@pytest.mark.parametrize(("windows", "bound"), WINDOWS)
 def test_steps_keep_the_stall_within_the_bound(windows, bound):
-    """I lowered the limit from 1 MB/s to 100 kB/s, and the load stood still for two minutes."""
+    """I lowered the limit from 1 MB/s to 100 kB/s, and the load stood still for two minutes.
+
+    The default window, a minute and a half of waiting for the same, is among the long tests.
+    """
     with kn.local.start(extra={"quota.window.num": str(windows)}) as kafka, kafka.connect() as cluster:
         cluster._kafka.create_topics({"busy": 1})
         loosen(cluster, "one-step", "in-steps", "moved")
