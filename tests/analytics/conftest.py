@@ -39,7 +39,8 @@ _SETTINGS = {
     "spark.driver.host": "127.0.0.1",
 }
 _INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-"""Queries are interpreted in the classic session, which is faster where rows are few, and compiled over Connect."""
+"""Queries are interpreted, which is faster where rows are few; the notebooks' own sessions compile them, as users have
+it."""
 
 _LOG4J = """
 rootLogger.level = warn
@@ -145,7 +146,7 @@ def _connect(folder: Path) -> SparkSession:
     builder = builder.config("spark.connect.grpc.binding.port", str(port))
     builder = builder.config("spark.sql.warehouse.dir", (folder / "warehouse").as_uri())  # the parent makes tables too
     builder = builder.config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={properties.as_uri()}")
-    for key, value in _SETTINGS.items():
+    for key, value in (_SETTINGS | _INTERPRETED).items():
         builder = builder.config(key, value)
     with warnings.catch_warnings():  # what the server was started with cannot be set once more
         warnings.simplefilter("ignore", UserWarning)
