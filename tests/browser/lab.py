@@ -193,9 +193,9 @@ class Notebook:
             self.cell(number).locator(".jp-InputArea-editor").first.click()
             self.page.keyboard.press("Control+Enter")
             with contextlib.suppress(TimeoutError):
-                self.page.wait_for_function(_BEGUN, arg=[number, before], timeout=3_000)
+                self.page.wait_for_function(_BEGUN, arg=[number, before], timeout=3_000, polling=100)
                 break
-        self.page.wait_for_function(_DONE, arg=[number, before], timeout=90_000)
+        self.page.wait_for_function(_DONE, arg=[number, before], timeout=90_000, polling=100)
         return self.cell(number).locator(".jp-OutputArea")
 
     def _prompt(self, number: int) -> str:
