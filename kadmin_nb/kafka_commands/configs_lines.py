@@ -7,6 +7,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
+from ..errors import printable
 from ..model.entity import Entity
 from ..model.grammar import DEFAULT
 from ..model.java_text import double_text
@@ -69,7 +70,7 @@ def client_config_lines(rows: Iterable[Row]) -> Iterator[str]:
     """The dynamic configs of each entity in a line, as KIP-649 has it."""
     for entity, mine in groupby(rows, itemgetter("entity")):
         values = ", ".join(f"{row['key']}={row['value']}" for row in mine)
-        yield f"Dynamic configs for {_in_words(Entity.parse(entity))} are {values}"
+        yield printable(f"Dynamic configs for {_in_words(Entity.parse(entity))} are {values}")
 
 
 def supported_lines(supported: Mapping[str, Mapping[tuple[str, str], Sequence[str]]]) -> Iterator[str]:
@@ -79,7 +80,7 @@ def supported_lines(supported: Mapping[str, Mapping[tuple[str, str], Sequence[st
             f"ClientInformation(softwareName={software}, softwareVersion={version})": ", ".join(keys)
             for (software, version), keys in versions.items()
         }
-        yield f'Supported dynamic configs for {_in_words(Entity.parse(entity))} are "{values}"'
+        yield printable(f'Supported dynamic configs for {_in_words(Entity.parse(entity))} are "{values}"')
 
 
 def scram_lines(rows: Iterable[Row]) -> Iterator[str]:

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 
 import pytest
 
+from kadmin_nb.kafka_commands import configs_lines
+from kadmin_nb.model.client_configs import ClientEntity
+from tests.hostile_names import HOSTILE
 from tests.plans.kafka_tool import Tool
 from tests.waiting import eventually
 
@@ -260,6 +263,18 @@ def test_all_of_a_type_are_described_alike(kadmin, kafka, tool, kind):
     assert ours.code == theirs.code == 0
     of_both = [row for row in ours.out.splitlines() if not row.startswith(OF_KIP_649)]
     assert {_pairs_of(row) for row in of_both} == {_pairs_of(row) for row in theirs.out.splitlines()}
+
+
+@pytest.mark.parametrize("name", [name for name in HOSTILE if name])
+def test_whatever_a_client_calls_itself_it_is_one_line(name):
+    r"""A client called its version `1\nset producer_byte_rate=1 user=bob`, and a script that read the lines did it."""
+    entity = str(ClientEntity(name))
+    lines = [
+        *configs_lines.supported_lines({entity: {(name, name): ["acks"]}}),
+        *configs_lines.client_config_lines([{"entity": entity, "key": "acks", "value": "1"}]),
+    ]
+    assert [line.isprintable() for line in lines] == [True, True]
+    assert all(line.startswith(OF_KIP_649) for line in lines)
 
 
 OF_KIP_649 = ("Dynamic configs for user-principal", "Supported dynamic configs for user-principal")

@@ -42,10 +42,9 @@ LINES = {
     "configs of a broker": "config describe broker=1",
     "all of a user": "config describe user=USER",
     "a config planned": "config set flush.ms=5000 topic=TOPIC",
-    "findings": "config advise",
     "rights": "may-i",
     "plans of the past": "plan log",
-    "a declared file": "export",
+    "a declared file": "export --kinds client-metrics",
 }
 
 
