@@ -44,7 +44,6 @@ LINES = {
     "a config planned": "config set flush.ms=5000 topic=TOPIC",
     "rights": "may-i",
     "plans of the past": "plan log",
-    "a declared file": "export --kinds client-metrics",
 }
 
 
