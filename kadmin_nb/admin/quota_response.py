@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from ..errors import Unsupported
 from ..frames import schemas
-from ..frames.arrays import text_array, text_scalar
+from ..frames.arrays import bits, text_array, text_scalar
 from ..model.entity import Entity
 from ..model.grammar import DEFAULT, Special, format_word
 from ..model.levels import LEVEL_NAMES, LEVELS
@@ -340,12 +340,8 @@ def _strings(
 def _column(values: np.ndarray, valid: np.ndarray | None = None) -> pa.Array:
     """A column over these very bytes. `pa.array` would load pandas, which takes longer than the decode."""
     kind = pa.from_numpy_dtype(values.dtype)
-    data = _bits(values) if values.dtype == bool else pa.py_buffer(np.ascontiguousarray(values))
-    return pa.Array.from_buffers(kind, len(values), [None if valid is None else _bits(valid), data])
-
-
-def _bits(flags: np.ndarray) -> pa.Buffer:
-    return pa.py_buffer(np.packbits(flags, bitorder="little"))
+    data = bits(values) if values.dtype == bool else pa.py_buffer(np.ascontiguousarray(values))
+    return pa.Array.from_buffers(kind, len(values), [None if valid is None else bits(valid), data])
 
 
 def _numbers(column: pa.Array) -> np.ndarray:

@@ -35,7 +35,7 @@ def without_pandas(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     if pa.types.is_timestamp(kind) and kind.unit == "us":
         return _numbers([None if time is None else _microseconds(time) for time in values], kind, "q")
     if pa.types.is_boolean(kind):
-        return pa.Array.from_buffers(kind, len(values), [_validity(values), _bits(values)])
+        return pa.Array.from_buffers(kind, len(values), [_validity(values), bits(values)])
     if kind in _TYPECODES:
         return _numbers(values, kind, _TYPECODES[kind])
     return _nested(values, kind)
@@ -93,8 +93,9 @@ def _microseconds(time: datetime) -> int:
 
 def _validity(values: Sequence[Any]) -> pa.Buffer | None:
     """A bit for each value, set where there is one; nothing where all are there."""
-    return _bits([value is not None for value in values]) if None in values else None
+    return bits([value is not None for value in values]) if None in values else None
 
 
-def _bits(flags: Sequence[Any]) -> pa.Buffer:
-    return pa.py_buffer(np.packbits(np.array(flags, bool), bitorder="little"))
+def bits(flags: Sequence[Any] | np.ndarray) -> pa.Buffer:
+    """Flags as Arrow packs them, eight to a byte."""
+    return pa.py_buffer(np.packbits(np.asarray(flags, bool), bitorder="little"))

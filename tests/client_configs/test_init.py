@@ -20,6 +20,7 @@ from confluent_kafka.admin import (
 import kadmin_nb as kn
 from kadmin_nb.admin import first_contact
 from kadmin_nb.admin.client_topics import settings_of
+from kadmin_nb.cluster.user_configs import user_configs
 from kadmin_nb.errors import Invalid, NotAuthorized
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.client_config_records import (
@@ -134,6 +135,27 @@ def test_who_may_not_is_told_the_right(kafka, admin, unique) -> None:
     with kn.connect(str(let_in(kafka, unique("nobody")))) as connected, pytest.raises(NotAuthorized) as refused:
         setup(connected)
     assert refused.value.hint == "It needs DESCRIBE on the cluster."
+
+
+def test_before_it_is_told_what_reading_entries_needs(kafka, kafka_admin, unique) -> None:
+    """The describe of a user said nothing of client configs, which I may not see."""
+    name = unique("stranger")
+    whose = (ResourcePatternType.LITERAL, f"User:{name}", "*", AclOperation.DESCRIBE_CONFIGS, AclPermissionType.ALLOW)
+    for future in kafka_admin.create_acls([AclBinding(ResourceType.BROKER, "kafka-cluster", *whose)]).values():
+        future.result()
+    with kn.connect(str(let_in(kafka, name))) as connected:
+        eventually(lambda: _sees_quotas(connected), True)
+        rows = user_configs(connected, "alice").to_arrow().to_pylist()
+    refused = ("client-config", "TOPIC_AUTHORIZATION_FAILED", f"It needs DESCRIBE on the topic {CONFIGS_TOPIC}.")
+    assert refused in [(row["kind"], row["error"], row["message"]) for row in rows]
+
+
+def _sees_quotas(cluster: kn.Cluster) -> bool:
+    try:
+        cluster.quotas.describe()
+    except NotAuthorized:
+        return False
+    return True
 
 
 def test_a_topic_of_somebody_else_stays_as_it_is(admin, kafka_admin) -> None:
