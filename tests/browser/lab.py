@@ -161,6 +161,7 @@ OF_THE_HOST = (
     "/api/me",
     "Could not restore the debugger state",
     "the server responded with a status of 404",
+    "Error during WebSocket handshake: Unexpected response code: 404",  # of a kernel that it has just replaced
 )
 """Lines that JupyterLab writes into its console whatever a notebook holds."""
 

@@ -57,6 +57,11 @@ def _alive(pid: int) -> bool:
         return False
 
 
+def words_in(file: Path) -> list[str]:
+    """None as long as it is not there, or has only been made."""
+    return file.read_text().split() if file.exists() else []
+
+
 def in_python(text: str) -> subprocess.Popen:
     """Run a few lines in a Python process of their own."""
     path = os.pathsep.join(filter(None, [str(Path(local.__file__).parents[2]), os.environ.get("PYTHONPATH")]))
@@ -107,9 +112,9 @@ def test_it_dies_when_its_python_process_is_killed_half_way(state):
     """I restarted the kernel while it was starting."""
     python = in_python("from kadmin_nb import local\nlocal.start(name='half')")
     pid_file = state / "local" / "half" / "node-1" / "pid"
-    while not pid_file.exists() and python.poll() is None:
+    while not (words := words_in(pid_file)) and python.poll() is None:
         time.sleep(0.005)
-    pid = int(pid_file.read_text().split()[0])
+    pid = int(words[0])
     python.send_signal(signal.SIGKILL)
     python.wait()
     assert gone(pid)
