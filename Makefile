@@ -19,7 +19,7 @@ help: ## this list
 demo: kafka ## a real Kafka: quotas, which limit binds a client, a change planned, applied, verified
 	@$(VENV)/bin/kadmin-nb demo
 
-test: kafkas browser ## every test, on the local Kafka, Spark, the notebooks and a browser (half an hour on 2 cores)
+test: kafkas browser ## every test, on the local Kafka, Spark, the notebooks and a browser (18 minutes on 2 fast cores, half an hour on slow ones)
 	@$(RUN) -m pytest tests -n 3 --dist loadscope
 
 test-fast: install ## the tests that need neither a broker nor Spark, on all cores (one minute)
@@ -40,7 +40,7 @@ check: install ## formatting, lint, types
 reference: install ## the pages of docs/reference, from the code
 	@$(RUN) docs/reference/generate.py
 
-bench: kafka ## the figures, as a table and as JSON (half an hour; it fails where one is missed)
+bench: kafka ## the figures, as a table and as JSON (17 minutes to half an hour; it fails where one is missed)
 	@$(RUN) -m benchmarks
 
 bench-full: kafka ## the same at full size

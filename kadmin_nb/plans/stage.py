@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections import ChainMap
+from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -161,12 +162,9 @@ class Stage(PrintFormats, Tabular):
         """
         edits = [*edits]
         with self._lock:
-            before = dict(self._edits)
-            try:
-                added = [self._add(edit) for edit in edits]
-            except UsageError:
-                self._edits = before
-                raise
+            wishes = ChainMap({}, self._edits)
+            added = [_add(wishes, edit) for edit in edits]
+            self._edits |= wishes.maps[0]
         self._changed()
         return added
 
@@ -278,21 +276,22 @@ class Stage(PrintFormats, Tabular):
     def title(self) -> str:
         return f"{len(self)} staged change{'s' * (len(self) != 1)}"
 
-    def _add(self, edit: Edit) -> Edit:
-        """The last wish for a target wins or joins the earlier one, keeps its place, and says so."""
-        edit = _covered(edit)
-        earlier = self._edits.get(edit.target)
-        if earlier is not None:
-            edit = _covered(_merged(earlier, edit))
-        self._edits[edit.target] = edit
-        return edit
-
     def _changed(self) -> None:
         """Count the change and tell those who watch."""
         self.version += 1
         if not self._edits:
             self.emptied, self.shown, self.policies = self.emptied + 1, None, ()
         self._listeners.tell()
+
+
+def _add(wishes: MutableMapping[Target, Edit], edit: Edit) -> Edit:
+    """The last wish for a target wins or joins the earlier one, keeps its place, and says so."""
+    edit = _covered(edit)
+    earlier = wishes.get(edit.target)
+    if earlier is not None:
+        edit = _covered(_merged(earlier, edit))
+    wishes[edit.target] = edit
+    return edit
 
 
 @dataclass(frozen=True)

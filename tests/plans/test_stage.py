@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pyarrow as pa
 import pytest
 
@@ -133,6 +135,18 @@ def test_append_and_subtract_of_one_key_contradict(stage, wishes):
     with pytest.raises(kn.UsageError, match=f"{wishes[1]} compact cannot be planned together with {wishes[0]} compact"):
         stage.add(edits)
     assert stage.to_arrow()["key"].to_pylist() == ["retention.ms"]
+
+
+def test_one_more_wish_does_not_copy_those_before(stage):
+    """A loop over 100,000 clients took two minutes before anything was planned."""
+    stage.add(change_lines.edits("\n".join(f"set {RATE}=5MB/s user=user-{number}" for number in range(20_000))))
+    tracemalloc.start()
+    try:
+        edit = stage.set_quota(RATE, "6MB/s", user="user-7")
+        assert tracemalloc.get_traced_memory()[1] < 100_000  # bytes; a copy has a megabyte
+    finally:
+        tracemalloc.stop()
+    assert (len(stage), edit.value) == (20_000, "6000000")
 
 
 def test_rows_are_discarded_by_their_number(stage):
