@@ -20,6 +20,7 @@ from ..frames.schemas import MOMENT, require_columns, table
 from ..model.broker_configs import BrokerConfigs
 from ..model.changes import DELETE, SET
 from ..model.config_fallback import Synonym, behind_listener, in_effect, in_unit_of, unnamed_defaults
+from ..model.config_units import exact_number
 from ..model.config_values import ConfigValue
 from ..model.grammar import format_word, quote
 from ..model.resources import OWN_SOURCE, Resource, Source
@@ -339,7 +340,8 @@ def _same(value: ConfigValue, below: Synonym) -> bool:
     text = in_unit_of(value.key, below)
     if value.text == text:
         return True
-    return value.type in _NUMBERS and _number(value.text) is not None and _number(value.text) == _number(text)
+    number = exact_number(value.text)
+    return value.type in _NUMBERS and number is not None and number == exact_number(text)
 
 
 def _number(text: str | None) -> float | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 
 from ..errors import Invalid, UsageError
 
@@ -47,6 +47,15 @@ def parse_config_number(text: str, keys: Collection[str]) -> float:
         hint = f"It takes {', '.join(units)}." if units else "Keys that end in .ms or .bytes take a unit."
         raise UsageError(f"{match['unit']} does not fit {', '.join(keys) or 'a key that is not named'}", hint=hint)
     return float(match["number"].replace("_", "")) * units.get(match["unit"], 1)
+
+
+def exact_number(text: str | None) -> Decimal | None:
+    """The number that a stored text is, None where it is none. A float takes neighbours among large longs as equal."""
+    try:
+        number = Decimal(text or "")
+    except InvalidOperation:
+        return None
+    return number if number.is_finite() else None
 
 
 def stored_text(key: str, text: str) -> str:

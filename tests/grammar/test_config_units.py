@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import kadmin_nb as kn
-from kadmin_nb.model.config_units import SIZES, TIMES, stored_text, units_of
+from kadmin_nb.model.config_units import SIZES, TIMES, exact_number, stored_text, units_of
 from kadmin_nb.plans.change_lines import edits
 
 
@@ -53,3 +53,14 @@ def test_any_unit_is_its_multiple(key, number, data) -> None:
     """MiB were counted as MB."""
     unit = data.draw(st.sampled_from(sorted(units_of([key]))))
     assert stored_text(key, f"{number}{unit}") == str(number * (TIMES | SIZES)[unit])
+
+
+@pytest.mark.parametrize("text", [None, "", "many", "NaN", "Infinity", "1 s"])
+def test_a_text_that_is_no_number_has_none(text):
+    assert exact_number(text) is None
+
+
+def test_neighbours_among_large_longs_are_two_numbers():
+    """A retention that ends one millisecond earlier was the same number as a float, and so was no cut."""
+    assert exact_number(str(2**61 + 1)) != exact_number(str(2**61))
+    assert exact_number("0.50") == exact_number("0.5")

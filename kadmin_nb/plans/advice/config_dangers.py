@@ -10,10 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from fnmatch import fnmatchcase
 from functools import cache
 
 from ...model.config_fallback import behind_listener
+from ...model.config_units import exact_number
 
 DURABILITY, RETENTION, LISTENER, LOGIN, ADDRESS = "durability", "retention", "listener", "login", "address"
 CODE, ACCESS, ENCRYPTION, QUOTA = "code", "access", "encryption", "quota"
@@ -21,7 +23,7 @@ CODE, ACCESS, ENCRYPTION, QUOTA = "code", "access", "encryption", "quota"
 Weakens = Callable[[str | None, str | None], bool]
 """True if the way from what holds to what will hold is one to less; None is not a value at all."""
 
-UNLIMITED = -1.0
+UNLIMITED = Decimal(-1)
 """Values that mean no end, and all replicas."""
 
 
@@ -39,15 +41,12 @@ def cut(old: str | None, new: str | None) -> bool:
     return _end(will) < _end(was)
 
 
-def _end(number: float) -> float:
-    return float("inf") if number == UNLIMITED else number
+def _end(number: Decimal) -> Decimal:
+    return Decimal("Infinity") if number == UNLIMITED else number
 
 
-def _as_number(text: str | None) -> float | None:
-    try:
-        return UNLIMITED if text == "all" else float(text or "")
-    except ValueError:
-        return None
+def _as_number(text: str | None) -> Decimal | None:
+    return UNLIMITED if text == "all" else exact_number(text)
 
 
 def turned_on(old: str | None, new: str | None) -> bool:
