@@ -344,13 +344,6 @@ def _same(value: ConfigValue, below: Synonym) -> bool:
     return value.type in _NUMBERS and number is not None and number == exact_number(text)
 
 
-def _number(text: str | None) -> float | None:
-    try:
-        return float(text or "")
-    except ValueError:
-        return None
-
-
 def _needless(value: ConfigValue, below: Synonym) -> Row:
     if below.source == Source.BUILT_IN:
         word, says = DEFAULT, "the default anyway"
