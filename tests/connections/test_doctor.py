@@ -57,7 +57,7 @@ def test_all_steps_of_a_connection_that_works(kafka):
                      *["right"] * 4, "journal"]  # fmt: skip
     assert {state for _, state in states} == {"ok"}
     assert answer.ok
-    assert answer.title() == "No check failed."
+    assert answer.title().startswith("No check failed")  # another test may have applied client configs
 
 
 @pytest.mark.broker
@@ -66,7 +66,7 @@ def test_the_verb_ends_with_the_state(kafka, closed_port, capsys):
     assert terminal._run(["doctor", "--cluster", kafka.bootstrap]) == 0
     assert terminal._run(["doctor", "--cluster", f"127.0.0.1:{closed_port}"]) == 1
     printed = capsys.readouterr().out
-    assert "No check failed." in printed
+    assert "No check failed" in printed
     assert "1 of" in printed
     assert "Connection refused" in printed
 
