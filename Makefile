@@ -11,7 +11,7 @@ MORE_KAFKAS := 4.1.1 4.0.1
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help install browser kafka kafkas demo test test-fast test-long test-versions check reference bench bench-full lock binder clean
+.PHONY: help install browser spark-archive kafka kafkas demo test test-fast test-long test-versions check reference bench bench-full lock binder clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -19,7 +19,7 @@ help: ## this list
 demo: kafka ## a real Kafka: quotas, which limit binds a client, a change planned, applied, verified
 	@$(VENV)/bin/kadmin-nb demo
 
-test: kafkas browser ## every test, on the local Kafka, Spark, the notebooks and a browser (18 minutes on 2 fast cores, half an hour on slow ones)
+test: kafkas browser spark-archive ## every test, on the local Kafka, Spark, the notebooks and a browser (18 minutes on 2 fast cores, half an hour on slow ones)
 	@$(RUN) -m pytest tests -n 3 --dist loadscope
 
 test-fast: install ## the tests that need neither a broker nor Spark, on all cores (one minute)
@@ -50,6 +50,9 @@ install: $(VENV)/installed ## the virtual environment, with everything in it
 
 kafka: install
 	@$(RUN) -m kadmin_nb.local fetch
+
+spark-archive: install # what halves the start of the tests' Sparks
+	@$(RUN) -m tests.spark_archive
 
 browser: install # a Chromium for the tests of the widgets: the machine's, or one that is fetched
 	@$(RUN) -m tests.browser.presence

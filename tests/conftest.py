@@ -19,6 +19,7 @@ import kadmin_nb as kn
 from kadmin_nb.local import LocalKafka
 from tests.browser.presence import ABSENT, chromium
 from tests.side_by_side import Groups, rank_of
+from tests.spark_archive import submit_options
 from tests.waiting import eventually
 
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -26,7 +27,7 @@ settings.load_profile("busy")  # how long an example takes says how busy the mac
 os.environ.setdefault("KADMIN_CONFIG", os.devnull)
 _state = tempfile.TemporaryDirectory(prefix="kadmin-nb-tests-")
 os.environ["KADMIN_STATE"] = _state.name  # journals and local Kafkas of the tests, and of nobody else
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")  # C2 took a third of the time
+os.environ.setdefault("SPARK_SUBMIT_OPTS", submit_options())
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # jsonschema builds its 38 parsers: seconds
 _children = str(Path(__file__).with_name("children"))  # the same in the processes that tests start
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [_children, os.environ.get("PYTHONPATH")]))
