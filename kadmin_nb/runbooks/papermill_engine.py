@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from queue import Empty
 from typing import Any
 
 import zmq
 from ipykernel.kernelspec import get_kernel_dict
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager
+from jupyter_core.utils import run_sync
+from papermill.clientwrap import PapermillNotebookClient
 from papermill.engines import NBClientEngine, papermill_engines
 from papermill.iorw import LocalHandler, papermill_io
 from traitlets.config import Config
@@ -19,6 +22,9 @@ from . import home_folder
 NAME = "kadmin_nb"
 SCHEME = "kadmin-nb:"
 """The prefix of a document's path, for papermill to save it through `Documents`."""
+
+LONGEST_ANSWER = 10.0
+"""Seconds that a kernel may take to be idle after its last answer."""
 
 
 class Engine(NBClientEngine):  # type: ignore[misc]
@@ -35,17 +41,37 @@ class Engine(NBClientEngine):  # type: ignore[misc]
         cls, nb_man: Any, kernel_name: str, *, environment: dict[str, str], **options: Any
     ) -> Any:
         """Run the cells in a kernel with this environment on top."""
-        return super().execute_managed_notebook(
+        return Client(
             nb_man,
-            kernel_name,
+            kernel_name=kernel_name,
             kernel_manager_class=_own_kernel(environment),
             config=_encrypted(),
             store_widget_state=False,
-            **options,
-        )
+            startup_timeout=options["start_timeout"],
+        ).execute()
 
 
 papermill_engines.register(NAME, Engine)
+
+
+class Client(PapermillNotebookClient):  # type: ignore[misc]
+    """papermill's client, which ends a kernel when it is idle: one that still answers prints that it is interrupted."""
+
+    async def async_wait_for_reply(self, msg_id: str, cell: Any = None) -> Any:
+        reply = await super().async_wait_for_reply(msg_id, cell)
+        if reply is not None:
+            await self._wait_until_idle(msg_id)
+        return reply
+
+    wait_for_reply = run_sync(async_wait_for_reply)
+
+    async def _wait_until_idle(self, msg_id: str) -> None:
+        message: dict[str, Any] = {}
+        while message.get("content") != {"execution_state": "idle"} or message["parent_header"].get("msg_id") != msg_id:
+            try:
+                message = await self.kc.get_iopub_msg(timeout=LONGEST_ANSWER)
+            except Empty:
+                return
 
 
 def _own_kernel(environment: dict[str, str]) -> type[AsyncKernelManager]:

@@ -81,6 +81,25 @@ def test_a_run_leaves_document_page_and_record(
     assert capfd.readouterr() == ("", "")
 
 
+_SLOW_TO_END_AN_ANSWER = """
+import time
+handlers = get_ipython().kernel.shell_handlers
+async def slow(*request, answer=handlers["kernel_info_request"]):
+    await answer(*request)
+    time.sleep(1)
+handlers["kernel_info_request"] = slow
+"""
+
+
+@pytest.mark.slow
+def test_a_kernel_that_still_answers_is_not_interrupted(
+    written: Written, folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The run went well, and my log had: KeyboardInterrupt caught in kernel."""
+    kn.runbooks.run(written("n: int = 0\n", _SLOW_TO_END_AN_ANSWER), output="out.ipynb")
+    assert capfd.readouterr() == ("", "")
+
+
 @pytest.mark.slow
 def test_nothing_in_what_is_left_says_where_home_is(
     written: Written, outputs: Outputs, folder: Path, monkeypatch: pytest.MonkeyPatch
