@@ -189,10 +189,14 @@ def _produce(config: dict[str, Any], watch: _BrokerWatch, topic: str, seconds: f
 
 
 def _fetch(config: dict[str, Any], watch: _BrokerWatch, topic: str, seconds: float) -> None:
-    """Read from the beginning, and again from there at the end, as long as there is something to read."""
-    small = {"max.partition.fetch.bytes": REQUEST, "queued.max.messages.kbytes": 1_000, "fetch.wait.max.ms": 50}
+    """Read from the beginning, and again from there at the end, as long as there is something to read.
+
+    Little is fetched ahead: it has gone through already, and is counted late.
+    """
+    small = {"max.partition.fetch.bytes": REQUEST, "fetch.wait.max.ms": 50}
+    little_ahead = {"queued.max.messages.kbytes": REQUEST // 1000, "fetch.queue.backoff.ms": 10}
     overrides = {"group.id": "kadmin-nb-canary", "enable.auto.commit": False, "enable.partition.eof": True}
-    consumer = Consumer(config | small | overrides)
+    consumer = Consumer(config | small | little_ahead | overrides)
     try:
         consumer.assign([TopicPartition(topic, p, OFFSET_BEGINNING) for p in watch.leaders.values()])
         while watch.open and not watch.error and watch.elapsed < seconds:

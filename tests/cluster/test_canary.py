@@ -10,6 +10,7 @@ import time
 import pytest
 
 import kadmin_nb as kn
+from kadmin_nb.admin import canary as wire
 from kadmin_nb.admin.canary import CanaryReading
 from kadmin_nb.cluster import canary as room
 from kadmin_nb.cluster.canary import CanaryRequest, Prediction
@@ -87,6 +88,21 @@ def test_it_fetches_too(cluster, topic, unique):
     assert only_row(cluster.canary(client_id=slow, topic=topic, key="consumer_byte_rate"), "agrees") == (True,)
     free = cluster.canary(client_id=unique("reader"), topic=topic, key="consumer_byte_rate")
     assert only_row(free, *SEEN) == (1, "ANONYMOUS", None, None, False, False, True, None)
+
+
+def test_what_a_busy_machine_has_yet_to_count_went_through_too(cluster, topic, unique, monkeypatch):
+    """Fetched in advance and not yet counted, it was throttled far too early, and could not say why."""
+    cluster.canary(client_id=unique("writer"), topic=topic)
+    count = wire._BrokerWatch.went_through
+
+    def slowly(*arguments):
+        time.sleep(0.02)
+        count(*arguments)
+
+    monkeypatch.setattr(wire._BrokerWatch, "went_through", slowly)
+    app = limited(cluster, unique("reader"), "consumer_byte_rate")
+    answer = cluster.canary(client_id=app, topic=topic, key="consumer_byte_rate")
+    assert only_row(answer, "throttled", "agrees", "note") == (True, True, None)
 
 
 def test_an_empty_topic_proves_nothing(cluster, topic, unique):
