@@ -123,7 +123,7 @@ class Node:
 
     def pause(self) -> None:
         """Freeze the node (SIGSTOP): its connections stay open and nothing answers."""
-        process.send(self._pid_file, signal.SIGSTOP)
+        process.freeze(self._pid_file)
 
     def resume(self) -> None:
         """Let a frozen node go on."""

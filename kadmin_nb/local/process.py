@@ -17,7 +17,7 @@ from pathlib import Path
 
 from kadmin_nb import files
 
-__all__ = ["ENDED", "forget", "kill", "living", "remember", "send", "spawn", "wait_until_dead"]
+__all__ = ["ENDED", "forget", "freeze", "kill", "living", "remember", "send", "spawn", "wait_until_dead"]
 
 ENDED = "ended"
 """A file of this name in a run's folder says: what starts from now on must die at once."""
@@ -68,6 +68,14 @@ def send(file: Path, number: signal.Signals) -> bool:
     return True
 
 
+def freeze(file: Path, seconds: float = 10.0) -> None:
+    """Stop the process in a pid file (SIGSTOP), and wait until it stands: on a busy machine it goes on for a while."""
+    end = time.monotonic() + seconds
+    send(file, signal.SIGSTOP)
+    while (pid := living(file)) and _state(pid) != "T" and time.monotonic() < end:
+        time.sleep(0.002)
+
+
 def wait_until_dead(files: Sequence[Path], seconds: float) -> bool:
     """Wait for every process in the pid files to be gone; False when one still lives after `seconds`."""
     end = time.monotonic() + seconds
@@ -99,9 +107,19 @@ def _proc_command_line(pid: int) -> str:
         for _ in range(100):
             if words := Path(f"/proc/{pid}/cmdline").read_bytes():
                 return words.decode(errors="replace")
-            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX":
+            if _state(pid) in "ZX":
                 break
             time.sleep(0.002)
     except (FileNotFoundError, ProcessLookupError, PermissionError):
         pass
     return ""
+
+
+def _state(pid: int) -> str:
+    """A letter as `ps` shows it: T is stopped, Z and X are dead; empty where there is no such process."""
+    if sys.platform == "linux":
+        try:
+            return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except (FileNotFoundError, ProcessLookupError):
+            return ""
+    return subprocess.run(["ps", "-o", "state=", "-p", str(pid)], capture_output=True, text=True).stdout[:1]

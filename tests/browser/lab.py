@@ -166,6 +166,12 @@ OF_THE_HOST = (
 """Lines that JupyterLab writes into its console whatever a notebook holds."""
 
 
+def wait_until_connected(page: Any) -> None:
+    """Until the page is connected to a kernel that has nothing to do; before, JupyterLab asks for one."""
+    name = urlsplit(page.url).path.rpartition("/")[2]
+    page.wait_for_function(_CONNECTED, arg=name, timeout=90_000, polling=300)
+
+
 class Notebook:
     """A notebook that is open in a page."""
 
@@ -177,9 +183,7 @@ class Notebook:
         self.wait_idle()
 
     def wait_idle(self) -> None:
-        """Until the page is connected to a kernel that has nothing to do; before, JupyterLab asks for one."""
-        name = urlsplit(self.page.url).path.rpartition("/")[2]
-        self.page.wait_for_function(_CONNECTED, arg=name, timeout=90_000, polling=300)
+        wait_until_connected(self.page)
 
     def cell(self, number: int) -> Any:
         return self.page.locator(".jp-Notebook .jp-CodeCell").nth(number)

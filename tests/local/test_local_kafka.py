@@ -209,6 +209,7 @@ def test_a_node_can_be_stopped_frozen_and_restarted(state):
         (node,) = kafka.nodes
         first = node.pid
         node.pause()
+        assert psutil.Process(first).status() == psutil.STATUS_STOPPED  # when we are back, not at some time afterwards
         node.resume()
         assert brokers_seen(kafka.client_properties) == 1
         node.kill()
