@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections import ChainMap
-from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -160,11 +159,14 @@ class Stage(PrintFormats, Tabular):
         UsageError
             An append and a subtract of one key.
         """
-        edits = [*edits]
+        edits, added = [*edits], []
         with self._lock:
-            wishes = ChainMap({}, self._edits)
-            added = [_add(wishes, edit) for edit in edits]
-            self._edits |= wishes.maps[0]
+            wishes: dict[Target, Edit] = {}
+            for edit in edits:
+                earlier = wishes.get(edit.target) or self._edits.get(edit.target)
+                wishes[edit.target] = _joined(earlier, _covered(edit))
+                added.append(wishes[edit.target])
+            self._edits |= wishes
         self._changed()
         return added
 
@@ -284,14 +286,9 @@ class Stage(PrintFormats, Tabular):
         self._listeners.tell()
 
 
-def _add(wishes: MutableMapping[Target, Edit], edit: Edit) -> Edit:
-    """The last wish for a target wins or joins the earlier one, keeps its place, and says so."""
-    edit = _covered(edit)
-    earlier = wishes.get(edit.target)
-    if earlier is not None:
-        edit = _covered(_merged(earlier, edit))
-    wishes[edit.target] = edit
-    return edit
+def _joined(earlier: Edit | None, edit: Edit) -> Edit:
+    """The last wish for a target wins or joins the earlier one, and says so."""
+    return edit if earlier is None else _covered(_merged(earlier, edit))
 
 
 @dataclass(frozen=True)
