@@ -61,7 +61,7 @@ def _one_client(cluster, rounds: int) -> Row:
     ours, reference = interleaved(
         [lambda: quotas.resolve(user="user-000017", client_id="app-001"), lambda: quotas.describe()], rounds
     )
-    note = f"exact filters for the 8 levels, and whether a callback decides / all {ENTITIES:,} entities"
+    note = f"4 describes with filters, and whether a callback decides / all {ENTITIES:,} entities"
     return row("resolve of one client / full describe", *_medians(ours, reference), ratio(ours, reference), 0.25, note)
 
 
