@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from queue import Empty
-from typing import Any
+from typing import IO, Any
 
 import zmq
 from ipykernel.kernelspec import get_kernel_dict
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_core.utils import run_sync
+from nbclient.exceptions import DeadKernelError
 from papermill.clientwrap import PapermillNotebookClient
 from papermill.engines import NBClientEngine, papermill_engines
 from papermill.iorw import LocalHandler, papermill_io
+from papermill.log import logger
 from traitlets.config import Config
 
 from .. import files
@@ -25,6 +32,9 @@ SCHEME = "kadmin-nb:"
 
 LONGEST_ANSWER = 10.0
 """Seconds that a kernel may take to be idle after its last answer."""
+
+LAST_WORDS = 10_000
+"""Bytes that are shown of what a kernel wrote before it died."""
 
 
 class Engine(NBClientEngine):  # type: ignore[misc]
@@ -41,14 +51,17 @@ class Engine(NBClientEngine):  # type: ignore[misc]
         cls, nb_man: Any, kernel_name: str, *, environment: dict[str, str], **options: Any
     ) -> Any:
         """Run the cells in a kernel with this environment on top."""
-        return Client(
+        client = Client(
             nb_man,
             kernel_name=kernel_name,
             kernel_manager_class=_own_kernel(environment),
             config=_encrypted(),
             store_widget_state=False,
             startup_timeout=options["start_timeout"],
-        ).execute()
+            log=logger,
+        )
+        with _shown_if_it_dies() as stderr:
+            return client.execute(stderr=stderr)
 
 
 papermill_engines.register(NAME, Engine)
@@ -72,6 +85,18 @@ class Client(PapermillNotebookClient):  # type: ignore[misc]
                 message = await self.kc.get_iopub_msg(timeout=LONGEST_ANSWER)
             except Empty:
                 return
+
+
+@contextmanager
+def _shown_if_it_dies() -> Iterator[IO[str]]:
+    """A kernel's own standard error, not its cells': the end of it is shown if the kernel dies; else it is noise."""
+    with tempfile.TemporaryFile("w+", errors="replace") as stderr:
+        try:
+            yield stderr
+        except DeadKernelError:
+            stderr.seek(max(0, stderr.seek(0, os.SEEK_END) - LAST_WORDS))
+            sys.stderr.write(stderr.read())
+            raise
 
 
 def _own_kernel(environment: dict[str, str]) -> type[AsyncKernelManager]:

@@ -191,6 +191,17 @@ def test_a_kernel_that_dies_leaves_its_document(written: Written, outputs: Outpu
 
 
 @pytest.mark.slow
+def test_a_kernel_is_heard_only_if_it_dies(written: Written, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """A run that went well ended with: Assertion failed: pfd.revents & POLLIN (src/signaler.cpp:238)."""
+    heard = "get_ipython().kernel.log.error('last words')"
+    kn.runbooks.run(written("a: int = 1\n", heard), output="out.ipynb")
+    assert capfd.readouterr() == ("", "")
+    with pytest.raises(kn.KadminError, match="the kernel died"):
+        kn.runbooks.run(written("a: int = 1\n", heard, "import os; os.abort()"), output="out.ipynb")
+    assert "last words" in capfd.readouterr().err
+
+
+@pytest.mark.slow
 def test_an_interrupted_run_leaves_document_and_record_and_no_kernel(written: Written, folder: Path) -> None:
     """I pressed Ctrl-C, and the kernel went on in the dark."""
     cells = ("import os, pathlib; pathlib.Path('pid').write_text(str(os.getpid()))", "import time; time.sleep(60)")
