@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from queue import Empty
 from typing import IO, Any
 
 import zmq
@@ -73,18 +73,21 @@ class Client(PapermillNotebookClient):  # type: ignore[misc]
     async def async_wait_for_reply(self, msg_id: str, cell: Any = None) -> Any:
         reply = await super().async_wait_for_reply(msg_id, cell)
         if reply is not None:
-            await self._wait_until_idle(msg_id)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._wait_until_idle(msg_id), LONGEST_ANSWER)
         return reply
 
     wait_for_reply = run_sync(async_wait_for_reply)
 
     async def _wait_until_idle(self, msg_id: str) -> None:
-        message: dict[str, Any] = {}
-        while message.get("content") != {"execution_state": "idle"} or message["parent_header"].get("msg_id") != msg_id:
-            try:
-                message = await self.kc.get_iopub_msg(timeout=LONGEST_ANSWER)
-            except Empty:
-                return
+        while not _says_idle(await self.kc.get_iopub_msg(), msg_id):
+            pass
+
+
+def _says_idle(message: dict[str, Any], msg_id: str) -> bool:
+    """True if the kernel has nothing more to do for this request."""
+    is_answer = bool(message["parent_header"].get("msg_id") == msg_id)
+    return is_answer and message["content"] == {"execution_state": "idle"}
 
 
 @contextmanager

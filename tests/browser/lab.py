@@ -180,10 +180,7 @@ class Notebook:
         self.complaints.listen(page)
         page.goto(url)
         page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
-        self.wait_idle()
-
-    def wait_idle(self) -> None:
-        wait_until_connected(self.page)
+        wait_until_connected(page)
 
     def cell(self, number: int) -> Any:
         return self.page.locator(".jp-Notebook .jp-CodeCell").nth(number)

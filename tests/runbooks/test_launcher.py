@@ -101,6 +101,19 @@ def test_a_kernel_that_still_answers_is_not_interrupted(
 
 
 @pytest.mark.slow
+def test_a_kernel_that_never_says_that_it_is_idle_is_ended(
+    written: Written, outputs: Outputs, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thread of the notebook printed for ever, and the run never ended."""
+    from kadmin_nb.runbooks import papermill_engine
+
+    monkeypatch.setattr(papermill_engine, "LONGEST_ANSWER", 0.5)
+    monkeypatch.setattr(papermill_engine, "_says_idle", lambda message, msg_id: False)
+    kn.runbooks.run(written("n: int = 0\n", "print('done')"), output="out.ipynb", html=False)
+    assert "done" in outputs(folder / "out.ipynb")
+
+
+@pytest.mark.slow
 def test_nothing_in_what_is_left_says_where_home_is(
     written: Written, outputs: Outputs, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
