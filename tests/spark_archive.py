@@ -5,18 +5,21 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import tempfile
+from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 import kadmin_nb as kn
-from kadmin_nb import files
 from kadmin_nb.java import find_java
-from kadmin_nb.paths import cache_dir
+from kadmin_nb.local.class_archive import archive_flags, ready_flags
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xlog:cds=off -Xlog:cds+dynamic=off"
 """The flags of a JVM that lives for seconds: C2 took a third of the time."""
@@ -24,52 +27,50 @@ QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xlog:cds=off -Xlog:cds+dynami
 LONGEST_END = 120
 """Seconds that a JVM may take to write the archive."""
 
+NAME = f"spark-{metadata.version('pyspark')}"
+JARS = str(Path(str(metadata.distribution("pyspark").locate_file("pyspark/jars"))).resolve())
+
 
 def submit_options() -> str:
     """SPARK_SUBMIT_OPTS of the tests, with the archive where there is one; another Java passes it over."""
     try:
-        file = archive()
+        return _quick(ready_flags(NAME, JARS, find_java()))
     except kn.KadminError:
         return QUICK
-    return f'{QUICK} -XX:SharedArchiveFile="{file}"' if file.exists() else QUICK
 
 
-def archive() -> Path:
-    """An archive is good for exactly this Java and these jars at these paths."""
-    java, jars = find_java(), Path(str(metadata.distribution("pyspark").locate_file("pyspark/jars"))).resolve()
-    key = hashlib.sha256(f"{java.command}\n{java.version}\n{jars}".encode()).hexdigest()[:12]
-    return cache_dir() / "archives" / f"spark-{metadata.version('pyspark')}-java-{java.version}-{key}"
+def _quick(flags: Sequence[str]) -> str:
+    return " ".join([QUICK, *(f'"{flag}"' for flag in flags)])
 
 
-def make(file: Path) -> None:
-    """Let a Spark do a little of everything; its JVM writes the archive when it ends."""
-    files.make_folder(file.parent)
-    with tempfile.TemporaryDirectory(dir=file.parent, prefix=".making-") as place:
-        half = Path(place) / file.name
-        os.environ["SPARK_SUBMIT_OPTS"] = f'{QUICK} -XX:ArchiveClassesAtExit="{half}"'
-        _train(Path(place) / "rows.parquet")
-        half.rename(file)
-
-
-def _train(rows: Path) -> None:
+def _train(flags: Sequence[str]) -> None:
+    """Let a Spark do a little of everything."""
+    os.environ["SPARK_SUBMIT_OPTS"] = _quick(flags)
     spark = kn.spark_session()
     gateway = spark.sparkContext._gateway
-    numbers = spark.range(1000).selectExpr("id", "id % 7 AS rest", "cast(id AS string) AS name")
-    numbers.write.parquet(str(rows))
-    read = spark.read.parquet(str(rows)).mapInArrow(lambda batches: batches, numbers.schema)
-    read.join(numbers.distinct(), "id").groupBy("id").count().orderBy("id").toArrow()
-    spark.createDataFrame(pa.table({"name": ["a"]})).createOrReplaceTempView("names")
-    spark.sql("SELECT name, row_number() OVER (ORDER BY name) AS place FROM names").collect()
+    with tempfile.TemporaryDirectory() as folder:
+        _exercise(spark, str(Path(folder) / "rows.parquet"))
     spark.stop()
     gateway.shutdown()
     gateway.proc.stdin.close()
     gateway.proc.wait(timeout=LONGEST_END)
 
 
+def _exercise(spark: SparkSession, rows: str) -> None:
+    numbers = spark.range(1000).selectExpr("id", "id % 7 AS rest", "cast(id AS string) AS name")
+    numbers.write.parquet(rows)
+    read = spark.read.parquet(rows).mapInArrow(lambda batches: batches, numbers.schema)
+    read.join(numbers.distinct(), "id").groupBy("id").count().orderBy("id").toArrow()
+    spark.createDataFrame(pa.table({"name": ["a"]})).createOrReplaceTempView("names")
+    spark.sql("SELECT name, row_number() OVER (ORDER BY name) AS place FROM names").collect()
+
+
+def _tell(message: str) -> None:
+    print(f"== {message}", flush=True)
+
+
 if __name__ == "__main__":
     try:
-        if not (file := archive()).exists():
-            print("== a class archive that halves the start of the tests' Sparks", flush=True)
-            make(file)
+        archive_flags(NAME, JARS, find_java(), _train, _tell)
     except Exception as error:
         print(f"no class archive for Spark: {error}")

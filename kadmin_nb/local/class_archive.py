@@ -1,8 +1,8 @@
-"""The class-data archive that halves a node's start, made once a Kafka and Java version.
+"""The class-data archive that halves the start of a JVM, made once for a Java and the jars that it runs.
 
-A node that is started for this writes it when it ends politely: with `-XX:ArchiveClassesAtExit` on Java 17 to
-24 (47 MB), with `-XX:AOTCacheOutput` on Java 25 (63 MB). Nothing depends on it: where making it fails, nodes
-start without.
+A JVM that is started for this, a node of Kafka, writes it when it ends politely: with `-XX:ArchiveClassesAtExit` on
+Java 17 to 24 (47 MB), with `-XX:AOTCacheOutput` on Java 25 (63 MB). Nothing depends on it: where making it fails,
+JVMs start without.
 """
 
 from __future__ import annotations
@@ -15,28 +15,37 @@ from pathlib import Path
 from kadmin_nb import files
 from kadmin_nb.errors import KadminError
 from kadmin_nb.java import Java
-from kadmin_nb.local.jars import Distribution, Progress
+from kadmin_nb.local.jars import Progress
 from kadmin_nb.paths import cache_dir
 
-__all__ = ["Train", "archive_flags"]
+__all__ = ["Train", "archive_flags", "ready_flags"]
 
 Train = Callable[[Sequence[str]], None]
-"""Starts a node with these JVM flags, waits until it takes clients, and ends it politely."""
+"""Starts a JVM with these flags, waits until it has done what it is for, and ends it politely."""
 
 
-def archive_flags(jars: Distribution, java: Java, train: Train, progress: Progress) -> tuple[str, ...]:
-    """The JVM flags that use the archive, empty where there is none and none can be made."""
-    file = _file(jars, java)
+def archive_flags(name: str, classpath: str, java: Java, train: Train, progress: Progress) -> tuple[str, ...]:
+    """The JVM flags that use the archive, which is made first where there is none; empty where none can be made.
+
+    `name` is what the JVM runs, with its version, as `kafka-4.3.1`.
+    """
+    file = _file(name, classpath, java)
     if not file.exists() and not _failed(file).exists():
         _make(file, java, train, progress)
+    return ready_flags(name, classpath, java)
+
+
+def ready_flags(name: str, classpath: str, java: Java) -> tuple[str, ...]:
+    """The JVM flags that use the archive, empty where there is none."""
+    file = _file(name, classpath, java)
     return _use(file, java) if file.exists() else ()
 
 
-def _file(jars: Distribution, java: Java) -> Path:
+def _file(name: str, classpath: str, java: Java) -> Path:
     """An archive is good for exactly this Java and these jars at these paths."""
-    identity = "\n".join([str(java.command), java.version, jars.classpath])
+    identity = "\n".join([str(java.command), java.version, classpath])
     key = hashlib.sha256(identity.encode()).hexdigest()[:12]
-    return cache_dir() / "archives" / f"kafka-{jars.version}-java-{java.version}-{key}"
+    return cache_dir() / "archives" / f"{name}-java-{java.version}-{key}"
 
 
 def _failed(file: Path) -> Path:

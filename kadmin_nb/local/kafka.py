@@ -297,7 +297,8 @@ def _start(order: _StartOrder, version: str | None, progress: Progress | None) -
     local_runs.run_folder(order.name)  # a bad name is said before a download
     tell = progress or _silent
     java, jars = find_java(), find_jars(version, progress=progress)
-    flags = archive_flags(jars, java, lambda flags: _train(flags, java, jars), tell)
+    name = f"kafka-{jars.version}"
+    flags = archive_flags(name, jars.classpath, java, lambda flags: _train(flags, java, jars), tell)
     tell(f"starting Kafka {jars.version}: {order.recipe.nodes} node{'s' * (order.recipe.nodes > 1)}")
     return _claim_and_start(order, java, jars, flags)
 

@@ -142,7 +142,7 @@ def as_value(value: object) -> Value:
         Bytes, half a surrogate pair, or nothing at all: None, NaN and pandas' NA, also in a list.
     """
     if type(value) is str:
-        return _literal_text(value)
+        return _unicode(value)
     if isinstance(value, Special | Pattern):
         return value
     if isinstance(value, Iterable) and not isinstance(value, str | bytes):
@@ -164,6 +164,10 @@ def _literal_text(value: object) -> str:
             f"{_KINDS_OF_NOTHING.get(type(value).__name__, 'a missing value')} cannot be a name or a value",
             hint="Pass a text, or kn.DEFAULT for the default entity.",
         )
+    return _unicode(text)
+
+
+def _unicode(text: str) -> str:
     if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
         raise UsageError(f"{text} is not Unicode text")
     return text

@@ -129,9 +129,8 @@ def _factor(key: str, unit: str, rate: str | None) -> int:
 
 def text_of(value: float) -> str:
     """A quota value as text: `1000000`, `12.5`; it parses back to the same number."""
-    return (
-        str(int(value)) if math.isfinite(value) and value == int(value) and abs(value) < 2**63 else repr(float(value))
-    )
+    is_long = float(value).is_integer() and abs(value) < 2**63
+    return str(int(value)) if is_long else repr(float(value))
 
 
 def readable(key: str, value: float) -> str:

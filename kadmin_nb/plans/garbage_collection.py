@@ -20,4 +20,12 @@ def at_rest() -> Iterator[None]:
         yield
     finally:
         if was_enabled:
+            _count_as_old()
             gc.enable()
+
+
+def _count_as_old() -> None:
+    """Move what was made to the oldest generation: else the next collection of the youngest walks all of it."""
+    if not gc.get_freeze_count():
+        gc.freeze()
+        gc.unfreeze()

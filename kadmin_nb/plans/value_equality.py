@@ -7,7 +7,8 @@ A broker stores a value as it was sent and describes it as it was read: ` 0100` 
 from __future__ import annotations
 
 from collections.abc import Callable
-from decimal import Decimal, InvalidOperation
+
+from ..model.config_units import exact_number
 
 
 def same(left: str | None, right: str | None, kind: str | None) -> bool:
@@ -18,11 +19,9 @@ def same(left: str | None, right: str | None, kind: str | None) -> bool:
     return read(left) == read(right)
 
 
-def _as_decimal(text: str) -> object:
-    try:
-        return Decimal(text)
-    except InvalidOperation:
-        return text
+def _number_or_text(text: str) -> object:
+    number = exact_number(text)
+    return text.strip() if number is None else number
 
 
 def _items(text: str) -> list[str]:
@@ -30,7 +29,7 @@ def _items(text: str) -> list[str]:
 
 
 _READERS: dict[str, Callable[[str], object]] = {
-    **dict.fromkeys(("INT", "SHORT", "LONG", "DOUBLE"), _as_decimal),
+    **dict.fromkeys(("INT", "SHORT", "LONG", "DOUBLE"), _number_or_text),
     "LIST": _items,
     "BOOLEAN": lambda text: text.strip().lower(),
     **dict.fromkeys(("STRING", "CLASS"), str.strip),

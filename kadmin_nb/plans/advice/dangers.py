@@ -74,7 +74,7 @@ class Gate:
             return {}
         dangers = (*found(self.kafka, self.plan.changes, self.resolver), *self.by_usage)
         _refuse_strange(self.allow, self.plan.changes, dangers)
-        ahead = [*_ahead(dangers, pending, self.plan.changes)]
+        ahead = [*_ahead(dangers, pending, self.plan.changes)] if dangers else []
         _refuse_dangers([danger for danger in ahead if danger.key not in {*self.allow, *self.before}], self.plan)
         if ahead and not self.plan.reason:
             raise UsageError(
