@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from collections.abc import Sequence
 from importlib import metadata
@@ -44,7 +45,8 @@ def _quick(flags: Sequence[str]) -> str:
 
 
 def _train(flags: Sequence[str]) -> None:
-    """Let a Spark do a little of everything."""
+    """Let a Spark do a little of everything, unheard: workers that outlive their JVM print tracebacks."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
     os.environ["SPARK_SUBMIT_OPTS"] = _quick(flags)
     spark = kn.spark_session()
     gateway = spark.sparkContext._gateway
