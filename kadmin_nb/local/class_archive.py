@@ -1,7 +1,7 @@
 """The class-data archive that halves the start of a JVM, made once for a Java and the jars that it runs.
 
-A JVM that is started for this, a node of Kafka, writes it when it ends politely: with `-XX:ArchiveClassesAtExit` on
-Java 17 to 24 (47 MB), with `-XX:AOTCacheOutput` on Java 25 (63 MB). Nothing depends on it: where making it fails,
+A JVM that is started for this writes it when it ends politely: with `-XX:ArchiveClassesAtExit` on Java 17 to 24 (47 MB
+for a node of Kafka), with `-XX:AOTCacheOutput` on Java 25 (63 MB). Nothing depends on it: where making it fails,
 JVMs start without.
 """
 

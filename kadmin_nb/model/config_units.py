@@ -51,11 +51,16 @@ def parse_config_number(text: str, keys: Collection[str]) -> float:
 
 def exact_number(text: str | None) -> Decimal | None:
     """The number that a stored text is, None where it is none. A float takes neighbours among large longs as equal."""
+    number = decimal_of(text or "")
+    return number if number is not None and number.is_finite() else None
+
+
+def decimal_of(text: str) -> Decimal | None:
+    """The number that a text is, NaN and the infinities among them; None where it is none."""
     try:
-        number = Decimal(text or "")
+        return Decimal(text)
     except InvalidOperation:
         return None
-    return number if number.is_finite() else None
 
 
 def stored_text(key: str, text: str) -> str:

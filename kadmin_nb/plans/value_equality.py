@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..model.config_units import exact_number
+from ..model.config_units import decimal_of
 
 
 def same(left: str | None, right: str | None, kind: str | None) -> bool:
@@ -20,8 +20,8 @@ def same(left: str | None, right: str | None, kind: str | None) -> bool:
 
 
 def _number_or_text(text: str) -> object:
-    number = exact_number(text)
-    return text.strip() if number is None else number
+    number = decimal_of(text)
+    return text if number is None else number
 
 
 def _items(text: str) -> list[str]:
