@@ -225,16 +225,14 @@ def _rows_of_batches(
     reader, names, which = job
     for batch in batches:
         rows = reader.rows(batch.column("path"), batch.column("line"))
-        yield _chosen_rows(rows, which).select(list(names))
+        chosen = rows.select(list(names))
+        yield chosen if which == ALL else chosen.filter(_is_chosen(rows["fault"], rows["reason"], which))
 
 
-def _chosen_rows(rows: pa.RecordBatch, which: str) -> pa.RecordBatch:
-    if which == ALL:
-        return rows
-    fault, reason = rows["fault"], rows["reason"]
+def _is_chosen(fault: pa.Array, reason: pa.Array, which: str) -> pa.Array:
     if which == FAULTY:
-        return rows.filter(fault.is_valid())
-    return rows.filter(pc.and_(fault.is_null(), reason.is_null() if which == OF_CLIENTS else reason.is_valid()))
+        return fault.is_valid()
+    return pc.and_(fault.is_null(), reason.is_null() if which == OF_CLIENTS else reason.is_valid())
 
 
 def _look(text: DataFrame, path: Any, reader: LogReader, files: LogFiles | None) -> None:

@@ -1,20 +1,20 @@
 """Kafka's request log lines, parsed: in this process, and by Spark's workers (`analytics/worker_code.py`).
 
 Arrow's JSON reader takes all documents of a batch at once, or none of them, for a fifth of the work of Spark's
-`from_json`. So what is not a document is blanked out of the lines' bytes, with the lines that look odd, and the rest is
-read; the odd ones, and those that the reader stumbles over, are read one by one.
+`from_json`. So the documents are cut out of the lines that look as most do, and read; the odd ones, and those that the
+reader stumbles over, are read one by one.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Iterator
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import json as arrow_json
@@ -25,6 +25,8 @@ SAMPLE = 200
 """Lines that tell what the brokers' pattern writes behind a document."""
 FEW = 16
 """Lines that are read one by one where Arrow cannot read them together."""
+BLOCK = 1 << 18
+"""Bytes that are searched at once."""
 
 _REPLICA = ("replicaId", pa.int32())
 _SIZES = pa.list_(pa.struct([("recordsSizeInBytes", pa.int64())]))
@@ -55,8 +57,9 @@ _DOCUMENT = pa.schema(
 
 _TAKEN = {pa.bool_(): (bool,), pa.string(): (str,), pa.int32(): (int,), pa.int64(): (int,), pa.float64(): (int, float)}
 
-_UNTOLD = re.compile(rb'"re(?:quest|sponse)":""')
-"""The value that Kafka writes for unknown, such as of a request that came before the logger was switched on."""
+_UNTOLD = (b'"request":', b'"response":')
+"""The fields for which Kafka writes "" where their value is unknown, such as of a request that came before the logger
+was switched on, or where there is none, such as the answer to a request with `acks=0`."""
 
 _FIELDS = {
     "forwarded": ("isForwarded",),
@@ -79,6 +82,8 @@ _SUMS = {
     "fetched": ("response", "responses", "partitions"),
 }
 """Bytes of records, over all partitions of all topics."""
+
+Rows = npt.NDArray[np.intp]
 
 _DATE = r"(?P<written>\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:\s?(?:Z|[+-]\d\d(?::?\d\d)?))?)(?:\D|$)"
 
@@ -106,78 +111,85 @@ class LineBatch:
 
     def __init__(self, line: pa.Array) -> None:
         offsets = np.frombuffer(line.buffers()[1], np.int32)[line.offset : line.offset + len(line) + 1]
-        self.line, self.bytes = line, bytes(memoryview(line.buffers()[2] or b""))
+        self.line, self.bytes = line, memoryview(line.buffers()[2] or b"")
         self.starts, self.stops = offsets[:-1], offsets[1:]
-        self.marks = self._marks()
-        self.begins, self.is_request = self.marks + len(MARK), self.marks >= 0
+        marks = np.asarray(pc.find_substring(line, MARK))
+        self.is_request, self.marks = marks >= 0, self.starts + marks
+        self.begins = self.marks + len(MARK)
         self.end = self._end()
         self.is_usual = self.is_request & np.asarray(pc.ends_with(line, "}" + self.end))
 
-    def _marks(self) -> Any:
-        spans = zip(self.starts.tolist(), self.stops.tolist(), strict=True)
-        find = self.bytes.find
-        return np.array([find(MARK, start, stop) for start, stop in spans], np.int64)
-
     def _end(self) -> str:
         """The end of most lines, behind the document, by the brokers' pattern; a cut line ends otherwise."""
-        some = self.line.filter(pa.array(self.is_request)).slice(0, SAMPLE).to_pylist()
+        some = self.line.take(pa.array(np.flatnonzero(self.is_request)[:SAMPLE])).to_pylist()
         return max(Counter(line.rpartition("}")[2] for line in some).items(), key=itemgetter(1), default=("", 0))[0]
 
     def written(self) -> pa.Array:
         """The time in front of each mark, "" where there is none."""
-        spans = zip(self.starts.tolist(), self.marks.tolist(), strict=True)
-        texts = pa.array([self.bytes[start:mark] if mark >= 0 else None for start, mark in spans], pa.string())
-        instants = pc.replace_substring(pc.struct_field(pc.extract_regex(texts, _DATE), "written"), ",", ".")
-        return pc.if_else(texts.is_valid(), instants.fill_null(""), None)
+        rows = np.flatnonzero(self.is_request)
+        fronts = pa.array(map(bytes, self._slices(self.starts[rows], self.marks[rows])), pa.string())
+        dates = pc.replace_substring(pc.struct_field(pc.extract_regex(fronts, _DATE), "written"), ",", ".")
+        return _spread({"written": dates.fill_null("")}, rows, len(self.line))["written"]
 
     def is_old(self) -> pa.Array:
         """Did an old Kafka write it, which knew no JSON?"""
         old = np.zeros(len(self.line), bool)
-        for row in np.flatnonzero(self.is_request & ~self.is_usual):
-            old[row] = self.bytes.startswith(OLD, self.begins[row])
+        for row in self._odd():
+            old[row] = self.bytes[self.begins[row] : self.stops[row]].tobytes().startswith(OLD)
         return pa.array(old)
 
     def columns(self) -> dict[str, pa.Array]:
         """The fields of the documents; null where a document is missing or broken."""
-        odd = self.is_request & ~self.is_usual
-        tables = [*self._together(self._blanked(), 0, len(self.line)), self._one_by_one(np.flatnonzero(odd))]
-        found = _columns(pa.concat_tables(tables))
-        rows = np.concatenate([np.flatnonzero(self.is_usual), np.flatnonzero(odd)])
-        return found if len(odd) == self.is_usual.sum() else _spread(found, rows, len(odd))
+        usual, odd = np.flatnonzero(self.is_usual), self._odd()
+        found = _columns(pa.concat_tables([*self._together(usual), self._one_by_one(odd)]))
+        return _spread(found, np.concatenate([usual, odd]), len(self.line))
 
-    def _blanked(self) -> memoryview:
-        """The bytes of all lines, of which only usual documents are left, each on a line."""
-        text = bytearray(self.bytes)
-        for untold in _UNTOLD.finditer(self.bytes):
-            text[untold.start() + 1] = ord("-")  # so it is a field that nobody asks for
-        begins = np.where(self.is_usual, self.begins, self.stops)
-        ends = np.where(self.is_usual, self.stops - len(self.end.encode()), self.stops)
-        for start, begin, end, stop in zip(*(a.tolist() for a in (self.starts, begins, ends, self.stops)), strict=True):
-            text[start:begin] = b"\n".ljust(begin - start) if begin > start else b""
-            text[end:stop] = b" " * (stop - end)
-        return memoryview(text)
+    def _odd(self) -> Rows:
+        return np.flatnonzero(self.is_request & ~self.is_usual)
 
-    def _together(self, text: memoryview, first: int, last: int) -> Iterator[pa.Table]:
-        """The usual documents of these lines, read at once; where one is broken, in ever smaller parts."""
-        count = int(self.is_usual[first:last].sum())
-        if not count:
+    def _together(self, rows: Rows) -> Iterator[pa.Table]:
+        """The documents of these usual lines, read at once; where one is broken, in ever smaller parts."""
+        if not len(rows):
             return
-        documents = _parse_documents(text[self.starts[first] : self.stops[last - 1]])
-        if documents is not None and documents.num_rows == count:
+        documents = _parse_documents(self._documents(rows))
+        if documents is not None and documents.num_rows == len(rows):
             yield documents
-        elif count <= FEW:
-            yield self._one_by_one(first + np.flatnonzero(self.is_usual[first:last]))
+        elif len(rows) <= FEW:
+            yield self._one_by_one(rows)
         else:
-            middle = (first + last) // 2
-            yield from self._together(text, first, middle)
-            yield from self._together(text, middle, last)
+            for half in np.array_split(rows, 2):
+                yield from self._together(half)
 
-    def _one_by_one(self, rows: Any) -> pa.Table:
-        texts = (self.bytes[self.begins[row] : self.stops[row]].decode() for row in rows)
-        return pa.Table.from_pylist([_leading_document(text) for text in texts], _DOCUMENT)
+    def _documents(self, rows: Rows) -> bytearray:
+        """The documents of these usual lines, a line each."""
+        ends = self.stops[rows] - len(self.end.encode())
+        text = bytearray(b"\n").join(self._slices(self.begins[rows], ends))
+        _rename_untold(text)
+        return text
+
+    def _one_by_one(self, rows: Rows) -> pa.Table:
+        texts = map(bytes, self._slices(self.begins[rows], self.stops[rows]))
+        return pa.Table.from_pylist([_leading_document(text.decode()) for text in texts], _DOCUMENT)
+
+    def _slices(self, starts: Any, stops: Any) -> Iterator[memoryview]:
+        return (self.bytes[start:stop] for start, stop in zip(starts.tolist(), stops.tolist(), strict=True))
 
 
-def _parse_documents(text: memoryview) -> pa.Table | None:
+def _rename_untold(text: bytearray) -> None:
+    """Make fields that nobody asks for of a request and a response whose value is "": `reques-` and `respons-`."""
+    for value in _empty_strings(text):
+        if text.endswith(_UNTOLD, 0, value):
+            text[value - len('t":')] = ord("-")
+
+
+def _empty_strings(text: bytearray) -> Iterator[int]:
+    """The places of `""`. A block fits into a processor's cache, which halves the time."""
+    for start in range(0, len(text), BLOCK):
+        is_quote = np.frombuffer(text, np.uint8)[start : start + BLOCK + 1] == ord('"')
+        yield from (start + np.flatnonzero(is_quote[:-1] & is_quote[1:])).tolist()
+
+
+def _parse_documents(text: bytearray) -> pa.Table | None:
     """The documents, a line each; None where Arrow cannot read them all."""
     how = arrow_json.ReadOptions(use_threads=False, block_size=len(text))
     parse_options = arrow_json.ParseOptions(explicit_schema=_DOCUMENT, unexpected_field_behavior="ignore")
@@ -228,8 +240,10 @@ def _sum(topics: pa.Array, partitions: str) -> pa.Array:
     return pa.array(sums, mask=untold)
 
 
-def _spread(columns: dict[str, pa.Array], rows: Any, count: int) -> dict[str, pa.Array]:
+def _spread(columns: dict[str, pa.Array], rows: Rows, count: int) -> dict[str, pa.Array]:
     """The found ones at these rows, out of so many; null elsewhere."""
+    if np.array_equal(rows, np.arange(count)):
+        return columns
     places, mask = np.zeros(count, np.int64), np.ones(count, bool)
     places[rows], mask[rows] = np.arange(len(rows)), False
     positions = pa.array(places, mask=mask)

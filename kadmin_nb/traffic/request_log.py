@@ -168,9 +168,10 @@ class _Reading:
         rows = self._reader.rows(pa.repeat(file, len(texts)), texts)
         if len(self._sample) < SAMPLE:
             self._look_at(rows)
-        self.good.append(rows.filter(rows["fault"].is_null()).select(self._kept))
-        bad = rows.filter(rows["fault"].is_valid())
-        self.bad.append(pa.RecordBatch.from_arrays([bad[name] for name in _REJECTED], schema=QUARANTINE))
+        is_bad = rows["fault"].is_valid()
+        self.good.append(rows.select(self._kept).filter(pc.invert(is_bad)))
+        bad = rows.select(_REJECTED).filter(is_bad)
+        self.bad.append(pa.RecordBatch.from_arrays(bad.columns, schema=QUARANTINE))
 
     def rows(self) -> pa.Table:
         """The requests, those of brokers too."""
@@ -200,7 +201,7 @@ class _Reading:
         self._first = self._first or next(((row["path"], row["line"]) for row in texts.to_pylist()), None)
 
 
-_REJECTED = ("path", "line", "fault")
+_REJECTED = ["path", "line", "fault"]
 
 
 def _of_damaged(files: Sequence[str]) -> pa.RecordBatch:

@@ -40,6 +40,14 @@ def test_arrow_says_what_a_plain_reader_says():
     assert read(*LINES) == alone(*LINES)
 
 
+@pytest.mark.parametrize("size", [1, 2, 7, 1 << 18])
+def test_empty_strings_are_found_across_blocks(size, monkeypatch):
+    """An answer that is "" lies where one block ends and the next begins."""
+    monkeypatch.setattr(log_lines, "BLOCK", size)
+    text = bytearray(b'""{"a":"","b":"\\"\\"","c":"""')
+    assert list(log_lines._empty_strings(text)) == [at for at in range(len(text)) if text.startswith(b'""', at)]
+
+
 @st.composite
 def damaged(draw):
     """Recorded lines, some cut short, doubled, or with a piece put in or taken out."""
