@@ -89,12 +89,18 @@ class Requests(Display):
     def _damaged(self) -> tuple[str, ...]:
         return self._files.damaged if self._files else ()
 
-    def only(self, names: Sequence[str]) -> DataFrame:
-        """These columns, and `cluster_id` where there is one, of each request once: less to carry than `frame`."""
+    def only(self, names: Sequence[str], more: dict[str, Column], together: Sequence[str] = ()) -> DataFrame:
+        """These columns, `cluster_id` where there is one, and `more` made of them, of each request once.
+
+        It is less to carry than `frame`. Rows that agree in `together` are brought to one place for it: to group by
+        these columns, with or without others, takes no second shuffle.
+        """
         wanted = {CLUSTER, *names, *(IDENTITY if self._dedupe else ())}
         chosen = [name for name in self._reader.columns if name in wanted]
-        rows = _read(self._text, self._reader, chosen, OF_CLIENTS)
-        return rows.distinct() if self._dedupe else rows
+        rows = _read(self._text, self._reader, chosen, OF_CLIENTS).withColumns(more)
+        if not self._dedupe:
+            return rows
+        return (rows.repartition(*together) if together else rows).distinct()
 
     def tallied(self, names: Sequence[str]) -> DataFrame:
         """Every line, good or bad: these columns, of a request once with its number of `lines`; of others nothing.

@@ -11,7 +11,7 @@ from ..traffic.line_counts import TALLY, Counts
 from ..traffic.usage_windows import USAGE_COLUMNS, length_of
 from .request_log import Requests, tally
 from .spark_errors import in_one_line
-from .usage_windows import in_windows, usage_rows
+from .usage_windows import in_windows, start_column, usage_rows
 
 INCOMING = "_incoming"
 """The suffix of the table that holds the windows of a log until they are all read."""
@@ -60,7 +60,7 @@ def _of_clients(windows: DataFrame, length: int) -> DataFrame:
 def _windows(requests: Requests, length: int) -> DataFrame:
     """A row a client and window; and a row for all lines of one fault, which have no time of their own."""
     rows = requests.tallied(USAGE_COLUMNS).withColumn("time", F.coalesce("time", F.timestamp_micros(F.lit(0))))
-    return in_windows(rows, length, ("fault", "reason"), tally())
+    return in_windows(rows.withColumns(start_column(length)), ("fault", "reason"), tally())
 
 
 def _make(spark: SparkSession, table: str, usage: DataFrame) -> None:

@@ -13,6 +13,11 @@ from ..traffic.usage_rules import RATES, REQUEST_TOTALS, Aggregate, Rate, rate, 
 from ..traffic.usage_windows import USAGE_COLUMNS, length_of
 from .request_log import Requests
 
+SHORT = 60_000_000
+"""The longest window, in microseconds, of which the requests of a client on a broker are brought to one place unsummed.
+Those of an hour may be too many for it."""
+_BY = ("broker", "user", "client_id", "start")
+
 
 def usage(requests: Requests | DataFrame, every: str = "1 second") -> DataFrame:
     """USAGE: a row a broker, user, client-id, key and window in which the client asked for something of that key.
@@ -39,21 +44,24 @@ def usage(requests: Requests | DataFrame, every: str = "1 second") -> DataFrame:
         A column is missing, or `every` is not a length.
     """
     length = length_of(every)
-    frame = requests.only(USAGE_COLUMNS) if isinstance(requests, Requests) else requests
-    schemas.require_columns("the requests", USAGE_COLUMNS, frame.columns)
-    return usage_rows(in_windows(frame, length), length)
+    if not isinstance(requests, Requests):
+        schemas.require_columns("the requests", USAGE_COLUMNS, requests.columns)
+        return usage_rows(in_windows(requests.withColumns(start_column(length))), length)
+    together = _BY if length <= SHORT else ()
+    return usage_rows(in_windows(requests.only(USAGE_COLUMNS, start_column(length), together)), length)
 
 
-def in_windows(frame: DataFrame, length: int, by: Sequence[str] = (), measures: Sequence[Column] = ()) -> DataFrame:
-    """Requests added up: a row a broker, client and `start`, apart by some columns more, with some measures more.
+def start_column(length: int) -> dict[str, Column]:
+    """The `start` of the window of a `time`, in microseconds, as `length` is."""
+    return {"start": window_start(F.unix_micros("time"), length)}
 
-    `start` and `length` are microseconds.
-    """
-    names = [name for name in (CLUSTER, "broker", "user", "client_id") if name in frame.columns]
+
+def in_windows(frame: DataFrame, by: Sequence[str] = (), measures: Sequence[Column] = ()) -> DataFrame:
+    """Requests added up: a row a broker, client and `start`, apart by some columns more, with some measures more."""
+    names = [name for name in (CLUSTER, *_BY) if name in frame.columns]
     throttles = throttle_conditions(F.col("api")).items()
     rows = frame.withColumns({name: F.when(is_it, F.col("throttle_ms")) for name, is_it in throttles})
-    start = window_start(F.unix_micros("time"), length).alias("start")
-    return rows.groupBy(*by, *names, start).agg(*measures, *totals(REQUEST_TOTALS))
+    return rows.groupBy(*by, *names).agg(*measures, *totals(REQUEST_TOTALS))
 
 
 def totals(aggregates: Sequence[Aggregate]) -> list[Column]:

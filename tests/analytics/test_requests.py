@@ -399,6 +399,32 @@ def test_a_log_that_is_known_to_be_read_once(of, spark, log):
     assert [row.value for row in twice] == [2 * row.value for row in once]
 
 
+@pytest.mark.parametrize("every", ["1 second", "1 minute", "61 seconds", "1 hour"])
+def test_usage_counts_a_request_once_in_any_window(spark, tmp_path, every):
+    """Requests of short windows are deduplicated in another place than those of long ones."""
+    for name in ("request.log", "request.log.1"):
+        shutil.copytree(RECORDED, tmp_path / name / "logs")
+    twice = kn.analytics.requests(spark, str(tmp_path), broker=BROKER, tz="UTC")
+    once = kn.traffic.requests(RECORDED, broker=BROKER, tz="UTC")
+    found, meant = kn.analytics.usage(twice, every).toArrow(), kn.traffic.usage(once, every)
+    assert values_by_client(found) == pytest.approx(values_by_client(meant))
+
+
+def values_by_client(usage: pa.Table) -> dict[tuple[object, ...], float]:
+    names = ("window_start", "broker", "user", "client_id", "key")
+    return {tuple(row[name] for name in names): row["value"] for row in usage.to_pylist()}
+
+
+def test_requests_of_short_windows_are_shuffled_once(spark, capsys):
+    """They were shuffled to find those that are there twice, and again to be added up."""
+    read = kn.analytics.requests(spark, str(RECORDED), broker=BROKER, tz="UTC")
+    shuffles = []
+    for every in ("1 second", "1 hour"):
+        kn.analytics.usage(read, every).explain()
+        shuffles.append(capsys.readouterr().out.count("Exchange hashpartitioning"))
+    assert shuffles == [1, 2]
+
+
 def test_a_line_without_end_takes_no_memory(of, spark, tmp_path, monkeypatch):
     """A gzip of 1.5 MB, one line of 1.5 GB, ended the session: no worker had room for it."""
     for reader in (log_files, kadmin_nb.traffic.log_files):
