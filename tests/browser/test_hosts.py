@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import subprocess
 import sys
@@ -10,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import TimeoutError
 
 from tests.browser.conftest import new_page
 from tests.browser.frames import MANY
-from tests.browser.lab import PICTURES, ROOT, Complaints, Lab, document, wait_until_connected
+from tests.browser.lab import PICTURES, ROOT, Complaints, Lab, Notebook, document
 from tests.widgets.every_widget import WIDGETS
 
 pytestmark = pytest.mark.slow
@@ -95,7 +93,6 @@ def opened(lab: Lab, browser: Any, path: str) -> tuple[Any, Complaints]:
     page = new_page(browser, 1000, 900)
     complaints = Complaints()
     complaints.listen(page)
-    page.add_locator_handler(page.locator(".jp-Dialog"), lambda dialog: dialog.locator(".jp-mod-accept").click())
     page.goto(f"{lab.url}/{path}", timeout=90_000)
     return page, complaints
 
@@ -109,33 +106,18 @@ def of_the_host(lab: Lab, browser: Any, path: str) -> set[str]:
     return {*complaints.errors, *complaints.requests}
 
 
-def run_all(page: Any) -> None:
-    """Run all cells; a page that still talks to a kernel which its server has replaced is loaded again."""
-    for _ in range(2):
-        with contextlib.suppress(TimeoutError):
-            return run_once(page)
-        page.reload(timeout=90_000)
-    return run_once(page)
-
-
-def run_once(page: Any) -> None:
-    """Run all cells, and wait for what the last one shows: on a busy machine half a minute."""
-    wait_until_connected(page)
-    page.get_by_role("menuitem", name="Run", exact=True).click(timeout=60_000)
-    page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
-    page.get_by_role("gridcell", name="1 MB/s", exact=True).wait_for(timeout=60_000)
-
-
 def test_notebook_7(lab: Lab, browser: Any) -> None:
     """Our students have Jupyter Notebook, not JupyterLab."""
     known = of_the_host(lab, browser, "notebooks/plain.ipynb")
     lab.write("classic.ipynb", CELLS)
-    page, complaints = opened(lab, browser, "notebooks/classic.ipynb")
-    run_all(page)
+    page = new_page(browser, 1000, 900)
+    notebook = Notebook(page, f"{lab.url}/notebooks/classic.ipynb")
+    for number in range(len(CELLS)):
+        notebook.run(number)
     edit_in(page)
     page.screenshot(path=PICTURES / "notebook-7.png")
     page.close()
-    assert {*complaints.errors, *complaints.requests} <= known
+    assert {*notebook.complaints.errors, *notebook.complaints.requests} <= known
 
 
 def test_voila(lab: Lab, browser: Any) -> None:
