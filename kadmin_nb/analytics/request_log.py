@@ -89,7 +89,9 @@ class Requests(Display):
     def _damaged(self) -> tuple[str, ...]:
         return self._files.damaged if self._files else ()
 
-    def only(self, names: Sequence[str], more: dict[str, Column], together: Sequence[str] = ()) -> DataFrame:
+    def only(
+        self, names: Sequence[str], more: dict[str, Column] | None = None, together: Sequence[str] = ()
+    ) -> DataFrame:
         """These columns, `cluster_id` where there is one, and `more` made of them, of each request once.
 
         It is less to carry than `frame`. Rows that agree in `together` are brought to one place for it: to group by
@@ -97,7 +99,7 @@ class Requests(Display):
         """
         wanted = {CLUSTER, *names, *(IDENTITY if self._dedupe else ())}
         chosen = [name for name in self._reader.columns if name in wanted]
-        rows = _read(self._text, self._reader, chosen, OF_CLIENTS).withColumns(more)
+        rows = _read(self._text, self._reader, chosen, OF_CLIENTS).withColumns(more or {})
         if not self._dedupe:
             return rows
         return (rows.repartition(*together) if together else rows).distinct()

@@ -107,45 +107,41 @@ def _readable_strings(column: pa.Array) -> pa.Array:
 
 
 class LineBatch:
-    """The lines of a batch: where each begins, where its document does, and whether it looks as most do."""
+    """The lines of a batch: where each begins, where its document does, and the rows that look as most do, or odd."""
 
     def __init__(self, line: pa.Array) -> None:
         offsets = np.frombuffer(line.buffers()[1], np.int32)[line.offset : line.offset + len(line) + 1]
         self.line, self.bytes = line, memoryview(line.buffers()[2] or b"")
         self.starts, self.stops = offsets[:-1], offsets[1:]
         marks = np.asarray(pc.find_substring(line, MARK))
-        self.is_request, self.marks = marks >= 0, self.starts + marks
-        self.begins = self.marks + len(MARK)
+        self.marks, self.begins = self.starts + marks, self.starts + marks + len(MARK)
+        self.requests = np.flatnonzero(marks >= 0)
         self.end = self._end()
-        self.is_usual = self.is_request & np.asarray(pc.ends_with(line, "}" + self.end))
+        is_usual = np.asarray(pc.ends_with(line, "}" + self.end))[self.requests]
+        self.usual, self.odd = self.requests[is_usual], self.requests[~is_usual]
 
     def _end(self) -> str:
         """The end of most lines, behind the document, by the brokers' pattern; a cut line ends otherwise."""
-        some = self.line.take(pa.array(np.flatnonzero(self.is_request)[:SAMPLE])).to_pylist()
+        some = self.line.take(pa.array(self.requests[:SAMPLE])).to_pylist()
         return max(Counter(line.rpartition("}")[2] for line in some).items(), key=itemgetter(1), default=("", 0))[0]
 
     def written(self) -> pa.Array:
         """The time in front of each mark, "" where there is none."""
-        rows = np.flatnonzero(self.is_request)
-        fronts = pa.array(map(bytes, self._slices(self.starts[rows], self.marks[rows])), pa.string())
-        dates = pc.replace_substring(pc.struct_field(pc.extract_regex(fronts, _DATE), "written"), ",", ".")
-        return _spread({"written": dates.fill_null("")}, rows, len(self.line))["written"]
+        fronts = self._slices(self.starts[self.requests], self.marks[self.requests])
+        texts = pa.array(map(bytes, fronts), pa.string())
+        dates = pc.replace_substring(pc.struct_field(pc.extract_regex(texts, _DATE), "written"), ",", ".")
+        return _spread({"written": dates.fill_null("")}, self.requests, len(self.line))["written"]
 
     def is_old(self) -> pa.Array:
         """Did an old Kafka write it, which knew no JSON?"""
         old = np.zeros(len(self.line), bool)
-        for row in self._odd():
-            old[row] = self.bytes[self.begins[row] : self.stops[row]].tobytes().startswith(OLD)
+        old[self.odd] = [text[: len(OLD)] == OLD for text in self._slices(self.begins[self.odd], self.stops[self.odd])]
         return pa.array(old)
 
     def columns(self) -> dict[str, pa.Array]:
         """The fields of the documents; null where a document is missing or broken."""
-        usual, odd = np.flatnonzero(self.is_usual), self._odd()
-        found = _columns(pa.concat_tables([*self._together(usual), self._one_by_one(odd)]))
-        return _spread(found, np.concatenate([usual, odd]), len(self.line))
-
-    def _odd(self) -> Rows:
-        return np.flatnonzero(self.is_request & ~self.is_usual)
+        found = _columns(pa.concat_tables([*self._together(self.usual), self._one_by_one(self.odd)]))
+        return _spread(found, np.concatenate([self.usual, self.odd]), len(self.line))
 
     def _together(self, rows: Rows) -> Iterator[pa.Table]:
         """The documents of these usual lines, read at once; where one is broken, in ever smaller parts."""
