@@ -64,7 +64,7 @@ class Entity(Configurable):
 
     @property
     def level(self) -> str:
-        return level_of(dict(self.parts))
+        return level_of(self.parts)
 
     def unknown_names(self, key: str) -> list[str]:
         """The entity types, and the key, that this version does not know."""

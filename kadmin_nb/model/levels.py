@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from .grammar import DEFAULT, Special
@@ -56,19 +56,16 @@ SHARED = {
 IP, DEFAULT_IP, OTHER = "IP", "DEFAULT_IP", "OTHER"
 LEVEL_NAMES: tuple[str, ...] = (*(level.name for level in LEVELS), IP, DEFAULT_IP, OTHER)
 
-_BY_PARTS = {(level.user, level.client_id): level.name for level in LEVELS}
+
+def _parts_of(level: Level) -> tuple[tuple[str, bool], ...]:
+    """The entity types of a level, and whether each stands there as the default."""
+    parts = (("user", level.user), ("client-id", level.client_id))
+    return tuple((kind, part == "default") for kind, part in parts if part)
 
 
-def level_of(parts: Mapping[str, Part]) -> str:
-    """The level of an entity given as its parts; an entity type we do not know is OTHER."""
-    if set(parts) == {"ip"}:
-        return DEFAULT_IP if parts["ip"] is DEFAULT else IP
-    if not parts or not set(parts) <= {"user", "client-id"}:
-        return OTHER
-    return _BY_PARTS[_part_kind(parts.get("user")), _part_kind(parts.get("client-id"))]
+_BY_PARTS = {_parts_of(level): level.name for level in LEVELS} | {(("ip", False),): IP, (("ip", True),): DEFAULT_IP}
 
 
-def _part_kind(part: Part | None) -> str | None:
-    if part is None:
-        return None
-    return "default" if part is DEFAULT else "name"
+def level_of(parts: Iterable[tuple[str, Part]]) -> str:
+    """The level of an entity given as its parts, in our order; with an entity type we do not know it is OTHER."""
+    return _BY_PARTS.get(tuple([(kind, part is DEFAULT) for kind, part in parts]), OTHER)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation, Overflow
 
@@ -151,11 +151,19 @@ def typed(key: str, value: float) -> str:
 
 def _in_units(value: float) -> Iterator[str]:
     """The bytes in the largest decimal unit, and in the largest binary one where that is whole."""
-    unit = next((unit for unit in ("GB", "MB", "kB") if value >= _MULTIPLES[unit]), "B")
+    unit = _largest(("GB", "MB", "kB"), value) or "B"
     yield f"{_scaled(value, _MULTIPLES[unit])} {unit}"
-    binary = next((unit for unit in ("GiB", "MiB", "KiB") if value >= _MULTIPLES[unit]), None)
+    binary = _largest(("GiB", "MiB", "KiB"), value)
     if binary and value % _MULTIPLES[binary] == 0:
         yield f"{value / _MULTIPLES[binary]:.0f} {binary}"
+
+
+def _largest(units: Iterable[str], value: float) -> str | None:
+    """The first of these units that the value has one of."""
+    for unit in units:
+        if value >= _MULTIPLES[unit]:
+            return unit
+    return None
 
 
 def _scaled(value: float, size: int) -> str:

@@ -29,8 +29,11 @@ def columns_of(changes: Sequence[Change]) -> dict[str, list[Any]]:
 def row_of(change: Change) -> dict[str, Any]:
     """A change as a row of PLAN."""
     row = dict(zip(_CHANGE_COLUMNS, _values(change), strict=True))
-    row |= {"kind": change.resource.kind, **{name: str(getattr(change, name)) for name in _AS_TEXT}}
-    return row | {"is_secret": True} if change.is_secret else row
+    row["kind"] = change.resource.kind
+    row["resource"], row["validated"] = str(change.resource), str(change.validated)
+    if change.is_secret:
+        row["is_secret"] = True
+    return row
 
 
 def changes_of_rows(rows: Iterable[dict[str, Any]]) -> tuple[Change, ...]:

@@ -50,8 +50,11 @@ def changes(edits: Sequence[Edit], picture: ObservedState, allow_unknown: Collec
 
 
 def _plan_row(row: int, edit: Edit, picture: ObservedState, allow_unknown: Collection[str], is_secret: bool) -> Change:
-    now, after = picture.of(edit.target), kind_of(edit).after(edit, picture)
-    notes = [*_notes(edit, now, after, allow_unknown, picture)]
+    kind, now = kind_of(edit), picture.of(edit.target)
+    after = kind.after(edit, picture)
+    notes = [*_notes(edit, now, allow_unknown), *kind.notes(edit, now, picture)]
+    if now.is_known and same(now.value, after, now.type):
+        notes.append("already so")
     if is_secret:
         notes.append(_when(edit))
     return Change(
@@ -70,19 +73,14 @@ def _plan_row(row: int, edit: Edit, picture: ObservedState, allow_unknown: Colle
     )
 
 
-def _notes(
-    edit: Edit, now: ObservedValue, after: str | None, allow_unknown: Collection[str], picture: ObservedState
-) -> Iterable[str]:
-    """Notes on the row, beside its columns."""
+def _notes(edit: Edit, now: ObservedValue, allow_unknown: Collection[str]) -> Iterable[str]:
+    """Notes on a row of any kind."""
     if edit.note:
         yield edit.note
     if edit.key in allow_unknown:
         yield LET_THROUGH
     if not now.is_known:
         yield "the old value is sensitive: it cannot be shown or restored"
-    yield from kind_of(edit).notes(edit, now, picture)
-    if now.is_known and same(now.value, after, now.type):
-        yield "already so"
 
 
 def _when(edit: Edit) -> str:

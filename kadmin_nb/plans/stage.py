@@ -149,7 +149,10 @@ class Stage(PrintFormats, Tabular):
         self.add(frame_edits.edits(frame, CONFIGS))
 
     def _stage(self, edit: Edit) -> Edit:
-        return self.add([edit])[0]
+        with self._lock:
+            staged = self._edits[edit.target] = _joined(self._edits.get(edit.target), _covered(edit))
+        self._changed()
+        return staged
 
     def add(self, edits: Iterable[Edit]) -> list[Edit]:
         """Stage edits that were read elsewhere, all of them or none.
@@ -359,8 +362,9 @@ def entity_of(**whom: Any) -> Entity:
     UsageError
         None of them, one that is None, an empty name, `kn.ANY`, or ip with another.
     """
-    if set(whom) == {"entity"} and isinstance(whom["entity"], Entity):
-        return whom["entity"]
+    entity = whom.get("entity")
+    if isinstance(entity, Entity) and len(whom) == 1:
+        return entity
     return Entity.of({kind: named(kind, name) for kind, name in given(whom).items()})
 
 

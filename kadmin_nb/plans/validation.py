@@ -29,9 +29,8 @@ def validated(kafka: Kafka, changes: Sequence[Change], resolver: Resolver = nowh
     found(filter(_is_looked_up, changes), resolver)
     askable = [c for kind, mine in by_kind(changes).items() if kind.can_validate for c in mine]
     answers = _ask(kafka, askable, resolver)
-    doubtful = [
-        c for group in grouped(askable).values() if len(group) > 1 and answers.get(group[0].resource) for c in group
-    ]
+    refused = (c for c in askable if answers.get(c.resource))
+    doubtful = [c for group in grouped(refused).values() if len(group) > 1 for c in group]
     alone = _ask_singly(kafka, doubtful, resolver)
     together = _ask(kafka, [c for c in doubtful if alone[c.row] is None], resolver)
     judged = {c.row: _judged(c, answers, alone, together) for c in askable}
