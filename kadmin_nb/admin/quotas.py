@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -78,11 +79,16 @@ class WireQuotas:
         Invalid
             A filter that Kafka refuses, such as ip with user.
         """
-        answer = quota_response.decode(
-            self._wire.ask(lambda: _request(components, strict), node=node, doing="describing quotas", timeout=timeout)
-        )
-        error_codes.raise_for_error(answer.error_code, answer.error_message, "describing quotas", rights.to_describe())
-        return quota_response.table(answer)
+        frame = self._wire.ask(lambda: _request(components, strict), node=node, doing=_DESCRIBING, timeout=timeout)
+        return _table(frame)
+
+    def describe_each(self, filters: Iterable[tuple[Sequence[Component], bool]]) -> list[pa.Table]:
+        """QUOTAS for each filter, its components and whether it is strict; any brokers answer, side by side.
+
+        Raises as `describe` does.
+        """
+        requests = [partial(_request, components, strict) for components, strict in filters]
+        return [*map(_table, self._wire.ask_each(requests, doing=_DESCRIBING))]
 
     def alter(
         self, wishes: Mapping[Entity, Mapping[str, float | None]], *, validate_only: bool = False
@@ -106,6 +112,16 @@ class WireQuotas:
         )
         refusals = understood(lambda: _answers(answer), doing, may_have_happened=not validate_only)
         return {entity: refusals.get(entity, error_codes.UNNAMED) for entity in wishes}
+
+
+_DESCRIBING = "describing quotas"
+
+
+def _table(frame: _Frame) -> pa.Table:
+    """QUOTAS of an answer, or its error."""
+    answer = quota_response.decode(frame)
+    error_codes.raise_for_error(answer.error_code, answer.error_message, _DESCRIBING, rights.to_describe())
+    return quota_response.table(answer)
 
 
 def _request(components: Sequence[Component], strict: bool) -> _RawDescribe:

@@ -6,7 +6,9 @@ import os
 import ssl
 import threading
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import kafka.errors
@@ -128,6 +130,29 @@ class Wire:
         bound = timeout or self.timeout
         return self._asked(request, node, doing, bound, patience or bound / 2, self._before_retry)
 
+    def ask_each(self, requests: Iterable[Callable[[], Any]], *, doing: str) -> list[Any]:
+        """The answers to reading requests that any broker takes, a few under way at a time: idle brokers share them.
+
+        Raises
+        ------
+        TimedOut, ConnectionFailed
+            One that was asked for again alone, as `ask` does, has no answer.
+        """
+        under_way: deque[_UnderWay] = deque()
+        answers = []
+        for request in requests:
+            if len(under_way) == _TOGETHER:
+                answers.append(self._answer_of(under_way.popleft(), doing))
+            under_way.append(self._begin(request, None, self.timeout, doing, PATIENCE))
+        return [*answers, *(self._answer_of(each, doing) for each in under_way)]
+
+    def _answer_of(self, begun: _UnderWay, doing: str) -> Any:
+        """The answer to a request that is under way; where it fails it is sent again."""
+        try:
+            return begun.value()
+        except (NotSent, NoAnswerYet, kafka.errors.KafkaError):
+            return self.ask(begun.request, doing=doing)
+
     def _asked(
         self,
         request: Callable[[], Any],
@@ -237,12 +262,18 @@ class Wire:
         doing: str,
         patience: float | None = None,
     ) -> Any:
-        """One attempt, each with a request of its own: the library writes into what it sends."""
+        """One attempt."""
+        return self._begin(request, node, max(0.05, deadline - time.monotonic()), doing, patience).value()
+
+    def _begin(
+        self, request: Callable[[], Any], node: int | None, seconds_left: float, doing: str, patience: float | None
+    ) -> _UnderWay:
+        """Send a request of its own: the library writes into what it sends."""
         message = request()
-        seconds_left = max(0.05, deadline - time.monotonic())
         others = node is None and len(self._manager.cluster.brokers()) > 1
         hurry = patience if others and patience and patience < seconds_left else None
-        return self._wait(lambda: self._exchange(message, node, seconds_left, hurry), seconds_left + 1.0, doing)
+        future = self._started(lambda: self._exchange(message, node, seconds_left, hurry), doing)
+        return _UnderWay(request, future, seconds_left + 1.0, doing)
 
     async def _exchange(self, request: Any, node: int | None, timeout: float, hurry: float | None) -> Any:
         """Connect, and only then send: what fails before is known not to have been sent."""
@@ -287,18 +318,43 @@ class Wire:
         return connection
 
     def _wait(self, start: Callable[[], Any], timeout: float, doing: str) -> Any:
-        """Run on the library's thread and wait here, where a time-out and Ctrl-C are heard."""
+        """Run on the library's thread, and wait here."""
+        return _awaited(self._started(start, doing), timeout, doing)
+
+    def _started(self, start: Callable[[], Any], doing: str) -> Any:
+        """The library's future of what runs on its thread."""
         if self._is_closed:
             raise ConnectionFailed(f"the connection is closed, while {doing}", hint="Connect anew.")
-        done = threading.Event()
-        future = self._manager.call_soon(start)
-        future.add_both(lambda _: done.set())
-        if not done.wait(timeout):
-            raise TimedOut(f"no answer within {timeout:.0f} s while {doing}", code="REQUEST_TIMED_OUT")
-        if future.exception is not None:
-            raise future.exception
-        return future.value
+        return self._manager.call_soon(start)
 
+
+@dataclass(frozen=True, slots=True)
+class _UnderWay:
+    """A request that was sent, with the library's future of its answer, and the seconds until nobody waits for it."""
+
+    request: Callable[[], Any]
+    future: Any
+    seconds: float
+    doing: str
+
+    def value(self) -> Any:
+        """The answer."""
+        return _awaited(self.future, self.seconds, self.doing)
+
+
+def _awaited(future: Any, timeout: float, doing: str) -> Any:
+    """The value of the library's future; a time-out and Ctrl-C are heard here."""
+    done = threading.Event()
+    future.add_both(lambda _: done.set())
+    if not done.wait(timeout):
+        raise TimedOut(f"no answer within {timeout:.0f} s while {doing}", code="REQUEST_TIMED_OUT")
+    if future.exception is not None:
+        raise future.exception
+    return future.value
+
+
+_TOGETHER = 4
+"""Requests under way at a time: from five on, the library holds a connection back."""
 
 _PAUSE = 0.05
 _REFUSALS = (kafka.errors.SaslAuthenticationFailedError, kafka.errors.UnsupportedSaslMechanismError)

@@ -170,8 +170,7 @@ def of_ips(kafka: WireKafka, ip: object, user: object, pairs: object, assume_def
 
 def quotas_of(kafka: WireKafka, clients: pa.Table) -> pa.Table:
     """QUOTAS that could bind these few clients, asked for with filters; no entity comes twice."""
-    tables = [kafka.quotas.describe(parts, strict=strict) for parts, strict in filters(clients)]
-    quotas = pa.concat_tables(tables).unify_dictionaries()
+    quotas = pa.concat_tables(kafka.quotas.describe_each(filters(clients))).unify_dictionaries()
     is_asked = pc.is_in(quotas["client_id"], pc.unique(clients["client_id"]))
     return quotas.filter(pc.or_(is_asked, pc.is_null(quotas["client_id"])))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation, Overflow
 
@@ -139,7 +139,7 @@ def readable(key: str, value: float) -> str:
     if spec is None or not math.isfinite(value):
         return text_of(value)
     if spec.unit == "bytes/s":
-        return min(_in_units(value), key=len) + "/s"
+        return f"{_in_bytes(value)}/s"
     return f"{value:.6g} %" if spec.unit.startswith("%") else f"{value:.6g}/s"
 
 
@@ -149,13 +149,14 @@ def typed(key: str, value: float) -> str:
     return text if parse_value(key, text) == value else text_of(value)
 
 
-def _in_units(value: float) -> Iterator[str]:
-    """The bytes in the largest decimal unit, and in the largest binary one where that is whole."""
+def _in_bytes(value: float) -> str:
+    """The bytes in the largest decimal unit, or in the largest binary one where that is whole and shorter."""
     unit = _largest(("GB", "MB", "kB"), value) or "B"
-    yield f"{_scaled(value, _MULTIPLES[unit])} {unit}"
-    binary = _largest(("GiB", "MiB", "KiB"), value)
+    decimal = f"{_scaled(value, _MULTIPLES[unit])} {unit}"
+    binary = None if value % _MULTIPLES["KiB"] else _largest(("GiB", "MiB", "KiB"), value)
     if binary and value % _MULTIPLES[binary] == 0:
-        yield f"{value / _MULTIPLES[binary]:.0f} {binary}"
+        return min(decimal, f"{value / _MULTIPLES[binary]:.0f} {binary}", key=len)
+    return decimal
 
 
 def _largest(units: Iterable[str], value: float) -> str | None:

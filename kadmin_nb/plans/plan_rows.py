@@ -16,7 +16,6 @@ from .kinds.registry import KINDS
 _CHANGE_COLUMNS = ("row", "op", "key", "old", "wanted", "after", "old_known", "level", "validated", "note")
 _AS_TEXT = ("resource", "validated")
 """The columns that are objects until a plan is written or shown."""
-_values = attrgetter(*_CHANGE_COLUMNS)
 
 
 def columns_of(changes: Sequence[Change]) -> dict[str, list[Any]]:
@@ -27,13 +26,22 @@ def columns_of(changes: Sequence[Change]) -> dict[str, list[Any]]:
 
 
 def row_of(change: Change) -> dict[str, Any]:
-    """A change as a row of PLAN."""
-    row = dict(zip(_CHANGE_COLUMNS, _values(change), strict=True))
-    row["kind"] = change.resource.kind
-    row["resource"], row["validated"] = str(change.resource), str(change.validated)
-    if change.is_secret:
-        row["is_secret"] = True
-    return row
+    """A change as a row of PLAN, its columns in the order of their names, as canonical JSON has them."""
+    row = {
+        "after": change.after,
+        "key": change.key,
+        "kind": change.resource.kind,
+        "level": change.level,
+        "note": change.note,
+        "old": change.old,
+        "old_known": change.old_known,
+        "op": change.op,
+        "resource": str(change.resource),
+        "row": change.row,
+        "validated": str(change.validated),
+        "wanted": change.wanted,
+    }
+    return row | {"is_secret": True} if change.is_secret else row
 
 
 def changes_of_rows(rows: Iterable[dict[str, Any]]) -> tuple[Change, ...]:
