@@ -80,7 +80,7 @@ class WireQuotas:
             A filter that Kafka refuses, such as ip with user.
         """
         frame = self._wire.ask(lambda: _request(components, strict), node=node, doing=_DESCRIBING, timeout=timeout)
-        return _table(frame)
+        return _decoded(frame)
 
     def describe_each(self, filters: Iterable[tuple[Sequence[Component], bool]]) -> list[pa.Table]:
         """QUOTAS for each filter, its components and whether it is strict; any brokers answer, side by side.
@@ -88,7 +88,7 @@ class WireQuotas:
         Raises as `describe` does.
         """
         requests = [partial(_request, components, strict) for components, strict in filters]
-        return [*map(_table, self._wire.ask_each(requests, doing=_DESCRIBING))]
+        return [*map(_decoded, self._wire.ask_each(requests, doing=_DESCRIBING))]
 
     def alter(
         self, wishes: Mapping[Entity, Mapping[str, float | None]], *, validate_only: bool = False
@@ -117,7 +117,7 @@ class WireQuotas:
 _DESCRIBING = "describing quotas"
 
 
-def _table(frame: _Frame) -> pa.Table:
+def _decoded(frame: _Frame) -> pa.Table:
     """QUOTAS of an answer, or its error."""
     answer = quota_response.decode(frame)
     error_codes.raise_for_error(answer.error_code, answer.error_message, _DESCRIBING, rights.to_describe())

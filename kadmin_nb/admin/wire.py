@@ -142,16 +142,16 @@ class Wire:
         answers = []
         for request in requests:
             if len(under_way) == _TOGETHER:
-                answers.append(self._answer_of(under_way.popleft(), doing))
+                answers.append(self._answer_of(under_way.popleft()))
             under_way.append(self._begin(request, None, self.timeout, doing, PATIENCE))
-        return [*answers, *(self._answer_of(each, doing) for each in under_way)]
+        return [*answers, *(self._answer_of(each) for each in under_way)]
 
-    def _answer_of(self, begun: _UnderWay, doing: str) -> Any:
+    def _answer_of(self, begun: _UnderWay) -> Any:
         """The answer to a request that is under way; where it fails it is sent again."""
         try:
             return begun.value()
         except (NotSent, NoAnswerYet, kafka.errors.KafkaError):
-            return self.ask(begun.request, doing=doing)
+            return self.ask(begun.request, doing=begun.doing)
 
     def _asked(
         self,

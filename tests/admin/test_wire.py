@@ -13,6 +13,7 @@ from kafka.protocol.admin.cluster import DescribeClusterRequest
 
 import kadmin_nb as kn
 from kadmin_nb.admin.kafka import WireKafka
+from kadmin_nb.admin.ports import EXACT, Component
 from kadmin_nb.admin.quotas import WireQuotas
 from kadmin_nb.admin.wire import Wire
 from kadmin_nb.errors import ConnectionFailed, NotFound, TimedOut
@@ -185,6 +186,36 @@ def test_threads_may_share_a_connection(own):
         thread.join()
     assert len(seen) == 20
     assert len(set(seen)) == 1
+
+
+def test_many_requests_at_a_time_are_answered_in_their_order(own):
+    """From the fifth request under way on, the connection was held back, and the request failed."""
+    quotas = WireQuotas(own)
+    users = [f"in-turn-{number}" for number in range(11)]
+    rates = {Entity.of({"user": user}): {"producer_byte_rate": 1000.0 + n} for n, user in enumerate(users)}
+    assert not any(quotas.alter(rates).values())
+    filters = [([Component("user", EXACT, user)], True) for user in users]
+    eventually(
+        lambda: [table["value"].to_pylist() for table in quotas.describe_each(filters)],
+        [[1000.0 + number] for number in range(11)],
+    )
+
+
+def test_requests_of_which_one_is_refused_are_refused(own):
+    """Of two filters the second was wrong, and its answer was taken for an empty one."""
+    refused = [Component("ip", EXACT, "10.0.0.1"), Component("user", EXACT, "alice")]
+    with pytest.raises(kn.KadminError, match="IP filter") as raised:
+        WireQuotas(own).describe_each([([], False), (refused, False)])
+    assert raised.value.code == "INVALID_REQUEST"
+
+
+def test_several_requests_to_a_frozen_broker_end_in_time(own, node):
+    """Each of several waited for its whole time, one after the other."""
+    node.pause()
+    requests = [lambda: DescribeClusterRequest()] * 4
+    took, error = seconds(lambda: own.ask_each(requests, doing="describing the cluster"))
+    assert (type(error), error.code) == (TimedOut, "REQUEST_TIMED_OUT")
+    assert 1.9 < took < 10
 
 
 def test_closing_a_frozen_connection_does_not_block(mortal, node):

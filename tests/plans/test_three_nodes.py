@@ -91,6 +91,20 @@ def test_a_frozen_broker_is_named_and_not_waited_for_for_ever(three, wide, uniqu
     frozen.resume()
 
 
+def test_a_client_is_resolved_while_a_broker_is_frozen(three, wide, unique):
+    """Its quotas are asked of all brokers side by side, and the one that was frozen held up the answer."""
+    user = unique("user")
+    applied(staged(wide, user).plan("a test"))
+    frozen = others(three, wide)[0]
+    frozen.pause()
+    started = time.monotonic()
+    answer = wide.quotas.resolve(user=user, client_id="app", keys=["producer_byte_rate"])
+    took = time.monotonic() - started
+    assert rows(answer, "level", "value") == [("USER", 1000.0)]
+    assert took < 20
+    frozen.resume()
+
+
 def test_a_broker_that_is_down_is_named(three, wide, unique):
     """Metadata leaves out a broker that is down, so everybody that was left agreed."""
     plan, stopped = staged(wide, unique("user")).plan(), others(three, wide)[0]
