@@ -133,10 +133,7 @@ class Wire:
     def ask_each(self, requests: Iterable[Callable[[], Any]], *, doing: str) -> list[Any]:
         """The answers to reading requests that any broker takes, a few under way at a time: idle brokers share them.
 
-        Raises
-        ------
-        TimedOut, ConnectionFailed
-            One that was asked for again alone, as `ask` does, has no answer.
+        One that fails is sent again alone; raises as `ask` does.
         """
         under_way: deque[_UnderWay] = deque()
         answers = []
@@ -268,7 +265,7 @@ class Wire:
     def _begin(
         self, request: Callable[[], Any], node: int | None, seconds_left: float, doing: str, patience: float | None
     ) -> _UnderWay:
-        """Send a request of its own: the library writes into what it sends."""
+        """Send a message made anew: the library writes into what it sends."""
         message = request()
         others = node is None and len(self._manager.cluster.brokers()) > 1
         hurry = patience if others and patience and patience < seconds_left else None
