@@ -140,7 +140,7 @@ class Wire:
         for request in requests:
             if len(under_way) == _TOGETHER:
                 answers.append(self._answer_of(under_way.popleft()))
-            under_way.append(self._begin(request, None, self.timeout, doing, PATIENCE))
+            under_way.append(self._send(request, None, time.monotonic() + self.timeout, doing, PATIENCE))
         return [*answers, *(self._answer_of(each) for each in under_way)]
 
     def _answer_of(self, begun: _UnderWay) -> Any:
@@ -164,7 +164,7 @@ class Wire:
             again = _Again(bound, _passes, before_retry)
             while True:
                 with again:
-                    return self._send(request, node, deadline, doing, patience)
+                    return self._send(request, node, deadline, doing, patience).value()
         except NotSent as exc:
             raise self._why_not_sent(exc, doing) from None
         except NoAnswerYet:
@@ -193,7 +193,7 @@ class Wire:
             again = _Again(self.timeout, _was_not_sent, self._before_retry)
             while True:
                 with again:
-                    return self._send(request, whom, deadline, doing)
+                    return self._send(request, whom, deadline, doing).value()
         except NotSent as exc:
             raise self._why_not_sent(exc, doing) from None
         except kafka.errors.IncompatibleBrokerVersion as exc:
@@ -258,15 +258,10 @@ class Wire:
         deadline: float,
         doing: str,
         patience: float | None = None,
-    ) -> Any:
-        """One attempt."""
-        return self._begin(request, node, max(0.05, deadline - time.monotonic()), doing, patience).value()
-
-    def _begin(
-        self, request: Callable[[], Any], node: int | None, seconds_left: float, doing: str, patience: float | None
     ) -> _UnderWay:
-        """Send a message made anew: the library writes into what it sends."""
+        """One attempt, each with a message of its own: the library writes into what it sends."""
         message = request()
+        seconds_left = max(0.05, deadline - time.monotonic())
         others = node is None and len(self._manager.cluster.brokers()) > 1
         hurry = patience if others and patience and patience < seconds_left else None
         future = self._started(lambda: self._exchange(message, node, seconds_left, hurry), doing)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ..admin.ports import Kafka
 from ..model.changes import NOT_POSSIBLE, OK, Change, Verdict
@@ -29,12 +29,17 @@ def validated(kafka: Kafka, changes: Sequence[Change], resolver: Resolver = nowh
     found(filter(_is_looked_up, changes), resolver)
     askable = [c for kind, mine in by_kind(changes).items() if kind.can_validate for c in mine]
     answers = _ask(kafka, askable, resolver)
-    refused = (c for c in askable if answers.get(c.resource))
-    doubtful = [c for group in grouped(refused).values() if len(group) > 1 for c in group]
+    doubtful = _doubtful(askable, answers)
     alone = _ask_singly(kafka, doubtful, resolver)
     together = _ask(kafka, [c for c in doubtful if alone[c.row] is None], resolver)
     judged = {c.row: _judged(c, answers, alone, together) for c in askable}
     return [judged.get(c.row) or c.with_(validated=NOT_POSSIBLE) for c in changes]
+
+
+def _doubtful(changes: Iterable[Change], answers: Answers) -> list[Change]:
+    """The rows of each entity or resource that is refused, where it has several."""
+    refused = grouped(change for change in changes if answers.get(change.resource))
+    return [change for group in refused.values() if len(group) > 1 for change in group]
 
 
 def _is_looked_up(change: Change) -> bool:
