@@ -135,20 +135,20 @@ class Wire:
 
         One that fails is sent again alone; raises as `ask` does.
         """
-        under_way: deque[_UnderWay] = deque()
+        under_way: deque[tuple[Callable[[], Any], _UnderWay]] = deque()
         answers = []
         for request in requests:
             if len(under_way) == _TOGETHER:
-                answers.append(self._answer_of(under_way.popleft()))
-            under_way.append(self._send(request, None, time.monotonic() + self.timeout, doing, PATIENCE))
-        return [*answers, *(self._answer_of(each) for each in under_way)]
+                answers.append(self._answer_to(*under_way.popleft()))
+            under_way.append((request, self._send(request, None, time.monotonic() + self.timeout, doing, PATIENCE)))
+        return [*answers, *(self._answer_to(*each) for each in under_way)]
 
-    def _answer_of(self, begun: _UnderWay) -> Any:
+    def _answer_to(self, request: Callable[[], Any], begun: _UnderWay) -> Any:
         """The answer to a request that is under way; where it fails it is sent again."""
         try:
             return begun.value()
         except (NotSent, NoAnswerYet, kafka.errors.KafkaError):
-            return self.ask(begun.request, doing=begun.doing)
+            return self.ask(request, doing=begun.doing)
 
     def _asked(
         self,
@@ -227,7 +227,7 @@ class Wire:
         """
         doing, cluster = "refreshing the metadata", self._manager.cluster
         answer = self._asked(cluster.metadata_request, None, doing, self.timeout, PATIENCE)
-        self._wait(lambda: cluster.update_metadata(answer), self.timeout, doing)
+        self._started(lambda: cluster.update_metadata(answer), self.timeout, doing).value()
 
     def close(self) -> None:
         """Close every connection and end the thread; never blocks for long."""
@@ -264,8 +264,7 @@ class Wire:
         seconds_left = max(0.05, deadline - time.monotonic())
         others = node is None and len(self._manager.cluster.brokers()) > 1
         hurry = patience if others and patience and patience < seconds_left else None
-        future = self._started(lambda: self._exchange(message, node, seconds_left, hurry), doing)
-        return _UnderWay(request, future, seconds_left + 1.0, doing)
+        return self._started(lambda: self._exchange(message, node, seconds_left, hurry), seconds_left + 1.0, doing)
 
     async def _exchange(self, request: Any, node: int | None, timeout: float, hurry: float | None) -> Any:
         """Connect, and only then send: what fails before is known not to have been sent."""
@@ -309,40 +308,30 @@ class Wire:
             raise kafka.errors.KafkaConnectionError("the connection has just closed")
         return connection
 
-    def _wait(self, start: Callable[[], Any], timeout: float, doing: str) -> Any:
-        """Run on the library's thread, and wait here."""
-        return _awaited(self._started(start, doing), timeout, doing)
-
-    def _started(self, start: Callable[[], Any], doing: str) -> Any:
-        """The library's future of what runs on its thread."""
+    def _started(self, start: Callable[[], Any], seconds: float, doing: str) -> _UnderWay:
+        """Run on the library's thread."""
         if self._is_closed:
             raise ConnectionFailed(f"the connection is closed, while {doing}", hint="Connect anew.")
-        return self._manager.call_soon(start)
+        return _UnderWay(self._manager.call_soon(start), seconds, doing)
 
 
 @dataclass(frozen=True, slots=True)
 class _UnderWay:
-    """A request that was sent, with the library's future of its answer, and the seconds until nobody waits for it."""
+    """The library's future of what runs on its thread, and the seconds that it may take."""
 
-    request: Callable[[], Any]
     future: Any
     seconds: float
     doing: str
 
     def value(self) -> Any:
-        """The answer."""
-        return _awaited(self.future, self.seconds, self.doing)
-
-
-def _awaited(future: Any, timeout: float, doing: str) -> Any:
-    """The value of the library's future; a time-out and Ctrl-C are heard here."""
-    done = threading.Event()
-    future.add_both(lambda _: done.set())
-    if not done.wait(timeout):
-        raise TimedOut(f"no answer within {timeout:.0f} s while {doing}", code="REQUEST_TIMED_OUT")
-    if future.exception is not None:
-        raise future.exception
-    return future.value
+        """Wait here, where a time-out and Ctrl-C are heard."""
+        done = threading.Event()
+        self.future.add_both(lambda _: done.set())
+        if not done.wait(self.seconds):
+            raise TimedOut(f"no answer within {self.seconds:.0f} s while {self.doing}", code="REQUEST_TIMED_OUT")
+        if self.future.exception is not None:
+            raise self.future.exception
+        return self.future.value
 
 
 _TOGETHER = 4

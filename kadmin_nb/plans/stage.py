@@ -149,6 +149,7 @@ class Stage(PrintFormats, Tabular):
         self.add(frame_edits.edits(frame, CONFIGS))
 
     def _stage(self, edit: Edit) -> Edit:
+        """Stage one edit as `add` does several; loops over thousands of quotas come here."""
         with self._lock:
             staged = self._edits[edit.target] = _joined(self._edits.get(edit.target), _covered(edit))
         self._changed()

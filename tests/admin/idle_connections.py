@@ -8,4 +8,4 @@ from kadmin_nb.admin.kafka import WireKafka
 def idle_out(kafka: WireKafka) -> None:
     """Close every connection: the next request makes a new one, and logs in."""
     connections = list(kafka.wire._manager._conns.values())
-    kafka.wire._wait(lambda: [connection.close() for connection in connections], 5.0, "closing")
+    kafka.wire._started(lambda: [connection.close() for connection in connections], 5.0, "closing").value()
