@@ -11,7 +11,7 @@ import pyarrow as pa
 from ..resolution.lookup import Tables, resolve
 
 BITS, IN_A_WORD, NO_LEVEL = 4, 7, 15
-"""A level number takes so many bits, an int32 holds so many of them; and what stands for none."""
+"""A level number takes so many bits, an int32 holds so many of them; and the number that stands for none: all bits."""
 ROWS = 1 << 18
 """Pairs worked on at once: Spark's batches are of 10,000, and each call hashes the names of all quotas anew."""
 

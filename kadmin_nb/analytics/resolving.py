@@ -22,6 +22,7 @@ from ..resolution.kernel import PAIRS, Index, Shape, asked_keys
 from . import resolve_worker, worker_code
 from .input_columns import names_of
 from .quota_tables import SplitQuotas, has_clusters, read_columns
+from .resolve_worker import NO_LEVEL
 
 OVERRIDDEN = ArrayType(StructType([StructField("level", StringType()), StructField("value", DoubleType())]))
 
@@ -119,7 +120,7 @@ class ResolvedRows:
 
     def of_key(self) -> DataFrame:
         """The rows with `limit`, `level`, `bucket_user` and `bucket_client_id` of their own `key`."""
-        limit, level = F.lit(None).cast("double"), F.lit(None).cast("int")
+        limit, level = F.lit(None).cast("double"), F.lit(NO_LEVEL)
         for key, (its_value, its_level) in zip(self.keys, self._answers(), strict=True):
             is_it = F.col("key") == key
             limit, level = F.when(is_it, its_value).otherwise(limit), F.when(is_it, its_level).otherwise(level)
@@ -148,7 +149,7 @@ class ResolvedRows:
         return [self._answer(number) for number in range(len(self.keys))]
 
     def _answer(self, number: int) -> tuple[Column, Column]:
-        """Value and level number; what is stored for exactly this pair is closest."""
+        """Value and level number, `NO_LEVEL` for none; what is stored for exactly this pair is closest."""
         value, level = F.col(f"value {number}"), self._level(number)
         if not self.joined:
             return value, level
@@ -156,10 +157,9 @@ class ResolvedRows:
         return F.coalesce(exact, value), F.when(exact.isNotNull(), LEVELS[0].number).otherwise(level)
 
     def _level(self, number: int) -> Column:
-        """The level number of the i-th key, null for none; `worker` packs several into a word."""
+        """The level number of the i-th key, or `NO_LEVEL`; `resolve_worker` packs several into a word."""
         place = number % resolve_worker.IN_A_WORD
-        bits = F.shiftright(f"levels {number - place}", resolve_worker.BITS * place).bitwiseAND(resolve_worker.NO_LEVEL)
-        return F.nullif(bits, F.lit(resolve_worker.NO_LEVEL))
+        return F.shiftright(f"levels {number - place}", resolve_worker.BITS * place).bitwiseAND(NO_LEVEL)
 
     def _lost(self, number: int) -> Column:
         """The overridden quotas; below that of exactly this pair, also what would bind without it."""
@@ -169,7 +169,7 @@ class ResolvedRows:
         value, level = F.col(f"value {number}"), self._level(number)
         first = F.array(F.struct(_level_name(level).alias("level"), value.alias("value")))
         exact = F.col(f"exact {number}").isNotNull()
-        return F.when(exact & level.isNotNull(), F.concat(first, lost)).otherwise(lost)
+        return F.when(exact & (level != NO_LEVEL), F.concat(first, lost)).otherwise(lost)
 
 
 def _level_and_bucket(level: Column) -> list[Column]:
@@ -184,8 +184,9 @@ def _level_and_bucket(level: Column) -> list[Column]:
 
 
 def _level_name(level: Column) -> Column:
+    """Null for `NO_LEVEL`, which is past the end of the names."""
     return F.get(F.array(*(F.lit(a_level.name) for a_level in LEVELS)), level)
 
 
 def _shared(name: str, level: Column, levels: Sequence[int]) -> Column:
-    return F.when(level.isin(*levels), F.col(name)).when(level.isNotNull(), "")
+    return F.when(level.isin(*levels), F.col(name)).when(level != NO_LEVEL, "")
