@@ -10,8 +10,10 @@ from operator import add, or_
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StringType
 
 from ..errors import Invalid
 from ..frames.spark import to_spark
@@ -26,11 +28,13 @@ PAIR = LEVELS[0].name
 SENT_BYTES = 256 << 20
 """The memory that quotas of exact pairs may take in a worker; sent they are a third of that at most."""
 PLAIN_BYTES = 256 << 20
-"""The size up to which all quotas reach the driver uncompressed."""
+"""The size up to which all quotas reach the driver uncompressed, at once."""
 JOINED_BYTES = 16 << 20
 """Their size limit in one partition of the join, which holds them in memory."""
 _ENTITY, _VALUE = 128, 12
 """Bytes that an entity takes beside its names, and each of its keys."""
+_SHORT = 256
+"""Bytes that the texts of a row may have, all together, to be fetched without a look at their sizes."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +61,9 @@ class SplitQuotas:
             if 3 * quotas.get_total_buffer_size() <= SENT_BYTES:
                 return cls(quotas)
             quotas = to_spark(quotas, spark)
-        if _at_most(quotas, keys) <= min(SENT_BYTES, PLAIN_BYTES):
-            return cls(quotas.toArrow())
+        few = _if_few(quotas, min(SENT_BYTES, PLAIN_BYTES) // (_ENTITY + _VALUE * keys + _SHORT))
+        if few is not None:
+            return cls(few)
         size, unfit = _measured(quotas, keys)
         if size <= SENT_BYTES:
             return cls(_fetched(quotas))
@@ -117,11 +122,16 @@ def _fetched(frame: DataFrame) -> pa.Table:
     return pa.concat_tables(pa.ipc.open_stream(packed_table.as_buffer()).read_all() for packed_table in packed)
 
 
-def _at_most(frame: DataFrame, keys: int) -> float:
-    """Bytes that all quotas take in a worker, if no two of them are of one entity: a quick look, mostly enough."""
-    length = reduce(add, (F.coalesce(F.octet_length(name), F.lit(0)) for name in names_in(frame)))
-    [(rows, names)] = frame.agg(F.count("*"), F.coalesce(F.sum(length), F.lit(0))).collect()
-    return float(rows * (_ENTITY + _VALUE * keys) + names)
+def _if_few(frame: DataFrame, most: int) -> pa.Table | None:
+    """All rows in one job, if they are no more and their texts short, as they mostly are; None otherwise."""
+    texts = [field.name for field in frame.schema if isinstance(field.dataType, StringType)]
+    length = reduce(add, (F.coalesce(F.octet_length(name), F.lit(0)) for name in texts), F.lit(0))
+    rows = frame.withColumn("is_long", length > _SHORT)
+    rows = rows.withColumns({name: F.when(~F.col("is_long"), F.col(name)) for name in texts})
+    first = rows.limit(most + 1).toArrow()
+    if first.num_rows > most or pc.any(first["is_long"]).as_py():
+        return None
+    return first.drop_columns("is_long")
 
 
 def _measured(frame: DataFrame, keys: int) -> tuple[float, str | None]:

@@ -26,9 +26,11 @@ pytestmark = pytest.mark.spark
 QUOTAS, PAIRS = quotas_of_a_fleet(1), pairs_of_a_fleet(2)
 
 
-@pytest.fixture(params=["sent", "joined"])
+@pytest.fixture(params=["sent", "packed", "joined"])
 def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Whether quotas of exact pairs are sent to the workers, or joined to the pairs as if they were too many."""
+    """Whether quotas are sent to the workers, fetched at once or packed, or as if too many joined to the pairs."""
+    if request.param == "packed":
+        monkeypatch.setattr(quota_tables, "PLAIN_BYTES", -1)
     if request.param == "joined":
         monkeypatch.setattr(quota_tables, "SENT_BYTES", -1)
         monkeypatch.setattr(quota_tables, "JOINED_BYTES", 8_000)
@@ -186,6 +188,24 @@ def test_a_hot_user_is_in_all_partitions(spark, monkeypatch) -> None:
     counts = [n for _, n in found.groupBy(F.spark_partition_id()).count().collect()]
     assert len(counts) >= 2
     assert max(counts) <= 1.5 * sum(counts) / len(counts)
+
+
+@pytest.mark.parametrize("length", [200, 300, 30_000])
+def test_a_name_of_any_length(spark, length) -> None:
+    """A principal as long as a certificate's subject was left out, and its client had no limit."""
+    user = "CN=" + "é" * length
+    quotas = pa.table(
+        {
+            "level": ["USER"],
+            "user": [user],
+            "client_id": pa.nulls(1, pa.string()),
+            "key": ["producer_byte_rate"],
+            "value": [5.0],
+        }
+    )
+    pairs = pa.table({"user": [user, "CN="], "client_id": ["app", "app"]})
+    found = kn.analytics.resolve(frame(spark, quotas), frame(spark, pairs), keys="producer_byte_rate")
+    assert rows(found.toArrow()) == rows(kn.resolve(quotas, pairs, keys="producer_byte_rate"))
 
 
 def test_a_key_is_taken_out_of_the_long_form(spark, path) -> None:
