@@ -113,7 +113,7 @@ class ResolvedRows:
     def wide(self) -> DataFrame:
         """EFFECTIVE, a struct a key."""
         structs = [
-            F.struct(value.alias("value"), *_level_and_bucket(level)).alias(key)
+            F.struct(F.expr(f"{value} as value"), *_level_and_bucket(level)).alias(key)
             for key, (value, level) in zip(self.keys, self._answers(), strict=True)
         ]
         return self.found.select(*self.names, *structs)
@@ -123,21 +123,23 @@ class ResolvedRows:
         limit, level = F.lit(None).cast("double"), F.lit(NO_LEVEL)
         for key, (its_value, its_level) in zip(self.keys, self._answers(), strict=True):
             is_it = F.col("key") == key
-            limit, level = F.when(is_it, its_value).otherwise(limit), F.when(is_it, its_level).otherwise(level)
+            limit = F.when(is_it, F.expr(its_value)).otherwise(limit)
+            level = F.when(is_it, F.expr(its_level)).otherwise(level)
         rows = self.found.select(*self.names, limit.alias("limit"), level.alias("level"))
-        return rows.select(*self.names, "limit", *_level_and_bucket(F.col("level")))
+        return rows.select(*self.names, "limit", *_level_and_bucket("level"))
 
     def long(self) -> DataFrame:
         """EFFECTIVE, a row a key: the answers of a row, one below the other."""
         items = F.array(*(self._row(number) for number in range(len(self.keys))))
         rows = self.found.select(*self.names, F.inline(items if self.keys else items.cast(self._no_rows())))
         extra_columns = ["overridden"] if self.overridden else []
-        return rows.select(*self.names, "key", "value", *_level_and_bucket(F.col("level")), *extra_columns)
+        return rows.select(*self.names, "key", "value", *_level_and_bucket("level"), *extra_columns)
 
     def _row(self, number: int) -> Column:
         value, level = self._answer(number)
-        lost = [self._lost(number).alias("overridden")] if self.overridden else []
-        return F.struct(F.lit(self.keys[number]).alias("key"), value.alias("value"), level.alias("level"), *lost)
+        lost = [F.expr(f"{self._lost(number)} as overridden")] if self.overridden else []
+        key = F.lit(self.keys[number]).alias("key")
+        return F.struct(key, F.expr(f"{value} as value"), F.expr(f"{level} as level"), *lost)
 
     def _no_rows(self) -> ArrayType:
         kinds: dict[str, DataType] = {"key": StringType(), "value": DoubleType(), "level": IntegerType()}
@@ -145,48 +147,47 @@ class ResolvedRows:
             kinds["overridden"] = OVERRIDDEN
         return ArrayType(StructType([StructField(name, kind) for name, kind in kinds.items()]))
 
-    def _answers(self) -> list[tuple[Column, Column]]:
+    def _answers(self) -> list[tuple[str, str]]:
         return [self._answer(number) for number in range(len(self.keys))]
 
-    def _answer(self, number: int) -> tuple[Column, Column]:
-        """Value and level number, `NO_LEVEL` for none; what is stored for exactly this pair is closest."""
-        value, level = F.col(f"value {number}"), self._level(number)
+    def _answer(self, number: int) -> tuple[str, str]:
+        """Value and level number, `NO_LEVEL` for none, in SQL; what is stored for exactly this pair is closest."""
+        value, level, exact = f"`value {number}`", self._level(number), f"`exact {number}`"
         if not self.joined:
             return value, level
-        exact = F.col(f"exact {number}")
-        return F.coalesce(exact, value), F.when(exact.isNotNull(), LEVELS[0].number).otherwise(level)
+        return f"coalesce({exact}, {value})", f"if({exact} is null, {level}, {LEVELS[0].number})"
 
-    def _level(self, number: int) -> Column:
+    def _level(self, number: int) -> str:
         """The level number of the i-th key, or `NO_LEVEL`; `resolve_worker` packs several into a word."""
         place = number % resolve_worker.IN_A_WORD
-        return F.shiftright(f"levels {number - place}", resolve_worker.BITS * place).bitwiseAND(NO_LEVEL)
+        return f"(shiftright(`levels {number - place}`, {resolve_worker.BITS * place}) & {NO_LEVEL})"
 
-    def _lost(self, number: int) -> Column:
+    def _lost(self, number: int) -> str:
         """The overridden quotas; below that of exactly this pair, also what would bind without it."""
-        lost = F.col(f"overridden {number}")
+        lost, level = f"`overridden {number}`", self._level(number)
         if not self.joined:
             return lost
-        value, level = F.col(f"value {number}"), self._level(number)
-        first = F.array(F.struct(_level_name(level).alias("level"), value.alias("value")))
-        exact = F.col(f"exact {number}").isNotNull()
-        return F.when(exact & (level != NO_LEVEL), F.concat(first, lost)).otherwise(lost)
+        first = f"array(struct({_level_name(level)} as level, `value {number}` as value))"
+        return f"if(`exact {number}` is null or {level} = {NO_LEVEL}, {lost}, concat({first}, {lost}))"
 
 
-def _level_and_bucket(level: Column) -> list[Column]:
+def _level_and_bucket(level: str) -> list[Column]:
     """The level's name, and who shares the allowance: the names of the client that the level speaks of."""
     users = [a_level.number for a_level in LEVELS if a_level.user]
     clients = [a_level.number for a_level in LEVELS if a_level.client_id]
     return [
-        _level_name(level).alias("level"),
-        _shared("user", level, users).alias("bucket_user"),
-        _shared("client_id", level, clients).alias("bucket_client_id"),
+        F.expr(f"{_level_name(level)} as level"),
+        F.expr(f"{_shared('user', level, users)} as bucket_user"),
+        F.expr(f"{_shared('client_id', level, clients)} as bucket_client_id"),
     ]
 
 
-def _level_name(level: Column) -> Column:
+def _level_name(level: str) -> str:
     """Null for `NO_LEVEL`, which is past the end of the names."""
-    return F.get(F.array(*(F.lit(a_level.name) for a_level in LEVELS)), level)
+    names = ", ".join(f"'{a_level.name}'" for a_level in LEVELS)
+    return f"get(array({names}), {level})"
 
 
-def _shared(name: str, level: Column, levels: Sequence[int]) -> Column:
-    return F.when(level.isin(*levels), F.col(name)).when(level != NO_LEVEL, "")
+def _shared(name: str, level: str, levels: Sequence[int]) -> str:
+    numbers = ", ".join(map(str, levels))
+    return f"case when {level} in ({numbers}) then {name} when {level} != {NO_LEVEL} then '' end"
