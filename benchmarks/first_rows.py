@@ -23,7 +23,7 @@ from traitlets.config import Config
 
 import kadmin_nb as kn
 from benchmarks.timing import Row, row
-from kadmin_nb.admin.wire import Wire
+from kadmin_nb.admin.wire import _UnderWay
 from kadmin_nb.local import start
 
 USERS, APPS, TOPICS = 1_000, 5, 100
@@ -93,23 +93,23 @@ def _timed(work: Callable[[], object]) -> tuple[float, float]:
 @contextmanager
 def _waiting() -> Iterator[list[float]]:
     """The seconds in which some request was under way, the first of the list."""
-    exchange, lock, seconds, open_since = Wire._wait, Lock(), [0.0], []
+    wait, lock, seconds, open_since = _UnderWay.value, Lock(), [0.0], []
 
-    def timed(wire: Wire, *args: Any) -> Any:
+    def timed(request: _UnderWay) -> Any:
         with lock:
             open_since.append(open_since[-1] if open_since else time.perf_counter())
         try:
-            return exchange(wire, *args)
+            return wait(request)
         finally:
             with lock:
                 begun = open_since.pop()
                 seconds[0] += 0.0 if open_since else time.perf_counter() - begun
 
-    Wire._wait = timed  # type: ignore[method-assign]
+    _UnderWay.value = timed  # type: ignore[method-assign]
     try:
         yield seconds
     finally:
-        Wire._wait = exchange  # type: ignore[method-assign]
+        _UnderWay.value = wait  # type: ignore[method-assign]
 
 
 @contextmanager
