@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import ssl
 import threading
 import time
 from collections import deque
@@ -13,14 +11,22 @@ from typing import Any, TypeVar
 
 import kafka.errors
 
-from ..errors import ConnectionFailed, KadminError, NotFound, TimedOut, Unsupported
+from ..errors import ConnectionFailed, KadminError, TimedOut, Unsupported
 from ..model.connection_settings import Settings
-from . import error_codes, kerberos
-from .connections import Manager, NetworkSelector, Tokens
+from . import error_codes, kerberos, library_config
+from .connections import NetworkSelector
 from .log_redaction import keep_discreet
-
-LARGEST_ANSWER = 1 << 30
-"""Bytes in one answer, above which the connection is closed; a million entities are about 120 MB."""
+from .sending_again import (
+    REFUSALS,
+    Again,
+    NoAnswerYet,
+    NotSent,
+    Throttled,
+    cause_of,
+    is_late,
+    may_pass,
+    was_not_sent,
+)
 
 READ_TIMEOUT = 30.0
 """Seconds that connecting, or a reading request, may take."""
@@ -34,18 +40,6 @@ keep_discreet()
 T = TypeVar("T")
 PATIENCE = 3.0
 """Seconds until another broker is asked what is answered in milliseconds by one that is not frozen."""
-
-
-class Throttled(kafka.errors.NodeNotReadyError):  # type: ignore[misc]  # the library has no types
-    """A broker is there, and does not read from this client for a while: its quota is used up."""
-
-
-class NotSent(Exception):
-    """The request certainly never left: it may be sent again whatever it does."""
-
-
-class NoAnswerYet(Exception):
-    """A broker takes long that any other could stand in for: its answer is no longer waited for."""
 
 
 class Wire:
@@ -63,7 +57,7 @@ class Wire:
             kerberos.refuse_without_package()
         self._answered: int | None = None
         self._net = NetworkSelector()
-        self._manager = _manager(self._net, settings, timeout)
+        self._manager = library_config.manager(self._net, settings, timeout)
         self._net.start()
         self._thread = self._net._io_thread
         try:
@@ -101,7 +95,7 @@ class Wire:
             if by_ticket:
                 raise kerberos.connection_failure(self.settings, attempt.exception, timeout) from None
             spent += time.monotonic() - started
-            _raise_cause(self.settings, timeout, spent, attempt.succeeded)
+            library_config.raise_cause(self.settings, timeout, spent, attempt.succeeded)
         return bool(attempt.succeeded())
 
     def ask(
@@ -161,7 +155,7 @@ class Wire:
     ) -> Any:
         deadline = time.monotonic() + bound
         try:
-            again = _Again(bound, _passes, before_retry)
+            again = Again(bound, may_pass, before_retry)
             while True:
                 with again:
                     return self._send(request, node, deadline, doing, patience).value()
@@ -190,7 +184,7 @@ class Wire:
         deadline = time.monotonic() + (timeout or self.alter_timeout)
         whom = self.lively() if node is None else node
         try:
-            again = _Again(self.timeout, _was_not_sent, self._before_retry)
+            again = Again(self.timeout, was_not_sent, self._before_retry)
             while True:
                 with again:
                     return self._send(request, whom, deadline, doing).value()
@@ -245,7 +239,7 @@ class Wire:
 
     def _before_retry(self, exc: Exception) -> None:
         """A broker we do not know may have come up since the last look."""
-        if isinstance(_cause(exc), kafka.errors.UnknownBrokerIdError | kafka.errors.KafkaConnectionError):
+        if isinstance(cause_of(exc), kafka.errors.UnknownBrokerIdError | kafka.errors.KafkaConnectionError):
             try:
                 self.refresh()
             except KadminError:
@@ -271,7 +265,7 @@ class Wire:
         try:
             connection = await self._connection_to(node, hurry or timeout)
         except kafka.errors.KafkaError as exc:
-            raise (NoAnswerYet() if hurry and _is_late(exc) else NotSent(str(exc))) from exc
+            raise (NoAnswerYet() if hurry and is_late(exc) else NotSent(str(exc))) from exc
         sent = connection.send_request(request, request_timeout_ms=timeout * 1000)
         try:
             answer = await (self._manager.wait_for(sent, hurry * 1000) if hurry else sent)
@@ -338,8 +332,7 @@ _TOGETHER = 4
 """Requests under way at a time: from five on, the library holds a connection back."""
 
 _PAUSE = 0.05
-_REFUSALS = (kafka.errors.SaslAuthenticationFailedError, kafka.errors.UnsupportedSaslMechanismError)
-_HUNG_UP = (kafka.errors.KafkaConnectionError, *_REFUSALS)
+_HUNG_UP = (kafka.errors.KafkaConnectionError, *REFUSALS)
 _WHO_WE_ARE = ("SASL_AUTHENTICATION_FAILED", "SSL_HANDSHAKE_FAILED")
 
 
@@ -354,14 +347,6 @@ def _refuse_another_kind_of_node(exc: BaseException | None) -> None:
     """A controller's port answers, and knows no metadata."""
     if isinstance(exc, kafka.errors.IncompatibleBrokerVersion):
         raise error_codes.translated(exc, "connecting") from None
-
-
-def _raise_cause(settings: Settings, timeout: float, spent: float, is_reached: Callable[[], bool]) -> None:
-    from . import first_contact
-
-    no_token = first_contact.token_failure(settings, timeout - spent)
-    if cause := no_token or first_contact.cause(settings, timeout, spent=spent, is_reached=is_reached):
-        raise cause from None
 
 
 def understood(read: Callable[[], T], doing: str, *, may_have_happened: bool = False) -> T:
@@ -381,131 +366,3 @@ def understood(read: Callable[[], T], doing: str, *, may_have_happened: bool = F
     if may_have_happened:
         raise TimedOut(f"an answer that cannot be read while {doing}: it may have happened", code="REQUEST_TIMED_OUT")
     raise Unsupported(f"an answer that cannot be read, while {doing}", code="CORRUPT_MESSAGE")
-
-
-def _passes(exc: Exception) -> bool:
-    """True if a reading request may simply be sent again."""
-    if isinstance(exc, NotSent):
-        return _was_not_sent(exc) and not _is_late(exc.__cause__)
-    return isinstance(exc, NoAnswerYet | kafka.errors.KafkaConnectionError | kafka.errors.NodeNotReadyError)
-
-
-def _was_not_sent(exc: Exception) -> bool:
-    """True of what never left, and may leave yet: a login that is refused would be refused again."""
-    return isinstance(exc, NotSent) and not isinstance(exc.__cause__, _REFUSALS)
-
-
-def _cause(exc: Exception) -> BaseException | None:
-    return exc.__cause__ if isinstance(exc, NotSent) else exc
-
-
-def _is_late(exc: BaseException | None) -> bool:
-    return isinstance(exc, kafka.errors.KafkaTimeoutError)
-
-
-_REFUSING, _UNKNOWN_ID = 3.0, 1.0
-"""Seconds that a broker is given which refuses connections, or which the metadata, asked anew, does not name."""
-
-
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 0.5
-"""Seconds between two attempts: each pause is twice the one before."""
-
-
-class _Again:
-    """Takes the faults that may pass: `while True: with again: return attempt()`.
-
-    Not tenacity, which would load tornado and asyncio.
-    """
-
-    def __init__(
-        self, bound: float, may_pass: Callable[[Exception], bool], before_retry: Callable[[Exception], object]
-    ) -> None:
-        self._bound, self._may_pass, self._before_retry = bound, may_pass, before_retry
-        self._started, self._pause = time.monotonic(), _FIRST_PAUSE
-
-    def __enter__(self) -> None:
-        """An attempt begins."""
-
-    def __exit__(self, kind: object, exc: BaseException | None, trace: object) -> bool:
-        """True, after a pause, if the attempt is to be made again."""
-        if not isinstance(exc, Exception) or not self._may_pass(exc):
-            return False
-        if time.monotonic() - self._started >= _longest_wait(exc, self._bound):
-            return False
-        self._before_retry(exc)
-        time.sleep(self._pause)
-        self._pause = min(2 * self._pause, _LONGEST_PAUSE)
-        return True
-
-
-def _longest_wait(exc: Exception, bound: float) -> float:
-    """Seconds to try for after this fault: a broker that is not there is given less than one that throttles us."""
-    cause = _cause(exc)
-    if isinstance(cause, Throttled) or isinstance(exc, NoAnswerYet):
-        return bound
-    return min(bound, _UNKNOWN_ID if isinstance(cause, kafka.errors.UnknownBrokerIdError) else _REFUSING)
-
-
-def _manager(net: NetworkSelector, settings: Settings, timeout: float) -> Manager:
-    """The connections to be; an address that the library cannot read is librdkafka's to name."""
-    try:
-        return Manager(net, **_config(settings, timeout))
-    except BaseException as exc:
-        net.close()
-        if isinstance(exc, ValueError):
-            _raise_cause(settings, timeout, 0.0, lambda: False)
-        raise
-
-
-def _config(settings: Settings, timeout: float) -> dict[str, object]:
-    """kafka-python's configuration for these settings."""
-    return {
-        "bootstrap_servers": settings.bootstrap.split(","),
-        "client_id": settings.client_id,
-        "request_timeout_ms": int(timeout * 1000),
-        "receive_message_max_bytes": LARGEST_ANSWER,
-        "reconnect_backoff_max_ms": 1000,
-        "security_protocol": settings.security_protocol,
-        "sasl_mechanism": settings.mechanism,
-        "sasl_oauth_token_provider": Tokens(settings.token_login) if settings.token_login else None,
-        "sasl_kerberos_service_name": settings.kerberos_service,
-        "sasl_plain_username": _username(settings),
-        "sasl_plain_password": settings.password.reveal() if settings.password else None,
-        "ssl_context": tls(settings) if settings.uses_tls else None,
-    }
-
-
-def _username(settings: Settings) -> str | None:
-    """The name as the library must be given it: it forgets SCRAM's escapes (RFC 5802's saslname)."""
-    if settings.username is None or not (settings.mechanism or "").startswith("SCRAM"):
-        return settings.username
-    return settings.username.replace("=", "=3D").replace(",", "=2C")
-
-
-def tls(settings: Settings) -> ssl.SSLContext:
-    """The TLS context of a connection.
-
-    Raises
-    ------
-    NotFound
-        A file that is not there.
-    ConnectionFailed
-        One that cannot be read, in librdkafka's words, which are better than Python's.
-    """
-    for file in (settings.ca_file, settings.certificate_file, settings.key_file):
-        if file and not os.path.isfile(file):
-            raise NotFound(f"{settings.source}: no such file: {file}")
-    try:
-        return _tls_context(settings)
-    except (OSError, ValueError):
-        _raise_cause(settings, _PAUSE, 0.0, lambda: False)
-        raise ConnectionFailed(f"{settings.source}: a PEM file cannot be read", code="INVALID_CONFIG") from None
-
-
-def _tls_context(settings: Settings) -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=settings.ca_file)
-    context.check_hostname = settings.check_hostname
-    if settings.certificate_file:
-        secret = settings.key_password
-        context.load_cert_chain(settings.certificate_file, settings.key_file, secret.reveal() if secret else None)
-    return context

@@ -122,10 +122,10 @@ def test_a_connection_reads_with_our_parser():
 
 def test_settings_keep_their_names():
     """A renamed option is silently ignored by the library: a password or the TLS context would not arrive."""
-    from kadmin_nb.admin.wire import _config
+    from kadmin_nb.admin.library_config import config
     from kadmin_nb.model.connection_settings import Settings
 
-    assert set(_config(Settings("h:1"), 1.0)) <= set(KafkaConnectionManager.DEFAULT_CONFIG)
+    assert set(config(Settings("h:1"), 1.0)) <= set(KafkaConnectionManager.DEFAULT_CONFIG)
 
 
 def test_the_calls_take_what_we_give():
@@ -148,7 +148,7 @@ def test_a_request_that_keeps_its_answer_as_bytes():
 
 
 def test_the_library_still_forgets_the_escapes_of_scram_names():
-    """When it learns them, `admin.wire._username` must stop, or `a=b` logs in as `a=3Db`."""
+    """When it learns them, `admin.library_config._username` must stop, or `a=b` logs in as `a=3Db`."""
     client = ScramClient("a=b,c", "secret", "SCRAM-SHA-512")
     assert b"n=a=b,c," in client.first_message()
 
