@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from ..errors import UsageError
-from ..hints import Hint, Option, did_you_mean, nearest, sentence
+from ..hints import Hint, Option, Verb, did_you_mean, nearest, sentence
 from ..model.changes import APPEND, DELETE, SET, SUBTRACT, Edit
 from ..model.client_configs import ACKS, CLIENT_KEYS, ClientEntity, refuse_unknown_key, stored_value
 from ..model.config_units import stored_text
@@ -259,14 +259,27 @@ def _refuse_credentials(keys: Iterable[Word]) -> None:
     if scram := next((word.name for word in keys if word.name.upper().startswith(SCRAM)), None):
         raise UsageError(
             f"{scram} is a user's credential, neither a quota nor a config",
-            hint="scram set SCRAM-SHA-512=env:NAME user=NAME",
+            hint=Hint(sentence("It is set by {}.", _SET_CREDENTIAL)),
         )
+
+
+_SET_CREDENTIAL = Verb(
+    "scram set SCRAM-SHA-512=env:NAME user=NAME",
+    "stage.set_scram('NAME', 'SCRAM-SHA-512', password='env:NAME')",
+)
+
+
+def _config_hint(key: str, value: str, kind: str, name: str) -> Hint:
+    """The line that sets this config, as it is typed where it is read."""
+    method = "set_client_config" if kind == "user" else "set_config"
+    call = f"stage.{method}({key!r}, {value!r}, {kind.replace('-', '_')}={name!r})"
+    return Hint(sentence("It is set by {}.", Verb(f"config set {key}={value} {kind}={name}", call)))
 
 
 def _refuse_secret(name: str) -> None:
     """A password of digits would be a number that a plan shows."""
     if is_credential(name):
-        raise UsageError(f"{name} is a secret, not a quota", hint=f"config set {name}=env:NAME broker=NUMBER")
+        raise UsageError(f"{name} is a secret, not a quota", hint=_config_hint(name, "env:NAME", "broker", "NUMBER"))
 
 
 def _refuse_near_miss(name: str, allow_unknown: Collection[str], beside: Collection[str] = ()) -> None:
@@ -274,9 +287,9 @@ def _refuse_near_miss(name: str, allow_unknown: Collection[str], beside: Collect
     if find(name) is not None or name in allow_unknown:
         return
     if name in CLIENT_KEYS:
-        raise UsageError(f"{name} is a client config, not a quota", hint=f"config set {name}=VALUE user=NAME")
+        raise UsageError(f"{name} is a client config, not a quota", hint=_config_hint(name, "VALUE", "user", "NAME"))
     if name in WORDS:
-        raise UsageError(f"{name}=… has configs, not quotas", hint=f"config set KEY=VALUE {name}=NAME")
+        raise UsageError(f"{name}=… has configs, not quotas", hint=_config_hint("KEY", "VALUE", name, "NAME"))
     if near := nearest(name, [*TYPES, *QUOTA_KEY_NAMES, *beside]):
         raise UsageError(
             f"{name} is neither an entity type nor a key of quotas or client configs",

@@ -359,10 +359,10 @@ class Plan(PrintFormats, Tabular):
         return [f"{note.get('kind')} by {note.get('author')}: {note.get('text')}" for note in self.notes]
 
     def title(self) -> str:
-        reason = f" because {self.reason}" if self.reason else ""
+        reason = f"; reason: {self.reason}" if self.reason else ""
         count = f"{len(self)} change{'s' * (len(self) != 1)}"
         made = f"made by {self.author or 'nobody known'}, {self.created[:19]}Z"
-        lines = [f"plan {self.id[:12]} for cluster {self.cluster_id}, {count}{reason}", made + self._end, *self._noted]
+        lines = [f"plan {self.id[:12]} for cluster {self.cluster_id}, {count}", made + self._end + reason, *self._noted]
         return "\n".join(map(printable, lines))
 
 

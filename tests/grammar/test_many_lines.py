@@ -96,7 +96,7 @@ def test_an_error_names_its_line_and_nothing_is_returned(text, error, says):
     [
         ("set producer_byte_rate=1 usr=a", "quota", "Did you mean user?"),
         ("set producer_byte_rat=1 user=a", "quota", "Did you mean producer_byte_rate?"),
-        ("set retention.ms=1 topic=a", "quota", "config set KEY=VALUE topic=NAME"),
+        ("set retention.ms=1 topic=a", "quota", "stage.set_config('KEY', 'VALUE', topic='NAME')"),
         ("set producer_byte_rate=1 user=a", "config", "user=… has quotas: quota set …"),
         ("set retention.ms=1 topc=a", "config", "Did you mean topic=…?"),
         ("remove retention.ms topic=a", "config", "For a config: reset KEY topic=NAME."),

@@ -153,7 +153,7 @@ def test_a_reset_is_judged_by_what_the_brokers_keep_in_hours(cluster, topic, cle
     def told() -> list[str]:
         return [m.split(": ")[0] for (m,) in rows(stage.plan("a test").dangers(), "message")]
 
-    eventually(told, ["2592000000 becomes 864000000", "864000000 becomes 604800000"])
+    eventually(told, ["2592000000 (30 d) becomes 864000000 (10 d)", "864000000 (10 d) becomes 604800000 (7 d)"])
     applied(stage.plan("a test")).raise_for_errors()
     stage.discard()
     stage.set_config(RETENTION, 604_800_000, topic=topic)
@@ -169,7 +169,7 @@ def test_a_first_value_for_all_brokers_is_judged_by_each_of_them(cluster, clean_
     found = stage.plan("a test").dangers()
     assert [(key, message.split(": ")[0]) for key, message in rows(found, "key", "message")] == [
         ("unclean.leader.election.enable", "false becomes true"),
-        ("log.retention.ms", "604800000 becomes 86400000"),
+        ("log.retention.ms", "604800000 (7 d) becomes 86400000 (1 d)"),
     ]
 
 

@@ -172,8 +172,14 @@ BELOW = {
         "false becomes true",
     ),
     "the same as all brokers have": (config(SET, "broker=<default>", "unclean.leader.election.enable", "false"), None),
-    "a retention where none was set": (config(SET, "topic=plain", RETENTION, "1000"), "604800000 becomes 1000"),
-    "nobody can say what is below": (config(DELETE, "topic=long", RETENTION), "900000000 becomes a value that cannot"),
+    "a retention where none was set": (
+        config(SET, "topic=plain", RETENTION, "1000"),
+        "604800000 (7 d) becomes 1000 (1 s)",
+    ),
+    "nobody can say what is below": (
+        config(DELETE, "topic=long", RETENTION),
+        "900000000 (about 10.42 d) becomes a value that cannot",
+    ),
     "compaction alone is taken away": (config(SET, "topic=plain", "cleanup.policy", "compact"), None),
 }
 

@@ -122,7 +122,7 @@ def test_a_file_is_planned_saved_and_applied_as_any_plan(live, kadmin, file, tmp
     text = f"quotas:\n  user={user}: {{producer_byte_rate: 5MB/s}}\n"
     assert live("plan", "from", file(text), "--save", saved, "--reason", "the fair").code == 0
     shown = kadmin("plan", "show", saved).out
-    assert ("because the fair" in shown, "1 to set" in shown) == (True, True)
+    assert ("; reason: the fair" in shown, "1 to set" in shown) == (True, True)
     assert live("plan", "apply", saved).code == 0
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(f"kadmin: 1\n{text}".encode())))
     assert live("plan", "from", "-", "--detailed-exitcode").code == 0

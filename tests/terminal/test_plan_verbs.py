@@ -42,7 +42,7 @@ def test_a_plan_has_author_and_end_and_shows_itself(kadmin, saved):
     place, plan_id, user = saved
     shown = kadmin("plan", "show", place).out
     assert shown.startswith(f"plan {plan_id[:12]} for cluster ")
-    assert "because the fair" in shown
+    assert "; reason: the fair" in shown
     assert "made by " in shown
     assert "to be applied until " in shown
     assert user in kadmin("plan", "show", place, "--print", "markdown").out
@@ -148,7 +148,7 @@ def test_a_plan_is_rolled_back_and_applied_again(live, saved, cluster):
     live("plan", "apply", place)
     planned = live("plan", "rollback", plan_id[:8])
     assert planned.code == 0
-    assert f"because roll back {plan_id[:12]}" in planned.out
+    assert f"; reason: roll back {plan_id[:12]}" in planned.out
     assert stored(cluster, user) == [5e6]
     assert live("plan", "rollback", plan_id[:8], "--apply").code == 0
     assert stored(cluster, user) == []

@@ -116,7 +116,10 @@ QUESTIONS = {
         "config describe topic={topic}",
         ["retention.ms", "604800000 (7 d)"],
     ),
-    "what does a reset fall back to": ("config reset segment.bytes topic={topic}", ["below it: 1073741824"]),
+    "what does a reset fall back to": (
+        "config reset segment.bytes topic={topic}",
+        ["fallback 1073741824 (1 GiB), default"],
+    ),
     "what is wrong in the configs": ("config advise", ["the default anyway"]),
     "what changed since then": ("history changes {history} today", ["producer_byte_rate"]),
     "what differs from then": ("history drift {history}", ["q-since"]),

@@ -56,7 +56,7 @@ def test_the_row_in_focus_is_explained_beside_the_table(page: Page) -> None:
     page.type(RETENTION, "1h")
     beside = page.focus(RETENTION)
     assert "Staged: set 3600000 (1 h)." in beside
-    assert "Danger: 86400000 becomes 3600000" in beside
+    assert "Danger: 86400000 (1 d) becomes 3600000 (1 h)" in beside
     assert "As Kafka documents it." in beside
     assert "1 staged, 1 dangerous" in page.counts()
 

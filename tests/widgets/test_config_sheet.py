@@ -104,7 +104,9 @@ def test_the_danger_is_there_before_the_plan(sheet: Sheet) -> None:
     sheet.type(RETENTION, "1h")
     mark = sheet.mark(RETENTION)
     assert mark.state == DANGER
-    assert mark.note.endswith("86400000 becomes 3600000: what is beyond it is deleted for good, within minutes")
+    assert mark.note.endswith(
+        "86400000 (1 d) becomes 3600000 (1 h): what is beyond it is deleted for good, within minutes"
+    )
 
 
 def test_the_danger_of_a_reset_goes_by_what_applies_then() -> None:

@@ -9,6 +9,7 @@ from typing import cast
 from ...admin.ports import Kafka
 from ...errors import KadminError
 from ...model.changes import Change
+from ...model.config_units import with_unit
 from ...model.resources import Resource
 from ..secret_resolver import Resolver
 from . import Danger
@@ -54,17 +55,17 @@ def _weakening(change: Change, rule: DangerRule, below: Collection[str | None]) 
         return f"a value that is not shown {'is taken away' if change.after is None else 'is set or replaced'}"
     old, new = ([value] if value is not None else [*below] for value in (change.old, change.after))
     if not old or not new:
-        return f"{_value_text(old)} becomes {_value_text(new)}"
+        return f"{_value_text(change.key, old)} becomes {_value_text(change.key, new)}"
     worst = next((pair for pair in product(old, new) if rule.weakens(*pair)), None)
-    return f"{_value(worst[0])} becomes {_value(worst[1])}" if worst else None
+    return " becomes ".join(_value(change.key, value) for value in worst) if worst else None
 
 
-def _value_text(values: Sequence[str | None]) -> str:
-    return _value(values[0]) if values else "a value that cannot be seen"
+def _value_text(key: str, values: Sequence[str | None]) -> str:
+    return _value(key, values[0]) if values else "a value that cannot be seen"
 
 
-def _value(text: str | None) -> str:
-    return "nothing" if text is None else text or "empty"
+def _value(key: str, text: str | None) -> str:
+    return "nothing" if text is None else with_unit(key, text) or "empty"
 
 
 def _modules(change: Change, rule: DangerRule, resolver: Resolver | None) -> str:

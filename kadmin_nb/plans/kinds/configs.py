@@ -7,10 +7,12 @@ from typing import ClassVar, cast
 
 from ...admin.ports import ConfigOperation, Configs, Kafka
 from ...errors import UsageError
+from ...frames.meanings import word
 from ...hints import nearest
 from ...model import rights
 from ...model.changes import APPEND, DELETE, SET, SUBTRACT, Change, Edit, Target
 from ...model.config_fallback import behind_listener
+from ...model.config_units import with_unit
 from ...model.configurable import Configurable
 from ...model.grammar import DEFAULT, Lookup, quote
 from ...model.quota_keys import text_of
@@ -117,7 +119,7 @@ class ConfigChanges(ChangeKind):
         if near := _near_key(edit, picture):
             yield f"did you mean {near}?"
         if now.inherited is not None:
-            yield f"below it: {now.inherited or quote('')} from {now.inherited_from}"
+            yield f"fallback {with_unit(edit.key, now.inherited) or quote('')}, {word(now.inherited_from)}"
 
     def waves(self, changes: Sequence[Change]) -> list[list[Change]]:
         return config_order.waves(changes)
