@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.broker]
 RECORDED = Path(__file__).parents[1] / "analytics" / "recorded"
 ANSWERS = PICTURES.parent / "answers"
 WIDTHS = (1000, 1400)
-LOG = f"{RECORDED} --broker 'broker-(\\d+)/' --tz UTC"
+LOG = f"'{RECORDED}' --broker 'broker-(\\d+)/' --tz UTC"
 LINES = {
     "describe": "%kquota describe user~=shown-*",
     "resolve": "%kquota resolve user=shown-alice client-id=app",

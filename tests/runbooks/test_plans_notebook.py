@@ -24,7 +24,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.mark.parametrize(
     "words",
     [
-        "because room for the fair",
+        "reason: room for the fair",
         "| 1 | set | `user=team-orders client-id=notebook` |",
         "--add-config producer_byte_rate=8000000,consumer_byte_rate=8000000",
         ": 2 verified",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,7 +14,7 @@ import pytest
 import kadmin_nb as kn
 from kadmin_nb.local import LocalKafka
 
-PROGRAM = f"{sys.executable} -c 'from kadmin_nb.commands import main; main()'"
+PROGRAM = shlex.join([sys.executable, "-c", "from kadmin_nb.commands import main; main()"])
 
 
 def shell(line: str, streams: str) -> subprocess.CompletedProcess[str]:
