@@ -352,7 +352,7 @@ def _wait(handle: int, name: str, until: float | None) -> None:
     if left == 0 or not poll.poll(None if left is None else left * 1000):
         raise TimedOut(
             f"{name} did not come to its end within {PATIENCE:g} s",
-            hint="It is a pipe, and its writer is still there. A file can be read at any time.",
+            hint="It is a pipe: its writer has not ended, or there is none. A file can be read at any time.",
         )
 
 
