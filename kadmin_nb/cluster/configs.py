@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from ..advice.findings import Findings
 
 
+CLIENT_METRICS = "CLIENT_METRICS"
+
+
 class Configs:
     """The configs of a cluster's resources (KIP-133)."""
 
@@ -29,7 +32,7 @@ class Configs:
             "topic": kafka.topics,
             "broker": lambda: (str(b.id) for b in kafka.brokers()),
             "broker-logger": lambda: (str(b.id) for b in kafka.brokers()),
-            "client-metrics": lambda: (r.name for r in kafka.configs.resources(["CLIENT_METRICS"])),
+            "client-metrics": lambda: (r.name for r in kafka.configs.resources([CLIENT_METRICS])),
             "group": lambda: (r.name for r in kafka.configs.resources(["GROUP"])),
         }
 
@@ -101,7 +104,9 @@ class Configs:
         return sorted({*self._all[word](), *others})
 
     def near_miss(self, answer: Answer) -> str | None:
-        """A hint for what `describe` did not find: the nearest topic, or the brokers that there are."""
+        """A hint for what `describe` did not find: the nearest topic or client-metrics, or the brokers there are."""
+        if answer.ok:
+            return near_names.client_metrics(self._kafka, _without_configs(answer))
         rows = (row for row in answer.failed.to_arrow().to_pylist() if row["error"] in near_names.NOT_FOUND)
         return near_names.resources(self._kafka, (Resource(row["resource_type"], row["resource_name"]) for row in rows))
 
@@ -133,3 +138,14 @@ class Configs:
         asked = [part for part in chosen if isinstance(part, str) or part is DEFAULT]
         listed = [] if len(asked) == len(chosen) else filter(matcher(chosen), self._all[word]())
         return [Resource.of(word, name) for name in dict.fromkeys([*asked, *listed])]
+
+
+def _without_configs(answer: Answer) -> list[str]:
+    """The client-metrics on which nothing is set, sorted: brokers answer for any name, with the defaults."""
+    table = answer.to_arrow()
+    if CLIENT_METRICS not in table["resource_type"].unique().to_pylist():
+        return []
+    rows = table.select(["resource_type", "resource_name", "is_default"]).to_pylist()
+    of_metrics = [row for row in rows if row["resource_type"] == CLIENT_METRICS]
+    is_set = {row["resource_name"] for row in of_metrics if not row["is_default"]}
+    return sorted({row["resource_name"] for row in of_metrics} - is_set)

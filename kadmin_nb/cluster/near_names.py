@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import pyarrow.compute as pc
 
@@ -38,6 +38,21 @@ def _near_resource(kafka: WireKafka, missing: Configurable) -> str | None:
         return None
     ids = [str(broker.id) for broker in kafka.brokers()]
     return f"The cluster has {'broker' if len(ids) == 1 else 'brokers'} {', '.join(ids)}."
+
+
+def client_metrics(kafka: WireKafka, without_configs: Sequence[str]) -> str | None:
+    """`Nothing is set on client-metrics=producer; did you mean client-metrics=producers?` for the first of these."""
+    if not without_configs:
+        return None
+    try:
+        stored = [resource.name for resource in kafka.configs.resources(["CLIENT_METRICS"])]
+    except KadminError:
+        return None
+    for name in (name for name in without_configs if name not in stored):
+        if near := _nearest(name, stored):
+            asked, meant = Resource("CLIENT_METRICS", name), Resource("CLIENT_METRICS", near)
+            return f"Nothing is set on {asked}; did you mean {meant}?"
+    return None
 
 
 def entities(kafka: WireKafka, chosen: Mapping[str, Selector]) -> str | None:

@@ -64,8 +64,7 @@ def describe(
         return _user_configs(words, session, options.keys_of(keys))
     chosen = _chosen(words, session)
     answer = session.cluster.configs.describe(**chosen, keys=options.keys_of(keys), documentation=documentation)
-    if not answer.ok:
-        answer.hint = session.cluster.configs.near_miss(answer)
+    answer.hint = session.cluster.configs.near_miss(answer)
     return answer.raise_for_errors() if len(answer.failed) == len(answer) else answer
 
 

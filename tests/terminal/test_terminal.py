@@ -73,6 +73,8 @@ def test_a_list_of_words_asks_for_all_that_any_of_it_names(live, cluster, user):
             "Hint: No quota is set on user=near-alcie; did you mean user=near-alice?",
         ),
         ("quota describe user=near-alice client-id=near-ap", 0, "did you mean client-id=near-app?"),
+        ("config describe client-metrics=near-producer", 0, "did you mean client-metrics=near-producers?"),
+        ("config describe client-metrics=near-producers", 0, ""),
         ("quota describe user=near-alicesprings", 0, ""),
         ("quota describe user~=near-x*", 0, ""),
         ("config describe topic=quite-another", 1, ""),
@@ -92,6 +94,7 @@ def near(cluster):
     stage = cluster.stage()
     stage.set_quota("producer_byte_rate", 1000, user="near-alice")
     stage.set_quota("producer_byte_rate", 1000, user="near-alice", client_id="near-app")
+    stage.set_config("interval.ms", "60000", client_metrics="near-producers")
     stage.plan().apply().raise_for_errors()
 
 
