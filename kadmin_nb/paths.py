@@ -54,6 +54,8 @@ _LOST = (
 def _place(ours: str, xdg: str, of_user: Callable[[Unix], Path]) -> Path:
     if named := os.environ.get(ours):
         return files.expanded(named).absolute()
-    if not os.environ.get(xdg) and files.home() is None:
-        raise NotFound("no home folder to keep files in: HOME is not set", hint=f"{ours}=/a/folder names another.")
+    home = files.home()
+    if not os.path.isabs(os.environ.get(xdg, "")) and (home is None or not home.is_absolute()):
+        reason = "HOME is not set" if home is None else f"HOME is {str(home)!r}, which is not a whole path"
+        raise NotFound(f"no home folder to keep files in: {reason}", hint=f"{ours}=/a/folder names another.")
     return of_user(Unix("kadmin-nb", appauthor=False)).absolute()

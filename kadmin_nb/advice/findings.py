@@ -17,17 +17,31 @@ from ..hints import did_you_mean
 from ..model import rights
 from ..model.changes import SET, Edit
 from ..model.resources import Resource
-from . import FINDINGS, UNREAD
+from . import FINDINGS, LEFTOVER, THROTTLE, UNREAD
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block
 
 
+_UNSURE = {LEFTOVER: THROTTLE}
+"""The word of rows that are one of another word, for all that is known."""
+
+
 class Findings(Answer):
-    """FINDINGS. A row fails where something could not be read: what nobody saw is not in order."""
+    """FINDINGS. A row fails where something could not be read: what nobody saw is not in order.
+
+    `note` says why it is not known whether throttles are needed, where a right is missing.
+    """
+
+    def __init__(self, table: pa.Table, note: str | None = None) -> None:
+        super().__init__(table)
+        self.note = note
 
     def only(self, *words: str, source: str | None = None) -> Findings:
         """Those of these words (`leftover`, `throttle`, `differs`, `repeats`, `default`, `unread`), of one source.
+
+        What could not be read stays, and beside `leftover` each throttle of which nobody knows whether it is one,
+        without an operation that mends: what nobody saw is not in order.
 
         Raises
         ------
@@ -39,8 +53,15 @@ class Findings(Answer):
                 raise UsageError(
                     f"unknown finding {word}", hint=did_you_mean(word, FINDINGS, f"One of {', '.join(FINDINGS)}.")
                 )
-        table = self._table.filter(pc.is_in(self._table["finding"], text_array(words or FINDINGS)))
-        return Findings(table if source is None else table.filter(pc.equal(table["source"], source)))
+        chosen = words or tuple(FINDINGS)
+        asked = self._of(chosen)
+        if source is not None:
+            asked = asked.filter(pc.equal(asked["source"], text_scalar(source)))
+        unsure = self._of({UNREAD, *(_UNSURE[word] for word in chosen if word in _UNSURE)} - {*chosen})
+        return Findings(pa.concat_tables([asked, _without_mending(unsure)]), self.note)
+
+    def _of(self, words: Iterable[str]) -> pa.Table:
+        return self._table.filter(pc.is_in(self._table["finding"], text_array(words)))
 
     @property
     def counts(self) -> dict[tuple[str, str | None], int]:
@@ -66,6 +87,10 @@ class Findings(Answer):
         words = Counter(self._table["finding"].to_pylist())
         return "\n".join(f"{count:,} {word}: {FINDINGS[word]}" for word, count in words.items()) or "nothing to look at"
 
+    def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        """The note, where there are rows that it is about."""
+        return [self.note] if self.note and THROTTLE in self._table["finding"].to_pylist() else []
+
     def _brief(self) -> pa.Table:
         return self._table.select(["finding", "message", "source", "mend"])
 
@@ -73,3 +98,12 @@ class Findings(Answer):
 def _edit(row: dict[str, Any]) -> Edit:
     resource = Resource(row["resource_type"], row["resource_name"])
     return Edit(row["op"], resource, row["key"], row["expected"] if row["op"] == SET else None, row["finding"])
+
+
+def _without_mending(findings: pa.Table) -> pa.Table:
+    """The same rows without the operation that mends, and its line."""
+    for name in ("op", "mend"):
+        place = findings.schema.get_field_index(name)
+        field = findings.schema.field(place)
+        findings = findings.set_column(place, field, pa.nulls(len(findings), field.type))
+    return findings

@@ -21,7 +21,12 @@ def advise(kafka: WireKafka) -> Findings:
     """FINDINGS of the cluster as it is now; see `Configs.advise`."""
     configs = [relevant(kafka.configs.describe(part)) for part in chunks(_resources(kafka), RESOURCES_A_CALL)]
     whole = pa.concat_tables([schemas.table(schemas.CONFIGS, ()), *configs])
-    return Findings(stamped(findings(whole, is_reassigning(kafka)), kafka.id))
+    reassigning = is_reassigning(kafka)
+    note = None if reassigning is not None else _NOT_TOLD
+    return Findings(stamped(findings(whole, reassigning), kafka.id), note)
+
+
+_NOT_TOLD = "The brokers did not tell whether a reassignment is running: that needs DESCRIBE on the cluster."
 
 
 def is_reassigning(kafka: WireKafka) -> bool | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,7 +16,7 @@ from ..errors import NotFound, NotKnowable
 from ..frames import schemas
 from ..traffic.top import TopAnswer
 from .observation import ObservationAnswer
-from .request_logs import are_known
+from .request_logs import are_known, beginning
 
 
 def refuse_unknown_logs(kafka: WireKafka) -> None:
@@ -33,20 +34,31 @@ def refuse_unknown_logs(kafka: WireKafka) -> None:
 
 
 def top_of(observed: ObservationAnswer, keys: Sequence[str] | None, most: int) -> TopAnswer:
-    """TOP of the time that was observed."""
-    rows = [row for row in observed.to_arrow().to_pylist() if row["logs"]]
-    frame = pa.concat_tables([schemas.REQUESTS.empty_table(), *map(_requests_of, rows)])
-    time = min(row["since"] for row in rows), max(row["until"] for row in rows)
-    return traffic.top(traffic.usage(frame), keys=keys, most=most, time=time)
+    """TOP of the time that was observed, as far as the logs of all brokers have it."""
+    rows = [row for row in observed.to_arrow().to_pylist() if row["logs"] is not None]
+    until = max(row["until"] for row in rows)
+    since = max(_logged_since(row) for row in rows)
+    frame = pa.concat_tables([schemas.REQUESTS.empty_table(), *(_requests_of(row, since) for row in rows)])
+    return traffic.top(traffic.usage(frame), keys=keys, most=most, time=(since, until)).warned(observed.warnings)
 
 
-def _requests_of(row: Mapping[str, Any]) -> pa.Table:
+def _logged_since(row: Mapping[str, Any]) -> datetime:
+    """The moment from which on a broker's log has all requests: later than its level was set where files were lost."""
+    since, until = cast("tuple[datetime, datetime]", (row["since"], row["until"]))
+    if row["complete"]:
+        return since
+    return max(since, beginning(Path(row["logs"][0]))) if row["logs"] else until
+
+
+def _requests_of(row: Mapping[str, Any], since: datetime) -> pa.Table:
     """REQUESTS of one broker."""
+    if not row["logs"]:
+        return schemas.REQUESTS.empty_table()
     try:
         frame = traffic.requests(row["logs"], broker=row["broker"], tz=_zone_here()).frame
     except NotFound:  # nobody asked for anything, so there is no line
         return schemas.REQUESTS.empty_table()
-    is_observed = pc.and_(pc.greater_equal(frame["time"], row["since"]), pc.less_equal(frame["time"], row["until"]))
+    is_observed = pc.and_(pc.greater_equal(frame["time"], since), pc.less_equal(frame["time"], row["until"]))
     return frame.filter(is_observed).cast(schemas.REQUESTS)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
 
@@ -74,6 +75,11 @@ def _look(place: Path) -> list[tuple[int, Path]]:
             status = file.stat()
             files.append((file == place, status.st_mtime_ns, status.st_ino, file))
     return [(inode, file) for _, _, inode, file in sorted(files)]
+
+
+def beginning(file: Path) -> datetime:
+    """The moment at which a log begins, by its first line: a local Kafka's log4j writes the time of this machine."""
+    return datetime.fromisoformat(first_time(file).replace(",", ".")).astimezone(UTC)
 
 
 def first_time(file: Path) -> str:

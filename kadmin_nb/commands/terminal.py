@@ -33,8 +33,14 @@ def run_command_line(words: list[str] | None = None) -> NoReturn:
     """Run the words of the command line and exit."""
     if instruction := os.environ.get(COMPLETION):
         sys.exit(_complete(instruction))
+    sys.stdin = _input_or_empty(sys.stdin)
     sys.stdout, sys.stderr = _usable(sys.stdout), _usable(sys.stderr)
     sys.exit(_run(sys.argv[1:] if words is None else words))
+
+
+def _input_or_empty(stream: TextIO | None) -> TextIO:
+    """Standard input; one that somebody closed (`<&-`) is at its end."""
+    return open(os.devnull) if stream is None else stream
 
 
 def _usable(stream: TextIO | None) -> TextIO:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import random
 import re
+import tempfile
 import time
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from .. import files
 from ..errors import Invalid, KadminError, TimedOut, Unsupported, UsageError
 from .stored_rows import PARTITIONS, STATES, STATISTICS, TABLE, State, refuse_other_table, state_rows, states
 
@@ -77,6 +80,8 @@ class DeltaFolder:
         ------
         TimedOut
             Others were faster every time; nothing was added.
+        Invalid
+            It cannot be written.
         """
         from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
@@ -85,6 +90,7 @@ class DeltaFolder:
             try:
                 return self._write(rows)
             except (CommitFailedError, TableNotFoundError):  # a table that another is about to make is not there yet
+                _refuse_unwritable(Path(self.where))
                 time.sleep(random.uniform(0, 0.05 * 2 ** min(wait, 6)))
             except (DeltaError, OSError) as exc:
                 raise Invalid(f"{self.where} cannot be written: {_cause(exc)}", hint="Nothing was recorded.") from None
@@ -150,6 +156,15 @@ def _refuse_others(where: str) -> None:
         raise UsageError(
             f"{where} is not a history, and not empty: {strange[0]}", hint="A history is a folder of its own."
         )
+
+
+def _refuse_unwritable(where: Path) -> None:
+    """Refuse a folder in which nothing can be made: delta-rs takes that for a commit in which others were faster."""
+    folder = next(place for place in (where / "_delta_log", where, *where.parents) if place.is_dir())
+    try:
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise files.not_written(where, error) from None
 
 
 def _files(table: DeltaTable) -> list[dict[str, Any]]:

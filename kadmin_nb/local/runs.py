@@ -86,7 +86,10 @@ def end(folder: Path, run_id: str) -> None:
     run = load_run(folder)
     if run is None or run.run_id != run_id:
         return
-    (folder / process.ENDED).touch()
+    try:
+        (folder / process.ENDED).touch()
+    except OSError as error:
+        raise files.not_written(folder / process.ENDED, error) from None
     kill_nodes(folder)
     shutil.rmtree(folder, ignore_errors=True)
 

@@ -34,10 +34,22 @@ def edits(
     parsed: list[Edit] = []
     for number, words in _split_lines(text):
         try:
+            _refuse_single_word(words)
             parsed += line(words, lookup, kind, allow_unknown)
         except KadminError as exc:
             raise exc.within(f"line {number}") from None
     return parsed
+
+
+def _refuse_single_word(words: Sequence[str]) -> None:
+    """Refuse a word that stands alone. It is not repeated: below a line with a credential it may be the password."""
+    if len(words) == 1 and words[0] not in _VERBS:
+        raise UsageError(
+            "a single word is not a change", hint="Such as set producer_byte_rate=5MB/s user=alice, all in one line."
+        )
+
+
+_VERBS = {verb for kind in KINDS.values() for verb in kind.verbs.values()}
 
 
 def line(

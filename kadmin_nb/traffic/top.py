@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,18 +14,33 @@ import pyarrow.compute as pc
 from ..errors import UsageError
 from ..frames import meanings, schemas
 from ..frames.answer import Answer
+from ..frames.pages import NOTEBOOK, Page
 from .utilisation import UNWATCHED_AFTER, broker_columns, measured_rows, watched_spans
+
+if TYPE_CHECKING:
+    from ..frames.blocks import Block
 
 MOST = 10
 """Clients of each key that are shown."""
 
 
 class TopAnswer(Answer):
-    """TOP: a row a key and client, the most first. `watched` says of what time, which brokers, and by what."""
+    """TOP: a row a key and client, the most first.
 
-    def __init__(self, table: pa.Table, watched: str = "") -> None:
+    `watched` says of what time, which brokers, and by what; `warnings` name the brokers whose log lacks a part of it.
+    """
+
+    def __init__(self, table: pa.Table, watched: str = "", warnings: Sequence[str] = ()) -> None:
         super().__init__(table)
-        self.watched = watched
+        self.watched, self.warnings = watched, tuple(warnings)
+
+    def warned(self, warnings: Sequence[str]) -> TopAnswer:
+        """The same with these warnings."""
+        return TopAnswer(self._table, self.watched, warnings)
+
+    def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        """The warnings."""
+        return self.warnings
 
     def title(self) -> str:
         """The first of each key; then the time that was watched, and the brokers."""

@@ -173,6 +173,22 @@ def test_what_could_not_be_read_is_no_clean_bill():
         answer.raise_for_errors()
 
 
+def test_what_nobody_could_see_stays_whatever_is_chosen():
+    """I may not see reassignments, asked for what is left behind, and was told that there was nothing to look at."""
+    failed = {"resource_type": "BROKER", "resource_name": "2", "error": "NETWORK_EXCEPTION", "message": "it is down"}
+    told = "that needs DESCRIBE on the cluster."
+    answer = Findings(findings(frame(row("topic=t", REPLICAS, "*"), failed), None), told)
+    kept = answer.only("leftover")
+    assert kept.to_arrow().select(["finding", "op", "mend"]).to_pylist() == [
+        {"finding": "throttle", "op": None, "mend": None},
+        {"finding": "unread", "op": None, "mend": None},
+    ]
+    assert (kept.edits(), told in repr(kept), kept.ok) == ([], True, False)
+    assert [one.key for one in answer.only("throttle").edits()] == [REPLICAS]
+    assert answer.only("leftover", source=TOPIC).to_arrow()["finding"].to_pylist() == ["throttle", "unread"]
+    assert answer.only("differs").to_arrow()["finding"].to_pylist() == ["unread"]
+
+
 def test_a_hostile_name_is_shown_as_a_word_that_reads_back():
     """A topic's name broke the line that was to mend it."""
     (line,) = [

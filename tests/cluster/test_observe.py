@@ -19,6 +19,7 @@ from kadmin_nb.admin import first_contact
 from kadmin_nb.admin.ports import ConfigOperation
 from kadmin_nb.cluster import observation, request_logs
 from kadmin_nb.cluster.observation_guard import Guard, folder
+from kadmin_nb.cluster.observed_usage import top_of
 from kadmin_nb.commands import run
 from kadmin_nb.commands.session import Session
 from kadmin_nb.local import LocalKafka
@@ -143,6 +144,10 @@ def test_it_says_what_log4j_threw_away(quiet, kafka, unique):
     assert answer.to_arrow().select(["complete", "message"]).to_pylist() == [{"complete": False, "message": said}]
     assert answer.warnings == (f"WARNING: broker 1: {said}",)
     assert answer.warnings[0] in repr(answer)
+    top = top_of(answer, None, 10)
+    assert f", {request_logs.beginning(Path(answer.logs[0])):%Y-%m-%d %H:%M:%S} to " in top.watched
+    assert top.warnings == answer.warnings
+    assert top.warnings[0] in repr(top)
 
 
 def test_what_was_on_before_stays_on(quiet):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -37,6 +38,26 @@ def test_what_keeps_files_says_where_it_could(words, capsys):
         "NotFound: no home folder to keep files in: HOME is not set",
         "Hint: KADMIN_STATE=/a/folder names another.",
     ]
+
+
+@pytest.mark.usefixtures("nobody")
+@pytest.mark.parametrize("name", ["HOME", "XDG_STATE_HOME"])
+def test_a_home_that_is_not_a_whole_path_is_none(name, monkeypatch, capsys):
+    """HOME=. of a container was a stack of platformdirs: could not determine the home directory."""
+    monkeypatch.setenv(name, "relative")
+    assert terminal._run(["plan", "log"]) == 1
+    says, hint = capsys.readouterr().err.splitlines()
+    assert says.startswith("NotFound: no home folder to keep files in: HOME is ")
+    assert hint == "Hint: KADMIN_STATE=/a/folder names another."
+
+
+def test_a_kafka_of_somebody_else_is_not_stopped(monkeypatch, tmp_path):
+    """`local stop` of another user's Kafka was a stack: PermissionError."""
+    monkeypatch.setattr(runs, "load_run", lambda folder: SimpleNamespace(run_id="id"))
+    monkeypatch.setattr(runs.process, "ENDED", "not-there/ended")
+    with pytest.raises(kn.NotFound, match="not-there/ended cannot be written: No such file or directory"):
+        runs.end(tmp_path, "id")
+    assert tmp_path.is_dir()
 
 
 @pytest.mark.usefixtures("nobody")

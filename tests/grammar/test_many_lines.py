@@ -91,6 +91,15 @@ def test_an_error_names_its_line_and_nothing_is_returned(text, error, says):
     assert type(caught.value) is error
 
 
+@pytest.mark.parametrize("before", ["", "scram set SCRAM-SHA-512=env:NEW user=a\n"])
+def test_a_word_alone_is_not_repeated(before):
+    """I had put the password into the next line, and the error had it."""
+    with pytest.raises(UsageError) as caught:
+        change_lines.edits(f"{before}Hunter2")
+    assert str(caught.value) == f"line {1 + bool(before)}: a single word is not a change"
+    assert "Hunter2" not in caught.value.hint
+
+
 @pytest.mark.parametrize(
     ("text", "kind", "hint"),
     [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import subprocess
 import sys
 from contextlib import nullcontext
@@ -9,10 +11,12 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from deltalake.exceptions import CommitFailedError
 
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.snapshots import snapshot
+from kadmin_nb.history import delta
 from tests.full_disk import no_more_than, small_disk
 from tests.history.hours import at, configs_of, failed, limits_of, taken, topic
 from tests.hostile_names import HOSTILE
@@ -276,3 +280,19 @@ def test_a_full_disk_is_one_line(kilobytes, tmp_path):
         with limit, pytest.raises(kn.Invalid, match=told) as raised:
             _recorded(history, 100)
         assert "\n" not in str(raised.value)
+
+
+def test_a_folder_that_may_not_be_written_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """On a read-only disk it said that others were faster, ten times over, and that I should record again."""
+    history = kn.history(tmp_path / "history")
+
+    def lose(*_: object) -> None:
+        raise CommitFailedError("a lost race, as delta-rs has it")
+
+    def refuse(**_: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(delta.DeltaFolder, "_made", lose)
+    monkeypatch.setattr(delta.tempfile, "TemporaryFile", refuse)
+    with pytest.raises(kn.Invalid, match="history cannot be written: Read-only file system"):
+        history.record(taken(0, {"alice": 1.0}))

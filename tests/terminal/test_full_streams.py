@@ -36,7 +36,7 @@ def test_a_full_standard_output_is_one_line(line):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("streams", [">&-", "2>&-", ">&- 2>&-", "2> /dev/full"])
+@pytest.mark.parametrize("streams", ["<&-", ">&-", "2>&-", ">&- 2>&-", "2> /dev/full"])
 @pytest.mark.parametrize(("line", "code"), [("version", 0), ("plan show none.json", 1), ("verison", 2)])
 def test_a_stream_that_is_closed_or_full_changes_no_exit_code(line, code, streams):
     """cron closed standard error, and every line was exit 120."""
@@ -50,6 +50,8 @@ def test_a_change_that_was_made_is_no_failure_before_anything_changed(
 ):
     """Exit 1 says that nothing was changed; the table of what was could not be printed."""
     user = unique("user")
+    line = f"quota set producer_byte_rate=2kB user={user} --apply --cluster {kafka.bootstrap}"
+    assert shell(line, "<&-").returncode == 0
     said = shell(f"quota set producer_byte_rate=1kB user={user} --apply --cluster {kafka.bootstrap}", "> /dev/full")
     assert (said.returncode, said.stderr) == (4, FULL)
     assert cluster.quotas.describe(user=user, strict=True).to_arrow()["value"].to_pylist() == [1000.0]
