@@ -40,7 +40,7 @@ def is_called_so(key: str) -> bool:
 
 _ASSIGNED = re.compile(r"""(?P<key>[\w.-]+)["']?\s*(?:==|~=|=)\s*(?=\S)""")
 _HARMLESS = re.compile(
-    r"…|\[secure\]|(?:\[iterations=\d+,password=)?(?:env|file|keyring|databricks|prompt|properties):"
+    r"…|\[secure\]|(?:\[iterations=\d+,password=)?['\"]?(?:env|file|keyring|databricks|prompt|properties):"
 )
 _LOGIN_OF_URL = re.compile(r"(?<=://)[^/\s@]*:[^/\s@]+(?=@)")
 _PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY.*", re.DOTALL)

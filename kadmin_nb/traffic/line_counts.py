@@ -59,7 +59,10 @@ class Counts:
         """Warnings about the figures."""
         quarantined = sum(self.quarantined.values())
         texts = (
-            (quarantined, f"{quarantined:,} of {self.lines:,} lines are not requests: see `.quarantine`"),
+            (
+                quarantined,
+                f"{quarantined:,} of {self.lines:,} lines are not requests: `.quarantine` or --quarantine has them",
+            ),
             (
                 self.ambiguous,
                 f"{self.ambiguous:,} requests fell into the hour that {self.tz} passes twice: the first is taken",

@@ -38,6 +38,14 @@ def planned(kafka: FakeKafka, *lines: str) -> Plan:
     return plan_of(kafka, lambda stage: stage.add_lines("\n".join(lines)))
 
 
+def test_a_hint_keeps_the_reference_that_it_shows(kafka):
+    """The hint hid its own example as if it were my password."""
+    with pytest.raises(kn.UsageError) as caught:
+        planned(kafka, "quota set SCRAM-SHA-256=[iterations=8192,password=hunter2] user=alice")
+    assert caught.value.hint == "It is set by stage.set_scram('NAME', 'SCRAM-SHA-512', password='env:NAME')."
+    assert "hunter2" not in str(caught.value)
+
+
 def apply(kafka: FakeKafka, plan: Plan, pages: Pages) -> list[str]:
     """Each row's state."""
     hooks = Hooks(resolver=lambda reference: Secret("a password"))
