@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import sys
 from collections.abc import Sequence
@@ -81,9 +82,10 @@ _COLLECTED_RARELY = (50_000, 20, 20)
 def main() -> None:
     """The terminal's entry point.
 
-    At the end Python searches all that was made for cycles, twice, which takes 12 % of a line: frozen, it is let be.
+    At its exit Python searches all that was made for cycles, twice, which takes 12 % of a line: frozen, it is let be.
     """
     gc.set_threshold(*_COLLECTED_RARELY)
+    atexit.register(gc.freeze)
     try:
         from .terminal import run_command_line as terminal
 
@@ -91,5 +93,3 @@ def main() -> None:
     except KeyboardInterrupt:  # while modules are loaded
         sys.stderr.write("interrupted\n")
         sys.exit(130)
-    finally:
-        gc.freeze()
