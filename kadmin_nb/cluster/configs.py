@@ -15,12 +15,10 @@ from ..model.grammar import DEFAULT
 from ..model.resources import WORDS, Resource
 from . import near_names
 from .filters import matcher, selector
+from .near_names import CLIENT_METRICS
 
 if TYPE_CHECKING:
     from ..advice.findings import Findings
-
-
-CLIENT_METRICS = "CLIENT_METRICS"
 
 
 class Configs:

@@ -14,6 +14,7 @@ from ..model.grammar import format_word
 from ..model.resources import Resource
 from .filters import Selector
 
+CLIENT_METRICS = "CLIENT_METRICS"
 NOT_FOUND = ("UNKNOWN_TOPIC_OR_PARTITION", "BROKER_NOT_AVAILABLE")
 COMPARED = 20_000
 """Names up to which the nearest is looked for: comparing takes longer than asking for them."""
@@ -45,12 +46,12 @@ def client_metrics(kafka: WireKafka, without_configs: Sequence[str]) -> str | No
     if not without_configs:
         return None
     try:
-        stored = [resource.name for resource in kafka.configs.resources(["CLIENT_METRICS"])]
+        stored = [resource.name for resource in kafka.configs.resources([CLIENT_METRICS])]
     except KadminError:
         return None
     for name in (name for name in without_configs if name not in stored):
         if near := _nearest(name, stored):
-            asked, meant = Resource("CLIENT_METRICS", name), Resource("CLIENT_METRICS", near)
+            asked, meant = Resource(CLIENT_METRICS, name), Resource(CLIENT_METRICS, near)
             return f"Nothing is set on {asked}; did you mean {meant}?"
     return None
 

@@ -78,8 +78,14 @@ def _look(place: Path) -> list[tuple[int, Path]]:
 
 
 def beginning(file: Path) -> datetime:
-    """The moment at which a log begins, by its first line: a local Kafka's log4j writes the time of this machine."""
-    return datetime.fromisoformat(first_time(file).replace(",", ".")).astimezone(UTC)
+    """The moment at which a log begins, by its first line: a local Kafka's log4j writes the time of this machine.
+
+    Of a file that begins otherwise, the moment of its last write: nothing in it counts.
+    """
+    try:
+        return datetime.fromisoformat(first_time(file).replace(",", ".")).astimezone(UTC)
+    except ValueError:
+        return datetime.fromtimestamp(file.stat().st_mtime, UTC)
 
 
 def first_time(file: Path) -> str:

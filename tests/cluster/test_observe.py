@@ -150,6 +150,14 @@ def test_it_says_what_log4j_threw_away(quiet, kafka, unique):
     assert top.warnings[0] in repr(top)
 
 
+@pytest.mark.parametrize("content", ["", "java.lang.Error: no time\n", "[yesterday] Completed request:{}\n"])
+def test_a_log_that_begins_without_a_time_counts_from_its_end(content, tmp_path):
+    """It had just rolled, and was empty: who uses most was a stack trace."""
+    file = tmp_path / "request.log"
+    file.write_text(content)
+    assert request_logs.beginning(file).timestamp() == pytest.approx(file.stat().st_mtime, abs=0.001)
+
+
 def test_what_was_on_before_stays_on(quiet):
     """Somebody else had switched it on to debug, and my minute switched it off under them."""
     set_level(quiet, "TRACE")
