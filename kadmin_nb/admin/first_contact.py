@@ -246,8 +246,15 @@ def _another_protocol(settings: Settings) -> KadminError:
 _NAMES = {KafkaError._RESOLVE: "UNKNOWN_HOST", KafkaError._SSL: "SSL_HANDSHAKE_FAILED"}
 
 
+_MECHANISMS = "supported mechanisms:"
+"""librdkafka's words before the mechanisms that a broker takes."""
+
+
 def _credentials_hint(text: str, settings: Settings) -> str:
-    if "supported mechanisms" in text:
+    if settings.uses_sasl and text.rstrip().endswith(_MECHANISMS):
+        protocol = settings.security_protocol.removeprefix("SASL_")
+        return f"This listener names none: it wants no login. Is it one for security.protocol={protocol}?"
+    if _MECHANISMS in text:
         return "Choose one of the mechanisms that the broker names." if settings.uses_sasl else ""
     if settings.token_login:
         return f"Compare issuer, audience and scope of the token of {settings.token_login.source} with the broker's."

@@ -144,6 +144,21 @@ def test_a_mechanism_that_is_not_enabled(capfd):
     said_well(error, capfd)
 
 
+@pytest.mark.broker
+def test_a_login_that_nobody_asked_for(kafka, capfd):
+    """The listener was a plain one, and I was to choose one of the mechanisms that it names: it named none."""
+    settings = Settings(
+        kafka.bootstrap, "SASL_PLAINTEXT", mechanism="SCRAM-SHA-512", username="mia", password=Secret("x" * 12)
+    )
+    error, took = refused(settings)
+    assert type(error) is AuthenticationFailed
+    assert error.hint == (  # type: ignore[attr-defined]
+        "This listener names none: it wants no login. Is it one for security.protocol=PLAINTEXT?"
+    )
+    assert took < SOON
+    said_well(error, capfd)
+
+
 @pytest.mark.secure
 @pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512"])
 @pytest.mark.parametrize("user", ["dora", "eve=1", "eve,2", "CN=x,O=y", "eve 3", "<default>"])
