@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO, cast
 
 from .. import files
 from ..errors import Hinted, Interrupted, KadminError, NotFound, UsageError, printable
@@ -132,10 +132,18 @@ def _print_result(result: Result) -> ExitState:
     if result.out:
         _write(value, Path(result.out), raw=result.raw)
     elif not (_print(json_lines(value)) if result.json else _show(value, may_page=not result.no_pager)):
-        return ExitState.PARTLY if getattr(value, "anything_changed", False) else ExitState.FAILED
+        return _unprinted(value)
     if isinstance(value, str):  # a text, help say, has no rows: nothing need be loaded to see that
         return ExitState.DONE
     return _ended(value, result.detailed)
+
+
+def _unprinted(value: object) -> ExitState:
+    """The end of a line whose answer could not be printed; where it changed something, a line says what."""
+    if not getattr(value, "anything_changed", False):
+        return ExitState.FAILED
+    _print_note(f"What was changed stays changed: {printable(cast('Display', value).short_form())}")
+    return ExitState.PARTLY
 
 
 @contextlib.contextmanager
