@@ -38,7 +38,7 @@ def is_called_so(key: str) -> bool:
     return _CALLED_SO.fullmatch(key) is not None
 
 
-_ASSIGNED = re.compile(r"""(?P<key>[\w.-]+)["']?\s*(?:==|~=|=)\s*(?=\S)""")
+_ASSIGNED = re.compile(r"""(?<![\w.-])(?P<key>[\w.-]+)["']?\s*(?:==|~=|=)\s*(?=\S)""")
 _HARMLESS = re.compile(
     r"…|\[secure\]|(?:\[iterations=\d+,password=)?['\"]?(?:env|file|keyring|databricks|prompt|properties):"
 )

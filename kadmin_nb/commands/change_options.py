@@ -14,6 +14,7 @@ from ..plans.apply_options import ApplyOptions
 from .click_glue import Words
 from .completions import dangerous
 from .lengths import Length
+from .numbers import Finite
 from .options import Command, detailed, printing, reading
 from .session import PlanOptions, Session
 
@@ -87,7 +88,7 @@ _force = click.option("--force", is_flag=True, help="Let --save overwrite anothe
 _lifetime = click.option(
     "--expires-in",
     "lifetime",
-    type=click.FloatRange(min=0, min_open=True, max=24 * 366),
+    type=Finite(min=0, min_open=True, max=24 * 366),
     callback=_hours,
     metavar="HOURS",
     help="How long the plan may be applied; 7 days unless said.",
@@ -111,7 +112,7 @@ _no_lock = click.option("--no-lock", "lock", is_flag=True, callback=_negated, he
 _steal = click.option("--steal-lock", "steal", is_flag=True, help="Take the lease from whoever holds it.")
 _gradual = click.option(
     "--gradual",
-    type=click.FloatRange(min=1),
+    type=Finite(min=1, max=10**6),
     metavar="SECONDS",
     help="Lower quotas in steps, so that no client is throttled for longer.",
 )
@@ -126,7 +127,7 @@ _approval = click.option(
 _wait = click.option(
     "--wait",
     "verify_timeout",
-    type=float,
+    type=Finite(min=0, max=24 * 3600),
     default=VERIFY_TIMEOUT,
     show_default=True,
     metavar="SECONDS",

@@ -14,6 +14,7 @@ from ..frames.engines import ENGINES
 from ..model.entity import TYPES, entity_type
 from .click_glue import CommaSeparated, Offers, Words
 from .completions import profiles
+from .numbers import Finite
 from .print_formats import PRINT_FORMATS, in_print_format
 from .session import Session
 
@@ -165,7 +166,7 @@ _property = _remembered("--property", multiple=True, metavar="KEY=VALUE", help="
 _timeout = _remembered(
     "--timeout",
     metavar="SECONDS",
-    type=click.FloatRange(min=0.001),
+    type=Finite(min=0.001, max=24 * 3600),
     help="The longest that a call may take, also one that changes something.",
 )
 _form = _remembered("--as", "form", type=click.Choice(FORMS), help="The frame type of the answer.")

@@ -14,6 +14,7 @@ from . import completions, options
 from .change_options import applying, changing, wait_clients
 from .click_glue import Text, Verbs, Words
 from .declared import plan_from
+from .numbers import Finite
 from .session import PlanOptions, Session, planned
 
 if TYPE_CHECKING:
@@ -153,12 +154,18 @@ def log(session: Session, which: str | None) -> Any:
 @plan.command()
 @options.reading
 @_which
-@click.option("--wait", default=0.0, metavar="SECONDS", help="How long brokers may take to show it.")
+@click.option(
+    "--wait",
+    default=0.0,
+    type=Finite(min=0, max=24 * 3600),
+    metavar="SECONDS",
+    help="How long brokers may take to show it.",
+)
 @wait_clients
 @click.option("--canary", metavar="CLIENT-ID", help="See what brokers do to a real client of that id, on --topic.")
 @click.option("--topic", metavar="NAME", help="Where the canary writes zeros, or reads.")
 @click.option("--key", default="producer_byte_rate", show_default=True, type=click.Choice(CANARY_KEYS))
-@click.option("--seconds", default=5.0, show_default=True, type=click.FloatRange(min=1, max=60))
+@click.option("--seconds", default=5.0, show_default=True, type=Finite(min=1, max=60))
 @click.option("--as-user", metavar="TARGET", help="A profile or .properties file with the canary's credentials.")
 def verify(
     session: Session, which: str, wait: float, wait_clients: float, canary: str | None, topic: str | None, key: str,

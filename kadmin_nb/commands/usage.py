@@ -10,6 +10,7 @@ from ..errors import UsageError
 from . import completions, options, spark_inputs
 from .click_glue import Verb
 from .lengths import Length
+from .numbers import Finite
 from .session import Session
 from .usage_source import UsageSource, bind_source, note, source
 
@@ -57,7 +58,13 @@ def usage(
 @_reading
 @source
 @options.keys(completions.quota_keys)
-@click.option("--percent", type=float, default=80.0, show_default=True, help="Near is so much of a limit, or more.")
+@click.option(
+    "--percent",
+    type=Finite(min=0, max=10**6),
+    default=80.0,
+    show_default=True,
+    help="Near is so much of a limit, or more.",
+)
 @options.assume_default
 def near(session: Session, source: UsageSource, keys: tuple[str, ...], percent: float, assume_default: bool) -> Any:
     """Clients near a limit of the current cluster, over it, or throttled: the worst first.

@@ -121,3 +121,15 @@ def test_an_answer_with_a_failed_row_is_not_staged(cluster, topic):
     ):
         stage.set_configs(told)
     assert len(stage) == 0
+
+
+def test_names_that_are_not_the_entitys_are_refused():
+    """I took alice's rows, wrote bob into them, and it was alice whose quotas changed."""
+    rows = {"entity": ["user=alice"], "level": ["USER"], "user": ["bob"], "key": ["producer_byte_rate"], "value": [1.0]}
+    with pytest.raises(kn.UsageError) as caught:
+        Stage(lambda *_: None).set_quotas(pa.table(rows))
+    assert str(caught.value) == "row 1 of the frame: its entity is user=alice, and its user is bob"
+    del rows["entity"]
+    stage = Stage(lambda *_: None)
+    stage.set_quotas(pa.table({**rows, "client_id": pa.nulls(1, pa.string()), "ip": pa.nulls(1, pa.string())}))
+    assert stage.to_arrow()["resource"].to_pylist() == ["user=bob"]

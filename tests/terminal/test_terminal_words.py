@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from kadmin_nb.commands import run, terminal
 from kadmin_nb.commands.session import Session
-from kadmin_nb.errors import ConnectionFailed, KadminError
+from kadmin_nb.errors import ConnectionFailed, KadminError, UsageError
 
 COMMAND = [sys.executable, "-c", "from kadmin_nb.commands import main; main()"]
 
@@ -237,3 +237,21 @@ def test_a_narrow_encoding_prints_escapes():
     done = subprocess.run([*COMMAND, "quota", "describe", "名前=x"], capture_output=True, env=environment, check=False)
     assert done.returncode == 2
     assert b"\\u540d\\u524d is not one of" in done.stderr
+
+
+@pytest.mark.parametrize("number", ["nan", "inf", "1e300", "-5"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "plan apply p.json --wait",
+        "plan verify p.json --wait",
+        "plan apply p.json --usage used --gradual",
+        "quota set producer_byte_rate=1kB/s user=a --expires-in",
+        "quota set producer_byte_rate=1kB/s user=a --apply --timeout",
+        "quota near --percent",
+    ],
+)
+def test_a_number_that_is_none_is_refused_before_anything_is_sent(line, number):
+    """`--wait inf` changed the quota, and ended in a stack and exit 1: that nothing had been changed."""
+    with pytest.raises(UsageError, match="Invalid value for '--"):
+        run([*line.split(), number, "--cluster", "127.0.0.1:1"], Session())

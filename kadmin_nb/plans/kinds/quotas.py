@@ -130,13 +130,25 @@ def _entity(resource: Configurable) -> Entity:
 def _row_entity(row: FrameRow) -> Entity:
     """The entity of a QUOTAS row: its text when it has one, else its level and names."""
     if row.get("entity"):
-        return Entity.parse(str(row["entity"]))
+        return _agreeing(Entity.parse(str(row["entity"])), row)
     level = row.get("level") or ""
     if level == OTHER or not level:
         raise UsageError("it has neither an entity nor a level")
     entity = entity_of(row)
     if entity is None:
         raise UsageError(f"{level} is not a level", hint=f"It is one of {', '.join(known.name for known in LEVELS)}.")
+    return entity
+
+
+def _agreeing(entity: Entity, row: FrameRow) -> Entity:
+    """The entity, if the names beside its text are its own: whoever changes one of them means another entity."""
+    for column, kind in ARGUMENTS.items():
+        name = row.get(column)
+        if name and not is_null(name) and entity.get(kind) != name:
+            raise UsageError(
+                f"its entity is {entity}, and its {column} is {name}",
+                hint="Change both, or leave the column entity out: level and names say whose a quota is, too.",
+            )
     return entity
 
 
