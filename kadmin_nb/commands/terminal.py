@@ -130,7 +130,13 @@ def _print_result(result: Result) -> ExitState:
     if result.form:
         formed(value, result.form)
     if result.out:
-        _write(value, Path(result.out), raw=result.raw)
+        try:
+            _write(value, Path(result.out), raw=result.raw)
+        except KadminError as exc:
+            if not _has_changed(value):
+                raise
+            _complain(exc)
+            return _unprinted(value)
     elif not (_print(json_lines(value)) if result.json else _show(value, may_page=not result.no_pager)):
         return _unprinted(value)
     if isinstance(value, str):  # a text, help say, has no rows: nothing need be loaded to see that
@@ -139,11 +145,15 @@ def _print_result(result: Result) -> ExitState:
 
 
 def _unprinted(value: object) -> ExitState:
-    """The end of a line whose answer could not be printed; where it changed something, a line says what."""
-    if not getattr(value, "anything_changed", False):
+    """The end of a line whose answer could not be printed or written; where it changed something, a line says what."""
+    if not _has_changed(value):
         return ExitState.FAILED
     _print_note(f"What was changed stays changed: {printable(cast('Display', value).short_form())}")
     return ExitState.PARTLY
+
+
+def _has_changed(value: object) -> bool:
+    return bool(getattr(value, "anything_changed", False))
 
 
 @contextlib.contextmanager

@@ -58,6 +58,17 @@ def test_a_change_that_was_made_is_no_failure_before_anything_changed(
     assert cluster.quotas.describe(user=user, strict=True).to_arrow()["value"].to_pylist() == [1000.0]
 
 
+@pytest.mark.broker
+def test_a_change_whose_answer_has_no_file_is_told(live, unique, tmp_path):
+    """`--apply --out` on a full disk was exit 1, that nothing was changed: the quota was."""
+    said = live(
+        "quota", "set", "producer_byte_rate=1kB", f"user={unique('user')}", "--apply", "--out", f"{tmp_path}/no/o.csv"
+    )
+    assert said.code == 4
+    assert f"{tmp_path}/no/o.csv cannot be written" in said.err
+    assert said.err.endswith(": 1 verified\n")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_an_answer_of_many_rows_on_a_disk_that_fills_up(unbuffered, tmp_path: Path, monkeypatch):
