@@ -68,3 +68,5 @@ def _refuse_other_numbers(rows: Sequence[dict[str, Any]], where: str) -> None:
     for number, row in enumerate(rows, 1):
         if row["row"] != number or type(row["row"]) is not int:
             raise Invalid(f"{where} is not a plan file: its row {number} has the number {row['row']}")
+        if (value := KINDS[row["kind"]].strange_value(row)) is not None:
+            raise Invalid(f"{where} is not a plan file: its row {number} has the value {value}")

@@ -179,6 +179,10 @@ class ChangeKind(ABC):
     def needed_right(self, resource: Configurable) -> rights.Right:
         """The right to change it: `ALTER_CONFIGS on the cluster`."""
 
+    def strange_value(self, row: Mapping[str, Any]) -> str | None:
+        """A value in a row of a plan's file that no change of this kind has."""
+        return None
+
     def undo_notes(self, change: Change) -> Iterable[str]:
         """Notes on the row that takes this one back."""
         return ()

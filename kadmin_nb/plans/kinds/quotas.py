@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from re import compile as pattern
-from typing import ClassVar, cast
+from typing import Any, ClassVar, cast
 
 from ...admin.ports import Kafka, Quotas
 from ...errors import UsageError
@@ -49,6 +50,11 @@ class QuotaChanges(ChangeKind):
         self, verb: str, words: Sequence[str], lookup: Lookup | None, allow_unknown: Collection[str]
     ) -> list[Edit]:
         return quota_edits(verb, words, lookup, allow_unknown)
+
+    def strange_value(self, row: Mapping[str, Any]) -> str | None:
+        """One that is not a number."""
+        values = (row.get(name) for name in ("old", "wanted", "after"))
+        return next((value for value in values if value is not None and not _is_number(value)), None)
 
     def row_edit(self, row: FrameRow) -> Edit:
         entity, key, value = _row_entity(row), key_of(row), row["value"]
@@ -121,6 +127,13 @@ class QuotaChanges(ChangeKind):
     def tool_takes(self, change: Change) -> bool:
         quota_key = find(change.key)
         return quota_key is not None and _entity(change.resource).parts[0][0] in quota_key.entities
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
 
 
 def _entity(resource: Configurable) -> Entity:
