@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from re import compile as pattern
 from typing import Any, ClassVar, cast
@@ -11,6 +10,7 @@ from ...admin.ports import Kafka, Quotas
 from ...errors import UsageError
 from ...model import rights
 from ...model.changes import DELETE, SET, Change, Edit, Target
+from ...model.config_units import exact_number
 from ...model.configurable import Configurable
 from ...model.entity import ARGUMENTS, TYPES, Entity, type_word
 from ...model.grammar import DEFAULT, Lookup, format_word
@@ -54,7 +54,7 @@ class QuotaChanges(ChangeKind):
     def strange_value(self, row: Mapping[str, Any]) -> str | None:
         """One that is not a number."""
         values = (row.get(name) for name in ("old", "wanted", "after"))
-        return next((value for value in values if value is not None and not _is_number(value)), None)
+        return next((value for value in values if value is not None and exact_number(value) is None), None)
 
     def row_edit(self, row: FrameRow) -> Edit:
         entity, key, value = _row_entity(row), key_of(row), row["value"]
@@ -127,13 +127,6 @@ class QuotaChanges(ChangeKind):
     def tool_takes(self, change: Change) -> bool:
         quota_key = find(change.key)
         return quota_key is not None and _entity(change.resource).parts[0][0] in quota_key.entities
-
-
-def _is_number(text: str) -> bool:
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False
 
 
 def _entity(resource: Configurable) -> Entity:
