@@ -6,14 +6,17 @@ import errno
 import os
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.plans.journal import hash_chain
+from kadmin_nb.plans.journal import hash_chain, storage
 from kadmin_nb.plans.journal.hash_chain import Journal
 from kadmin_nb.plans.journal.storage import folder_of
+from tests.full_disk import no_more_than
 
 
 @pytest.fixture
@@ -143,6 +146,44 @@ def test_where_nothing_can_be_appended_each_record_is_a_file(place, monkeypatch)
         hash_chain.read_records(place)
 
 
+def test_threads_that_begin_at_once_have_files_and_one_journal_each(tmp_path):
+    """They tried with one file whether the folder can be appended to, and took it away from each other."""
+    barrier = threading.Barrier(8)
+
+    def begun(number: int) -> bool:
+        barrier.wait()
+        try:
+            with Journal.open(tmp_path / f"round{number // 4}.jsonl") as book:
+                book.write("intent", rows="1")
+                barrier.wait()
+                return True
+        except kn.PlanRefused:
+            barrier.wait()
+            return False
+
+    with ThreadPoolExecutor(8) as pool:
+        for number in range(0, 400, 8):
+            won = list(pool.map(begun, range(number, number + 8)))
+            assert (sum(won[:4]), sum(won[4:])) == (1, 1)
+    assert not list(tmp_path.glob("*.jsonl.d"))
+    assert not list(tmp_path.glob(".probe*"))
+
+
+def test_a_journal_taken_away_by_its_last_writer_is_opened_anew(place, monkeypatch):
+    """Two processes had one journal: the file of the first was no longer in its folder."""
+    lock = storage.files.lock_open_file
+
+    def late(file: int) -> bool:
+        monkeypatch.setattr(storage.files, "lock_open_file", lock)
+        place.unlink()
+        return lock(file)
+
+    place.parent.mkdir()
+    monkeypatch.setattr(storage.files, "lock_open_file", late)
+    with Journal.open(place), pytest.raises(kn.PlanRefused, match="another process is carrying out this plan"):
+        Journal.open(place)
+
+
 def test_a_second_process_is_refused_while_the_first_writes(place):
     """Two jobs resumed the same plan at the same time."""
     opening = f"Journal.open(Path({str(place)!r}))"
@@ -170,6 +211,16 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path):
         Journal.open(tmp_path / "file" / "plan.jsonl")
     assert refused.value.code == "JOURNAL"
     assert "KADMIN_STATE" in refused.value.hint
+
+
+def test_a_journal_that_was_begun_is_not_sent_to_another_folder(place):
+    """The hint named another folder, in which the plan had never been begun."""
+    with Journal.open(place) as book:
+        book.write("intent", rows="1-3")
+    with Journal.open(place) as book, no_more_than(place.stat().st_size), pytest.raises(kn.PlanRefused) as refused:
+        book.write("outcome")
+    assert "KADMIN_STATE" not in str(refused.value.hint)
+    assert "Make room there" in str(refused.value.hint)
 
 
 def test_only_its_owner_may_read_it(place):

@@ -94,7 +94,7 @@ class Journal:
         try:
             self._lines.append(f"{_HEAD}{head}{_MIDDLE}{text}{_TAIL}", after_torn=after_torn)
         except OSError as exc:
-            raise unwritable(self.place, exc) from None
+            raise unwritable(self.place, exc, is_begun=bool(self.before)) from None
         self.head = head
 
     @property

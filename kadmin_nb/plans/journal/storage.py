@@ -12,6 +12,7 @@ import io
 import os
 from pathlib import Path
 from typing import Protocol
+from uuid import uuid4
 
 from ... import files
 from ...errors import PlanRefused
@@ -56,15 +57,17 @@ def opened(place: Path) -> JournalFile:
         in_folder = folder_of(place).is_dir() or not (place.exists() or _can_append(place.parent))
         return FolderOfRecords(place) if in_folder else AppendedFile(place)
     except OSError as exc:
-        raise unwritable(place, exc) from None
+        raise unwritable(place, exc, is_begun=_has_records(place)) from None
 
 
-def unwritable(place: Path, exc: OSError) -> PlanRefused:
-    """The error of a journal that takes no record."""
+def unwritable(place: Path, exc: OSError, *, is_begun: bool) -> PlanRefused:
+    """The error of a journal that takes no record; one that was begun in that folder can only be carried on there."""
+    elsewhere = "KADMIN_STATE names another folder."
+    here = "Make room there, or let us write, and do it again: the plan was begun with this journal."
     return PlanRefused(
         f"the journal {place} cannot be written: {exc.strerror}",
         code="JOURNAL",
-        hint="Nothing was sent. KADMIN_STATE names another folder.",
+        hint=f"Nothing was sent. {here if is_begun else elsewhere}",
     )
 
 
@@ -91,12 +94,7 @@ class AppendedFile:
 
     def __init__(self, place: Path) -> None:
         self.place = place
-        self._file = os.open(place, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-        try:
-            _lock(self._file, place)
-        except BaseException:
-            os.close(self._file)
-            raise
+        self._file = _locked(place)
         files.sync_folder(place.parent)
 
     def texts(self) -> list[str]:
@@ -146,6 +144,11 @@ class FolderOfRecords:
         os.close(self._lock)
 
 
+def _has_records(place: Path) -> bool:
+    """True if something was written there; False too where the folder cannot be looked at."""
+    return os.path.isdir(folder_of(place)) or (os.path.isfile(place) and os.path.getsize(place) > 0)
+
+
 def _of_file(place: Path) -> list[str]:
     return [_text(line) for line in io.BytesIO(files.read(place, "a journal", MAX_JOURNAL_BYTES))]
 
@@ -169,6 +172,27 @@ def _write(file: int, text: str) -> None:
     os.fsync(file)
 
 
+def _locked(place: Path) -> int:
+    """The file at `place`, open and locked by us. One that its last writer took away meanwhile is opened anew."""
+    while True:
+        file = os.open(place, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            _lock(file, place)
+            if _is_at(place, file):
+                return file
+        except BaseException:
+            os.close(file)
+            raise
+        os.close(file)
+
+
+def _is_at(place: Path, file: int) -> bool:
+    try:
+        return os.path.samestat(os.stat(place), os.fstat(file))
+    except FileNotFoundError:
+        return False
+
+
 def _lock(file: int, place: Path) -> None:
     """Keep other writers out for as long as the file is open."""
     if not files.lock_open_file(file):
@@ -180,8 +204,8 @@ def _lock(file: int, place: Path) -> None:
 
 
 def _can_append(folder: Path) -> bool:
-    """True if a file there, closed and opened again, can be added to."""
-    probe = folder / f".probe-{os.getpid()}"
+    """True if a file there, closed and opened again, can be added to. Each call has a file of its own."""
+    probe = folder / f".probe-{uuid4().hex}"
     try:
         for _ in range(2):
             file = os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
