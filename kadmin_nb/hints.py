@@ -26,11 +26,15 @@ def did_you_mean(word: str, candidates: Iterable[str], otherwise: str = "") -> s
 
 @dataclass(frozen=True)
 class Option:
-    """An argument that would help: its name in Python, and its value; `flag` where the terminal calls it otherwise."""
+    """An argument that would help: its name in Python, and its value.
+
+    `flag` where the terminal calls it otherwise; `words` say it where a door has no such argument.
+    """
 
     name: str
     value: object = True
     flag: str = ""
+    words: str | None = None
 
 
 @dataclass(frozen=True)
@@ -118,7 +122,7 @@ class Runbook:
         if isinstance(way, Verb):
             return terminal(way)
         if way.name not in self.parameters:
-            return None
+            return way.words
         value = way.value if isinstance(way.value, str) else json.dumps(way.value)
         return f"-p {shlex.quote(f'{way.name}={value}')}"
 

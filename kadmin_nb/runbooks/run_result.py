@@ -14,6 +14,7 @@ from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.display import Display
 from ..frames.pages import NOTEBOOK, Page
+from .next_step import next_step
 from .report_checks import LOOK, NOT_LOOKED, OK
 from .run_record import APPLIED, FAILED, PLANNED
 
@@ -59,7 +60,7 @@ class RunResult(Display):
         return [table for table in (self._verdicts(), self.changes().to_arrow()) if table.num_rows]
 
     def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        return filter(None, (self._reason(), self._next_step()))
+        return filter(None, (self._reason(), next_step(self.record)))
 
     def changes(self) -> Answer:
         """The outcome of each row; before anything was applied, the rows that were planned."""
@@ -115,14 +116,6 @@ class RunResult(Display):
         name = "" if self.is_refusal else f"{error['type']}: "
         message = f"{name}{error['message']}".rstrip(".")
         return printable(" ".join(filter(None, (f"{message[:1].upper()}{message[1:]}.", error.get("hint")))))
-
-    def _next_step(self) -> str:
-        """The parameters with which the same run applies what was planned."""
-        takes = self.record["parameters"]
-        if self.record["state"] != PLANNED or "apply" not in takes:
-            return ""
-        changes = f" -p changes_id={self.record['changes_id'][:_ID]}" if "changes_id" in takes else ""
-        return f"To apply it, run it again with -p apply=true{changes}"
 
     def _facts(self) -> Iterator[str]:
         """The cluster, the time, the plan and its reason."""

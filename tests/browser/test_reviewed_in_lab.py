@@ -44,7 +44,7 @@ def test_a_danger_is_confirmed_and_taken_back(
     page = notebook.page
     page.get_by_role("gridcell", name="not set").wait_for()
     _click(page, "Apply")
-    notebook.wait_for_text("again lets it through, with a reason")
+    notebook.wait_for_text("again lets it through, in a plan made with a reason")
     notebook.picture("review-danger")
     page.get_by_label("reason").fill("the default is too low")
     _click(page, "Plan again")

@@ -76,7 +76,7 @@ def test_the_terminal_lifts_a_danger_by_options(kafka, durable, capsys):
     assert terminal._run(line) == 0
     assert "to apply it: --allow retention.ms, and --reason WHY when it is planned" in capsys.readouterr().out
     assert terminal._run([*line, "--apply"]) == 5
-    said = "Hint: Nothing was sent. --allow retention.ms lets it through, with --reason WHY."
+    said = "Hint: Nothing was sent. --allow retention.ms lets it through, in a plan made with --reason WHY."
     assert said in capsys.readouterr().err
 
 
@@ -89,7 +89,8 @@ def test_python_lifts_a_danger_by_arguments(cluster, durable):
     assert "to apply it: allow=['retention.ms'], and reason='WHY' when it is planned" in repr(plan)
     with pytest.raises(kn.Dangerous) as refused:
         plan.apply()
-    assert refused.value.hint == "Nothing was sent. allow=['retention.ms'] lets it through, with reason='WHY'."
+    lifting = "allow=['retention.ms'] lets it through, in a plan made with reason='WHY'."
+    assert refused.value.hint == f"Nothing was sent. {lifting}"
 
 
 @pytest.mark.broker
@@ -98,8 +99,22 @@ def test_a_runbook_lifts_a_danger_by_parameters(kafka, durable, tmp_path):
     given = {"cluster": kafka.bootstrap, "changes": [f"set retention.ms=1000 topic={durable}"], "apply": True}
     with pytest.raises(kn.Dangerous) as refused:
         runbooks.run("change_configs", given, output=tmp_path)
-    said = """Nothing was sent. -p 'allow=["retention.ms"]' lets it through, with -p reason=WHY."""
+    said = """Nothing was sent. -p 'allow=["retention.ms"]' lets it through, in a plan made with -p reason=WHY."""
     assert refused.value.hint.startswith(said)
     page = next(tmp_path.glob("*.html")).read_text()
     assert "to apply it: -p" in page
     assert "--allow" not in page
+
+
+@pytest.mark.broker
+def test_a_saved_plan_without_a_reason_is_to_be_planned_again(cluster, durable, tmp_path):
+    """`runbook run apply_plan` named neither parameter: it has no reason. Below stood how to apply what it refused."""
+    stage = cluster.stage()
+    stage.set_config("retention.ms", "1000", topic=durable)
+    plan = stage.plan()
+    given = {"cluster": cluster.settings.bootstrap, "plan": str(plan.save(tmp_path / "p.json")), "plan_id": plan.id}
+    run = runbooks.run("apply_plan", given, output=tmp_path)
+    assert "It is dangerous, and was made without a reason, which applying it needs: plan again with one" in repr(run)
+    with pytest.raises(kn.Dangerous) as refused:
+        runbooks.run("apply_plan", {**given, "apply": True}, output=tmp_path)
+    assert """-p 'allow=["retention.ms"]' lets it through, in a plan made with a reason.""" in str(refused.value.hint)

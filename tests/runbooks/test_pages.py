@@ -14,6 +14,7 @@ import pytest
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.answer import Answer
 from kadmin_nb.runbooks.launcher import Run
+from kadmin_nb.runbooks.next_step import next_step
 from kadmin_nb.runbooks.page import write_page
 from kadmin_nb.runbooks.report_checks import Verdicts
 
@@ -75,6 +76,25 @@ def test_a_page_begins_with_its_verdict(page_of: Callable[..., str]) -> None:
     verdict = text.index("mine: planned; 1 change, nothing was changed")
     assert text.index("Mine") < verdict < text.index("Does what I want") < text.index("the first output")
     assert "run it again with -p apply=true -p changes_id=bbbbbbbbbbbb" in text
+
+
+def test_a_dangerous_plan_is_applied_with_what_allows_it() -> None:
+    """I ran it again as it said, and was refused, twice."""
+    danger = {"row": 1, "resource": "topic=a", "key": "retention.ms", "danger": "retention", "message": "less"}
+    parameters = {"apply": False, "allow": ["acks"], "reason": ""}
+    planned = {**PLANNED, "dangers": [danger], "reason": None, "parameters": parameters}
+    assert next_step(planned) == (
+        """To apply it, run it again with -p apply=true -p 'allow=["acks", "retention.ms"]' -p reason=WHY"""
+    )
+    allowed = {**planned, "reason": "less room", "parameters": {**parameters, "allow": ["retention.ms"]}}
+    assert next_step(allowed) == "To apply it, run it again with -p apply=true"
+
+
+def test_an_expired_plan_is_not_said_to_be_applicable() -> None:
+    """The page of an expired plan said how to apply it."""
+    assert next_step({**PLANNED, "expires": "2026-11-21T10:00:00.000000+00:00"}) == (
+        "It expired 2026-11-21T10:00:00Z: plan again, unless it was begun before that"
+    )
 
 
 def test_code_is_folded(page_of: Callable[..., str]) -> None:

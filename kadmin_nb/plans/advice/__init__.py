@@ -16,8 +16,8 @@ from ...hints import Option, Sentence, Syntax, sentence
 DANGER, WARNING = "danger", "warning"
 """The kinds of notes that an advice is kept as."""
 
-REASON = Option("reason", "WHY")
-"""The options that a dangerous plan needs when it is made."""
+REASON = Option("reason", "WHY", words="a reason")
+"""The option that a dangerous plan needs when it is made."""
 
 SHOWN = 20
 """Lines of each that are shown below a plan."""

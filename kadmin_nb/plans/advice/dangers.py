@@ -96,8 +96,8 @@ def _refuse_dangers(dangers: Sequence[Danger], plan: Plan) -> None:
         return
     more = f"; and {len(dangers) - 1:,} more" if len(dangers) > 1 else ""
     through = f"{{}} lets {'it' if len(dangers) == 1 else 'them'} through"
-    allow = allowing(dangers)
-    lifting = sentence(f"{through}.", allow) if plan.reason else sentence(f"{through}, with {{}}.", allow, REASON)
+    text, ways = (through, []) if plan.reason else (f"{through}, in a plan made with {{}}", [REASON])
+    lifting = sentence(f"{text}.", allowing(dangers), *ways)
     error = Dangerous(f"{dangers[0]}{more}", code="DANGEROUS", hint=Hint("Nothing was sent.", lifting))
     error.rows = answer(dangers)
     raise error
