@@ -14,8 +14,10 @@ from difflib import get_close_matches
 
 
 def nearest(word: str, candidates: Iterable[str], *, likeness: float = 0.6) -> str | None:
-    """The candidate that `word` probably meant: one that is at least so much like it, from 0 to 1."""
-    return next(iter(get_close_matches(word, list(candidates), n=1, cutoff=likeness)), None)
+    """The candidate that `word` probably meant: one that is at least so much like it, from 0 to 1, in any case."""
+    spelled_small = {candidate.casefold(): candidate for candidate in candidates}
+    near = get_close_matches(word.casefold(), spelled_small, n=1, cutoff=likeness)
+    return spelled_small[near[0]] if near else None
 
 
 def did_you_mean(word: str, candidates: Iterable[str], otherwise: str = "") -> str:

@@ -10,7 +10,7 @@ from ..admin.kafka import WireKafka
 from ..errors import KadminError, UsageError
 from ..frames.answer import Answer
 from ..frames.schema_metadata import stamped
-from ..hints import did_you_mean
+from ..model.config_fallback import near_key
 from ..model.grammar import DEFAULT
 from ..model.resources import WORDS, Resource
 from . import near_names
@@ -113,8 +113,10 @@ class Configs:
         strange = sorted(key for key in missing if not key.startswith("listener.name."))
         listed = self._listed(resources) if strange else set()
         if listed and (key := next((key for key in strange if key not in listed), None)):
-            kinds = " or ".join(sorted({resource.type.lower().replace("_", "-") for resource in resources}))
-            raise UsageError(f"{key} is not a config key of a {kinds}", hint=did_you_mean(key, sorted(listed)))
+            types = sorted({resource.type for resource in resources})
+            kinds = " or ".join(kind.lower().replace("_", "-") for kind in types)
+            near = next(filter(None, (near_key(kind, key, listed) for kind in types)), None)
+            raise UsageError(f"{key} is not a config key of a {kinds}", hint=near and f"Did you mean {near}?")
 
     def _listed(self, resources: Sequence[Resource]) -> set[str]:
         """All keys of one resource of each type; none where they cannot be read. The cluster-wide default lists only

@@ -71,6 +71,16 @@ def entities(kafka: WireKafka, chosen: Mapping[str, Selector]) -> str | None:
     return None
 
 
+def scram_users(kafka: WireKafka, without_credentials: Sequence[str]) -> str | None:
+    """`Did you mean user=alice?` for the first of these that is almost a user who has a credential."""
+    try:
+        stored = kafka.scram.describe()["user"].unique().to_pylist()
+    except KadminError:
+        return None
+    near = next(filter(None, (_nearest(name, stored) for name in without_credentials)), None)
+    return f"Did you mean {format_word('user', near)}?" if near else None
+
+
 def _nearest(name: str, known: list[str]) -> str | None:
     """Names that are chosen freely are often alike, so that only a slip or two counts."""
     if len(known) > COMPARED:

@@ -11,7 +11,10 @@ from ..frames.answer import Answer
 from ..frames.schema_metadata import stamped
 from ..model.grammar import ANY
 from ..model.scram import ScramUser
+from . import near_names
 from .filters import matcher, selector
+
+_NO_CREDENTIAL = "RESOURCE_NOT_FOUND"
 
 
 class Scram:
@@ -40,6 +43,11 @@ class Scram:
             return self._answer(self._kafka.scram.describe(map(ScramUser.of, names)))
         fits, table = matcher(chosen), self._kafka.scram.describe()
         return self._answer(table.filter(pa.array([fits(name) for name in table["user"].to_pylist()], pa.bool_())))
+
+    def near_miss(self, answer: Answer) -> str | None:
+        """A hint for the users that `describe` did not find: the nearest who has a credential; None without one."""
+        rows = answer.failed.to_arrow().to_pylist()
+        return near_names.scram_users(self._kafka, [row["user"] for row in rows if row["error"] == _NO_CREDENTIAL])
 
     def _answer(self, table: pa.Table) -> Answer:
         return Answer(stamped(table, self._kafka.id))

@@ -36,6 +36,8 @@ def scram() -> None:
 def describe(session: Session, words: tuple[str, ...]) -> Any:
     """The mechanisms and iterations of all users, or of user=… (also user~=team-*)."""
     answer = session.cluster.scram.describe(**read_selectors(words, ("user",), session.lookup))
+    if not answer.ok:
+        answer.hint = session.cluster.scram.near_miss(answer)
     return answer.raise_for_errors() if len(answer.failed) == len(answer) else answer
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ..hints import nearest
 from .resources import Source
 
 BROKER_KEYS = {
@@ -123,6 +124,15 @@ def deciding_keys(resource_type: str, key: str) -> tuple[str, ...]:
         plain = behind_listener(key) if resource_type == "BROKER" else None
         return (key, *((plain,) if plain else STAND_INS.get(key, ())))
     return tuple(dict.fromkeys((key, first, *STAND_INS.get(first, ()))))
+
+
+def near_key(resource_type: str, key: str, listed: Iterable[str]) -> str | None:
+    """The key of those listed that was probably meant: what a topic calls a key of the brokers, or the reverse; else
+    the nearest word."""
+    own_name = {of_brokers: own for own, of_brokers in BROKER_KEYS.get(resource_type, {}).items()}
+    other_name = own_name.get(key) or BROKER_KEYS["TOPIC"].get(key)
+    listed = sorted(listed)
+    return other_name if other_name in listed else nearest(key, listed)
 
 
 def in_effect(resource_type: str, key: str, synonyms: Iterable[Synonym]) -> Synonym | None:

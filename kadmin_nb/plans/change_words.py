@@ -183,12 +183,16 @@ def _op(verb: str, verbs: dict[str, str], kind: str) -> str:
     return verbs[verb]
 
 
+_FIRST_WORDS = ("quota", "config", "scram")
+"""The words that a line may begin with, before its verb."""
+
+
 def _which_verb(verb: str, verbs: dict[str, str], kind: str) -> str:
     other = {"quota": CONFIG_VERBS, "config": QUOTA_VERBS}.get(kind, {})
     if verb in other:
         config_verb = verb if kind == "quota" else "reset"
         return f"For a quota: remove KEY user=NAME. For a config: {config_verb} KEY topic=NAME."
-    return did_you_mean(verb, verbs, f"One of {', '.join(verbs)}.")
+    return did_you_mean(verb, [*verbs, *_FIRST_WORDS], f"One of {', '.join(verbs)}.")
 
 
 def _apart(

@@ -28,7 +28,7 @@ from .apply_options import ApplyOptions, takes_apply_options
 from .execution.interrupts import Stopped, never
 from .execution.progress import Progress, silent
 from .formats import PrintFormats, Subject
-from .kinds.registry import missing_right
+from .kinds.registry import remedy
 from .live_cluster import LiveCluster
 from .plan_rows import columns_of, row_of
 
@@ -118,7 +118,7 @@ class Plan(PrintFormats, Tabular):
         if self.refused:
             raise Invalid(
                 f"{len(self.refused)} of {len(self)} changes would be refused; nothing was sent",
-                hint=missing_right(self.refused[0]),
+                hint=remedy(self.refused[0]),
             )
         return self
 

@@ -111,6 +111,7 @@ def test_a_word_alone_is_not_repeated(before):
         ("remove retention.ms topic=a", "config", "For a config: reset KEY topic=NAME."),
         ("reset producer_byte_rate user=a", "quota", "For a quota: remove KEY user=NAME."),
         ("remov producer_byte_rate user=a", "quota", "Did you mean remove?"),
+        ("cofnig set retention.ms=1 topic=a", None, "Did you mean config?"),
     ],
 )
 def test_a_near_miss_says_the_right_word(text, kind, hint):

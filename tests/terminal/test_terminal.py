@@ -78,6 +78,11 @@ def test_a_list_of_words_asks_for_all_that_any_of_it_names(live, cluster, user):
         ("quota describe user=near-alicesprings", 0, ""),
         ("quota describe user~=near-x*", 0, ""),
         ("config describe topic=quite-another", 1, ""),
+        ("config describe topic=NEAR-ORDERS", 1, "Did you mean topic=near-orders?"),
+        ("config set retention.mss=5 topic=near-orders --apply", 5, "Nothing was sent. Did you mean retention.ms?"),
+        ("config describe topic=near-orders --keys log.retention.ms", 2, "Did you mean retention.ms?"),
+        ("scram describe user=near-alcie", 1, "Did you mean user=near-alice?"),
+        ("scram describe user=quite-another", 1, ""),
     ],
 )
 def test_a_near_miss_names_what_is_there(live, near, line, code, hint):
@@ -95,7 +100,10 @@ def near(cluster):
     stage.set_quota("producer_byte_rate", 1000, user="near-alice")
     stage.set_quota("producer_byte_rate", 1000, user="near-alice", client_id="near-app")
     stage.set_config("interval.ms", "60000", client_metrics="near-producers")
-    stage.plan().apply().raise_for_errors()
+    stage.set_scram("near-alice", "SCRAM-SHA-512", password="env:NEAR_PASSWORD")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NEAR_PASSWORD", "a-long-one")
+        stage.plan().apply().raise_for_errors()
 
 
 @pytest.mark.parametrize(
@@ -105,6 +113,7 @@ def near(cluster):
         ("append cleanup.polcy=compact topic=near-orders", "did you mean cleanup.policy?"),
         ("set consumer.session.timeout.mss=50000 group=near", "did you mean consumer.session.timeout.ms?"),
         ("set interval.mss=50000 client-metrics=near", "did you mean interval.ms?"),
+        ("set log.retention.ms=5 topic=near-orders", "did you mean retention.ms?"),
         ("set log.retention.mss=50000 broker=1", "Did you mean log.retention.ms?"),
         ("reset retention.mss topic=near-orders", "Did you mean retention.ms?"),
     ],

@@ -24,7 +24,7 @@ from ..journal import replay, row_ranges
 from ..journal.hash_chain import Journal
 from ..journal.replay import JournalState
 from ..kinds.change_kind import Answers
-from ..kinds.registry import missing_right, order_key, quiet_period
+from ..kinds.registry import order_key, quiet_period, remedy
 from ..plan import Plan
 from ..secret_resolver import refuse_missing
 from ..sending import Batch, batches, is_doubtful, is_of_the_whole
@@ -119,7 +119,7 @@ def refuse_invalid(refused: Sequence[Change], of: int) -> None:
             f"the broker refuses {len(refused)} of {of} rows; the first, {first.resource} {first.key}: "
             f"{first.validated}",
             code=first.refusal.code,
-            hint=f"Nothing was sent. {missing_right(first) or 'Mend or discard those rows and plan again.'}",
+            hint=f"Nothing was sent. {remedy(first) or 'Mend or discard those rows and plan again.'}",
             targets=[change.target for change in refused],
         )
 

@@ -39,6 +39,20 @@ def wanted_text(edit: Edit) -> str | None:
     return edit.value.reveal() if isinstance(edit.value, Secret) else edit.value
 
 
+_MEANT = "did you mean "
+
+
+def near_miss(key: str) -> str:
+    """The note on a row whose key the broker will refuse, and that was probably meant to be this one."""
+    return f"{_MEANT}{key}?"
+
+
+def meant_key(change: Change) -> str | None:
+    """That note as a sentence; None on a row without it."""
+    notes = (change.note or "").split("; ")
+    return next((note.capitalize() for note in notes if note.startswith(_MEANT)), None)
+
+
 class ChangeKind(ABC):
     """The way changes of one kind are read, planned, validated, ordered, sent, verified, judged, undone and printed.
 

@@ -8,10 +8,9 @@ from typing import ClassVar, cast
 from ...admin.ports import ConfigOperation, Configs, Kafka
 from ...errors import UsageError
 from ...frames.meanings import word
-from ...hints import nearest
 from ...model import rights
 from ...model.changes import APPEND, DELETE, SET, SUBTRACT, Change, Edit, Target
-from ...model.config_fallback import behind_listener
+from ...model.config_fallback import behind_listener, near_key
 from ...model.config_units import with_unit
 from ...model.configurable import Configurable
 from ...model.grammar import DEFAULT, Lookup, quote
@@ -27,7 +26,7 @@ from ..execution import config_order
 from ..frame_edits import FrameRow, is_null, key_of
 from ..observed_state import LookOptions, ObservedState, ObservedValue
 from ..secret_resolver import Resolver
-from .change_kind import ChangeKind, ToolWords, wanted_text
+from .change_kind import ChangeKind, ToolWords, near_miss, wanted_text
 
 ROOT_LOGGER = "root"
 _LOGGER = "BROKER_LOGGER"
@@ -117,7 +116,7 @@ class ConfigChanges(ChangeKind):
 
     def notes(self, edit: Edit, now: ObservedValue, picture: ObservedState) -> Iterable[str]:
         if near := _near_key(edit, picture):
-            yield f"did you mean {near}?"
+            yield near_miss(near)
         if now.inherited is not None:
             yield f"fallback {with_unit(edit.key, now.inherited) or quote('')}, {word(now.inherited_from)}"
 
@@ -207,7 +206,7 @@ def _near_key(edit: Edit, picture: ObservedState) -> str | None:
     """The key that was probably meant, where the broker will refuse this one."""
     if edit.op == DELETE or _is_listed(edit, picture):
         return None
-    return nearest(edit.key, sorted(picture.listed.get(edit.resource, ())))
+    return near_key(_resource(edit.resource).type, edit.key, picture.listed.get(edit.resource, ()))
 
 
 def _schema(edit: Edit, picture: ObservedState) -> ObservedValue | None:

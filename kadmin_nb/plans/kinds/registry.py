@@ -7,7 +7,7 @@ from typing import Protocol
 
 from ...model import rights
 from ...model.changes import Change, Target
-from .change_kind import ChangeKind
+from .change_kind import ChangeKind, meant_key
 from .client_configs import CLIENT_CONFIGS
 from .configs import CONFIGS
 from .quotas import QUOTAS
@@ -43,6 +43,11 @@ def missing_right(change: Change) -> str | None:
     if not change.is_refused:
         return None
     return rights.hint(change.refusal.code, kind_of(change).needed_right(change.resource))
+
+
+def remedy(change: Change) -> str | None:
+    """The hint for a row that the validation refused: the right that is missing, or the key that was meant."""
+    return missing_right(change) or (meant_key(change) if change.is_refused else None)
 
 
 def by_kind(changes: Iterable[Change]) -> dict[ChangeKind, list[Change]]:
