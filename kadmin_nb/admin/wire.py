@@ -77,7 +77,7 @@ class Wire:
                 return
             time.sleep(_PAUSE)
         raise ConnectionFailed(
-            f"{self.settings.bootstrap} answered once and then no more within {timeout:.0f} s",
+            f"{self.settings.bootstrap} answered once and then no more within {timeout:.3g} s",
             code="NETWORK_EXCEPTION",
         )
 
@@ -322,7 +322,7 @@ class _UnderWay:
         done = threading.Event()
         self.future.add_both(lambda _: done.set())
         if not done.wait(self.seconds):
-            raise TimedOut(f"no answer within {self.seconds:.0f} s while {self.doing}", code="REQUEST_TIMED_OUT")
+            raise TimedOut(f"no answer within {self.seconds:.3g} s while {self.doing}", code="REQUEST_TIMED_OUT")
         if self.future.exception is not None:
             raise self.future.exception
         return self.future.value

@@ -231,16 +231,17 @@ class Changes:
         return Answer(journals().to_arrow(self._kafka.id) if plan is None else self._begun(plan).to_arrow())
 
     def _begun(self, plan: Plan | str) -> StoredJournal:
-        journal = journals().find(plan) if isinstance(plan, str) else journals().of(plan)
-        if journal is None:
-            raise NotFound(
-                f"plan {plan.id[:12]} was never applied from here: it has no journal",  # type: ignore[union-attr]
-                hint=Hint(
-                    sentence("{} begins it.", Verb("plan apply FILE", "cluster.apply(plan)")),
-                    "KADMIN_STATE says where journals are.",
-                ),
-            )
-        return journal
+        if isinstance(plan, str):
+            return journals().find(plan)
+        if journal := journals().of(plan):
+            return journal
+        raise NotFound(
+            f"plan {plan.id[:12]} has no journal: it was never applied from here, or nothing was to be done",
+            hint=Hint(
+                sentence("{} begins it.", Verb("plan apply FILE", "cluster.apply(plan)")),
+                "KADMIN_STATE says where journals are.",
+            ),
+        )
 
     def _in_steps(self, most: float, usage: object) -> Callable[[Sequence[Change]], list[gradual.Wave]]:
         """The waves that keep every predicted stall below `most` seconds."""

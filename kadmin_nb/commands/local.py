@@ -54,7 +54,15 @@ def status() -> Any:
 
 @local.command()
 @click.option("--node", default=1, show_default=True, help="Whose log.")
-@click.option("--lines", "-n", default=50, show_default=True, help="How many lines of its end.")
+@click.option(
+    "--lines",
+    "-n",
+    type=click.IntRange(min=1),
+    default=50,
+    show_default=True,
+    metavar="N",
+    help="How many lines of its end.",
+)
 @_name_option
 def logs(node: int, lines: int, name: str) -> Any:
     """The last lines of a node's log."""

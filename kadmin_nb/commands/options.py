@@ -26,8 +26,17 @@ _MORE_WORDS = "kadmin.words"
 
 
 def keys_of(text: tuple[str, ...]) -> list[str] | None:
-    """The keys of `--keys a,b --keys c`; None when none is named."""
-    return [key for part in text for key in part.split(",") if key] or None
+    """The keys of `--keys a,b --keys c`; None without the option.
+
+    Raises
+    ------
+    UsageError
+        `--keys` without any key, as of an empty shell variable.
+    """
+    keys = [key for part in text for key in part.split(",") if key]
+    if text and not keys:
+        raise UsageError("--keys names no key", hint="Such as --keys producer_byte_rate,consumer_byte_rate.")
+    return keys or None
 
 
 def reading(command: Command, bind: Bind = lambda ctx, session, params: None) -> Command:

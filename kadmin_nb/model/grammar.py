@@ -57,7 +57,10 @@ class Word:
         return format_word(self.name, self.value)
 
 
-_SUCH_AS = "Such as user=alice or producer_byte_rate=5MB/s; a value with spaces in it wants quotes."
+_SUCH_AS = (
+    "Such as producer_byte_rate=5MB/s, retention.ms=86400000, user=alice or topic=orders; a value with spaces in it "
+    "wants quotes."
+)
 _WORD = re.compile(r"(?P<name>[^=~\s]+)(?P<sign>==|~=|=)(?P<rest>.*)", re.DOTALL)
 _SUBSTITUTED = re.compile(r"\{(?P<expr>[^{}]+)\}")
 

@@ -15,7 +15,7 @@ from ..model.levels import Part
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, find, parse_value, text_of
 from ..model.resources import WORDS, Resource
 from ..model.scram import Credential, ScramUser, mechanism_of
-from ..secrets import SCRAM, is_credential, mentions_secret
+from ..secrets import SCRAM, is_called_so, is_credential, mentions_secret, redacted
 
 QUOTA_VERBS = {"set": SET, "remove": DELETE}
 CONFIG_VERBS = {"set": SET, "reset": DELETE, "append": APPEND, "subtract": SUBTRACT}
@@ -164,7 +164,13 @@ def _config_text(op: str, word: Word) -> str | None:
     """The text that brokers take; items of lists have no units."""
     if op == DELETE:
         return None
-    return stored_text(word.name, _single(word)) if op == SET else _single(word)
+    text = _single(word)
+    if not is_called_so(word.name) and redacted(text) != text:
+        raise UsageError(
+            f"the value of {word.name} holds another word with a secret, so it is not repeated",
+            hint="Quotes around several words make them one value. A secret is a reference: KEY=env:NAME.",
+        )
+    return stored_text(word.name, text) if op == SET else text
 
 
 def _which_resource(names: Iterable[str]) -> str:

@@ -171,7 +171,7 @@ def _failure(
     result = _result(record, runbook, bound, run_record.FAILED, error)
     error = result.get("error") or error
     kind = _error_class(exc.ename, changed=result.get("changed") is not False)
-    text = exc.evalue if kind is not KadminError else f"{exc.ename}: {exc.evalue}"
+    text = exc.evalue if exc.ename == kind.__name__ else f"{exc.ename}: {exc.evalue}"
     hint = " ".join(filter(None, (error.get("hint"), f"The document {document} has it at In [{exc.exec_count}].")))
     failure = kind(text, code=error.get("code"), hint=hint)
     failure.document, failure.rows = document, RunResult(result).changes() or None

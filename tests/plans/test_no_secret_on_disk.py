@@ -227,6 +227,7 @@ LINES = [
     "set ssl.key.pasword={} broker=1",
     "set sasl.jaas.config={} broker=<default>",
     f"set producer_byte_rate=1 {KEY}={{}} user=alice",
+    "set 'retention.ms=1d password={}' topic=a",
 ]  # fmt: skip
 
 SCRAM = [
