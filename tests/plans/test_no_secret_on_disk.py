@@ -227,7 +227,7 @@ LINES = [
     "set ssl.key.pasword={} broker=1",
     "set sasl.jaas.config={} broker=<default>",
     f"set producer_byte_rate=1 {KEY}={{}} user=alice",
-    "set 'retention.ms=1d password={}' topic=a",
+    "set 'consumer.session.timeout.ms=1d password={}' group=a",
 ]  # fmt: skip
 
 SCRAM = [
