@@ -110,10 +110,11 @@ class _Probe:
 
     def silence(self, timeout: float) -> KadminError:
         """The error where no cause has come."""
+        protocol = "does it speak TLS" if self.settings.uses_tls else "does it want TLS"
         return TimedOut(
             f"no answer from {self.settings.bootstrap} within {timeout:g} s",
             code="REQUEST_TIMED_OUT",
-            hint="Is this a broker's port, does it want TLS, is a firewall in between?",
+            hint=f"Is this a broker's port, {protocol}, is a firewall in between?",
         )
 
 

@@ -224,12 +224,13 @@ def test_a_name_that_does_not_resolve(capfd):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("protocol", ["PLAINTEXT", "SSL"])
-def test_a_silent_port_is_left_in_time(silent, capfd, protocol):
-    """A silent TLS port hung the kernel for ever."""
+@pytest.mark.parametrize(("protocol", "asks"), [("PLAINTEXT", "does it want TLS"), ("SSL", "does it speak TLS")])
+def test_a_silent_port_is_left_in_time(silent, capfd, protocol, asks):
+    """A silent TLS port hung the kernel for ever; then it was asked whether it wants TLS."""
     error, took = refused(Settings(f"127.0.0.1:{silent}", security_protocol=protocol), timeout=1.5)
     assert isinstance(error, TimedOut)
     assert 1.4 < took < 8
+    assert asks in str(error.hint)
     said_well(error, capfd)
 
 
