@@ -33,8 +33,13 @@ def refusal(code: int, message: str | None) -> Refusal | None:
     if code == 0:
         return None
     name = name_of(code)
-    text = message if message and len(message) <= _LONGEST_MESSAGE else None
+    text = message if message and not _is_dump(message) else None
     return Refusal(name, text or _OWN_WORDS.get(name))
+
+
+def _is_dump(message: str) -> bool:
+    """True of a Java object, which some brokers send as the message for want of a right."""
+    return len(message) > _LONGEST_MESSAGE or message.startswith("Request Request(")
 
 
 def error(refused: Refusal, doing: str, needed: rights.Right | None = None) -> errors.KadminError:
