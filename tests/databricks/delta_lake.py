@@ -33,8 +33,9 @@ def main(folder: Path, runs: list[dict[str, str]], kill: bool) -> None:
     spark.conf.set("spark.sql.codegen.wholeStage", "false")  # of a few rows, compiling a query is a third of the time
     spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
     spark.sql(f"CREATE DATABASE lake LOCATION '{folder}'")
-    for place in folder.glob("*/_delta_log"):
-        spark.sql(f"CREATE TABLE lake.{place.parent.name} USING delta LOCATION '{place.parent}'")
+    for place in folder.glob(f"*/_delta_log/{0:020}.json"):
+        table = place.parents[1]
+        spark.sql(f"CREATE TABLE lake.{table.name} USING delta LOCATION '{table}'")
     os.environ["DATABRICKS_RUNTIME_VERSION"] = "17.3"
     before, refusals = _usage(spark), []
     for number, given in enumerate(runs, 1):

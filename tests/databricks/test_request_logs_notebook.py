@@ -105,6 +105,10 @@ NO_NAME = "UsageError: 'my-lake.usage' is not the name of a table"
 NO_SCHEMA = (
     "Invalid: lake2.usage cannot be written: [SCHEMA_NOT_FOUND] The schema `spark_catalog`.`lake2` cannot be found."
 )
+HALF = (
+    "Invalid: lake.half cannot be made: its folder is there, and is not a Delta table",
+    "Hint: A run that was killed while it made the table leaves such a folder: remove it, and run again.",
+)
 OTHER_COLUMNS = "UsageError: lake.utilisation has the columns cluster_id, broker, key, bucket_user"
 
 
@@ -125,10 +129,12 @@ def test_what_tables_cannot_take_is_refused_and_changes_nothing(tmp_path: Path) 
         ({"utilisation": "my-lake.usage"}, (NO_NAME,)),
         ({"usage": "lake2.usage"}, (NO_SCHEMA,)),
         ({"usage": "lake.utilisation", "utilisation": ""}, (OTHER_COLUMNS,)),
+        ({"usage": "lake.half"}, HALF),
         ({"usage": "lake.texts"}, ("UsageError: broker of lake.texts is string, not int",)),
     ]
     right = [{"every": "1000 milliseconds"}, {"every": "1 minute", "cluster_id": "there", "limits": ""}]
     texts = {name: pa.nulls(0, pa.string()) for name in ("cluster_id", *schemas.USAGE.names)}
+    (tmp_path / "lake" / "half" / "_delta_log" / "_staged_commits").mkdir(parents=True)
     write_deltalake(tmp_path / "lake" / "texts", pa.table(texts))
     done = in_delta(tmp_path / "lake", given, *({**given, **change} for change in [*(w for w, _ in wrong), *right]))
     assert [done["refusals"][0], *done["refusals"][-len(right) :]] == [[], [], []]
