@@ -11,6 +11,7 @@ GROUPS = {
     "tests/analytics/test_connect_mode.py": "connect",
     "tests/analytics/": "spark",
     "tests/databricks/test_request_logs_notebook.py::test_a_job_that_was_killed": "delta",
+    "tests/databricks/test_request_logs_notebook.py::test_what_tables_cannot_take": "delta",
     "tests/databricks/test_request_logs_notebook.py": "spark",
     "tests/charts/test_spark_charts.py": "spark",
     "tests/frames/test_forms.py": "spark",

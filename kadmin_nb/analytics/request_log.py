@@ -55,6 +55,11 @@ class Requests(Display):
     _files: LogFiles | None = field(repr=False)
     _dedupe: bool = field(repr=False)
 
+    @property
+    def cluster_id(self) -> str | None:
+        """The cluster that the log was said to be of."""
+        return self._reader.cluster_id
+
     @cached_property
     def quarantine(self) -> DataFrame:
         """`path`, `line` and `reason` of every line that is not a request, and without a `line` of every damaged file.

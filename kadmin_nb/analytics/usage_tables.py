@@ -1,16 +1,16 @@
-"""USAGE of a request log in a Delta table: the log is read once, and storing it twice is storing it once."""
+"""USAGE and UTILISATION in Delta tables: a log is read once, and storing it twice is storing it once."""
 
 from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from ..errors import Unsupported, UsageError
+from ..errors import UsageError
 from ..resolution.input_columns import CLUSTER
 from ..traffic.line_counts import TALLY, Counts
-from ..traffic.usage_windows import USAGE_COLUMNS, length_of
+from ..traffic.usage_windows import USAGE_COLUMNS, every_of, length_of
+from .delta_tables import beside, check_tables, make, writing
 from .request_log import Requests, tally
-from .spark_errors import in_one_line
 from .usage_windows import in_windows, start_column, usage_rows
 
 INCOMING = "_incoming"
@@ -31,26 +31,56 @@ def store_usage(requests: Requests, table: str, every: str = "1 second") -> Coun
     table
         The name of the table, `catalog.schema.table`. It is made where there is none.
     every
-        As of `usage`; the same each time.
+        As of `usage`; the same each time: windows of another length would tell the same requests twice.
 
     Raises
     ------
     Unsupported
         The session has no Delta.
     UsageError
-        The table is another one, or of another kind; `every` is not a length.
+        It is not the name of a table; the table is another one, of another kind, or has windows of another length of
+        this cluster; `every` is not a length. Nothing was written.
+    Invalid
+        Spark cannot write it, or a file of the log cannot be read to its end.
     """
     length = length_of(every)
-    spark, incoming = requests.frame.sparkSession, f"{table}{INCOMING}"
+    spark, incoming = requests.frame.sparkSession, beside(table, INCOMING)
     windows = _windows(requests, length)
-    with in_one_line():
-        _make(spark, table, _of_clients(windows, length))
+    with writing(table):
+        make(spark, table, _of_clients(windows, length))
+        _refuse_other_length(requests, table, every)
         windows.writeTo(incoming).using("delta").createOrReplace()
         read = spark.table(incoming)
         counts = requests.counted(read.groupBy("fault", "reason").agg(*(F.sum(name).alias(name) for name in TALLY)))
         _replace(spark, table, _of_clients(read, length))
         spark.sql(f"DROP TABLE IF EXISTS {incoming}")
     return counts
+
+
+def store_utilisation(utilisation: DataFrame, table: str) -> None:
+    """Write UTILISATION into a Delta table, in place of all that it has, in one commit.
+
+    Parameters
+    ----------
+    utilisation
+        What `utilisation(…)` gives.
+    table
+        The name of the table, `catalog.schema.table`. It is made where there is none.
+
+    Raises
+    ------
+    Unsupported
+        The session has no Delta.
+    UsageError
+        It is not the name of a table, or the table is another one, or of another kind.
+    Invalid
+        Spark cannot work it out, or cannot write it.
+    """
+    spark = utilisation.sparkSession
+    check_tables(spark, utilisation=table)
+    with writing(table):
+        make(spark, table, utilisation)
+        utilisation.write.format("delta").mode("overwrite").saveAsTable(table)
 
 
 def _of_clients(windows: DataFrame, length: int) -> DataFrame:
@@ -63,19 +93,17 @@ def _windows(requests: Requests, length: int) -> DataFrame:
     return in_windows(rows.withColumns(start_column(length)), ("fault", "reason"), tally())
 
 
-def _make(spark: SparkSession, table: str, usage: DataFrame) -> None:
-    """An empty Delta table for this usage, unless the table is there; the columns of one that is there are checked."""
-    columns = ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in usage.schema)
-    try:
-        spark.sql(f"CREATE TABLE IF NOT EXISTS {table} ({columns}) USING delta")
-    except Exception as error:
-        if "DATA_SOURCE_NOT_FOUND" not in str(error) and "ClassNotFound" not in str(error):
-            raise
-        raise Unsupported("this Spark session has no Delta", hint="kn.spark_session(delta=True) starts one.") from None
-    found = spark.table(table).columns
-    if found != usage.columns:
+def _refuse_other_length(requests: Requests, table: str, every: str) -> None:
+    """Windows of two lengths would tell the same requests twice. One row tells the length of all of a cluster."""
+    rows, cluster = requests.frame.sparkSession.table(table), requests.cluster_id
+    of_cluster = rows if cluster is None else rows.where(F.col(CLUSTER) == cluster)
+    length = (F.unix_micros("window_end") - F.unix_micros("window_start")).alias("length")
+    stored = of_cluster.select(length).where("length IS NOT NULL").first()
+    if stored and stored.length != length_of(every):
+        whose, stored_every = "" if cluster is None else f" of cluster {cluster}", every_of(stored.length)
         raise UsageError(
-            f"{table} has the columns {', '.join(found)}", hint=f"The usage has {', '.join(usage.columns)}."
+            f"{table} has windows of {stored_every}{whose}, and these would be of {every}",
+            hint=f"Use every={stored_every!r}, or another table; nothing was written.",
         )
 
 

@@ -70,7 +70,7 @@ def spark_session(delta: bool = False) -> SparkSession:
     if active := session.getActiveSession():
         return active
     if databricks.is_here():
-        with _in_one_line():
+        with errors_in_one_line():
             return session.builder.getOrCreate()
     if remote := os.environ.get("SPARK_REMOTE"):
         return _remote(session, remote)
@@ -88,7 +88,7 @@ def _remote(session: type[SparkSession], remote: str) -> SparkSession:
             raise ConnectionFailed(
                 f"no Spark Connect server at {where}: {exc}", hint="$SPARK_REMOTE names it."
             ) from None
-    with _in_one_line():
+    with errors_in_one_line():
         return session.builder.getOrCreate()
 
 
@@ -181,7 +181,7 @@ def at_work(task: str, tell: Tell | None = None) -> Iterator[None]:
     Invalid
         What Spark could not do, in its own words.
     """
-    with _progress_told_to(task, tell), _in_one_line():
+    with _progress_told_to(task, tell), errors_in_one_line():
         yield
 
 
@@ -237,7 +237,14 @@ _LONGEST = 400
 
 
 @contextmanager
-def _in_one_line() -> Iterator[None]:
+def errors_in_one_line(failed: str = "Spark could not do it") -> Iterator[None]:
+    """Around work of Spark's: what Spark raises becomes one line, which begins with what failed.
+
+    Raises
+    ------
+    Invalid
+        In place of any error of Spark's.
+    """
     try:
         yield
     except KadminError:
@@ -245,7 +252,7 @@ def _in_one_line() -> Iterator[None]:
     except Exception as error:
         if not type(error).__module__.startswith(("pyspark", "py4j", "grpc")):
             raise
-        raise Invalid(f"Spark could not do it: {said_by(error)}", hint=_of_versions(error)) from None
+        raise Invalid(f"{failed}: {said_by(error)}", hint=_of_versions(error)) from None
 
 
 def _of_versions(error: BaseException) -> str | None:
@@ -268,7 +275,8 @@ def _error_text(error: BaseException) -> str:
 
 def said_by(error: BaseException) -> str:
     """The first line of a Spark error, without the stack of the JVM."""
-    lines = [line.strip() for line in _error_text(error).splitlines() if line.strip()]
+    text = _error_text(error).replace(".\n: ", ": ", 1)  # py4j has the call before the error
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
     error_lines = (
         [line for line in lines if line.startswith("[") or "Exception: [" in line] or lines or [type(error).__name__]
     )

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from .. import databricks
 from ..errors import Invalid, TimedOut
+from ..frames.spark import said_by, spark_session, to_spark
 from .stored_rows import PARTITIONS, STATES, TABLE, State, refuse_other_table, state_rows, states
 
 if TYPE_CHECKING:
@@ -34,8 +35,6 @@ class SparkTable:
     """A `places.Place`. Contents are added before the states that name them, which are what makes them count."""
 
     def __init__(self, name: str, spark: SparkSession | None = None) -> None:
-        from ..frames.spark import spark_session
-
         self.where = name
         self._spark = spark or spark_session()
 
@@ -90,7 +89,7 @@ class SparkTable:
             try:
                 return self._insert(rows, location)
             except Exception as exc:  # what Spark raises differs between classic and Connect
-                message = f": {_first_line(exc)}"
+                message = f": {said_by(exc)}"
             time.sleep(random.uniform(0, 0.2 * 2**wait))
             if location is None and self._holds(rows):
                 return None
@@ -102,8 +101,6 @@ class SparkTable:
         Two jobs that append to one folder share its `_temporary`, and the first to end takes the other's files away.
         So each partition, which no other writer has, is written as a folder of its own, and then made known.
         """
-        from ..frames.spark import to_spark
-
         if location is None:
             to_spark(rows, self._spark).coalesce(1).write.insertInto(self.where)
             return
@@ -152,7 +149,7 @@ class SparkTable:
                 )
                 return
             except Exception as exc:  # without Delta: DATA_SOURCE_NOT_FOUND, or a class that is not there
-                message = _first_line(exc)
+                message = said_by(exc)
         raise Invalid(f"{self.where} cannot be made: {message}", hint="Does the schema exist?")
 
     def _told(self) -> dict[str, str]:
@@ -171,7 +168,3 @@ def _apart(rows: pa.Table, location: str | None) -> pa.Table:
 
 def _arrow(frame: DataFrame) -> pa.Table:
     return frame.select(*TABLE.names).toArrow().cast(TABLE)
-
-
-def _first_line(exc: BaseException) -> str:
-    return " ".join(str(exc).split("\n")[0].split())

@@ -69,6 +69,13 @@ def length_of(every: str) -> int:
     return int(match[1]) * _MICROSECONDS[match[2]]
 
 
+def every_of(length: int) -> str:
+    """A length in microseconds as `every` has it, in the largest unit in which it is whole: `5 minutes`."""
+    units = [*_MICROSECONDS.items()][::-1]
+    unit, size = next(((unit, size) for unit, size in units if length % size == 0), ("microsecond", 1))
+    return f"{length // size} {unit}{'' if length == size else 's'}"
+
+
 def _columns_of(frame: Any) -> pa.Table:
     table = arrow_table(frame, (*USAGE_COLUMNS, CLUSTER), "the requests")
     schemas.require_columns("the requests", USAGE_COLUMNS, table.column_names)

@@ -22,7 +22,7 @@ SEARCHES |= {"removesuffix", "find", "index", "search", "match", "fullmatch", "f
 
 OF_OTHERS = {
     "kadmin_nb/plans/shape.py: exc.message": "fastjsonschema's error begins with its name of the place",
-    "kadmin_nb/analytics/usage_tables.py: str(error)": "Spark, classic and Connect, says so only in words",
+    "kadmin_nb/analytics/delta_tables.py: str(error)": "Spark, classic and Connect, says so only in words",
 }
 """Messages of libraries that have no field for the fact."""
 

@@ -3,8 +3,9 @@
     delta_lake.py FOLDER [kill] < a JSON list of the parameters of each run
 
 The schema `lake` lies in the folder; tables that are there already belong to it. The last line that it prints is JSON:
-the tables, the rows of `usage` before the runs, and those of `usage` and `utilisation` after them. With
-`kill` the process and its JVM get SIGKILL as soon as the last run has written a file of the usage.
+the tables, the rows of `usage` before the runs, and those of `usage` and `utilisation` after them; `refusals` has the
+lines of each run's error, none where it ran. With `kill` the process and its JVM get SIGKILL as soon as the last run
+has written a file of the usage.
 """
 
 from __future__ import annotations
@@ -32,18 +33,28 @@ def main(folder: Path, runs: list[dict[str, str]], kill: bool) -> None:
     spark.conf.set("spark.sql.codegen.wholeStage", "false")  # of a few rows, compiling a query is a third of the time
     spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
     spark.sql(f"CREATE DATABASE lake LOCATION '{folder}'")
-    for place in folder.glob("*/_delta_log"):
-        spark.sql(f"CREATE TABLE lake.{place.parent.name} USING delta LOCATION '{place.parent}'")
+    for place in folder.glob(f"*/_delta_log/{0:020}.json"):
+        table = place.parents[1]
+        spark.sql(f"CREATE TABLE lake.{table.name} USING delta LOCATION '{table}'")
     os.environ["DATABRICKS_RUNTIME_VERSION"] = "17.3"
-    before = _usage(spark)
+    before, refusals = _usage(spark), []
     for number, given in enumerate(runs, 1):
         if kill and number == len(runs):
             threading.Thread(target=_kill_at_the_next_file, args=(folder / "usage",), daemon=True).start()
-        assert as_task(NOTEBOOK, **given)["ok"]
-    found = {"before": before, "usage": _usage(spark)}
+        refusals.append(_refusal(given))
+    found = {"before": before, "usage": _usage(spark), "refusals": refusals}
     tables = sorted(row.tableName for row in spark.sql("SHOW TABLES IN lake").collect())
     full = [row.asDict() for row in spark.table("lake.utilisation").where("limit is not null").collect()]
     print(json.dumps({**found, "tables": tables, "utilisation": full}, default=str))
+
+
+def _refusal(given: dict[str, str]) -> list[str]:
+    """The lines of the error that the notebook ends with; none where it runs."""
+    try:
+        assert as_task(NOTEBOOK, **given)["ok"]
+    except kn.KadminError as error:
+        return error.lines()
+    return []
 
 
 def _usage(spark: Any) -> list[list[str]]:

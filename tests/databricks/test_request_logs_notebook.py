@@ -11,9 +11,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 
 import kadmin_nb as kn
+from kadmin_nb.frames import schemas
 from tests.databricks.delta_lake import NOTEBOOK, USAGE
 from tests.databricks.tasks import TESTS, as_task
 from tests.history.hours import taken
@@ -82,6 +85,7 @@ def test_a_job_that_was_killed_is_simply_run_again(tmp_path: Path) -> None:
 
     assert in_delta(lake, {**given, "logs": first}, {**given, "logs": later}, kill=True) is None
     again = in_delta(lake, {**given, "logs": later})
+    assert again["refusals"] == [[]]
     whole = usage_here(snapshot.cluster_id)
     assert 0 < len(windows(again["before"])) < len(windows(whole))  # what the first run had stored is there
     assert set(map(tuple, again["before"])) < set(map(tuple, whole))
@@ -90,6 +94,57 @@ def test_a_job_that_was_killed_is_simply_run_again(tmp_path: Path) -> None:
     key = [(row["broker"], row["key"], row["bucket_user"]) for row in again["utilisation"]]
     assert len(key) == len(set(key)) > 0
     assert max(row["utilisation"] for row in again["utilisation"]) > 100
+
+
+OTHER_LENGTH = (
+    "UsageError: lake.usage has windows of 1 second of cluster here, and these would be of 1 minute",
+    "Hint: Use every='1 second', or another table; nothing was written.",
+)
+BOTH = ("UsageError: usage and utilisation are both lake.usage", "Hint: Give each a table of its own.")
+NO_NAME = "UsageError: 'my-lake.usage' is not the name of a table"
+NO_SCHEMA = (
+    "Invalid: lake2.usage cannot be written: [SCHEMA_NOT_FOUND] The schema `spark_catalog`.`lake2` cannot be found."
+)
+HALF = (
+    "Invalid: lake.half cannot be made: its folder is there, and is not a Delta table",
+    "Hint: A run that was killed while it made the table leaves such a folder: remove it, and run again.",
+)
+OTHER_COLUMNS = "UsageError: lake.utilisation has the columns cluster_id, broker, key, bucket_user"
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_what_tables_cannot_take_is_refused_and_changes_nothing(tmp_path: Path) -> None:
+    """The job ran once with another `every`, and all usage was there twice; a hyphen ended in lines of the JVM."""
+    snapshot = taken(1, {"admin": 1000.0})
+    given = {
+        "logs": str(RECORDED), "broker": r"broker-(\d+)/", "tz": "UTC", "every": "1 second",
+        "limits": str(snapshot.save(tmp_path / "limits.parquet")),
+        "usage": "lake.usage", "utilisation": "lake.utilisation",
+    }  # fmt: skip
+    wrong = [
+        ({"every": "1 minute"}, OTHER_LENGTH),
+        ({"utilisation": "lake.usage"}, BOTH),
+        ({"usage": "my-lake.usage"}, (NO_NAME,)),
+        ({"utilisation": "my-lake.usage"}, (NO_NAME,)),
+        ({"usage": "lake2.usage"}, (NO_SCHEMA,)),
+        ({"usage": "lake.utilisation", "utilisation": ""}, (OTHER_COLUMNS,)),
+        ({"usage": "lake.half"}, HALF),
+        ({"usage": "lake.texts"}, ("UsageError: broker of lake.texts is string, not int",)),
+    ]
+    right = [{"every": "1000 milliseconds"}, {"every": "1 minute", "cluster_id": "there", "limits": ""}]
+    texts = {name: pa.nulls(0, pa.string()) for name in ("cluster_id", *schemas.USAGE.names)}
+    (tmp_path / "lake" / "half" / "_delta_log" / "_staged_commits").mkdir(parents=True)
+    write_deltalake(tmp_path / "lake" / "texts", pa.table(texts))
+    done = in_delta(tmp_path / "lake", given, *({**given, **change} for change in [*(w for w, _ in wrong), *right]))
+    assert [done["refusals"][0], *done["refusals"][-len(right) :]] == [[], [], []]
+    for refusal, (_, expected) in zip(done["refusals"][1:], wrong, strict=False):
+        assert all(line.startswith(start) for line, start in zip(refusal, expected, strict=False)), refusal
+        assert len(refusal) >= len(expected)
+        assert not any("\n" in line for line in refusal)
+    assert [row for row in done["usage"] if row[0] == "here"] == usage_here(snapshot.cluster_id)
+    assert {row[0] for row in done["usage"]} == {"here", "there"}
+    assert done["tables"] == ["texts", "usage", "utilisation"]
 
 
 @pytest.mark.spark

@@ -1,0 +1,130 @@
+"""Delta tables that answers are written into: their names, what they have to be like, and errors of writing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark.sql import DataFrame, SparkSession
+
+from ..errors import Invalid, KadminError, Unsupported, UsageError
+from ..frames.spark import errors_in_one_line
+from .spark_errors import in_one_line
+
+_PART = r"(?:\w+|`(?:[^`]|``)+`)"
+_PARTS = re.compile(_PART, re.ASCII)
+_TABLE = re.compile(rf"{_PART}(?:\.{_PART}){{0,2}}", re.ASCII)
+
+
+def check_tables(spark: SparkSession, **tables: str) -> None:
+    """Refuse tables that cannot all be written, before any work is done; nothing is read or made.
+
+    Parameters
+    ----------
+    tables
+        The name of each, `catalog.schema.table`, by what it is for: `usage="lake.usage"`. A blank one is passed over.
+
+    Raises
+    ------
+    UsageError
+        One is not a name of a table, or two are the same table.
+    """
+    purposes: dict[tuple[str, ...], str] = {}
+    for purpose, table in tables.items():
+        if table and (other := purposes.setdefault(_full_name(spark, table), purpose)) != purpose:
+            raise UsageError(f"{other} and {purpose} are both {table}", hint="Give each a table of its own.")
+
+
+def beside(table: str, suffix: str) -> str:
+    """The name of the table beside another that is called like it, with a suffix.
+
+    Raises
+    ------
+    UsageError
+        It is not the name of a table.
+    """
+    *schema, name = _name_parts(table)
+    return ".".join("`{}`".format(part.replace("`", "``")) for part in (*schema, f"{name}{suffix}"))
+
+
+@contextmanager
+def writing(table: str) -> Iterator[None]:
+    """Around what reads files and writes a table: what Spark cannot do is said in one line that names the table.
+
+    Raises
+    ------
+    Invalid
+        Spark cannot write it, or a file ends before its time.
+    NotFound
+        There is no such path.
+    """
+    with errors_in_one_line(f"{table} cannot be written"), in_one_line():
+        yield
+
+
+def make(spark: SparkSession, table: str, rows: DataFrame) -> None:
+    """An empty Delta table for these rows, unless it is there; one that is there is checked.
+
+    Raises
+    ------
+    Unsupported
+        The session has no Delta.
+    UsageError
+        What is there is not a Delta table, or has other columns.
+    Invalid
+        Its folder is there, and is not a Delta table.
+    """
+    columns = ", ".join(f"`{name}` {kind}" for name, kind in rows.dtypes)
+    try:
+        spark.sql(f"CREATE TABLE IF NOT EXISTS {table} ({columns}) USING delta")
+    except Exception as error:
+        if refusal := _not_made(table, error):
+            raise refusal from None
+        raise
+    _check_columns(table, spark.table(table), rows)
+    _check_provider(spark, table)
+
+
+def _not_made(table: str, error: Exception) -> KadminError | None:
+    """The error that says what to do, for those of Spark's words that do not."""
+    if "DATA_SOURCE_NOT_FOUND" in str(error) or "ClassNotFound" in str(error):
+        return Unsupported("this Spark session has no Delta", hint="kn.spark_session(delta=True) starts one.")
+    if "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION" in str(error):
+        return Invalid(
+            f"{table} cannot be made: its folder is there, and is not a Delta table",
+            hint="A run that was killed while it made the table leaves such a folder: remove it, and run again.",
+        )
+    return None
+
+
+def _check_columns(table: str, stored: DataFrame, rows: DataFrame) -> None:
+    if stored.columns != rows.columns:
+        stored_names, names = ", ".join(stored.columns), ", ".join(rows.columns)
+        raise UsageError(f"{table} has the columns {stored_names}", hint=f"Name a table that has {names}.")
+    for (name, stored_type), (_, kind) in zip(stored.dtypes, rows.dtypes, strict=True):
+        if stored_type != kind:
+            raise UsageError(f"{name} of {table} is {stored_type}, not {kind}", hint="Name another table.")
+
+
+def _check_provider(spark: SparkSession, table: str) -> None:
+    described = {row[0]: str(row[1]) for row in spark.sql(f"DESCRIBE TABLE EXTENDED {table}").collect()}
+    if described.get("Provider", "").lower() != "delta":
+        raise UsageError(f"{table} is not a Delta table", hint="Name another; it is made where there is none.")
+
+
+def _full_name(spark: SparkSession, table: str) -> tuple[str, ...]:
+    """Catalog, schema and table, in small letters: Spark takes large ones for the same."""
+    parts = _name_parts(table)
+    here = (spark.catalog.currentCatalog(), spark.catalog.currentDatabase()) if len(parts) < 3 else ()
+    return tuple(part.casefold() for part in (*here[: 3 - len(parts)], *parts))
+
+
+def _name_parts(table: str) -> list[str]:
+    if not _TABLE.fullmatch(table):
+        raise UsageError(
+            f"{table!r} is not the name of a table",
+            hint="Give catalog.schema.table; a part with more than letters, digits and _ goes between backquotes,"
+            " as `my-lake`.kafka.usage.",
+        )
+    return [re.sub("``", "`", part[1:-1]) if part[0] == "`" else part for part in _PARTS.findall(table)]

@@ -1,0 +1,70 @@
+"""Tables of USAGE and UTILISATION: their names. What they may hold is tried on Delta, in `tests/databricks`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import kadmin_nb as kn
+from kadmin_nb.analytics.delta_tables import beside
+from kadmin_nb.traffic.usage_windows import every_of, length_of
+
+pytestmark = pytest.mark.spark
+
+LOG = Path(__file__).with_name("recorded") / "broker-1" / "request.log"
+
+
+@pytest.mark.parametrize("table", ["my-lake.usage", "", "lake.", "a.b.c.d", "lake.usage; DROP TABLE x", "lake.`usage"])
+def test_what_is_no_name_of_a_table_is_one_line(spark, table: str) -> None:
+    """[INVALID_IDENTIFIER], with the SQL and a line of arrows below it, for a hyphen."""
+    log = kn.analytics.requests(spark, LOG, broker=1, tz="UTC")
+    with pytest.raises(kn.UsageError) as refused:
+        kn.analytics.store_usage(log, table)
+    assert str(refused.value) == f"{table!r} is not the name of a table"
+    assert "between backquotes" in str(refused.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("usage", "utilisation"),
+    [
+        ("lake.usage", "lake.usage"),
+        ("lake.usage", "LAKE.Usage"),
+        ("lake.usage", "`lake`.`usage`"),
+        ("lake.usage", "spark_catalog.lake.usage"),
+        ("usage", "default.usage"),
+    ],
+    ids=["same", "case", "quoted", "catalog", "schema"],
+)
+def test_one_table_for_two_outputs_is_refused(spark, usage: str, utilisation: str) -> None:
+    """A schema mismatch of forty lines, after an hour of reading: both outputs had the same table."""
+    with pytest.raises(kn.UsageError, match="usage and utilisation are both") as refused:
+        kn.analytics.check_tables(spark, usage=usage, utilisation=utilisation)
+    assert str(refused.value).endswith(utilisation)
+
+
+def test_tables_of_their_own_pass(spark) -> None:
+    """A job without a table for one of its outputs was refused."""
+    kn.analytics.check_tables(spark, usage="lake.usage", utilisation="`my-lake`.kafka.usage")
+    kn.analytics.check_tables(spark, usage="", utilisation="")
+
+
+def test_a_table_beside_another_has_a_name_that_spark_reads() -> None:
+    """The suffix came after the closing backquote."""
+    assert beside("`my-lake`.`us``age`", "_incoming") == "`my-lake`.`us``age_incoming`"
+
+
+@pytest.mark.parametrize(
+    ("every", "written"),
+    [
+        ("60 seconds", "1 minute"),
+        ("90 seconds", "90 seconds"),
+        ("7 days", "1 week"),
+        ("1500 milliseconds", "1500 milliseconds"),
+        ("1 hour", "1 hour"),
+    ],
+)
+def test_a_length_is_written_as_every_takes_it(every: str, written: str) -> None:
+    """The hint said 60000000, which `every` does not take."""
+    assert every_of(length_of(every)) == written
+    assert length_of(written) == length_of(every)
