@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from ..errors import Invalid, UsageError
 from ..frames.arrays import text_array, text_scalar
+from ..frames.given_frames import table_of
 from ..frames.schemas import FINDINGS as SCHEMA
 from ..frames.schemas import MOMENT, require_columns, table
 from ..model.broker_configs import BrokerConfigs
@@ -108,7 +109,7 @@ def config_findings(configs: Any) -> pa.Table:
     """
     if not hasattr(configs, "__arrow_c_stream__"):
         raise UsageError(f"the configs are a {type(configs).__name__}, not a frame", hint="Arrow, pandas or Polars.")
-    return findings(pa.table(configs))
+    return findings(table_of(configs, "the configs"))
 
 
 def schema_of(names: Iterable[str]) -> pa.Schema:
