@@ -122,7 +122,7 @@ def _refuse_long_values(edits: Iterable[Edit]) -> None:
 
 def _about(edit: Edit, error: Invalid) -> Invalid:
     """The error with the key and whose it is."""
-    about = error.within(f"{edit.key} of {edit.resource}")
+    about = error.reworded(f"{error}: {edit.key} of {edit.resource}")
     about.targets = (edit.target,)
     return about
 
