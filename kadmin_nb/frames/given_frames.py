@@ -29,6 +29,9 @@ _SHOWN_COLUMNS = (
 )
 """Columns whose cells a message may repeat; a cell of any other may be a secret."""
 
+_TEXT_COLUMNS = {*_SHOWN_COLUMNS} - {"resource_name"}
+"""Columns that a number is an error in; brokers have numbers for names."""
+
 _UNFIT = (pa.ArrowException, OverflowError, TypeError, ValueError)
 """Errors of Arrow at a cell that does not fit its column."""
 
@@ -69,6 +72,46 @@ def refuse_other_than_text(table: pa.Table, names: Iterable[str], what: str) -> 
         if column is None or _is_text(column.type) or column.null_count == len(column):
             continue
         raise _refusal(column.to_pylist(), name, what)
+
+
+def fitted(table: pa.Table, schema: pa.Schema, what: str) -> pa.Table:
+    """The table, with those columns of a schema that it has in their types; numbers become texts, but for names.
+
+    Raises
+    ------
+    UsageError
+        The first cell that its column's type does not take.
+    """
+    refuse_other_than_text(table, (name for name in schema.names if name in _TEXT_COLUMNS), what)
+    for place, name in enumerate(table.column_names):
+        if name in schema.names and not pa.types.is_nested(schema.field(name).type):
+            table = table.set_column(place, name, _fitted(table.column(place), schema.field(name), what))
+    return table
+
+
+def _fitted(column: pa.ChunkedArray, field: pa.Field, what: str) -> pa.ChunkedArray:
+    kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+    if column.type in (field.type, kind) or (_is_text(kind) and _is_text(column.type)):
+        return column
+    try:
+        return _cast(column, kind)
+    except _UNFIT:
+        cells = column.to_pylist()
+    number, cell = next((n, cell) for n, cell in enumerate(cells, 1) if not _takes(kind, cell))
+    raise _at(number, field.name, what, f"is of type {type(cell).__name__}, not {kind}")
+
+
+def _cast(column: Any, kind: pa.DataType) -> Any:
+    """The column in another type; whole numbers stay what they are, and times may lose their nanoseconds."""
+    return column.cast(kind, safe=pa.types.is_integer(kind))
+
+
+def _takes(kind: pa.DataType, cell: Any) -> bool:
+    try:
+        _cast(pa.array([cell]), kind)
+    except _UNFIT:
+        return False
+    return True
 
 
 def column_of(cells: Sequence[Any], name: str, what: str) -> pa.Array:

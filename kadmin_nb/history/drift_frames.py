@@ -82,7 +82,9 @@ def _sides(content: object) -> Mapping[str, tuple[pa.Table, frozenset[str]]]:
         return {kind: (table, scopes) for kind, table in both.items() if _covers(kind, scopes)}
     table = table_of(content)
     scope = (table.schema.metadata or {}).get(SCOPE.encode())
-    return {kind_of(table): (table, frozenset(scope.decode().split() if scope else SCOPES))}
+    kind = kind_of(table)
+    table = given_frames.fitted(table, schemas.QUOTAS if kind == QUOTAS else schemas.CONFIGS, "the frame")
+    return {kind: (table, frozenset(scope.decode().split() if scope else SCOPES))}
 
 
 def _covers(kind: str, scopes: Iterable[str]) -> bool:

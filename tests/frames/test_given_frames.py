@@ -111,3 +111,61 @@ def test_a_column_of_numbers_is_none_of_names():
     with pytest.raises(kn.UsageError, match=r"^row 2 of the pairs: user is 5, not text$"):
         pairs_of(pa.table({"user": pa.array([None, 5]), "client_id": ["a", "b"]}))
     assert pairs_of(pd.DataFrame({"user": ["a"], "client_id": [float("nan")]})).num_rows == 1
+
+
+def configs(**columns):
+    return pd.DataFrame(
+        {
+            "resource_type": ["TOPIC", "TOPIC"],
+            "resource_name": ["a", "b"],
+            "key": ["retention.ms", "retention.ms"],
+            "value": ["5", "6"],
+            "source": ["DYNAMIC_TOPIC_CONFIG"] * 2,
+            "is_sensitive": [False, False],
+            "is_read_only": [False, False],
+            "type": ["LONG", "LONG"],
+            **columns,
+        }
+    )
+
+
+def quotas(**columns):
+    rows = {"entity": ["user=a", "user=b"], "level": ["USER"] * 2, "user": ["a", "b"], "client_id": [None] * 2}
+    return pd.DataFrame({**rows, "ip": [None] * 2, "key": ["request_percentage"] * 2, "value": [5.0, 6.0], **columns})
+
+
+WHOLE_COLUMNS = {
+    "keys": (configs, {"key": [5, 6]}, "row 1 of the [a-z]+: key is 5, not text"),
+    "types": (configs, {"resource_type": [5, 6]}, "row 1 of the [a-z]+: resource_type is 5, not text"),
+    "dicts": (configs, {"value": [None, {"s3cret": 1}]}, "row 2 of the [a-z]+: value is of type dict, not string"),
+    "levels": (quotas, {"level": [5, 6]}, "row 1 of the [a-z]+: level is 5, not text"),
+    "texts": (quotas, {"value": ["5", "s3cret"]}, "row 2 of the [a-z]+: value is of type str, not double"),
+}
+READERS = {
+    configs: (kn.config_findings, kn.widgets.edit_configs, lambda frame: kn.history.drift(frame, configs())),
+    quotas: (kn.widgets.edit_quotas, lambda frame: kn.history.drift(frame, quotas())),
+}
+
+
+@pytest.mark.parametrize(("good", "columns", "words"), WHOLE_COLUMNS.values(), ids=WHOLE_COLUMNS)
+def test_a_column_of_another_type(good, columns, words):
+    """Of a whole column of the wrong type, each place told something else; one repeated a password."""
+    for read in READERS[good]:
+        with pytest.raises(kn.UsageError, match=f"^{words}$") as refused:
+            read(good(**columns))
+        assert refused.value.__context__ is None
+
+
+def test_numbers_as_values_and_as_names_of_brokers():
+    """pandas reads a column of numbers as numbers: the editor ended in a TypeError, where staging takes them."""
+    frame = configs(resource_type=["BROKER"] * 2, resource_name=[1, 2], value=[5, 6])
+    assert kn.widgets.edit_configs(frame) is not None
+    kn.config_findings(frame)
+    [row] = kn.history.drift(frame, frame[:1]).to_arrow().to_pylist()
+    assert (row["resource"], row["a"]) == ("broker=2", "6")
+
+
+def test_a_quota_without_a_value():
+    """The editor of a frame with a null: Casting field 'value' with null values to non-nullable."""
+    with pytest.raises(kn.Invalid, match=r"^value is null in row 1 of the quotas$"):
+        kn.widgets.edit_quotas(quotas(value=[5.0, None]))
