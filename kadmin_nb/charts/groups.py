@@ -41,7 +41,8 @@ def checked(frame: Any, schema: pa.Schema, columns: Sequence[str], label: str) -
     Raises
     ------
     UsageError
-        It is not a frame, a column is missing, or a cell is not what its column holds; `label`, a plural, is how the message calls it.
+        It is not a frame, a column is missing, or a cell is not what its column holds; `label`, a plural, is how the
+        message calls it.
     """
     source = _chart_source(frame)
     if spark.is_spark(source):
