@@ -16,6 +16,7 @@ from .frames import schemas
 from .frames import spark as sparks
 from .frames.answer import Answer
 from .frames.engines import ARROW, SPARK, refuse_unknown
+from .frames.given_frames import table_of
 from .frames.lazy_answer import SparkAnswer
 from .frames.schema_metadata import CLUSTER_ID, ENGINE, TAKEN_AT, now
 from .resolution.input_columns import CLUSTER
@@ -111,7 +112,7 @@ class Usage:
             raise UsageError(
                 f"the usage is a {type(frame).__name__}, not a frame", hint="Arrow, pandas, Polars or Spark."
             )
-        table = pa.table(frame)
+        table = table_of(frame, "the usage")
         if engine == SPARK or (engine is None and len(table) > ARROW_ROWS):
             return cls(sparks.to_spark(table), f"on Spark: {len(table):,} rows of usage{', as asked' * bool(engine)}")
         return cls(table, _here(f"{len(table):,} rows of usage", f"{ARROW_ROWS:,}", engine))

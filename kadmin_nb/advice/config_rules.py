@@ -15,8 +15,9 @@ import pyarrow.compute as pc
 
 from ..errors import Invalid, UsageError
 from ..frames.arrays import text_array, text_scalar
+from ..frames.given_frames import fitted, table_of
+from ..frames.schemas import CONFIGS, MOMENT, require_columns, table
 from ..frames.schemas import FINDINGS as SCHEMA
-from ..frames.schemas import MOMENT, require_columns, table
 from ..model.broker_configs import BrokerConfigs
 from ..model.changes import DELETE, SET
 from ..model.config_fallback import Synonym, behind_listener, in_effect, in_unit_of, unnamed_defaults
@@ -62,6 +63,7 @@ KEPT_BY_KAFKA = ("min.insync.replicas",)
 
 COLUMNS = ("resource_type", "resource_name", "key", "value", "source")
 _CONFIG_COLUMNS = (*COLUMNS, "is_sensitive", "is_read_only", "type", "synonyms", "error", "message")
+_LABEL = "the configs"
 _OF = ("cluster_id", "snapshot_id")
 
 
@@ -108,7 +110,7 @@ def config_findings(configs: Any) -> pa.Table:
     """
     if not hasattr(configs, "__arrow_c_stream__"):
         raise UsageError(f"the configs are a {type(configs).__name__}, not a frame", hint="Arrow, pandas or Polars.")
-    return findings(pa.table(configs))
+    return findings(fitted(table_of(configs, _LABEL), CONFIGS, _LABEL))
 
 
 def schema_of(names: Iterable[str]) -> pa.Schema:

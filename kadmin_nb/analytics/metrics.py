@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from ..errors import UsageError
 from ..frames import schemas
+from ..frames.given_frames import table_of
 from ..frames.spark import to_spark
 from ..resolution.input_columns import CLUSTER
 from ..traffic.metrics import (
@@ -63,7 +64,7 @@ def _spark_frame(metrics: Any) -> DataFrame:
         session = SparkSession.getActiveSession()
         if session is None:
             raise UsageError("the metrics need an active Spark session", hint="frame.to_spark(spark)")
-        metrics = to_spark(pa.table(metrics), session)
+        metrics = to_spark(table_of(metrics, "the metrics"), session)
     if not isinstance(metrics, DataFrame):
         raise UsageError(f"the metrics are a {type(metrics).__name__}, not a frame")
     schemas.require_columns("the metrics", METRIC_COLUMNS, metrics.columns)

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..frames import schemas, spark
+from ..frames.given_frames import fitted
 from ..frames.lazy_answer import SparkAnswer
 from ..frames.tabular import Tabular
 from ..frames.to_pandas import plain
@@ -40,7 +41,8 @@ def checked(frame: Any, schema: pa.Schema, columns: Sequence[str], label: str) -
     Raises
     ------
     UsageError
-        It is not a frame, or a column is missing; `label`, a plural, is how the message calls it.
+        It is not a frame, a column is missing, or a cell is not what its column holds; `label`, a plural, is how the
+        message calls it.
     """
     source = _chart_source(frame)
     if spark.is_spark(source):
@@ -48,7 +50,7 @@ def checked(frame: Any, schema: pa.Schema, columns: Sequence[str], label: str) -
         return source.select(*columns)
     table = arrow_table(source, columns, label)
     schemas.require_columns(label, columns, table.column_names)
-    return _typed(plain(table.select(columns)), schema)
+    return _typed(fitted(plain(table.select(columns)), schema, label), schema)
 
 
 def _chart_source(frame: Any) -> Any:

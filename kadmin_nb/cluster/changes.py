@@ -268,6 +268,7 @@ class Changes:
     def _plan(
         self, edits: list[Edit], reason: str | None, allow_unknown: Collection[str], lifetime: timedelta | None
     ) -> Plan:
+        planning.refuse_long_names(edits)
         picture = current_state.take(self._kafka, [e.target for e in edits], whole=True)
         try:
             rows = planning.changes(edits, picture, allow_unknown)

@@ -15,6 +15,7 @@ from ..errors import Invalid, NotFound, UsageError
 from ..frames import files, schemas
 from ..frames import spark as sparks
 from ..frames.engines import ARROW, SPARK, refuse_unknown
+from ..frames.given_frames import column_of, refuse_other_than_text, table_of
 from ..frames.lazy_answer import SparkAnswer
 from ..frames.schema_metadata import CLUSTER_ID, ENGINE, TAKEN_AT, now
 
@@ -26,6 +27,7 @@ ARROW_PAIRS = 2_000_000
 """Pairs that the Arrow kernel takes in this process, in about two seconds and half a GB; Spark's are more."""
 
 _PAIR_COLUMNS = ("user", "client_id")
+_PAIRS = "the pairs"
 _WAY = "kn.spark_session() first, or --engine spark, shares them out"
 
 
@@ -125,7 +127,7 @@ def _opened(place: Path) -> dataset.Dataset:
 
 def _pair_columns(columns: Sequence[str]) -> list[str]:
     """The columns of pairs that are read."""
-    schemas.require_columns("the pairs", _PAIR_COLUMNS, columns)
+    schemas.require_columns(_PAIRS, _PAIR_COLUMNS, columns)
     return [name for name in ("cluster_id", *_PAIR_COLUMNS) if name in columns]
 
 
@@ -139,14 +141,26 @@ def _there(rows: int, engine: str | None) -> str:
 
 
 def pairs_of(pairs: object) -> pa.Table:
-    """PAIRS from a list of (user, client_id), or a frame."""
+    """PAIRS from a list of (user, client_id), or a frame.
+
+    Raises
+    ------
+    UsageError
+        Neither of them, or the first row that is not a pair of names.
+    """
     if not isinstance(pairs, list | tuple):
         return _pairs_frame(pairs)
+    for number, pair in enumerate(pairs, 1):
+        if not isinstance(pair, list | tuple) or len(pair) != 2:
+            raise UsageError(f"row {number} of {_PAIRS} is not a pair", hint="Such as ('alice', 'app').")
     users, ids = zip(*pairs, strict=True) if pairs else ((), ())
-    return schemas.from_columns(schemas.PAIRS, {"user": users, "client_id": ids})
+    names = {"user": users, "client_id": ids}
+    return pa.table([column_of(names[name], name, _PAIRS) for name in names], schema=schemas.PAIRS)
 
 
 def _pairs_frame(pairs: object) -> pa.Table:
     if not hasattr(pairs, "__arrow_c_stream__"):
         raise UsageError(f"pairs cannot be a {type(pairs).__name__}", hint="A list of (user, client_id), or a frame.")
-    return pa.table(pairs)
+    table = table_of(pairs, _PAIRS)
+    refuse_other_than_text(table, _PAIR_COLUMNS, _PAIRS)
+    return table

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from .. import databricks
 from ..errors import ConnectionFailed, Invalid, KadminError, Unsupported, UsageError
+from .given_frames import table_of
 from .to_pandas import plain
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ def taken(frame: object, spark: SparkSession | None = None) -> DataFrame:
         return frame  # type: ignore[return-value]
     if not hasattr(frame, "__arrow_c_stream__"):
         raise UsageError(f"a {type(frame).__name__} is not a frame", hint="Arrow, pandas, Polars or Spark.")
-    return to_spark(pa.table(frame), spark)
+    return to_spark(table_of(frame, "the frame"), spark)
 
 
 def added_up(frame: DataFrame, by: Sequence[str], measures: Mapping[str, str]) -> DataFrame:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import UsageError
-from ..frames import schemas
+from ..frames import given_frames, schemas
 from ..frames.answer import Answer
 from ..frames.snapshots import SCOPE, SCOPES, Snapshot, without_secrets
 from ..model.quota_keys import text_of
@@ -82,7 +82,9 @@ def _sides(content: object) -> Mapping[str, tuple[pa.Table, frozenset[str]]]:
         return {kind: (table, scopes) for kind, table in both.items() if _covers(kind, scopes)}
     table = table_of(content)
     scope = (table.schema.metadata or {}).get(SCOPE.encode())
-    return {kind_of(table): (table, frozenset(scope.decode().split() if scope else SCOPES))}
+    kind = kind_of(table)
+    table = given_frames.fitted(table, schemas.QUOTAS if kind == QUOTAS else schemas.CONFIGS, "the frame")
+    return {kind: (table, frozenset(scope.decode().split() if scope else SCOPES))}
 
 
 def _covers(kind: str, scopes: Iterable[str]) -> bool:
@@ -98,7 +100,7 @@ def table_of(content: object) -> pa.Table:
             f"a {type(content).__name__} is neither a snapshot nor a frame",
             hint="Pass cluster.snapshot(), an Arrow table, or a pandas or Polars DataFrame.",
         )
-    return pa.RecordBatchReader.from_stream(content).read_all()
+    return given_frames.table_of(content, "the frame")
 
 
 def _of_kind(a: tuple[pa.Table, frozenset[str]], b: tuple[pa.Table, frozenset[str]], kind: str) -> Iterator[Row]:

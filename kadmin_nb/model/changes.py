@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
+from ..errors import Invalid
 from .configurable import Configurable
 from .refusal import Refusal
 
@@ -18,6 +19,9 @@ OK: Verdict = "ok"
 NOT_POSSIBLE: Verdict = "not possible"
 """A validation that is not a refusal: the broker takes the row, or could not be asked."""
 
+
+LONGEST_TEXT = 32_767
+"""Bytes of a text that Kafka's protocol takes."""
 
 Target = tuple[Configurable, str]
 """The entity or resource of a change, and a key of it."""
@@ -39,6 +43,25 @@ class _KeyOfTarget:
     def kind(self) -> str:
         """The name of its kind: quota, config."""
         return self.resource.kind
+
+    def refuse_long_names(self) -> None:
+        """Refuse a name or a key that Kafka's protocol does not take, as Invalid."""
+        for name in self.resource.names:
+            refuse_long("a name", name)
+        refuse_long("the key", self.key)
+
+
+def refuse_long(what: str, text: str) -> None:
+    """Refuse a text that Kafka's protocol does not take: brokers end the connection, and say nothing.
+
+    Raises
+    ------
+    Invalid
+        It is too long; `what` is how the message calls it.
+    """
+    length = len(text.encode(errors="surrogatepass"))
+    if length > LONGEST_TEXT:
+        raise Invalid(f"{what} has {length:,} bytes, and Kafka takes {LONGEST_TEXT:,}", code="INVALID_REQUEST")
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,10 @@ class ClientEntity(Configurable):
         return cls.of(parts.get("user"), parts.get("client-id"))
 
     @property
+    def names(self) -> tuple[str, str]:
+        return self.user, self.client_id or ""
+
+    @property
     def levels(self) -> tuple[ClientEntity, ...]:
         """The entities whose entries hold for its clients, the narrowest first."""
         return (self,) if self.client_id is None else (self, ClientEntity(self.user))

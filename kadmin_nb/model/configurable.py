@@ -48,6 +48,11 @@ class Configurable(ABC):
         """The one that this text names. Raises KadminError where it names none."""
 
     @property
+    def names(self) -> Sequence[str]:
+        """The names in it that are sent to brokers."""
+        return ()
+
+    @property
     @abstractmethod
     def scope(self) -> str:
         """The part of a snapshot that shows it."""

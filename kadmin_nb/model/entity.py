@@ -63,6 +63,10 @@ class Entity(Configurable):
         return cls.of(parts_of(split(text)))
 
     @property
+    def names(self) -> list[str]:
+        return [str(name) for _, name in self.parts]
+
+    @property
     def level(self) -> str:
         return level_of(self.parts)
 

@@ -84,7 +84,7 @@ def _shown(key: str, value: object) -> object:
 
 
 def _parse_number(key: str, value: object) -> float:
-    if isinstance(value, bool) or value is None:
+    if isinstance(value, bool | bytes) or value is None:
         raise UsageError(f"the value of {key} is not a number")
     if not isinstance(value, str):
         try:

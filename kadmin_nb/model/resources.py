@@ -109,6 +109,10 @@ class Resource(Configurable):
         return cls.of(words[0].name, words[0].value)
 
     @property
+    def names(self) -> tuple[str]:
+        return (self.name,)
+
+    @property
     def scope(self) -> str:
         """The part of a snapshot that shows it; no snapshot shows loggers."""
         return self.type

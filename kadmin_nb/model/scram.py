@@ -48,6 +48,10 @@ class ScramUser(Configurable):
             raise UsageError(f"{text} does not name one user")
         return cls.of(words[0].value)
 
+    @property
+    def names(self) -> tuple[str]:
+        return (self.name,)
+
     def reference(self, value: str) -> str | None:
         password, _ = _password_and_iterations(value)
         return password if is_reference(password) else None

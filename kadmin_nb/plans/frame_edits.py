@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import KadminError, UsageError
 from ..frames import schemas
+from ..frames.given_frames import refuse_other_than_text
 from ..model.changes import Edit
 from ..model.entity import ARGUMENTS, Entity
 from ..resolution.input_columns import arrow_table
@@ -16,6 +17,11 @@ if TYPE_CHECKING:
     from .kinds.change_kind import ChangeKind
 
 FrameRow = Mapping[str, Any]
+
+_FRAME = "the frame"
+_TEXTS = ("entity", "level", "user", "client_id", "ip", "resource", "resource_type", "key")
+_MIXED = ("value", "resource_name")
+"""Columns that may hold numbers beside texts: brokers have numbers for names."""
 
 
 def edits(frame: object, kind: ChangeKind) -> list[Edit]:
@@ -27,8 +33,9 @@ def edits(frame: object, kind: ChangeKind) -> list[Edit]:
         No frame, or one without these columns; the first row that cannot be staged.
     """
     columns = (*kind.columns, *kind.columns_beside)
-    table = arrow_table(frame, columns, "the changes")
+    table = arrow_table(frame, columns, "the changes", mixed=_MIXED, place=_FRAME)
     schemas.require_columns("the changes", kind.columns, table.column_names)
+    refuse_other_than_text(table, _TEXTS, _FRAME)
     rows = table.select([name for name in columns if name in table.column_names]).to_pylist()
     return [_placed(number, row, kind) for number, row in enumerate(rows, 1)]
 
@@ -38,7 +45,7 @@ def _placed(number: int, row: FrameRow, kind: ChangeKind) -> Edit:
     try:
         return kind.row_edit(row)
     except KadminError as exc:
-        raise exc.within(f"row {number} of the frame") from None
+        raise exc.within(f"row {number} of {_FRAME}") from None
 
 
 def key_of(row: FrameRow) -> str:
@@ -77,6 +84,7 @@ def _pair_entities(pairs: Any) -> Iterator[Entity]:
     """The entity of each row."""
     table = arrow_table(pairs, _PAIR_NAMES, "the pairs")
     schemas.require_columns("the pairs", _PAIR_NAMES, table.column_names)
+    refuse_other_than_text(table, _PAIR_NAMES, "the pairs")
     for number, row in enumerate(table.select(_PAIR_NAMES).to_pylist(), 1):
         parts = {ARGUMENTS[name]: str(value) for name, value in row.items() if value and not is_null(value)}
         if not parts:

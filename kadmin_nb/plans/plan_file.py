@@ -64,7 +64,7 @@ def content_of(text: str, where: str) -> Content:
     Raises
     ------
     Invalid
-        Another shape, or a note about another plan.
+        Another shape, a row that is not a change, two rows of one key, or a note about another plan.
     """
     try:
         whole = documents.from_json(text)
@@ -75,6 +75,8 @@ def content_of(text: str, where: str) -> Content:
         raise Invalid(f"{where} has a note about another plan", code="CORRUPT_PLAN")
     try:
         return _content(whole)
+    except Invalid as exc:
+        raise exc.reworded(f"{where} is not a plan file: {exc}") from None
     except (KeyError, ValueError) as exc:
         raise Invalid(f"{where} is not a plan file of format {FORMAT}: {exc!r}") from None
 

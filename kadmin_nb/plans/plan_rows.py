@@ -7,8 +7,8 @@ from functools import cache
 from operator import attrgetter
 from typing import Any
 
-from ..errors import Invalid
-from ..model.changes import NOT_POSSIBLE, OK, Change, Verdict
+from ..errors import Invalid, KadminError
+from ..model.changes import NOT_POSSIBLE, OK, Change, Target, Verdict, refuse_long
 from ..model.configurable import Configurable
 from ..model.refusal import Refusal
 from .kinds.registry import KINDS
@@ -47,10 +47,31 @@ def row_of(change: Change) -> dict[str, Any]:
 def changes_of_rows(rows: Iterable[dict[str, Any]]) -> tuple[Change, ...]:
     """The changes that the rows of a plan's file are, of which several may name one entity or resource.
 
-    Raises Invalid, KeyError or ValueError where one is none.
+    Raises
+    ------
+    Invalid
+        The first row that is none, by its number; two rows of one key.
     """
     parse = cache(_parsed)
-    return tuple(_change_of_row(row, parse) for row in rows)
+    changes = tuple(_change_or_refusal(row, parse) for row in rows)
+    _refuse_doubles(changes)
+    return changes
+
+
+def _change_or_refusal(row: dict[str, Any], parse: Callable[[str, str], Configurable]) -> Change:
+    try:
+        return _change_of_row(row, parse)
+    except (KadminError, ValueError) as exc:
+        raise Invalid(f"its row {row['row']}: {exc}") from None
+
+
+def _refuse_doubles(changes: Iterable[Change]) -> None:
+    """Refuse two changes of one key: no stage and no rollback has them, and nobody could say which holds."""
+    first: dict[Target, int] = {}
+    for change in changes:
+        row = first.setdefault(change.target, change.row)
+        if row != change.row:
+            raise Invalid(f"its rows {row} and {change.row} both change {change.key} of {change.resource}")
 
 
 def _parsed(kind: str, text: str) -> Configurable:
@@ -60,12 +81,16 @@ def _parsed(kind: str, text: str) -> Configurable:
 def _change_of_row(row: dict[str, Any], parse: Callable[[str, str], Configurable]) -> Change:
     kind = KINDS[row["kind"]]
     if row["op"] not in kind.verbs:
-        raise Invalid(f"row {row['row']}: {row['op']} is nothing that can be done to a {row['kind']}")
+        raise Invalid(f"{row['op']} is nothing that can be done to a {row['kind']}")
     if row["after"] is not None:
         kind.read_value(row["after"])
     columns = {**row, "resource": parse(row["kind"], row["resource"]), "validated": _verdict(row["validated"])}
     del columns["kind"]
-    return Change(**columns)
+    change = Change(**columns)
+    _ = change.resource.broker  # refuses a broker that is not a number
+    change.refuse_long_names()
+    refuse_long("the value", change.wanted or "")
+    return change
 
 
 _VERDICTS: dict[str, Verdict] = {OK: OK, NOT_POSSIBLE: NOT_POSSIBLE}

@@ -8,7 +8,7 @@ from operator import attrgetter
 
 from ..errors import Invalid
 from ..hints import Hint, Option, did_you_mean, sentence
-from ..model.changes import OK, Change, Edit
+from ..model.changes import OK, Change, Edit, refuse_long
 from ..secrets import FORMS, asks_somebody
 from .kinds.change_kind import wanted_text
 from .kinds.registry import by_kind, kind_of
@@ -25,13 +25,22 @@ def let_through(changes: Iterable[Change]) -> set[str]:
     return {change.key for change in changes if LET_THROUGH in (change.note or "")}
 
 
+def refuse_long_names(edits: Iterable[Edit]) -> None:
+    """Refuse names and keys that Kafka's protocol does not take, before a broker is asked for them, as Invalid."""
+    for edit in edits:
+        try:
+            edit.refuse_long_names()
+        except Invalid as exc:
+            raise _about(edit, exc) from None
+
+
 def changes(edits: Sequence[Edit], picture: ObservedState, allow_unknown: Collection[str] = ()) -> list[Change]:
     """The rows of a plan, before and after; `validated` says ok until the broker was asked.
 
     Raises
     ------
     Invalid
-        A removal of a key that is neither known nor present, an unknown BROKER key.
+        A removal of a key that is neither known nor present, an unknown BROKER key, a value that is too long.
     UsageError
         A secret that is not given by reference.
     NotAuthorized, NotFound, TimedOut, ConnectionFailed
@@ -43,6 +52,7 @@ def changes(edits: Sequence[Edit], picture: ObservedState, allow_unknown: Collec
             _refuse_unknown(edit, picture)
     secret = [kind_of(edit).is_secret(edit, picture) for edit in edits]
     _refuse_bare([edit for edit in compress(edits, secret) if edit.reference is None])
+    _refuse_long_values(edits)
     rows = enumerate(zip(edits, secret, strict=True), 1)
     plan_rows = [_plan_row(n, edit, picture, allow_unknown, is_secret) for n, (edit, is_secret) in rows]
     noted = [change for kind, mine in by_kind(plan_rows).items() for change in kind.noted(mine, picture)]
@@ -100,6 +110,21 @@ def _refuse_bare(edits: Sequence[Edit]) -> None:
         hint=f"Write {first.key}={FORMS}. Nothing was sent.",
         targets=[edit.target for edit in edits],
     )
+
+
+def _refuse_long_values(edits: Iterable[Edit]) -> None:
+    for edit in edits:
+        try:
+            refuse_long("the value", wanted_text(edit) or "")
+        except Invalid as exc:
+            raise _about(edit, exc) from None
+
+
+def _about(edit: Edit, error: Invalid) -> Invalid:
+    """The error with the key and whose it is."""
+    about = error.reworded(f"{error}: {edit.key} of {edit.resource}")
+    about.targets = (edit.target,)
+    return about
 
 
 def _refuse_unknown(edit: Edit, picture: ObservedState) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from ..errors import Invalid, UsageError
 from ..frames import schemas
+from ..frames.given_frames import table_of
 
 CLUSTER = "cluster_id"
 QUOTAS_LABEL = "the quotas"
@@ -31,28 +32,31 @@ def read_columns(frame: Any, names: Sequence[str], what: str) -> pa.Table:
     return table.select([name for name in (CLUSTER, *names) if name in table.column_names])
 
 
-def arrow_table(frame: Any, names: Sequence[str], what: str) -> pa.Table:
+def arrow_table(
+    frame: Any, names: Sequence[str], what: str, *, mixed: Collection[str] = (), place: str | None = None
+) -> pa.Table:
     """Anything with `__arrow_c_stream__` as a table; of a DataFrame, where it has them, these columns alone.
+
+    Columns that are `mixed` may hold texts beside numbers.
 
     Raises
     ------
     UsageError
-        No such thing; `what` is how the message calls the frame.
+        No such thing, or the first cell that does not fit; `what`, a plural, is how the message calls the frame, and
+        `place` how it does so after a row's number.
     """
-    if isinstance(frame, pa.Table):
-        return frame
-    if isinstance(frame, pa.RecordBatch):
-        return pa.Table.from_batches([frame])
     if not hasattr(frame, "__arrow_c_stream__"):
         raise UsageError(
             f"{what} are a {type(frame).__name__}, not a frame",
             hint="Pass an Arrow table, or a pandas or Polars DataFrame.",
         )
-    return pa.RecordBatchReader.from_stream(_narrowed(frame, names)).read_all()
+    return table_of(_narrowed(frame, names), place or what, mixed=mixed)
 
 
 def _narrowed(frame: Any, names: Sequence[str]) -> Any:
     """A DataFrame without the columns nobody reads: they may hold what Arrow cannot."""
+    if isinstance(frame, pa.Table | pa.RecordBatch):
+        return frame
     has = [str(name) for name in getattr(frame, "columns", ())]
     present = [name for name in names if name in has]
     return frame[present] if present and len(present) < len(has) else frame

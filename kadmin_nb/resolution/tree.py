@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from ..errors import UsageError
 from ..frames import schemas
+from ..frames.given_frames import fitted
 from ..model.grammar import DEFAULT, format_word
 from ..model.levels import LEVELS_BY_NAME
 from ..model.rows import Row
@@ -55,7 +56,8 @@ def tree(quotas: Any) -> pa.Table:
     UsageError
         Not a frame, a column is missing, or it is of several clusters.
     """
-    table = input_columns.read_columns(quotas, QUOTA_COLUMNS, QUOTAS_LABEL)
+    given = input_columns.read_columns(quotas, QUOTA_COLUMNS, QUOTAS_LABEL)
+    table = fitted(given, schemas.QUOTAS, QUOTAS_LABEL)
     _check_one_cluster(table)
     rows: list[Row] = table.select(QUOTA_COLUMNS).to_pylist()
     stored = stored_of(row for row in rows if row["level"] in _SHADOWY)
@@ -93,5 +95,5 @@ def _absent_parents(rows: Iterable[Row]) -> Iterator[Row]:
 def _sort_key(row: Row) -> tuple[object, ...]:
     """Roots by kind and name, their children below, named ones first, then keys."""
     group, depth = ORDER.get(row["level"], ORDER["OTHER"])
-    root = row["user"] if group == 0 else row["entity"] if group > 1 else ""
+    root = (row["user"] or "") if group == 0 else row["entity"] if group > 1 else ""
     return group, root, depth, row.get("client_id") or "", row.get("key") or ""

@@ -11,9 +11,11 @@ from ..errors import NotFound
 from ..files import expanded
 from ..frames import files, schemas
 from ..frames import spark as sparks
+from ..frames.given_frames import refuse_other_than_text, table_of
 
 _TABLE = re.compile(r"\w+(\.\w+){1,2}")
 _CLIENT = ["user", "client_id"]
+_CLIENTS = "the clients"
 _SCHEMA = pa.schema([(name, pa.string()) for name in _CLIENT])
 
 
@@ -47,13 +49,15 @@ def clients(given: Any) -> pa.Table:
     """
     if given is None:
         given = schemas.table(schemas.PAIRS, ())
-    schemas.require_columns("the clients", _CLIENT, _column_names(given))
+    schemas.require_columns(_CLIENTS, _CLIENT, _column_names(given))
     if sparks.is_spark(given):
         with sparks.at_work("Spark reads the clients"):
             given = given.select(*_CLIENT).distinct().toArrow()
-    names = pa.table(given).select(_CLIENT).cast(_SCHEMA)
+    table = table_of(given, _CLIENTS)
+    refuse_other_than_text(table, _CLIENT, _CLIENTS)
+    names = table.select(_CLIENT).cast(_SCHEMA)
     return names.group_by(_CLIENT, use_threads=False).aggregate([]).sort_by([(name, "ascending") for name in _CLIENT])
 
 
 def _column_names(frame: Any) -> list[str]:
-    return list(frame.columns if sparks.is_spark(frame) else pa.table(frame).column_names)
+    return list(frame.columns if sparks.is_spark(frame) else table_of(frame, _CLIENTS).column_names)

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..frames import schemas
+from ..frames.given_frames import fitted
 from ..resolution.input_columns import CLUSTER, arrow_table, text_column
 from .log_times import INSTANT
 
@@ -53,7 +54,8 @@ def usage_from_metrics(metrics: Any, *, window: float = WINDOW) -> pa.Table:
     UsageError
         A column is missing, or it is not a frame.
     """
-    samples = quota_samples(arrow_table(metrics, (CLUSTER, *METRIC_COLUMNS, "user", *CLIENT_ID), _LABEL))
+    table = arrow_table(metrics, (CLUSTER, *METRIC_COLUMNS, "user", *CLIENT_ID), _LABEL)
+    samples = quota_samples(fitted(table, schemas.METRICS, _LABEL))
     return bucket_rates(samples, window, usage_schema(CLUSTER in samples.column_names))
 
 

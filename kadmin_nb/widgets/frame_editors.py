@@ -10,9 +10,10 @@ import pyarrow.compute as pc
 
 from ..errors import UsageError
 from ..frames import schemas
+from ..frames.given_frames import fitted
 from ..model.resources import Resource
 from ..plans.stage import Stage
-from ..resolution.input_columns import CLUSTER, QUOTAS_LABEL, arrow_table, read_columns
+from ..resolution.input_columns import CLUSTER, QUOTAS_LABEL, arrow_table, non_null_column, read_columns
 from .config_editor import ConfigEditor
 from .config_reader import plain_text
 from .config_table import ConfigTable
@@ -43,8 +44,10 @@ def edit_quotas(quotas: object, stage: Stage | None = None) -> QuotaEditor:
     UsageError
         Not a frame, a column is missing, it is of several clusters, or an entity has a key twice.
     """
-    table = read_columns(quotas, schemas.QUOTAS.names, QUOTAS_LABEL)
+    table = fitted(read_columns(quotas, schemas.QUOTAS.names, QUOTAS_LABEL), schemas.QUOTAS, QUOTAS_LABEL)
     _refuse_several_clusters(table, QUOTAS_LABEL)
+    for name in (field.name for field in schemas.QUOTAS if not field.nullable):
+        non_null_column(table[name], name, QUOTAS_LABEL)
     stored = table.select(schemas.QUOTAS.names).cast(schemas.QUOTAS)
     _refuse_doubles(stored, ("entity", "key"))
     return QuotaEditor(lambda: StoredQuotas.of(stored), _stage_for(stage, "edit_quotas", QUOTAS_LABEL))
@@ -70,8 +73,9 @@ def edit_configs(configs: object, stage: Stage | None = None) -> ConfigEditor:
         Not a frame, a column is missing, it is of several clusters, or a resource has a key twice.
     """
     names = [name for name in schemas.CONFIGS.names if name not in _MAY_LACK]
-    table = arrow_table(configs, (CLUSTER, *schemas.CONFIGS.names), CONFIGS_LABEL)
-    schemas.require_columns(CONFIGS_LABEL, names, table.column_names)
+    given = arrow_table(configs, (CLUSTER, *schemas.CONFIGS.names), CONFIGS_LABEL)
+    schemas.require_columns(CONFIGS_LABEL, names, given.column_names)
+    table = fitted(given, schemas.CONFIGS, CONFIGS_LABEL)
     _refuse_several_clusters(table, CONFIGS_LABEL)
     stored = schemas.table(schemas.CONFIGS, table.to_pylist())
     _refuse_doubles(stored, ("resource_type", "resource_name", "key"))

@@ -72,7 +72,7 @@ ROOMS = {
     "frames": (*GROUND, "model"),
     "admin": (*GROUND, "model", "frames.arrays", "frames.schemas"),
     "clients": (*GROUND, "model"),
-    "resolution": (*GROUND, "model", "frames.schemas"),
+    "resolution": (*GROUND, "model", "frames.schemas", "frames.given_frames"),
     "profiles": (*GROUND, "model"),
     "advice": (*GROUND, "model", "frames"),
     "declared": (*GROUND, "model", "frames"),

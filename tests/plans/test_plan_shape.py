@@ -182,6 +182,81 @@ def test_a_quota_that_is_not_a_number_is_refused(name, value, tmp_path):
         Plan.load(tmp_path / "p.json")
 
 
+def changed(row: int, **fields: object) -> str:
+    """The good plan with other fields in one row, under the right hash."""
+    document = copy.deepcopy(GOOD)
+    document["body"]["changes"][row - 1] |= fields
+    return json.dumps(with_right_id(document))
+
+
+LONG = "é" * 16_384
+ROWS_THAT_ARE_NONE = {
+    "no word": (1, {"resource": "inf"}, "inf is neither type=value nor key=value"),
+    "any user": (1, {"resource": "user=<any>"}, "user=<any> names more than one entity"),
+    "two types": (1, {"resource": "user=a ip=1.2.3.4"}, "ip cannot be combined with user or client-id"),
+    "an open quote": (1, {"resource": "user='a"}, "a quote is never closed, at character 6: '"),
+    "a config of a user": (2, {"resource": "user=alice"}, "unknown config resource user"),
+    "the default topic": (2, {"resource": "topic=<default>"}, "topic=<default> names no single resource"),
+    "a broker without a number": (2, {"resource": "broker=one"}, "broker=one is not a broker"),
+    "a quota that is appended": (1, {"op": "append"}, "append is nothing that can be done to a quota"),
+    "a client config of nobody": (
+        2,
+        {"kind": "client-config", "resource": "client-id=x"},
+        "a client config belongs to",
+    ),
+    "a long name": (2, {"resource": f"topic={LONG}"}, "a name has 32,768 bytes, and Kafka takes 32,767"),
+    "a long key": (2, {"key": LONG}, "the key has 32,768 bytes, and Kafka takes 32,767"),
+    "a long value": (3, {"wanted": f"env:{LONG}"}, "the value has 32,772 bytes, and Kafka takes 32,767"),
+}
+
+
+@pytest.mark.parametrize(("row", "fields", "words"), ROWS_THAT_ARE_NONE.values(), ids=ROWS_THAT_ARE_NONE)
+def test_a_row_that_is_not_a_change_is_named_with_its_file(row, fields, words):
+    """The error was "user=<any> names more than one entity": I had 40 files of 2,000 rows."""
+    with pytest.raises(kn.Invalid) as refused:
+        loaded(changed(row, **fields))
+    assert str(refused.value).startswith(f"p.json is not a plan file: its row {row}: {words}")
+    assert len(str(refused.value)) < 600
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"resource": "client-id=app user=alice", "key": "producer_byte_rate"},
+        {"resource": "user=alice client-id=app", "key": "producer_byte_rate", "op": "delete", "wanted": None},
+    ],
+)
+def test_two_rows_of_one_key_are_refused(fields):
+    """The first row set a quota and the third removed it, and the reviewer had read the first."""
+    document = json.loads(changed(1, resource="user=alice client-id=app"))
+    row = {**document["body"]["changes"][0], "row": 2, **fields}
+    document["body"]["changes"][1] = row if row["op"] == "set" else {**row, "after": None}
+    with pytest.raises(kn.Invalid) as refused:
+        loaded(json.dumps(with_right_id(document)))
+    assert str(refused.value) == (
+        "p.json is not a plan file: its rows 1 and 2 both change producer_byte_rate of user=alice client-id=app"
+    )
+
+
+@pytest.mark.parametrize(("name", "most"), [("key", 32_767), ("wanted", 32_767), ("old", 32_767), ("after", 65_535)])
+def test_the_schema_bounds_what_is_sent(name, most):
+    """A value of 20 MB passed our check in the pull request, and the broker ended the connection."""
+    schema = json.loads(Plan.schema())
+    jsonschema.validate(json.loads(changed(2, op="set", **{"wanted": "x", "after": "x", name: "x" * most})), schema)
+    too_long = changed(2, op="set", **{"wanted": "x", "after": "x", name: "x" * (most + 1)})
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(json.loads(too_long), schema)
+    with pytest.raises(kn.Invalid, match=f"row 2: {name} must be shorter than or equal to {most} characters"):
+        loaded(too_long)
+
+
+def test_the_longest_names_are_loaded():
+    """The schema counts a name with its quotes."""
+    entity = Entity.of({"user": "' " * 16_383, "client-id": "'" * 32_767})
+    plan = Plan("cluster", AT, (Change(1, "set", entity, "producer_byte_rate", None, "5", "5", level="USER_CLIENT"),))
+    assert loaded(plan.document()) == plan
+
+
 def test_a_journal_holds_a_plan_of_the_same_shape(tmp_path):
     """`plan resume ID` read from the journal what `plan apply FILE` refuses."""
     journals = store.Journals(tmp_path)

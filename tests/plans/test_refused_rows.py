@@ -114,3 +114,37 @@ def test_rows_that_tell_their_danger_tell_none_when_refused():
     )
     assert dangers.certain([change]) == ()
     assert len(dangers.certain([change.with_(validated="ok", after="10")])) == 1
+
+
+LONG = "x" * 40_000
+SAID = "has 40,000 bytes, and Kafka takes 32,767"
+
+
+@pytest.mark.parametrize(
+    ("staging", "words"),
+    [
+        (lambda stage: stage.set_quota("producer_byte_rate", 1000, user=LONG), f"^a name {SAID}: .* of user=x+…"),
+        (
+            lambda stage: stage.set_config("retention.ms", 1000, topic=LONG),
+            f"^a name {SAID}: retention.ms of topic=x+…",
+        ),
+        (lambda stage: stage.set_config(LONG, 1000, topic="t"), f"^the key {SAID}: x+….* of topic=t$"),
+        (lambda stage: stage.set_scram(LONG, "SCRAM-SHA-256", password="env:P"), f"^a name {SAID}: .* of user=x+…"),
+    ],
+)
+def test_a_name_that_the_protocol_does_not_take_is_not_sent(cluster, staging, words):
+    """The broker ended the connection, three times, and the plan was saved with NETWORK_EXCEPTION in its row."""
+    stage = cluster.stage()
+    staging(stage)
+    with pytest.raises(kn.Invalid, match=words) as refused:
+        stage.plan()
+    assert len(refused.value.targets) == 1
+
+
+def test_a_value_that_the_protocol_does_not_take_is_not_sent(cluster, topic):
+    """The same of a list of replicas; it is not repeated, as it may be a secret."""
+    stage = cluster.stage()
+    stage.set_config("follower.replication.throttled.replicas", LONG, topic=topic)
+    with pytest.raises(kn.Invalid) as refused:
+        stage.plan()
+    assert str(refused.value) == f"the value {SAID}: follower.replication.throttled.replicas of topic={topic}"

@@ -96,6 +96,94 @@ def test_numbers_and_missing_values_of_pandas(stage):
     ]
 
 
+def quota(**more):
+    return {"level": "USER", "user": "alice", "key": "producer_byte_rate", "value": 5.0, **more}
+
+
+CELLS = {
+    "a number as a name": (quota(user=5), "user is 5, not text"),
+    "a fraction as a name": (quota(level="CLIENT", client_id=5.5), "client_id is 5.5, not text"),
+    "a truth as a name": (quota(user=True), "user is True, not text"),
+    "bytes as a name": (quota(user=b"x"), "user is b'x', not text"),
+    "half a pair as a name": (quota(user="\ud800"), "user has half a surrogate pair, which is not text"),
+    "a number as a key": (quota(key=5), "key is 5, not text"),
+    "a number as an entity": (quota(entity=5), "entity is 5, not text"),
+    "a name that is not there": (quota(user=None), "user has an empty name"),
+    "a truth as a value": (quota(value=True), "producer_byte_rate=true is not a number with a unit"),
+    "a text as a value": (quota(value="x"), "producer_byte_rate=x is not a number with a unit"),
+    "bytes as a value": (quota(value=b"5"), "value is of type bytes, not a text or a number"),
+    "a dict as a value": (quota(value={}), "value is of type dict, not a text or a number"),
+}
+
+
+@pytest.mark.parametrize(("row", "words"), CELLS.values(), ids=CELLS)
+def test_a_cell_of_quotas_that_arrow_does_not_take(stage, row, words):
+    """`user=5` in my frame: Expected bytes, got a 'int' object."""
+    with pytest.raises(kn.UsageError) as refused:
+        stage.set_quotas(pd.DataFrame([quota() | dict.fromkeys(row.keys() - quota().keys()), row], dtype=object))
+    assert str(refused.value) == f"row 2 of the frame: {words}"
+    assert len(stage) == 0
+
+
+def test_a_number_too_large_for_a_quota(stage):
+    """Python int too large to convert to C long."""
+    with pytest.raises(kn.Invalid, match=r"^row 2 of the frame: producer_byte_rate cannot be 10+: too large"):
+        stage.set_quotas(pd.DataFrame([quota(), quota(value=10**30)]))
+
+
+SECRETS = {
+    "bytes": (b"s3cret", "value is of type bytes, not a text or a number"),
+    "half a pair": ("s3cret\ud800", "value has half a surrogate pair, which is not text"),
+    "a dict": ({"s3cret": 1}, "value is of type dict, not a text or a number"),
+    "a list of bytes": ([b"s3cret"], "value is of type list, not a text or a number"),
+    "digits": (10**5000, "value is of type int, not a text or a number"),
+}
+
+
+@pytest.mark.parametrize(("value", "words"), SECRETS.values(), ids=SECRETS)
+def test_a_value_of_configs_that_is_no_text(stage, value, words):
+    """b'x' was staged, with the b."""
+    with pytest.raises(kn.UsageError) as refused:
+        stage.set_configs(pd.DataFrame([GOOD, config(value=value)]))
+    assert str(refused.value) == f"row 2 of the frame: {words}"
+    assert len(stage) == 0
+
+
+@pytest.mark.parametrize("value", [b"x", {"a": 1}, [b"x"]])
+def test_a_value_that_is_neither_a_text_nor_a_number(stage, value):
+    """The same one by one, and in a column that Arrow has a type for."""
+    with pytest.raises(kn.UsageError, match="not a text or a number"):
+        stage.set_config("retention.ms", value, topic="t")
+    with pytest.raises(kn.UsageError, match=r"^row 1 of the frame: .*not a text or a number"):
+        stage.set_configs(pd.DataFrame([config(value=value)]))
+
+
+def test_texts_and_numbers_in_one_column(stage):
+    """A column with `compact` and a number was refused, and brokers beside topics."""
+    rows = [
+        config(value=604_800_000),
+        config(key="cleanup.policy", value=["compact", "delete"]),
+        config("BROKER", 1, "log.retention.ms", 10.0),
+        config(key="preallocate", value=True),
+        config(key="segment.ms", value="7"),
+        config(key="segment.bytes", value=float("nan")),
+        config(key="max.message.bytes", value=pd.NA),
+    ]
+    stage.set_configs(pd.DataFrame(rows))
+    assert [(r["op"], r["resource"], r["wanted"]) for r in stage.to_arrow().to_pylist()] == [
+        ("set", "topic=orders", "604800000"),
+        ("set", "topic=orders", "compact,delete"),
+        ("set", "broker=1", "10"),
+        ("set", "topic=orders", "true"),
+        ("set", "topic=orders", "7"),
+        ("delete", "topic=orders", None),
+        ("delete", "topic=orders", None),
+    ]
+    stage.discard()
+    stage.set_quotas(pd.DataFrame([quota(value="10MB/s"), quota(user="bob")]))
+    assert [r["wanted"] for r in stage.to_arrow().to_pylist()] == ["10000000", "5"]
+
+
 @pytest.mark.broker
 def test_what_a_broker_told_can_be_staged_again_but_for_its_secrets(cluster):
     """I copied a broker's configs, and 51 of its 340 rows were staged to be removed."""

@@ -7,6 +7,7 @@ from typing import ClassVar, cast
 
 from ...admin.ports import ConfigOperation, Configs, Kafka
 from ...errors import UsageError
+from ...frames.given_frames import cell_text
 from ...frames.meanings import word
 from ...model import rights
 from ...model.changes import APPEND, DELETE, SET, SUBTRACT, Change, Edit, Target
@@ -14,7 +15,6 @@ from ...model.config_fallback import behind_listener, near_key
 from ...model.config_units import with_unit
 from ...model.configurable import Configurable
 from ...model.grammar import DEFAULT, Lookup, quote
-from ...model.quota_keys import text_of
 from ...model.resources import RESOURCE_TYPES, WORDS, Resource
 from ...model.tool_types import CONFIG_TYPES
 from ...secrets import Secret, is_called_so
@@ -163,15 +163,14 @@ def value_text(key: str, value: object) -> str:
     Raises
     ------
     UsageError
-        None.
+        None, or what is neither a text nor a number nor a list of these.
     """
     if value is None:
         raise UsageError(f"{key} has no value", hint="To fall back to what is below, reset it.")
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, list | tuple):
-        return ",".join(str(item) for item in value)
-    return text_of(value) if isinstance(value, float) else str(value)
+    try:
+        return cell_text(value)
+    except TypeError as exc:
+        raise UsageError(f"the value of {key} is of type {exc}, not a text or a number") from None
 
 
 def _row_resource(row: FrameRow) -> Resource:

@@ -143,7 +143,7 @@ def _row_entity(row: FrameRow) -> Entity:
     entity = entity_of(row)
     if entity is None:
         raise UsageError(f"{level} is not a level", hint=f"It is one of {', '.join(known.name for known in LEVELS)}.")
-    return entity
+    return Entity.of(dict(entity.parts))
 
 
 def _agreeing(entity: Entity, row: FrameRow) -> Entity:

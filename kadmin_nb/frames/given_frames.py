@@ -1,0 +1,275 @@
+"""Frames that somebody made, as Arrow: a cell that does not fit is refused by its row, from 1, and its column."""
+
+from __future__ import annotations
+
+import numbers
+import os
+import reprlib
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ..errors import UsageError
+from ..model.quota_keys import text_of
+from .arrays import array_of
+
+_SHOWN_COLUMNS = (
+    "cluster_id",
+    "user",
+    "client_id",
+    "ip",
+    "entity",
+    "level",
+    "resource",
+    "resource_type",
+    "resource_name",
+    "key",
+)
+"""Columns whose cells a message may repeat; a cell of any other may be a secret."""
+
+_TEXT_COLUMNS = {*_SHOWN_COLUMNS} - {"resource_name"}
+"""Columns that a number is an error in; brokers have numbers for names."""
+
+_UNFIT = (pa.ArrowException, OverflowError, TypeError, ValueError)
+"""Errors of Arrow at a cell that does not fit its column."""
+
+_BINARY = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view, pa.types.is_fixed_size_binary)
+_TEXT = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_null)
+_MISSING = ("nan", "NaN", "<NA>", "NaT")
+_HALF_A_PAIR = "has half a surrogate pair, which is not text"
+
+
+def table_of(frame: Any, what: str, *, mixed: Collection[str] = ()) -> pa.Table:
+    """Anything with `__arrow_c_stream__` as a table; `what` is how the message calls it.
+
+    Columns that are `mixed` may hold texts beside numbers, truths and lists: then all of them are texts.
+
+    Raises
+    ------
+    UsageError
+        The first cell that is bytes, half a surrogate pair, or of another type than its column.
+    """
+    table = _read(frame, what, mixed)
+    for place, field in enumerate(table.schema):
+        if _is_any(_BINARY, field.type) or (field.name in mixed and _has_objects(frame, field.name)):
+            column = _column(_given_cells(frame, table, field.name), field.name, what, field.name in mixed)
+            table = table.set_column(place, field.name, column)
+    return table
+
+
+def refuse_other_than_text(table: pa.Table, names: Iterable[str], what: str) -> None:
+    """Refuse a number, or whatever else is not a text, in a column of names that the table has.
+
+    Raises
+    ------
+    UsageError
+        The first such cell.
+    """
+    for name in names:
+        column = table[name] if name in table.column_names else None
+        if column is None or _is_text(column.type) or column.null_count == len(column):
+            continue
+        raise _refusal(column.to_pylist(), name, what)
+
+
+def fitted(table: pa.Table, schema: pa.Schema, what: str) -> pa.Table:
+    """The table, with those columns of a schema that it has in their types; numbers become texts, but for names.
+
+    Raises
+    ------
+    UsageError
+        The first cell that its column's type does not take.
+    """
+    refuse_other_than_text(table, (name for name in schema.names if name in _TEXT_COLUMNS), what)
+    for place, name in enumerate(table.column_names):
+        if name in schema.names and not pa.types.is_nested(schema.field(name).type):
+            table = table.set_column(place, name, _fitted(table.column(place), schema.field(name), what))
+    return table
+
+
+def _fitted(column: pa.ChunkedArray, field: pa.Field, what: str) -> pa.ChunkedArray:
+    kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+    if column.type in (field.type, kind) or (_is_text(kind) and _is_text(column.type)):
+        return column
+    try:
+        return _cast(column, kind)
+    except _UNFIT:
+        cells = column.to_pylist()
+    number, cell = next((n, cell) for n, cell in enumerate(cells, 1) if not _takes(kind, cell))
+    raise _at(number, field.name, what, f"is of type {type(cell).__name__}, not {kind}")
+
+
+def _cast(column: Any, kind: pa.DataType) -> Any:
+    """The column in another type; whole numbers stay what they are, and times may lose their nanoseconds."""
+    return column.cast(kind, safe=pa.types.is_integer(kind))
+
+
+def _takes(kind: pa.DataType, cell: Any) -> bool:
+    try:
+        _cast(pa.array([cell]), kind)
+    except _UNFIT:
+        return False
+    return True
+
+
+def column_of(cells: Sequence[Any], name: str, what: str) -> pa.Array:
+    """Cells of a column of names, as text; refused as in `table_of`."""
+    return _column(cells, name, what, is_mixed=False)
+
+
+def _read(frame: Any, what: str, mixed: Collection[str]) -> pa.Table:
+    if isinstance(frame, pa.Table):
+        return frame
+    if isinstance(frame, pa.RecordBatch):
+        return pa.Table.from_batches([frame])
+    try:
+        return pa.RecordBatchReader.from_stream(frame).read_all()
+    except _UNFIT:
+        if not _has_cells(frame):
+            raise
+    return _by_columns(frame, what, mixed)  # outside, as Arrow's error repeats a cell
+
+
+def _has_cells(frame: Any) -> bool:
+    """True of the DataFrames of pandas and Polars."""
+    return hasattr(frame, "columns") and hasattr(frame, "to_dict")
+
+
+def _has_objects(frame: Any, name: str) -> bool:
+    """True of a column of pandas' objects: among numbers, Arrow takes True for 1."""
+    return _has_cells(frame) and str(frame[name].dtype) == "object"
+
+
+def _by_columns(frame: Any, what: str, mixed: Collection[str]) -> pa.Table:
+    """A DataFrame that Arrow does not take whole."""
+    names = [str(name) for name in frame.columns]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise UsageError(f"two columns of {what} are called {twice}", hint="Leave one of them out.")
+    arrays = (_of_series(frame[name], str(name), what, mixed) for name in frame.columns)
+    return pa.table(dict(zip(names, arrays, strict=True)))
+
+
+def _of_series(series: Any, name: str, what: str, mixed: Collection[str]) -> pa.Array:
+    try:
+        return pa.array(series, from_pandas=True)
+    except _UNFIT:
+        cells = series.to_list()
+    return _column(cells, name, what, name in mixed)
+
+
+def _given_cells(frame: Any, table: pa.Table, name: str) -> Sequence[Any]:
+    """The cells as they were given: Arrow makes bytes of texts beside bytes, and addresses of Polars' objects."""
+    cells: Sequence[Any] = frame[name].to_list() if _has_cells(frame) else table[name].to_pylist()
+    return cells
+
+
+def _column(cells: Sequence[Any], name: str, what: str, is_mixed: bool) -> pa.Array:
+    """Cells as texts, where all of them are, or are `is_mixed`."""
+    texts: list[str | None] = []
+    for number, cell in enumerate(cells, 1):
+        if is_mixed and not _is_missing(cell) and not _is_plain(cell):
+            raise _at(number, name, what, _strange(cell, name))
+        if not is_mixed and not _is_missing(cell) and not isinstance(cell, str):
+            raise _refusal(cells, name, what)
+        texts.append(None if _is_missing(cell) else cell_text(cell))
+    try:
+        return array_of(texts, pa.string())
+    except UnicodeEncodeError:
+        pass
+    raise _refusal(texts, name, what)
+
+
+def cell_text(value: Any) -> str:
+    """The text of a text, a number, a truth, a path, or a list of these.
+
+    Raises
+    ------
+    TypeError
+        Of anything else: bytes, a dict, a time.
+    """
+    if isinstance(value, bool | np.bool_):
+        return str(value).lower()
+    if isinstance(value, list | tuple | np.ndarray):
+        return ",".join(map(cell_text, value))
+    if isinstance(value, float):
+        return text_of(value)
+    if isinstance(value, str | numbers.Number | os.PathLike):
+        return _digits(value)
+    raise TypeError(type(value).__name__)
+
+
+def _digits(value: Any) -> str:
+    try:
+        return str(value)
+    except ValueError:
+        raise TypeError("int with more digits than Python writes") from None
+
+
+def _is_plain(cell: Any) -> bool:
+    try:
+        cell_text(cell)
+    except TypeError:
+        return False
+    return True
+
+
+def _is_missing(cell: Any) -> bool:
+    """True of None, and of what stands for it in pandas."""
+    return cell is None or (not isinstance(cell, str | int | bytes) and _shown(cell) in _MISSING)
+
+
+def _refusal(cells: Iterable[Any], name: str, what: str) -> UsageError:
+    """The first cell that does not fit: in a column of names no text, in another of another type than the first."""
+    first: tuple[int, type] | None = None
+    for number, cell in enumerate(cells, 1):
+        if _is_missing(cell):
+            continue
+        if _is_half_a_pair(cell) or isinstance(cell, bytes) or (name in _SHOWN_COLUMNS and not isinstance(cell, str)):
+            return _at(number, name, what, _strange(cell, name))
+        first = first or (number, type(cell))
+        if type(cell) is not first[1] and not {type(cell), first[1]} <= {int, float}:
+            kinds = f"is of type {type(cell).__name__}, and of type {first[1].__name__} in row {first[0]}"
+            return _at(number, name, what, kinds)
+        if isinstance(cell, int) and not -(2**63) <= cell < 2**64:
+            return _at(number, name, what, "is a number of more than 64 bits")
+    return UsageError(f"{name} of {what} is of type {first[1].__name__ if first else None}, which a column cannot hold")
+
+
+def _strange(cell: Any, name: str) -> str:
+    """The fault of a cell; its content only where that cannot be a secret."""
+    if isinstance(cell, str):
+        return _HALF_A_PAIR
+    if name in _SHOWN_COLUMNS:
+        return f"is {_shown(cell)}, not text"
+    return f"is of type {type(cell).__name__}, not a text or a number"
+
+
+def _at(number: int, name: str, what: str, problem: str) -> UsageError:
+    return UsageError(f"row {number} of {what}: {name} {problem}")
+
+
+def _shown(cell: Any) -> str:
+    try:
+        return reprlib.repr(cell)
+    except ValueError:  # a number of 5,000 digits
+        return type(cell).__name__
+
+
+def _is_half_a_pair(cell: Any) -> bool:
+    if not isinstance(cell, str):
+        return False
+    try:
+        cell.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return _is_any(_TEXT, kind.value_type if pa.types.is_dictionary(kind) else kind)
+
+
+def _is_any(checks: Iterable[Any], kind: pa.DataType) -> bool:
+    return any(check(kind) for check in checks)

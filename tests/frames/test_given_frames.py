@@ -1,0 +1,171 @@
+"""A frame that somebody made: a cell that does not fit is refused by its row and column, wherever it is given."""
+
+from __future__ import annotations
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import kadmin_nb as kn
+from kadmin_nb.cluster.resolve_engines import pairs_of
+from kadmin_nb.frames.given_frames import table_of
+from kadmin_nb.history.drift_frames import table_of as side_of
+from kadmin_nb.resolution.kernel import resolve
+from kadmin_nb.runbooks import frame_inputs
+from kadmin_nb.usage_engines import Usage
+
+QUOTAS = pa.table(
+    {"level": ["USER"], "user": ["a"], "client_id": pa.nulls(1, pa.string()), "key": ["request_percentage"]}
+).append_column("value", [[1.0]])
+TAKERS = {
+    "resolve": lambda frame: resolve(QUOTAS, frame),
+    "pairs": pairs_of,
+    "usage": Usage.of,
+    "drift": side_of,
+    "findings": kn.config_findings,
+    "a runbook's clients": frame_inputs.clients,
+}
+USERS = {
+    "a number beside a text": (["alice", 5], "row 2 of the ([a-z]+): user is 5, not text"),
+    "a text beside a number": ([5, "alice"], "row 1 of the ([a-z]+): user is 5, not text"),
+    "a truth": (["alice", None, True], "row 3 of the ([a-z]+): user is True, not text"),
+    "bytes": (["alice", b"x"], "row 2 of the ([a-z]+): user is b'x', not text"),
+    "half a pair": (["alice", "\ud800"], "row 2 of the ([a-z]+): user has half a surrogate pair, which is not text"),
+    "a list": (["alice", ["bob"]], r"row 2 of the ([a-z]+): user is \['bob'\], not text"),
+    "a number of 5,000 digits": (["alice", 10**5000], "row 2 of the ([a-z]+): user is int, not text"),
+}
+
+
+@pytest.mark.parametrize("name", TAKERS)
+@pytest.mark.parametrize(("cells", "words"), USERS.values(), ids=USERS)
+def test_a_name_that_is_no_text(name, cells, words):
+    """`user=5` among two million pairs: Expected bytes, got a 'int' object."""
+    with pytest.raises(kn.UsageError, match=f"^{words}$") as refused:
+        TAKERS[name](pd.DataFrame({"user": cells, "client_id": ["app"] * len(cells)}))
+    assert refused.value.__context__ is None
+
+
+VALUES = {
+    "a text beside numbers": ([1.0, "s3cret"], "is of type str, and of type float in row 1"),
+    "a number beside texts": (["s3cret", 5], "is of type int, and of type str in row 1"),
+    "a large number": ([5, 10**30], "is a number of more than 64 bits"),
+    "a truth beside numbers": ([5, True], "is of type bool, and of type int in row 1"),
+    "bytes": (["x", b"s3cret"], "is of type bytes, not a text or a number"),
+    "half a pair": (["x", "s3cret\ud800"], "has half a surrogate pair, which is not text"),
+    "a dict": ([5, {"s3cret": 1}], "is of type dict, and of type int in row 1"),
+}
+
+
+@pytest.mark.parametrize(("cells", "words"), VALUES.values(), ids=VALUES)
+def test_a_value_is_never_repeated(cells, words):
+    """Arrow's error had my password in it."""
+    with pytest.raises(kn.UsageError) as refused:
+        table_of(pd.DataFrame({"value": cells}), "the configs")
+    assert str(refused.value) == f"row 2 of the configs: value {words}"
+
+
+@pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary(), pa.binary(1), pa.binary_view()])
+def test_bytes_of_arrow(kind):
+    """A column of bytes became names such as b'x'."""
+    for frame in (table := pa.table({"user": pa.array([None, b"x"], kind)}), table.to_batches()[0]):
+        with pytest.raises(kn.UsageError, match=r"^row 2 of the pairs: user is b'x', not text$"):
+            table_of(frame, "the pairs")
+
+
+def test_objects_of_polars():
+    """Arrow has an address for each object of Polars, and the addresses became values."""
+    frame = pl.DataFrame({"user": pl.Series(["alice", 5], dtype=pl.Object)})
+    with pytest.raises(kn.UsageError, match=r"^row 2 of the pairs: user is 5, not text$"):
+        table_of(frame, "the pairs")
+    texts = table_of(pl.DataFrame({"user": pl.Series(["alice", None], dtype=pl.Object)}), "the pairs")
+    assert texts["user"].to_pylist() == ["alice", None]
+
+
+def test_a_column_that_is_there_twice():
+    """pandas refused it: Duplicate column names found."""
+    frame = pd.DataFrame([["a", "b"]], columns=["user", "user"])
+    with pytest.raises(kn.UsageError, match=r"^two columns of the pairs are called user$"):
+        table_of(frame, "the pairs")
+
+
+PAIRS = {
+    "no pair": ([("a", "b"), ("c",)], "row 2 of the pairs is not a pair"),
+    "three names": ([("a", "b", "c")], "row 1 of the pairs is not a pair"),
+    "a text": (["ab"], "row 1 of the pairs is not a pair"),
+    "a number": ([("a", "b"), (5, "b")], "row 2 of the pairs: user is 5, not text"),
+    "bytes": ([("a", b"b")], "row 1 of the pairs: client_id is b'b', not text"),
+    "half a pair": ([("a", "\ud800")], "row 1 of the pairs: client_id has half a surrogate pair, which is not text"),
+}
+
+
+@pytest.mark.parametrize(("pairs", "words"), PAIRS.values(), ids=PAIRS)
+def test_a_list_of_what_are_no_pairs(pairs, words):
+    """One of my pairs was a triple: too many values to unpack."""
+    with pytest.raises(kn.UsageError, match=f"^{words}$"):
+        pairs_of(pairs)
+
+
+def test_a_column_of_numbers_is_none_of_names():
+    """pandas had read my users as numbers, and the request to the broker failed."""
+    with pytest.raises(kn.UsageError, match=r"^row 2 of the pairs: user is 5, not text$"):
+        pairs_of(pa.table({"user": pa.array([None, 5]), "client_id": ["a", "b"]}))
+    assert pairs_of(pd.DataFrame({"user": ["a"], "client_id": [float("nan")]})).num_rows == 1
+
+
+def configs(**columns):
+    return pd.DataFrame(
+        {
+            "resource_type": ["TOPIC", "TOPIC"],
+            "resource_name": ["a", "b"],
+            "key": ["retention.ms", "retention.ms"],
+            "value": ["5", "6"],
+            "source": ["DYNAMIC_TOPIC_CONFIG"] * 2,
+            "is_sensitive": [False, False],
+            "is_read_only": [False, False],
+            "type": ["LONG", "LONG"],
+            **columns,
+        }
+    )
+
+
+def quotas(**columns):
+    rows = {"entity": ["user=a", "user=b"], "level": ["USER"] * 2, "user": ["a", "b"], "client_id": [None] * 2}
+    return pd.DataFrame({**rows, "ip": [None] * 2, "key": ["request_percentage"] * 2, "value": [5.0, 6.0], **columns})
+
+
+WHOLE_COLUMNS = {
+    "keys": (configs, {"key": [5, 6]}, "row 1 of the [a-z]+: key is 5, not text"),
+    "types": (configs, {"resource_type": [5, 6]}, "row 1 of the [a-z]+: resource_type is 5, not text"),
+    "dicts": (configs, {"value": [None, {"s3cret": 1}]}, "row 2 of the [a-z]+: value is of type dict, not string"),
+    "levels": (quotas, {"level": [5, 6]}, "row 1 of the [a-z]+: level is 5, not text"),
+    "texts": (quotas, {"value": ["5", "s3cret"]}, "row 2 of the [a-z]+: value is of type str, not double"),
+}
+READERS = {
+    configs: (kn.config_findings, kn.widgets.edit_configs, lambda frame: kn.history.drift(frame, configs())),
+    quotas: (kn.widgets.edit_quotas, lambda frame: kn.history.drift(frame, quotas())),
+}
+
+
+@pytest.mark.parametrize(("good", "columns", "words"), WHOLE_COLUMNS.values(), ids=WHOLE_COLUMNS)
+def test_a_column_of_another_type(good, columns, words):
+    """Of a whole column of the wrong type, each place told something else; one repeated a password."""
+    for read in READERS[good]:
+        with pytest.raises(kn.UsageError, match=f"^{words}$") as refused:
+            read(good(**columns))
+        assert refused.value.__context__ is None
+
+
+def test_numbers_as_values_and_as_names_of_brokers():
+    """pandas reads a column of numbers as numbers: the editor ended in a TypeError, where staging takes them."""
+    frame = configs(resource_type=["BROKER"] * 2, resource_name=[1, 2], value=[5, 6])
+    assert kn.widgets.edit_configs(frame) is not None
+    kn.config_findings(frame)
+    [row] = kn.history.drift(frame, frame[:1]).to_arrow().to_pylist()
+    assert (row["resource"], row["a"]) == ("broker=2", "6")
+
+
+def test_a_quota_without_a_value():
+    """The editor of a frame with a null: Casting field 'value' with null values to non-nullable."""
+    with pytest.raises(kn.Invalid, match=r"^value is null in row 1 of the quotas$"):
+        kn.widgets.edit_quotas(quotas(value=[5.0, None]))
