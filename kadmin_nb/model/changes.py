@@ -23,6 +23,9 @@ NOT_POSSIBLE: Verdict = "not possible"
 LONGEST_TEXT = 32_767
 """Bytes of a text that Kafka's protocol takes."""
 
+_SHORT_FOR_SURE = LONGEST_TEXT // 4
+"""Characters of a text whose bytes need not be counted: a character has four at most."""
+
 Target = tuple[Configurable, str]
 """The entity or resource of a change, and a key of it."""
 
@@ -59,6 +62,8 @@ def refuse_long(what: str, text: str) -> None:
     Invalid
         It is too long; `what` is how the message calls it.
     """
+    if len(text) <= _SHORT_FOR_SURE:
+        return
     length = len(text.encode(errors="surrogatepass"))
     if length > LONGEST_TEXT:
         raise Invalid(f"{what} has {length:,} bytes, and Kafka takes {LONGEST_TEXT:,}", code="INVALID_REQUEST")
