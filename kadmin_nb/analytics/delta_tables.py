@@ -8,9 +8,12 @@ from contextlib import contextmanager
 
 from pyspark.sql import DataFrame, SparkSession
 
-from ..errors import Invalid, KadminError, Unsupported, UsageError
+from ..errors import Invalid, Unsupported, UsageError
 from ..frames.spark import errors_in_one_line
 from .spark_errors import in_one_line
+
+NO_DELTA = "kn.spark_session(delta=True) starts one."
+HALF_MADE = "A run that was killed while it made the table leaves such a folder: remove it, and run again."
 
 _PART = r"(?:\w+|`(?:[^`]|``)+`)"
 _PARTS = re.compile(_PART, re.ASCII)
@@ -75,27 +78,23 @@ def make(spark: SparkSession, table: str, rows: DataFrame) -> None:
     Invalid
         Its folder is there, and is not a Delta table.
     """
-    columns = ", ".join(f"`{name}` {kind}" for name, kind in rows.dtypes)
-    try:
-        spark.sql(f"CREATE TABLE IF NOT EXISTS {table} ({columns}) USING delta")
-    except Exception as error:
-        if refusal := _not_made(table, error):
-            raise refusal from None
-        raise
+    _create(spark, table, rows)
     _check_columns(table, spark.table(table), rows)
     _check_provider(spark, table)
 
 
-def _not_made(table: str, error: Exception) -> KadminError | None:
-    """The error that says what to do, for those of Spark's words that do not."""
-    if "DATA_SOURCE_NOT_FOUND" in str(error) or "ClassNotFound" in str(error):
-        return Unsupported("this Spark session has no Delta", hint="kn.spark_session(delta=True) starts one.")
-    if "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION" in str(error):
-        return Invalid(
-            f"{table} cannot be made: its folder is there, and is not a Delta table",
-            hint="A run that was killed while it made the table leaves such a folder: remove it, and run again.",
-        )
-    return None
+def _create(spark: SparkSession, table: str, rows: DataFrame) -> None:
+    columns = ", ".join(f"`{name}` {kind}" for name, kind in rows.dtypes)
+    try:
+        spark.sql(f"CREATE TABLE IF NOT EXISTS {table} ({columns}) USING delta")
+    except Exception as error:
+        if "DATA_SOURCE_NOT_FOUND" in str(error) or "ClassNotFound" in str(error):
+            raise Unsupported("this Spark session has no Delta", hint=NO_DELTA) from None
+        if "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION" in str(error):
+            raise Invalid(
+                f"{table} cannot be made: its folder is there, and is not a Delta table", hint=HALF_MADE
+            ) from None
+        raise
 
 
 def _check_columns(table: str, stored: DataFrame, rows: DataFrame) -> None:
