@@ -227,7 +227,7 @@ def _refusal(cells: Iterable[Any], name: str, what: str) -> UsageError:
         if _is_missing(cell):
             continue
         if _is_half_a_pair(cell) or isinstance(cell, bytes) or (name in _SHOWN_COLUMNS and not isinstance(cell, str)):
-            return _at(number, name, what, _strange(cell, name))
+            return _at(number, name, what, _strange(cell, name), _as_text(cell, name))
         first = first or (number, type(cell))
         if type(cell) is not first[1] and not {type(cell), first[1]} <= {int, float}:
             kinds = f"is of type {type(cell).__name__}, and of type {first[1].__name__} in row {first[0]}"
@@ -246,8 +246,14 @@ def _strange(cell: Any, name: str) -> str:
     return f"is of type {type(cell).__name__}, not a text or a number"
 
 
-def _at(number: int, name: str, what: str, problem: str) -> UsageError:
-    return UsageError(f"row {number} of {what}: {name} {problem}")
+def _at(number: int, name: str, what: str, problem: str, hint: str | None = None) -> UsageError:
+    return UsageError(f"row {number} of {what}: {name} {problem}", hint=hint)
+
+
+def _as_text(cell: Any, name: str) -> str | None:
+    """The way to a column of texts, where a number was read from a file of them: `007` would be 7."""
+    is_number = isinstance(cell, numbers.Number) and not isinstance(cell, bool)
+    return f"Where it is read: pd.read_csv(…, dtype={{{name!r}: 'string'}})." if is_number else None
 
 
 def _shown(cell: Any) -> str:

@@ -76,10 +76,11 @@ def test_bytes_of_arrow(kind):
 def test_objects_of_polars():
     """Arrow has an address for each object of Polars, and the addresses became values."""
     frame = pl.DataFrame({"user": pl.Series(["alice", 5], dtype=pl.Object)})
-    with pytest.raises(kn.UsageError, match=r"^row 2 of the pairs: user is 5, not text$"):
+    with pytest.raises(kn.UsageError, match=r"^row 2 of the pairs: user is 5, not text$") as refused:
         table_of(frame, "the pairs")
     texts = table_of(pl.DataFrame({"user": pl.Series(["alice", None], dtype=pl.Object)}), "the pairs")
     assert texts["user"].to_pylist() == ["alice", None]
+    assert refused.value.hint == "Where it is read: pd.read_csv(…, dtype={'user': 'string'})."
 
 
 def test_a_column_that_is_there_twice():
