@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from ..usage_engines import Usage
 
 
+_FORMS = {"json", "out", "form"}
+"""Options by which an answer is rows alone: what stands below a table that is shown is noted then."""
+
+
 def _reading(command: Any) -> Any:
     return options.reading(command, bind_source)
 
@@ -89,7 +93,8 @@ def near(session: Session, source: UsageSource, keys: tuple[str, ...], percent: 
 @click.option(
     "--for", "seconds", default="10s", show_default=True, type=Length(), metavar="TIME", help="Observe so long."
 )
-def top(session: Session, source: UsageSource, keys: tuple[str, ...], most: int, seconds: float) -> Any:
+@options.from_context(is_shown=lambda ctx: not _FORMS & {*ctx.meta})
+def top(session: Session, source: UsageSource, keys: tuple[str, ...], most: int, seconds: float, is_shown: bool) -> Any:
     """The clients that use most of each key: in a log, metrics or a USAGE frame, or right now, by observing.
 
     Observing reads the brokers' request logs, which is possible where `local` started them: others do not tell where
@@ -101,7 +106,9 @@ def top(session: Session, source: UsageSource, keys: tuple[str, ...], most: int,
     """
     more: dict[str, Any] = {"keys": options.keys_of(keys), "most": most}
     if not source.is_named:
-        return session.cluster.top(seconds=seconds, progress=session.progress, **more)
+        answer = session.cluster.top(seconds=seconds, progress=session.progress, **more)
+        note(session, () if is_shown else answer.warnings)
+        return answer
     source.check()
     used = source.read(session)
     with spark_inputs.where_spark_is(session, used.is_on_spark):

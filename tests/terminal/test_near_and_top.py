@@ -126,6 +126,16 @@ def test_what_cannot_be_ranked_is_one_line():
         kn.traffic.top(pa.table({"user": ["a"]}))
 
 
+@pytest.mark.broker
+@pytest.mark.parametrize(("form", "place"), [((), "out"), (("--json",), "err")])
+def test_a_log_that_lost_files_is_told_of_beside_json_too(kadmin, cluster, monkeypatch, form, place):
+    """The JSON was of the half of the time that the log still had, and nothing said so."""
+    lost = kn.traffic.top(usage(used(3, "a", 50))).warned(["WARNING: broker 1: log4j deleted rolled files"])
+    monkeypatch.setattr(kn.Cluster, "top", lambda self, **_: lost)
+    said = kadmin("quota", "top", *form, "--cluster", cluster.settings.bootstrap)
+    assert [getattr(said, one).count("WARNING: broker 1") for one in ("out", "err")] == [place == "out", place == "err"]
+
+
 def test_metrics_name_buckets():
     """The metrics of a whole user were looked for among its clients."""
     answer = kn.traffic.top(usage(used(0, "bob", 5, client_id="", source=OF_BUCKETS)))
