@@ -15,9 +15,10 @@ from ..errors import Invalid, NotFound, UsageError
 from ..frames import files, schemas
 from ..frames import spark as sparks
 from ..frames.engines import ARROW, SPARK, refuse_unknown
-from ..frames.given_frames import column_of, refuse_other_than_text, table_of
+from ..frames.given_frames import column_of, refuse_other_than_text
 from ..frames.lazy_answer import SparkAnswer
 from ..frames.schema_metadata import CLUSTER_ID, ENGINE, TAKEN_AT, now
+from ..resolution.input_columns import CLUSTER, arrow_table
 
 if TYPE_CHECKING:
     from pyarrow import dataset
@@ -161,6 +162,6 @@ def pairs_of(pairs: object) -> pa.Table:
 def _pairs_frame(pairs: object) -> pa.Table:
     if not hasattr(pairs, "__arrow_c_stream__"):
         raise UsageError(f"pairs cannot be a {type(pairs).__name__}", hint="A list of (user, client_id), or a frame.")
-    table = table_of(pairs, _PAIRS)
+    table = arrow_table(pairs, (CLUSTER, *_PAIR_COLUMNS), _PAIRS)
     refuse_other_than_text(table, _PAIR_COLUMNS, _PAIRS)
     return table

@@ -14,6 +14,7 @@ from ..admin.ports import DEFAULT_MATCH, EXACT, SPECIFIED, Component
 from ..admin.wire import PATIENCE
 from ..errors import NotFound, NotKnowable, UsageError, printable
 from ..frames.answer import Answer
+from ..frames.arrays import text_array
 from ..frames.meanings import general_client
 from ..frames.pages import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
@@ -171,7 +172,7 @@ def of_ips(kafka: WireKafka, ip: object, user: object, pairs: object, assume_def
 def quotas_of(kafka: WireKafka, clients: pa.Table) -> pa.Table:
     """QUOTAS that could bind these few clients, asked for with filters; no entity comes twice."""
     quotas = pa.concat_tables(kafka.quotas.describe_each(filters(clients))).unify_dictionaries()
-    is_asked = pc.is_in(quotas["client_id"], pc.unique(clients["client_id"]))
+    is_asked = pc.is_in(quotas["client_id"], text_array({*clients["client_id"].to_pylist()}))
     return quotas.filter(pc.or_(is_asked, pc.is_null(quotas["client_id"])))
 
 

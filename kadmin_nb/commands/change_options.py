@@ -17,6 +17,7 @@ from .lengths import Length
 from .numbers import Finite
 from .options import Command, detailed, printing, reading
 from .session import PlanOptions, Session
+from .spark_inputs import usage_frame
 
 _POLICIES = "kadmin.policy"
 T = TypeVar("T")
@@ -57,7 +58,7 @@ def _bind_plan_options(ctx: click.Context, session: Session, params: dict[str, A
 
 
 def _bind_apply_options(ctx: click.Context, session: Session, params: dict[str, Any]) -> None:
-    params["usage"] = session.find_frame(params["usage"]) if params["usage"] else None
+    params["usage"] = usage_frame(session, params["usage"]) if params["usage"] else None
     params["apply_options"] = _taken(ApplyOptions, params)
 
 

@@ -16,6 +16,7 @@ from . import options
 from .change_options import changing
 from .click_glue import CommaSeparated, Text, Verb
 from .session import PlanOptions, Session
+from .spark_inputs import usage_frame
 
 if TYPE_CHECKING:
     from ..frames.snapshots import Snapshot
@@ -92,7 +93,7 @@ def plan_from(
 
     if impact and plan_options.apply:
         raise UsageError("--impact is for looking, --apply for doing", hint="One after the other.")
-    clients = session.find_frame(impact) if impact else None
+    clients = usage_frame(session, impact) if impact else None
     plan = session.cluster.plan_from(
         declared.load(file) if file != "-" else declared.read(_standard_input(), "standard input"),
         prune=prune,

@@ -16,6 +16,7 @@ from .click_glue import Text, Verbs, Words
 from .declared import plan_from
 from .numbers import Finite
 from .session import PlanOptions, Session, planned
+from .spark_inputs import usage_frame
 
 if TYPE_CHECKING:
     from ..plans.journal.store import StoredJournal
@@ -58,7 +59,7 @@ def plan(
         )
     if impact and plan_options.apply:
         raise UsageError("--impact is for looking, --apply for doing", hint="One after the other.")
-    clients = session.find_frame(impact) if impact else None
+    clients = usage_frame(session, impact) if impact else None
     from ..plans import change_lines  # with Arrow, which help does not need
 
     edits = change_lines.edits(_change_lines_in(file), session.lookup, allow_unknown=plan_options.allow_unknown)
@@ -91,8 +92,8 @@ def show(session: Session, which: str, usage: str | None, impact: str | None, to
     if usage and impact:
         raise UsageError("--impact says what --usage does, of the same frame", hint="One of them.")
     if impact:
-        return session.cluster.impact(load_plan(which), session.find_frame(impact))
-    return load_plan(which) if usage is None else session.cluster.stalls(load_plan(which), session.find_frame(usage))
+        return session.cluster.impact(load_plan(which), usage_frame(session, impact))
+    return load_plan(which) if usage is None else session.cluster.stalls(load_plan(which), usage_frame(session, usage))
 
 
 @plan.command()

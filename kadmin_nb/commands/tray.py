@@ -12,6 +12,7 @@ from . import options
 from .change_options import applying, planning
 from .click_glue import Verbs
 from .session import PlanOptions, Session
+from .spark_inputs import usage_frame
 
 
 def add_to(group: Verbs) -> None:
@@ -26,7 +27,7 @@ def add_to(group: Verbs) -> None:
 @click.option("--review", is_flag=True, help="As a widget that applies it, row by row.")
 def plan(session: Session, impact: str | None, review: bool, plan_options: PlanOptions) -> Any:
     """The plan of the staged changes: before, after, and the broker's answer for each row (notebook)."""
-    clients = session.find_frame(impact) if impact else None
+    clients = usage_frame(session, impact) if impact else None
     if review:
         return session.review(session.plan(plan_options), replace(plan_options.apply_options, usage=clients))
     return session.plan(plan_options, clients)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..errors import UsageError
 from ..model.quota_keys import text_of
@@ -53,10 +54,34 @@ def table_of(frame: Any, what: str, *, mixed: Collection[str] = ()) -> pa.Table:
     """
     table = _read(frame, what, mixed)
     for place, field in enumerate(table.schema):
+        if (known := _without_views(field.type)) != field.type:
+            table = table.set_column(place, field.name, _in_type(table.column(place), known))
         if _is_any(_BINARY, field.type) or (field.name in mixed and _has_objects(frame, field.name)):
             column = _column(_given_cells(frame, table, field.name), field.name, what, field.name in mixed)
             table = table.set_column(place, field.name, column)
     return table
+
+
+def _without_views(kind: pa.DataType) -> pa.DataType:
+    """The type without the texts of Polars, string views, which most of Arrow's functions do not know."""
+    if pa.types.is_string_view(kind):
+        return pa.string()
+    if pa.types.is_dictionary(kind):
+        return pa.dictionary(kind.index_type, _without_views(kind.value_type))
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return pa.list_(_without_views(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([(field.name, _without_views(field.type)) for field in kind])
+    return kind
+
+
+def _in_type(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    if not pa.types.is_dictionary(kind):
+        return column.cast(kind)
+    texts = (
+        pa.DictionaryArray.from_arrays(part.indices, part.dictionary.cast(kind.value_type)) for part in column.chunks
+    )
+    return pa.chunked_array(list(texts), kind)
 
 
 def refuse_other_than_text(table: pa.Table, names: Iterable[str], what: str) -> None:
@@ -84,7 +109,7 @@ def fitted(table: pa.Table, schema: pa.Schema, what: str) -> pa.Table:
     """
     refuse_other_than_text(table, (name for name in schema.names if name in _TEXT_COLUMNS), what)
     for place, name in enumerate(table.column_names):
-        if name in schema.names and not pa.types.is_nested(schema.field(name).type):
+        if name in schema.names:
             table = table.set_column(place, name, _fitted(table.column(place), schema.field(name), what))
     return table
 
@@ -93,12 +118,27 @@ def _fitted(column: pa.ChunkedArray, field: pa.Field, what: str) -> pa.ChunkedAr
     kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
     if column.type in (field.type, kind) or (_is_text(kind) and _is_text(column.type)):
         return column
+    if pa.types.is_nested(kind):
+        return _lists_of(column, kind)
+    if _is_text(column.type):
+        column = _blank_as_null(column)
     try:
         return _cast(column, kind)
     except _UNFIT:
         cells = column.to_pylist()
     number, cell = next((n, cell) for n, cell in enumerate(cells, 1) if not _takes(kind, cell))
     raise _at(number, field.name, what, f"is of type {type(cell).__name__}, not {kind}")
+
+
+def _lists_of(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """Lists as they are; texts, as a CSV has for them, tell nothing."""
+    return pa.chunked_array([pa.nulls(len(column), kind)]) if _is_text(column.type) else column
+
+
+def _blank_as_null(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Texts of numbers and times, of which a CSV writes nothing for none."""
+    texts = column.cast(pa.string())
+    return pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)
 
 
 def _cast(column: Any, kind: pa.DataType) -> Any:

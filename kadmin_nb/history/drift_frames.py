@@ -93,8 +93,6 @@ def _covers(kind: str, scopes: Iterable[str]) -> bool:
 
 def table_of(content: object) -> pa.Table:
     """Anything with `__arrow_c_stream__` as a table."""
-    if isinstance(content, pa.Table):
-        return content
     if not hasattr(content, "__arrow_c_stream__"):
         raise UsageError(
             f"a {type(content).__name__} is neither a snapshot nor a frame",

@@ -92,7 +92,7 @@ def _refuse_strange_keys(quotas: Sequence[Word], allow_unknown: Collection[str],
     """Refuse slips, keys that are none, and quotas that stand beside no client config."""
     for name in (word.name for word in quotas):
         _refuse_secret(name)
-        _refuse_near_miss(name, allow_unknown, CLIENT_KEYS)
+        _refuse_near_miss(name, allow_unknown)
         if are_beside and find(name) is None and name not in allow_unknown:
             refuse_unknown_key(name)
     if quotas and not are_beside:
@@ -173,11 +173,11 @@ def _config_text(op: str, word: Word) -> str | None:
     return stored_text(word.name, text) if op == SET else text
 
 
-def _which_resource(names: Iterable[str]) -> str:
+def _which_resource(names: Iterable[str]) -> str | Hint:
     """A hint, when no resource was named."""
     for name in names:
         if name in TYPES:
-            return f"{name}=… has quotas: quota set …"
+            return Hint(sentence(f"{name}=… has quotas: {{}}", Verb("quota set …", "stage.set_quota(…)")))
         if near := nearest(name, list(WORDS)):
             return f"Did you mean {near}=…?"
     return f"One of {', '.join(f'{word}=…' for word in WORDS)}."
@@ -292,15 +292,15 @@ def _refuse_secret(name: str) -> None:
         raise UsageError(f"{name} is a secret, not a quota", hint=_config_hint(name, "env:NAME", "broker", "NUMBER"))
 
 
-def _refuse_near_miss(name: str, allow_unknown: Collection[str], beside: Collection[str] = ()) -> None:
-    """A word that is almost an entity type, a key or one of those beside is a slip, not a key of a Kafka to come."""
+def _refuse_near_miss(name: str, allow_unknown: Collection[str]) -> None:
+    """A word that is almost an entity type or a key is a slip, not a key of a Kafka to come."""
     if find(name) is not None or name in allow_unknown:
         return
     if name in CLIENT_KEYS:
         raise UsageError(f"{name} is a client config, not a quota", hint=_config_hint(name, "VALUE", "user", "NAME"))
     if name in WORDS:
         raise UsageError(f"{name}=… has configs, not quotas", hint=_config_hint("KEY", "VALUE", name, "NAME"))
-    if near := nearest(name, [*TYPES, *QUOTA_KEY_NAMES, *beside]):
+    if near := nearest(name, [*TYPES, *QUOTA_KEY_NAMES, *CLIENT_KEYS]):
         raise UsageError(
             f"{name} is neither an entity type nor a key of quotas or client configs",
             hint=Hint(f"Did you mean {near}?", sentence("Confirm with {}.", Option("allow_unknown", [name]))),

@@ -71,6 +71,8 @@ def text_column(table: pa.Table, name: str, what: str) -> pa.ChunkedArray:
         The column holds something else.
     """
     column = table.column(name)
+    if column.null_count == len(column):  # of no rows, say, for which pandas has numbers
+        return pa.chunked_array([pa.nulls(len(column), pa.string())])
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if not any(is_kind(kind) for is_kind in _TEXTS):
         raise UsageError(f"{name} of {what} is {column.type}, not text")

@@ -17,7 +17,11 @@ def next_step(record: Mapping[str, Any]) -> str:
     """One sentence by the record of a run; empty where nothing was planned, or the runbook cannot apply it."""
     if record["state"] != PLANNED or "apply" not in record["parameters"]:
         return ""
-    return _obstacle(record) or f"To apply it, run it again with {' '.join(_parameters(record))}"
+    if obstacle := _obstacle(record):
+        return obstacle
+    instead = [*_parameters_instead(record)]
+    in_place = f", and in place of yours {' '.join(instead)}" if instead else ""
+    return f"To apply it, run it again with {' '.join(_parameters(record))}{in_place}"
 
 
 def _obstacle(record: Mapping[str, Any]) -> str:
@@ -31,14 +35,26 @@ def _obstacle(record: Mapping[str, Any]) -> str:
 
 def _parameters(record: Mapping[str, Any]) -> Iterator[str]:
     """The parameters that have to be given besides those of the run before."""
-    spell = Runbook(record["parameters"])
     yield "-p apply=true"
     if "changes_id" in record["parameters"]:
         yield f"-p changes_id={record['changes_id'][:_ID]}"
-    if allowed := _keys_to_allow(record):
-        yield spell(Option("allow", allowed)) or ""
+    if not record["parameters"].get("allow"):
+        yield from _allowing(record)
     if _lacks_reason(record):
-        yield spell(REASON) or ""
+        yield Runbook(record["parameters"])(REASON) or ""
+
+
+def _parameters_instead(record: Mapping[str, Any]) -> Iterator[str]:
+    """Those that take the place of others: none may be given twice, and the plan of the run before was saved."""
+    if record["parameters"].get("allow"):
+        yield from _allowing(record)
+    if record["parameters"].get("save"):
+        yield "-p save="
+
+
+def _allowing(record: Mapping[str, Any]) -> Iterator[str]:
+    if allowed := _keys_to_allow(record):
+        yield Runbook(record["parameters"])(Option("allow", allowed)) or ""
 
 
 def _keys_to_allow(record: Mapping[str, Any]) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -9,9 +11,11 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.cluster.resolve_engines import pairs_of
-from kadmin_nb.frames.given_frames import table_of
+from kadmin_nb.frames import schemas
+from kadmin_nb.frames.given_frames import fitted, table_of
 from kadmin_nb.history.drift_frames import table_of as side_of
 from kadmin_nb.resolution.kernel import resolve
+from kadmin_nb.resolution.tree import tree
 from kadmin_nb.runbooks import frame_inputs
 from kadmin_nb.usage_engines import Usage
 
@@ -170,3 +174,89 @@ def test_a_quota_without_a_value():
     """The editor of a frame with a null: Casting field 'value' with null values to non-nullable."""
     with pytest.raises(kn.Invalid, match=r"^value is null in row 1 of the quotas$"):
         kn.widgets.edit_quotas(quotas(value=[5.0, None]))
+
+
+def _views(table):
+    """With the texts that Polars and others have."""
+    kinds = [pa.string_view() if pa.types.is_string(field.type) else field.type for field in table.schema]
+    return table.cast(pa.schema(list(zip(table.column_names, kinds, strict=True))))
+
+
+FORMS = {
+    "Polars": pl.from_arrow,
+    "Polars' categories": lambda table: pl.from_arrow(table).with_columns(pl.col(pl.String).cast(pl.Categorical)),
+    "string views": _views,
+    "large texts": lambda table: pl.from_arrow(table).to_arrow(compat_level=pl.CompatLevel.oldest()),
+    "categories": lambda table: table.to_pandas().astype({"user": "category", "client_id": "category"}),
+}
+STORED = schemas.table(
+    schemas.QUOTAS,
+    [
+        {"entity": f"user={user}", "level": "USER", "user": user, "key": "request_percentage", "value": 5.0}
+        for user in ("alice", "bob")
+    ],
+)
+USED = schemas.table(
+    schemas.USAGE,
+    [
+        {
+            "broker": 1,
+            "window_start": datetime(2026, 11, 24, tzinfo=UTC),
+            "window_end": datetime(2026, 11, 24, 0, 0, 1, tzinfo=UTC),
+            "user": "alice",
+            "client_id": "app",
+            "key": "request_percentage",
+            "value": 1.0,
+            "source": "s",
+        }
+    ],
+)
+CLIENTS = pa.table({"user": ["alice", None], "client_id": ["app", None]})
+QUOTA_READERS = {
+    "resolve": lambda frame: resolve(frame, CLIENTS[:1]),
+    "drift": lambda frame: kn.history.drift(frame, frame),
+    "edit": kn.widgets.edit_quotas,
+    "chart": kn.charts.hierarchy,
+    "tree": tree,
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", QUOTA_READERS)
+def test_quotas_in_every_form(name, form):
+    """Of a Polars frame: array_take has no kernel matching input types (string_view, int64)."""
+    assert QUOTA_READERS[name](FORMS[form](STORED)) is not None
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_usage_in_every_form(form):
+    """The same, of a USAGE frame that was read with Polars."""
+    used = FORMS[form](USED)
+    assert kn.traffic.utilisation(used, STORED).num_rows == 1
+    assert kn.charts.usage(used) is not None
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize("form", [*FORMS, "no rows", "no client-id"])
+def test_pairs_in_every_form(cluster, form):
+    """quotas.resolve of categories, of no rows, of a column of nothing: Array type doesn't match type of values set."""
+    nobody = pd.DataFrame({"user": [], "client_id": []})
+    no_id = pd.DataFrame({"user": ["alice"], "client_id": [None]})
+    frame = {"no rows": nobody, "no client-id": no_id}.get(form)
+    answer = cluster.quotas.resolve(pairs=FORMS[form](CLIENTS[:1]) if frame is None else frame)
+    assert set(answer.to_arrow()["user"].to_pylist()) == set([] if form == "no rows" else ["alice"])
+    tagged = pd.DataFrame({"user": ["alice"], "client_id": ["app"], "tags": [{"k": [b"x"]}]})
+    assert len(cluster.quotas.resolve(pairs=tagged))
+
+
+def test_lists_in_a_csv_tell_nothing():
+    """describe() of configs, written by pandas and read again: Could not convert '[' with type str."""
+    frame = configs(synonyms=["[{'key': 'log.retention.ms'}]"] * 2)
+    assert kn.widgets.edit_configs(frame) is not None
+    assert kn.config_findings(frame) is not None
+    assert len(kn.history.drift(frame, frame)) == 0
+
+
+def test_an_empty_text_is_no_number():
+    """A CSV of effective quotas has nothing where a client is unlimited, and could not be drawn."""
+    assert fitted(pa.table({"value": ["5", ""]}), schemas.QUOTAS, "the quotas")["value"].to_pylist() == [5.0, None]

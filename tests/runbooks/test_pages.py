@@ -84,7 +84,13 @@ def test_a_dangerous_plan_is_applied_with_what_allows_it() -> None:
     parameters = {"apply": False, "allow": ["acks"], "reason": ""}
     planned = {**PLANNED, "dangers": [danger], "reason": None, "parameters": parameters}
     assert next_step(planned) == (
-        """To apply it, run it again with -p apply=true -p 'allow=["acks", "retention.ms"]' -p reason=WHY"""
+        "To apply it, run it again with -p apply=true -p reason=WHY, "
+        """and in place of yours -p 'allow=["acks", "retention.ms"]'"""
+    )
+    none = {**planned, "parameters": {**parameters, "allow": [], "save": "p.json"}}
+    assert next_step(none) == (
+        """To apply it, run it again with -p apply=true -p 'allow=["retention.ms"]' -p reason=WHY, """
+        "and in place of yours -p save="
     )
     allowed = {**planned, "reason": "less room", "parameters": {**parameters, "allow": ["retention.ms"]}}
     assert next_step(allowed) == "To apply it, run it again with -p apply=true"

@@ -114,6 +114,7 @@ def near(cluster):
         ("set consumer.session.timeout.mss=50000 group=near", "did you mean consumer.session.timeout.ms?"),
         ("set interval.mss=50000 client-metrics=near", "did you mean interval.ms?"),
         ("set log.retention.ms=5 topic=near-orders", "did you mean retention.ms?"),
+        ("set kafka.server.KafkaApi=DEBUG broker-logger=1", "Did you mean kafka.server.KafkaApis?"),
         ("set log.retention.mss=50000 broker=1", "Did you mean log.retention.ms?"),
         ("reset retention.mss topic=near-orders", "Did you mean retention.ms?"),
     ],

@@ -50,7 +50,7 @@ def near_miss(key: str) -> str:
 def meant_key(change: Change) -> str | None:
     """That note as a sentence; None on a row without it."""
     notes = (change.note or "").split("; ")
-    return next((note.capitalize() for note in notes if note.startswith(_MEANT)), None)
+    return next((f"D{note[1:]}" for note in notes if note.startswith(_MEANT)), None)
 
 
 class ChangeKind(ABC):

@@ -8,13 +8,14 @@ from typing import Any, ClassVar, cast
 
 from ...admin.ports import Kafka, Quotas
 from ...errors import UsageError
+from ...hints import did_you_mean
 from ...model import rights
 from ...model.changes import DELETE, SET, Change, Edit, Target
 from ...model.config_units import exact_number
 from ...model.configurable import Configurable
 from ...model.entity import ARGUMENTS, TYPES, Entity, type_word
 from ...model.grammar import DEFAULT, Lookup, format_word
-from ...model.levels import LEVELS, OTHER, Part
+from ...model.levels import LEVEL_NAMES, OTHER, Part
 from ...model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, find, parse_value, readable, text_of
 from ...model.tool_types import QUOTA_TYPES
 from ...resolution.rules import entity_of
@@ -140,9 +141,9 @@ def _row_entity(row: FrameRow) -> Entity:
     level = row.get("level") or ""
     if level == OTHER or not level:
         raise UsageError("it has neither an entity nor a level")
-    entity = entity_of(row)
+    entity, names = entity_of(row), [name for name in LEVEL_NAMES if name != OTHER]
     if entity is None:
-        raise UsageError(f"{level} is not a level", hint=f"It is one of {', '.join(known.name for known in LEVELS)}.")
+        raise UsageError(f"{level} is not a level", hint=did_you_mean(level, names, f"One of {', '.join(names)}."))
     return Entity.of(dict(entity.parts))
 
 
