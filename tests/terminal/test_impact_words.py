@@ -12,6 +12,7 @@ from pyarrow import parquet
 
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
+from kadmin_nb.frames.files import write_table
 
 pytestmark = pytest.mark.broker
 
@@ -79,14 +80,15 @@ def test_a_plan_of_another_cluster_is_refused(live, clients, lines, tmp_path):
     assert live("plan", "show", str(saved), "--impact", str(clients[1])).code == 5
 
 
-def test_a_saved_plan_has_the_dangers_that_a_usage_tells_of(live, clients, lines, tmp_path):
-    """The plan on my screen was dangerous, and the file that I sent for review was not."""
-    user, saved, seen = clients[0], tmp_path / "p.json", tmp_path / "usage.parquet"
+@pytest.mark.parametrize("form", ["parquet", "csv"])
+def test_a_saved_plan_has_the_dangers_that_a_usage_tells_of(live, clients, lines, tmp_path, form):
+    """The plan on my screen was dangerous, and the file that I sent for review was not; a CSV was refused."""
+    user, saved, seen = clients[0], tmp_path / "p.json", tmp_path / f"usage.{form}"
     lines.write_text(f"set producer_byte_rate=20kB/s user={user}\n")
     start = datetime(2026, 5, 1, 12, tzinfo=UTC)
     row = {"broker": 1, "user": user, "client_id": "app", "key": "producer_byte_rate", "value": 9e8, "source": "test"}
     windows = {"window_start": start, "window_end": start + timedelta(seconds=1)}
-    parquet.write_table(schemas.table(schemas.USAGE, [row | windows]), seen)
+    write_table(schemas.table(schemas.USAGE, [row | windows]), seen)
     said = live("plan", "-f", str(lines), "--impact", str(seen), "--save", str(saved))
     assert said.code == 0, said.err
     (danger,) = kn.Plan.load(saved).dangers().to_arrow().to_pylist()
