@@ -5,6 +5,7 @@ The broker's own time is that of the bare requests, from being sent until they a
 
 from __future__ import annotations
 
+import os
 import statistics
 import tempfile
 import time
@@ -14,6 +15,7 @@ from io import StringIO
 from pathlib import Path
 from threading import Lock
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -27,6 +29,7 @@ from kadmin_nb.admin.wire import _UnderWay
 from kadmin_nb.local import start
 
 USERS, APPS, TOPICS = 1_000, 5, 100
+PLANS, CHANGES = 40, 5
 BOUND = 0.15
 """Seconds over the broker's own time."""
 
@@ -59,13 +62,21 @@ LINES = {
 def run(full: bool = False) -> list[Row]:
     """A figure a verb: seconds over the broker's own time, the median of some lines in a row."""
     rounds = 9 if full else 5
-    with tempfile.TemporaryDirectory() as folder, start() as kafka, kafka.connect() as cluster, _shell() as shell:
+    with _journals_of_its_own() as folder, start() as kafka, kafka.connect() as cluster, _shell() as shell:
         _fill(cluster)
+        _apply_plans(cluster)
         history = Path(folder, "history")
         kn.history(history).record(cluster.snapshot())
         shell.user_ns |= {"clients": _clients(), "usage": _usage()}
         _show(shell, f"%kadmin use {kafka.bootstrap}")
         return [_figure(shell, verb, line.replace("HISTORY", str(history)), rounds) for verb, line in LINES.items()]
+
+
+@contextmanager
+def _journals_of_its_own() -> Iterator[str]:
+    """A folder where `plan log` finds the bench's own journals, and not those of whoever runs it."""
+    with tempfile.TemporaryDirectory() as folder, patch.dict(os.environ, KADMIN_STATE=f"{folder}/state"):
+        yield folder
 
 
 def _figure(shell: InteractiveShell, verb: str, line: str, rounds: int) -> Row:
@@ -130,6 +141,15 @@ def _fill(cluster: kn.Cluster) -> None:
             stage.set_quota("consumer_byte_rate", 2_000_000, user=f"user-{number}", client_id="app-1")
     stage.plan("bench").apply().raise_for_errors()
     _create_topics(cluster)
+
+
+def _apply_plans(cluster: kn.Cluster) -> None:
+    """Plans of some months, a few changes each."""
+    for number in range(PLANS):
+        stage = cluster.stage()
+        for user in range(CHANGES):
+            stage.set_quota("request_percentage", 50 + number, user=f"user-{user}")
+        stage.plan("bench").apply().raise_for_errors()
 
 
 def _create_topics(cluster: kn.Cluster) -> None:
