@@ -125,8 +125,10 @@ def _fitted(column: pa.ChunkedArray, field: pa.Field, what: str) -> pa.ChunkedAr
     try:
         return _cast(column, kind)
     except _UNFIT:
-        cells = column.to_pylist()
-    number, cell = next((n, cell) for n, cell in enumerate(cells, 1) if not _takes(kind, cell))
+        unfit = ((n, cell) for n, cell in enumerate(column.to_pylist(), 1) if not _takes(kind, cell))
+        number, cell = next(unfit, (0, None))
+    if not number:  # each cell fits, and the column does not
+        raise UsageError(f"{field.name} of {what} is {column.type}, not {kind}")
     raise _at(number, field.name, what, f"is of type {type(cell).__name__}, not {kind}")
 
 
