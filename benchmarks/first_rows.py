@@ -5,9 +5,7 @@ The broker's own time is that of the bare requests, from being sent until they a
 
 from __future__ import annotations
 
-import os
 import statistics
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
@@ -15,7 +13,6 @@ from io import StringIO
 from pathlib import Path
 from threading import Lock
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -24,6 +21,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
 import kadmin_nb as kn
+from benchmarks.journals import own_journals
 from benchmarks.timing import Row, row
 from kadmin_nb.admin.wire import _UnderWay
 from kadmin_nb.local import start
@@ -62,7 +60,7 @@ LINES = {
 def run(full: bool = False) -> list[Row]:
     """A figure a verb: seconds over the broker's own time, the median of some lines in a row."""
     rounds = 9 if full else 5
-    with _journals_of_its_own() as folder, start() as kafka, kafka.connect() as cluster, _shell() as shell:
+    with own_journals() as folder, start() as kafka, kafka.connect() as cluster, _shell() as shell:
         _fill(cluster)
         _apply_plans(cluster)
         history = Path(folder, "history")
@@ -70,13 +68,6 @@ def run(full: bool = False) -> list[Row]:
         shell.user_ns |= {"clients": _clients(), "usage": _usage()}
         _show(shell, f"%kadmin use {kafka.bootstrap}")
         return [_figure(shell, verb, line.replace("HISTORY", str(history)), rounds) for verb, line in LINES.items()]
-
-
-@contextmanager
-def _journals_of_its_own() -> Iterator[str]:
-    """A folder where `plan log` finds the bench's own journals, and not those of whoever runs it."""
-    with tempfile.TemporaryDirectory() as folder, patch.dict(os.environ, KADMIN_STATE=f"{folder}/state"):
-        yield folder
 
 
 def _figure(shell: InteractiveShell, verb: str, line: str, rounds: int) -> Row:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import statistics
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,6 +13,7 @@ from dataclasses import dataclass
 import psutil
 
 from benchmarks.fleet import config_command
+from benchmarks.journals import own_journals
 from benchmarks.timing import Row, ratio, row, seconds
 from kadmin_nb.admin.ports import Quotas
 from kadmin_nb.cluster import Cluster
@@ -30,7 +29,7 @@ BYTES_A_CHANGE = 16_000
 
 def run(full: bool = False) -> list[Row]:
     """Both figures: the plan beside its bare calls, and changes a second beside Kafka's own tool."""
-    with tempfile.TemporaryDirectory() as state, _state(state), start(heap="2g") as kafka, kafka.connect() as cluster:
+    with own_journals(), start(heap="2g") as kafka, kafka.connect() as cluster:
         _plan(cluster, 1.0)
         _bare(cluster, 2.0)
         rounds = range(1, (9 if full else 5) + 1)
@@ -98,14 +97,6 @@ def _growth(few: Sequence[Costs], many: Costs) -> list[Row]:
         row(f"applied: {sizes}", many.there, there, many.there / there, 1.25, note),
         row(f"rolled back: {sizes}", many.back, back, many.back / back, 1.25, note),
     ]
-
-
-@contextmanager
-def _state(folder: str) -> Iterator[None]:
-    """Journals of the bench, kept nowhere."""
-    os.environ["KADMIN_STATE"] = folder
-    yield
-    del os.environ["KADMIN_STATE"]
 
 
 def _plan(cluster: Cluster, base: float, changes: int = CHANGES, *, lock: bool = False) -> float:

@@ -12,8 +12,8 @@ from ..errors import Invalid, Unsupported, UsageError
 from ..frames.spark import errors_in_one_line
 from .spark_errors import in_one_line
 
-NO_DELTA = "kn.spark_session(delta=True) starts one."
-HALF_MADE = "A run that was killed while it made the table leaves such a folder: remove it, and run again."
+_NO_DELTA = "kn.spark_session(delta=True) starts one."
+_HALF_MADE = "A run that was killed while it made the table leaves such a folder: remove it, and run again."
 
 _PART = r"(?:\w+|`(?:[^`]|``)+`)"
 _PARTS = re.compile(_PART, re.ASCII)
@@ -89,10 +89,10 @@ def _create(spark: SparkSession, table: str, rows: DataFrame) -> None:
         spark.sql(f"CREATE TABLE IF NOT EXISTS {table} ({columns}) USING delta")
     except Exception as error:
         if "DATA_SOURCE_NOT_FOUND" in str(error) or "ClassNotFound" in str(error):
-            raise Unsupported("this Spark session has no Delta", hint=NO_DELTA) from None
+            raise Unsupported("this Spark session has no Delta", hint=_NO_DELTA) from None
         if "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION" in str(error):
             raise Invalid(
-                f"{table} cannot be made: its folder is there, and is not a Delta table", hint=HALF_MADE
+                f"{table} cannot be made: its folder is there, and is not a Delta table", hint=_HALF_MADE
             ) from None
         raise
 

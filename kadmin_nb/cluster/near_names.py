@@ -73,6 +73,8 @@ def entities(kafka: WireKafka, chosen: Mapping[str, Selector]) -> str | None:
 
 def scram_users(kafka: WireKafka, without_credentials: Sequence[str]) -> str | None:
     """`Did you mean user=alice?` for the first of these that is almost a user who has a credential."""
+    if not without_credentials:
+        return None
     try:
         stored = kafka.scram.describe()["user"].unique().to_pylist()
     except KadminError:

@@ -15,6 +15,7 @@ from pyarrow import csv, parquet
 
 from ..errors import Invalid, UsageError
 from ..files import check, writing
+from .given_frames import blank_as_null
 from .to_pandas import plain, to_pandas
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def _cast(texts: pa.ChunkedArray, target_type: pa.DataType, name: str) -> pa.Chu
     if target_type == texts.type:
         return texts
     try:
-        return pc.if_else(pc.equal(texts, ""), pa.scalar(None, texts.type), texts).cast(target_type)
+        return blank_as_null(texts).cast(target_type)
     except pa.ArrowInvalid as exc:
         raise Invalid(f"{name} is not {target_type}: {exc}") from None
 

@@ -18,11 +18,11 @@ from .arrays import array_of
 
 _SHOWN_COLUMNS = (
     "cluster_id",
+    "entity",
+    "level",
     "user",
     "client_id",
     "ip",
-    "entity",
-    "level",
     "resource",
     "resource_type",
     "resource_name",
@@ -30,7 +30,7 @@ _SHOWN_COLUMNS = (
 )
 """Columns whose cells a message may repeat; a cell of any other may be a secret."""
 
-_TEXT_COLUMNS = {*_SHOWN_COLUMNS} - {"resource_name"}
+TEXT_COLUMNS = tuple(name for name in _SHOWN_COLUMNS if name != "resource_name")
 """Columns that a number is an error in; brokers have numbers for names."""
 
 _UNFIT = (pa.ArrowException, OverflowError, TypeError, ValueError)
@@ -94,7 +94,7 @@ def refuse_other_than_text(table: pa.Table, names: Iterable[str], what: str) -> 
     """
     for name in names:
         column = table[name] if name in table.column_names else None
-        if column is None or _is_text(column.type) or column.null_count == len(column):
+        if column is None or is_text(column.type) or column.null_count == len(column):
             continue
         raise _refusal(column.to_pylist(), name, what)
 
@@ -107,7 +107,7 @@ def fitted(table: pa.Table, schema: pa.Schema, what: str) -> pa.Table:
     UsageError
         The first cell that its column's type does not take.
     """
-    refuse_other_than_text(table, (name for name in schema.names if name in _TEXT_COLUMNS), what)
+    refuse_other_than_text(table, (name for name in schema.names if name in TEXT_COLUMNS), what)
     for place, name in enumerate(table.column_names):
         if name in schema.names:
             table = table.set_column(place, name, _fitted(table.column(place), schema.field(name), what))
@@ -116,12 +116,12 @@ def fitted(table: pa.Table, schema: pa.Schema, what: str) -> pa.Table:
 
 def _fitted(column: pa.ChunkedArray, field: pa.Field, what: str) -> pa.ChunkedArray:
     kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-    if column.type in (field.type, kind) or (_is_text(kind) and _is_text(column.type)):
+    if column.type in (field.type, kind) or (is_text(kind) and is_text(column.type)):
         return column
     if pa.types.is_nested(kind):
         return _lists_of(column, kind)
-    if _is_text(column.type):
-        column = _blank_as_null(column)
+    if is_text(column.type):
+        column = blank_as_null(column.cast(pa.string()))
     try:
         return _cast(column, kind)
     except _UNFIT:
@@ -134,13 +134,12 @@ def _fitted(column: pa.ChunkedArray, field: pa.Field, what: str) -> pa.ChunkedAr
 
 def _lists_of(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     """Lists as they are; texts, as a CSV has for them, tell nothing."""
-    return pa.chunked_array([pa.nulls(len(column), kind)]) if _is_text(column.type) else column
+    return pa.chunked_array([pa.nulls(len(column), kind)]) if is_text(column.type) else column
 
 
-def _blank_as_null(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Texts of numbers and times, of which a CSV writes nothing for none."""
-    texts = column.cast(pa.string())
-    return pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)
+def blank_as_null(texts: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Texts of numbers and times, as a CSV has them: it writes nothing for none."""
+    return pc.if_else(pc.equal(texts, ""), pa.scalar(None, texts.type), texts)
 
 
 def _cast(column: Any, kind: pa.DataType) -> Any:
@@ -211,11 +210,12 @@ def _column(cells: Sequence[Any], name: str, what: str, is_mixed: bool) -> pa.Ar
     """Cells as texts, where all of them are, or are `is_mixed`."""
     texts: list[str | None] = []
     for number, cell in enumerate(cells, 1):
-        if is_mixed and not _is_missing(cell) and not _is_plain(cell):
-            raise _at(number, name, what, _strange(cell, name))
-        if not is_mixed and not _is_missing(cell) and not isinstance(cell, str):
-            raise _refusal(cells, name, what)
-        texts.append(None if _is_missing(cell) else cell_text(cell))
+        if _is_missing(cell):
+            texts.append(None)
+        elif isinstance(cell, str) or (is_mixed and _is_plain(cell)):
+            texts.append(cell_text(cell))
+        else:
+            raise _at(number, name, what, _strange(cell, name)) if is_mixed else _refusal(cells, name, what)
     try:
         return array_of(texts, pa.string())
     except UnicodeEncodeError:
@@ -315,7 +315,8 @@ def _is_half_a_pair(cell: Any) -> bool:
     return False
 
 
-def _is_text(kind: pa.DataType) -> bool:
+def is_text(kind: pa.DataType) -> bool:
+    """True of every type of texts, also in a dictionary, and of a column of nothing."""
     return _is_any(_TEXT, kind.value_type if pa.types.is_dictionary(kind) else kind)
 
 

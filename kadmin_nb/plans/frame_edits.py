@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import KadminError, UsageError
 from ..frames import schemas
-from ..frames.given_frames import refuse_other_than_text
+from ..frames.given_frames import TEXT_COLUMNS, refuse_other_than_text
 from ..model.changes import Edit
 from ..model.entity import ARGUMENTS, Entity
 from ..resolution.input_columns import arrow_table
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 FrameRow = Mapping[str, Any]
 
 _FRAME = "the frame"
-_TEXTS = ("entity", "level", "user", "client_id", "ip", "resource", "resource_type", "key")
 _MIXED = ("value", "resource_name")
 """Columns that may hold numbers beside texts: brokers have numbers for names."""
 
@@ -35,9 +34,9 @@ def edits(frame: object, kind: ChangeKind) -> list[Edit]:
     columns = (*kind.columns, *kind.columns_beside)
     table = arrow_table(frame, columns, "the changes", mixed=_MIXED, place=_FRAME)
     schemas.require_columns("the changes", kind.columns, table.column_names)
-    refuse_other_than_text(table, _TEXTS, _FRAME)
-    rows = table.select([name for name in columns if name in table.column_names]).to_pylist()
-    return [_placed(number, row, kind) for number, row in enumerate(rows, 1)]
+    table = table.select([name for name in columns if name in table.column_names])
+    refuse_other_than_text(table, TEXT_COLUMNS, _FRAME)
+    return [_placed(number, row, kind) for number, row in enumerate(table.to_pylist(), 1)]
 
 
 def _placed(number: int, row: FrameRow, kind: ChangeKind) -> Edit:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import compress
 from operator import attrgetter
 
@@ -27,11 +27,7 @@ def let_through(changes: Iterable[Change]) -> set[str]:
 
 def refuse_long_names(edits: Iterable[Edit]) -> None:
     """Refuse names and keys that Kafka's protocol does not take, before a broker is asked for them, as Invalid."""
-    for edit in edits:
-        try:
-            edit.refuse_long_names()
-        except Invalid as exc:
-            raise _about(edit, exc) from None
+    _refuse_each(edits, Edit.refuse_long_names)
 
 
 def changes(edits: Sequence[Edit], picture: ObservedState, allow_unknown: Collection[str] = ()) -> list[Change]:
@@ -52,7 +48,7 @@ def changes(edits: Sequence[Edit], picture: ObservedState, allow_unknown: Collec
             _refuse_unknown(edit, picture)
     secret = [kind_of(edit).is_secret(edit, picture) for edit in edits]
     _refuse_bare([edit for edit in compress(edits, secret) if edit.reference is None])
-    _refuse_long_values(edits)
+    _refuse_each(edits, _refuse_long_value)
     rows = enumerate(zip(edits, secret, strict=True), 1)
     plan_rows = [_plan_row(n, edit, picture, allow_unknown, is_secret) for n, (edit, is_secret) in rows]
     noted = [change for kind, mine in by_kind(plan_rows).items() for change in kind.noted(mine, picture)]
@@ -112,19 +108,19 @@ def _refuse_bare(edits: Sequence[Edit]) -> None:
     )
 
 
-def _refuse_long_values(edits: Iterable[Edit]) -> None:
+def _refuse_each(edits: Iterable[Edit], refuse: Callable[[Edit], None]) -> None:
+    """Raise what the check raises for the first edit that it refuses, with the key and whose it is."""
     for edit in edits:
         try:
-            refuse_long("the value", wanted_text(edit) or "")
+            refuse(edit)
         except Invalid as exc:
-            raise _about(edit, exc) from None
+            error = exc.reworded(f"{exc}: {edit.key} of {edit.resource}")
+            error.targets = (edit.target,)
+            raise error from None
 
 
-def _about(edit: Edit, error: Invalid) -> Invalid:
-    """The error with the key and whose it is."""
-    about = error.reworded(f"{error}: {edit.key} of {edit.resource}")
-    about.targets = (edit.target,)
-    return about
+def _refuse_long_value(edit: Edit) -> None:
+    refuse_long("the value", wanted_text(edit) or "")
 
 
 def _refuse_unknown(edit: Edit, picture: ObservedState) -> None:

@@ -10,12 +10,11 @@ import pyarrow.compute as pc
 
 from ..errors import Invalid, UsageError
 from ..frames import schemas
-from ..frames.given_frames import table_of
+from ..frames.given_frames import is_text, table_of
 
 CLUSTER = "cluster_id"
 QUOTAS_LABEL = "the quotas"
 STAMPS = (b"kadmin.cluster_id", b"kadmin.taken_at")
-_TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_null)
 _MAX_ROWS = 2**31 - 1
 
 
@@ -73,8 +72,7 @@ def text_column(table: pa.Table, name: str, what: str) -> pa.ChunkedArray:
     column = table.column(name)
     if column.null_count == len(column):  # of no rows, say, for which pandas has numbers
         return pa.chunked_array([pa.nulls(len(column), pa.string())])
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if not any(is_kind(kind) for is_kind in _TEXTS):
+    if not is_text(column.type):
         raise UsageError(f"{name} of {what} is {column.type}, not text")
     if column.type == pa.string():
         return column

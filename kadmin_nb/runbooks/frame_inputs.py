@@ -49,15 +49,12 @@ def clients(given: Any) -> pa.Table:
     """
     if given is None:
         given = schemas.table(schemas.PAIRS, ())
-    schemas.require_columns(_CLIENTS, _CLIENT, _column_names(given))
     if sparks.is_spark(given):
+        schemas.require_columns(_CLIENTS, _CLIENT, given.columns)
         with sparks.at_work("Spark reads the clients"):
             given = given.select(*_CLIENT).distinct().toArrow()
     table = table_of(given, _CLIENTS)
+    schemas.require_columns(_CLIENTS, _CLIENT, table.column_names)
     refuse_other_than_text(table, _CLIENT, _CLIENTS)
     names = table.select(_CLIENT).cast(_SCHEMA)
     return names.group_by(_CLIENT, use_threads=False).aggregate([]).sort_by([(name, "ascending") for name in _CLIENT])
-
-
-def _column_names(frame: Any) -> list[str]:
-    return list(frame.columns if sparks.is_spark(frame) else table_of(frame, _CLIENTS).column_names)

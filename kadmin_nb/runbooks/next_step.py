@@ -7,10 +7,7 @@ from typing import Any
 
 from ..hints import Option, Runbook
 from ..plans.advice import REASON
-from .run_record import PLANNED
-
-_ID = 12
-"""Characters of an id that are shown."""
+from .run_record import PLANNED, SHORT_ID
 
 
 def next_step(record: Mapping[str, Any]) -> str:
@@ -37,7 +34,7 @@ def _parameters(record: Mapping[str, Any]) -> Iterator[str]:
     """The parameters that have to be given besides those of the run before."""
     yield "-p apply=true"
     if "changes_id" in record["parameters"]:
-        yield f"-p changes_id={record['changes_id'][:_ID]}"
+        yield f"-p changes_id={record['changes_id'][:SHORT_ID]}"
     if not record["parameters"].get("allow"):
         yield from _allowing(record)
     if _lacks_reason(record):

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from ..plans.plan import Plan
 
 FORMAT = 1
+SHORT_ID = 12
+"""Characters of an id that are shown."""
 PLACE = "KADMIN_RUNBOOK_RECORD"
 """The variable by which the launcher tells the kernel where the record goes."""
 

@@ -16,7 +16,7 @@ from ..frames.display import Display
 from ..frames.pages import NOTEBOOK, Page
 from .next_step import next_step
 from .report_checks import LOOK, NOT_LOOKED, OK
-from .run_record import APPLIED, FAILED, PLANNED
+from .run_record import APPLIED, FAILED, PLANNED, SHORT_ID
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from ..frames.blocks import Block
 
 _CHANGE = ("row", "op", "resource", "key", "old", "after")
-
-_ID = 12
-"""Characters of an id that are shown."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -124,6 +121,6 @@ class RunResult(Display):
         yield f"{datetime.fromisoformat(self.record['written']):%Y-%m-%d %H:%M} UTC"
         for name in ("plan", "changes"):
             if full := self.record.get(f"{name}_id"):
-                yield f"{name} {full[:_ID]}"
+                yield f"{name} {full[:SHORT_ID]}"
         if reason := self.record.get("reason"):
             yield printable(f"because {reason}")

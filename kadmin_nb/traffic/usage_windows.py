@@ -71,8 +71,8 @@ def length_of(every: str) -> int:
 
 def every_of(length: int) -> str:
     """A length in microseconds as `every` has it, in the largest unit in which it is whole: `5 minutes`."""
-    units = [*_MICROSECONDS.items()][::-1]
-    unit, size = next(((unit, size) for unit, size in units if length % size == 0), ("microsecond", 1))
+    largest_first = reversed(_MICROSECONDS.items())
+    unit, size = next(((unit, size) for unit, size in largest_first if length % size == 0), ("microsecond", 1))
     return f"{length // size} {unit}{'' if length == size else 's'}"
 
 
