@@ -169,9 +169,9 @@ class LazyVerbs(Verbs):
         return super().get_command(ctx, cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list of verbs in help."""
-        unloaded = {name: click.Command(name, help=text) for name, (_, text) in self.lazy.items()}
-        click.Group(commands={**unloaded, **self.commands}).format_commands(ctx, formatter)
+        """The list of verbs in help, the same whether a verb was used before or not."""
+        lines = {name: click.Command(name, help=text) for name, (_, text) in self.lazy.items()}
+        click.Group(commands={**self.commands, **lines}).format_commands(ctx, formatter)
 
 
 def _verbs_of(ctx: click.Context, command: click.Command | None) -> Iterable[str]:
