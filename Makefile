@@ -11,7 +11,7 @@ MORE_KAFKAS := 4.1.1 4.0.1
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help install browser spark-archive kafka kafkas demo test test-fast test-long test-versions check reference bench bench-full lock binder clean
+.PHONY: help install browser spark-archive kafka kafkas demo test test-fast test-long test-versions check shape reference bench bench-full lock binder clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -36,6 +36,9 @@ check: install ## formatting, lint, types
 	@$(RUN) -m ruff format --check .
 	@$(RUN) -m ruff check .
 	@$(RUN) -m mypy
+
+shape: kafka ## how large and how scattered the code is, and how far a typed line travels in it; nothing fails
+	@$(RUN) -m tests.architecture.shape
 
 reference: install ## the pages of docs/reference, from the code
 	@$(RUN) docs/reference/generate.py

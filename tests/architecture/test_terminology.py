@@ -22,21 +22,12 @@ BANNED = {
     r"\bsecond words?\b|\binsist(s|ed)?\b": "write: dangerous, confirm with …, requires",
     r"\bcan bind nobody\b|\bnever wins?\b|\bcan never win\b": "write: shadowed, or can never apply",
 }
-OPENINGS = re.compile(r"(What|Who|Whom|Whose|Which|Whether|Where|Why|How)\b")
-"""Words with which a docstring asks rather than tells."""
 
 
 def test_messages_and_docstrings_are_plain() -> None:
     """It said "alter is no word after quota", and I did not know what it wanted."""
     nodes = ((place_of(path), node) for path in SOURCES for node in nodes_of(path) if _is_text(node))
     assert [banned for place, node in nodes for banned in _banned(place, node.value, node.lineno)] == []
-
-
-def test_a_docstring_begins_with_what_a_thing_is_or_does() -> None:
-    """Every docstring began with "What …" or "Whether …", and none named the thing."""
-    statements = ((place_of(path), node) for path in SOURCES for node in nodes_of(path) if isinstance(node, ast.Expr))
-    texts = ((f"{place}:{node.lineno}", node.value.value) for place, node in statements if _is_text(node.value))
-    assert [place for place, text in texts if OPENINGS.match(text.strip())] == []
 
 
 def test_pages_are_plain() -> None:
