@@ -326,6 +326,12 @@ WRONG = """
 --alter --entity-type topics --entity-default --add-config retention.ms=1
 --alter --entity-type users --add-config producer_byte_rate=1
 --alter --entity-type users --entity-type clients --entity-name a --add-config producer_byte_rate=1
+--alter --entity-type users --entity-name a --entity-default --add-config producer_byte_rate=1000000000000
+--alter --entity-type users --entity-default --entity-name a --add-config producer_byte_rate=1000000000000
+--alter --entity-type users --entity-default --entity-default --add-config producer_byte_rate=1000000000000
+--alter --entity-type brokers --entity-default --entity-name 1 --add-config log.cleaner.backoff.ms=16000
+--describe --entity-type users --entity-name a --entity-default
+--describe --entity-type clients --entity-default --entity-name a
 --alter --topic no-such-topic --add-config retention.ms=1
 --alter --topic no-such-topic --delete-config retention.ms
 --alter --topic a --add-config retention.ms
