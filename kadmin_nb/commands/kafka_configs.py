@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -131,6 +132,8 @@ def _altered(session: Session, arguments: Arguments, chosen: Sequence[NamedType]
         return _registrations_removed(session.cluster, chosen, options)
     plan = _planned(session, arguments, chosen, options)
     kafka_tool.refuse_absent(plan)
+    if plan.advised_dangers and not _refuses_dangers(session, options):
+        plan, options = _let_through(session, plan, options)
     outcomes = kafka_tool.carry_out(session, plan, options)
     if options.dry_run:
         return outcomes
@@ -139,6 +142,31 @@ def _altered(session: Session, arguments: Arguments, chosen: Sequence[NamedType]
     if options.output == TABLE:
         return _entities_shown(session.cluster, chosen, TABLE, is_all=True)
     return kafka_tool.shown(outcomes.to_arrow(), options.output)
+
+
+_UNCONFIRMED = "kafka-configs lets dangers through"
+"""The reason of a dangerous plan that was typed without one."""
+
+
+def _refuses_dangers(session: Session, options: ToolOptions) -> bool:
+    """True if a policy says that dangers are refused here, too: that of the profile, `$KADMIN_POLICY`, `--policy`."""
+    from ..cluster.policies import in_force
+
+    chosen = session.with_policies(options.plan_options.apply_options)
+    return any(policy.refuses_dangers for policy in in_force(session.cluster.settings, chosen.policy))
+
+
+def _let_through(session: Session, plan: Plan, options: ToolOptions) -> tuple[Plan, ToolOptions]:
+    """The plan and the options that apply its dangers, each of which is a line on standard error, as of Kafka's own."""
+    from ..plans.advice import Advice
+    from ..plans.plan import unconfirmed
+
+    if session.note is not None and not options.dry_run:
+        for line in Advice(plan.advised_dangers).danger_lines():
+            session.note(line)
+    keys = (danger.key for danger in plan.advised_dangers)
+    allow = tuple(dict.fromkeys((*options.allow, *keys)))
+    return unconfirmed(plan, _UNCONFIRMED), replace(options, allow=allow)
 
 
 def _registrations_removed(cluster: Cluster, chosen: Sequence[NamedType], options: ToolOptions) -> Any:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pytest
+from confluent_kafka import Producer
 
 from kadmin_nb.kafka_commands import configs_lines
 from kadmin_nb.model.client_configs import ClientEntity
@@ -293,6 +295,61 @@ def test_a_change_of_many_is_shown_as_kip_248_promised(kadmin, kafka, make_topic
     for name in names:
         assert f"CONFIGS FOR TOPIC {name}" in answer.out
     assert len(re.findall(r"file\.delete\.delay\.ms = 70000 +false +false +Dynamic topic config", answer.out)) == 2
+
+
+@pytest.fixture
+def full_topic(kafka, topic) -> str:
+    """A topic with a record."""
+    producer = Producer({"bootstrap.servers": kafka.bootstrap})
+    producer.produce(topic, b"x")
+    assert producer.flush(30) == 0
+    return topic
+
+
+DANGEROUS = {
+    "a retention": ("--topic {topic}", "retention.ms", "86400000"),
+    "the proposal's acks": ("--user {user} --client app", "acks", "0"),
+    "everybody's limit, tiny": ("--user {user}", "producer_byte_rate", "5"),
+}
+
+
+@pytest.mark.parametrize(("whom", "key", "value"), DANGEROUS.values(), ids=DANGEROUS)
+def test_a_danger_is_said_and_the_change_is_made(kadmin, kafka, full_topic, unique, cluster, whom, key, value):
+    """The playbook that makes our topics failed at every second one, under a name that never refused anything."""
+    whom = whom.format(topic=full_topic, user=unique("user")).split()
+    alter = [*_at(kafka), "--alter", *whom, "--add-config", f"{key}={value}"]
+    planned = kadmin("kafka-configs", *alter, "--dry-run")
+    assert (planned.code, planned.err) == (0, "")
+    assert "danger: row 1, " in planned.out and "--allow" not in planned.out
+    answer = kadmin("kafka-configs", *alter)
+    assert (answer.code, answer.out.startswith("Completed updating config for ")) == (0, True)
+    [said] = answer.err.splitlines()
+    assert said.startswith("danger: row 1, ") and f" {key}: " in said
+    described = [*_at(kafka), "--describe", *whom]
+    eventually(lambda: f"{key}={value}" in kadmin("kafka-configs", *described).out, True)
+    [run] = [says for says in _runs(cluster) if said.removeprefix("danger: ") in says.get("dangers", ())]
+    assert (run["allowed"], run["reason"]) == ([key], "kafka-configs lets dangers through")
+
+
+def _runs(cluster) -> list[dict[str, object]]:
+    """The `run` lines of all journals here."""
+    plans = [row["plan_id"] for row in cluster.log().to_arrow().to_pylist()]
+    lines = [line for plan in plans for line in cluster.log(plan).to_arrow().to_pylist()]
+    return [json.loads(line["says"]) for line in lines if line["kind"] == "run"]
+
+
+def test_a_policy_may_refuse_dangers_here_too(kadmin, kafka, full_topic, tmp_path, monkeypatch):
+    """On production the command is to be as careful as all others."""
+    careful, open_ = tmp_path / "careful.toml", tmp_path / "open.toml"
+    careful.write_text('dangers = "refuse"\n')
+    open_.write_text('dangers = "warn"\n')
+    alter = [*_at(kafka), "--alter", "--topic", full_topic, "--add-config", "retention.ms=86400000", "--policy"]
+    refused = kadmin("kafka-configs", *alter, str(careful))
+    assert (refused.code, refused.out) == (1, "")
+    assert "Dangerous: row 1, " in refused.err and "--allow retention.ms lets it through" in refused.err
+    monkeypatch.setenv("KADMIN_POLICY", str(careful))
+    assert kadmin("kafka-configs", *alter, str(open_)).code == 1
+    assert kadmin("kafka-configs", *alter, str(open_), "--allow", "retention.ms", "--reason", "meant").code == 0
 
 
 WRONG = """
