@@ -12,7 +12,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from ..errors import UsageError
+from ..errors import UsageError, printable
 from ..hints import did_you_mean
 from ..model.grammar import Value, format_word
 from ..secrets import SHOWN, mentions_secret
@@ -90,6 +90,21 @@ class Text(str):
 
     def __repr__(self) -> str:
         return str(self)
+
+
+class Lines(Text):
+    """Lines with names that somebody chose: exact in a file or a pipe, and on a screen each one line, escaped."""
+
+    shown: str
+
+    def __new__(cls, texts: Iterable[str]) -> Lines:
+        texts = [*texts]
+        lines = super().__new__(cls, "\n".join(texts))
+        lines.shown = "\n".join(map(printable, texts))
+        return lines
+
+    def __repr__(self) -> str:
+        return self.shown
 
 
 class HelpAsked(Exception):

@@ -13,7 +13,7 @@ from ..errors import Invalid, UsageError
 from ..model.changes import DELETE
 from ..plans.apply_options import ApplyOptions
 from .answer_formats import as_csv, as_json
-from .click_glue import HelpAsked, Text, Words
+from .click_glue import HelpAsked, Lines, Words
 from .completions import dangerous
 from .options import pair
 from .session import PlanOptions, Session, planned
@@ -128,10 +128,9 @@ def refuse_absent(plan: Plan) -> None:
         raise Invalid(f"Invalid config(s): {keys}: not set on {absent[0].resource}", hint="Nothing was changed.")
 
 
-def lines(texts: Iterable[str]) -> Text | None:
-    """Lines to print; nothing where there are none."""
-    text = "\n".join(texts)
-    return Text(text) if text else None
+def lines(texts: Iterable[str]) -> Lines | None:
+    """Lines to print, as they are where a program reads them; nothing where there are none."""
+    return Lines(texts) or None
 
 
 def _version(ctx: click.Context, option: click.Parameter, is_typed: bool) -> None:

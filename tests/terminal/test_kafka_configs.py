@@ -11,8 +11,14 @@ from dataclasses import dataclass
 import pytest
 from confluent_kafka import Producer
 
+import kadmin_nb as kn
+from kadmin_nb.commands import kafka_tool
+from kadmin_nb.commands.answer_formats import as_csv
+from kadmin_nb.frames import schemas
+from kadmin_nb.frames.files import csv_text
 from kadmin_nb.kafka_commands import configs_lines
 from kadmin_nb.model.client_configs import ClientEntity
+from kadmin_nb.model.entity import Entity
 from tests.hostile_names import HOSTILE
 from tests.plans.kafka_tool import Tool
 from tests.waiting import eventually
@@ -279,6 +285,20 @@ def test_whatever_a_client_calls_itself_it_is_one_line(name):
     assert all(line.startswith(OF_KIP_649) for line in lines)
 
 
+@pytest.mark.parametrize("name", [name for name in HOSTILE if name])
+def test_a_name_is_exact_in_a_pipe_and_escaped_on_a_screen(name):
+    """A client-id cleared my window and wrote that all quotas were gone."""
+    row = {"entity": str(Entity.of({"user": name})), "level": "USER", "user": name, "key": "k", "value": 1.0}
+    text = kafka_tool.lines(configs_lines.quota_lines([row]))
+    assert str(text) == f"Quota configs for user-principal '{name}' are k=1.0"
+    assert repr(text).isprintable()
+    assert all(line.isprintable() for line in configs_lines.organised_quotas([row]))
+    table = schemas.table(schemas.QUOTAS, [row])
+    csv = as_csv(kn.Answer(table))
+    assert str(csv) == csv_text(table).removesuffix("\n")
+    assert [line.isprintable() for line in repr(csv).split("\n")] == [True, True]
+
+
 OF_KIP_649 = ("Dynamic configs for user-principal", "Supported dynamic configs for user-principal")
 """Lines that Kafka's own tool does not have: other tests' clients follow dynamic configs on this cluster."""
 
@@ -308,7 +328,11 @@ def full_topic(kafka, topic) -> str:
 
 DANGEROUS = {
     "a retention": ("--topic {topic}", "retention.ms", "86400000"),
-    "the proposal's acks": ("--user {user} --client app", "acks", "0"),
+    "the proposal's acks": (
+        "--entity-type users --entity-name {user} --entity-type clients --entity-name app",
+        "acks",
+        "0",
+    ),
     "everybody's limit, tiny": ("--user {user}", "producer_byte_rate", "5"),
 }
 
@@ -320,11 +344,13 @@ def test_a_danger_is_said_and_the_change_is_made(kadmin, kafka, full_topic, uniq
     alter = [*_at(kafka), "--alter", *whom, "--add-config", f"{key}={value}"]
     planned = kadmin("kafka-configs", *alter, "--dry-run")
     assert (planned.code, planned.err) == (0, "")
-    assert "danger: row 1, " in planned.out and "--allow" not in planned.out
+    assert "danger: row 1, " in planned.out
+    assert "--allow" not in planned.out
     answer = kadmin("kafka-configs", *alter)
     assert (answer.code, answer.out.startswith("Completed updating config for ")) == (0, True)
     [said] = answer.err.splitlines()
-    assert said.startswith("danger: row 1, ") and f" {key}: " in said
+    assert said.startswith("danger: row 1, ")
+    assert f" {key}: " in said
     described = [*_at(kafka), "--describe", *whom]
     eventually(lambda: f"{key}={value}" in kadmin("kafka-configs", *described).out, True)
     [run] = [says for says in _runs(cluster) if said.removeprefix("danger: ") in says.get("dangers", ())]
@@ -346,7 +372,8 @@ def test_a_policy_may_refuse_dangers_here_too(kadmin, kafka, full_topic, tmp_pat
     alter = [*_at(kafka), "--alter", "--topic", full_topic, "--add-config", "retention.ms=86400000", "--policy"]
     refused = kadmin("kafka-configs", *alter, str(careful))
     assert (refused.code, refused.out) == (1, "")
-    assert "Dangerous: row 1, " in refused.err and "--allow retention.ms lets it through" in refused.err
+    assert "Dangerous: row 1, " in refused.err
+    assert "--allow retention.ms lets it through" in refused.err
     monkeypatch.setenv("KADMIN_POLICY", str(careful))
     assert kadmin("kafka-configs", *alter, str(open_)).code == 1
     assert kadmin("kafka-configs", *alter, str(open_), "--allow", "retention.ms", "--reason", "meant").code == 0
