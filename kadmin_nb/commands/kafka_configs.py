@@ -36,6 +36,7 @@ from ..kafka_commands.configs_edits import (
     wishes,
 )
 from ..model.changes import Edit
+from ..model.entity import Entity
 from ..model.grammar import ANY, DEFAULT
 from ..model.scram import ScramUser
 from ..model.tool_types import CONFIG_TYPES
@@ -46,6 +47,8 @@ from .kafka_tool import TABLE, TEXT, ToolOptions
 from .session import Session
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from ..cluster import Cluster
     from ..plans.plan import Plan
 
@@ -305,7 +308,9 @@ def _config_lines(
 
 
 def _described_quotas(cluster: Cluster, chosen: Sequence[NamedType], output: str) -> Any:
-    """The quotas of entities of exactly these types; of users alone their SCRAM credentials, too."""
+    """The quotas of entities of exactly these types; of users their dynamic configs, and alone their credentials."""
+    if output not in (TEXT, TABLE) and any(entity_type == "users" for entity_type, _ in chosen):
+        return kafka_tool.shown(_user_configs(cluster, chosen), output)
     answers = [cluster.quotas.describe(entity=entity, strict=True) for entity in quota_entities(chosen)]
     tables = [answer.to_arrow() for answer in answers]
     if output in (TEXT, TABLE):
@@ -316,6 +321,16 @@ def _described_quotas(cluster: Cluster, chosen: Sequence[NamedType], output: str
     import pyarrow as pa
 
     return kafka_tool.shown(pa.concat_tables(tables), output)
+
+
+def _user_configs(cluster: Cluster, chosen: Sequence[NamedType]) -> pa.Table:
+    """USER_CONFIGS of entities of exactly these types, and what of them cannot be read."""
+    from ..cluster.user_configs import user_configs
+
+    named = {entity_type: [name or DEFAULT for name in names] or ANY for entity_type, names in chosen}
+    table = user_configs(cluster, named["users"], named.get("clients")).to_arrow()
+    rows = zip(table["resource"].to_pylist(), table["error"].to_pylist(), strict=True)
+    return table.filter([error is not None or len(Entity.parse(text).parts) == len(chosen) for text, error in rows])
 
 
 def _client_lines(cluster: Cluster, chosen: Sequence[NamedType]) -> Iterator[str]:

@@ -500,3 +500,31 @@ def test_credentials_are_made_listed_and_deleted_as_kafkas_own_does(kadmin, kafk
     refused = kadmin("kafka-configs", *bare)
     assert (refused.code, refused.out) == (1, "")
     assert "canary" not in refused.err
+
+
+def test_json_and_csv_have_all_that_is_set_on_a_user(kadmin, kafka, unique, monkeypatch):
+    """We swapped the text for JSON, and the users' credentials and client configs were gone."""
+    monkeypatch.setenv("NEW_PASSWORD", "canary-of-a-credential")
+    user, at = unique("alice"), _at(kafka)
+    app = ["--entity-type", "users", "--entity-name", user, "--entity-type", "clients", "--entity-name", "app"]
+    for whom, configs in (
+        (["--user", user], f"acks=all,producer_byte_rate={AMPLE}"),
+        (["--user", user], "SCRAM-SHA-256=[password=env:NEW_PASSWORD]"),
+        (app, "acks=all"),
+    ):
+        made = kadmin("kafka-configs", *at, "--alter", *whom, "--add-config", configs)
+        assert made.code == 0, made.err
+    expected = {
+        ("quota", "producer_byte_rate", str(AMPLE)),
+        ("client-config", "acks", "-1"),
+        ("scram", "SCRAM-SHA-256", "iterations=4096"),
+    }
+    for whom in (["--user", user], ["--entity-type", "users"]):
+        answer = kadmin("kafka-configs", *at, "--describe", *whom, "--output", "json")
+        assert answer.code == 0, answer.err
+        rows = [row for row in json.loads(answer.out) if row["resource"] == f"user={user}"]
+        assert {(row["kind"], row["key"], row["value"]) for row in rows} == expected
+        csv = kadmin("kafka-configs", *at, "--describe", *whom, "--output", "csv").out
+        assert csv.count(f'"user={user}"') == 3
+    [row] = json.loads(kadmin("kafka-configs", *at, "--describe", *app, "--output", "json").out)
+    assert (row["resource"], row["key"]) == (f"user={user} client-id=app", "acks")
