@@ -13,7 +13,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from ..errors import UsageError, printable
-from ..hints import did_you_mean
+from ..hints import did_you_mean, nearest
 from ..model.grammar import Value, format_word
 from ..secrets import SHOWN, mentions_secret
 
@@ -159,8 +159,14 @@ class Verbs(_HelpAtWidth, click.Group):
         deeper = [f"{ctx.command_path} {group} {name}" for group in words if name in _verbs_of(ctx, commands[group])]
         if deeper:
             return f"Did you mean {' or '.join(deeper)}?"
+        if name.startswith("kafka-"):
+            near = nearest(name, words, likeness=_SAME_TOOL)
+            return f"Did you mean {near}?" if near else f"{name} is Kafka's own, and nothing here stands in for it."
         return did_you_mean(name, words, f"One of {', '.join(words)}.")
 
+
+_SAME_TOOL = 0.85
+"""How alike two names of Kafka's tools are that mean the same one: all begin alike."""
 
 Verbs.group_class = Verbs
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import NotAuthorized, UsageError
+from ..errors import NotAuthorized, Unsupported, UsageError
 from ..kafka_commands import configs_lines
 from ..kafka_commands.configs_arguments import (
     FLAGS,
@@ -26,7 +27,6 @@ from ..kafka_commands.configs_arguments import (
 from ..kafka_commands.configs_edits import (
     CHANGING,
     FROM_FILE,
-    SUPPORTED_CONFIGS,
     Wishes,
     are_credentials,
     client_names,
@@ -34,6 +34,7 @@ from ..kafka_commands.configs_edits import (
     scram_edits_of,
     user_edits_of,
     wishes,
+    without_registrations,
 )
 from ..model.changes import Edit
 from ..model.entity import Entity
@@ -131,8 +132,13 @@ def _refuse_addresses(chosen: Sequence[NamedType]) -> None:
 
 
 def _altered(session: Session, arguments: Arguments, chosen: Sequence[NamedType], options: ToolOptions) -> Any:
-    if arguments.changes == {"delete-config": (SUPPORTED_CONFIGS,)}:
-        return _registrations_removed(session.cluster, chosen, options)
+    changes, removes_registrations = without_registrations(arguments.changes)
+    if removes_registrations and chosen[-1][0] in ("users", "clients"):
+        return _registrations_removed(session, replace(arguments, changes=changes), chosen, options)
+    return _carried_out(session, arguments, chosen, options)
+
+
+def _carried_out(session: Session, arguments: Arguments, chosen: Sequence[NamedType], options: ToolOptions) -> Any:
     plan = _planned(session, arguments, chosen, options)
     kafka_tool.refuse_absent(plan)
     if plan.advised_dangers and not _refuses_dangers(session, options):
@@ -164,21 +170,29 @@ def _let_through(session: Session, plan: Plan, options: ToolOptions) -> tuple[Pl
     from ..plans.advice import Advice
     from ..plans.plan import unconfirmed
 
-    if session.note is not None and not options.dry_run:
-        for line in Advice(plan.advised_dangers).danger_lines():
-            session.note(line)
+    for line in () if options.dry_run else Advice(plan.advised_dangers).danger_lines():
+        session.warn(line)
     keys = (danger.key for danger in plan.advised_dangers)
     allow = tuple(dict.fromkeys((*options.allow, *keys)))
     return unconfirmed(plan, _UNCONFIRMED), replace(options, allow=allow)
 
 
-def _registrations_removed(cluster: Cluster, chosen: Sequence[NamedType], options: ToolOptions) -> Any:
-    """The line after the registrations of users' clients were removed: those that are alive come back (KIP-649)."""
+def _registrations_removed(
+    session: Session, arguments: Arguments, chosen: Sequence[NamedType], options: ToolOptions
+) -> Any:
+    """The answer to the other changes, after which the registrations of users' clients are removed (KIP-649).
+
+    Those of clients that are alive come back.
+    """
     from ..cluster.client_registry import ClientRegistry
 
+    others = _carried_out(session, arguments, chosen, options) if arguments.changes else None
+
     for entity in () if options.dry_run else changed_entities(chosen):
-        ClientRegistry(cluster._kafka).forget(*client_names(entity))
-    return kafka_tool.lines(configs_lines.completed(chosen))
+        ClientRegistry(session.cluster._kafka).forget(*client_names(entity))
+    if options.dry_run:
+        return others or kafka_tool.lines(["Nothing is changed: without --dry-run registrations are removed."])
+    return others or kafka_tool.lines(configs_lines.completed(chosen))
 
 
 def _planned(session: Session, arguments: Arguments, chosen: Sequence[NamedType], options: ToolOptions) -> Plan:
@@ -258,10 +272,18 @@ def _described_configs(cluster: Cluster, entity_type: str, names: Sequence[str],
 def _present_and_absent(
     cluster: Cluster, entity_type: str, names: Sequence[str], *, is_all: bool
 ) -> tuple[Sequence[str], Sequence[str]]:
-    """The names of what is there, and of what is not; with `--all` whatever is named counts as there."""
+    """The names of what is there, and of what is not; with `--all` whatever is named counts as there.
+
+    An older broker that cannot list a type is asked for those that are named; without a name that is a note.
+    """
     if names and (is_all or set(names) == {""}):
         return names, ()
-    listed = cluster.configs.names(CONFIG_TYPES[entity_type])
+    try:
+        listed = cluster.configs.names(CONFIG_TYPES[entity_type])
+    except Unsupported as exc:
+        if not names:
+            warnings.warn(f"no {entity_type} are listed: {exc.in_one_line()}", stacklevel=2)
+        return names, ()
     listed += [""] if entity_type in WITH_DEFAULT else []
     if not names:
         return listed, ()

@@ -431,6 +431,9 @@ WRONG = """
 --alter --user-defaults --add-config SCRAM-SHA-256=[password=canary-in-a-word]
 --alter --client a --add-config SCRAM-SHA-256=[password=canary-in-a-word]
 --alter --user a --delete-config SCRAM-SHA-1
+--alter --user nobody-here --delete-config SCRAM-SHA-256
+--alter --user nobody-here --delete-config SCRAM-SHA-256,SCRAM-SHA-512
+--alter --user nobody-here --delete-config acks
 --alter --broker-logger 1 --add-config no.such.Logger=DEBUG
 --alter --broker-logger 1 --add-config kafka.log.LogCleaner=LOUD
 """
@@ -528,3 +531,103 @@ def test_json_and_csv_have_all_that_is_set_on_a_user(kadmin, kafka, unique, monk
         assert csv.count(f'"user={user}"') == 3
     [row] = json.loads(kadmin("kafka-configs", *at, "--describe", *app, "--output", "json").out)
     assert (row["resource"], row["key"]) == (f"user={user} client-id=app", "acks")
+
+
+def test_several_properties_stand_behind_one_option():
+    """KIP-248 has a list there, and we had to repeat the option; a JAAS text has commas of its own."""
+    jaas = 'sasl.jaas.config=X required username="a,b=c";'
+    texts = ("client.id=a,security.protocol=PLAINTEXT", f"{jaas},client.id=b", "ssl.protocol=TLSv1.3,TLSv1.2")
+    assert [kafka_tool._NEXT_PROPERTY.split(text) for text in texts] == [
+        ["client.id=a", "security.protocol=PLAINTEXT"],
+        [jaas, "client.id=b"],
+        ["ssl.protocol=TLSv1.3,TLSv1.2"],
+    ]
+
+
+def test_who_names_no_broker_looks_and_changes_nothing(kadmin, kafka, unique, monkeypatch):
+    """The profile of a folder was the production cluster, and a line without any address changed it."""
+    user = unique("user")
+    alter = ("kafka-configs", "--alter", "--user", user, "--add-config", f"producer_byte_rate={AMPLE}")
+    refused = kadmin(*alter)
+    assert (refused.code, refused.out) == (1, "")
+    assert refused.err.startswith("UsageError: --bootstrap-server is required")
+    assert "--cluster TARGET and $KADMIN_PROFILE" in refused.err
+    assert "--bootstrap-server is required" not in kadmin("kafka-configs", "--describe", "--user", user).err
+    assert kadmin(*alter, "--cluster", kafka.bootstrap).code == 0
+    assert kadmin(*alter, "--cluster", kafka.bootstrap, *_at(kafka)).code == 1
+    monkeypatch.setenv("KADMIN_PROFILE", kafka.bootstrap)
+    assert kadmin(*alter).code == 0
+    assert kadmin("kafka-configs", "--describe", "--user", user).out.startswith("Quota configs for user-principal")
+
+
+@pytest.mark.parametrize(
+    ("whom", "key", "hint"),
+    [
+        ("--user a", "aks", "Did you mean acks?"),
+        ("--user a", "x", "session.timeout.ms"),
+        ("--user-defaults", "aks", "controller_mutation_rate."),
+        ("--client a", "aks", "controller_mutation_rate."),
+    ],
+)
+def test_a_misspelt_key_is_told_those_that_there_are(kadmin, kafka, whom, key, hint):
+    """I misspelt acks, and was told that users have quotas alone."""
+    answer = kadmin("kafka-configs", *_at(kafka), "--alter", *whom.split(), "--add-config", f"{key}=1")
+    assert answer.code == 1
+    assert hint in answer.err.splitlines()[1]
+    assert ("acks" in answer.err.splitlines()[1]) == (whom == "--user a")
+
+
+def test_registrations_go_beside_other_keys(kadmin, kafka, unique):
+    """KIP-649 deletes supported.configs with whatever else is to go, and once it spells it without the s."""
+    user = ("--user", unique("user"))
+    alter = ("kafka-configs", *_at(kafka), "--alter", *user)
+    assert kadmin(*alter, "--add-config", f"producer_byte_rate={AMPLE}").code == 0
+    done = kadmin(*alter, "--delete-config", "supported.configs,producer_byte_rate")
+    assert (done.code, done.out) == (0, f"Completed updating config for user {user[1]}.\n"), done.err
+    assert kadmin("kafka-configs", *_at(kafka), "--describe", *user).out == ""
+    assert kadmin(*alter, "--delete-config", "supported.config").code == 0
+    both = kadmin(*alter, "--delete-config", "supported.config", "--add-config", f"producer_byte_rate={AMPLE}")
+    assert both.code == 0, both.err
+    looked = kadmin(*alter, "--delete-config", "supported.config", "--dry-run")
+    assert (looked.code, looked.out.startswith("Nothing is changed")) == (0, True)
+
+
+def test_a_failure_prints_no_table_where_scripts_read(kadmin, kafka, topic, monkeypatch):
+    """A line that failed printed our table on standard output, and the script took its heading for an answer."""
+    refused = kn.Outcomes.raise_for_errors
+
+    def failing(outcomes):
+        raise kn.PartlyFailed("1 of 1 rows failed", outcomes=refused(outcomes), code="PARTLY")
+
+    monkeypatch.setattr(kn.Outcomes, "raise_for_errors", failing)
+    alter = ("--alter", "--topic", topic, "--add-config", "file.delete.delay.ms=70000")
+    answer = kadmin("kafka-configs", *_at(kafka), *alter)
+    assert (answer.code, answer.out) == (1, "")
+    assert answer.err.startswith("PartlyFailed: 1 of 1 rows failed")
+    assert "file.delete.delay.ms" in answer.err
+
+
+def test_an_older_broker_that_cannot_list_is_a_note(kadmin, kafka, monkeypatch):
+    """The playbook describes all types in turn, and ended at the groups of a cluster of 3.9."""
+
+    def no_list(configs, word):
+        raise kn.Unsupported("this broker can list no config resources but client-metrics")
+
+    monkeypatch.setattr("kadmin_nb.cluster.configs.Configs.names", no_list)
+    answer = kadmin("kafka-configs", *_at(kafka), "--describe", "--entity-type", "groups")
+    assert (answer.code, answer.out) == (0, "")
+    assert answer.err.startswith("Note: no groups are listed: this broker can list no")
+
+
+@pytest.mark.parametrize("typed", ["kafka-acls", "kafka-topics.sh", "kafka-consumer-groups"])
+def test_a_tool_that_is_not_here_is_not_taken_for_another(kadmin, typed):
+    """I typed kafka-acls, and was asked whether I meant kafka-configs."""
+    answer = kadmin(typed, "--list")
+    assert answer.code == 2
+    assert answer.err.splitlines()[1] == f"Hint: {typed} is Kafka's own, and nothing here stands in for it."
+
+
+@pytest.mark.parametrize("typed", ["kafka-configs.sh", "kafka-config"])
+def test_the_scripts_name_means_the_command(kadmin, typed):
+    """I had the .sh in my fingers."""
+    assert kadmin(typed, "--help").err.splitlines()[1] == "Hint: Did you mean kafka-configs?"
