@@ -17,6 +17,7 @@ from kadmin_nb.commands.answer_formats import as_csv
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.files import csv_text
 from kadmin_nb.kafka_commands import configs_lines
+from kadmin_nb.kafka_commands.client_quotas import in_braces
 from kadmin_nb.model.client_configs import ClientEntity
 from kadmin_nb.model.entity import Entity
 from tests.hostile_names import HOSTILE
@@ -631,3 +632,10 @@ def test_a_tool_that_is_not_here_is_not_taken_for_another(kadmin, typed):
 def test_the_scripts_name_means_the_command(kadmin, typed):
     """I had the .sh in my fingers."""
     assert kadmin(typed, "--help").err.splitlines()[1] == "Hint: Did you mean kafka-configs?"
+
+
+@pytest.mark.parametrize("name", [name for name in HOSTILE if name])
+def test_names_are_written_as_kafkas_sanitizer_writes_them(tool, name):
+    """`a~b` came back as `a~b`, and the script that undoes Kafka's escapes found another entity."""
+    theirs = tool.gateway.jvm.org.apache.kafka.common.utils.Sanitizer.sanitize(name)
+    assert in_braces(Entity.of({"user": name})) == f"{{user={theirs}}}"
