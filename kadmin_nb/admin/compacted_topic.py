@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar
 import kafka.errors
 from kafka.consumer.fetcher import Fetcher
 from kafka.protocol.admin.topics import CreateTopicsRequest
-from kafka.protocol.consumer import FetchRequest, IsolationLevel, ListOffsetsRequest
+from kafka.protocol.consumer import FetchRequest, IsolationLevel
 from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.producer import ProduceRequest
 from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
@@ -23,7 +23,7 @@ from kafka.structs import TopicPartition
 
 from ..errors import Invalid, KadminError, NotFound, TimedOut, Unsupported
 from ..model import rights
-from . import error_codes
+from . import error_codes, offsets
 from .wire import Wire
 
 Read = TypeVar("Read")
@@ -52,7 +52,7 @@ _CLOCK = b"clock"
 _MOST_TOMBSTONES, _LARGEST_BATCH = 50, 1 << 20
 """Keys in one batch, which is below a broker's `message.max.bytes` even where each is as long as may be."""
 
-_EARLIEST, _READ_COMMITTED, _ALL_REPLICAS, _LARGEST_FETCH = -2, IsolationLevel.READ_COMMITTED, -1, 1 << 20
+_READ_COMMITTED, _ALL_REPLICAS, _LARGEST_FETCH = IsolationLevel.READ_COMMITTED, -1, 1 << 20
 _CUT_SHORT, _UNKNOWN_TOPIC, _NO_LEADER_YET, _FORBIDDEN, _EXISTS = 1, 3, 5, 29, 36
 _PAUSE, _POLL = 0.01, 0.003
 _ONE_ANSWER = 3.0
@@ -323,12 +323,8 @@ class CompactedTopic:
         error_codes.raise_for_error(code, made.error_message, doing, rights.on_topic("CREATE", self.name))
 
     def _earliest(self, until: float) -> int:
-        topic = ListOffsetsRequest.ListOffsetsTopic
-        wanted = topic.ListOffsetsPartition(partition_index=0, timestamp=_EARLIEST)
-        request = ListOffsetsRequest(
-            replica_id=-1, isolation_level=_READ_COMMITTED, topics=[topic(name=self.name, partitions=[wanted])]
-        )
-        partition = self._ask(lambda: request, until).topics[0].partitions[0]
+        answer = self._ask(lambda: offsets.request({self.name: [0]}, offsets.EARLIEST), until)
+        partition = answer.topics[0].partitions[0]
         self._check_reading(partition.error_code)
         return int(partition.offset)
 

@@ -16,7 +16,7 @@ from kafka.protocol.metadata import MetadataRequest
 from ..errors import TimedOut
 from ..model.connection_settings import Settings
 from ..model.resources import Resource
-from . import acls, error_codes
+from . import acls, error_codes, offsets
 from .configs import WireConfigs
 from .ports import Broker, Lease
 from .quotas import WireQuotas
@@ -82,6 +82,10 @@ class WireKafka:
         """The topics that we may describe; the others are left out by the broker."""
         answer = self.wire.ask(lambda: MetadataRequest(topics=None), doing="listing topics")
         return sorted(topic.name for topic in answer.topics if topic.error_code == 0)
+
+    def empty_topics(self, names: Iterable[str]) -> set[str]:
+        """The topics that hold no record; see `ports.Kafka`."""
+        return offsets.empty_topics(self.wire, names)
 
     def groups(self) -> list[str]:
         """The consumer and other groups that we may describe; each broker is asked for those that it coordinates."""

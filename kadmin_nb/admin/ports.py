@@ -218,6 +218,13 @@ class Kafka(Protocol):
         """Every registered broker, asked anew, fenced ones included where the version can tell."""
         ...
 
+    def empty_topics(self, names: Iterable[str]) -> set[str]:
+        """Those of these topics whose earliest and latest offsets are equal in every partition.
+
+        One that cannot be read is not among them; never raises.
+        """
+        ...
+
     def lease(self, plan_id: str, holder: str, *, steal: bool = False) -> Lease:
         """The cluster's one lease. Raises PlanRefused LOCKED while another's is alive, unless `steal`."""
         ...

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from textwrap import indent
 from typing import Any
 
 from ..errors import UsageError
-from .click_glue import Text
+from .click_glue import Lines, Text
 
 ROWS_AT_ONCE = 4096
 """Rows that are Python at the same time."""
@@ -36,11 +37,15 @@ def as_json(value: Any) -> Text:
     return Text("\n".join(json_lines(value)))
 
 
-def as_csv(value: Any) -> Text:
-    """The rows as CSV."""
+def as_csv(value: Any) -> Lines:
+    """The rows as CSV; on a screen its texts are escaped."""
     from ..frames.files import csv_text
 
-    return Text(csv_text(value.to_arrow()).removesuffix("\n"))
+    return Lines(_CSV_ROW.findall(csv_text(value.to_arrow())))
+
+
+_CSV_ROW = re.compile(r'(?:"[^"]*"|[^"\n])+')
+"""A row of CSV: between quotation marks a line may end."""
 
 
 def json_lines(value: Any) -> Iterator[str]:

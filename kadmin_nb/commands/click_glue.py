@@ -12,8 +12,8 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from ..errors import UsageError
-from ..hints import did_you_mean
+from ..errors import UsageError, printable
+from ..hints import did_you_mean, nearest
 from ..model.grammar import Value, format_word
 from ..secrets import SHOWN, mentions_secret
 
@@ -92,6 +92,21 @@ class Text(str):
         return str(self)
 
 
+class Lines(Text):
+    """Lines with names that somebody chose: exact in a file or a pipe, and on a screen each one line, escaped."""
+
+    shown: str
+
+    def __new__(cls, texts: Iterable[str]) -> Lines:
+        texts = [*texts]
+        lines = super().__new__(cls, "\n".join(texts))
+        lines.shown = "\n".join(map(printable, texts))
+        return lines
+
+    def __repr__(self) -> str:
+        return self.shown
+
+
 class HelpAsked(Exception):
     """Somebody asked for help; the text is the answer."""
 
@@ -144,8 +159,14 @@ class Verbs(_HelpAtWidth, click.Group):
         deeper = [f"{ctx.command_path} {group} {name}" for group in words if name in _verbs_of(ctx, commands[group])]
         if deeper:
             return f"Did you mean {' or '.join(deeper)}?"
+        if name.startswith("kafka-"):
+            near = nearest(name, words, likeness=_SAME_TOOL)
+            return f"Did you mean {near}?" if near else f"{name} is Kafka's own, and nothing here stands in for it."
         return did_you_mean(name, words, f"One of {', '.join(words)}.")
 
+
+_SAME_TOOL = 0.85
+"""How alike two names of Kafka's tools are that mean the same one: all begin alike."""
 
 Verbs.group_class = Verbs
 

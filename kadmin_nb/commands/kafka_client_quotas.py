@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @click.command("kafka-client-quotas", cls=Verb)
-@click.option("--describe", is_flag=True, help="Print the quotas of the entities that fit.")
+@click.option("--describe", "--list", "describe", is_flag=True, help="Print the quotas of the entities that fit.")
 @click.option("--resolve", is_flag=True, help="Print the limits of one client, and the entity that sets each.")
 @click.option("--alter", is_flag=True, help="Change the quotas of one entity.")
 @click.option("--names", multiple=True, metavar="TYPE=NAME,…", help="Entity types with their names.")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import socket
+import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import NotAuthorized, UsageError
+from ..errors import NotAuthorized, Unsupported, UsageError
 from ..kafka_commands import configs_lines
 from ..kafka_commands.configs_arguments import (
     FLAGS,
@@ -25,7 +27,6 @@ from ..kafka_commands.configs_arguments import (
 from ..kafka_commands.configs_edits import (
     CHANGING,
     FROM_FILE,
-    SUPPORTED_CONFIGS,
     Wishes,
     are_credentials,
     client_names,
@@ -33,8 +34,10 @@ from ..kafka_commands.configs_edits import (
     scram_edits_of,
     user_edits_of,
     wishes,
+    without_registrations,
 )
 from ..model.changes import Edit
+from ..model.entity import Entity
 from ..model.grammar import ANY, DEFAULT
 from ..model.scram import ScramUser
 from ..model.tool_types import CONFIG_TYPES
@@ -45,6 +48,8 @@ from .kafka_tool import TABLE, TEXT, ToolOptions
 from .session import Session
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from ..cluster import Cluster
     from ..plans.plan import Plan
 
@@ -127,10 +132,17 @@ def _refuse_addresses(chosen: Sequence[NamedType]) -> None:
 
 
 def _altered(session: Session, arguments: Arguments, chosen: Sequence[NamedType], options: ToolOptions) -> Any:
-    if arguments.changes == {"delete-config": (SUPPORTED_CONFIGS,)}:
-        return _registrations_removed(session.cluster, chosen, options)
+    changes, removes_registrations = without_registrations(arguments.changes)
+    if removes_registrations and chosen[-1][0] in ("users", "clients"):
+        return _registrations_removed(session, replace(arguments, changes=changes), chosen, options)
+    return _carried_out(session, arguments, chosen, options)
+
+
+def _carried_out(session: Session, arguments: Arguments, chosen: Sequence[NamedType], options: ToolOptions) -> Any:
     plan = _planned(session, arguments, chosen, options)
     kafka_tool.refuse_absent(plan)
+    if plan.advised_dangers and not _refuses_dangers(session, options):
+        plan, options = _let_through(session, plan, options)
     outcomes = kafka_tool.carry_out(session, plan, options)
     if options.dry_run:
         return outcomes
@@ -141,13 +153,46 @@ def _altered(session: Session, arguments: Arguments, chosen: Sequence[NamedType]
     return kafka_tool.shown(outcomes.to_arrow(), options.output)
 
 
-def _registrations_removed(cluster: Cluster, chosen: Sequence[NamedType], options: ToolOptions) -> Any:
-    """The line after the registrations of users' clients were removed: those that are alive come back (KIP-649)."""
+_UNCONFIRMED = "kafka-configs lets dangers through"
+"""The reason of a dangerous plan that was typed without one."""
+
+
+def _refuses_dangers(session: Session, options: ToolOptions) -> bool:
+    """True if a policy says that dangers are refused here, too: that of the profile, `$KADMIN_POLICY`, `--policy`."""
+    from ..cluster.policies import in_force
+
+    chosen = session.with_policies(options.plan_options.apply_options)
+    return any(policy.refuses_dangers for policy in in_force(session.cluster.settings, chosen.policy))
+
+
+def _let_through(session: Session, plan: Plan, options: ToolOptions) -> tuple[Plan, ToolOptions]:
+    """The plan and the options that apply its dangers, each of which is a line on standard error, as of Kafka's own."""
+    from ..plans.advice import Advice
+    from ..plans.plan import unconfirmed
+
+    for line in () if options.dry_run else Advice(plan.advised_dangers).danger_lines():
+        session.warn(line)
+    keys = (danger.key for danger in plan.advised_dangers)
+    allow = tuple(dict.fromkeys((*options.allow, *keys)))
+    return unconfirmed(plan, _UNCONFIRMED), replace(options, allow=allow)
+
+
+def _registrations_removed(
+    session: Session, arguments: Arguments, chosen: Sequence[NamedType], options: ToolOptions
+) -> Any:
+    """The answer to the other changes, after which the registrations of users' clients are removed (KIP-649).
+
+    Those of clients that are alive come back.
+    """
     from ..cluster.client_registry import ClientRegistry
 
+    others = _carried_out(session, arguments, chosen, options) if arguments.changes else None
+
     for entity in () if options.dry_run else changed_entities(chosen):
-        ClientRegistry(cluster._kafka).forget(*client_names(entity))
-    return kafka_tool.lines(configs_lines.completed(chosen))
+        ClientRegistry(session.cluster._kafka).forget(*client_names(entity))
+    if options.dry_run:
+        return others or kafka_tool.lines(["Nothing is changed: without --dry-run registrations are removed."])
+    return others or kafka_tool.lines(configs_lines.completed(chosen))
 
 
 def _planned(session: Session, arguments: Arguments, chosen: Sequence[NamedType], options: ToolOptions) -> Plan:
@@ -227,10 +272,18 @@ def _described_configs(cluster: Cluster, entity_type: str, names: Sequence[str],
 def _present_and_absent(
     cluster: Cluster, entity_type: str, names: Sequence[str], *, is_all: bool
 ) -> tuple[Sequence[str], Sequence[str]]:
-    """The names of what is there, and of what is not; with `--all` whatever is named counts as there."""
+    """The names of what is there, and of what is not; with `--all` whatever is named counts as there.
+
+    An older broker that cannot list a type is asked for those that are named; without a name that is a note.
+    """
     if names and (is_all or set(names) == {""}):
         return names, ()
-    listed = cluster.configs.names(CONFIG_TYPES[entity_type])
+    try:
+        listed = cluster.configs.names(CONFIG_TYPES[entity_type])
+    except Unsupported as exc:
+        if not names:
+            warnings.warn(f"no {entity_type} are listed: {exc.in_one_line()}", stacklevel=2)
+        return names, ()
     listed += [""] if entity_type in WITH_DEFAULT else []
     if not names:
         return listed, ()
@@ -277,7 +330,9 @@ def _config_lines(
 
 
 def _described_quotas(cluster: Cluster, chosen: Sequence[NamedType], output: str) -> Any:
-    """The quotas of entities of exactly these types; of users alone their SCRAM credentials, too."""
+    """The quotas of entities of exactly these types; of users their dynamic configs, and alone their credentials."""
+    if output not in (TEXT, TABLE) and any(entity_type == "users" for entity_type, _ in chosen):
+        return kafka_tool.shown(_user_configs(cluster, chosen), output)
     answers = [cluster.quotas.describe(entity=entity, strict=True) for entity in quota_entities(chosen)]
     tables = [answer.to_arrow() for answer in answers]
     if output in (TEXT, TABLE):
@@ -288,6 +343,16 @@ def _described_quotas(cluster: Cluster, chosen: Sequence[NamedType], output: str
     import pyarrow as pa
 
     return kafka_tool.shown(pa.concat_tables(tables), output)
+
+
+def _user_configs(cluster: Cluster, chosen: Sequence[NamedType]) -> pa.Table:
+    """USER_CONFIGS of entities of exactly these types, and what of them cannot be read."""
+    from ..cluster.user_configs import user_configs
+
+    named = {entity_type: [name or DEFAULT for name in names] or ANY for entity_type, names in chosen}
+    table = user_configs(cluster, named["users"], named.get("clients")).to_arrow()
+    rows = zip(table["resource"].to_pylist(), table["error"].to_pylist(), strict=True)
+    return table.filter([error is not None or len(Entity.parse(text).parts) == len(chosen) for text, error in rows])
 
 
 def _client_lines(cluster: Cluster, chosen: Sequence[NamedType]) -> Iterator[str]:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping
+import os
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import Invalid, UsageError
+from ..errors import Interrupted, Invalid, KadminError, UsageError
 from ..model.changes import DELETE
 from ..plans.apply_options import ApplyOptions
 from .answer_formats import as_csv, as_json
-from .click_glue import HelpAsked, Text, Words
+from .click_glue import HelpAsked, Lines, Words
 from .completions import dangerous
-from .options import pair
+from .options import cluster, pair
 from .session import PlanOptions, Session, planned
 
 if TYPE_CHECKING:
@@ -58,21 +60,40 @@ def kafka_tool(command: Command) -> Command:
     @click.pass_context
     def run(ctx: click.Context, /, **params: Any) -> Any:
         options = ToolOptions(**{field.name: params.pop(field.name) for field in fields(ToolOptions)})
-        target, properties = _connection({name: params.pop(name) for name in _CONNECTION})
-        with ctx.obj.at(target, properties) as session:
+        with ctx.obj.at(*_connection(ctx, params)) as session:
             return command(session, options, **params)
 
     return run
 
 
-def _connection(chosen: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
-    """The target and the properties on top of it that the options of a tool name.
+def kafka_connection(command: Command) -> Command:
+    """`--bootstrap-server` and its kin, for a command that has `--cluster` already and the session by it."""
+    for option in reversed(_CONNECTING):
+        command = option(command)
+
+    @functools.wraps(command)
+    @click.pass_context
+    def run(ctx: click.Context, /, **params: Any) -> Any:
+        target, properties = _connection(ctx, params)
+        on_top = (f"{key}={value}" for key, value in properties.items())
+        ctx.meta.update(cluster=target, property=(*ctx.meta.get("property", ()), *on_top))
+        return command(**params)
+
+    return run
+
+
+def _connection(ctx: click.Context, params: dict[str, Any]) -> tuple[str | None, dict[str, str]]:
+    """The target and the properties on top of it that a tool's options name, taken out of its parameters.
+
+    No target is the current cluster of a notebook, else `$KADMIN_PROFILE` or the only profile; the latter is to be
+    looked at alone.
 
     Raises
     ------
     UsageError
         No broker, or something that is not one.
     """
+    chosen, target = {name: params.pop(name) for name in _CONNECTION}, ctx.meta.get("cluster")
     if chosen["zookeeper"]:
         raise UsageError("--zookeeper: Kafka 4 has no ZooKeeper", hint="--bootstrap-server host:port instead.")
     if chosen["bootstrap_controller"]:
@@ -80,10 +101,27 @@ def _connection(chosen: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
             "--bootstrap-controller: only brokers are spoken to", hint="--bootstrap-server with a broker's address."
         )
     bootstrap, file = chosen["bootstrap_server"], chosen["command_config"]
-    if not bootstrap:
-        raise UsageError("--bootstrap-server is required", hint="Such as --bootstrap-server localhost:9092.")
-    properties = dict(pair(text, "--adminclient-property") for text in chosen["adminclient_property"])
-    return (file, {**properties, "bootstrap.servers": bootstrap}) if file else (bootstrap, properties)
+    if bootstrap and target:
+        raise UsageError("--bootstrap-server and --cluster both name the brokers", hint="One of the two is enough.")
+    is_named = bootstrap or (not file and (target or _has_current(ctx.obj) or not any(map(params.get, _ALTERING))))
+    if not is_named:
+        also = "" if file else " --cluster TARGET and $KADMIN_PROFILE name them, too."
+        raise UsageError("--bootstrap-server is required", hint=f"Such as --bootstrap-server localhost:9092.{also}")
+    texts = (part for text in chosen["adminclient_property"] for part in _NEXT_PROPERTY.split(text))
+    properties = dict(pair(text, "--adminclient-property") for text in texts)
+    return (file, {**properties, "bootstrap.servers": bootstrap}) if file else (bootstrap or target, properties)
+
+
+def _has_current(session: Session) -> bool:
+    """True if somebody has chosen the cluster that commands without a target are about."""
+    return bool(session.connected or session.target or os.environ.get("KADMIN_PROFILE"))
+
+
+_ALTERING = ("alter", "add", "deleted")
+"""The parameters of which one is there when something is to be changed."""
+
+_NEXT_PROPERTY = re.compile(r""",(?=[\w.-]+=)(?=(?:[^"']|"[^"]*"|'[^']*')*$)""")
+"""A comma before `name=`, and not within quotation marks, where JAAS has its own."""
 
 
 def plan_of(stage: Stage, options: ToolOptions) -> Plan:
@@ -99,7 +137,11 @@ def carry_out(session: Session, plan: Plan, options: ToolOptions) -> Any:
     KadminError
         Whatever refuses a plan, or fails a row of it.
     """
-    return session.save_or_apply(plan, options.plan_options).raise_for_errors()
+    try:
+        return session.save_or_apply(plan, options.plan_options).raise_for_errors()
+    except (KadminError, Interrupted) as exc:  # a script reads lines on standard output: the rows go to the error
+        exc.rows, exc.outcomes = exc.rows if exc.outcomes is None else exc.outcomes, None
+        raise
 
 
 def shown(table: pa.Table, output: str) -> Any:
@@ -117,7 +159,7 @@ def refuse_absent(plan: Plan) -> None:
     Raises
     ------
     Invalid
-        A quota that is not set. A config is taken away without a word.
+        A quota, a client config or a credential that is not set. A config is taken away without a word.
     """
     from ..plans.kinds.registry import kind_of
 
@@ -128,10 +170,9 @@ def refuse_absent(plan: Plan) -> None:
         raise Invalid(f"Invalid config(s): {keys}: not set on {absent[0].resource}", hint="Nothing was changed.")
 
 
-def lines(texts: Iterable[str]) -> Text | None:
-    """Lines to print; nothing where there are none."""
-    text = "\n".join(texts)
-    return Text(text) if text else None
+def lines(texts: Iterable[str]) -> Lines | None:
+    """Lines to print, as they are where a program reads them; nothing where there are none."""
+    return Lines(texts) or None
 
 
 def _version(ctx: click.Context, option: click.Parameter, is_typed: bool) -> None:
@@ -143,7 +184,7 @@ def _version(ctx: click.Context, option: click.Parameter, is_typed: bool) -> Non
 
 _CONNECTION = ("bootstrap_server", "bootstrap_controller", "zookeeper", "command_config", "adminclient_property")
 _NOT_KAFKAS = "Kafka's own has no such option."
-_OPTIONS: tuple[Callable[[Command], Command], ...] = (
+_CONNECTING: tuple[Callable[[Command], Command], ...] = (
     click.option("--bootstrap-server", metavar="HOST:PORT", help="The brokers to connect to."),
     click.option(
         "--command-config",
@@ -155,11 +196,15 @@ _OPTIONS: tuple[Callable[[Command], Command], ...] = (
     click.option(
         "--adminclient-property",
         multiple=True,
-        metavar="KEY=VALUE",
-        help=f"One property of a client, on top of the file (KIP-248). {_NOT_KAFKAS}",
+        metavar="KEY=VALUE,…",
+        help=f"Properties of a client, on top of the file (KIP-248). {_NOT_KAFKAS}",
     ),
     click.option("--bootstrap-controller", metavar="HOST:PORT", hidden=True),
     click.option("--zookeeper", metavar="URL", hidden=True),
+)
+_OPTIONS: tuple[Callable[[Command], Command], ...] = (
+    *_CONNECTING,
+    cluster,
     click.option(
         "--output", type=click.Choice(OUTPUTS), default=TEXT, help="Kafka's own text, or KIP-248's table, JSON, CSV."
     ),

@@ -44,14 +44,14 @@ def reading(command: Command, bind: Bind = lambda ctx, session, params: None) ->
 
     `bind` replaces options of the verb by the object that the command takes.
     """
-    for option in (_no_pager, _json, _raw, _out, _form, _timeout, _property, _cluster):
+    for option in (_no_pager, _json, _raw, _out, _form, _timeout, _property, cluster):
         command = option(command)
     return _with_session(command, bind)
 
 
 def connecting(command: Command, bind: Bind = lambda ctx, session, params: None) -> Command:
     """`--cluster`, `--property`, `--timeout` alone: for a verb whose answer is not a frame."""
-    return _with_session(_cluster(_property(_timeout(command))), bind)
+    return _with_session(cluster(_property(_timeout(command))), bind)
 
 
 def from_context(**readers: Callable[[click.Context], Any]) -> Callable[[Command], Command]:
@@ -168,7 +168,7 @@ def _remembered(*names: str, **more: Any) -> Callable[[Command], Command]:
     return click.option(*names, expose_value=False, callback=_remember, **more)
 
 
-_cluster = _remembered(
+cluster = _remembered(
     "--cluster", "-c", metavar="TARGET", type=TARGET, help="A .properties file, a profile, or host:port."
 )
 _property = _remembered("--property", multiple=True, metavar="KEY=VALUE", help="A Java client property on top.")

@@ -14,6 +14,7 @@ from ..plans import change_words
 from . import completions, options, tray
 from .change_options import changing, planning
 from .click_glue import Verb, Verbs, words
+from .kafka_tool import kafka_connection
 from .selectors import read_selectors
 from .session import PlanOptions, Session
 
@@ -61,8 +62,11 @@ tray.add_to(scram)
 
 
 @click.command("scram-credentials", cls=Verb)
+@kafka_connection
 @planning
-@click.option("--describe", "is_described", is_flag=True, help="The mechanisms and iterations of all users, or of one.")
+@click.option(
+    "--describe", "--list", "is_described", is_flag=True, help="The mechanisms and iterations of all users, or of one."
+)
 @click.option("--add", metavar="CREDENTIALS", help="SCRAM-SHA-256=[iterations=8192,password=env:NAME],SCRAM-SHA-512=…")
 @click.option("--delete", "deleted", metavar="MECHANISMS", help="SCRAM-SHA-256,SCRAM-SHA-512")
 @click.option("--username", metavar="NAME", help="Whose credentials.")
@@ -81,12 +85,18 @@ def scram_credentials(
     """The scram-credentials tool of KIP-248: it changes at once, through a plan and its journal.
 
     \b
+    {here} --bootstrap-server localhost:9092 --list
     {here} --add 'SCRAM-SHA-256=[iterations=8192,password=env:NEW],SCRAM-SHA-512=[password=env:NEW]' --username alice
     {here} --describe --username alice
     {here} --delete SCRAM-SHA-512 --username alice
     """
-    if [is_described, add is not None, deleted is not None].count(True) != 1:
-        raise UsageError("one of --describe, --add, --delete is required")
+    typed = {"--describe": is_described, "--add": add is not None, "--delete": deleted is not None}
+    actions = [action for action, is_typed in typed.items() if is_typed]
+    if len(actions) != 1:
+        together = f"{' and '.join(actions)} do not go together"
+        raise UsageError(
+            together if actions else f"one of {', '.join(typed)} is required", hint="One action in a call."
+        )
     if is_described:
         return session.cluster.scram.describe(**({"user": username} if username else {})).raise_for_errors()
     if username is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -102,6 +103,11 @@ class Session:
         if self.connected is not None and self.owns:
             self.connected.close()
         self.connected, self.owns = None, True
+
+    def warn(self, line: str) -> None:
+        """Print a line that stays on standard error; in a terminal, above the line of the status."""
+        if self.note is not None:
+            self.note(line)
 
     def find_frame(self, name: str) -> Any:
         """The frame of that name: a notebook's variable, in the terminal a Parquet or CSV file."""
@@ -225,6 +231,9 @@ class Session:
 class OtherCluster(Session):
     """Another cluster for one command of a notebook. The current one and its tray stay as they are."""
 
+    def warn(self, line: str) -> None:
+        _below_the_cell(line)
+
     def change(self, edits: Sequence[Edit], plan_options: PlanOptions) -> Plan | Outcomes | Stage | ImpactAnswer:
         if not (plan_options.apply or plan_options.save):
             raise self._elsewhere()
@@ -267,6 +276,9 @@ class NotebookSession(Session):
     reason: str | None = None
     allowed: frozenset[str] = frozenset()
     emptied: int = 0
+
+    def warn(self, line: str) -> None:
+        _below_the_cell(line)
 
     @contextmanager
     def at(self, target: str | None, properties: Mapping[str, str]) -> Iterator[Session]:
@@ -405,6 +417,11 @@ class NotebookSession(Session):
         if plan.origin is None or not plan.origin.is_current:
             raise UsageError("something was staged or discarded since the plan was shown", hint="plan again and look.")
         return plan
+
+
+def _below_the_cell(line: str) -> None:
+    """A notebook's own line of notes is gone when the cell has run; its standard error stays."""
+    print(line, file=sys.stderr)
 
 
 def planned(stage: Stage, plan_options: PlanOptions) -> Plan:

@@ -72,7 +72,7 @@ def _complete(instruction: str) -> int:
     return shell_complete(entry_point("kadmin-nb"), context, "kadmin-nb", COMPLETION, instruction)
 
 
-KAFKA_TOOLS = ("kafka-configs", "kafka-client-quotas")
+KAFKA_TOOLS = ("kafka-configs", "kafka-client-quotas", "scram-credentials")
 """The commands that stand in for Kafka's own: scripts that run those know two exit codes, 0 and 1."""
 
 

@@ -134,7 +134,7 @@ def in_braces(entity: Entity) -> str:
 
 
 def _sanitized(name: Part) -> str:
-    return name.value if isinstance(name, Special) else quote(name, safe="")
+    return name.value if isinstance(name, Special) else quote(name, safe="").replace("~", "%7E")
 
 
 def quota_blocks(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:

@@ -124,7 +124,7 @@ def _refuse_types(types: Sequence[str]) -> None:
 
 
 def _paired(types: Sequence[str], names: Sequence[str]) -> list[NamedType]:
-    """The pairs by position; one type alone has all the names."""
+    """The pairs by position; one type alone has all the names, which a default may not be among."""
     if len(types) == 1:
         return [(types[0], tuple(names))]
     if len(names) > len(types):
@@ -143,9 +143,14 @@ def _refuse_names(entity_type: str, names: Sequence[str], arguments: Arguments) 
     (_refuse_to_describe if arguments.describe else _refuse_to_alter)(entity_type, names)
 
 
+_DEFAULT_APART = "The default of a type goes in a call of its own."
+
+
 def _refuse_to_describe(entity_type: str, names: Sequence[str]) -> None:
     if "" in names and entity_type not in WITH_DEFAULT:
         raise UsageError(f"--entity-default must not be specified with --describe of {entity_type}")
+    if "" in names and len(names) > 1:
+        raise UsageError("More entity names specified than entity types", hint=_DEFAULT_APART)
     if entity_type == "broker-loggers" and not names:
         raise UsageError("An entity name must be specified with --describe of broker-loggers")
 
@@ -155,6 +160,8 @@ def _refuse_to_alter(entity_type: str, names: Sequence[str]) -> None:
         raise UsageError("An entity name must be specified for every entity type")
     if "" in names and entity_type not in WITH_DEFAULT:
         raise UsageError(f"An entity name must be specified with --alter of {entity_type}")
+    if "" in names and len(names) > 1:
+        raise UsageError("An entity name must be specified for every entity type", hint=_DEFAULT_APART)
 
 
 def _refuse_brokers(entity_type: str, names: Sequence[str]) -> None:

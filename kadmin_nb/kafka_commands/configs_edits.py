@@ -7,9 +7,11 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ..errors import UsageError
+from ..hints import did_you_mean
 from ..model.changes import APPEND, DELETE, SET, SUBTRACT, Edit
 from ..model.client_configs import CLIENT_KEYS, ClientEntity, stored_value
 from ..model.entity import Entity
+from ..model.grammar import DEFAULT
 from ..model.java_text import parse_double, trimmed
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, parse_value, text_of
 from ..model.resources import Resource
@@ -19,8 +21,8 @@ from ..secrets import SCRAM
 OPERATIONS = {"add-config": SET, "append-config": APPEND, "subtract-config": SUBTRACT, "delete-config": DELETE}
 """The options that change, and what each does."""
 
-SUPPORTED_CONFIGS = "supported.configs"
-"""The key that KIP-649 has deleted to have clients register anew."""
+_SUPPORTED = ("supported.configs", "supported.config")
+"""The key that KIP-649 has deleted to have clients register anew, as it spells it in two places."""
 
 FROM_FILE = "add-config-file"
 CHANGING = (FROM_FILE, *OPERATIONS)
@@ -81,6 +83,16 @@ def wishes(changes: Mapping[str, Sequence[str]], from_file: Mapping[str, str] | 
         raise UsageError("At least one of --add-config, --add-config-file, or --delete-config must be specified")
     _refuse_keys([key for values in read.values() for key in values])
     return read
+
+
+def without_registrations(changes: Mapping[str, Sequence[str]]) -> tuple[dict[str, Sequence[str]], bool]:
+    """The same changes without the key by which KIP-649 removes registrations, and whether it was there."""
+    keys = [key for text in changes.get("delete-config", ()) for key in _keys(text)]
+    if not {*keys} & {*_SUPPORTED}:
+        return {**changes}, False
+    others = {option: texts for option, texts in changes.items() if option != "delete-config"}
+    left = ",".join(key for key in keys if key not in _SUPPORTED)
+    return {**others, **({"delete-config": (left,)} if left else {})}, True
 
 
 def _refuse_keys(every: Sequence[str]) -> None:
@@ -179,9 +191,12 @@ def _refuse_list_operations(requested: Wishes) -> None:
 def _refuse_quota_key(entity: Entity, key: str, allow_unknown: Collection[str]) -> None:
     keys = IP_KEYS if entity.get("ip") else USER_CLIENT_KEYS
     if key not in keys and key not in allow_unknown:
+        has_clients = entity.get("user") and DEFAULT not in dict(entity.parts).values()
+        known = (*keys, *CLIENT_KEYS) if has_clients else keys
+        of = "quota and client" if has_clients else "quota"
         raise UsageError(
-            f"Only quota configs can be added or deleted for {entity}. Unexpected config name: {key}",
-            hint=f"One of {', '.join(keys)}.",
+            f"Only {of} configs can be added or deleted for {entity}. Unexpected config name: {key}",
+            hint=did_you_mean(key, known, f"One of {', '.join(known)}."),
         )
 
 

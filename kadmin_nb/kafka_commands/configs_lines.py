@@ -111,7 +111,8 @@ HEADINGS = ("Name", "Value", "Sensitive", "Read-only", "Source")
 
 
 def organised(title: str, rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """KIP-248's table: names to the right, values to the left, in columns as wide as they need to be."""
+    """KIP-248's table: names to the right, values to the left, in columns as wide as they need to be; escaped."""
+    title, rows = printable(title), [[*map(printable, row)] for row in rows]
     widths = [max(map(len, column)) for column in zip(HEADINGS, *rows, strict=True)]
     lines = [_line(HEADINGS, widths, " "), *(_line(row, widths, "=") for row in rows)]
     yield title.center(max(map(len, lines))).rstrip()

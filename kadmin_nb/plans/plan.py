@@ -370,6 +370,11 @@ def _brief(table: pa.Table) -> pa.Table:
     return table.select(["row", "op", "resource", "key", "old", "after", "validated", "note"])
 
 
+def unconfirmed(plan: Plan, reason: str) -> Plan:
+    """The same plan where its dangers are said and not refused; `reason` is its reason where it has none."""
+    return replace(plan, reason=plan.reason or reason, _advice=replace(plan._told, needs_allowing=False))
+
+
 def bound(plan: Plan, live: LiveCluster, told: Advice | None = None) -> Plan:
     """The same plan, tied to a cluster, with the advice on it."""
     return replace(plan, _live=live, _advice=told or plan._advice)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,12 +31,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Policy(Display):
-    """The rules of one file. `source` is what errors call it, `clients` the file of PAIRS that it names."""
+    """The rules of one file. `source` is what errors call it, `clients` the file of PAIRS that it names.
+
+    `refuses_dangers` is for kafka-configs, which lets dangers through where no policy says that; all others refuse.
+    """
 
     rules: tuple[Rule, ...]
     lines: LineRates
     source: str
     clients: Path | None = None
+    refuses_dangers: bool = False
 
     def check(self, target: Any, *, pairs: Any = None, on: Any = None) -> PolicyAnswer:
         """POLICY: how each rule is kept.
@@ -100,7 +104,7 @@ class Policy(Display):
 
     def of_frames(self, frames: Collection[str]) -> Policy:
         """The same with only the rules about these frames."""
-        return Policy(tuple(r for r in self.rules if r.frame in frames), self.lines, self.source, self.clients)
+        return replace(self, rules=tuple(rule for rule in self.rules if rule.frame in frames))
 
     @property
     def needs_quotas(self) -> bool:

@@ -21,10 +21,10 @@ from . import units
 from .conditions import BOUNDS, OPERATORS, Condition, Wanted, said
 from .evaluation import Policy
 from .facts import COLUMNS, CONFIGS, EFFECTIVE, NUMBERS, OF_CONFIGS, QUOTAS, TREE, null_of
-from .rules import REFUSE, SEVERITIES, Assertion, Forbid, LimitBound, LineRates, Must, Required, Rule, Sum
+from .rules import REFUSE, SEVERITIES, WARN, Assertion, Forbid, LimitBound, LineRates, Must, Required, Rule, Sum
 
 MAX_POLICY_BYTES = 1 << 20
-_TOP = ("line", "pairs", "rule")
+_TOP = ("dangers", "line", "pairs", "rule")
 ASSERTIONS = ("forbid", "must", "required", "sum")
 _RULE = ("name", "reason", "severity", "frame", "where", "unless", "while", *ASSERTIONS)
 _ALLOWED_WORDS: Mapping[str, Collection[str]] = {
@@ -112,7 +112,8 @@ class _Reader:
         lines = self._lines(document.get("line", {}))
         rules = tuple(self._numbered(number, table)._rule(table, lines) for number, table in enumerate(tables))
         self._refuse_twice([rule.name for rule in rules])
-        return Policy(rules, lines, self.source, self._pairs(document.get("pairs")))
+        refuses_dangers = self._one_of("dangers", document.get("dangers", WARN), SEVERITIES) == REFUSE
+        return Policy(rules, lines, self.source, self._pairs(document.get("pairs")), refuses_dangers)
 
     def _numbered(self, number: int, table: Mapping[str, Any]) -> _Reader:
         name = table.get("name")

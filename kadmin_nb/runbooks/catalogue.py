@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import documents, files, paths
-from ..errors import Invalid, NotFound
+from ..errors import Invalid, NotFound, printable_lines
 from ..hints import did_you_mean
 from .parameters_cell import Parameter, parameters
 
@@ -83,11 +83,12 @@ def listed() -> Answer:
 
 
 def show(name_or_path: str | Path) -> str:
-    """The description of a runbook, as text: each parameter with type, default and help."""
+    """The description of a runbook, as text that a terminal obeys nothing of: each parameter with its help."""
     runbook = find(name_or_path)
     width = max((len(str(p)) for p in runbook.parameters), default=0)
     lines = (f"  {p!s:<{width}}  {p.help}".rstrip() for p in runbook.parameters)
-    return "\n".join([f"{runbook.name}: {runbook.title}", "", runbook.description, "", *lines])
+    text = "\n".join([f"{runbook.name}: {runbook.title}", "", runbook.description, "", *lines])
+    return printable_lines(text.expandtabs())
 
 
 def _shipped() -> dict[str, Path]:

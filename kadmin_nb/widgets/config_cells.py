@@ -20,7 +20,6 @@ from ..model.refusal import Refusal
 from ..model.resources import Source
 from ..plans import list_values
 from ..plans.advice import weaker_configs
-from ..plans.advice.fallback import Values
 from ..plans.current_configs import observed
 from ..plans.kinds.configs import CONFIGS
 from ..plans.observed_state import ObservedState
@@ -50,13 +49,15 @@ def row_name(resource: Configurable, key: str) -> str:
 class ConfigCell:
     """A config in a table. `below` are the texts that may apply once it has no value of its own, none if not known.
 
-    One that is not `is_read` was staged elsewhere: nobody has looked what it holds.
+    One that is not `is_read` was staged elsewhere: nobody has looked what it holds. `is_empty` is said of a topic
+    without records.
     """
 
     config: ConfigValue
     below: Collection[str | None] = ()
     refusal: Refusal | None = None
     is_read: bool = True
+    is_empty: bool = False
 
     # -- facts
 
@@ -226,8 +227,9 @@ class ConfigCell:
 
     def danger(self, edit: Edit) -> str | None:
         """The danger that a plan of this edit will have, as far as the table tells."""
-        below: Values = {edit.target: self.below}
-        dangers = weaker_configs.judged([self.change(edit)], below) if self.is_read else ()
+        below, change = {edit.target: self.below}, self.change(edit)
+        is_harmless = self.is_empty and weaker_configs.shorter_lived(change)
+        dangers = weaker_configs.judged([change], below) if self.is_read and not is_harmless else ()
         return next((danger.message for danger in dangers), None)
 
     def change(self, edit: Edit, row: int = 1) -> Change:

@@ -41,7 +41,9 @@ class ConfigReader:
             rows = [*configs.to_pylist(), *self._unset_of_all_brokers(configs)]
             rows.sort(key=lambda row: (row["resource_type"], row["resource_name"], row["key"] or ""))
             configs = schemas.table(schemas.CONFIGS, rows)
-        return ConfigTable(configs, self._below(ConfigTable(configs)))
+        topics = {resource.name for resource in self._resources if resource.type == "TOPIC"}
+        empty = self._kafka.empty_topics(topics) if topics else ()
+        return ConfigTable(configs, self._below(ConfigTable(configs)), empty)
 
     def documentation(self, resource: Resource, key: str) -> str | None:
         """Kafka's description of a key, as plain text; None where there is none, or no broker says it in time."""

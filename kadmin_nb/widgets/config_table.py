@@ -31,11 +31,13 @@ _OF_KEYS = ("type", "is_sensitive", "is_read_only")
 class ConfigTable:
     """CONFIGS with the `names` of its rows, and the resources as words.
 
-    `below` has the texts that apply after a reset, where a row does not tell them itself.
+    `below` has the texts that apply after a reset, where a row does not tell them itself; `empty` the topics without
+    records.
     """
 
     configs: pa.Table
     below: Values = field(default_factory=dict)
+    empty: Collection[str] = ()
 
     def __len__(self) -> int:
         return int(self.configs.num_rows)
@@ -112,7 +114,7 @@ class ConfigTable:
     def with_rows(self, targets: Collection[ConfigTarget]) -> ConfigTable:
         """The same with rows above it for keys that were not read; their types are those of the key elsewhere."""
         above = schemas.table(schemas.CONFIGS, [self._unread_row(*target) for target in targets])
-        return ConfigTable(pa.concat_tables([above.cast(self.configs.schema), self.configs]), self.below)
+        return ConfigTable(pa.concat_tables([above.cast(self.configs.schema), self.configs]), self.below, self.empty)
 
     def _unread_row(self, resource: Resource, key: str) -> dict[str, object]:
         row: dict[str, object] = {"resource_type": resource.type, "resource_name": resource.name, "key": key}
@@ -129,7 +131,9 @@ class ConfigTable:
             return ConfigCell(ConfigValue(resource, ""), (), Refusal(str(row["error"]), str(row["message"] or "")))
         config = ConfigValue.of(row)
         is_read = row["synonyms"] is not None
-        return ConfigCell(config, self._below(config) if is_read else (), is_read=is_read)
+        is_empty = config.resource.type == "TOPIC" and config.resource.name in self.empty
+        below = self._below(config) if is_read else ()
+        return ConfigCell(config, below, is_read=is_read, is_empty=is_empty)
 
     def _below(self, config: ConfigValue) -> Collection[str | None]:
         if config.resource.type == "BROKER_LOGGER":

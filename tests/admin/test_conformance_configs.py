@@ -52,6 +52,12 @@ def make_topics():
     return make
 
 
+def test_a_topic_is_empty_that_is_seen_to_be(broker, topic, unique):
+    """A topic that is not there, or that nobody may see, counted as one without records."""
+    eventually(lambda: broker.empty_topics([topic.name, unique("nowhere")]), {topic.name}, 20)
+    assert broker.empty_topics([]) == set()
+
+
 @pytest.fixture
 def topic(broker, make_topics, unique) -> Resource:
     return make_topics(broker, unique("topic"))[0]

@@ -77,6 +77,7 @@ class Cluster:
         self.log: list[Record] = []
         self.head = Image()
         self.topics: set[str] = set()
+        self.empty: set[str] = set()
         self.answers: dict[object, object] = {}
         self.leases: dict[str, object] = {}
         self.signed: dict[Target, object] = {}

@@ -390,3 +390,22 @@ def test_a_property_without_effect_is_noted_in_the_notebook(notebook, kafka):
     """%kadmin use … --property retries=3 was taken, and did nothing."""
     with pytest.warns(UserWarning, match="no effect here: retries; "):
         notebook(f"%kadmin use {kafka.bootstrap} --property retries=3")
+
+
+def test_kafkas_own_tool_works_on_the_current_cluster(live, notebook, name, capsys):
+    """`%kadmin kafka-configs` asked for an address that the notebook had been given in its first cell."""
+    user = name("ann")
+    said = live(f"%kadmin kafka-configs --alter --user {user} --add-config producer_byte_rate=5")
+    assert str(said) == f"Completed updating config for user {user}."
+    assert capsys.readouterr().err.startswith(f"danger: row 1, user={user} producer_byte_rate: ")
+    shown = live(f"%kadmin kafka-configs --describe --user {user}")
+    assert str(shown) == f"Quota configs for user-principal '{user}' are producer_byte_rate=5.0"
+    live(f"%kadmin kafka-configs --alter --user {user} --delete-config producer_byte_rate")
+
+
+def test_kafkas_own_tool_changes_no_cluster_that_nobody_named(notebook):
+    """Nothing was chosen, and the only profile of the folder was production."""
+    refused = notebook.refused(
+        "%kadmin kafka-configs --alter --user a --add-config producer_byte_rate=1", kn.UsageError
+    )
+    assert str(refused) == "--bootstrap-server is required"

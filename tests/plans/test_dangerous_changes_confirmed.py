@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 
 import kadmin_nb as kn
 from kadmin_nb.commands import run, terminal
@@ -139,8 +140,25 @@ def test_a_notebook_refuses_without_asking_anybody(kafka, cluster, safe):
         session.close()
 
 
-def test_a_reset_is_judged_by_what_the_brokers_keep_in_hours(cluster, topic, clean_broker):
+def add_record(kafka, topic: str) -> None:
+    producer = Producer({"bootstrap.servers": kafka.bootstrap})
+    producer.produce(topic, b"x")
+    assert producer.flush(30) == 0
+
+
+def test_a_shorter_retention_is_dangerous_where_there_are_records(kafka, kadmin, topic):
+    """Each new topic needed a reason and a second word, until nobody read either any more."""
+    change = ("config", "set", f"topic={topic}", "--apply")
+    assert kadmin(*change, f"{RETENTION}=8640000").code == 0
+    add_record(kafka, topic)
+    refused = kadmin(*change, f"{RETENTION}=864000")
+    assert (refused.code, refused.out) == (5, "")
+    assert "what is beyond it is deleted for good" in refused.err
+
+
+def test_a_reset_is_judged_by_what_the_brokers_keep_in_hours(kafka, cluster, topic, clean_broker):
     """Taking an override away cut thirty days to seven, and the default was nowhere in the plan."""
+    add_record(kafka, topic)
     stage = cluster.stage()
     stage.set_config(RETENTION, 30 * 86_400_000, topic=topic)
     stage.set_config("log.retention.ms", 10 * 86_400_000, broker=1)

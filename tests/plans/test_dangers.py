@@ -129,7 +129,7 @@ def test_fewer_insync_replicas_are_always_dangerous_and_more_never(old, new, res
 def test_a_retention_is_cut_where_it_ends_earlier(old, new):
     """From -1, which is for ever, to a year was not a cut."""
     ends = [float("inf") if number == -1 else number for number in (old, new)]
-    assert bool(words(changed(RETENTION, str(old), str(new), TOPIC))) == (ends[1] < ends[0])
+    assert bool(words(changed("log.retention.ms", str(old), str(new)))) == (ends[1] < ends[0])
 
 
 # -- where the cluster must be asked
@@ -225,6 +225,25 @@ def test_most_plans_ask_nobody(kafka):
     before = len(kafka.calls)
     assert dangers.found(kafka, plan.changes) == ()
     assert len(kafka.calls) == before
+
+
+def test_an_empty_topic_has_nothing_to_lose(kafka):
+    """Each new topic got its retention, and each time I had to confirm that its records would be deleted."""
+    kafka.create_topics({"new": 1})
+    plan = plan_of(
+        kafka,
+        lambda stage: [
+            stage.set_config(key, value, topic=topic)
+            for topic in ("t", "new")
+            for key, value in ((RETENTION, "86400000"), (MIN_ISR, "0"))
+        ],
+    )
+    places = [f"topic=t {RETENTION}", f"topic=t {MIN_ISR}", f"topic=new {MIN_ISR}"]
+    told = [f"{danger.resource} {danger.key}" for danger in dangers.found(kafka, plan.changes)]
+    assert sorted(told) == sorted(places)
+    assert words(changed(RETENTION, "2", "1", TOPIC)) == [], "the row alone does not tell whether the topic is empty"
+    kafka.cluster.may_read = False
+    assert kafka.empty_topics(["new"]) == set()
 
 
 # -- quotas

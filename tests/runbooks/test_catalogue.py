@@ -151,3 +151,16 @@ def test_importing_the_room_is_light() -> None:
     code = f"import sys, kadmin_nb; kadmin_nb.runbooks.bind; print({heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+def test_a_foreign_runbook_is_shown_and_obeyed_by_no_terminal(tmp_path):
+    """Looking at a notebook that somebody had sent cleared the window, before anybody ran it."""
+    cells = [
+        {"cell_type": "markdown", "metadata": {}, "source": ["# a title\x1b[2J\n", "line\x07 and\ttab"]},
+        {"cell_type": "code", "metadata": {"tags": ["parameters"]}, "source": ["limit: int = 1  # \u202ehelp"]},
+    ]
+    place = tmp_path / "foreign.ipynb"
+    place.write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    text = kn.runbooks.show(place)
+    assert all(line.isprintable() for line in text.splitlines())
+    assert r"a title\x1b[2J" in text

@@ -56,6 +56,13 @@ producer_byte_rate=500000
 
 
 @pytest.mark.broker
+def test_list_is_the_drafts_word_for_describe(quotas, example):
+    """The examples that I copied from the proposal say --list."""
+    line = "--names=client-id=my-client"
+    assert quotas(f"--list {line}").out == quotas(f"--describe {line}").out != ""
+
+
+@pytest.mark.broker
 def test_the_examples_of_kip_546(quotas, example, monkeypatch):
     """The proposal was the only manual that we had, and its lines did not work."""
     assert quotas("--describe --names=client-id=my-client").out == DESCRIBED

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pytest
+from confluent_kafka import Producer
 
+import kadmin_nb as kn
+from kadmin_nb.commands import kafka_tool
+from kadmin_nb.commands.answer_formats import as_csv
+from kadmin_nb.frames import schemas
+from kadmin_nb.frames.files import csv_text
 from kadmin_nb.kafka_commands import configs_lines
+from kadmin_nb.kafka_commands.client_quotas import in_braces
 from kadmin_nb.model.client_configs import ClientEntity
+from kadmin_nb.model.entity import Entity
 from tests.hostile_names import HOSTILE
 from tests.plans.kafka_tool import Tool
 from tests.waiting import eventually
@@ -277,6 +286,20 @@ def test_whatever_a_client_calls_itself_it_is_one_line(name):
     assert all(line.startswith(OF_KIP_649) for line in lines)
 
 
+@pytest.mark.parametrize("name", [name for name in HOSTILE if name])
+def test_a_name_is_exact_in_a_pipe_and_escaped_on_a_screen(name):
+    """A client-id cleared my window and wrote that all quotas were gone."""
+    row = {"entity": str(Entity.of({"user": name})), "level": "USER", "user": name, "key": "k", "value": 1.0}
+    text = kafka_tool.lines(configs_lines.quota_lines([row]))
+    assert str(text) == f"Quota configs for user-principal '{name}' are k=1.0"
+    assert repr(text).isprintable()
+    assert all(line.isprintable() for line in configs_lines.organised_quotas([row]))
+    table = schemas.table(schemas.QUOTAS, [row])
+    csv = as_csv(kn.Answer(table))
+    assert str(csv) == csv_text(table).removesuffix("\n")
+    assert [line.isprintable() for line in repr(csv).split("\n")] == [True, True]
+
+
 OF_KIP_649 = ("Dynamic configs for user-principal", "Supported dynamic configs for user-principal")
 """Lines that Kafka's own tool does not have: other tests' clients follow dynamic configs on this cluster."""
 
@@ -293,6 +316,68 @@ def test_a_change_of_many_is_shown_as_kip_248_promised(kadmin, kafka, make_topic
     for name in names:
         assert f"CONFIGS FOR TOPIC {name}" in answer.out
     assert len(re.findall(r"file\.delete\.delay\.ms = 70000 +false +false +Dynamic topic config", answer.out)) == 2
+
+
+@pytest.fixture
+def full_topic(kafka, topic) -> str:
+    """A topic with a record."""
+    producer = Producer({"bootstrap.servers": kafka.bootstrap})
+    producer.produce(topic, b"x")
+    assert producer.flush(30) == 0
+    return topic
+
+
+DANGEROUS = {
+    "a retention": ("--topic {topic}", "retention.ms", "86400000"),
+    "the proposal's acks": (
+        "--entity-type users --entity-name {user} --entity-type clients --entity-name app",
+        "acks",
+        "0",
+    ),
+    "everybody's limit, tiny": ("--user {user}", "producer_byte_rate", "5"),
+}
+
+
+@pytest.mark.parametrize(("whom", "key", "value"), DANGEROUS.values(), ids=DANGEROUS)
+def test_a_danger_is_said_and_the_change_is_made(kadmin, kafka, full_topic, unique, cluster, whom, key, value):
+    """The playbook that makes our topics failed at every second one, under a name that never refused anything."""
+    whom = whom.format(topic=full_topic, user=unique("user")).split()
+    alter = [*_at(kafka), "--alter", *whom, "--add-config", f"{key}={value}"]
+    planned = kadmin("kafka-configs", *alter, "--dry-run")
+    assert (planned.code, planned.err) == (0, "")
+    assert "danger: row 1, " in planned.out
+    assert "--allow" not in planned.out
+    answer = kadmin("kafka-configs", *alter)
+    assert (answer.code, answer.out.startswith("Completed updating config for ")) == (0, True)
+    [said] = answer.err.splitlines()
+    assert said.startswith("danger: row 1, ")
+    assert f" {key}: " in said
+    described = [*_at(kafka), "--describe", *whom]
+    eventually(lambda: f"{key}={value}" in kadmin("kafka-configs", *described).out, True)
+    [run] = [says for says in _runs(cluster) if said.removeprefix("danger: ") in says.get("dangers", ())]
+    assert (run["allowed"], run["reason"]) == ([key], "kafka-configs lets dangers through")
+
+
+def _runs(cluster) -> list[dict[str, object]]:
+    """The `run` lines of all journals here."""
+    plans = [row["plan_id"] for row in cluster.log().to_arrow().to_pylist()]
+    lines = [line for plan in plans for line in cluster.log(plan).to_arrow().to_pylist()]
+    return [json.loads(line["says"]) for line in lines if line["kind"] == "run"]
+
+
+def test_a_policy_may_refuse_dangers_here_too(kadmin, kafka, full_topic, tmp_path, monkeypatch):
+    """On production the command is to be as careful as all others."""
+    careful, open_ = tmp_path / "careful.toml", tmp_path / "open.toml"
+    careful.write_text('dangers = "refuse"\n')
+    open_.write_text('dangers = "warn"\n')
+    alter = [*_at(kafka), "--alter", "--topic", full_topic, "--add-config", "retention.ms=86400000", "--policy"]
+    refused = kadmin("kafka-configs", *alter, str(careful))
+    assert (refused.code, refused.out) == (1, "")
+    assert "Dangerous: row 1, " in refused.err
+    assert "--allow retention.ms lets it through" in refused.err
+    monkeypatch.setenv("KADMIN_POLICY", str(careful))
+    assert kadmin("kafka-configs", *alter, str(open_)).code == 1
+    assert kadmin("kafka-configs", *alter, str(open_), "--allow", "retention.ms", "--reason", "meant").code == 0
 
 
 WRONG = """
@@ -326,6 +411,12 @@ WRONG = """
 --alter --entity-type topics --entity-default --add-config retention.ms=1
 --alter --entity-type users --add-config producer_byte_rate=1
 --alter --entity-type users --entity-type clients --entity-name a --add-config producer_byte_rate=1
+--alter --entity-type users --entity-name a --entity-default --add-config producer_byte_rate=1000000000000
+--alter --entity-type users --entity-default --entity-name a --add-config producer_byte_rate=1000000000000
+--alter --entity-type users --entity-default --entity-default --add-config producer_byte_rate=1000000000000
+--alter --entity-type brokers --entity-default --entity-name 1 --add-config log.cleaner.backoff.ms=16000
+--describe --entity-type users --entity-name a --entity-default
+--describe --entity-type clients --entity-default --entity-name a
 --alter --topic no-such-topic --add-config retention.ms=1
 --alter --topic no-such-topic --delete-config retention.ms
 --alter --topic a --add-config retention.ms
@@ -341,6 +432,9 @@ WRONG = """
 --alter --user-defaults --add-config SCRAM-SHA-256=[password=canary-in-a-word]
 --alter --client a --add-config SCRAM-SHA-256=[password=canary-in-a-word]
 --alter --user a --delete-config SCRAM-SHA-1
+--alter --user nobody-here --delete-config SCRAM-SHA-256
+--alter --user nobody-here --delete-config SCRAM-SHA-256,SCRAM-SHA-512
+--alter --user nobody-here --delete-config acks
 --alter --broker-logger 1 --add-config no.such.Logger=DEBUG
 --alter --broker-logger 1 --add-config kafka.log.LogCleaner=LOUD
 """
@@ -410,3 +504,138 @@ def test_credentials_are_made_listed_and_deleted_as_kafkas_own_does(kadmin, kafk
     refused = kadmin("kafka-configs", *bare)
     assert (refused.code, refused.out) == (1, "")
     assert "canary" not in refused.err
+
+
+def test_json_and_csv_have_all_that_is_set_on_a_user(kadmin, kafka, unique, monkeypatch):
+    """We swapped the text for JSON, and the users' credentials and client configs were gone."""
+    monkeypatch.setenv("NEW_PASSWORD", "canary-of-a-credential")
+    user, at = unique("alice"), _at(kafka)
+    app = ["--entity-type", "users", "--entity-name", user, "--entity-type", "clients", "--entity-name", "app"]
+    for whom, configs in (
+        (["--user", user], f"acks=all,producer_byte_rate={AMPLE}"),
+        (["--user", user], "SCRAM-SHA-256=[password=env:NEW_PASSWORD]"),
+        (app, "acks=all"),
+    ):
+        made = kadmin("kafka-configs", *at, "--alter", *whom, "--add-config", configs)
+        assert made.code == 0, made.err
+    expected = {
+        ("quota", "producer_byte_rate", str(AMPLE)),
+        ("client-config", "acks", "-1"),
+        ("scram", "SCRAM-SHA-256", "iterations=4096"),
+    }
+    for whom in (["--user", user], ["--entity-type", "users"]):
+        answer = kadmin("kafka-configs", *at, "--describe", *whom, "--output", "json")
+        assert answer.code == 0, answer.err
+        rows = [row for row in json.loads(answer.out) if row["resource"] == f"user={user}"]
+        assert {(row["kind"], row["key"], row["value"]) for row in rows} == expected
+        csv = kadmin("kafka-configs", *at, "--describe", *whom, "--output", "csv").out
+        assert csv.count(f'"user={user}"') == 3
+    [row] = json.loads(kadmin("kafka-configs", *at, "--describe", *app, "--output", "json").out)
+    assert (row["resource"], row["key"]) == (f"user={user} client-id=app", "acks")
+
+
+def test_several_properties_stand_behind_one_option():
+    """KIP-248 has a list there, and we had to repeat the option; a JAAS text has commas of its own."""
+    jaas = 'sasl.jaas.config=X required username="a,b=c";'
+    texts = ("client.id=a,security.protocol=PLAINTEXT", f"{jaas},client.id=b", "ssl.protocol=TLSv1.3,TLSv1.2")
+    assert [kafka_tool._NEXT_PROPERTY.split(text) for text in texts] == [
+        ["client.id=a", "security.protocol=PLAINTEXT"],
+        [jaas, "client.id=b"],
+        ["ssl.protocol=TLSv1.3,TLSv1.2"],
+    ]
+
+
+def test_who_names_no_broker_looks_and_changes_nothing(kadmin, kafka, unique, monkeypatch):
+    """The profile of a folder was the production cluster, and a line without any address changed it."""
+    user = unique("user")
+    alter = ("kafka-configs", "--alter", "--user", user, "--add-config", f"producer_byte_rate={AMPLE}")
+    refused = kadmin(*alter)
+    assert (refused.code, refused.out) == (1, "")
+    assert refused.err.startswith("UsageError: --bootstrap-server is required")
+    assert "--cluster TARGET and $KADMIN_PROFILE" in refused.err
+    assert "--bootstrap-server is required" not in kadmin("kafka-configs", "--describe", "--user", user).err
+    assert kadmin(*alter, "--cluster", kafka.bootstrap).code == 0
+    assert kadmin(*alter, "--cluster", kafka.bootstrap, *_at(kafka)).code == 1
+    monkeypatch.setenv("KADMIN_PROFILE", kafka.bootstrap)
+    assert kadmin(*alter).code == 0
+    assert kadmin("kafka-configs", "--describe", "--user", user).out.startswith("Quota configs for user-principal")
+
+
+@pytest.mark.parametrize(
+    ("whom", "key", "hint"),
+    [
+        ("--user a", "aks", "Did you mean acks?"),
+        ("--user a", "x", "session.timeout.ms"),
+        ("--user-defaults", "aks", "controller_mutation_rate."),
+        ("--client a", "aks", "controller_mutation_rate."),
+    ],
+)
+def test_a_misspelt_key_is_told_those_that_there_are(kadmin, kafka, whom, key, hint):
+    """I misspelt acks, and was told that users have quotas alone."""
+    answer = kadmin("kafka-configs", *_at(kafka), "--alter", *whom.split(), "--add-config", f"{key}=1")
+    assert answer.code == 1
+    assert hint in answer.err.splitlines()[1]
+    assert ("acks" in answer.err.splitlines()[1]) == (whom == "--user a")
+
+
+def test_registrations_go_beside_other_keys(kadmin, kafka, unique):
+    """KIP-649 deletes supported.configs with whatever else is to go, and once it spells it without the s."""
+    user = ("--user", unique("user"))
+    alter = ("kafka-configs", *_at(kafka), "--alter", *user)
+    assert kadmin(*alter, "--add-config", f"producer_byte_rate={AMPLE}").code == 0
+    done = kadmin(*alter, "--delete-config", "supported.configs,producer_byte_rate")
+    assert (done.code, done.out) == (0, f"Completed updating config for user {user[1]}.\n"), done.err
+    assert kadmin("kafka-configs", *_at(kafka), "--describe", *user).out == ""
+    assert kadmin(*alter, "--delete-config", "supported.config").code == 0
+    both = kadmin(*alter, "--delete-config", "supported.config", "--add-config", f"producer_byte_rate={AMPLE}")
+    assert both.code == 0, both.err
+    looked = kadmin(*alter, "--delete-config", "supported.config", "--dry-run")
+    assert (looked.code, looked.out.startswith("Nothing is changed")) == (0, True)
+
+
+def test_a_failure_prints_no_table_where_scripts_read(kadmin, kafka, topic, monkeypatch):
+    """A line that failed printed our table on standard output, and the script took its heading for an answer."""
+    refused = kn.Outcomes.raise_for_errors
+
+    def failing(outcomes):
+        raise kn.PartlyFailed("1 of 1 rows failed", outcomes=refused(outcomes), code="PARTLY")
+
+    monkeypatch.setattr(kn.Outcomes, "raise_for_errors", failing)
+    alter = ("--alter", "--topic", topic, "--add-config", "file.delete.delay.ms=70000")
+    answer = kadmin("kafka-configs", *_at(kafka), *alter)
+    assert (answer.code, answer.out) == (1, "")
+    assert answer.err.startswith("PartlyFailed: 1 of 1 rows failed")
+    assert "file.delete.delay.ms" in answer.err
+
+
+def test_an_older_broker_that_cannot_list_is_a_note(kadmin, kafka, monkeypatch):
+    """The playbook describes all types in turn, and ended at the groups of a cluster of 3.9."""
+
+    def no_list(configs, word):
+        raise kn.Unsupported("this broker can list no config resources but client-metrics")
+
+    monkeypatch.setattr("kadmin_nb.cluster.configs.Configs.names", no_list)
+    answer = kadmin("kafka-configs", *_at(kafka), "--describe", "--entity-type", "groups")
+    assert (answer.code, answer.out) == (0, "")
+    assert answer.err.startswith("Note: no groups are listed: this broker can list no")
+
+
+@pytest.mark.parametrize("typed", ["kafka-acls", "kafka-topics.sh", "kafka-consumer-groups"])
+def test_a_tool_that_is_not_here_is_not_taken_for_another(kadmin, typed):
+    """I typed kafka-acls, and was asked whether I meant kafka-configs."""
+    answer = kadmin(typed, "--list")
+    assert answer.code == 2
+    assert answer.err.splitlines()[1] == f"Hint: {typed} is Kafka's own, and nothing here stands in for it."
+
+
+@pytest.mark.parametrize("typed", ["kafka-configs.sh", "kafka-config"])
+def test_the_scripts_name_means_the_command(kadmin, typed):
+    """I had the .sh in my fingers."""
+    assert kadmin(typed, "--help").err.splitlines()[1] == "Hint: Did you mean kafka-configs?"
+
+
+@pytest.mark.parametrize("name", [name for name in HOSTILE if name])
+def test_names_are_written_as_kafkas_sanitizer_writes_them(tool, name):
+    """`a~b` came back as `a~b`, and the script that undoes Kafka's escapes found another entity."""
+    theirs = tool.gateway.jvm.org.apache.kafka.common.utils.Sanitizer.sanitize(name)
+    assert in_braces(Entity.of({"user": name})) == f"{{user={theirs}}}"

@@ -251,3 +251,17 @@ def test_json_is_the_same_rows_piece_by_piece():
     said = answer_formats.as_json(kn.Answer(pa.Table.from_pylist(rows)))
     assert said == json.dumps(rows, indent=1)
     assert answer_formats.as_json(kn.Answer(pa.table({"a": pa.array([], pa.int64())}))) == "[]"
+
+
+def test_kafkas_own_lines_obey_no_name_in_a_window(kafka, cluster, unique):
+    """`kafka-configs --describe` of all clients changed the title of my window, which a client-id had asked for."""
+    name = f"\x1b]0;{unique('title')}\x07\u202e"
+    stage = cluster.stage()
+    stage.set_quota("producer_byte_rate", 10**12, client_id=name)
+    stage.plan().apply().raise_for_errors()
+    words = ["kafka-configs", "--bootstrap-server", kafka.bootstrap, "--describe", "--client", name]
+    for form in ("text", "table", "csv"):
+        code, said = _in_terminal(200, [*words, "--output", form])
+        assert (code, len(said)) == (0, 3 if form == "table" else 2 if form == "csv" else 1)
+        assert all(line.isprintable() for line in said)
+        assert r"\x1b]0;title-" in "".join(said)

@@ -53,10 +53,14 @@ class PlanWarning:
 
 @dataclass(frozen=True)
 class Advice:
-    """The dangers of a plan, and its warnings, which are worked out when first asked for."""
+    """The dangers of a plan, and its warnings, which are worked out when first asked for.
+
+    `needs_allowing` is False where dangers are said and let through: in kafka-configs.
+    """
 
     dangers: tuple[Danger, ...] = ()
     warn: Callable[[], Sequence[PlanWarning]] = field(default=lambda: (), repr=False)
+    needs_allowing: bool = True
 
     @cached_property
     def warnings(self) -> tuple[PlanWarning, ...]:
@@ -64,7 +68,8 @@ class Advice:
 
     def with_dangers(self, more: Iterable[Danger]) -> Advice:
         """The same with some more."""
-        return Advice(tuple(sorted([*self.dangers, *more], key=lambda danger: danger.row)), lambda: self.warnings)
+        dangers = tuple(sorted([*self.dangers, *more], key=lambda danger: danger.row))
+        return Advice(dangers, lambda: self.warnings, self.needs_allowing)
 
     def lines(
         self, reason: str | None, syntax: Syntax, shown: int | None = SHOWN, *, is_applicable: bool = True
@@ -73,13 +78,14 @@ class Advice:
 
         How to apply it is said in that syntax; one that cannot be applied needs no allowance.
         """
-        lifting = lifted(self.dangers, reason).at(syntax) if self.dangers and is_applicable else ""
-        all_lines = [
-            *_head(DANGER, self.dangers, shown),
-            *filter(None, [lifting]),
-            *_head(WARNING, self.warnings, shown),
-        ]
-        return [printable(line) for line in all_lines]
+        is_refused = self.dangers and self.needs_allowing and is_applicable
+        lifting = lifted(self.dangers, reason).at(syntax) if is_refused else ""
+        warnings = [printable(line) for line in _head(WARNING, self.warnings, shown)]
+        return [*self.danger_lines(shown), *filter(None, [printable(lifting)]), *warnings]
+
+    def danger_lines(self, shown: int | None = SHOWN) -> list[str]:
+        """The dangers, a line each."""
+        return [printable(line) for line in _head(DANGER, self.dangers, shown)]
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickled, it is worked out."""

@@ -81,7 +81,10 @@ class Gate:
                 "a dangerous plan needs a reason, which its journal keeps",
                 hint=Hint("Nothing was sent.", sentence("Plan again with {}.", REASON)),
             )
-        return {"allowed": sorted({d.key for d in ahead}), "reason": self.plan.reason} if ahead else {}
+        if not ahead:
+            return {}
+        let_through = {"allowed": sorted({danger.key for danger in ahead}), "dangers": [*map(str, ahead)]}
+        return {**let_through, "reason": self.plan.reason}
 
 
 def _ahead(dangers: Iterable[Danger], pending: Sequence[Change], changes: Iterable[Change]) -> Iterable[Danger]:

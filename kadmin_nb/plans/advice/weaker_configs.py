@@ -13,7 +13,7 @@ from ...model.config_units import with_unit
 from ...model.resources import Resource
 from ..secret_resolver import Resolver
 from . import Danger
-from .config_dangers import LOGIN, DangerRule, rule_of
+from .config_dangers import LOGIN, DangerRule, cut, rule_of
 from .fallback import Values, fallback_values
 
 _REMOTE_LOGINS = ("JndiLoginModule", "LdapLoginModule")
@@ -22,14 +22,18 @@ _REMOTE_LOGINS = ("JndiLoginModule", "LdapLoginModule")
 
 def dangers(changes: Iterable[Change], kafka: Kafka, resolver: Resolver | None) -> Iterable[Danger]:
     """The dangers of these configs on the cluster as it is."""
-    configs = [change for change in changes if _rule(change)]
-    below = fallback_values(kafka, (c for c in configs if c.old_known and (c.old is None or c.after is None)))
-    return judged(configs, below, resolver)
+    configs = {change.row: change for change in changes if _rule(change)}
+    below = fallback_values(kafka, (c for c in configs.values() if c.old_known and (c.old is None or c.after is None)))
+    found = [*judged(configs.values(), below, resolver)]
+    topics = {d.row: topic for d in found if (topic := shorter_lived(configs[d.row]))}
+    empty = kafka.empty_topics({*topics.values()}) if topics else ()
+    return (danger for danger in found if topics.get(danger.row) not in empty)
 
 
 def certain(changes: Iterable[Change]) -> Iterable[Danger]:
     """The dangers that the rows tell by themselves: both values are set, or the old one is hidden."""
-    return judged((c for c in changes if _rule(c) and not (c.old_known and None in (c.old, c.after))), {})
+    told = (c for c in changes if _rule(c) and not (c.old_known and None in (c.old, c.after)))
+    return judged((change for change in told if not shorter_lived(change)), {})
 
 
 def judged(changes: Iterable[Change], below: Values, resolver: Resolver | None = None) -> Iterable[Danger]:
@@ -40,6 +44,12 @@ def judged(changes: Iterable[Change], below: Values, resolver: Resolver | None =
         if rule and message:
             text = f"{message}: {rule.why}{_modules(change, rule, resolver)}"
             yield Danger(change.row, str(change.resource), change.key, rule.danger, text)
+
+
+def shorter_lived(change: Change) -> str | None:
+    """The topic whose records a shorter retention would delete: where it has none, nothing is lost."""
+    rule, resource = _rule(change), cast(Resource, change.resource)
+    return resource.name if rule and rule.weakens is cut and resource.type == "TOPIC" else None
 
 
 def _rule(change: Change) -> DangerRule | None:

@@ -37,6 +37,7 @@ class ClientConfigChanges(ChangeKind):
     columns_beside = ("entity", "user", "client_id")
     magic = "%%kconfig"
     is_atomic = True
+    tool_deletes_absent = False
     longest_doubt = LONGEST_TRANSACTION
 
     def line_edits(

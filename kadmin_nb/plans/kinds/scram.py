@@ -30,6 +30,7 @@ class ScramChanges(ChangeKind):
     verbs: ClassVar = {op: f"scram {verb}" for verb, op in SCRAM_VERBS.items()}
     methods: ClassVar = {SET: "set_scram", DELETE: "delete_scram"}
     can_validate: ClassVar = False
+    tool_deletes_absent = False
     why_divided: ClassVar = "as Kafka takes one credential of a user in a request"
 
     def line_edits(
