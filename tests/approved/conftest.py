@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 
 import kadmin_nb as kn
 from kadmin_nb.local import LocalKafka
@@ -28,6 +29,9 @@ def seeded(monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalKafka]:
     with kn.local.start() as running:
         with running.connect() as cluster:
             seed(cluster)
+        producer = Producer({"bootstrap.servers": running.bootstrap})
+        producer.produce("orders", b"an order", partition=0)  # an empty topic has nothing to lose
+        assert producer.flush(30) == 0
         yield running
 
 
