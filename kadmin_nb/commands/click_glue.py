@@ -166,7 +166,7 @@ class Verbs(_HelpAtWidth, click.Group):
 
 
 _SAME_TOOL = 0.85
-"""How alike two names of Kafka's tools are that mean the same one: all begin alike."""
+"""The likeness of a name to the tool that is meant by it: all of Kafka's begin alike."""
 
 Verbs.group_class = Verbs
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -94,12 +94,7 @@ def _connection(ctx: click.Context, params: dict[str, Any]) -> tuple[str | None,
         No broker, or something that is not one.
     """
     chosen, target = {name: params.pop(name) for name in _CONNECTION}, ctx.meta.get("cluster")
-    if chosen["zookeeper"]:
-        raise UsageError("--zookeeper: Kafka 4 has no ZooKeeper", hint="--bootstrap-server host:port instead.")
-    if chosen["bootstrap_controller"]:
-        raise UsageError(
-            "--bootstrap-controller: only brokers are spoken to", hint="--bootstrap-server with a broker's address."
-        )
+    _refuse_others_than_brokers(chosen)
     bootstrap, file = chosen["bootstrap_server"], chosen["command_config"]
     if bootstrap and target:
         raise UsageError("--bootstrap-server and --cluster both name the brokers", hint="One of the two is enough.")
@@ -110,6 +105,15 @@ def _connection(ctx: click.Context, params: dict[str, Any]) -> tuple[str | None,
     texts = (part for text in chosen["adminclient_property"] for part in _NEXT_PROPERTY.split(text))
     properties = dict(pair(text, "--adminclient-property") for text in texts)
     return (file, {**properties, "bootstrap.servers": bootstrap}) if file else (bootstrap or target, properties)
+
+
+def _refuse_others_than_brokers(chosen: Mapping[str, Any]) -> None:
+    if chosen["zookeeper"]:
+        raise UsageError("--zookeeper: Kafka 4 has no ZooKeeper", hint="--bootstrap-server host:port instead.")
+    if chosen["bootstrap_controller"]:
+        raise UsageError(
+            "--bootstrap-controller: only brokers are spoken to", hint="--bootstrap-server with a broker's address."
+        )
 
 
 def _has_current(session: Session) -> bool:
