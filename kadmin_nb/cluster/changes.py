@@ -27,6 +27,7 @@ from ..plans.execution import executor, order, rollback
 from ..plans.execution.executor import ApplyResult
 from ..plans.execution.hooks import Hooks, safe_waves
 from ..plans.execution.interrupts import Stopped, heard_between_requests, never
+from ..plans.execution.lock import LOST
 from ..plans.execution.progress import Progress, silent
 from ..plans.journal.hash_chain import Journal
 from ..plans.journal.replay import replayed
@@ -125,6 +126,8 @@ class Changes:
             outcomes = Outcomes.of(plan, done, journal, lambda: self.rollback(plan))
         if done.unwritten:
             raise _unwritten(plan, done.unwritten, outcomes)
+        if done.overtaken:
+            raise _overtaken(plan, done.overtaken, outcomes)
         if stopped():
             raise _interrupted(plan, "between two requests", outcomes, "" if stop() else " by Ctrl-C")
         return outcomes
@@ -308,6 +311,17 @@ def _unwritten(plan: Plan, why: PlanRefused, outcomes: Outcomes) -> PartlyFailed
         hint=Hint(
             "What was sent stays.",
             sentence("When the journal can be written, {} goes on.", _verb("resume", plan)),
+        ),
+    )
+
+
+def _overtaken(plan: Plan, why: str, outcomes: Outcomes) -> PartlyFailed:
+    return PartlyFailed(
+        f"plan {plan.id[:12]} did not have the lease to itself: {why}",
+        outcomes=outcomes,
+        code=LOST,
+        hint=Hint(
+            sentence("{} of either plan shows what is in force.", Verb("plan verify PLAN", "cluster.verify(plan)"))
         ),
     )
 
