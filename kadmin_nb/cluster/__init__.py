@@ -229,8 +229,8 @@ class Cluster:
         UsageError
             A dangerous plan without a reason; an allowance that none of its rows needs. Nothing was sent.
         PartlyFailed
-            The journal could not be written any more, or another had the lease while rows were sent; `.outcomes`
-            says what became of each row.
+            The journal could not be written any more or is gone, or another had the lease while rows were sent;
+            `.outcomes` says what became of each row.
         Interrupted
             By Ctrl-C or `stop`; `.outcomes` says how far it came.
         """

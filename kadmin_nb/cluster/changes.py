@@ -123,9 +123,12 @@ class Changes:
             except KeyboardInterrupt:
                 raise _interrupted(plan, "at once; what was under way is in doubt") from None
             done = self._awaited(done, chosen.wait_clients, stopped, progress)
-            outcomes = Outcomes.of(plan, done, journal, lambda: self.rollback(plan))
+            is_lost = journal.is_lost and not done.unwritten
+            outcomes = Outcomes.of(plan, done, None if is_lost else journal, lambda: self.rollback(plan))
         if done.unwritten:
             raise _unwritten(plan, done.unwritten, outcomes)
+        if is_lost:
+            raise _lost(plan, journal.place, outcomes)
         if done.overtaken:
             raise _overtaken(plan, done.overtaken, outcomes)
         if stopped():
@@ -311,6 +314,19 @@ def _unwritten(plan: Plan, why: PlanRefused, outcomes: Outcomes) -> PartlyFailed
         hint=Hint(
             "What was sent stays.",
             sentence("When the journal can be written, {} goes on.", _verb("resume", plan)),
+        ),
+    )
+
+
+def _lost(plan: Plan, journal: Path, outcomes: Outcomes) -> PartlyFailed:
+    return PartlyFailed(
+        f"plan {plan.id[:12]} can be neither resumed nor rolled back: its journal {journal} was removed, cut or "
+        "replaced while it was carried out",
+        outcomes=outcomes,
+        code="JOURNAL",
+        hint=Hint(
+            "What was sent stays.",
+            sentence("{} shows what is in force.", Verb("plan verify FILE", "cluster.verify(plan)")),
         ),
     )
 

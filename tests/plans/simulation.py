@@ -84,6 +84,9 @@ class Pages:
             raise Crash(f"{how} at write {self.writes}")
         self.written(text)
 
+    def is_whole(self) -> bool:
+        return True
+
     def close(self) -> None:
         """Others may open it."""
 
