@@ -425,6 +425,9 @@ class Cluster:
     def verify(self, plan: Plan, *, verify_timeout: float = VERIFY_TIMEOUT, wait_clients: float = 0.0) -> Outcomes:
         """Ask every broker whether it holds what the plan wanted; nothing is sent.
 
+        Rows that a run from here has sent and not seen on every broker are written into its journal when they are seen
+        now, so that `rollback` takes them back too.
+
         With `wait_clients` also, of dynamic client configs, every registered client that is alive, for so many
         seconds: a row is verified once each has said in its status that it follows the newest value, or refuses it.
         """

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..admin.kafka import WireKafka
-from ..errors import Interrupted, NotFound, PartlyFailed, PlanRefused
+from ..errors import Interrupted, KadminError, NotFound, PartlyFailed, PlanRefused
 from ..frames.answer import Answer
 from ..frames.display import Display
 from ..frames.schema_metadata import stamped
@@ -29,8 +29,8 @@ from ..plans.execution.hooks import Hooks, safe_waves
 from ..plans.execution.interrupts import Stopped, heard_between_requests, never
 from ..plans.execution.lock import LOST
 from ..plans.execution.progress import Progress, silent
+from ..plans.journal import replay, row_ranges
 from ..plans.journal.hash_chain import Journal
-from ..plans.journal.replay import replayed
 from ..plans.journal.store import Journals, StoredJournal
 from ..plans.kinds.registry import quiet_period
 from ..plans.live_cluster import LiveCluster
@@ -138,7 +138,7 @@ class Changes:
     def _hooks(
         self, plan: Plan, journal: Journal, options: ApplyOptions, progress: Progress, stopped: Stopped
     ) -> Hooks:
-        allowed_before, stopping = replayed(journal.before).allowed, self._stopping(plan, options)
+        allowed_before, stopping = replay.replayed(journal.before).allowed, self._stopping(plan, options)
         resolver = asking_once()
         gate = Gate(self._kafka, plan, resolver, options.allowed_keys, allowed_before, stopping)
         waves = safe_waves if options.gradual is None else self._in_steps(options.gradual, options.usage)
@@ -197,7 +197,22 @@ class Changes:
     def verify(self, plan: Plan, verify_timeout: float, wait_clients: float = 0.0) -> Outcomes:
         """The state of a plan's rows on every broker; see `plans.execution.executor.check`, and `Cluster.verify`."""
         done = executor.check(self._kafka, plan, verify_timeout=verify_timeout)
-        return Outcomes.of(plan, self._awaited(done, wait_clients))
+        try:
+            journal, note = self._write_seen(plan, done), None
+        except KadminError as exc:
+            journal, note = None, f"not written into the journal, so that no rollback counts on it: {exc}"
+        return Outcomes.of(plan, self._awaited(replace(done, note=note), wait_clients), journal)
+
+    def _write_seen(self, plan: Plan, done: ApplyResult) -> Journal | None:
+        """The journal of the plan, where there was something new to write into it."""
+        begun = journals().of(plan)
+        if begun is None or not executor.newly_seen(begun.state, done):
+            return None
+        with journals().open(plan) as journal:
+            state, at = replay.replayed(journal.before), self._kafka.now().isoformat()
+            rows = row_ranges.written(executor.newly_seen(state, done))
+            journal.write(replay.SEEN, run=state.runs, at=at, rows=rows, author=author())
+        return journal
 
     def _awaited(
         self, done: ApplyResult, seconds: float, stop: Stopped = never, progress: Progress = silent

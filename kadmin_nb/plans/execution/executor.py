@@ -14,7 +14,7 @@ from operator import attrgetter
 
 from ...admin.ports import LARGEST_ALTER, RETRIED_ONCE, Broker, Kafka, Signature
 from ...errors import Expired, KadminError, PlanRefused, WrongCluster
-from ...model.changes import FAILED, Change, Outcome
+from ...model.changes import FAILED, VERIFIED, Change, Outcome
 from ...model.refusal import Refusal
 from .. import LAG, VERIFY_TIMEOUT
 from ..apply_options import ApplyOptions
@@ -492,3 +492,12 @@ def check(kafka: Kafka, plan: Plan, *, verify_timeout: float = VERIFY_TIMEOUT) -
     refuse_other_cluster(kafka, plan)
     sightings = verify(kafka, plan.changes, kafka.brokers(), verify_timeout)
     return ApplyResult([row_states.checked(change, sightings[change.row]) for change in plan.changes])
+
+
+def newly_seen(state: JournalState, done: ApplyResult) -> set[int]:
+    """The rows that we have sent and nobody had seen on every broker yet, and now somebody has.
+
+    A secret that is in doubt is left out: the old one looks the same.
+    """
+    seen = (outcome.change for outcome in done.outcomes if outcome.state == VERIFIED)
+    return {c.row for c in seen if c.row in state.unsettled and not (c.is_secret and c.row in state.in_doubt)}
