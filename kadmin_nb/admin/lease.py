@@ -63,6 +63,10 @@ TAKING, RENEWING, RELEASING = 10.0, 30.0, 3.0
 """Bounds in seconds. A renewal has the longest: a coordinator that was killed is replaced in 10 to 20."""
 
 _LONGEST_TEXT = 100
+
+_PROCESS = uuid.uuid4().hex
+"""The beginning of all nonces of this process; one forked from it has another pid."""
+
 _GONE = "another took the lease and gave it back, or somebody emptied its topic"
 
 STEAL = Option("steal", flag="--steal-lock")
@@ -122,7 +126,7 @@ class Claim:
     @classmethod
     def ours(cls, plan_id: str, holder: str, seconds: float) -> Claim:
         """A new claim of this process."""
-        nonce, host, now = uuid.uuid4().hex, socket.gethostname(), _utc(time.time())
+        nonce, host, now = f"{_PROCESS}-{uuid.uuid4().hex}", socket.gethostname(), _utc(time.time())
         return cls(holder, host, plan_id, now, seconds, nonce, _machine(), os.getpid())
 
     @classmethod
@@ -151,11 +155,14 @@ class Claim:
         return json.dumps(fields).encode()
 
     def resumes(self, previous: Claim) -> bool:
-        """True if `previous` is what a crash has left of this very plan.
+        """True if `previous` is what a crash, or an interruption in this process, has left of this very plan.
 
-        Only of this plan: an alter of the dead may still land, late, and it must not land on another's work.
+        Only of this plan: an alter of the dead may still land, late, and it must not land on another's work. A plan
+        that is carried out in this process is kept from a second run by its journal.
         """
-        return self.plan == previous.plan and self.machine == previous.machine != "" and _is_gone(previous.pid)
+        is_this_process = previous.pid == self.pid and previous.nonce.startswith(_PROCESS)
+        is_dead = self.machine == previous.machine != "" and _is_gone(previous.pid)
+        return self.plan == previous.plan and (is_this_process or is_dead)
 
     def __str__(self) -> str:
         return self.holder if self.holder.endswith(f"@{self.host}") else f"{self.holder} on {self.host}"

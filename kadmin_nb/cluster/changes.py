@@ -116,7 +116,7 @@ class Changes:
         if chosen.require_approval:
             approval_of(plan)
         self._guard(plan, chosen.policy)
-        with journals().open(plan) as journal, heard_between_requests(stop) as stopped:
+        with heard_between_requests(stop) as stopped, journals().open(plan) as journal:
             hooks = self._hooks(plan, journal, chosen, progress, stopped)
             try:
                 done = executor.apply(self._kafka, plan, journal, chosen, hooks)

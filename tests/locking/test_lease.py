@@ -276,6 +276,35 @@ def test_the_plan_that_was_killed_is_resumed_at_once(carol, alice):
     alice.take(plan="the-same").release()
 
 
+def test_the_plan_that_was_interrupted_at_its_beginning_is_applied_again_at_once(alice, bob, monkeypatch):
+    """I pressed Ctrl-C twice as it began, and for two minutes 'me@host holds the lease': I did not."""
+
+    def interrupted(*words):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as pressing:
+        pressing.setattr(lease.HeldLease, "_write", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            alice.take(plan="the-same").release()
+    assert refusal(bob.take).code == "LOCKED"
+    held = alice.take(plan="the-same")
+    assert held.note is None
+    held.renew()
+    held.release()
+
+
+def test_ctrl_c_while_a_delivery_is_reported_is_a_ctrl_c(alice, monkeypatch):
+    """SystemError: <method 'poll' of 'cimpl.Producer' objects> returned NULL without setting an exception."""
+
+    class Interrupted(Producer):
+        def poll(self, seconds):
+            raise SystemError("returned NULL without setting an exception")
+
+    monkeypatch.setattr(transactions, "Producer", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        alice.take()
+
+
 def test_a_taker_that_died_half_way_keeps_nobody_waiting(kafka, alice, bob, topic):
     """Someone's transaction hung, and the lock could be neither taken nor read."""
     alice.take().release()

@@ -99,8 +99,12 @@ class AppendedFile:
     def __init__(self, place: Path) -> None:
         self.place = place
         self._file = _locked(place)
-        self._size = os.fstat(self._file).st_size
-        files.sync_folder(place.parent)
+        try:
+            self._size = os.fstat(self._file).st_size
+            files.sync_folder(place.parent)
+        except BaseException:  # Ctrl-C too: a file left open keeps this process from the plan
+            os.close(self._file)
+            raise
 
     def texts(self) -> list[str]:
         return _of_file(self.place)
@@ -118,9 +122,11 @@ class AppendedFile:
     def close(self) -> None:
         """A file in which nothing was written is taken away again."""
         with contextlib.suppress(OSError):  # all that counts was synced
-            if not os.fstat(self._file).st_size:
-                self.place.unlink(missing_ok=True)
-            os.close(self._file)
+            try:
+                if not os.fstat(self._file).st_size:
+                    self.place.unlink(missing_ok=True)
+            finally:
+                os.close(self._file)
 
 
 class FolderOfRecords:
@@ -132,10 +138,10 @@ class FolderOfRecords:
         self._lock = os.open(self.place / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
             _lock(self._lock, place)
+            self._count, self._size = len(_files(self.place)), _size(self.place)
         except BaseException:
             os.close(self._lock)
             raise
-        self._count, self._size = len(_files(self.place)), _size(self.place)
 
     def texts(self) -> list[str]:
         return _of_folder(self.place)
