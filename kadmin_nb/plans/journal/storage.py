@@ -57,7 +57,7 @@ def opened(place: Path) -> JournalFile:
         `LOCKED`: another process has them open. `JOURNAL`: nothing can be written there.
     """
     try:
-        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        files.make_folders(place.parent, mode=0o700)
         in_folder = folder_of(place).is_dir() or not (place.exists() or _can_append(place.parent))
         return FolderOfRecords(place) if in_folder else AppendedFile(place)
     except OSError as exc:
