@@ -21,6 +21,7 @@ __all__ = [
     "expanded",
     "home",
     "make_folder",
+    "make_folders",
     "not_written",
     "read",
     "read_stdin",
@@ -86,7 +87,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def make_folder(place: Path, *, mode: int = 0o777) -> Path:
-    """The folder `place`, made with those above it where they are not there.
+    """The folder `place`, made as `make_folders` does.
 
     Raises
     ------
@@ -94,10 +95,23 @@ def make_folder(place: Path, *, mode: int = 0o777) -> Path:
         It cannot be made; as of `writing`.
     """
     try:
-        place.mkdir(parents=True, exist_ok=True, mode=mode)
+        make_folders(place, mode=mode)
     except OSError as error:
         raise not_written(place, error) from None
     return place
+
+
+def make_folders(place: Path, *, mode: int) -> None:
+    """Make the folder `place` and those above it that are not there, all with this mode: `Path.mkdir` gives it to one.
+
+    Raises
+    ------
+    OSError
+        One cannot be made.
+    """
+    for folder in [one for one in (*reversed(place.parents), place) if not one.exists()]:
+        folder.mkdir(mode=mode, exist_ok=True)
+    place.mkdir(exist_ok=True)
 
 
 @contextmanager

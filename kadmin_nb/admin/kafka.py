@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from .client_registry import WireClientRegistry
 
 _PAUSE = 0.02
+
+_COUNTS_SLEEP: int | None = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC if sys.platform == "darwin" else None)
+"""The clock that goes on while the machine sleeps: Linux has one for it, of macOS it is CLOCK_MONOTONIC."""
 
 
 class WireKafka:
@@ -137,6 +141,10 @@ class WireKafka:
     def monotonic(self) -> float:
         """Seconds on a clock that never jumps."""
         return time.monotonic()
+
+    def boottime(self) -> float:
+        """Seconds on a clock that never jumps and goes on while the machine sleeps, where the system has one."""
+        return time.monotonic() if _COUNTS_SLEEP is None else time.clock_gettime(_COUNTS_SLEEP)
 
     def now(self) -> datetime:
         """The time of day, UTC."""

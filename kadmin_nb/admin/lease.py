@@ -15,13 +15,16 @@ Why it is right, in the order of a taking:
    goes through 2 itself with "the newest is mine" as the judgement. No error code is trusted to tell which.
 4. *A renewal is a record.* An empty transaction commits with success although fenced (broker-facts 0, 17).
 
-What remains: a holder that is frozen between a renewal's commit and its alter's arrival, for longer than the
-lease; alters do not travel in the transaction. And whoever may write the topic may write nonsense to it.
+5. *Giving back is a record too.* Taking shuts the holder out, so a holder that can renew, or give back, was the only
+   one since it last could; one that cannot learns that another has the lease or had it, and from the log who.
+
+What remains: a holder that is frozen between a renewal's commit and its alter's arrival, while another takes the lease;
+alters do not travel in the transaction. It learns of it at the end (5). And whoever may write the topic may write
+nonsense to it.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import random
@@ -39,6 +42,7 @@ from confluent_kafka import KafkaException
 from .. import errors
 from ..errors import KadminError, PlanRefused, TimedOut, printable
 from ..hints import Hint, Option, sentence
+from ..model.refusal import Refusal
 from .lease_log import KEY, LeaseLog, LeaseRecord
 from .ports import NOT_KEPT_OUT, Lease
 from .transactions import FencedWriter, error_name, error_text, is_worth_retrying
@@ -59,7 +63,11 @@ TAKING, RENEWING, RELEASING = 10.0, 30.0, 3.0
 """Bounds in seconds. A renewal has the longest: a coordinator that was killed is replaced in 10 to 20."""
 
 _LONGEST_TEXT = 100
-_GONE = "the lease is gone, taken by another who gave it back, or by whoever emptied the topic"
+
+_PROCESS = uuid.uuid4().hex
+"""The beginning of all nonces of this process; one forked from it has another pid."""
+
+_GONE = "another took the lease and gave it back, or somebody emptied its topic"
 
 STEAL = Option("steal", flag="--steal-lock")
 
@@ -96,8 +104,9 @@ class NoLease:
     def renew(self) -> None:
         """Nothing to renew."""
 
-    def release(self) -> None:
+    def release(self) -> Refusal | None:
         """Nothing to give back."""
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +126,7 @@ class Claim:
     @classmethod
     def ours(cls, plan_id: str, holder: str, seconds: float) -> Claim:
         """A new claim of this process."""
-        nonce, host, now = uuid.uuid4().hex, socket.gethostname(), _utc(time.time())
+        nonce, host, now = f"{_PROCESS}-{uuid.uuid4().hex}", socket.gethostname(), _utc(time.time())
         return cls(holder, host, plan_id, now, seconds, nonce, _machine(), os.getpid())
 
     @classmethod
@@ -146,11 +155,14 @@ class Claim:
         return json.dumps(fields).encode()
 
     def resumes(self, previous: Claim) -> bool:
-        """True if `previous` is what a crash has left of this very plan.
+        """True if `previous` is what a crash, or an interruption in this process, has left of this very plan.
 
-        Only of this plan: an alter of the dead may still land, late, and it must not land on another's work.
+        Only of this plan: an alter of the dead may still land, late, and it must not land on another's work. A plan
+        that is carried out in this process is kept from a second run by its journal.
         """
-        return self.plan == previous.plan and self.machine == previous.machine != "" and _is_gone(previous.pid)
+        is_this_process = previous.pid == self.pid and previous.nonce.startswith(_PROCESS)
+        is_dead = self.machine == previous.machine != "" and _is_gone(previous.pid)
+        return self.plan == previous.plan and (is_this_process or is_dead)
 
     def __str__(self) -> str:
         return self.holder if self.holder.endswith(f"@{self.host}") else f"{self.holder} on {self.host}"
@@ -167,6 +179,7 @@ class HeldLease:
         self._claim = claim
         self._producer: FencedWriter | None = None
         self._may_hold = False
+        self._given_back: set[int] = set()
 
     def take(self, steal: bool) -> None:
         """Take it.
@@ -198,13 +211,22 @@ class HeldLease:
                 f"the lease is not renewed: {error_text(exc, self._log.name)}", code=error_name(exc)
             ) from None
 
-    def release(self) -> None:
-        """Give it back, if it is still ours; never raises."""
+    def release(self) -> Refusal | None:
+        """Give it back, if it is still ours; never raises. What was interrupted may be done again.
+
+        FENCED where it is another's, or was since it was last written by us; else why that could not be learned.
+        """
+        why = None
         if self._may_hold:
-            with contextlib.suppress(KadminError, KafkaException):
+            try:
                 self._write(None, RELEASING)
+            except KadminError as exc:
+                why = Refusal(exc.code or "UNKNOWN_SERVER_ERROR", str(exc))
+            except KafkaException as exc:
+                why = Refusal(error_name(exc), error_text(exc, self._log.name))
         self._may_hold = False
         self._close()
+        return why
 
     def _freshly(self, write: Callable[[], None]) -> None:
         """Write until it took so little of the lease's time that an alter fits into the rest."""
@@ -220,7 +242,7 @@ class HeldLease:
         now = time.monotonic()
         try:
             if self._producer:
-                self._producer.write({KEY: value}, now + bound / 3)
+                self._append(self._producer, value, now + bound / 3)
                 return self._producer.commit(now + bound / 3)
         except (KafkaException, TimedOut):
             self._close()
@@ -243,7 +265,7 @@ class HeldLease:
         producer = FencedWriter(self._wire.settings, self._log.name)
         try:
             producer.fence(until)
-            offset, appended = producer.write({KEY: value}, until)
+            offset, appended = self._append(producer, value, until)
             judge(Claim.of(self._log.newest(until, end=offset)), lambda: appended)
             self._may_hold = True
             producer.commit(until)
@@ -251,6 +273,12 @@ class HeldLease:
             producer.abort()
             raise
         self._producer = producer
+
+    def _append(self, producer: FencedWriter, value: bytes | None, until: float) -> tuple[int, int]:
+        offset, appended = producer.write({KEY: value}, until)
+        if value is None:
+            self._given_back.add(offset)
+        return offset, appended
 
     def _unless_it_lives(self, claim: Claim | None, now: Callable[[], int]) -> None:
         if (
@@ -271,10 +299,17 @@ class HeldLease:
     def _while_ours(self, claim: Claim | None, now: Callable[[], int]) -> None:
         if claim and claim.nonce == self._claim.nonce:
             return
-        event = f"{claim} took the lease for plan {claim.plan[:12]} at {claim.taken}" if claim else _GONE
-        raise PlanRefused(
-            f"{event}: plan {self._claim.plan[:12]} stops here", code="FENCED", hint="Resume it when they are done."
-        )
+        if claim is None and self._log.newest_offset in self._given_back:  # by us, and the answer was lost
+            return
+        raise PlanRefused(self._event(claim), code="FENCED", hint="Resume it when they are done.")
+
+    def _event(self, claim: Claim | None) -> str:
+        """The loss in words, where this is the newest claim; who gave it back is named while the log knows."""
+        last = claim or Claim.of(self._log.last_holder)
+        if last is None or last.nonce == self._claim.nonce:
+            return _GONE
+        gave_back = "" if claim else " and gave it back"
+        return f"{last} took the lease for plan {last.plan[:12]} at {last.taken}{gave_back}"
 
     def _close(self) -> None:
         self._producer = None

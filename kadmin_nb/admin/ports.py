@@ -186,11 +186,11 @@ class Lease(Protocol):
         ...
 
     def renew(self) -> None:
-        """Before each batch. Raises PlanRefused FENCED when another has taken the lease."""
+        """Before each batch. Raises PlanRefused FENCED when another has taken the lease, or had it since."""
         ...
 
-    def release(self) -> None:
-        """Give it back; never raises."""
+    def release(self) -> Refusal | None:
+        """Give it back; never raises. FENCED when another has it or had it since; else why that is not known."""
         ...
 
 
@@ -231,6 +231,10 @@ class Kafka(Protocol):
 
     def monotonic(self) -> float:
         """Seconds on a clock that never jumps."""
+        ...
+
+    def boottime(self) -> float:
+        """Seconds on a clock that never jumps and goes on while the machine sleeps."""
         ...
 
     def now(self) -> datetime:

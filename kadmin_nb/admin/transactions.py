@@ -69,15 +69,22 @@ class FencedWriter:
         self._producer.begin_transaction()
         for key, value in records.items():
             self._producer.produce(self._topic, value, key, on_delivery=lambda *report: reports.append(report))
-            self._producer.poll(0)
+            self._poll(0)
         while len(reports) < len(records) and time.monotonic() < until:
-            self._producer.poll(_SLICE)
+            self._poll(_SLICE)
         if len(reports) < len(records):
             raise TimedOut(f"the topic {self._topic} took no record in time", code="REQUEST_TIMED_OUT")
         for error, _ in reports:
             if error:
                 raise KafkaException(error)
         return min((message.offset() or 0, message.timestamp()[1]) for _, message in reports)
+
+    def _poll(self, seconds: float) -> None:
+        """Hear of deliveries. A Ctrl-C that comes while our callback runs is lost to confluent-kafka, but for this."""
+        try:
+            self._producer.poll(seconds)
+        except SystemError:
+            raise KeyboardInterrupt from None
 
     def commit(self, until: float) -> None:
         """Make it count, if nobody has fenced us."""

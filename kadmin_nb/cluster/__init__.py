@@ -229,7 +229,8 @@ class Cluster:
         UsageError
             A dangerous plan without a reason; an allowance that none of its rows needs. Nothing was sent.
         PartlyFailed
-            The journal could not be written any more; `.outcomes` says how far it came.
+            The journal could not be written any more or is gone, or another had the lease while rows were sent;
+            `.outcomes` says what became of each row.
         Interrupted
             By Ctrl-C or `stop`; `.outcomes` says how far it came.
         """
@@ -423,6 +424,9 @@ class Cluster:
 
     def verify(self, plan: Plan, *, verify_timeout: float = VERIFY_TIMEOUT, wait_clients: float = 0.0) -> Outcomes:
         """Ask every broker whether it holds what the plan wanted; nothing is sent.
+
+        Rows that a run from here has sent and not seen on every broker are written into its journal when they are seen
+        now, so that `rollback` takes them back too.
 
         With `wait_clients` also, of dynamic client configs, every registered client that is alive, for so many
         seconds: a row is verified once each has said in its status that it follows the newest value, or refuses it.

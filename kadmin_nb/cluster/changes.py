@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..admin.kafka import WireKafka
-from ..errors import Interrupted, NotFound, PartlyFailed, PlanRefused
+from ..errors import Interrupted, KadminError, NotFound, PartlyFailed, PlanRefused
 from ..frames.answer import Answer
 from ..frames.display import Display
 from ..frames.schema_metadata import stamped
@@ -27,9 +27,10 @@ from ..plans.execution import executor, order, rollback
 from ..plans.execution.executor import ApplyResult
 from ..plans.execution.hooks import Hooks, safe_waves
 from ..plans.execution.interrupts import Stopped, heard_between_requests, never
+from ..plans.execution.lock import LOST
 from ..plans.execution.progress import Progress, silent
+from ..plans.journal import replay, row_ranges
 from ..plans.journal.hash_chain import Journal
-from ..plans.journal.replay import replayed
 from ..plans.journal.store import Journals, StoredJournal
 from ..plans.kinds.registry import quiet_period
 from ..plans.live_cluster import LiveCluster
@@ -115,16 +116,21 @@ class Changes:
         if chosen.require_approval:
             approval_of(plan)
         self._guard(plan, chosen.policy)
-        with journals().open(plan) as journal, heard_between_requests(stop) as stopped:
+        with heard_between_requests(stop) as stopped, journals().open(plan) as journal:
             hooks = self._hooks(plan, journal, chosen, progress, stopped)
             try:
                 done = executor.apply(self._kafka, plan, journal, chosen, hooks)
             except KeyboardInterrupt:
                 raise _interrupted(plan, "at once; what was under way is in doubt") from None
             done = self._awaited(done, chosen.wait_clients, stopped, progress)
-            outcomes = Outcomes.of(plan, done, journal, lambda: self.rollback(plan))
+            is_lost = journal.is_lost and not done.unwritten
+            outcomes = Outcomes.of(plan, done, None if is_lost else journal, lambda: self.rollback(plan))
         if done.unwritten:
             raise _unwritten(plan, done.unwritten, outcomes)
+        if is_lost:
+            raise _lost(plan, journal.place, outcomes)
+        if done.overtaken:
+            raise _overtaken(plan, done.overtaken, outcomes)
         if stopped():
             raise _interrupted(plan, "between two requests", outcomes, "" if stop() else " by Ctrl-C")
         return outcomes
@@ -132,7 +138,7 @@ class Changes:
     def _hooks(
         self, plan: Plan, journal: Journal, options: ApplyOptions, progress: Progress, stopped: Stopped
     ) -> Hooks:
-        allowed_before, stopping = replayed(journal.before).allowed, self._stopping(plan, options)
+        allowed_before, stopping = replay.replayed(journal.before).allowed, self._stopping(plan, options)
         resolver = asking_once()
         gate = Gate(self._kafka, plan, resolver, options.allowed_keys, allowed_before, stopping)
         waves = safe_waves if options.gradual is None else self._in_steps(options.gradual, options.usage)
@@ -191,7 +197,22 @@ class Changes:
     def verify(self, plan: Plan, verify_timeout: float, wait_clients: float = 0.0) -> Outcomes:
         """The state of a plan's rows on every broker; see `plans.execution.executor.check`, and `Cluster.verify`."""
         done = executor.check(self._kafka, plan, verify_timeout=verify_timeout)
-        return Outcomes.of(plan, self._awaited(done, wait_clients))
+        try:
+            journal, note = self._write_seen(plan, done), None
+        except KadminError as exc:
+            journal, note = None, f"not written into the journal, so that no rollback counts on it: {exc}"
+        return Outcomes.of(plan, self._awaited(replace(done, note=note), wait_clients), journal)
+
+    def _write_seen(self, plan: Plan, done: ApplyResult) -> Journal | None:
+        """The journal of the plan, where there was something new to write into it."""
+        begun = journals().of(plan)
+        if begun is None or not executor.newly_seen(begun.state, done):
+            return None
+        with journals().open(plan) as journal:
+            state, at = replay.replayed(journal.before), self._kafka.now().isoformat()
+            rows = row_ranges.written(executor.newly_seen(state, done))
+            journal.write(replay.SEEN, run=state.runs, at=at, rows=rows, author=author())
+        return journal
 
     def _awaited(
         self, done: ApplyResult, seconds: float, stop: Stopped = never, progress: Progress = silent
@@ -308,6 +329,30 @@ def _unwritten(plan: Plan, why: PlanRefused, outcomes: Outcomes) -> PartlyFailed
         hint=Hint(
             "What was sent stays.",
             sentence("When the journal can be written, {} goes on.", _verb("resume", plan)),
+        ),
+    )
+
+
+def _lost(plan: Plan, journal: Path, outcomes: Outcomes) -> PartlyFailed:
+    return PartlyFailed(
+        f"plan {plan.id[:12]} can be neither resumed nor rolled back: its journal {journal} was removed, cut or "
+        "replaced while it was carried out",
+        outcomes=outcomes,
+        code="JOURNAL",
+        hint=Hint(
+            "What was sent stays.",
+            sentence("{} shows what is in force.", Verb("plan verify FILE", "cluster.verify(plan)")),
+        ),
+    )
+
+
+def _overtaken(plan: Plan, why: str, outcomes: Outcomes) -> PartlyFailed:
+    return PartlyFailed(
+        f"plan {plan.id[:12]} did not have the lease to itself: {why}",
+        outcomes=outcomes,
+        code=LOST,
+        hint=Hint(
+            sentence("{} of either plan shows what is in force.", Verb("plan verify PLAN", "cluster.verify(plan)"))
         ),
     )
 

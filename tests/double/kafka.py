@@ -58,6 +58,7 @@ class FakeKafka:
         self.before: Callable[[str], None] = lambda what: None
         self.carried: list[Callable[[Call], None]] = []
         self.interrupted = False
+        self.slept = 0.0
         self.timeout, self.locks = timeout, locks
         self.quotas, self.configs, self.scram = _Quotas(self), _Configs(self), _Scram(self)
         self.client_configs = _ClientConfigs(self)
@@ -82,7 +83,15 @@ class FakeKafka:
         return START + timedelta(seconds=self.cluster.now)
 
     def monotonic(self) -> float:
+        return self.cluster.now - self.slept
+
+    def boottime(self) -> float:
         return self.cluster.now
+
+    def suspend(self, seconds: float) -> None:
+        """The machine sleeps, as a closed laptop does, while the cluster goes on."""
+        self.slept += seconds
+        self.cluster.pass_(seconds)
 
     def sleep(self, seconds: float) -> None:
         self.before("sleep")

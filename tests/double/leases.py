@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kadmin_nb.admin.ports import NOT_KEPT_OUT
 from kadmin_nb.errors import KadminError, PlanRefused
+from kadmin_nb.model.refusal import Refusal
 
 if TYPE_CHECKING:
     from .kafka import FakeKafka
@@ -37,24 +37,32 @@ class Lease:
         if self._record is not None:
             self._kafka.request("renew the lease", lambda _: self._renew())
 
-    def release(self) -> None:
-        """Give it back, if it is still ours; never raises."""
+    def release(self) -> Refusal | None:
+        """Give it back, if it is still ours; never raises. A second time does nothing."""
         if self._record is not None:
-            with contextlib.suppress(KadminError):
+            try:
                 self._kafka.request("release the lease", lambda _: self._release())
+            except KadminError as exc:
+                return Refusal(exc.code or "", str(exc))
+            finally:
+                self._record = None
+        return None
 
     def _is_ours(self) -> bool:
         return self._kafka.cluster.leases.get("") is self._record
 
     def _renew(self) -> None:
-        if not self._is_ours():
-            raise PlanRefused("another took the lease", code="FENCED", hint="Resume it when they are done.")
+        self._refuse_lost()
         if self._record is not None:
-            self._record.expires = self._kafka.monotonic() + SECONDS
+            self._record.expires = self._kafka.boottime() + SECONDS
 
     def _release(self) -> None:
-        if self._is_ours():
-            del self._kafka.cluster.leases[""]
+        self._refuse_lost()
+        del self._kafka.cluster.leases[""]
+
+    def _refuse_lost(self) -> None:
+        if not self._is_ours():
+            raise PlanRefused("another took the lease", code="FENCED", hint="Resume it when they are done.")
 
 
 def had(kafka: FakeKafka, plan_id: str, holder: str, steal: bool) -> Lease:
@@ -72,7 +80,7 @@ def had(kafka: FakeKafka, plan_id: str, holder: str, steal: bool) -> Lease:
 
 def _taken(kafka: FakeKafka, plan_id: str, holder: str, steal: bool) -> Lease:
     held = kafka.cluster.leases.get("")
-    if isinstance(held, Record) and held.expires > kafka.monotonic() and not steal:
+    if isinstance(held, Record) and held.expires > kafka.boottime() and not steal:
         raise PlanRefused(f"{held.holder} holds the lease for plan {held.plan_id[:12]}", code="LOCKED")
-    record = kafka.cluster.leases[""] = Record(holder, plan_id, kafka.monotonic() + SECONDS)
+    record = kafka.cluster.leases[""] = Record(holder, plan_id, kafka.boottime() + SECONDS)
     return Lease(kafka, record)

@@ -12,6 +12,7 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb import files
+from kadmin_nb.plans.journal.hash_chain import Journal
 from tests.full_disk import killed_before_call, no_more_than, small_disk
 
 BEFORE, AFTER = b"before\n" * 5_000, b"after\n" * 50_000
@@ -63,6 +64,27 @@ def test_a_block_that_fails_leaves_the_file_as_it_was(tmp_path):
     with pytest.raises(ZeroDivisionError), files.writing(place) as file:
         file.write(AFTER[: 1 // 0])
     assert {one.name: one.read_bytes() for one in tmp_path.iterdir()} == {"p.json": BEFORE}
+
+
+def test_every_folder_that_is_made_has_the_mode(tmp_path):
+    """~/.local/state/kadmin-nb could be written by everybody, and only the last folder in it was mine."""
+    (there := tmp_path / "there").mkdir(mode=0o750)
+    umask = os.umask(0)
+    try:
+        files.make_folder(there / "a" / "b" / "c", mode=0o700)
+        files.make_folder(there / "a" / "d", mode=0o700)
+        with Journal.open(there / "state" / "kadmin-nb" / "journal" / "id" / "plan.jsonl"):
+            pass
+    finally:
+        os.umask(umask)
+    made = {str(place.relative_to(there)): stat.S_IMODE(place.stat().st_mode) for place in there.rglob("*")}
+    assert set(made) >= {"a", "a/b/c", "a/d", "state", "state/kadmin-nb", "state/kadmin-nb/journal/id"}
+    assert set(made.values()) == {0o700}
+    assert stat.S_IMODE(there.stat().st_mode) == 0o750
+    (there / "file").touch()
+    for place in (there / "file", there / "file" / "below"):
+        with pytest.raises(kn.KadminError):
+            files.make_folder(place)
 
 
 def test_mode_and_owner_stay(tmp_path):

@@ -23,6 +23,8 @@ from kadmin_nb.admin.ports import NOT_KEPT_OUT
 from kadmin_nb.admin.wire import ALTER_TIMEOUT
 from kadmin_nb.errors import PlanRefused, TimedOut
 from kadmin_nb.model.connection_settings import Settings
+from kadmin_nb.plans.execution import executor
+from kadmin_nb.plans.journal.hash_chain import Journal
 from kadmin_nb.secrets import Secret
 from tests.persons import give_password
 from tests.waiting import eventually
@@ -31,6 +33,13 @@ pytestmark = pytest.mark.broker
 
 LOCKED = re.compile(
     r"alice on \S+ holds the lease for plan plan-of-alic since \S+Z, alive until \S+Z \((59|60) s\)$",
+)
+
+
+TAKEN = re.compile(r"bob on \S+ took the lease for plan plan-of-bob at \S+Z and gave it back$")
+OVERTAKEN = re.compile(
+    r"plan \w{12} did not have the lease to itself: \S+ took the lease for plan \w{12} at \S+Z and gave it back; what "
+    r"was sent meanwhile may have overwritten that editor's changes, and was looked at once more: rows 1$"
 )
 
 
@@ -117,9 +126,7 @@ def test_a_lease_that_has_ended_is_taken_over(alice, bob):
     second = bob.take()
     refused = refusal(first.renew)
     assert refused.code == "FENCED"
-    assert re.match(
-        r"bob on \S+ took the lease for plan plan-of-bob at \S+Z: plan plan-of-alic stops here$", str(refused)
-    )
+    assert re.match(r"bob on \S+ took the lease for plan plan-of-bob at \S+Z$", str(refused))
     second.renew()
     first.release()
     assert refusal(alice.take).code == "LOCKED"
@@ -144,6 +151,87 @@ def test_a_stolen_lease_stops_its_holder(alice, bob):
     alice.take().release()
 
 
+def test_who_gives_back_what_was_stolen_is_told_by_whom(alice, bob):
+    """My lease was stolen while I slept, my change went over theirs, and I was told that all is well."""
+    first = alice.take()
+    second = bob.take(steal=True)
+    lost = first.release()
+    assert (lost.code, bool(TAKEN.match(f"{lost.message} and gave it back"))) == ("FENCED", True), lost
+    assert first.release() is None
+    second.renew()
+    assert second.release() is None
+
+
+def test_who_gives_back_what_was_taken_and_given_back_is_told_by_whom(alice, bob):
+    """They were done when I woke up, and nothing said that the lease had been theirs."""
+    first = alice.take()
+    bob.take(steal=True).release()
+    lost = first.release()
+    assert (lost.code, bool(TAKEN.match(lost.message))) == ("FENCED", True), lost
+
+
+def test_where_the_log_no_longer_says_who_had_it_that_is_said(alice, bob, monkeypatch):
+    """The topic was compacted while I slept, and I was told that I had taken the lease from myself."""
+    first = alice.take()
+    bob.take(steal=True).release()
+    monkeypatch.setattr(LeaseLog, "last_holder", property(lambda log: None, lambda log, record: None), raising=False)
+    lost = first.release()
+    assert (lost.code, lost.message) == (
+        "FENCED",
+        "another took the lease and gave it back, or somebody emptied its topic",
+    )
+
+
+def test_giving_back_with_a_lost_answer_is_not_taken_for_another(alice, monkeypatch):
+    """The answer to my own giving back was lost, and I was told that somebody had taken my lease."""
+    held, real, calls = alice.take(), transactions.FencedWriter.commit, []
+
+    def lose_the_answer(self, until):
+        real(self, until)
+        calls.append(until)
+        if len(calls) == 1:
+            raise TimedOut("no answer", code="REQUEST_TIMED_OUT")
+
+    monkeypatch.setattr(transactions.FencedWriter, "commit", lose_the_answer)
+    assert held.release() is None
+    assert len(calls) == 2
+
+
+@pytest.mark.parametrize("fresh", [60.0, 0.0])
+def test_a_plan_that_was_overtaken_in_its_sleep_says_so(fresh, cluster, kafka, unique, monkeypatch):
+    """SIGSTOP after the intent, and somebody stole the lease, applied and gave it back: mine ended with 'verified'."""
+    user, real = unique("user"), Journal.write
+    mine, theirs = (_rate(cluster, user, rate) for rate in (1000, 2000))
+
+    def sleep(journal, kind, **says):
+        real(journal, kind, **says)
+        if kind == "intent" and journal.place.name.startswith(mine.id):
+            with kn.connect(kafka.bootstrap) as other:
+                other.apply(theirs, steal=True)
+
+    monkeypatch.setattr(Journal, "write", sleep)
+    monkeypatch.setattr(executor, "FRESH", fresh)
+    if fresh:
+        with pytest.raises(kn.PartlyFailed) as told:
+            cluster.apply(mine)
+        assert OVERTAKEN.match(str(told.value)), str(told.value)
+        assert told.value.outcomes.to_arrow()["state"].to_pylist() == ["verified"]
+    else:
+        done = cluster.apply(mine).to_arrow().to_pylist()
+        assert [(row["state"], row["error"]) for row in done] == [("skipped", "FENCED")]
+    assert _limit(cluster, user) == [1000.0 if fresh else 2000.0]
+
+
+def _rate(cluster, user: str, rate: int):
+    stage = cluster.stage()
+    stage.set_quota("producer_byte_rate", rate, user=user)
+    return stage.plan()
+
+
+def _limit(cluster, user: str) -> list[float]:
+    return cluster.quotas.describe(user=user, strict=True).to_arrow()["value"].to_pylist()
+
+
 def test_a_frozen_holder_sends_nothing_when_it_wakes_up(carol, alice, kafka, unique):
     """His laptop slept in the middle of an apply, and in the evening it went on, over my changes."""
     before, after = unique("user"), unique("user")
@@ -155,7 +243,7 @@ def test_a_frozen_holder_sends_nothing_when_it_wakes_up(carol, alice, kafka, uni
     frozen.alter(after)
     eventually(lambda: _taken(alice), True)
     frozen.process.send_signal(signal.SIGCONT)
-    assert re.match(r"FENCED alice on \S+ took the lease .*: plan plan-of-caro stops here$", frozen.heard())
+    assert re.match(r"FENCED alice on \S+ took the lease .*$", frozen.heard())
     time.sleep(0.2)
     altered = {e for e in alice.kafka.quotas.describe()["entity"].to_pylist() if e.endswith((before, after))}
     assert altered == {f"user={before}"}
@@ -186,6 +274,35 @@ def test_the_plan_that_was_killed_is_resumed_at_once(carol, alice):
     killed.process.wait()
     assert refusal(lambda: alice.take(plan="another")).code == "LOCKED"
     alice.take(plan="the-same").release()
+
+
+def test_the_plan_that_was_interrupted_at_its_beginning_is_applied_again_at_once(alice, bob, monkeypatch):
+    """I pressed Ctrl-C twice as it began, and for two minutes 'me@host holds the lease': I did not."""
+
+    def interrupted(*words):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as pressing:
+        pressing.setattr(lease.HeldLease, "_write", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            alice.take(plan="the-same").release()
+    assert refusal(bob.take).code == "LOCKED"
+    held = alice.take(plan="the-same")
+    assert held.note is None
+    held.renew()
+    held.release()
+
+
+def test_ctrl_c_while_a_delivery_is_reported_is_a_ctrl_c(alice, monkeypatch):
+    """SystemError: <method 'poll' of 'cimpl.Producer' objects> returned NULL without setting an exception."""
+
+    class Interrupted(Producer):
+        def poll(self, seconds):
+            raise SystemError("returned NULL without setting an exception")
+
+    monkeypatch.setattr(transactions, "Producer", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        alice.take()
 
 
 def test_a_taker_that_died_half_way_keeps_nobody_waiting(kafka, alice, bob, topic):

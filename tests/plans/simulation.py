@@ -57,6 +57,7 @@ class Pages:
     """A journal's lines in memory, each a file of its own.
 
     `dies` maps the number of a write, from 1, to how the process dies there, or `FULL`: the disk is full, once.
+    `written` is called when a line is on the disk.
     """
 
     dies: Mapping[int, str] = field(default_factory=dict)
@@ -64,6 +65,7 @@ class Pages:
     kept: list[str] = field(default_factory=list)
     writes: int = 0
     is_full: bool = False
+    written: Callable[[str], object] = lambda text: None
 
     def texts(self) -> list[str]:
         return list(self.kept)
@@ -80,6 +82,10 @@ class Pages:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         if how:
             raise Crash(f"{how} at write {self.writes}")
+        self.written(text)
+
+    def is_whole(self) -> bool:
+        return True
 
     def close(self) -> None:
         """Others may open it."""

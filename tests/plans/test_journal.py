@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import kadmin_nb as kn
+from kadmin_nb import files
 from kadmin_nb.plans.journal import hash_chain, storage
 from kadmin_nb.plans.journal.hash_chain import Journal
 from kadmin_nb.plans.journal.storage import folder_of
@@ -227,3 +228,16 @@ def test_only_its_owner_may_read_it(place):
     """Everybody on the machine could read what we change."""
     written(place)
     assert place.stat().st_mode & 0o077 == 0
+
+
+def test_ctrl_c_while_it_is_opened_leaves_it_free(place, monkeypatch):
+    """I pressed Ctrl-C as the plan began, and to this kernel 'another process is carrying out this plan' for ever."""
+
+    def interrupted(folder):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as pressing:
+        pressing.setattr(files, "sync_folder", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            Journal.open(place)
+    Journal.open(place).close()

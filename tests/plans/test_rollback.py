@@ -5,10 +5,14 @@ from __future__ import annotations
 import pytest
 
 import kadmin_nb as kn
+from kadmin_nb.cluster.changes import journals
 from kadmin_nb.model.changes import Change
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
-from kadmin_nb.plans.execution import rollback
+from kadmin_nb.plans.execution import executor, rollback, row_states, verification
+from kadmin_nb.plans.execution.executor import ApplyResult
+from kadmin_nb.plans.execution.verification import BrokerAgreement
+from kadmin_nb.plans.journal.replay import JournalState
 from kadmin_nb.plans.plan import Plan
 from tests.dangerous_plans import applied
 from tests.plans.plan_rows import rows
@@ -86,3 +90,57 @@ def test_a_row_that_was_already_so_is_not_ours_to_take_back(cluster, unique):
     plan = outcomes.rollback()
     assert rows(plan, "resource") == [(f"user={fresh}",)]
     assert "row 1" in (plan.reason or "")
+
+
+@pytest.fixture
+def half_applied(cluster, unique, monkeypatch) -> Plan:
+    """A plan of which one row was so before and another was sent and never seen."""
+    stage, users = cluster.stage(), [unique("user") for _ in range(3)]
+    stage.set_quota("producer_byte_rate", 1000, user=users[0])
+    stage.plan().apply().raise_for_errors()
+    for user in users[1:]:
+        stage.set_quota("producer_byte_rate", 1000, user=user)
+    plan, real = stage.plan(), verification.holds
+    with monkeypatch.context() as lagging:
+        lagging.setattr(verification, "holds", lambda now, change: change.row != 3 and real(now, change))
+        outcomes = plan.apply(verify_timeout=0.0)
+    assert rows(outcomes, "state") == [("unchanged",), ("verified",), ("unverified",)]
+    return plan
+
+
+@pytest.mark.broker
+def test_what_a_later_verify_has_seen_is_taken_back_too(cluster, half_applied):
+    """plan verify called all 100,000 rows verified, and the rollback left 25,000 of them as they were."""
+    assert len(cluster.rollback(half_applied)) == 1
+    seen = cluster.verify(half_applied)
+    assert rows(seen, "state") == [("verified",)] * 3
+    assert [row["kind"] for row in cluster.log(half_applied).to_arrow().to_pylist()][-2:] == ["end", "seen"]
+    assert (seen.journal, seen.chain_head) == (
+        str(journals().of(half_applied).place),
+        journals().of(half_applied).chain.head,
+    )
+    assert cluster.verify(half_applied).journal is None  # nothing new
+    state = journals().of(half_applied).state
+    assert (state.verified, state.unsettled, state.in_doubt) == ({2, 3}, set(), set())
+    plan = cluster.rollback(half_applied)
+    assert rows(plan, "resource") == [(str(c.resource),) for c in half_applied.changes[:0:-1]]
+    assert set(rows(plan.apply(allow=[]).raise_for_errors(), "state")) == {("verified",)}
+
+
+@pytest.mark.broker
+def test_a_verify_beside_a_run_of_the_plan_says_that_it_is_not_written_down(cluster, half_applied):
+    """It could not look while somebody resumed, and said nothing but that it was locked."""
+    with journals().open(half_applied):
+        seen = cluster.verify(half_applied)
+    assert rows(seen, "state") == [("verified",)] * 3
+    assert "not written into the journal, so that no rollback counts on it: another process" in seen.title()
+
+
+def test_a_secret_in_doubt_is_not_taken_for_ours_because_one_is_set():
+    """The answer was lost, an old password stood there, and resume no longer sent the new one."""
+    secret = Change(1, "set", Resource("BROKER", "1"), "ssl.key.password", None, "env:X", "env:X", is_secret=True)
+    seen = BrokerAgreement(frozenset([1]), frozenset([1]))
+    done = ApplyResult([row_states.checked(secret, seen)])
+    assert executor.newly_seen(JournalState(unsettled={1}, in_doubt={1}), done) == set()
+    assert executor.newly_seen(JournalState(unsettled={1}), done) == {1}
+    assert executor.newly_seen(JournalState(), done) == set()

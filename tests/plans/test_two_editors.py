@@ -11,7 +11,8 @@ from kadmin_nb.errors import Conflict, PlanRefused
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.plans.execution import executor
 from kadmin_nb.plans.execution.executor import ApplyResult
-from tests.double.faults import Edited
+from kadmin_nb.plans.journal import replay
+from tests.double.faults import Edited, NotSent
 from tests.plans.scenes import RATE, hold
 from tests.plans.simulation import Pages, Scene
 from tests.plans.turns import Turns
@@ -38,6 +39,11 @@ def wanted(editor: int) -> Scene:
     return Scene(f"editor {editor}", edit, stage, batch=1)
 
 
+OVERTAKEN = (
+    "another took the lease; what was sent meanwhile may have overwritten that editor's changes, "
+    "and was looked at once more: rows {}"
+)
+
 SCENES = [wanted(editor) for editor in EDITORS]
 
 
@@ -51,9 +57,9 @@ class Pair:
         self.options = [replace(scene.options, steal=steals) for scene in SCENES]
         self.cluster = first.cluster
 
-    def apply(self, editor: int) -> ApplyResult:
-        plan, kafka = SCENES[editor].plan, self.kafkas[editor]
-        return executor.apply(kafka, plan, Pages().opened(), self.options[editor], largest_batch=SCENES[editor].batch)
+    def apply(self, editor: int, pages: Pages | None = None) -> ApplyResult:
+        plan, kafka, journal = SCENES[editor].plan, self.kafkas[editor], (pages or Pages()).opened()
+        return executor.apply(kafka, plan, journal, self.options[editor], largest_batch=SCENES[editor].batch)
 
     def tried(self, editor: int) -> object:
         """What became of it, be it an error."""
@@ -168,6 +174,7 @@ def test_only_a_holder_that_is_frozen_inside_one_send_overwrites(steals):
         lost.append(call)
         assert writers == [1, 0], (number, mine, theirs)
         assert pair.is_told(1, theirs), (number, theirs)
+        assert mine.overtaken == OVERTAKEN.format(2), number
     assert [call.alters and X in call.parts for call in lost] == [True]
 
 
@@ -183,3 +190,74 @@ def test_a_holder_that_lost_the_lock_stops_before_its_next_batch():
         ("user=after-0", "skipped", "FENCED"),
     ]
     assert len(pair.kafkas[0].alters) == 1
+
+
+def asleep_after_the_intent(seconds: float) -> tuple[Pair, list[str], ApplyResult]:
+    """The first editor's machine sleeps when it has written down what it will do to `x`; the other takes the lock."""
+    pair, lines = Pair(steals=True), []
+
+    def sleep(line: str) -> None:
+        lines.append(line)
+        if '"kind":"intent"' in line and '"rows":"2"' in line:
+            pair.kafkas[0].suspend(seconds)
+            assert state(pair.apply(1)) == "verified"
+
+    return pair, lines, pair.apply(0, Pages(written=sleep))
+
+
+@pytest.mark.parametrize("seconds", [6.0, 300.0])
+def test_who_sleeps_between_the_journal_and_the_send_sends_nothing(seconds):
+    """The laptop slept for minutes after it had written down what it would do, and then did it, over my change."""
+    pair, lines, mine = asleep_after_the_intent(seconds)
+    assert pair.writers() == [1]
+    assert [(o.state, o.error, o.message) for o in mine.outcomes] == [
+        ("skipped", "FENCED", f"another took the lease: plan {SCENES[0].plan.id[:12]} stops here")
+    ] * 3
+    assert mine.overtaken is None
+    assert ["NOT_SENT" in line for line in lines if '"rows":"2"' in line and '"kind":"outcome"' in line] == [True]
+    journalled = replay.replayed(Pages(kept=[f"{line}\n" for line in lines]).opened().before)
+    assert (journalled.in_doubt, journalled.unsettled) == (set(), set())  # who carries it on waits for nothing
+
+
+def test_an_overwrite_in_the_moment_before_the_send_is_told_at_the_end():
+    """I took over in the one second in which it slept; both of us read 'verified', and my change was gone."""
+    pair, lines, mine = asleep_after_the_intent(1.0)
+    assert pair.writers() == [1, 0]
+    assert [o.state for o in mine.outcomes] == ["skipped", "verified", "skipped"]
+    assert '"overtaken":"another took' in lines[-1]
+    assert mine.overtaken == OVERTAKEN.format(2)
+    assert mine.note == mine.overtaken
+
+
+def test_who_is_overwritten_after_its_own_look_is_told_at_the_end():
+    """They took the lock when all of my rows had been seen; I was told that all is verified, and it no longer was."""
+    quiet = Pair()
+    quiet.apply(0)
+    (last,) = [call.number for call in quiet.kafkas[0].calls if call.verb == "release the lease"]
+    pair = Pair(steals=True)
+    pair.kafkas[0].faults[last] = Edited(lambda _: taken_away(pair))
+    mine = pair.apply(0)
+    assert mine.overtaken == OVERTAKEN.format(3)
+    assert [(o.state, o.message) for o in mine.outcomes][2] == (
+        "unverified",
+        "not seen on every broker: broker 1 answers with another value; broker 2 answers with another value; "
+        "broker 3 answers with another value",
+    )
+
+
+def taken_away(pair: Pair) -> None:
+    """Somebody takes the lock, changes the last row and gives the lock back."""
+    other = pair.kafkas[1].lease("another plan", "somebody", steal=True)
+    pair.kafkas[1].quotas.alter({Entity.parse("user=after-0"): {RATE: 7.0}})
+    other.release()
+
+
+def test_a_lock_that_could_not_be_given_back_is_a_note():
+    """The coordinator was gone at the end, and nobody could say whether the lock had held."""
+    quiet = Pair()
+    quiet.apply(0)
+    pair = Pair(faults={quiet.kafkas[0].calls[-1].number: NotSent()})
+    done = pair.apply(0)
+    assert done.overtaken is None
+    assert done.note.startswith("it is not known whether another editor took the lease meanwhile: NETWORK_EXCEPTION")
+    assert {o.state for o in done.outcomes} == {"verified"}

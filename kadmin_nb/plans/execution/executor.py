@@ -7,14 +7,14 @@ the same plan can be carried on from its journal.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
 from ...admin.ports import LARGEST_ALTER, RETRIED_ONCE, Broker, Kafka, Signature
 from ...errors import Expired, KadminError, PlanRefused, WrongCluster
-from ...model.changes import Change, Outcome
+from ...model.changes import FAILED, VERIFIED, Change, Outcome
 from ...model.refusal import Refusal
 from .. import LAG, VERIFY_TIMEOUT
 from ..apply_options import ApplyOptions
@@ -31,7 +31,7 @@ from ..sending import Batch, batches, is_doubtful, is_of_the_whole
 from ..validation import refusals
 from . import row_states
 from .hooks import Hooks
-from .lock import PlanLock
+from .lock import FRESH, LOST, PlanLock
 from .preflight import HIDDEN, ComparedRows, classed, conflict, in_words, value_text
 from .progress import Advance, seconds_left
 from .row_states import Facts
@@ -50,13 +50,14 @@ _RETRY_PAUSE, _SLICE = 1.0, 0.2
 class ApplyResult:
     """The outcome of every row, in the plan's order; the slowest brokers; the lock's note.
 
-    `unwritten` is why the journal does not have all of it.
+    `unwritten` is why the journal does not have all of it; `overtaken` says who took the lease while rows were sent.
     """
 
     outcomes: list[Outcome]
     slowest: tuple[int, int] | None = None
     note: str | None = None
     unwritten: PlanRefused | None = None
+    overtaken: str | None = None
 
 
 def apply(
@@ -253,11 +254,17 @@ class _Run:
             self.halted = Refusal("INTERRUPTED", "stopped before it was sent")
         batch = request.batch if self.halted else self._as_seen_now(self._without_held_back(request))
         if not self.halted and batch.groups:
-            self.halted = self.lock.lost()
+            self._lost()
         if self.halted:
             self._leave(batch.changes, self.halted)
             return None
         return batch if batch.groups else None
+
+    def _lost(self, after: float = 0.0) -> Refusal | None:
+        """The reason why the lease is no longer ours; nothing more is sent then. See `PlanLock.lost`."""
+        lost = self.lock.lost(after)
+        self.halted = self.halted or lost
+        return lost
 
     def _without_held_back(self, request: _Request) -> Batch:
         """Without rows that were to come after one that is not there: the order is what shields clients.
@@ -297,8 +304,7 @@ class _Run:
     def _send(self, number: int, wave: int, batch: Batch, steps: Sequence[Change]) -> None:
         """Write down what is meant, send it, write down what was answered. `steps` are on the way of their rows."""
         changes, meant = batch.changes, {"batch": number, "rows": row_ranges.written(c.row for c in batch.changes)}
-        values = {"values": {str(c.row): c.after for c in steps}} if steps else {}
-        if why := self._write(replay.INTENT, **meant, **values):
+        if why := self._announce(changes, meant, steps):
             return self._leave(changes, why)
         for change in steps:
             self.ours.setdefault(change.row, set()).add(change.after or "")
@@ -308,6 +314,20 @@ class _Run:
         self._write(replay.OUTCOME, **meant, refused={str(row): str(why) for row, why in refused.items()})
         if refused:
             self._judge_refusals([c for c in changes if c.row in refused], wave)
+        return None
+
+    def _announce(
+        self, changes: Sequence[Change], meant: Mapping[str, object], steps: Sequence[Change]
+    ) -> Refusal | None:
+        """Write down what is meant, and look whether the lease was lost meanwhile: then nothing may be sent."""
+        values = {"values": {str(c.row): c.after for c in steps}} if steps else {}
+        if why := self._write(replay.INTENT, **meant, **values):
+            return why
+        if lost := self._lost(after=FRESH):
+            not_sent = str(Refusal("NOT_SENT", str(lost)))
+            self._write(replay.OUTCOME, **meant, refused={str(c.row): not_sent for c in changes})
+            return lost
+        self.lock.unproven.update(c.row for c in changes)
         return None
 
     def _judge_refusals(self, changes: Sequence[Change], wave: int) -> None:
@@ -326,8 +346,11 @@ class _Run:
         if not passing:
             return {}
         again = batch.only(passing)
-        self.facts.resent |= {c.row: passing[c.resource] for c in again.changes}
         self.kafka.sleep(_RETRY_PAUSE)
+        if self._lost(after=FRESH):
+            return {}
+        self.lock.unproven.update(c.row for c in again.changes)
+        self.facts.resent |= {c.row: passing[c.resource] for c in again.changes}
         return again.send(self.kafka, resolver=self.hooks.resolver, signature=self._signature)
 
     def _note_answers(self, changes: Sequence[Change], answers: Answers) -> dict[int, Refusal]:
@@ -402,20 +425,42 @@ class _Run:
 
     def finish(self) -> ApplyResult:
         """The outcome of every row; the journal has it too, where a run has begun."""
+        note, overtaken = self._give_back()
         outcomes = [row_states.outcome(change, self.facts) for change in self.plan.changes]
         if self.run:
-            self._end(outcomes)
+            self._end(outcomes, {"overtaken": overtaken} if overtaken else {})
         if self.unwritten and not self.facts.answered:
             raise self.unwritten
-        return ApplyResult(outcomes, row_states.slowest(self.facts), self.lock.note, self.unwritten)
+        return ApplyResult(outcomes, row_states.slowest(self.facts), note, self.unwritten, overtaken)
 
-    def _end(self, outcomes: Sequence[Outcome]) -> None:
+    def _give_back(self) -> tuple[str | None, str | None]:
+        """Give the lease back: the note of the run, and where another had the lease meanwhile, who and which rows."""
+        why, rows = self.lock.give_back(), self.lock.unproven
+        if why is None or not rows:
+            return self.lock.note, None
+        if why.code != LOST:
+            return f"it is not known whether another editor took the lease meanwhile: {why}", None
+        self._look_again(rows)
+        made = [c.row for c in self.plan.changes if c.row in rows and row_states.outcome(c, self.facts).state != FAILED]
+        overtaken = (
+            f"{why.message}; what was sent meanwhile may have overwritten that editor's changes, "
+            f"and was looked at once more: rows {row_ranges.written(made)}"
+        )
+        return (overtaken, overtaken) if made else (self.lock.note, None)
+
+    def _look_again(self, rows: Collection[int]) -> None:
+        """Look once more at rows that were looked at; one that is still there keeps when it was first seen."""
+        before = self.facts.sightings
+        self._look_everywhere([c for c in self.plan.changes if c.row in rows and c.row in before], LAG)
+        still = {r: s for r, s in before.items() if s.is_complete and self.facts.sightings[r].is_complete}
+        self.facts.sightings = {**self.facts.sightings, **still}
+
+    def _end(self, outcomes: Sequence[Outcome], says: Mapping[str, object]) -> None:
         states: dict[str, list[int]] = {}
         for outcome in outcomes:
             states.setdefault(outcome.state, []).append(outcome.change.row)
-        self._write(
-            replay.END, states={state: row_ranges.written(row_numbers) for state, row_numbers in states.items()}
-        )
+        written = {state: row_ranges.written(row_numbers) for state, row_numbers in states.items()}
+        self._write(replay.END, states=written, **says)
 
     def _write(self, kind: str, **says: object) -> Refusal | None:
         """Append a record, or return why not. After the first failure no record is tried, and no request is sent."""
@@ -447,3 +492,12 @@ def check(kafka: Kafka, plan: Plan, *, verify_timeout: float = VERIFY_TIMEOUT) -
     refuse_other_cluster(kafka, plan)
     sightings = verify(kafka, plan.changes, kafka.brokers(), verify_timeout)
     return ApplyResult([row_states.checked(change, sightings[change.row]) for change in plan.changes])
+
+
+def newly_seen(state: JournalState, done: ApplyResult) -> set[int]:
+    """The rows that we have sent and nobody had seen on every broker yet, and now somebody has.
+
+    A secret that is in doubt is left out: the old one looks the same.
+    """
+    seen = (outcome.change for outcome in done.outcomes if outcome.state == VERIFIED)
+    return {c.row for c in seen if c.row in state.unsettled and not (c.is_secret and c.row in state.in_doubt)}

@@ -14,6 +14,8 @@ from . import row_ranges
 from .hash_chain import JournalRecord, malformed
 
 PLAN, RUN, INTENT, OUTCOME, SETTLED, END = "plan", "run", "intent", "outcome", "settled", "end"
+SEEN = "seen"
+"""The kind of what `verify` writes after a run."""
 
 
 @dataclass
@@ -75,6 +77,12 @@ class JournalState:
     def _settled(self, says: dict[str, Any]) -> None:
         self.in_doubt.difference_update(row_ranges.parse_ranges(says["landed"]))
 
+    def _seen(self, says: dict[str, Any]) -> None:
+        done = row_ranges.parse_ranges(says["rows"])
+        self.verified.update(done)
+        self.unsettled.difference_update(done)
+        self.in_doubt.difference_update(done)
+
     def _end(self, says: dict[str, Any]) -> None:
         states = {state: row_ranges.parse_ranges(text) for state, text in says["states"].items()}
         done, failed = states.get(VERIFIED, []), states.get(FAILED, [])
@@ -90,6 +98,7 @@ _READERS = {
     OUTCOME: JournalState._outcome,
     SETTLED: JournalState._settled,
     END: JournalState._end,
+    SEEN: JournalState._seen,
 }
 
 

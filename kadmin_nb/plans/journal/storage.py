@@ -41,6 +41,10 @@ class JournalFile(Protocol):
         """Add a line, perhaps after a torn one; it is on the disk when this returns."""
         ...
 
+    def is_whole(self) -> bool:
+        """True if there is what was there and what was added since, no byte less: nobody removed or cut it."""
+        ...
+
     def close(self) -> None: ...
 
 
@@ -53,7 +57,7 @@ def opened(place: Path) -> JournalFile:
         `LOCKED`: another process has them open. `JOURNAL`: nothing can be written there.
     """
     try:
-        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        files.make_folders(place.parent, mode=0o700)
         in_folder = folder_of(place).is_dir() or not (place.exists() or _can_append(place.parent))
         return FolderOfRecords(place) if in_folder else AppendedFile(place)
     except OSError as exc:
@@ -95,7 +99,12 @@ class AppendedFile:
     def __init__(self, place: Path) -> None:
         self.place = place
         self._file = _locked(place)
-        files.sync_folder(place.parent)
+        try:
+            self._size = os.fstat(self._file).st_size
+            files.sync_folder(place.parent)
+        except BaseException:  # Ctrl-C too: a file left open keeps this process from the plan
+            os.close(self._file)
+            raise
 
     def texts(self) -> list[str]:
         return _of_file(self.place)
@@ -105,14 +114,19 @@ class AppendedFile:
         size = os.fstat(self._file).st_size
         lacks_end = size > 0 and os.pread(self._file, 1, size - 1) != END.encode()
         end = (TORN_END if after_torn else END) if lacks_end else ""
-        _write(self._file, f"{end}{text}{END}")
+        self._size += _write(self._file, f"{end}{text}{END}")
+
+    def is_whole(self) -> bool:
+        return _is_at(self.place, self._file) and os.fstat(self._file).st_size == self._size
 
     def close(self) -> None:
         """A file in which nothing was written is taken away again."""
         with contextlib.suppress(OSError):  # all that counts was synced
-            if not os.fstat(self._file).st_size:
-                self.place.unlink(missing_ok=True)
-            os.close(self._file)
+            try:
+                if not os.fstat(self._file).st_size:
+                    self.place.unlink(missing_ok=True)
+            finally:
+                os.close(self._file)
 
 
 class FolderOfRecords:
@@ -124,10 +138,10 @@ class FolderOfRecords:
         self._lock = os.open(self.place / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
             _lock(self._lock, place)
+            self._count, self._size = len(_files(self.place)), _size(self.place)
         except BaseException:
             os.close(self._lock)
             raise
-        self._count = len(_files(self.place))
 
     def texts(self) -> list[str]:
         return _of_folder(self.place)
@@ -136,9 +150,12 @@ class FolderOfRecords:
         self._count += 1
         file = os.open(self.place / f"{self._count:06}.json", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
-            _write(file, text + END)
+            self._size += _write(file, text + END)
         finally:
             os.close(file)
+
+    def is_whole(self) -> bool:
+        return _size(self.place) == self._size
 
     def close(self) -> None:
         os.close(self._lock)
@@ -165,11 +182,19 @@ def _files(folder: Path) -> list[Path]:
     return sorted(folder.glob("[0-9]*.json"))
 
 
-def _write(file: int, text: str) -> None:
+def _size(folder: Path) -> int:
+    """The bytes of all records in a folder; 0 where it is gone."""
+    return sum(file.stat().st_size for file in _files(folder))
+
+
+def _write(file: int, text: str) -> int:
+    """Write all of it, to the disk; the number of bytes."""
     raw = memoryview(text.encode("utf-8", "surrogateescape"))
+    size = len(raw)
     while raw:
         raw = raw[os.write(file, raw) :]
     os.fsync(file)
+    return size
 
 
 def _locked(place: Path) -> int:
