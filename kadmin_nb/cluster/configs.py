@@ -106,7 +106,8 @@ class Configs:
         if answer.ok:
             return near_names.client_metrics(self._kafka, _without_configs(answer))
         rows = (row for row in answer.failed.to_arrow().to_pylist() if row["error"] in near_names.NOT_FOUND)
-        return near_names.resources(self._kafka, (Resource(row["resource_type"], row["resource_name"]) for row in rows))
+        missing = (Resource(row["resource_type"], row["resource_name"]) for row in rows)
+        return next(iter(near_names.resources(self._kafka, missing).values()), None)
 
     def _refuse_unknown(self, missing: Collection[str], resources: Sequence[Resource]) -> None:
         """Refuse keys that the answer lacks, if none of the resources lists them when it is asked for all."""

@@ -127,6 +127,10 @@ class Change(_KeyOfTarget):
         """This row with some columns changed."""
         return Change(**{name: changes.get(name, getattr(self, name)) for name in _CHANGE_FIELDS})
 
+    def noted(self, *notes: str) -> Change:
+        """This row with these notes after those that it has."""
+        return self.with_(note="; ".join(filter(None, [self.note, *notes])) or None)
+
     @property
     def reference(self) -> str | None:
         """The reference of a secret; None where the secret itself stands there, or nothing."""

@@ -47,6 +47,11 @@ def near_miss(key: str) -> str:
     return f"{_MEANT}{key}?"
 
 
+def as_note(hint: str) -> str:
+    """A hint of one sentence as the note on a row."""
+    return hint[:1].lower() + hint[1:].removesuffix(".")
+
+
 def meant_key(change: Change) -> str | None:
     """That note as a sentence; None on a row without it."""
     notes = (change.note or "").split("; ")
