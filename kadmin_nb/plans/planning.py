@@ -44,11 +44,7 @@ def changes(edits: Sequence[Edit], picture: ObservedState, allow_unknown: Collec
     NotAuthorized, NotFound, TimedOut, ConnectionFailed
         A resource that could not be read; NotFound only where none of them is there.
     """
-    there = [edit for edit in edits if picture.absence(edit.resource) is None]
-    picture.refuse_unreadable(edit.target for edit in there or edits)
-    for edit in edits:
-        if edit.key not in allow_unknown and (edit.resource in picture.listed or not picture.absence(edit.resource)):
-            _refuse_unknown(edit, picture)
+    _refuse_what_cannot_be_judged(edits, picture, allow_unknown)
     secret = [kind_of(edit).is_secret(edit, picture) for edit in edits]
     _refuse_bare([edit for edit in compress(edits, secret) if edit.reference is None])
     _refuse_each(edits, _refuse_long_value)
@@ -56,6 +52,17 @@ def changes(edits: Sequence[Edit], picture: ObservedState, allow_unknown: Collec
     plan_rows = [_plan_row(n, edit, picture, allow_unknown, is_secret) for n, (edit, is_secret) in rows]
     noted = [change for kind, mine in by_kind(plan_rows).items() for change in kind.noted(mine, picture)]
     return sorted(noted, key=attrgetter("row"))
+
+
+def _refuse_what_cannot_be_judged(
+    edits: Sequence[Edit], picture: ObservedState, allow_unknown: Collection[str]
+) -> None:
+    """Refuse resources that could not be read, where any is there to be judged, and keys that nobody knows."""
+    there = [edit for edit in edits if picture.absence(edit.resource) is None]
+    picture.refuse_unreadable(edit.target for edit in there or edits)
+    for edit in edits:
+        if edit.key not in allow_unknown and (edit.resource in picture.listed or not picture.absence(edit.resource)):
+            _refuse_unknown(edit, picture)
 
 
 def _plan_row(row: int, edit: Edit, picture: ObservedState, allow_unknown: Collection[str], is_secret: bool) -> Change:
