@@ -9,11 +9,14 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.cluster.resolving import EffectiveAnswer, reasons
+from kadmin_nb.cluster.tree import TreeAnswer
 from kadmin_nb.frames import schemas
+from kadmin_nb.frames.fitting import paragraph, wrapped
 from kadmin_nb.frames.meanings import client, in_unit, limit, used, word
-from kadmin_nb.frames.pages import WHOLE
+from kadmin_nb.frames.pages import WHOLE, window
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.grammar import DEFAULT
+from kadmin_nb.resolution.tree import tree
 
 RATE, SHARE = "producer_byte_rate", "request_percentage"
 
@@ -222,3 +225,28 @@ def test_a_shortened_name_is_whole_where_the_mouse_rests():
     name = f"CN={'x' * 100}<b>"
     page = kn.Answer(quotas(({"user": name}, RATE, 1.0), (ALICE, RATE, 1.0))).as_html()
     assert f'title="user=CN={"x" * 100}&lt;b&gt;"' in page
+
+
+def test_a_wrap_keeps_the_indent_of_a_tree():
+    """At 80 columns client-id=notebook stood below user=alice without its indent: a client-id of everybody."""
+    stored = quotas(
+        (ALICE, RATE, 5e5),
+        ({**ALICE, "client-id": "notebook"}, RATE, 1e7),
+        ({**ALICE, "client-id": "日本語のクライアント"}, RATE, 1e7),
+        ({"client-id": "mirror-maker"}, RATE, 3e6),
+        ({"user": DEFAULT}, RATE, 2e6),
+    )
+    for width in range(30, 81):
+        lines = TreeAnswer(tree(stored)).as_text(window(width, "a pipe")).splitlines()
+        roots = [line.split("  ")[0] for line in lines if line.startswith(("user=", "client-id="))]
+        assert [root[:16] for root in roots] == ["user=alice", "user=<default>", "client-id=mirror"]
+        assert sum(line.startswith("  client-id=") for line in lines) == 2
+
+
+def test_every_line_of_a_wrapped_text_has_its_indent():
+    """The blanks before a long word were dropped with it."""
+    assert wrapped("  client-id=notebook", 18) == ["  client-id=notebo", "  ok"]
+    assert wrapped("  日本語日本語", 10) == ["  日本語日", "  本語"]
+    assert wrapped("  a b", 4) == ["  a", "  b"]
+    assert wrapped(" " * 300 + "a", 8) == [" " * 4 + "a"]
+    assert paragraph("    /a/path/that/is/long", 10) == ["    /a/path/that/is/long"]
