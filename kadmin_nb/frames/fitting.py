@@ -124,14 +124,14 @@ def paragraph(text: str, width: int, indent: str = "") -> list[str]:
 def _words(line: str, width: int, indent: str) -> list[str]:
     if width_of(line) <= width:
         return [line]
-    own, words = _apart(line, width)
+    own, words = _indent_and_words(line, width)
     later = own + indent if indent else ""
     return textwrap.wrap(
         words, width, initial_indent=own, subsequent_indent=later, break_on_hyphens=False, break_long_words=False
     )
 
 
-def _apart(text: str, width: int) -> tuple[str, str]:
+def _indent_and_words(text: str, width: int) -> tuple[str, str]:
     """The indent of a text, at most half of that width, and the text: textwrap drops an indent before a long word."""
     words = text.lstrip(" ")
     return " " * min(len(text) - len(words), width // 2), words
@@ -148,7 +148,7 @@ def wrapped(text: str, width: int, wrapper: type[textwrap.TextWrapper] = textwra
     width = max(1, width)
     if width_of(text) <= width:
         return [text]
-    indent, words = _apart(text, width)
+    indent, words = _indent_and_words(text, width)
     if words.isascii() or all(width_of(character) == 1 for character in words):
         return wrapper(width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False).wrap(words)
     return [f"{indent}{line}" for line in _folded(words, width - len(indent))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -12,10 +13,14 @@ from kadmin_nb.cluster.resolving import EffectiveAnswer, reasons
 from kadmin_nb.cluster.tree import TreeAnswer
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.fitting import paragraph, wrapped
-from kadmin_nb.frames.meanings import client, in_unit, limit, used, word
+from kadmin_nb.frames.meanings import _instead_of, client, in_unit, limit, used, word
 from kadmin_nb.frames.pages import WHOLE, window
+from kadmin_nb.model.config_fallback import BROKER_KEYS, Synonym
+from kadmin_nb.model.config_units import with_unit
+from kadmin_nb.model.config_values import ConfigValue
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.grammar import DEFAULT
+from kadmin_nb.model.resources import Resource, Source
 from kadmin_nb.resolution.tree import tree
 
 RATE, SHARE = "producer_byte_rate", "request_percentage"
@@ -129,6 +134,34 @@ def test_configs_show_both_the_number_and_what_it_is():
         ["cleanup.policy", "delete", "default"],
         ["segment.bytes", "1073741824 (1 GiB)", "default"],
     ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "own"), [("TOPIC", "DYNAMIC_TOPIC_CONFIG"), ("GROUP", "DYNAMIC_GROUP_CONFIG")], ids=["topic", "group"]
+)
+def test_no_value_stands_instead_of_itself(kind: str, own: str):
+    """max.message.bytes 1500000 of a topic stood instead of 1500000: its brokers call it message.max.bytes."""
+    sources = (own, "DYNAMIC_BROKER_CONFIG", "DYNAMIC_DEFAULT_BROKER_CONFIG", "STATIC_BROKER_CONFIG", "DEFAULT_CONFIG")
+    for key, broker_key in BROKER_KEYS[kind].items():
+        names = (key, *[broker_key] * 4)
+        texts = [(source, name, str(n)) for n, (source, name) in enumerate(zip(sources, names, strict=True))]
+        for first in range(4):
+            chain = [dict(zip(("source", "key", "value"), one, strict=True)) for one in texts[first:]]
+            row = config(key, str(first), sources[first], synonyms=chain) | {"resource_type": kind}
+            assert _instead_of(schemas.table(schemas.CONFIGS, [row])) == [with_unit(key, str(first + 1))], (key, first)
+
+
+def test_the_next_of_the_brokers_keys_stands_below_the_first():
+    """log.retention.ms of all brokers hides what their files say in minutes and hours."""
+    synonyms = tuple(
+        Synonym(source, f"log.retention.{unit}", text)
+        for source, unit, text in (
+            (Source.ALL_BROKERS, "ms", "5"), (Source.FILE, "minutes", "77"), (Source.BUILT_IN, "hours", "168")
+        )
+    )  # fmt: skip
+    value = ConfigValue(Resource("TOPIC", "t"), "retention.ms", "5", Source.ALL_BROKERS, synonyms)
+    assert value.below(Source.ALL_BROKERS) == synonyms[1]
+    assert replace(value, synonyms=synonyms[1:]).below(Source.FILE) == synonyms[2]
 
 
 def test_of_many_configs_those_that_somebody_set_stand_first_and_the_others_are_folded():
