@@ -54,19 +54,20 @@ class ClientConfigs(ClientRegistry):
         chosen = table.filter(_rows_of(table, users, client_id, keys, strict))
         return self._answer(chosen, table)
 
-    def resolve(self, user: str, client_id: str) -> Answer:
+    def resolve(self, user: str, client_id: str = "") -> Answer:
         """EFFECTIVE_CLIENT_CONFIGS: the entries that a client follows, and those of its user that they override.
 
-        What is not set here, the client's own configuration says.
+        A blank client-id is a client that sends none: it follows its user's. What is not set here, the client's own
+        configuration says.
 
         Raises
         ------
         Invalid
-            No user or no client-id.
+            No user.
         NotAuthorized
             READ on the topic is missing.
         """
-        entity = ClientEntity.of(user, client_id)
+        entity = ClientEntity.of(user, client_id or None)
         table = self._kafka.client_configs.describe([entity.user])
         rows = schemas.table(schemas.EFFECTIVE_CLIENT_CONFIGS, _effective(entity, table.to_pylist()))
         return self._answer(rows, table)
@@ -117,4 +118,4 @@ def _effective(entity: ClientEntity, rows: Sequence[_EntryRow]) -> Iterator[_Ent
         levels = [by_target[level, key] for level in entity.levels if (level, key) in by_target]
         for row in levels[:1]:
             overridden = levels[1]["value"] if levels[1:] else None
-            yield {**row, "client_id": entity.client_id, "overridden": overridden}
+            yield {**row, "client_id": entity.client_id or "", "overridden": overridden}

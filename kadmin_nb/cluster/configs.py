@@ -6,9 +6,12 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from ..admin.kafka import WireKafka
 from ..errors import KadminError, UsageError
 from ..frames.answer import Answer
+from ..frames.arrays import flag_array
 from ..frames.schema_metadata import stamped
 from ..model.config_fallback import near_key
 from ..model.grammar import DEFAULT
@@ -34,7 +37,9 @@ class Configs:
             "group": lambda: (r.name for r in kafka.configs.resources(["GROUP"])),
         }
 
-    def describe(self, *, keys: Sequence[str] | None = None, documentation: bool = False, **what: Any) -> Answer:
+    def describe(
+        self, *, keys: Sequence[str] | None = None, only_set: bool = False, documentation: bool = False, **what: Any
+    ) -> Answer:
         """CONFIGS of these resources, sorted; a resource that failed is one row with a null key and its error.
 
         Parameters
@@ -44,6 +49,8 @@ class Configs:
             cluster-wide default; a list of them is their union. Several kinds may be asked for in one call.
         keys
             Only these config keys.
+        only_set
+            Only what is set on the resource itself, by an alter; not what it inherits.
         documentation
             Also fetch Kafka's description of each key.
 
@@ -56,7 +63,7 @@ class Configs:
         table = self._kafka.configs.describe(resources, keys, documentation=documentation)
         if keys is not None:
             self._refuse_unknown(set(keys) - set(table["key"].to_pylist()), resources)
-        return Answer(stamped(table, self._kafka.id))
+        return Answer(stamped(table.filter(_is_set(table)) if only_set else table, self._kafka.id))
 
     def advise(self) -> Findings:
         """FINDINGS: what in the configs of brokers, topics, groups and client-metrics somebody should look at.
@@ -106,7 +113,8 @@ class Configs:
         if answer.ok:
             return near_names.client_metrics(self._kafka, _without_configs(answer))
         rows = (row for row in answer.failed.to_arrow().to_pylist() if row["error"] in near_names.NOT_FOUND)
-        return near_names.resources(self._kafka, (Resource(row["resource_type"], row["resource_name"]) for row in rows))
+        missing = (Resource(row["resource_type"], row["resource_name"]) for row in rows)
+        return next(iter(near_names.resources(self._kafka, missing).values()), None)
 
     def _refuse_unknown(self, missing: Collection[str], resources: Sequence[Resource]) -> None:
         """Refuse keys that the answer lacks, if none of the resources lists them when it is asked for all."""
@@ -138,6 +146,16 @@ class Configs:
         asked = [part for part in chosen if isinstance(part, str) or part is DEFAULT]
         listed = [] if len(asked) == len(chosen) else filter(matcher(chosen), self._all[word]())
         return [Resource.of(word, name) for name in dict.fromkeys([*asked, *listed])]
+
+
+def _is_set(table: pa.Table) -> pa.Array:
+    """A flag for each row: its value is set on the resource itself, or it could not be read."""
+    types, names, keys, sources = (
+        table[name].to_pylist() for name in ("resource_type", "resource_name", "key", "source")
+    )
+    own = {resource: Resource(*resource).source for resource in zip(types, names, strict=True)}
+    rows = zip(types, names, keys, sources, strict=True)
+    return flag_array(key is None or source == own[kind, name] for kind, name, key, source in rows)
 
 
 def _without_configs(answer: Answer) -> list[str]:

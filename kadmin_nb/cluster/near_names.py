@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 
 import pyarrow.compute as pc
 
@@ -22,22 +23,29 @@ SLIPS = 2
 """Letters that may be missing or too many."""
 
 
-def resources(kafka: WireKafka, missing: Iterable[Configurable]) -> str | None:
-    """`Did you mean topic=orders?` for the first of these that has a near one, or which brokers there are."""
+MISSING = 20
+"""Resources that were not found for which the nearest is looked for."""
+
+
+def resources(kafka: WireKafka, missing: Iterable[Configurable]) -> dict[Configurable, str]:
+    """`Did you mean topic=orders?` for those of these that have a near one, or which brokers there are."""
+    some = list(islice(missing, MISSING))
     try:
-        return next(filter(None, (_near_resource(kafka, resource) for resource in missing)), None)
+        topics = kafka.topics() if any(resource.topic is not None for resource in some) else []
+        ids = [str(broker.id) for broker in kafka.brokers()] if some else []
     except KadminError:
-        return None
+        return {}
+    hints = {resource: _near_resource(resource, topics, ids) for resource in some}
+    return {resource: hint for resource, hint in hints.items() if hint}
 
 
-def _near_resource(kafka: WireKafka, missing: Configurable) -> str | None:
+def _near_resource(missing: Configurable, topics: list[str], ids: Sequence[str]) -> str | None:
     """The nearest topic, the brokers that there are, None for others."""
     if missing.topic is not None:
-        near = _nearest(missing.topic, kafka.topics())
+        near = _nearest(missing.topic, topics)
         return f"Did you mean {Resource('TOPIC', near)}?" if near else None
     if missing.broker is None:
         return None
-    ids = [str(broker.id) for broker in kafka.brokers()]
     return f"The cluster has {'broker' if len(ids) == 1 else 'brokers'} {', '.join(ids)}."
 
 

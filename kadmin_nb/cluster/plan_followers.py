@@ -32,7 +32,7 @@ def with_follower_notes(kafka: WireKafka, changes: Sequence[Change]) -> list[Cha
     if not mine:
         return [*changes]
     notes_on = _writer_of_notes(kafka, changes)
-    return [_noted(change, notes_on(change)) if change.row in mine else change for change in changes]
+    return [change.noted(*notes_on(change)) if change.row in mine else change for change in changes]
 
 
 def _writer_of_notes(kafka: WireKafka, changes: Sequence[Change]) -> Callable[[Change], Iterable[str]]:
@@ -100,10 +100,6 @@ def _out_of_range(kafka: WireKafka, change: Change) -> str | None:
     if bounds.get(lowest, 0) <= int(change.after) <= bounds.get(highest, int(change.after)):
         return None
     return f"brokers refuse {change.after} there: {lowest}={bounds.get(lowest)}, {highest}={bounds.get(highest)}"
-
-
-def _noted(change: Change, notes: Iterable[str]) -> Change:
-    return change.with_(note="; ".join(filter(None, [change.note, *notes])))
 
 
 def _entity_of(change: Change) -> ClientEntity:

@@ -30,7 +30,9 @@ SUPPORTED = "supported"
 _KEYS = (*USER_CLIENT_KEYS, *CLIENT_KEYS, *MECHANISMS)
 
 
-def user_configs(cluster: Cluster, user: Any, client_id: Any = None, keys: Collection[str] | None = None) -> Answer:
+def user_configs(
+    cluster: Cluster, user: Any, client_id: Any = None, keys: Collection[str] | None = None, *, only_set: bool = False
+) -> Answer:
     """USER_CONFIGS: the quotas and client configs of these users, alone and with a client-id; the keys that their
     clients support; and, unless a client-id is asked for, their SCRAM credentials.
 
@@ -40,6 +42,8 @@ def user_configs(cluster: Cluster, user: Any, client_id: Any = None, keys: Colle
         As of `Quotas.describe`.
     keys
         Only these keys, and the versions that support one of them.
+    only_set
+        Without the keys that clients support.
 
     Raises
     ------
@@ -53,6 +57,8 @@ def user_configs(cluster: Cluster, user: Any, client_id: Any = None, keys: Colle
         rows += _seen_or_refused("SCRAM credentials", "scram", lambda: _credential_rows(cluster, user))
     _refuse_misspelt(keys or (), rows)
     chosen = [row for row in rows if keys is None or _is_about(row, keys)]
+    if only_set:
+        chosen = [row for row in chosen if row.get("kind") != SUPPORTED]
     return Answer(stamped(schemas.table(schemas.USER_CONFIGS, chosen), cluster.id))
 
 

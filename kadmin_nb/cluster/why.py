@@ -13,6 +13,7 @@ from ..admin.kafka import WireKafka
 from ..errors import NotFound, UsageError, printable
 from ..frames import schemas
 from ..frames.answer import Answer
+from ..frames.meanings import client
 from ..frames.pages import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
 from ..hints import Hint, Syntax, Verb, python, sentence
@@ -20,7 +21,9 @@ from ..model.grammar import format_word
 from ..model.quota_keys import USER_CLIENT_KEYS, on_all_brokers, readable
 from ..model.rows import Row
 from ..resolution.lifting import Lift, lifts
+from ..resolution.redundant import UNNAMED
 from ..resolution.rules import Effective, Stored, explain, stored_of
+from ..resolution.shadows import limit_text, only_without
 from . import bucket_usage, resolve_engines, resolving
 from .bucket_usage import BucketUsage
 from .filters import parts
@@ -36,19 +39,22 @@ class WhyAnswer(Answer):
     """WHY: a row a quota key of one client. Its display is the whole answer in words.
 
     `explanation` has the reasons, `lifts` the changes that would lift a limit, `sharing` the known clients of each
-    bucket, by key; it is empty where no USAGE was given.
+    bucket, by key; it is empty where no USAGE was given. `others` is, of a client without a client-id, what limits
+    the user's clients with one that no quota names.
     """
 
     def __init__(
         self,
         table: pa.Table,
         explanation: tuple[Effective, ...] = (),
+        others: tuple[Effective, ...] = (),
         lifts: tuple[Lift, ...] = (),
         used: BucketUsage | None = None,
         syntax: Syntax = python,
     ) -> None:
         super().__init__(table)
-        self.explanation, self.lifts, self._used, self._syntax = explanation, lifts, used, syntax
+        self.explanation, self.others, self.lifts = explanation, others, lifts
+        self._used, self._syntax = used, syntax
 
     @property
     def sharing(self) -> dict[str, list[tuple[str, str]]]:
@@ -72,14 +78,14 @@ class WhyAnswer(Answer):
         return self.lifts[number - 1]
 
     def at(self, syntax: Syntax) -> WhyAnswer:
-        return WhyAnswer(self._table, self.explanation, self.lifts, self._used, syntax)
+        return WhyAnswer(self._table, self.explanation, self.others, self.lifts, self._used, syntax)
 
     def title(self) -> str:
         """The finding in a sentence."""
-        return printable(_title(self._client, self._bound, self._rows))
+        return printable(_title(client(*_pair(self.explanation[0])), self._bound, self._rows))
 
     def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        yield from ("\n".join(self._reasons(effective)) for effective in self._bound)
+        yield from filter(None, ("\n".join(self._reasons(effective)) for effective in self.explanation))
         if self.lifts:
             yield "To lift it:" if len(self._bound) == 1 else "To lift one of them:"
             yield self.to_lifts().to_arrow()
@@ -101,8 +107,13 @@ class WhyAnswer(Answer):
         return _words(*_pair(self.explanation[0]))
 
     def _reasons(self, effective: Effective) -> Iterator[str]:
-        """The reason for which this limit binds, and the others that draw from it."""
-        yield str(effective)
+        """The reason for which this limit binds, whom it does not reach, and the others that draw from it."""
+        beside = next((one for one in self.others if one.key == effective.key), effective)
+        is_alone = beside.entity in (None, effective.entity)
+        if effective.value is not None or not is_alone:
+            yield str(effective)
+        if not is_alone:
+            yield printable(f"  this holds for {_only_without(beside)}")
         if others := [pair for pair in self.sharing.get(effective.key, ()) if pair != _pair(effective)]:
             named = ", ".join(_words(*pair) for pair in others[:SHOWN])
             more = f" and {len(others) - SHOWN:,} more" if len(others) > SHOWN else ""
@@ -131,15 +142,16 @@ def why(
     assume_default: bool,
 ) -> WhyAnswer:
     """Everything that is known of the limits of one client; see `Quotas.why`."""
-    name, client = one_name("why", "user", user), one_name("why", "client-id", client_id)
+    pair = one_name("why", "user", user), one_name("why", "client-id", client_id)
     marks = resolving.marks(kafka, assume_default)
-    pair = resolve_engines.pairs_of([(name, client)])
-    stored = stored_of(resolving.quotas_of(kafka, pair).to_pylist())
-    explanation = explain(stored, name, client, list(keys or USER_CLIENT_KEYS))
+    stored = stored_of(resolving.quotas_of(kafka, resolve_engines.pairs_of([pair])).to_pylist())
+    asked = list(keys or USER_CLIENT_KEYS)
+    explanation = explain(stored, *pair, asked)
+    others = () if pair[1] else explain(stored, pair[0], UNNAMED, asked)
     used = None if usage is None else bucket_usage.of_client(kafka, usage, explanation)
     rows = _rows(explanation, int(marks[resolving.BROKERS]), used)
     table = stamped(schemas.table(schemas.WHY, rows), kafka.id, marks)
-    return WhyAnswer(table, explanation, tuple(_all_lifts(stored, explanation, to)), used)
+    return WhyAnswer(table, explanation, others, tuple(_all_lifts(stored, explanation, to)), used)
 
 
 def one_name(verb: str, kind: str, value: object) -> str:
@@ -220,6 +232,13 @@ def _lift_row(number: int, lift: Lift) -> dict[str, object]:
 
 def _pair(effective: Effective) -> tuple[str, str]:
     return effective.user, effective.client_id
+
+
+def _only_without(others: Effective) -> str:
+    """The clients that a limit of one without a client-id holds for, where these others have another."""
+    assert others.entity is not None
+    assert others.value is not None
+    return only_without(limit_text(others.entity, others.key, others.value))
 
 
 def _words(user: str, client_id: str) -> str:

@@ -49,11 +49,13 @@ def config() -> None:
 @words(completions.resources, "TYPE=NAME...")
 @options.types(*_RESOURCE_TYPES)
 @options.keys(completions.config_keys)
+@click.option("--set", "only_set", is_flag=True, help="Only what is set there, not what it inherits.")
 @click.option("--documentation", is_flag=True, help="Also Kafka's description of each key.")
 def describe(
     session: Session,
     words: tuple[str, ...],
     keys: tuple[str, ...],
+    only_set: bool,
     documentation: bool,
 ) -> Any:
     """The configs of topic=…, broker=…, broker=<default>, broker-logger=…, group=…, client-metrics=…
@@ -61,19 +63,24 @@ def describe(
     Of user=… [client-id=…] its quotas, dynamic client configs, keys that its clients support, and SCRAM credentials.
     """
     if words and all(word.startswith(_OF_USERS) for word in words):
-        return _user_configs(words, session, options.keys_of(keys))
+        return _user_configs(words, session, options.keys_of(keys), only_set)
     chosen = _chosen(words, session)
-    answer = session.cluster.configs.describe(**chosen, keys=options.keys_of(keys), documentation=documentation)
+    answer = session.cluster.configs.describe(
+        **chosen, keys=options.keys_of(keys), only_set=only_set, documentation=documentation
+    )
     answer.hint = session.cluster.configs.near_miss(answer)
     return answer.raise_for_errors() if len(answer.failed) == len(answer) else answer
 
 
 @config.command()
 @options.reading
-@words(completions.entities, "user=NAME client-id=NAME")
+@words(completions.entities, "user=NAME [client-id=NAME]")
 @options.types("user", "client-id")
 def resolve(session: Session, words: tuple[str, ...]) -> Any:
-    """The dynamic configs that a client follows (KIP-649): its own, and those of its user."""
+    """The dynamic configs that a client follows (KIP-649): its own, and those of its user.
+
+    Without a client-id those of the user alone, which clients without entries of their own follow.
+    """
     chosen = _one_client(read_selectors(words, _CLIENT_WORDS, session.lookup))
     return session.cluster.client_configs.resolve(*chosen)
 
@@ -100,16 +107,16 @@ def advise(session: Session, only: tuple[str, ...], stage: bool, plan_options: P
 
 @config.command("set")
 @changing
-@words(completions.config_settings, "KEY=VALUE... TYPE=NAME")
+@words(completions.config_settings, "KEY=VALUE... TYPE=NAME...")
 @options.types(*_RESOURCE_TYPES)
 def set_(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
-    """Set key=value … on one resource."""
+    """Set key=value … on a resource, or on several of one type: topic=orders topic=payments."""
     return _change_configs("set", session, words, plan_options)
 
 
 @config.command()
 @changing
-@words(completions.config_resets, "KEY... TYPE=NAME")
+@words(completions.config_resets, "KEY... TYPE=NAME...")
 @options.types(*_RESOURCE_TYPES)
 def reset(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
     """Take the override of key … away, so that it falls back to what is below."""
@@ -118,7 +125,7 @@ def reset(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -
 
 @config.command()
 @changing
-@words(completions.config_settings, "KEY=VALUE... TYPE=NAME")
+@words(completions.config_settings, "KEY=VALUE... TYPE=NAME...")
 @options.types(*_RESOURCE_TYPES)
 def append(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
     """Add items to a list: cleanup.policy=compact."""
@@ -127,7 +134,7 @@ def append(session: Session, words: tuple[str, ...], plan_options: PlanOptions) 
 
 @config.command()
 @changing
-@words(completions.config_settings, "KEY=VALUE... TYPE=NAME")
+@words(completions.config_settings, "KEY=VALUE... TYPE=NAME...")
 @options.types(*_RESOURCE_TYPES)
 def subtract(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
     """Take items out of a list."""
@@ -152,17 +159,17 @@ def _change_configs(verb: str, session: Session, words: tuple[str, ...], plan_op
     )
 
 
-def _user_configs(words: tuple[str, ...], session: Session, keys: Sequence[str] | None) -> Any:
+def _user_configs(words: tuple[str, ...], session: Session, keys: Sequence[str] | None, only_set: bool) -> Any:
     from ..cluster.user_configs import user_configs  # with Arrow, which help does not need
 
     chosen = read_selectors(words, _CLIENT_WORDS, session.lookup)
     if "user" not in chosen:
         raise UsageError("user=… is required: client configs belong to users", hint="Or: quota describe client-id=…")
-    return user_configs(session.cluster, chosen["user"], chosen.get("client-id"), keys)
+    return user_configs(session.cluster, chosen["user"], chosen.get("client-id"), keys, only_set=only_set)
 
 
 def _one_client(chosen: Mapping[str, tuple[Any, ...]]) -> list[Any]:
-    names = [chosen.get(word, ()) for word in _CLIENT_WORDS]
+    names = [several for word in _CLIENT_WORDS if (several := chosen.get(word, ())) or word == "user"]
     if any(len(several) != 1 or not isinstance(several[0], str) for several in names):
         raise UsageError("one client is required", hint="Such as user=alice client-id=app.")
     return [name for (name,) in names]

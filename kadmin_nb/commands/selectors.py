@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 from ..errors import UsageError
 from ..hints import nearest
-from ..model.grammar import Choice, Lookup, Value
-from ..plans.change_words import read_words
+from ..model.grammar import Choice, Lookup
+from ..plans.change_words import choices, read_words
 
 
 def read_selectors(
@@ -28,9 +28,5 @@ def read_selectors(
             raise UsageError(
                 f"{word.name} is not one of {', '.join(types)}", hint=f"Did you mean {near}=…?" if near else None
             )
-        chosen[kind] = (*_choices(chosen.get(kind, ())), *_choices(word.value))
+        chosen[kind] = (*choices(chosen.get(kind, ())), *choices(word.value))
     return chosen
-
-
-def _choices(value: Value) -> tuple[Choice, ...]:
-    return value if isinstance(value, tuple) else (value,)

@@ -124,8 +124,17 @@ def paragraph(text: str, width: int, indent: str = "") -> list[str]:
 def _words(line: str, width: int, indent: str) -> list[str]:
     if width_of(line) <= width:
         return [line]
-    own = line[: len(line) - len(line.lstrip())] if indent else ""
-    return textwrap.wrap(line, width, subsequent_indent=own + indent, break_on_hyphens=False, break_long_words=False)
+    own, words = _indent_and_words(line, width)
+    later = own + indent if indent else ""
+    return textwrap.wrap(
+        words, width, initial_indent=own, subsequent_indent=later, break_on_hyphens=False, break_long_words=False
+    )
+
+
+def _indent_and_words(text: str, width: int) -> tuple[str, str]:
+    """The indent of a text, at most half of that width, and the text: textwrap drops an indent before a long word."""
+    words = text.lstrip(" ")
+    return " " * min(len(text) - len(words), width // 2), words
 
 
 class _Names(textwrap.TextWrapper):
@@ -135,13 +144,14 @@ class _Names(textwrap.TextWrapper):
 
 
 def wrapped(text: str, width: int, wrapper: type[textwrap.TextWrapper] = textwrap.TextWrapper) -> list[str]:
-    """The text in lines of that width, broken between words where that is possible."""
+    """The text in lines of that width, all with its indent, broken between words where that is possible."""
     width = max(1, width)
     if width_of(text) <= width:
         return [text]
-    if text.isascii() or all(width_of(character) == 1 for character in text):
-        return wrapper(width, break_on_hyphens=False).wrap(text)
-    return list(_folded(text, width))
+    indent, words = _indent_and_words(text, width)
+    if words.isascii() or all(width_of(character) == 1 for character in words):
+        return wrapper(width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False).wrap(words)
+    return [f"{indent}{line}" for line in _folded(words, width - len(indent))]
 
 
 def _folded(text: str, width: int) -> Iterator[str]:

@@ -574,8 +574,9 @@ WARNINGS = _schema(
     ("key", TEXT, True),
     ("message", TEXT, False),
 )
-"""Facts that the rows of a plan do not show. `warning` is shadows, shadowed, blank client-id, sharing, principal, per
-broker or in parts; `row`, `resource` and `key` are the first that it is about, null where it is about all of it."""
+"""Facts that the rows of a plan do not show. `warning` is shadows, shadowed, reach, blank client-id, sharing,
+principal, per broker or in parts; `row`, `resource` and `key` are the first that it is about, null where it is about
+all of it."""
 
 JOURNAL = _schema(
     ("line", WHOLE, False),

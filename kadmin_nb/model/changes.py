@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
-from ..errors import Invalid
+from ..errors import Invalid, UsageError
 from .configurable import Configurable
 from .refusal import Refusal
 
@@ -28,6 +28,21 @@ _SHORT_FOR_SURE = LONGEST_TEXT // 4
 
 Target = tuple[Configurable, str]
 """The entity or resource of a change, and a key of it."""
+
+
+def given_key(key: object) -> str:
+    """The key that somebody gave for a change.
+
+    Raises
+    ------
+    UsageError
+        None, an empty one, or something that is not a text.
+    """
+    if key is None or key == "":
+        raise UsageError("no key is given", hint="Such as producer_byte_rate of a quota, retention.ms of a topic.")
+    if not isinstance(key, str):
+        raise UsageError(f"the key {key!r} is not a text")
+    return key
 
 
 class _KeyOfTarget:
@@ -111,6 +126,10 @@ class Change(_KeyOfTarget):
     def with_(self, **changes: Any) -> Change:
         """This row with some columns changed."""
         return Change(**{name: changes.get(name, getattr(self, name)) for name in _CHANGE_FIELDS})
+
+    def noted(self, *notes: str) -> Change:
+        """This row with these notes after those that it has."""
+        return self.with_(note="; ".join(filter(None, [self.note, *notes])) or None)
 
     @property
     def reference(self) -> str | None:

@@ -7,7 +7,7 @@ of them is set. Topics and groups fall back to keys of the brokers, some of whic
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from ..hints import nearest
@@ -149,13 +149,21 @@ def fallback(resource_type: str, key: str, synonyms: Iterable[Synonym], source: 
 
     None where that cannot be seen.
     """
-    return in_effect(resource_type, key, synonyms_below(key, synonyms, source))
+    return in_effect(resource_type, key, synonyms_below(resource_type, key, synonyms, source))
 
 
-def synonyms_below(key: str, synonyms: Iterable[Synonym], source: Source) -> list[Synonym]:
+def synonyms_below(resource_type: str, key: str, synonyms: Iterable[Synonym], source: Source) -> list[Synonym]:
     """The synonyms without those of the key by this source, and by those that override it."""
-    rank = _RANKS[source]
-    return [synonym for synonym in synonyms if synonym.key != key or _RANKS[synonym.source] > rank]
+    synonyms, rank = list(synonyms), _RANKS[source]
+    names = _names_down_to(resource_type, key, {synonym.key for synonym in synonyms if synonym.source == source})
+    return [synonym for synonym in synonyms if synonym.key not in names or _RANKS[synonym.source] > rank]
+
+
+def _names_down_to(resource_type: str, key: str, set_keys: Collection[str]) -> Sequence[str]:
+    """The key, and the brokers' names of it down to the first that is set: a broker calls max.message.bytes of a topic
+    message.max.bytes. The other keys that decide of a broker are not its names, but others."""
+    names = deciding_keys(resource_type, key) if resource_type in BROKER_KEYS else (key,)
+    return names[: next((number for number, name in enumerate(names, 1) if name in set_keys), 1)]
 
 
 def in_unit_of(key: str, synonym: Synonym) -> str | None:

@@ -10,7 +10,7 @@ from ..model.changes import APPEND, DELETE, SET, SUBTRACT, Edit
 from ..model.client_configs import ACKS, CLIENT_KEYS, ClientEntity, refuse_unknown_key, stored_value
 from ..model.config_units import stored_text
 from ..model.entity import TYPES, Entity, entity_type, named
-from ..model.grammar import DEFAULT, Lookup, Word, format_word, nothing_right_of, parse_word
+from ..model.grammar import DEFAULT, Choice, Lookup, Value, Word, format_word, nothing_right_of, parse_word
 from ..model.levels import Part
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, find, parse_value, text_of
 from ..model.resources import WORDS, Resource
@@ -49,16 +49,37 @@ def _quota_edit(op: str, entity: Entity, word: Word) -> Edit:
 def config_edits(
     verb: str, words: Sequence[str], lookup: Lookup | None = None, allow_unknown: Collection[str] = ()
 ) -> list[Edit]:
-    """The edits of `set|append|subtract key=value … topic=…` or `reset key … topic=…`; with user=… as `user_edits`."""
+    """The edits of `set|append|subtract key=value … topic=…` or `reset key … topic=…`; with user=… as `user_edits`.
+
+    Several resources of one type have each the same edits.
+    """
     op = _op(verb, CONFIG_VERBS, "config")
     if names_a_user(words):
         return user_edits(verb, words, lookup, allow_unknown)
-    keys, resources = _apart(words, WORDS.get, lookup, bare_keys=op == DELETE, takes_empty=op == SET)
+    keys, whose = _apart(words, WORDS.get, lookup, bare_keys=op == DELETE, takes_empty=op == SET)
     _refuse_credentials(keys)
-    if len(resources) != 1:
-        raise UsageError("a config change names one resource", hint=_which_resource([word.name for word in keys]))
-    resource = Resource.of(resources[0].name, resources[0].value)
-    return [Edit(op, resource, word.name, _config_text(op, word)) for word in _some(keys, op, "retention.ms")]
+    named_keys = _some(keys, op, "retention.ms") if whose else keys
+    resources = _resources(whose, named_keys)
+    texts = [(word.name, _config_text(op, word)) for word in named_keys]
+    return [Edit(op, resource, key, text) for resource in resources for key, text in texts]
+
+
+def _resources(words: Sequence[Word], keys: Iterable[Word]) -> list[Resource]:
+    """The resources that these words name, each once: all of one type, as types have keys of their own."""
+    types = list(dict.fromkeys(word.name for word in words))
+    if not types:
+        raise UsageError("a config change names a resource", hint=_which_resource([word.name for word in keys]))
+    if len(types) > 1:
+        raise UsageError(
+            f"a config change names resources of one type, and these are of several: {', '.join(types)}",
+            hint="One line for each type.",
+        )
+    return list(dict.fromkeys(Resource.of(word.name, name) for word in words for name in choices(word.value)))
+
+
+def choices(value: Value) -> tuple[Choice, ...]:
+    """The one, or the several, that stand right of a sign."""
+    return value if isinstance(value, tuple) else (value,)
 
 
 def names_a_user(words: Iterable[str]) -> bool:
@@ -96,7 +117,7 @@ def _refuse_strange_keys(quotas: Sequence[Word], allow_unknown: Collection[str],
         if are_beside and find(name) is None and name not in allow_unknown:
             refuse_unknown_key(name)
     if quotas and not are_beside:
-        raise UsageError("a config change names one resource", hint=_which_resource(["user"]))
+        raise UsageError("a config change names a resource", hint=_which_resource(["user"]))
 
 
 def _client_entity(parts: Mapping[str, Part]) -> ClientEntity:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from ..admin.ports import Kafka
 from ..model.config_values import ConfigValue
@@ -17,8 +17,6 @@ def add_configs(
     """Add the current configs of these targets to a picture, and the errors of resources that cannot be read."""
     resources = dict.fromkeys(resource for resource, _ in targets)
     keys_asked = None if look.whole else sorted({key for _, key in targets})
-    if look.whole and any(resource.is_default_broker for resource in resources):
-        _list_broker_keys(kafka, picture)
     table = kafka.configs.describe(resources, keys_asked, node=look.node, timeout=look.time_left())
     for row in table.to_pylist():
         resource = Resource(row["resource_type"], row["resource_name"])
@@ -27,18 +25,20 @@ def add_configs(
         elif resource in resources:
             picture.listed.setdefault(resource, set()).add(row["key"])
             picture.values[resource, row["key"]] = observed(ConfigValue.of(row))
+    if look.whole:
+        _list_broker_keys(kafka, picture, resources)
 
 
-def _list_broker_keys(kafka: Kafka, picture: ObservedState) -> None:
-    """The cluster-wide default lists only what is set on it: its keys, types and defaults are any broker's."""
-    everyone = Resource("BROKER", "")
-    broker = next((b for b in kafka.brokers() if not b.is_fenced), None)
+def _list_broker_keys(kafka: Kafka, picture: ObservedState, resources: Iterable[Resource]) -> None:
+    """The keys, types and defaults of any broker: the cluster-wide default lists only what is set on it, and a broker
+    that is not there nothing."""
+    unlisted = [r for r in resources if r.is_default_broker or (r.type == "BROKER" and picture.absence(r))]
+    broker = next((b for b in kafka.brokers() if not b.is_fenced), None) if unlisted else None
     rows = kafka.configs.describe([Resource("BROKER", str(broker.id))]).to_pylist() if broker else []
-    for row in rows:
-        if row["key"] is not None:
-            config = ConfigValue.of(row)
-            picture.listed.setdefault(everyone, set()).add(config.key)
-            picture.values[everyone, config.key] = _unset(config)
+    for config in (ConfigValue.of(row) for row in rows if row["key"] is not None):
+        for resource in unlisted:
+            picture.listed.setdefault(resource, set()).add(config.key)
+            picture.values.setdefault((resource, config.key), _unset(config))
 
 
 def observed(config: ConfigValue) -> ObservedValue:

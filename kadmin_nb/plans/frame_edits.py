@@ -47,19 +47,6 @@ def _placed(number: int, row: FrameRow, kind: ChangeKind) -> Edit:
         raise exc.within(f"row {number} of {_FRAME}") from None
 
 
-def key_of(row: FrameRow) -> str:
-    """The key of a row.
-
-    Raises
-    ------
-    UsageError
-        It has none.
-    """
-    if not isinstance(row["key"], str) or not row["key"]:
-        raise UsageError("it has no key")
-    return row["key"]
-
-
 def is_null(value: object) -> bool:
     """True if nothing is there: None, or the NaN that stands for it in pandas."""
     return value is None or value != value

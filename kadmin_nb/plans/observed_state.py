@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from ..errors import kind_of
+from ..errors import NotFound, kind_of
 from ..model import rights
 from ..model.changes import Target
 from ..model.configurable import Configurable
@@ -64,6 +64,11 @@ class ObservedState:
     def of(self, target: Target) -> ObservedValue:
         """The current state of that target."""
         return self.values.get(target, ABSENT)
+
+    def absence(self, resource: Configurable) -> Refusal | None:
+        """The refusal of a resource that is not there; None of one that is, or that could not be read."""
+        failed = self.errors.get(resource)
+        return failed if failed and kind_of(failed.code) is NotFound else None
 
     def refuse_unreadable(self, targets: Iterable[Target]) -> None:
         """Raise for the first target that could not be read: nobody can say what it holds.

@@ -33,6 +33,8 @@ def refuse_long_names(edits: Iterable[Edit]) -> None:
 def changes(edits: Sequence[Edit], picture: ObservedState, allow_unknown: Collection[str] = ()) -> list[Change]:
     """The rows of a plan, before and after; `validated` says ok until the broker was asked.
 
+    A row of a resource that is not there is refused already, where there are others to judge beside it.
+
     Raises
     ------
     Invalid
@@ -40,12 +42,9 @@ def changes(edits: Sequence[Edit], picture: ObservedState, allow_unknown: Collec
     UsageError
         A secret that is not given by reference.
     NotAuthorized, NotFound, TimedOut, ConnectionFailed
-        A resource that could not be read.
+        A resource that could not be read; NotFound only where none of them is there.
     """
-    picture.refuse_unreadable(edit.target for edit in edits)
-    for edit in edits:
-        if edit.key not in allow_unknown:
-            _refuse_unknown(edit, picture)
+    _refuse_what_cannot_be_judged(edits, picture, allow_unknown)
     secret = [kind_of(edit).is_secret(edit, picture) for edit in edits]
     _refuse_bare([edit for edit in compress(edits, secret) if edit.reference is None])
     _refuse_each(edits, _refuse_long_value)
@@ -55,11 +54,22 @@ def changes(edits: Sequence[Edit], picture: ObservedState, allow_unknown: Collec
     return sorted(noted, key=attrgetter("row"))
 
 
+def _refuse_what_cannot_be_judged(
+    edits: Sequence[Edit], picture: ObservedState, allow_unknown: Collection[str]
+) -> None:
+    """Refuse resources that could not be read, where any is there to be judged, and keys that nobody knows."""
+    there = [edit for edit in edits if picture.absence(edit.resource) is None]
+    picture.refuse_unreadable(edit.target for edit in there or edits)
+    for edit in edits:
+        if edit.key not in allow_unknown and (edit.resource in picture.listed or not picture.absence(edit.resource)):
+            _refuse_unknown(edit, picture)
+
+
 def _plan_row(row: int, edit: Edit, picture: ObservedState, allow_unknown: Collection[str], is_secret: bool) -> Change:
-    kind, now = kind_of(edit), picture.of(edit.target)
+    kind, now, absence = kind_of(edit), picture.of(edit.target), picture.absence(edit.resource)
     after = kind.after(edit, picture)
     notes = [*_notes(edit, now, allow_unknown), *kind.notes(edit, now, picture)]
-    if now.is_known and same(now.value, after, now.type):
+    if absence is None and now.is_known and same(now.value, after, now.type):
         notes.append("already so")
     if is_secret:
         notes.append(_when(edit))
@@ -73,7 +83,7 @@ def _plan_row(row: int, edit: Edit, picture: ObservedState, allow_unknown: Colle
         after=after,
         old_known=now.is_known,
         level=edit.resource.level,
-        validated=OK,
+        validated=absence or OK,
         note="; ".join(notes) or None,
         is_secret=is_secret,
     )

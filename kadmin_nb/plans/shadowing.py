@@ -51,4 +51,4 @@ def _noted(change: Change, shadowed: Sequence[Entity]) -> Change:
         return change
     more = f" and {len(shadowed) - _MAX_NAMES} more" if len(shadowed) > _MAX_NAMES else ""
     note = f"shadows {', '.join(map(str, shadowed[:_MAX_NAMES]))}{more}: they can never apply any more"
-    return change.with_(note=f"{change.note}; {note}" if change.note else note)
+    return change.noted(note)

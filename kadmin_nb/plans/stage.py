@@ -14,7 +14,7 @@ from ..errors import UsageError
 from ..frames import schemas
 from ..frames.pages import NOTEBOOK, Page
 from ..frames.tabular import Tabular
-from ..model.changes import APPEND, DELETE, NOT_POSSIBLE, SET, SUBTRACT, Edit, Target
+from ..model.changes import APPEND, DELETE, NOT_POSSIBLE, SET, SUBTRACT, Edit, Target, given_key
 from ..model.client_configs import ClientEntity
 from ..model.config_units import stored_text
 from ..model.entity import Entity, given, named
@@ -64,11 +64,11 @@ class Stage(PrintFormats, Tabular):
         UsageError, Invalid
             An entity that is none, a unit that does not fit, a value that no quota can have.
         """
-        return self._stage(Edit(SET, entity_of(**whom), key, text_of(parse_value(key, value))))
+        return self._stage(Edit(SET, entity_of(**whom), given_key(key), text_of(parse_value(key, value))))
 
     def remove_quota(self, key: str, **whom: object) -> Edit:
         """Stage the removal of a quota."""
-        return self._stage(Edit(DELETE, entity_of(**whom), key))
+        return self._stage(Edit(DELETE, entity_of(**whom), given_key(key)))
 
     def set_quotas(self, frame: object) -> None:
         """Stage every row of a frame with QUOTAS' columns; a null value removes.
@@ -86,19 +86,19 @@ class Stage(PrintFormats, Tabular):
         `broker=kn.DEFAULT` is the cluster-wide default. A secret is given by reference, `env:NAME`, `file:PATH` (from
         the folder that it is planned and applied in), `keyring:NAME` or `databricks:SCOPE/KEY`: `plan` refuses others.
         """
-        return self._stage(Edit(SET, resource_of(**what), key, stored_text(key, value_text(key, value))))
+        return self._stage(Edit(SET, resource_of(**what), given_key(key), stored_text(key, value_text(key, value))))
 
     def reset_config(self, key: str, **what: object) -> Edit:
         """Stage the removal of an override, so that the key falls back to what is below it."""
-        return self._stage(Edit(DELETE, resource_of(**what), key))
+        return self._stage(Edit(DELETE, resource_of(**what), given_key(key)))
 
     def append_config(self, key: str, items: object, **what: object) -> Edit:
         """Stage items, with commas between, to be added to a list."""
-        return self._stage(Edit(APPEND, resource_of(**what), key, value_text(key, items)))
+        return self._stage(Edit(APPEND, resource_of(**what), given_key(key), value_text(key, items)))
 
     def subtract_config(self, key: str, items: object, **what: object) -> Edit:
         """Stage items, with commas between, to be taken out of a list."""
-        return self._stage(Edit(SUBTRACT, resource_of(**what), key, value_text(key, items)))
+        return self._stage(Edit(SUBTRACT, resource_of(**what), given_key(key), value_text(key, items)))
 
     def set_scram(
         self, user: str, mechanism: str, *, password: str | None = None, iterations: int = FEWEST_ITERATIONS
@@ -131,11 +131,11 @@ class Stage(PrintFormats, Tabular):
         Invalid
             No user, another key, a value that clients cannot take.
         """
-        return self._stage(client_config_edit(SET, ClientEntity.of(user, client_id), key, str(value)))
+        return self._stage(client_config_edit(SET, ClientEntity.of(user, client_id), given_key(key), str(value)))
 
     def reset_client_config(self, key: str, *, user: str, client_id: str | None = None) -> Edit:
         """Stage the removal of a dynamic client config: the user's own applies, or what the client itself says."""
-        return self._stage(client_config_edit(DELETE, ClientEntity.of(user, client_id), key, None))
+        return self._stage(client_config_edit(DELETE, ClientEntity.of(user, client_id), given_key(key), None))
 
     def set_configs(self, frame: object) -> None:
         """Stage every row of a frame with CONFIGS' columns; a null value resets.

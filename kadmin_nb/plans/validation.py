@@ -19,21 +19,23 @@ def validated(kafka: Kafka, changes: Sequence[Change], resolver: Resolver = nowh
 
     A broker answers for a whole entity or resource. Where one with several keys is refused, its keys are asked
     one by one, so that the row at fault is named and its neighbours are not. The keys that pass alone are then asked
-    together: where the broker refuses the combination, each of them has that refusal.
+    together: where the broker refuses the combination, each of them has that refusal. A row that is refused already is
+    not asked about.
 
     Raises
     ------
     NotFound, Unsupported, UsageError
         A secret that cannot be looked up; nothing was asked.
     """
-    found(filter(_is_looked_up, changes), resolver)
-    askable = [c for kind, mine in by_kind(changes).items() if kind.can_validate for c in mine]
+    open_rows = [change for change in changes if not change.is_refused]
+    found(filter(_is_looked_up, open_rows), resolver)
+    askable = [c for kind, mine in by_kind(open_rows).items() if kind.can_validate for c in mine]
     answers = _ask(kafka, askable, resolver)
     doubtful = _doubtful(askable, answers)
     alone = _ask_singly(kafka, doubtful, resolver)
     together = _ask(kafka, [c for c in doubtful if alone[c.row] is None], resolver)
     judged = {c.row: _judged(c, answers, alone, together) for c in askable}
-    return [judged.get(c.row) or c.with_(validated=NOT_POSSIBLE) for c in changes]
+    return [c if c.is_refused else judged.get(c.row) or c.with_(validated=NOT_POSSIBLE) for c in changes]
 
 
 def _doubtful(changes: Iterable[Change], answers: Answers) -> list[Change]:
@@ -61,16 +63,12 @@ def _judged(change: Change, answers: Answers, alone: Mapping[int, Refusal | None
     if (refused := alone[change.row]) is not None:
         return _with_verdict(change, refused)
     judged = _with_verdict(change, together.get(change.resource, _NO_ANSWER))
-    return _noted(judged, _COMBINATION.format(change.resource)) if judged.is_refused else judged
+    return judged.noted(_COMBINATION.format(change.resource)) if judged.is_refused else judged
 
 
 def _with_verdict(change: Change, refused: Refusal | None) -> Change:
     verdict = _verdict(refused)
     return change if change.validated is verdict else change.with_(validated=verdict)
-
-
-def _noted(change: Change, note: str) -> Change:
-    return change.with_(note=f"{change.note}; {note}" if change.note else note)
 
 
 _NO_ANSWER = Refusal("UNKNOWN_SERVER_ERROR", "the broker did not answer for it")

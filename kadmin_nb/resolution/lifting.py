@@ -15,6 +15,7 @@ from ..model.grammar import format_word
 from ..model.levels import LEVELS
 from ..model.quota_keys import readable, text_of, typed
 from .rules import Effective, Stored, entity_at, resolve_client
+from .shadows import comes_first, limit_text, only_without
 
 TIMES = 2.0
 """The factor by which a limit is lifted, unless a value is asked for."""
@@ -82,7 +83,11 @@ def lifts(stored: Stored, now: Effective, to: float | None = None) -> tuple[Lift
     wanted = TIMES * now.value if to is None else to
     candidates = dict.fromkeys([(_closest(now), wanted), (now.entity, wanted), (now.entity, None)])
     tried = ((candidate, _after(stored, now, candidate)) for candidate in candidates)
-    return tuple(_lift(candidate, now, then) for candidate, then in tried if _is_enough(then, now.value, wanted))
+    return tuple(
+        _lift(candidate, now, then, _reach(stored, candidate[0], now.key))
+        for candidate, then in tried
+        if _is_enough(then, now.value, wanted)
+    )
 
 
 def _is_enough(then: Effective, was: float, wanted: float) -> bool:
@@ -105,9 +110,15 @@ def _after(stored: Stored, now: Effective, candidate: Candidate) -> Effective:
     return resolve_client(changed, now.user, now.client_id, now.key)
 
 
-def _lift(candidate: Candidate, now: Effective, then: Effective) -> Lift:
+def _lift(candidate: Candidate, now: Effective, then: Effective, reach: str) -> Lift:
     entity, value = candidate
-    return Lift(entity, now.key, value, then.value, REACH[entity.level], "; ".join(_consequences(value, now, then)))
+    return Lift(entity, now.key, value, then.value, reach, "; ".join(_consequences(value, now, then)))
+
+
+def _reach(stored: Stored, entity: Entity, key: str) -> str:
+    """The clients that a quota of the entity binds; it binds one at least."""
+    first = comes_first(stored, entity, key)
+    return REACH[entity.level] if first is None else only_without(limit_text(first, key, stored[first, key]))
 
 
 def _consequences(value: float | None, now: Effective, then: Effective) -> Iterator[str]:

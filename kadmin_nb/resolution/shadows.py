@@ -1,9 +1,9 @@
-"""Shadowed quotas: they can never apply, because others always come first. Standard library only.
+"""The clients that a quota reaches: others may come first for all with a client-id. Standard library only.
 
-Only quotas of the two client levels can be so: everybody has a user, so a quota of the default user, or of its
-client-ids, always comes before `client-id=…`. Any other quota has clients left: of `user=alice`, the clients
-without a client-id, whatever `user=alice client-id=<default>` says. The empty user, who escapes the user
-levels (see `rules`), does not count here.
+Where `user=… client-id=<default>` has a quota, that of `user=…` reaches its clients without a client-id alone. A
+quota of `client-id=…` has no such clients: everybody has a user, so where the default user, or one of its client-ids,
+comes first for all who send one, it can never apply. It is shadowed. The empty user, who escapes the user levels (see
+`rules`), does not count here.
 """
 
 from __future__ import annotations
@@ -11,25 +11,55 @@ from __future__ import annotations
 from ..model.entity import Entity
 from ..model.grammar import DEFAULT
 from ..model.levels import LEVELS_BY_NAME
+from ..model.quota_keys import readable
 from .rules import Stored, entity_at
 
-COMES_BEFORE = {
+COMES_FIRST = {
+    "USER": ("DEFAULT_CLIENT_OF_USER",),
+    "DEFAULT_USER": ("DEFAULT_CLIENT_OF_DEFAULT_USER",),
     "CLIENT": ("CLIENT_OF_DEFAULT_USER", "DEFAULT_CLIENT_OF_DEFAULT_USER", "DEFAULT_USER"),
     "DEFAULT_CLIENT": ("DEFAULT_CLIENT_OF_DEFAULT_USER", "DEFAULT_USER"),
 }
-"""The more specific levels that fit every client of a level; most specific first."""
+"""The more specific levels that fit every client with a client-id that a level fits; most specific first."""
+
+COMES_BEFORE = {name: levels for name, levels in COMES_FIRST.items() if LEVELS_BY_NAME[name].client_id}
+"""Those of the levels whose clients all have a client-id: the more specific levels that fit every client of them."""
+
+
+def firsts(entity: Entity) -> tuple[Entity, ...]:
+    """The entities whose quota comes first for every client of this entity with a client-id, most specific first."""
+    parts = (entity.get(kind) for kind in ("user", "client-id"))
+    user, client_id = ("" if part is None or part is DEFAULT else str(part) for part in parts)
+    return tuple(entity_at(LEVELS_BY_NAME[level], user, client_id) for level in COMES_FIRST.get(entity.level, ()))
+
+
+def comes_first(stored: Stored, entity: Entity, key: str) -> Entity | None:
+    """The quota that this one's clients with a client-id have instead, unless a closer one names them.
+
+    None where this quota can bind some of them.
+    """
+    return next((other for other in firsts(entity) if (other, key) in stored), None)
+
+
+def limit_text(entity: Entity, key: str, value: float) -> str:
+    """A quota in words: `user=bob client-id=<default> (256 KiB/s)`."""
+    return f"{entity} ({readable(key, value)})"
+
+
+def only_without(limits: str, *, are_many: bool = False) -> str:
+    """The clients that a quota of a user reaches where these limits come first, in words."""
+    applies = "apply" if are_many else "applies"
+    return f"only clients without a client-id; for all others {limits} {applies}, where nothing closer does"
 
 
 def shadowers(entity: Entity) -> tuple[Entity, ...]:
     """The entities whose quota would leave none for this entity's, most specific first."""
-    client_id = entity.get("client-id")
-    name = "" if client_id is None or client_id is DEFAULT else str(client_id)
-    return tuple(entity_at(LEVELS_BY_NAME[level], "", name) for level in COMES_BEFORE.get(entity.level, ()))
+    return firsts(entity) if entity.level in COMES_BEFORE else ()
 
 
 def shadowed_by(stored: Stored, entity: Entity, key: str) -> Entity | None:
     """The quota that always wins over this one; None when this one can still bind someone."""
-    return next((other for other in shadowers(entity) if (other, key) in stored), None)
+    return comes_first(stored, entity, key) if entity.level in COMES_BEFORE else None
 
 
 def shadows_of_added(before: Stored, after: Stored) -> dict[tuple[Entity, str], tuple[Entity, ...]]:

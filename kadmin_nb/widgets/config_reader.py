@@ -89,7 +89,7 @@ class ConfigReader:
 def _without_broker(row: dict[str, Any]) -> dict[str, Any]:
     """A broker's row as it is without that broker's own value, and without the default for all."""
     value = ConfigValue.of(row)
-    below = synonyms_below(value.key, value.synonyms, Source.ALL_BROKERS)
+    below = synonyms_below("BROKER", value.key, value.synonyms, Source.ALL_BROKERS)
     applied = in_effect("BROKER", value.key, below)
     text = None if applied is None else in_unit_of(value.key, applied)
     source = None if applied is None else applied.source

@@ -86,6 +86,11 @@ def test_the_proposals_examples(kadmin, cluster, alice):
         ("session.timeout.ms", "11000", f"user={alice}", None),
         ("heartbeat.interval.ms", "2000", f"user={alice} client-id=clientid-override", None),
     ]
+    assert values(cluster.client_configs.resolve(alice), "client_id", "key", "value", "entity") == [
+        ("", "acks", "-1", f"user={alice}"),
+        ("", "session.timeout.ms", "11000", f"user={alice}"),
+    ]
+    assert kadmin("config", "resolve", f"user={alice}").code == 0
     gone = kadmin("kafka-configs", "--alter", *clients, "--delete-config", "acks,heartbeat.interval.ms")
     assert gone.code == 0, gone
     assert stored(cluster, alice) == [(None, "acks", "-1"), (None, "session.timeout.ms", "11000")]
@@ -117,7 +122,7 @@ def test_quotas_and_client_configs_are_shown_together(kadmin, alice):
     ("line", "says"),
     [
         ("set acks=2 user={alice}", "acks=2 is not one of -1, all, 0, 1"),
-        ("set acks=1", "a config change names one resource"),
+        ("set acks=1", "a config change names a resource"),
         ("set acks=1 client-id=app", "a client config belongs to one user"),
         ("set acks=1 user=<default>", "user=<default> has no client configs"),
         ("set acks=1 user={alice} client-id=<default>", "client-id=<default> has no client configs"),

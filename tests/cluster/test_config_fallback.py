@@ -10,9 +10,9 @@ import kadmin_nb as kn
 from kadmin_nb.admin.kafka import WireKafka
 from kadmin_nb.admin.ports import ConfigOperation
 from kadmin_nb.model.changes import DELETE, Change
-from kadmin_nb.model.config_fallback import BROKER_KEYS, STAND_INS, behind_listener
+from kadmin_nb.model.config_fallback import BROKER_KEYS, STAND_INS, behind_listener, in_unit_of
 from kadmin_nb.model.config_values import ConfigValue
-from kadmin_nb.model.resources import Resource
+from kadmin_nb.model.resources import Resource, Source
 from kadmin_nb.plans.advice.fallback import fallback_values
 from tests.waiting import eventually
 
@@ -153,6 +153,21 @@ def test_a_topic_alone_falls_back_to_what_stands_in_files(kafka: WireKafka) -> N
         "retention.ms": "4620000", "segment.ms": "172800000", "flush.ms": "9223372036854775807",
     }  # fmt: skip
     check_a_reset(kafka, TOPIC, [*keys])
+
+
+def test_what_a_topic_has_from_the_brokers_stands_instead_of_what_holds_without_it(kafka: WireKafka) -> None:
+    """max.message.bytes 1500000 instead of 1500000, it said: brokers call it message.max.bytes."""
+    broker, names = dynamic(kafka, ONE), {broker_key: key for key, broker_key in BROKER_KEYS["TOPIC"].items()}
+    texts = {key: texts_for(broker[key])[1] for key in names if key in broker and key not in NOT_TRIED}
+    for resource, source in ((ONE, Source.BROKER), (ALL, Source.ALL_BROKERS)):
+        alter(kafka, resource, texts)
+        keys = {names[key] for key in texts}
+        eventually(lambda: {configs_of(kafka, TOPIC)[key].source for key in keys}, {source})  # noqa: B023
+        below = {key: config.below(source) for key, config in configs_of(kafka, TOPIC).items() if key in keys}
+        expected = {key: in_unit_of(key, synonym) for key, synonym in below.items() if synonym}
+        assert {*keys} - {*expected} <= {"segment.jitter.ms", "flush.ms"}  # of these Kafka names no default
+        alter(kafka, resource, dict.fromkeys(texts))
+        eventually(lambda: {key: configs_of(kafka, TOPIC)[key].text for key in expected}, expected)  # noqa: B023
 
 
 LISTENER_TEXTS = {

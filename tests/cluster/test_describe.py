@@ -44,6 +44,21 @@ def test_whom_describe_finds(cluster, family, asked, found) -> None:
     assert _entities(cluster.quotas.describe(**asked)) == found
 
 
+def test_only_what_is_set_on_the_resource_itself(cluster, topic) -> None:
+    """Which of these thirty lines did somebody set?"""
+    stage = cluster.stage()
+    stage.set_config("max.message.bytes", 5000, topic=topic)
+    stage.set_config("background.threads", 11, broker=kn.DEFAULT)
+    stage.plan().apply().raise_for_errors()
+    answer = cluster.configs.describe(topic=[topic, "gone"], broker=[1, kn.DEFAULT], only_set=True).to_arrow()
+    rows = [(row["resource_name"], row["key"]) for row in answer.to_pylist() if row["key"] in SET_HERE]
+    assert rows == [("", "background.threads"), ("gone", None), (topic, "max.message.bytes")]
+    stage.reset_config("background.threads", broker=kn.DEFAULT)
+    stage.plan().apply().raise_for_errors()
+
+
+SET_HERE = (None, "max.message.bytes", "background.threads")
+
 UNIONS = [
     ([kn.ANY, kn.DEFAULT], ["user=<default>", "user=uni-a", "user=uni-b"]),
     ([kn.DEFAULT, "uni-b"], ["user=<default>", "user=uni-b"]),

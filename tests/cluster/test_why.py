@@ -61,6 +61,20 @@ def test_every_key_has_its_row(cluster, unique) -> None:
     assert answer.to_arrow()["value"].null_count == 4
 
 
+def test_a_client_without_a_client_id_is_not_all_of_its_user(cluster, limited) -> None:
+    """Why is bob limited? By 1 MB/s, it said; his clients had client-ids, and another limit."""
+    stage = cluster.stage()
+    stage.set_quota("producer_byte_rate", "256KiB/s", user=limited, client_id=kn.DEFAULT)
+    stage.plan().apply().raise_for_errors()
+    answer = cluster.quotas.why(limited)
+    assert answer.title().startswith(f"user={limited} (no client-id) is limited: producer_byte_rate 1 MB/s")
+    assert (
+        f"  this holds for only clients without a client-id; for all others user={limited} client-id=<default> "
+        "(256 KiB/s) applies, where nothing closer does"
+    ) in answer.as_text(WHOLE)
+    assert "only clients without" not in cluster.quotas.why(limited, "app").as_text(WHOLE)
+
+
 def test_a_change_that_lifts_is_staged_and_lifts(cluster, limited) -> None:
     """It told what to do, and I had to type it again."""
     lift = cluster.quotas.why(limited, "app", to=("producer_byte_rate", 3e6)).lift(1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -9,11 +10,18 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.cluster.resolving import EffectiveAnswer, reasons
+from kadmin_nb.cluster.tree import TreeAnswer
 from kadmin_nb.frames import schemas
-from kadmin_nb.frames.meanings import client, in_unit, limit, used, word
-from kadmin_nb.frames.pages import WHOLE
+from kadmin_nb.frames.fitting import paragraph, wrapped
+from kadmin_nb.frames.meanings import _instead_of, client, in_unit, limit, used, word
+from kadmin_nb.frames.pages import WHOLE, window
+from kadmin_nb.model.config_fallback import BROKER_KEYS, Synonym
+from kadmin_nb.model.config_units import with_unit
+from kadmin_nb.model.config_values import ConfigValue
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.grammar import DEFAULT
+from kadmin_nb.model.resources import Resource, Source
+from kadmin_nb.resolution.tree import tree
 
 RATE, SHARE = "producer_byte_rate", "request_percentage"
 
@@ -128,6 +136,34 @@ def test_configs_show_both_the_number_and_what_it_is():
     ]
 
 
+@pytest.mark.parametrize(
+    ("kind", "own"), [("TOPIC", "DYNAMIC_TOPIC_CONFIG"), ("GROUP", "DYNAMIC_GROUP_CONFIG")], ids=["topic", "group"]
+)
+def test_no_value_stands_instead_of_itself(kind: str, own: str):
+    """max.message.bytes 1500000 of a topic stood instead of 1500000: its brokers call it message.max.bytes."""
+    sources = (own, "DYNAMIC_BROKER_CONFIG", "DYNAMIC_DEFAULT_BROKER_CONFIG", "STATIC_BROKER_CONFIG", "DEFAULT_CONFIG")
+    for key, broker_key in BROKER_KEYS[kind].items():
+        names = (key, *[broker_key] * 4)
+        texts = [(source, name, str(n)) for n, (source, name) in enumerate(zip(sources, names, strict=True))]
+        for first in range(4):
+            chain = [dict(zip(("source", "key", "value"), one, strict=True)) for one in texts[first:]]
+            row = config(key, str(first), sources[first], synonyms=chain) | {"resource_type": kind}
+            assert _instead_of(schemas.table(schemas.CONFIGS, [row])) == [with_unit(key, str(first + 1))], (key, first)
+
+
+def test_the_next_of_the_brokers_keys_stands_below_the_first():
+    """log.retention.ms of all brokers hides what their files say in minutes and hours."""
+    synonyms = tuple(
+        Synonym(source, f"log.retention.{unit}", text)
+        for source, unit, text in (
+            (Source.ALL_BROKERS, "ms", "5"), (Source.FILE, "minutes", "77"), (Source.BUILT_IN, "hours", "168")
+        )
+    )  # fmt: skip
+    value = ConfigValue(Resource("TOPIC", "t"), "retention.ms", "5", Source.ALL_BROKERS, synonyms)
+    assert value.below(Source.ALL_BROKERS) == synonyms[1]
+    assert replace(value, synonyms=synonyms[1:]).below(Source.FILE) == synonyms[2]
+
+
 def test_of_many_configs_those_that_somebody_set_stand_first_and_the_others_are_folded():
     """Two of 340 were mine, and I scrolled."""
     keys = [*(f"log.{n}" for n in range(70)), *(f"x{n}.y" for n in range(3))]
@@ -222,3 +258,28 @@ def test_a_shortened_name_is_whole_where_the_mouse_rests():
     name = f"CN={'x' * 100}<b>"
     page = kn.Answer(quotas(({"user": name}, RATE, 1.0), (ALICE, RATE, 1.0))).as_html()
     assert f'title="user=CN={"x" * 100}&lt;b&gt;"' in page
+
+
+def test_a_wrap_keeps_the_indent_of_a_tree():
+    """At 80 columns client-id=notebook stood below user=alice without its indent: a client-id of everybody."""
+    stored = quotas(
+        (ALICE, RATE, 5e5),
+        ({**ALICE, "client-id": "notebook"}, RATE, 1e7),
+        ({**ALICE, "client-id": "日本語のクライアント"}, RATE, 1e7),
+        ({"client-id": "mirror-maker"}, RATE, 3e6),
+        ({"user": DEFAULT}, RATE, 2e6),
+    )
+    for width in range(30, 81):
+        lines = TreeAnswer(tree(stored)).as_text(window(width, "a pipe")).splitlines()
+        roots = [line.split("  ")[0] for line in lines if line.startswith(("user=", "client-id="))]
+        assert [root[:16] for root in roots] == ["user=alice", "user=<default>", "client-id=mirror"]
+        assert sum(line.startswith("  client-id=") for line in lines) == 2
+
+
+def test_every_line_of_a_wrapped_text_has_its_indent():
+    """The blanks before a long word were dropped with it."""
+    assert wrapped("  client-id=notebook", 18) == ["  client-id=notebo", "  ok"]
+    assert wrapped("  日本語日本語", 10) == ["  日本語日", "  本語"]
+    assert wrapped("  a b", 4) == ["  a", "  b"]
+    assert wrapped(" " * 300 + "a", 8) == [" " * 4 + "a"]
+    assert paragraph("    /a/path/that/is/long", 10) == ["    /a/path/that/is/long"]

@@ -76,7 +76,7 @@ def test_a_cell_of_any_names_names_them(names):
         ("set producer_byte_rate=5% user=a", UsageError, "does not fit"),
         ("set producer_byte_rate user=a", UsageError, "producer_byte_rate is neither type=value"),
         ("remove producer_byte_rate=5 user=a", UsageError, "has a value"),
-        ("set retention.ms=5 topic=a topic=b", UsageError, "names one resource"),
+        ("set retention.ms=5 topic=a broker=1", UsageError, "names resources of one type"),
         ("set retention.ms=5 topic=<default>", UsageError, "names no single resource"),
     ],
 )
@@ -185,3 +185,16 @@ def test_a_type_of_a_later_kafka_can_be_named():
     for wrong in ("entity:team=x entity:team=y", "user=a entity:user=b"):
         with pytest.raises(UsageError, match="is named twice"):
             change_lines.edits(f"set producer_byte_rate=1 {wrong}")
+
+
+def test_several_resources_of_one_type_have_each_the_same_edits():
+    """Ten topics, the same retention: I typed ten lines."""
+    lookup = {"topics": ("b", "c", "a")}.__getitem__
+    edits = change_lines.edits("config set retention.ms=5 segment.ms=6 topic=a topic={topics} topic=a", lookup)
+    assert [(str(edit.resource), edit.key, edit.value) for edit in edits] == [
+        (f"topic={name}", key, value) for name in "abc" for key, value in (("retention.ms", "5"), ("segment.ms", "6"))
+    ]
+    assert [str(edit.resource) for edit in change_lines.edits("config reset x broker=<default> broker=2")] == [
+        "broker=<default>",
+        "broker=2",
+    ]

@@ -76,7 +76,7 @@ def test_it_is_staged_from_a_frame():
     rows = [{"resource": "labelled=alice", "key": "team", "value": value} for value in ("red", None)]
     edits = frame_edits.edits(pa.Table.from_pylist(rows), LABELS)
     assert edits == [Edit(SET, ALICE, "team", "red"), Edit(DELETE, ALICE, "team")]
-    with pytest.raises(kn.UsageError, match=r"^row 1 of the frame: it has no key"):
+    with pytest.raises(kn.UsageError, match=r"^row 1 of the frame: no key is given"):
         frame_edits.edits(pa.Table.from_pylist([{**rows[0], "key": ""}]), LABELS)
 
 

@@ -70,7 +70,6 @@ SCENES = {
     "any client-id, and nobody else": ({}, {ANY_APP: 5}, ["blank client-id"]),
     "any client-id of a user": ({}, {ANY_OF_ALICE: 5}, ["blank client-id"]),
     "any client-id of a user who has a quota": ({"user=alice": 9}, {ANY_OF_ALICE: 5}, ["sharing"]),
-    "any client-id of a user who gets one": ({}, {ANY_OF_ALICE: 5, "user=alice": 9}, []),
     "any client-id of another user": ({"user=bob": 9}, {ANY_OF_ALICE: 5}, ["blank client-id"]),
     "any client-id with a default user behind": ({ALL: 9}, {ANY_OF_ALICE: 5}, ["sharing"]),
     "a named client-id": ({}, {APP: 5}, []),
@@ -81,6 +80,15 @@ SCENES = {
     "the first pair below another user": ({"user=bob": 9}, {OF_ALICE: 5}, []),
     "the first pair of a client-id": ({APP: 9}, {OF_ALICE: 5}, ["sharing"]),
     "the first pair of another client-id": ({"client-id=other": 9}, {OF_ALICE: 5}, []),
+    "a user whose client-ids have a default": ({ANY_OF_ALICE: 5}, {"user=alice": 9}, ["reach"]),
+    "a user and its client-ids, both new": ({}, {ANY_OF_ALICE: 5, "user=alice": 9}, ["reach"]),
+    "a user whose client-ids lose their default": (
+        {ANY_OF_ALICE: 5, "user=alice": 9},
+        {"user=alice": 8, ANY_OF_ALICE: None},
+        [],
+    ),
+    "a user beside another's client-ids": ({ANY_OF_ALICE: 5}, {"user=bob": 9}, []),
+    "everyone whose client-ids have a default": ({ALL: 4, f"{ALL} {ANY_APP}": 5}, {ALL: 9}, ["reach"]),
     "a removal": ({APP: 5, ALL: 9}, {APP: None}, []),
     "what is so already": ({ALL: 9, APP: 5}, {APP: 5}, []),
 }
@@ -104,6 +112,22 @@ def test_who_is_silenced_is_named_and_counted():
     assert never == (
         "producer_byte_rate of client-id=c0, client-id=c1, client-id=c2 and 397 more can never apply: user=<default> "
         "always comes first"
+    )
+
+
+def test_whom_a_quota_of_a_user_reaches_is_said_once_for_many():
+    """bob was given 5 MB/s, and each of his clients went on with 256 KiB/s."""
+    [(_, said), *_] = told({"user=bob client-id=<default>": 262144.0}, {"user=bob": 5e6})
+    assert said == (
+        "producer_byte_rate of user=bob reaches only clients without a client-id; for all others "
+        "user=bob client-id=<default> (256 KiB/s) applies, where nothing closer does"
+    )
+    held = {f"user=u{n} client-id=<default>": 1e6 for n in range(5)}
+    [(_, said), *_] = told(held, {f"user=u{n}": 5e6 for n in range(5)})
+    assert said == (
+        "producer_byte_rate of user=u0, user=u1, user=u2 and 2 more reaches only clients without a client-id; for all "
+        "others user=u0 client-id=<default> (1 MB/s), user=u1 client-id=<default> (1 MB/s), "
+        "user=u2 client-id=<default> (1 MB/s) and 2 more apply, where nothing closer does"
     )
 
 

@@ -49,6 +49,33 @@ def test_keys_that_are_wrong_together_are_all_refused(cluster, topic, another, t
     assert tells == []
 
 
+def test_all_rows_are_judged_although_a_topic_and_a_broker_are_not_there(cluster, topic, unique):
+    """One topic was gone, and I heard of the other three errors one by one."""
+    stage = cluster.stage()
+    stage.set_config("segment.bytes", "abc", topic=topic)
+    stage.reset_config("retention.ms", topic=f"{topic}x")
+    stage.set_config("log.retention.ms", "5", broker=77)
+    stage.set_config("max.message.bytes", "5000", topic=topic)
+    stage.set_quota("producer_byte_rate", 5e6, user=unique("user"))
+    plan = stage.plan()
+    gone, absent = "UNKNOWN_TOPIC_OR_PARTITION: No such topic.", "BROKER_NOT_AVAILABLE: broker 77 is not in the cluster"
+    wrong = "INVALID_CONFIG: Invalid value abc for configuration segment.bytes: Not a number of type INT"
+    judged = [verdict.partition(",")[0] for (verdict,) in rows(plan, "validated")]
+    assert judged == [wrong, gone, absent, "ok", "ok"]
+    assert [plan.changes[row].note for row in (1, 2)] == [f"did you mean topic={topic}?", "the cluster has broker 1"]
+    with pytest.raises(kn.PlanRefused, match="the broker refuses 3 of 5 rows"):
+        plan.apply()
+
+
+def test_a_secret_for_a_broker_that_is_not_there_is_given_by_reference_alone(cluster, topic):
+    """The broker was not there, and the plan showed the password."""
+    stage = cluster.stage()
+    stage.set_config("ssl.key.password", "canary-of-77", broker=77)
+    stage.set_config("max.message.bytes", "5000", topic=topic)
+    with pytest.raises(kn.UsageError, match="Kafka keeps the value secret"):
+        stage.plan()
+
+
 def test_keys_that_are_wrong_together_are_found_beside_one_that_is_wrong_alone(cluster, topic):
     """I mended the one row that was named, and the next plan named two others."""
     stage = cluster.stage()

@@ -49,6 +49,27 @@ def test_a_value_that_no_quota_can_have(stage, key, value, kind, words):
     assert len(stage) == 0
 
 
+@pytest.mark.parametrize("key", [None, "", 5, ["retention.ms"], b"retention.ms"])
+@pytest.mark.parametrize(
+    "staged",
+    [
+        lambda stage, key: stage.set_quota(key, 5, user="x"),
+        lambda stage, key: stage.remove_quota(key, user="x"),
+        lambda stage, key: stage.set_config(key, "5", topic="t"),
+        lambda stage, key: stage.reset_config(key, topic="t"),
+        lambda stage, key: stage.append_config(key, "5", topic="t"),
+        lambda stage, key: stage.subtract_config(key, "5", topic="t"),
+        lambda stage, key: stage.set_client_config(key, "1", user="x"),
+        lambda stage, key: stage.reset_client_config(key, user="x"),
+    ],
+)
+def test_a_change_without_a_key_is_refused(stage, staged, key):
+    """My variable was None, and the plan was a TypeError, three lines later."""
+    with pytest.raises(kn.UsageError, match="no key is given" if key in (None, "") else "is not a text"):
+        staged(stage, key)
+    assert len(stage) == 0
+
+
 ENTITIES = {
     "nobody": ({}, "at least one of"),
     "ip and user": ({"ip": "10.0.0.1", "user": "alice"}, "ip cannot be combined"),

@@ -29,7 +29,7 @@ CONFIGS = {
         config(key=None, value=None, error="TOPIC_AUTHORIZATION_FAILED", message="Topic authorization failed."),
         "topic=orders was not read: TOPIC_AUTHORIZATION_FAILED: Topic authorization failed.",
     ),
-    "no key": (config(key=None), "it has no key"),
+    "no key": (config(key=None), "no key is given"),
     "an unknown type": (config("USER", "alice"), "USER is not a type of config resource"),
     "a type of a later Kafka": (config("UNKNOWN_64"), "UNKNOWN_64 is not a type of config resource"),
     "no type": (config(None), "None is not a type of config resource"),
@@ -56,7 +56,7 @@ def test_a_config_row_that_cannot_be_staged(stage, row, words):
 QUOTAS = {
     "no entity": ({"entity": None, "key": "producer_byte_rate", "value": 1.0}, "it has neither an entity nor a level"),
     "a broken entity": ({"entity": "user", "key": "producer_byte_rate", "value": 1.0}, "user"),
-    "no key": ({"entity": "user=alice", "key": None, "value": 1.0}, "it has no key"),
+    "no key": ({"entity": "user=alice", "key": None, "value": 1.0}, "no key is given"),
     "an unknown level": ({"level": "TEAM", "key": "producer_byte_rate", "value": 1.0}, "TEAM is not a level"),
     "an address that is not there": (
         {"level": "IP", "key": "connection_creation_rate", "value": 1.0},

@@ -69,6 +69,15 @@ def test_side_effects_are_told() -> None:
     assert (removal.consequence, removal.after) == ("nothing is behind it: unlimited then", None)
 
 
+def test_a_lift_says_that_other_clients_go_by_another_quota() -> None:
+    """It said that all client-ids of alice together would have it; they had a default of their own."""
+    stored = {(USER, KEY): 5e6, (Entity.of({"user": "alice", "client-id": DEFAULT}), KEY): 1e6}
+    assert lifts(stored, resolve_client(stored, "alice", "", KEY))[0].reach == (
+        "only clients without a client-id; for all others user=alice client-id=<default> (1 MB/s) applies, "
+        "where nothing closer does"
+    )
+
+
 stored_quotas = st.dictionaries(
     st.sampled_from([(entity_at(level, "alice", "app"), KEY) for level in LEVELS]),
     st.integers(1, 10**9).map(float),

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import pyarrow.compute as pc
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kadmin_nb.cluster.tree import TreeAnswer
 from kadmin_nb.errors import UsageError
 from kadmin_nb.frames import schemas
+from kadmin_nb.model.changes import SET, Change
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.levels import LEVELS
-from kadmin_nb.resolution.rules import Stored, explain
-from kadmin_nb.resolution.shadows import shadowed_by, shadows_of_added
+from kadmin_nb.plans.advice import warnings
+from kadmin_nb.resolution.redundant import UNNAMED
+from kadmin_nb.resolution.rules import Stored, entity_at, explain, resolve_client
+from kadmin_nb.resolution.shadows import comes_first, shadowed_by, shadows_of_added
 from kadmin_nb.resolution.tree import tree
 from tests.resolution.hierarchies import KEY, quotas_of, subset
 
@@ -54,6 +59,30 @@ def test_a_change_shadows_what_comes_after_it_for_every_client(number: int, leve
     found = shadows_of_added(before, after)
     assert {entity for entities in found.values() for entity in entities} == newly
     assert set(found) <= after.keys() - before.keys()
+
+
+ENTITIES = sorted(
+    {entity_at(level, u, c) for level in LEVELS for u in ("alice", "bob") for c in ("app", "etl")}, key=str
+)
+EVERYBODY = [(user, client) for user in ("alice", "bob", UNNAMED) for client in ("app", "etl", UNNAMED, "")]
+
+
+@given(st.sampled_from(ENTITIES), st.sampled_from(ENTITIES), st.sets(st.sampled_from(ENTITIES)))
+def test_whom_a_quota_reaches_is_what_resolve_says_of_clients_with_and_without_a_client_id(new, other, more) -> None:
+    """bob was given 5 MB/s, and each of his clients went on with 256 KiB/s: only one without a client-id had it."""
+    stored = dict.fromkeys([(entity, KEY) for entity in (new, other, *more)], 1e6)
+    bound = {client for user, client in EVERYBODY if resolve_client(stored, user, client, KEY).entity == new}
+    first = comes_first(stored, new, KEY)
+    assert (first is None) == any(bound)
+    assert ("" in bound) == (new.get("client-id") is None)
+    if first is not None:  # it applies to each client that no closer quota names
+        user, client = (part if isinstance(part := new.get(kind), str) else UNNAMED for kind in ("user", "client-id"))
+        assert resolve_client(stored, user, client, KEY).entity == first
+    before = quotas_of({target: value for target, value in stored.items() if target[0] != new})
+    change = Change(1, SET, new, KEY, None, "1000000", "1000000", level=new.level)
+    said = {warned.warning for warned in warnings.warnings([change], warnings.ClusterFacts(before))}
+    expected = set() if first is None else {warnings.REACH} if "" in bound else {warnings.SHADOWED}
+    assert said & {warnings.REACH, warnings.SHADOWED} == expected
 
 
 def test_shadows_name_the_change_and_every_quota_under_it() -> None:

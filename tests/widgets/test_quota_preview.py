@@ -96,6 +96,16 @@ def test_a_new_default_says_which_quotas_it_shadows() -> None:
     )
 
 
+def test_a_user_whose_clients_go_by_another_quota_is_a_warning() -> None:
+    """I typed 5 MB/s for bob, and each of his clients went on with 256 KiB/s."""
+    stored = {"user=bob client-id=<default>": "256KiB/s"}
+    assert remarks("user=bob", stored, {"user=bob": "5MB/s"})[0] == (
+        "warning",
+        f"{RATE} of user=bob reaches only clients without a client-id; for all others user=bob client-id=<default> "
+        "(256 KiB/s) applies, where nothing closer does",
+    )
+
+
 def test_closer_quotas_are_counted() -> None:
     """I lower the default, and wonder whom that leaves out."""
     stored = {"user=<default>": "1MB/s", "user=a": "1MB/s", "user=b": "1MB/s", "client-id=app": "1MB/s"}

@@ -93,7 +93,7 @@ def _fallback_texts(resource: Resource, key: str, configs: _Configs) -> list[str
     """The text that applies without an own value, None where nothing does; empty where that cannot be seen."""
     of_topics_alone = resource.type == "TOPIC" and key not in BROKER_KEYS["TOPIC"]
     defaults = unnamed_defaults("TOPIC", key) if of_topics_alone else []
-    below = synonyms_below(key, [*_synonyms(key, configs), *defaults], resource.source)
+    below = synonyms_below(resource.type, key, [*_synonyms(key, configs), *defaults], resource.source)
     if entry := in_effect(resource.type, key, below):
         return [in_unit_of(key, entry)]
     values = [configs[name] for name in _own_keys(key) if name in configs]

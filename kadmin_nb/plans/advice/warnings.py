@@ -1,4 +1,4 @@
-"""Warnings about a plan: shadowed quotas, clients that escape, shared buckets, sums per broker, unmatched names."""
+"""Warnings about a plan: shadowed quotas, clients that escape, shared buckets, sums per broker, odd names."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from ...model.levels import LEVELS, LEVELS_BY_NAME, SHARED, Level
 from ...model.quota_keys import find, readable
 from ...model.resources import Resource
 from ...resolution.rules import stored_of
-from ...resolution.shadows import COMES_BEFORE, shadowed_by
+from ...resolution.shadows import COMES_BEFORE, COMES_FIRST, comes_first, firsts, limit_text, only_without
 from ..current_quotas import of_place
 from ..quotas_after import Limits, limits_after
-from ..shadowing import SHADOWING_LEVELS, newly_shadowed
+from ..shadowing import newly_shadowed
 from . import PlanWarning
 from .principals import ANONYMOUS, oddities
 
-SHADOWS, SHADOWED, BLANK = "shadows", "shadowed", "blank client-id"
+SHADOWS, SHADOWED, REACH, BLANK = "shadows", "shadowed", "reach", "blank client-id"
 SHARING, PRINCIPAL, PER_BROKER = "sharing", "principal", "per broker"
 
 _MAX_NAMES = 3
@@ -81,7 +81,7 @@ def warnings(changes: Sequence[Change], scene: ClusterFacts) -> list[PlanWarning
     levels = _Levels.of(scene.quotas, quotas)
     return [
         *_shadowing(quotas, scene.quotas),
-        *_shadowed(sets, quotas, scene.quotas),
+        *_coming_late(sets, levels),
         *_escaping(sets, levels),
         *_sharing(sets, levels),
         *_unmatched(sets, scene.protocols),
@@ -124,24 +124,37 @@ def _shadowing(changes: Sequence[Change], quotas: pa.Table) -> Iterator[PlanWarn
             yield about(SHADOWS, change, f"{who}, which can never apply any more: {several(shadowed)}")
 
 
-def _shadowed(sets: Sequence[Change], changes: Sequence[Change], quotas: pa.Table) -> Iterator[PlanWarning]:
-    rows = [change for change in sets if change.level in COMES_BEFORE]
-    if not rows:
-        return
-    quotas_then = _quotas_after(quotas, changes, SHADOWING_LEVELS)
-    by_shadower: dict[tuple[Entity, str], list[Change]] = defaultdict(list)
+def _coming_late(sets: Sequence[Change], levels: _Levels) -> Iterator[PlanWarning]:
+    """Quotas that reach no client with a client-id, as others come first for all of these."""
+    shadowed: dict[tuple[Entity, str], list[Change]] = defaultdict(list)
+    reaching: dict[Place, list[tuple[Change, str]]] = defaultdict(list)
+    for change, first, limit in _with_firsts(sets, levels):
+        if change.level in COMES_BEFORE:
+            shadowed[first, change.key].append(change)
+        else:
+            reaching[change.level or "", change.key].append((change, limit_text(first, change.key, limit)))
+    for (first, key), late in shadowed.items():
+        message = f"{key} of {several([c.resource for c in late])} can never apply: {first} always comes first"
+        yield about(SHADOWED, late[0], message)
+    for (_, key), pairs in reaching.items():
+        limits = dict.fromkeys(limit for _, limit in pairs)
+        whose, reach = several([c.resource for c, _ in pairs]), only_without(several(limits), are_many=len(limits) > 1)
+        yield about(REACH, pairs[0][0], f"{key} of {whose} reaches {reach}")
+
+
+def _with_firsts(sets: Iterable[Change], levels: _Levels) -> Iterator[tuple[Change, Entity, float]]:
+    """The changes for whose clients with a client-id another quota comes first when the plan is done, with that one."""
+    rows = [c for c in sets if any(levels.after[first, c.key] > 0 for first in COMES_FIRST.get(c.level or "", ()))]
+    stored = _quotas_after(levels, {first for c in rows for first in firsts(_entity(c))}) if rows else {}
     for change in rows:
-        if winner := shadowed_by(quotas_then, _entity(change), change.key):
-            by_shadower[winner, change.key].append(change)
-    for (winner, key), shadowed in by_shadower.items():
-        message = f"{key} of {several([c.resource for c in shadowed])} can never apply: {winner} always comes first"
-        yield about(SHADOWED, shadowed[0], message)
+        if first := comes_first(stored, _entity(change), change.key):
+            yield change, first, stored[first, change.key]
 
 
-def _quotas_after(quotas: pa.Table, changes: Iterable[Change], levels: Collection[str]) -> Limits:
-    """The quotas of these levels when the plan is done."""
-    rows = quotas.filter(pc.is_in(quotas["level"].cast(pa.string()), text_array(levels)))
-    return limits_after(stored_of(rows.to_pylist()), (change for change in changes if change.level in levels))
+def _quotas_after(levels: _Levels, entities: Collection[Entity]) -> Limits:
+    """The quotas of these entities when the plan is done."""
+    rows = levels.stored.filter(pc.is_in(levels.stored["entity"], text_array(map(str, entities))))
+    return limits_after(stored_of(rows.to_pylist()), (c for c in levels.changes if c.resource in entities))
 
 
 # -- levels, before and after

@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 
 from ...admin.ports import UNSIGNED, Alterable, Kafka, Signature
 from ...model import rights
-from ...model.changes import DELETE, SET, Change, Edit, Target
+from ...model.changes import DELETE, SET, Change, Edit, Target, given_key
 from ...model.configurable import Configurable
 from ...model.grammar import Lookup, Special
 from ...model.refusal import Refusal
 from ...secrets import Secret
 from ..advice import Danger, PlanWarning
-from ..frame_edits import FrameRow, is_null, key_of
+from ..frame_edits import FrameRow, is_null
 from ..observed_state import LookOptions, ObservedState, ObservedValue
 from ..secret_resolver import Resolver
 
@@ -45,6 +45,11 @@ _MEANT = "did you mean "
 def near_miss(key: str) -> str:
     """The note on a row whose key the broker will refuse, and that was probably meant to be this one."""
     return f"{_MEANT}{key}?"
+
+
+def as_note(hint: str) -> str:
+    """A hint of one sentence as the note on a row."""
+    return hint[:1].lower() + hint[1:].removesuffix(".")
 
 
 def meant_key(change: Change) -> str | None:
@@ -111,7 +116,7 @@ class ChangeKind(ABC):
 
     def row_edit(self, row: FrameRow) -> Edit:
         """The edit of a frame's row; a null value removes. Raises UsageError or Invalid where it is wrong."""
-        resource, key, value = self.resources.parse(str(row["resource"])), key_of(row), row["value"]
+        resource, key, value = self.resources.parse(str(row["resource"])), given_key(row["key"]), row["value"]
         return Edit(DELETE, resource, key) if is_null(value) else Edit(SET, resource, key, str(value))
 
     @abstractmethod

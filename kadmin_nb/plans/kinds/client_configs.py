@@ -9,7 +9,7 @@ from ...admin.ports import LONGEST_TRANSACTION, UNSIGNED, ClientConfigs, Kafka, 
 from ...frames.schema_metadata import mark
 from ...frames.schemas import TOPIC_MISSING
 from ...model import rights
-from ...model.changes import DELETE, SET, Change, Edit, Target
+from ...model.changes import DELETE, SET, Change, Edit, Target, given_key
 from ...model.client_config_records import CONFIGS_TOPIC
 from ...model.client_configs import ClientEntity, Replacement
 from ...model.configurable import Configurable
@@ -18,7 +18,7 @@ from ...secrets import Secret
 from ..advice import Danger, PlanWarning, weaker_acks
 from ..advice.warnings import about
 from ..change_words import USER_CONFIG_VERBS, client_config_edit, user_edits
-from ..frame_edits import FrameRow, is_null, key_of
+from ..frame_edits import FrameRow, is_null
 from ..observed_state import LookOptions, ObservedState, ObservedValue
 from ..secret_resolver import Resolver
 from .change_kind import Answers, ChangeKind, Groups, ToolWords
@@ -47,7 +47,7 @@ class ClientConfigChanges(ChangeKind):
 
     def row_edit(self, row: FrameRow) -> Edit:
         entity, value = ClientEntity.parse(str(row.get("entity") or row["resource"])), row["value"]
-        return client_config_edit(SET, entity, key_of(row), None if is_null(value) else str(value))
+        return client_config_edit(SET, entity, given_key(row["key"]), None if is_null(value) else str(value))
 
     def read(self, kafka: Kafka, targets: Collection[Target], picture: ObservedState, look: LookOptions) -> None:
         users = {_client_entity(resource).user for resource, _ in targets}

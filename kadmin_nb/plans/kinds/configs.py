@@ -10,7 +10,7 @@ from ...errors import UsageError
 from ...frames.given_frames import cell_text
 from ...frames.meanings import word
 from ...model import rights
-from ...model.changes import APPEND, DELETE, SET, SUBTRACT, Change, Edit, Target
+from ...model.changes import APPEND, DELETE, SET, SUBTRACT, Change, Edit, Target, given_key
 from ...model.config_fallback import behind_listener, near_key
 from ...model.config_units import with_unit
 from ...model.configurable import Configurable
@@ -23,7 +23,7 @@ from ..advice import Danger, weaker_configs
 from ..change_words import CONFIG_VERBS, config_edits
 from ..current_configs import add_configs
 from ..execution import config_order
-from ..frame_edits import FrameRow, is_null, key_of
+from ..frame_edits import FrameRow, is_null
 from ..observed_state import LookOptions, ObservedState, ObservedValue
 from ..secret_resolver import Resolver
 from .change_kind import ChangeKind, ToolWords, near_miss, wanted_text
@@ -72,7 +72,7 @@ class ConfigChanges(ChangeKind):
                 f"{resource} was not read: {row['error']}{': ' * bool(row.get('message'))}{row.get('message') or ''}",
                 hint="Nothing was staged. Leave out the rows that have an error.",
             )
-        key = key_of(row)
+        key = given_key(row["key"])
         if not is_null(row["value"]):
             return Edit(SET, resource, key, value_text(key, row["value"]))
         if _is_hidden(row, key):

@@ -10,7 +10,7 @@ from ...admin.ports import Kafka, Quotas
 from ...errors import UsageError
 from ...hints import did_you_mean
 from ...model import rights
-from ...model.changes import DELETE, SET, Change, Edit, Target
+from ...model.changes import DELETE, SET, Change, Edit, Target, given_key
 from ...model.config_units import exact_number
 from ...model.configurable import Configurable
 from ...model.entity import ARGUMENTS, TYPES, Entity, type_word
@@ -24,7 +24,7 @@ from ..advice import Danger, PlanWarning, forgotten_units, lifted_quotas, warnin
 from ..change_words import QUOTA_VERBS, quota_edits
 from ..current_quotas import add_quotas
 from ..execution import quota_order
-from ..frame_edits import FrameRow, is_null, key_of
+from ..frame_edits import FrameRow, is_null
 from ..observed_state import LookOptions, ObservedState, ObservedValue
 from ..secret_resolver import Resolver
 from ..shadowing import with_shadow_notes
@@ -58,7 +58,7 @@ class QuotaChanges(ChangeKind):
         return next((value for value in values if value is not None and exact_number(value) is None), None)
 
     def row_edit(self, row: FrameRow) -> Edit:
-        entity, key, value = _row_entity(row), key_of(row), row["value"]
+        entity, key, value = _row_entity(row), given_key(row["key"]), row["value"]
         if is_null(value):
             return Edit(DELETE, entity, key)
         return Edit(SET, entity, key, text_of(parse_value(key, value)))
