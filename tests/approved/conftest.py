@@ -29,7 +29,7 @@ def seeded(monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalKafka]:
     with kn.local.start() as running:
         with running.connect() as cluster:
             seed(cluster)
-        producer = Producer({"bootstrap.servers": running.bootstrap})
+        producer = Producer({"bootstrap.servers": running.bootstrap, "log_level": 0})
         producer.produce("orders", b"an order", partition=0)  # an empty topic has nothing to lose
         assert producer.flush(30) == 0
         yield running
