@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from hypothesis import HealthCheck, settings
 
@@ -134,3 +135,12 @@ def make_topic(cluster: kn.Cluster) -> Callable[[LocalKafka, str], str]:
 @pytest.fixture
 def topic(kafka: LocalKafka, make_topic, unique) -> str:
     return make_topic(kafka, unique("topic"))
+
+
+@pytest.fixture
+def full_topic(kafka: LocalKafka, topic: str) -> str:
+    """A topic with a record: only there is a shorter retention dangerous."""
+    producer = Producer({"bootstrap.servers": kafka.bootstrap, "log_level": 0})
+    producer.produce(topic, b"a record")
+    assert producer.flush(30) == 0
+    return topic

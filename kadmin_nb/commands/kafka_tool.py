@@ -98,13 +98,16 @@ def _connection(ctx: click.Context, params: dict[str, Any]) -> tuple[str | None,
     bootstrap, file = chosen["bootstrap_server"], chosen["command_config"]
     if bootstrap and target:
         raise UsageError("--bootstrap-server and --cluster both name the brokers", hint="One of the two is enough.")
-    is_named = bootstrap or (not file and (target or _has_current(ctx.obj) or not any(map(params.get, _ALTERING))))
-    if not is_named:
-        also = "" if file else " --cluster TARGET and $KADMIN_PROFILE name them, too."
-        raise UsageError("--bootstrap-server is required", hint=f"Such as --bootstrap-server localhost:9092.{also}")
-    texts = (part for text in chosen["adminclient_property"] for part in _NEXT_PROPERTY.split(text))
-    properties = dict(pair(text, "--adminclient-property") for text in texts)
+    may_be_unnamed = target or _has_current(ctx.obj) or not any(map(params.get, _ALTERING))
+    if not bootstrap:
+        _refuse_without_brokers(file, may_be_unnamed)
+    properties = _properties(chosen["adminclient_property"])
     return (file, {**properties, "bootstrap.servers": bootstrap}) if file else (bootstrap or target, properties)
+
+
+def _properties(texts: Iterable[str]) -> dict[str, str]:
+    parts = (part for text in texts for part in _NEXT_PROPERTY.split(text))
+    return dict(pair(part, "--adminclient-property") for part in parts)
 
 
 def _refuse_others_than_brokers(chosen: Mapping[str, Any]) -> None:
@@ -114,6 +117,12 @@ def _refuse_others_than_brokers(chosen: Mapping[str, Any]) -> None:
         raise UsageError(
             "--bootstrap-controller: only brokers are spoken to", hint="--bootstrap-server with a broker's address."
         )
+
+
+def _refuse_without_brokers(file: str | None, may_be_unnamed: object) -> None:
+    if file or not may_be_unnamed:
+        also = "" if file else " --cluster TARGET and $KADMIN_PROFILE name them, too."
+        raise UsageError("--bootstrap-server is required", hint=f"Such as --bootstrap-server localhost:9092.{also}")
 
 
 def _has_current(session: Session) -> bool:

@@ -61,12 +61,12 @@ def test_a_hint_goes_with_the_error_that_it_is_handed_to():
 
 
 @pytest.fixture
-def durable(cluster, topic):
+def durable(cluster, full_topic):
     """A topic whose retention is set, so that lowering it is dangerous."""
     stage = cluster.stage()
-    stage.set_config("retention.ms", "604800000", topic=topic)
+    stage.set_config("retention.ms", "604800000", topic=full_topic)
     stage.plan("a test").apply().raise_for_errors()
-    return topic
+    return full_topic
 
 
 @pytest.mark.broker

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pytest
-from confluent_kafka import Producer
 
 import kadmin_nb as kn
 from kadmin_nb.commands import kafka_tool
@@ -316,15 +315,6 @@ def test_a_change_of_many_is_shown_as_kip_248_promised(kadmin, kafka, make_topic
     for name in names:
         assert f"CONFIGS FOR TOPIC {name}" in answer.out
     assert len(re.findall(r"file\.delete\.delay\.ms = 70000 +false +false +Dynamic topic config", answer.out)) == 2
-
-
-@pytest.fixture
-def full_topic(kafka, topic) -> str:
-    """A topic with a record."""
-    producer = Producer({"bootstrap.servers": kafka.bootstrap})
-    producer.produce(topic, b"x")
-    assert producer.flush(30) == 0
-    return topic
 
 
 DANGEROUS = {
