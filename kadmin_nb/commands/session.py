@@ -11,7 +11,7 @@ from datetime import timedelta
 from keyword import iskeyword
 from typing import TYPE_CHECKING, Any
 
-from ..errors import NotFound, UsageError
+from ..errors import Interrupted, NotFound, PartlyFailed, UsageError
 from ..model.changes import Edit
 from ..model.grammar import Lookup, quote
 from ..plans.apply_options import ApplyOptions
@@ -382,11 +382,16 @@ class NotebookSession(Session):
         return answer
 
     def apply(self, plan_id: str | None, apply_options: ApplyOptions) -> Outcomes:
-        """Apply the plan last shown. The tray is emptied when all of it is verified, and kept for a second try."""
-        plan = self._shown(plan_id)
-        outcomes = self.cluster.apply(plan, self.with_policies(apply_options), progress=self.progress)
-        if plan.origin is not None:
-            plan.origin.applied(ok=outcomes.ok)
+        """Apply the plan last shown. What of it is in force leaves the tray; the rest is kept for a second try."""
+        plan, outcomes = self._shown(plan_id), None
+        try:
+            outcomes = self.cluster.apply(plan, self.with_policies(apply_options), progress=self.progress)
+        except (PartlyFailed, Interrupted) as exc:
+            outcomes = exc.outcomes
+            raise
+        finally:
+            if plan.origin is not None and outcomes is not None:
+                plan.origin.applied(outcomes)
         return outcomes
 
     def discard(self) -> Stage:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -20,8 +20,9 @@ from ..frames.answer import Answer
 from ..frames.arrays import text_array
 from ..frames.pages import NOTEBOOK, Page
 from ..frames.schema_metadata import now, stamped
+from ..hints import Hint, Verb, sentence
 from ..model import rights
-from ..model.changes import FAILED, UNCHANGED, VERIFIED, Outcome
+from ..model.changes import FAILED, UNCHANGED, UNKNOWN, UNVERIFIED, VERIFIED, Outcome, Target
 from .kinds.registry import KINDS
 from .plan import Plan
 from .plan_rows import columns_of
@@ -47,9 +48,10 @@ class Outcomes(Answer):
         self,
         table: pa.Table | Callable[[], pa.Table],
         rollback: Callable[[], Plan] | None = None,
-        states: Collection[str] | None = None,
+        rows: Sequence[Outcome] | None = None,
     ) -> None:
-        self._source, self._rollback, self._states = table, rollback, states
+        self._source, self._rollback, self._rows = table, rollback, rows
+        self._states = None if rows is None else {outcome.state for outcome in rows}
 
     @cached_property
     def _table(self) -> pa.Table:
@@ -59,7 +61,12 @@ class Outcomes(Answer):
     @property
     def ok(self) -> bool:
         """True if no row failed."""
-        return super().ok if self._states is None else {*self._states} <= {UNCHANGED, VERIFIED}
+        return super().ok if self._states is None else self._states <= _GOOD
+
+    @property
+    def in_force(self) -> set[Target]:
+        """The targets of good rows."""
+        return {outcome.change.target for outcome in self._rows or () if outcome.state in _GOOD}
 
     @classmethod
     def of(
@@ -76,7 +83,7 @@ class Outcomes(Answer):
             made = schemas.from_columns(schemas.OUTCOMES, _columns(done.outcomes))
             return stamped(made, plan.cluster_id, metadata, at=at)
 
-        return cls(table, rollback, {outcome.state for outcome in done.outcomes})
+        return cls(table, rollback, done.outcomes)
 
     @property
     def plan_id(self) -> str:
@@ -121,10 +128,21 @@ class Outcomes(Answer):
                 outcomes=self,
                 code=first["error"],
                 targets=[(about, first["key"])],
-                hint=rights.hint(first["error"], kind.needed_right(about))
-                or "Its rows say which; what was applied stays applied.",
+                hint=rights.hint(first["error"], kind.needed_right(about)) or self._ways_on(),
             )
         return self
+
+    def _ways_on(self) -> Hint:
+        """The ways to go on where rows are not good."""
+        begun, plan_id = self.journal is not None, self.plan_id[:12]
+        again = Verb(f"plan verify {plan_id if begun else 'PLAN'}", "cluster.verify(plan)")
+        resume = Verb(f"plan resume {plan_id}", f"cluster.resume({plan_id!r})")
+        may_come = not {UNVERIFIED, UNKNOWN}.isdisjoint(self._table["state"].to_pylist())
+        return Hint(
+            "Its rows say which; what was applied stays applied.",
+            *[sentence("{} looks again.", again)] * may_come,
+            *[sentence("{} goes on.", resume)] * begun,
+        )
 
     def exit_state(self, detailed: bool = False) -> ExitState:
         if self.ok:
@@ -140,7 +158,12 @@ class Outcomes(Answer):
         return pc.invert(pc.is_in(self._table["state"], text_array([UNCHANGED, VERIFIED])))
 
     def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        return [self._brief()]
+        """In the plan's order; where only a part is shown, rows that are not good come first."""
+        brief = self._brief()
+        if page.rows is None or len(self) <= page.rows or self.ok:
+            return [brief]
+        failing = self._failing()
+        return [pa.concat_tables([brief.filter(failing), brief.filter(pc.invert(failing))])]
 
     def title(self) -> str:
         counts = Counter(self._table["state"].to_pylist())
@@ -178,6 +201,7 @@ def _from_home(place: str) -> str:
     return f"~{place[len(str(home)) :]}" if home and place.startswith(f"{home}{os.sep}") else place
 
 
+_GOOD = {UNCHANGED, VERIFIED}
 _OWN = ("state", "error", "message", "brokers_agreeing", "brokers", "lag_ms")
 
 

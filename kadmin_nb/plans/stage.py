@@ -33,6 +33,7 @@ from .secret_resolver import SecretAsText
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block
+    from .outcomes import Outcomes
     from .plan import Plan
 
 Planner = Callable[[list[Edit], str | None, Collection[str], timedelta | None], "Plan"]
@@ -308,11 +309,11 @@ class Origin:
         """True if nothing was staged or discarded since."""
         return self.stage.version == self.version
 
-    def applied(self, *, ok: bool) -> None:
-        """The plan was applied: nobody means it any more, and where all of it is in force it is no longer staged."""
+    def applied(self, outcomes: Outcomes) -> None:
+        """The plan was applied: nobody means it any more, and what of it is in force is no longer staged."""
         self.stage.shown = None
-        if ok:
-            self.stage.settle(self.edits)
+        in_force = outcomes.in_force
+        self.stage.settle({target: edit for target, edit in self.edits.items() if target in in_force})
         self.stage.tell_applied()
 
 

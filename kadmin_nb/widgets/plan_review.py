@@ -185,11 +185,14 @@ class PlanReview(Panel):
         options = replace(self.options, allow=self._allowed, policy=self._policies)
         outcomes = self.plan.apply(options, progress=self._advanced, stop=self._work.is_stopping)
         self._take(outcomes)
+        self._settle(outcomes)
+        outcomes.raise_for_errors()
+
+    def _settle(self, outcomes: Outcomes) -> None:
         if self.plan.origin is not None:
-            self.plan.origin.applied(ok=outcomes.ok)
+            self.plan.origin.applied(outcomes)
         elif self.stage is not None:
             self.stage.tell_applied()
-        outcomes.raise_for_errors()
 
     @property
     def _allowed(self) -> Sequence[str]:
@@ -242,8 +245,7 @@ class PlanReview(Panel):
         outcomes = getattr(exc, "outcomes", None)
         if outcomes is not None and outcomes is not self.outcomes:
             self._take(outcomes)
-            if self.stage is not None:
-                self.stage.tell_applied()
+            self._settle(outcomes)
         rows = [] if getattr(exc, "rows", None) is None else exc.rows.to_arrow().to_pylist()  # type: ignore[attr-defined]
         if isinstance(exc, Dangerous):
             self.confirmations.add(dict.fromkeys(row["key"] for row in rows))

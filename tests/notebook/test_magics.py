@@ -188,6 +188,29 @@ def test_a_change_that_is_refused_is_raised_and_the_tray_stays(live, cluster, na
     assert len(live("%kquota plan")) == 1
 
 
+@pytest.mark.parametrize("stops", [False, True], ids=["to its end", "stopped"])
+def test_what_is_in_force_is_no_longer_staged(live, cluster, monkeypatch, name, stops):
+    """55,000 of 100,000 rows were in force, and all of them stayed staged."""
+    users = [name("user") for _ in range(3)]
+    live["mine"] = cluster
+    live("%kadmin use {mine}")
+    for user in users:
+        live(f"%kquota set producer_byte_rate=1kB user={user}")
+    live("%kquota plan")
+
+    def half(cluster, plan, *_, **__):
+        states = zip(plan.changes, ("verified", "unverified", "unchanged"), strict=True)
+        outcomes = Outcomes.of(plan, ApplyResult([Outcome(change, state) for change, state in states]))
+        if stops:
+            raise kn.PartlyFailed("the journal cannot be written", outcomes=outcomes)
+        return outcomes
+
+    monkeypatch.setattr(kn.Cluster, "apply", half)
+    live.refused("%kquota apply", kn.PartlyFailed)
+    assert [str(edit.resource) for edit in cluster.tray.staged().values()] == [f"user={users[1]}"]
+    cluster.tray.discard()
+
+
 @pytest.mark.parametrize("line", ["%kquota apply", "%kquota kept << apply", "%kquota apply --out kept"])
 def test_changes_that_are_not_verified_are_raised_with_their_rows(live, monkeypatch, name, line):
     """A change that one broker never saw looked like any other."""

@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 import kadmin_nb as kn
+from kadmin_nb.frames.pages import NOTEBOOK, WHOLE
+from kadmin_nb.hints import terminal
+from kadmin_nb.plans.execution import verification
 from kadmin_nb.plans.outcomes import Outcomes
 from tests.dangerous_plans import applied
 from tests.plans.plan_rows import rows
@@ -396,3 +399,29 @@ def test_ctrl_c_in_the_last_moment_is_heard(cluster, unique, monkeypatch, handle
     finally:
         signal.signal(signal.SIGINT, before)
     assert raised.value.outcomes.ok
+
+
+def test_of_many_rows_those_that_are_not_there_are_shown_with_the_ways_on(cluster, unique, monkeypatch):
+    """A broker lagged behind 100,000 rows: 60 verified ones were shown, and 'another value', and no way to go on."""
+    stage, real = cluster.stage(), verification.holds
+    for _ in range(65):
+        stage.set_quota("producer_byte_rate", 5000, user=unique("user"))
+    plan = stage.plan()
+    with monkeypatch.context() as lagging:
+        lagging.setattr(verification, "holds", lambda now, change: change.row < 65 and real(now, change))
+        lagging.setattr(verification, "is_as_before", lambda now, change: True)
+        outcomes = plan.apply(verify_timeout=0.0)
+    first = outcomes.as_text(NOTEBOOK).splitlines()[3]
+    assert first.split()[0] == "65"
+    assert "broker 1 still shows what was there before" in first
+    assert outcomes.to_arrow()["row"].to_pylist() == [*range(1, 66)]
+    assert next(line for line in outcomes.as_text(WHOLE).splitlines() if " user=" in line).split()[0] == "1"
+    with pytest.raises(kn.PartlyFailed) as failed:
+        outcomes.raise_for_errors()
+    short = plan.id[:12]
+    failed.value.syntax = terminal
+    assert failed.value.lines()[-1] == (
+        "Hint: Its rows say which; what was applied stays applied. "
+        f"kadmin-nb plan verify {short} looks again. kadmin-nb plan resume {short} goes on."
+    )
+    assert set(rows(cluster.verify(plan), "state")) == {("verified",)}

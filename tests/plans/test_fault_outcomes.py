@@ -59,7 +59,7 @@ def _told(outcome: Outcome) -> tuple[object, ...]:
 
 GOOD = ("verified", None, None, 3)
 LOST = ("verified", None, "its answer was lost (REQUEST_TIMED_OUT), and it was made", 3)
-NO_ONE = "not seen on every broker: " + "; ".join(f"broker {n} answers with another value" for n in (1, 2, 3))
+NO_ONE = "not seen on every broker: " + "; ".join(f"broker {n} still shows what was there before" for n in (1, 2, 3))
 UNSETTLED = ("skipped", "UNSETTLED", "not sent, as nobody knows what became of rows before it", None)
 
 LANDS = {
@@ -153,7 +153,8 @@ def test_a_broker_with_an_old_image_is_named():
     """Two brokers had it, the third went on with the old limits, and the table said verified."""
     told = Told(Stale(2))
     assert (
-        told.apply() == [("unverified", None, "not seen on every broker: broker 2 answers with another value", 2)] * 4
+        told.apply()
+        == [("unverified", None, "not seen on every broker: broker 2 still shows what was there before", 2)] * 4
     )
 
 

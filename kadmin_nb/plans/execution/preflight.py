@@ -11,7 +11,7 @@ from ...frames.answer import Answer
 from ...hints import Hint, Option, sentence
 from ...model.changes import Change
 from ..observed_state import ObservedState, ObservedValue
-from .verification import holds
+from .verification import holds, is_as_before
 
 Ours = Mapping[int, Collection[str | None]]
 """Values that we have sent for a row, on its way to the last one or in doubt."""
@@ -45,17 +45,13 @@ def classed(
         now = picture.of(change.target)
         if holds(now, change) and (now.is_known or (change.is_secret and change.row in verified)):
             rows.done.append(change)
-        elif _is_pristine(change, now):
+        elif is_as_before(now, change):
             rows.pending.append(change)
         elif change.row in ours and value_text(now) in ours[change.row]:
             rows.pending.append(change.with_(old=now.value))
         else:
             rows.moved.append((change, now))
     return rows
-
-
-def _is_pristine(change: Change, now: ObservedValue) -> bool:
-    return (now.value, now.is_known) == (change.old, change.old_known)
 
 
 def conflict(moved: Sequence[tuple[Change, ObservedValue]], of: int) -> Conflict:

@@ -28,7 +28,7 @@ _NOBODY: Mapping[int, str] = {}
 class BrokerAgreement:
     """The brokers that were seen to hold a change, when the last of them was and which, and why others were not.
 
-    `denied_at` is when a broker last answered with another value.
+    `denied_at` is when a broker last answered with another value; `behind` are brokers whose answer was the old one.
 
     The sets are shared between changes: a plan has many, and their brokers are the same.
     """
@@ -39,6 +39,7 @@ class BrokerAgreement:
     slowest: int | None = None
     denied_at: float | None = None
     unreachable: Mapping[int, str] = field(default_factory=lambda: _NOBODY)
+    behind: frozenset[int] = frozenset()
 
     @property
     def is_complete(self) -> bool:
@@ -62,8 +63,11 @@ class BrokerAgreement:
     def missing(self) -> str:
         """The brokers that do not agree, and why."""
         brokers = sorted(self.expected - self.seen)
-        reasons = "; ".join(f"broker {b} {self.unreachable.get(b, 'answers with another value')}" for b in brokers)
-        return f"not seen on every broker: {reasons}"
+        return f"not seen on every broker: {'; '.join(f'broker {b} {self._reason(b)}' for b in brokers)}"
+
+    def _reason(self, broker: int) -> str:
+        answer = "still shows what was there before" if broker in self.behind else "answers with another value"
+        return self.unreachable.get(broker, answer)
 
 
 Sightings = Mapping[int, BrokerAgreement]
@@ -163,12 +167,19 @@ def _look(kafka: Kafka, broker: Broker, changes: Sequence[Change], sightings: Si
         else:
             sighting.could_not(broker.id, None)
             sighting.denied_at = now
+            is_behind = is_as_before(picture.of(change.target), change)
+            sighting.behind = _and(sighting.behind, broker.id) if is_behind else sighting.behind - {broker.id}
     return None
 
 
 def _mark_unreachable(changes: Sequence[Change], sightings: Sightings, broker: int, why: str) -> None:
     for change in changes:
         sightings[change.row].could_not(broker, why)
+
+
+def is_as_before(now: ObservedValue, change: Change) -> bool:
+    """True if what was read is what the plan saw when it was made."""
+    return (now.value, now.is_known) == (change.old, change.old_known)
 
 
 def holds(now: ObservedValue, change: Change) -> bool:
