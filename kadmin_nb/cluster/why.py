@@ -23,7 +23,7 @@ from ..model.rows import Row
 from ..resolution.lifting import Lift, lifts
 from ..resolution.redundant import UNNAMED
 from ..resolution.rules import Effective, Stored, explain, stored_of
-from ..resolution.shadows import limit_text, only_without
+from ..resolution.shadows import Quota, only_without
 from . import bucket_usage, resolve_engines, resolving
 from .bucket_usage import BucketUsage
 from .filters import parts
@@ -238,7 +238,7 @@ def _only_without(others: Effective) -> str:
     """The clients that a limit of one without a client-id holds for, where these others have another."""
     assert others.entity is not None
     assert others.value is not None
-    return only_without(limit_text(others.entity, others.key, others.value))
+    return only_without(Quota(others.entity, others.key, others.value))
 
 
 def _words(user: str, client_id: str) -> str:

@@ -15,7 +15,7 @@ from ..model.grammar import format_word
 from ..model.levels import LEVELS
 from ..model.quota_keys import readable, text_of, typed
 from .rules import Effective, Stored, entity_at, resolve_client
-from .shadows import comes_first, limit_text, only_without
+from .shadows import Quota, comes_first, only_without
 
 TIMES = 2.0
 """The factor by which a limit is lifted, unless a value is asked for."""
@@ -118,7 +118,7 @@ def _lift(candidate: Candidate, now: Effective, then: Effective, reach: str) -> 
 def _reach(stored: Stored, entity: Entity, key: str) -> str:
     """The clients that a quota of the entity binds; it binds one at least."""
     first = comes_first(stored, entity, key)
-    return REACH[entity.level] if first is None else only_without(limit_text(first, key, stored[first, key]))
+    return REACH[entity.level] if first is None else only_without(Quota(first, key, stored[first, key]))
 
 
 def _consequences(value: float | None, now: Effective, then: Effective) -> Iterator[str]:

@@ -8,6 +8,8 @@ comes first for all who send one, it can never apply. It is shadowed. The empty 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from ..model.entity import Entity
 from ..model.grammar import DEFAULT
 from ..model.levels import LEVELS_BY_NAME
@@ -41,12 +43,18 @@ def comes_first(stored: Stored, entity: Entity, key: str) -> Entity | None:
     return next((other for other in firsts(entity) if (other, key) in stored), None)
 
 
-def limit_text(entity: Entity, key: str, value: float) -> str:
-    """A quota in words: `user=bob client-id=<default> (256 KiB/s)`."""
-    return f"{entity} ({readable(key, value)})"
+class Quota(NamedTuple):
+    """One quota, which shows itself as `user=bob client-id=<default> (256 KiB/s)`."""
+
+    entity: Entity
+    key: str
+    value: float
+
+    def __str__(self) -> str:
+        return f"{self.entity} ({readable(self.key, self.value)})"
 
 
-def only_without(limits: str, *, are_many: bool = False) -> str:
+def only_without(limits: object, *, are_many: bool = False) -> str:
     """The clients that a quota of a user reaches where these limits come first, in words."""
     applies = "apply" if are_many else "applies"
     return f"only clients without a client-id; for all others {limits} {applies}, where nothing closer does"

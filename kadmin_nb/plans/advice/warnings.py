@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import cast
 
 import pyarrow as pa
@@ -20,8 +21,7 @@ from ...model.grammar import DEFAULT, format_word
 from ...model.levels import LEVELS, LEVELS_BY_NAME, SHARED, Level
 from ...model.quota_keys import find, readable
 from ...model.resources import Resource
-from ...resolution.rules import stored_of
-from ...resolution.shadows import COMES_BEFORE, COMES_FIRST, comes_first, firsts, limit_text, only_without
+from ...resolution.shadows import COMES_BEFORE, COMES_FIRST, Quota, comes_first, firsts, only_without
 from ..current_quotas import of_place
 from ..quotas_after import Limits, limits_after
 from ..shadowing import newly_shadowed
@@ -109,7 +109,7 @@ def _entity(change: Change) -> Entity:
 
 def several(names: Collection[object]) -> str:
     """A few of them, and how many more."""
-    first_names, more = list(map(str, names))[:_MAX_NAMES], len(names) - _MAX_NAMES
+    first_names, more = list(map(str, islice(names, _MAX_NAMES))), len(names) - _MAX_NAMES
     return ", ".join(first_names) + (f" and {more:,} more" if more > 0 else "")
 
 
@@ -127,12 +127,12 @@ def _shadowing(changes: Sequence[Change], quotas: pa.Table) -> Iterator[PlanWarn
 def _coming_late(sets: Sequence[Change], levels: _Levels) -> Iterator[PlanWarning]:
     """Quotas that reach no client with a client-id, as others come first for all of these."""
     shadowed: dict[tuple[Entity, str], list[Change]] = defaultdict(list)
-    reaching: dict[Place, list[tuple[Change, str]]] = defaultdict(list)
+    reaching: dict[Place, list[tuple[Change, Quota]]] = defaultdict(list)
     for change, first, limit in _with_firsts(sets, levels):
         if change.level in COMES_BEFORE:
             shadowed[first, change.key].append(change)
         else:
-            reaching[change.level or "", change.key].append((change, limit_text(first, change.key, limit)))
+            reaching[change.level or "", change.key].append((change, Quota(first, change.key, limit)))
     for (first, key), late in shadowed.items():
         message = f"{key} of {several([c.resource for c in late])} can never apply: {first} always comes first"
         yield about(SHADOWED, late[0], message)
@@ -153,8 +153,11 @@ def _with_firsts(sets: Iterable[Change], levels: _Levels) -> Iterator[tuple[Chan
 
 def _quotas_after(levels: _Levels, entities: Collection[Entity]) -> Limits:
     """The quotas of these entities when the plan is done."""
-    rows = levels.stored.filter(pc.is_in(levels.stored["entity"], text_array(map(str, entities))))
-    return limits_after(stored_of(rows.to_pylist()), (c for c in levels.changes if c.resource in entities))
+    by_text = {str(entity): entity for entity in entities}
+    rows = levels.stored.filter(pc.is_in(levels.stored["entity"], text_array(by_text)))
+    columns = (rows["entity"].to_pylist(), rows["key"].cast(pa.string()).to_pylist(), rows["value"].to_pylist())
+    before = {(by_text[entity], key): value for entity, key, value in zip(*columns, strict=True)}
+    return limits_after(before, (change for change in levels.changes if change.resource in entities))
 
 
 # -- levels, before and after
