@@ -15,6 +15,7 @@ import traitlets
 from ..errors import KadminError, UsageError, printable
 from . import messages
 from .blocks_of_cells import filled_down, pasted, selected
+from .hosts import in_order
 from .page_messages import page_message, short_key
 from .sheet import Arrangement, CellText, Result, Sheet
 
@@ -61,7 +62,7 @@ class Grid(anywidget.AnyWidget):
             static_id=static_id,
             first_page=self._page(0, PAGE_ROWS),
         )
-        self.on_msg(self._received)
+        in_order(self).on_msg(self._received)
         sheet.watch(self.refresh)
 
     def arrange(self, **changes: Any) -> None:
