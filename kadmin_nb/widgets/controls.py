@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..errors import Unsupported
+from ..errors import KadminError, Unsupported, printable
 
 try:
     import ipywidgets
@@ -53,6 +53,11 @@ def paragraphs(*blocks: Block) -> Any:
 def rewrite(place: Any, *blocks: Block) -> None:
     """Other titles, sentences and tables into `paragraphs`."""
     place.value = document(*blocks) if blocks else ""
+
+
+def rewrite_failed(place: Any, exc: Exception) -> None:
+    """What went wrong, in a line, into `paragraphs`."""
+    rewrite(place, exc.in_one_line() if isinstance(exc, KadminError) else printable(f"{type(exc).__name__}: {exc}"))
 
 
 def row(*children: Any) -> Any:

@@ -22,6 +22,9 @@ from .sheet import Arrangement, CellText, Result, Sheet
 PAGE_ROWS = 100
 """Rows of one page that a view asks for."""
 
+MOST_VIEWS = 16
+"""Views of one grid that get new rows: a page that is closed without a word leaves its own behind."""
+
 Named = TypeVar("Named", messages.Block, messages.Fill, messages.Focus, messages.Selection, messages.Toggle, CellText)
 """A message about a row."""
 
@@ -124,7 +127,7 @@ class Grid(anywidget.AnyWidget):
             case messages.Bye():
                 self._windows.pop(message.view, None)
             case messages.Window():
-                self._windows[message.view] = message
+                self._keep(message)
                 self._answer(message)
             case messages.Sort():
                 self._sort(message)
@@ -159,9 +162,16 @@ class Grid(anywidget.AnyWidget):
     def _welcome(self, message: messages.Hello) -> None:
         """A new view shows the first page; it gets a newer one where there is."""
         window = messages.Window(message.view, 0, PAGE_ROWS, 0)
-        self._windows[message.view] = window
+        self._keep(window)
         if message.epoch < self._epoch:
             self._answer(window)
+
+    def _keep(self, window: messages.Window) -> None:
+        """Note what a view shows; the view that was silent for longest goes where there are too many."""
+        self._windows.pop(window.view, None)
+        self._windows[window.view] = window
+        while len(self._windows) > MOST_VIEWS:
+            del self._windows[next(iter(self._windows))]
 
     def _sort(self, message: messages.Sort) -> None:
         sortable = {column.name for column in self._sheet.columns if column.is_sortable}

@@ -64,7 +64,7 @@ class StageEditor(Panel):
         self._grid.focused, self._grid.discard = self._focused, self._edited.discard
         self._counts, self._remarks = controls.paragraphs(), controls.paragraphs()
         self._below = controls.column()
-        self._background = Latest(self._describe)
+        self._background = Latest(self._describe, lambda exc: controls.rewrite_failed(self._remarks, exc))
         self._edited.watch(self._background.ask)
         self.stage.watch_applied(self._applied)
         self._background.ask()
