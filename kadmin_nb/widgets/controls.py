@@ -56,7 +56,7 @@ def rewrite(place: Any, *blocks: Block) -> None:
 
 
 def rewrite_failed(place: Any, exc: Exception) -> None:
-    """What went wrong, in a line, into `paragraphs`."""
+    """An error, in a line, into `paragraphs`."""
     rewrite(place, exc.in_one_line() if isinstance(exc, KadminError) else printable(f"{type(exc).__name__}: {exc}"))
 
 
