@@ -102,7 +102,7 @@ class ClientExplorer(Panel):
             "client-id", _offered(self._facts.client_ids), self.client_id, self._background.ask
         )
         sheet = HierarchySheet(self._facts.quotas)
-        grid = Grid(sheet, height=TREE_HEIGHT, static_id=self.static_id)
+        grid = Grid(sheet, height=TREE_HEIGHT)
         grid.toggled, grid.focused = sheet.toggle, self._picked
         self._background.ask()
         return controls.column(controls.row(self._user, self._client_id), grid, self._answer)

@@ -60,6 +60,13 @@ def rewrite_failed(place: Any, exc: Exception) -> None:
     rewrite(place, exc.in_one_line() if isinstance(exc, KadminError) else printable(f"{type(exc).__name__}: {exc}"))
 
 
+def style(text: str) -> Any:
+    """A style of the page, there as long as it is shown; it takes no room."""
+    made = ipywidgets.HTML(text)
+    made.layout.display = "none"
+    return made
+
+
 def row(*children: Any) -> Any:
     """Side by side; on a narrow page below each other."""
     return ipywidgets.Box(children, layout=ipywidgets.Layout(flex_flow="row wrap", align_items="center"))

@@ -48,9 +48,8 @@ class Grid(anywidget.AnyWidget):
     label = traitlets.Unicode().tag(sync=True)
     height = traitlets.Int(360).tag(sync=True)
     first_page = traitlets.Dict().tag(sync=True)
-    static_id = traitlets.Unicode().tag(sync=True)
 
-    def __init__(self, sheet: Sheet, *, height: int = 360, static_id: str = "") -> None:
+    def __init__(self, sheet: Sheet, *, height: int = 360) -> None:
         self._sheet, self._guard = sheet, threading.RLock()
         self._windows: dict[str, messages.Window] = {}
         self._epoch, self._arrangement = 0, Arrangement()
@@ -62,7 +61,6 @@ class Grid(anywidget.AnyWidget):
             columns=[asdict(column) for column in sheet.columns],
             label=sheet.label,
             height=height,
-            static_id=static_id,
             first_page=self._page(0, PAGE_ROWS),
         )
         in_order(self).on_msg(self._received)

@@ -60,7 +60,7 @@ class StageEditor(Panel):
         from .grid import Grid
 
         self._controls = controls
-        self._grid = Grid(self._edited, static_id=self.static_id)
+        self._grid = Grid(self._edited)
         self._grid.focused, self._grid.discard = self._focused, self._edited.discard
         self._counts, self._remarks = controls.paragraphs(), controls.paragraphs()
         self._below = controls.column()
