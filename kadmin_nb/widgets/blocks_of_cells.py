@@ -24,7 +24,7 @@ def pasted(sheet: Sheet, block: Block) -> list[CellText]:
         raise UsageError("the clipboard has no text; nothing was pasted")
     rows = rows_of(block.text)
     if len(rows) == len(rows[0]) == 1:
-        rows = [rows[0] * max(block.columns, 1)] * max(block.rows, 1)
+        rows = [rows[0] * block.columns] * block.rows
     _refuse_larger(rows, block)
     return _cells(sheet, block, rows)
 
@@ -40,6 +40,7 @@ def filled_down(sheet: Sheet, fill: Fill) -> list[CellText]:
     columns = _columns_from(sheet, fill.column, fill.columns)
     if fill.rows < 2:
         raise UsageError("nothing to fill", hint="Select the cell to repeat and those below it.")
+    _keys_from(sheet, fill, 1, "Try again.")
     first, page = _column_names(sheet).index(columns[0]), sheet.page(fill.position, 1)
     return _cells(sheet, fill, [[texts[0] for texts in page.cells[first : first + fill.columns]]] * fill.rows)
 
@@ -67,7 +68,7 @@ def rows_of(text: str) -> list[list[str]]:
 
 
 def _refuse_larger(rows: Sequence[Sequence[str]], block: Block) -> None:
-    selected = max(block.rows, 1), max(block.columns, 1)
+    selected = block.rows, block.columns
     size = len(rows), len(rows[0])
     if selected != (1, 1) and (size[0] > selected[0] or size[1] > selected[1]):
         raise UsageError(

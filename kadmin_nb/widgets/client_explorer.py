@@ -96,13 +96,13 @@ class ClientExplorer(Panel):
         from .hierarchy_sheet import HierarchySheet
 
         self._controls, self._answer = controls, controls.paragraphs()
-        self._background = Latest(self._describe)
+        self._background = Latest(self._describe, lambda exc: controls.rewrite_failed(self._answer, exc))
         self._user = controls.combobox("user", _offered(self._facts.users), self.user, self._background.ask)
         self._client_id = controls.combobox(
             "client-id", _offered(self._facts.client_ids), self.client_id, self._background.ask
         )
         sheet = HierarchySheet(self._facts.quotas)
-        grid = Grid(sheet, height=TREE_HEIGHT, static_id=self.static_id)
+        grid = Grid(sheet, height=TREE_HEIGHT)
         grid.toggled, grid.focused = sheet.toggle, self._picked
         self._background.ask()
         return controls.column(controls.row(self._user, self._client_id), grid, self._answer)
@@ -118,12 +118,8 @@ class ClientExplorer(Panel):
                 box.value = name
 
     def _describe(self) -> None:
-        """Show the client of the boxes; a refusal is one line."""
-        try:
-            self.choose(self._user.value.strip(), self._client_id.value.strip())
-        except KadminError as exc:
-            self._controls.rewrite(self._answer, exc.in_one_line())
-            return
+        """Show the client of the boxes."""
+        self.choose(self._user.value.strip(), self._client_id.value.strip())
         self._controls.rewrite(self._answer, *self._blocks())
 
     def _blocks(self) -> Iterable[Block]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..errors import Unsupported
+from ..errors import KadminError, Unsupported, printable
 
 try:
     import ipywidgets
@@ -14,11 +14,12 @@ except ImportError:
 
 from ..frames.blocks import Block
 from ..frames.markup import document
+from .hosts import in_order
 
 
 def button(label: str, act: Callable[[], None], *, style: str = "", hint: str = "") -> Any:
     """A button; `style` is one of ipywidgets' button styles."""
-    made = ipywidgets.Button(description=label, button_style=style, tooltip=hint or label)
+    made = in_order(ipywidgets.Button(description=label, button_style=style, tooltip=hint or label))
     made.layout.width = "auto"
     made.on_click(lambda _: act())
     return made
@@ -26,7 +27,7 @@ def button(label: str, act: Callable[[], None], *, style: str = "", hint: str = 
 
 def text(placeholder: str, *, width: str = "auto", label: str = "", act: Callable[[str], None] | None = None) -> Any:
     """A field of text; `act` is called with it when somebody leaves it or presses Enter."""
-    made = ipywidgets.Text(placeholder=placeholder, description=label, continuous_update=False)
+    made = in_order(ipywidgets.Text(placeholder=placeholder, description=label, continuous_update=False))
     made.layout.width = width
     if act is not None:
         made.observe(lambda change: act(change["new"]), "value")
@@ -35,7 +36,7 @@ def text(placeholder: str, *, width: str = "auto", label: str = "", act: Callabl
 
 def choice(options: list[tuple[str, Any]], act: Callable[[Any], None] | None = None, *, label: str) -> Any:
     """A choice of labelled values, with its own label beside it: without one a screen reader calls it nothing."""
-    made = ipywidgets.Dropdown(options=options, description=label, style={"description_width": "initial"})
+    made = in_order(ipywidgets.Dropdown(options=options, description=label, style={"description_width": "initial"}))
     made.layout.width = "auto"
     if act is not None:
         made.observe(lambda change: act(change["new"]), "value")
@@ -52,6 +53,18 @@ def paragraphs(*blocks: Block) -> Any:
 def rewrite(place: Any, *blocks: Block) -> None:
     """Other titles, sentences and tables into `paragraphs`."""
     place.value = document(*blocks) if blocks else ""
+
+
+def rewrite_failed(place: Any, exc: Exception) -> None:
+    """An error, in a line, into `paragraphs`."""
+    rewrite(place, exc.in_one_line() if isinstance(exc, KadminError) else printable(f"{type(exc).__name__}: {exc}"))
+
+
+def style(text: str) -> Any:
+    """A style of the page, there as long as it is shown; it takes no room."""
+    made = ipywidgets.HTML(text)
+    made.layout.display = "none"
+    return made
 
 
 def row(*children: Any) -> Any:
@@ -86,7 +99,7 @@ def beside(wide: Any, narrow: Any) -> Any:
 
 def folded(title: str, content: Any) -> Any:
     """A part that a button of that title opens and closes."""
-    opener = ipywidgets.ToggleButton(description=title, value=False)
+    opener = in_order(ipywidgets.ToggleButton(description=title, value=False))
     opener.layout.width, opener.layout.align_self = "auto", "flex-start"
     content.layout.display = "none"
     opener.observe(lambda change: setattr(content.layout, "display", "flex" if change["new"] else "none"), "value")
@@ -95,8 +108,7 @@ def folded(title: str, content: Any) -> Any:
 
 def combobox(label: str, options: Sequence[str], value: str, act: Callable[[], None]) -> Any:
     """A field of text that offers names; any other can be typed."""
-    made = ipywidgets.Combobox(
-        description=label, options=[*options], value=value, ensure_option=False, continuous_update=False
-    )
+    offered = {"options": [*options], "ensure_option": False, "continuous_update": False}
+    made = in_order(ipywidgets.Combobox(description=label, value=value, **offered))
     made.observe(lambda _: act(), "value")
     return made

@@ -15,11 +15,15 @@ import traitlets
 from ..errors import KadminError, UsageError, printable
 from . import messages
 from .blocks_of_cells import filled_down, pasted, selected
+from .hosts import in_order
 from .page_messages import page_message, short_key
 from .sheet import Arrangement, CellText, Result, Sheet
 
 PAGE_ROWS = 100
 """Rows of one page that a view asks for."""
+
+MOST_VIEWS = 16
+"""Views of one grid that get new rows: a page that is closed without a word leaves its own behind."""
 
 Named = TypeVar("Named", messages.Block, messages.Fill, messages.Focus, messages.Selection, messages.Toggle, CellText)
 """A message about a row."""
@@ -44,9 +48,8 @@ class Grid(anywidget.AnyWidget):
     label = traitlets.Unicode().tag(sync=True)
     height = traitlets.Int(360).tag(sync=True)
     first_page = traitlets.Dict().tag(sync=True)
-    static_id = traitlets.Unicode().tag(sync=True)
 
-    def __init__(self, sheet: Sheet, *, height: int = 360, static_id: str = "") -> None:
+    def __init__(self, sheet: Sheet, *, height: int = 360) -> None:
         self._sheet, self._guard = sheet, threading.RLock()
         self._windows: dict[str, messages.Window] = {}
         self._epoch, self._arrangement = 0, Arrangement()
@@ -58,10 +61,9 @@ class Grid(anywidget.AnyWidget):
             columns=[asdict(column) for column in sheet.columns],
             label=sheet.label,
             height=height,
-            static_id=static_id,
             first_page=self._page(0, PAGE_ROWS),
         )
-        self.on_msg(self._received)
+        in_order(self).on_msg(self._received)
         sheet.watch(self.refresh)
 
     def arrange(self, **changes: Any) -> None:
@@ -123,7 +125,7 @@ class Grid(anywidget.AnyWidget):
             case messages.Bye():
                 self._windows.pop(message.view, None)
             case messages.Window():
-                self._windows[message.view] = message
+                self._keep(message)
                 self._answer(message)
             case messages.Sort():
                 self._sort(message)
@@ -158,9 +160,16 @@ class Grid(anywidget.AnyWidget):
     def _welcome(self, message: messages.Hello) -> None:
         """A new view shows the first page; it gets a newer one where there is."""
         window = messages.Window(message.view, 0, PAGE_ROWS, 0)
-        self._windows[message.view] = window
+        self._keep(window)
         if message.epoch < self._epoch:
             self._answer(window)
+
+    def _keep(self, window: messages.Window) -> None:
+        """Note what a view shows; the view that was silent for longest goes where there are too many."""
+        self._windows.pop(window.view, None)
+        self._windows[window.view] = window
+        while len(self._windows) > MOST_VIEWS:
+            del self._windows[next(iter(self._windows))]
 
     def _sort(self, message: messages.Sort) -> None:
         sortable = {column.name for column in self._sheet.columns if column.is_sortable}

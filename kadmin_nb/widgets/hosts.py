@@ -38,6 +38,16 @@ def publish(data: dict[str, Any]) -> None:
     shell().display_pub.publish(data=data, metadata={})
 
 
+def in_order(widget: Any) -> Any:
+    """The widget; its messages and those of the others that are `in_order` arrive in the order of the page.
+
+    JupyterLab sends those of all widgets to one subshell, a thread. ipykernel 7.4 hands them to the thread that last
+    sent something of that widget instead: a click overtook the text that was typed before it, or waited for a cell.
+    """
+    widget.comm._reply_subshell_for = None  # ipykernel then goes by the message, as it did before 7.4
+    return widget
+
+
 def hear_interrupts(act: Callable[[], None]) -> None:
     """Call `act` where the kernel is interrupted while no cell runs; while one runs, the interrupt is the cell's.
 

@@ -11,10 +11,13 @@ QUIET = 0.25
 
 
 class Latest:
-    """Does its work after each request, in a thread of its own; requests that come meanwhile count as one."""
+    """Does its work after each request, in a thread of its own; requests that come meanwhile count as one.
 
-    def __init__(self, work: Callable[[], None], *, quiet: float = QUIET) -> None:
-        self._work, self._quiet, self._lock = work, quiet, threading.Lock()
+    `failed` is given what the work raised; the next request is worked on all the same.
+    """
+
+    def __init__(self, work: Callable[[], None], failed: Callable[[Exception], None], *, quiet: float = QUIET) -> None:
+        self._work, self._failed, self._quiet, self._lock = work, failed, quiet, threading.Lock()
         self._asked_at = 0.0
         self._is_wanted, self._thread = False, threading.current_thread()
         self._is_running = False
@@ -37,7 +40,10 @@ class Latest:
     def _run(self) -> None:
         while self._is_still_wanted():
             self._wait_until_quiet()
-            self._work()
+            try:
+                self._work()
+            except Exception as exc:  # nobody else would see it: a thread has no cell
+                self._failed(exc)
 
     def _wait_until_quiet(self) -> None:
         while (left := self._asked_at + self._quiet - time.monotonic()) > 0:

@@ -154,10 +154,10 @@ class _Fields:
             raise UsageError(f"{name} of a message of the page is not a text of at most {longest:,} characters")
         return value
 
-    def number(self, name: str, most: int = 2**31) -> int:
+    def number(self, name: str, most: int = 2**31, *, least: int = 0) -> int:
         value = self._content.get(name)
-        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
-            raise UsageError(f"{name} of a message of the page is not a number from 0 to {most:,}")
+        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+            raise UsageError(f"{name} of a message of the page is not a number from {least} to {most:,}")
         return value
 
     def flag(self, name: str) -> bool:
@@ -190,7 +190,7 @@ def _cell(item: object) -> CellText:
 def _cells_of(fields: _Fields) -> tuple[str, int, str, str, int, int]:
     """The view, and the place and size of some cells."""
     place = fields.view, fields.number("position"), fields.text("key"), fields.text("column", 1000)
-    return *place, fields.number("rows", MOST_CELLS), fields.number("columns", MOST_CELLS)
+    return *place, fields.number("rows", MOST_CELLS, least=1), fields.number("columns", MOST_CELLS, least=1)
 
 
 _READERS: dict[str, Callable[[_Fields], Message]] = {

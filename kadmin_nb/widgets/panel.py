@@ -10,7 +10,7 @@ from typing import Any
 from ..frames.pages import NOTEBOOK
 from ..frames.tabular import Tabular
 from . import hosts
-from .static_page import static_html
+from .static_page import hiding_style, static_html
 
 
 class Panel(Tabular):
@@ -22,7 +22,7 @@ class Panel(Tabular):
 
     @cached_property
     def static_id(self) -> str:
-        """The name that the widget finds its static table by."""
+        """The name of its static table."""
         return uuid.uuid4().hex
 
     @cached_property
@@ -36,13 +36,20 @@ class Panel(Tabular):
         """
         return self.build()
 
+    @cached_property
+    def _displayed(self) -> Any:
+        """The widget, and what hides its static tables while it is there: those of a saved page come in any order."""
+        from . import controls
+
+        return controls.column(self.widget, controls.style(hiding_style(self.static_id)))
+
     def _ipython_display_(self) -> None:
         """A table for whoever reads the notebook later, and over it the widget, where there is a browser."""
         if hosts.shell() is None or getattr(hosts.shell(), "kernel", None) is None:
             print(self.as_text(NOTEBOOK))
             return
         is_live = hosts.has_front_end()
-        widget = self.widget if is_live else None
+        widget = self._displayed if is_live else None
         html = static_html(self.as_html(NOTEBOOK), self.static_id, is_live)
         hosts.publish({"text/plain": self.as_text(NOTEBOOK), "text/html": html})
         if widget is not None:

@@ -94,7 +94,7 @@ class PlanReview(Panel):
         self._bar, self._status, self._below = controls.progress(), StatusLine(), StatusLine()
         self._place = controls.column(
             controls.paragraphs(Title(self.title()), *self.footer(_PAGE)),
-            Grid(self.sheet, height=min(360, 80 + 28 * len(self.plan)), static_id=self.static_id),
+            Grid(self.sheet, height=min(360, 80 + 28 * len(self.plan))),
             self.confirmations.widget,
             controls.row(self.reason, *self.buttons),
             self._bar,

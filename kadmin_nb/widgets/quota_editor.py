@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from ..errors import UsageError
 from ..frames.pages import NOTEBOOK, Page
 from ..model.entity import Entity
 from .quota_preview import preview
@@ -81,7 +82,10 @@ class QuotaEditor(StageEditor):
         name, key = self._focus or ("", "")
         if not any(column.name == key and column.is_editable for column in self.sheet.columns):
             return ["Choose a cell to see what applies."]
-        entity, stored = Entity.parse(name), self.sheet.stored
+        try:
+            entity, stored = Entity.parse(name), self.sheet.stored
+        except UsageError:  # the short form of a long name, of a row that has moved meanwhile
+            return ["The rows have moved: choose the cell again to see what applies."]
         lines = preview(entity, key, stored.quotas, self.sheet.changes(), stored.brokers)
         refusal = self.sheet.refused().get((entity, key))
         refused = [("refused", refusal.reason)] if refusal else []

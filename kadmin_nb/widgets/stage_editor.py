@@ -60,11 +60,11 @@ class StageEditor(Panel):
         from .grid import Grid
 
         self._controls = controls
-        self._grid = Grid(self._edited, static_id=self.static_id)
+        self._grid = Grid(self._edited)
         self._grid.focused, self._grid.discard = self._focused, self._edited.discard
         self._counts, self._remarks = controls.paragraphs(), controls.paragraphs()
         self._below = controls.column()
-        self._background = Latest(self._describe)
+        self._background = Latest(self._describe, lambda exc: controls.rewrite_failed(self._remarks, exc))
         self._edited.watch(self._background.ask)
         self.stage.watch_applied(self._applied)
         self._background.ask()

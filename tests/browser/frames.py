@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tests.widgets.every_widget import WIDGETS
+
 MANY = """
 import numpy as np, pyarrow as pa
 import kadmin_nb as kn
@@ -36,3 +38,6 @@ def editor(table):
     return QuotaEditor(lambda: StoredQuotas.of(table), stage)
 """
 """Defines `quotas(names)`, `numbered(rows)`, `stage` and `editor(table)`."""
+
+EVERY = ["from tests.widgets.every_widget import *", *(f"WIDGETS[{name!r}]('alice', '<b>bob</b>')" for name in WIDGETS)]
+"""Cells that show each widget, over rows of its own."""

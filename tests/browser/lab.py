@@ -187,6 +187,12 @@ class Notebook:
 
     def run(self, number: int) -> Any:
         """Run a cell, and wait until it is done; its output."""
+        before = self.begin(number)
+        self.page.wait_for_function(_DONE, arg=[number, before], timeout=90_000, polling=100)
+        return self.cell(number).locator(".jp-OutputArea")
+
+    def begin(self, number: int) -> str:
+        """Run a cell, and wait until it has begun; its prompt before."""
         before = self._prompt(number)
         accept = self.page.locator(".jp-Dialog .jp-mod-accept")
         for _ in range(10):  # a kernel that has just started takes no cell, and JupyterLab drops the request
@@ -197,8 +203,7 @@ class Notebook:
             with contextlib.suppress(TimeoutError):
                 self.page.wait_for_function(_BEGUN, arg=[number, before], timeout=3_000, polling=100)
                 break
-        self.page.wait_for_function(_DONE, arg=[number, before], timeout=90_000, polling=100)
-        return self.cell(number).locator(".jp-OutputArea")
+        return before
 
     def _prompt(self, number: int) -> str:
         return str(self.cell(number).locator(".jp-InputPrompt").first.inner_text())

@@ -11,16 +11,13 @@ from typing import Any
 import pytest
 
 from tests.browser.conftest import new_page
-from tests.browser.frames import MANY
+from tests.browser.frames import EVERY, MANY
 from tests.browser.lab import PICTURES, ROOT, Complaints, Lab, Notebook, document
 from tests.widgets.every_widget import WIDGETS
 
 pytestmark = pytest.mark.slow
 
 CELLS = [MANY, "editor(quotas(['alice', '<b>bob</b>']))"]
-
-
-EVERY = ["from tests.widgets.every_widget import *", *(f"WIDGETS[{name!r}]('alice', '<b>bob</b>')" for name in WIDGETS)]
 
 
 def notebook_of(folder: Path) -> Path:

@@ -67,6 +67,29 @@ def test_a_danger_is_confirmed_and_taken_back(
     stage.plan("a test").apply(allow=KEY).raise_for_errors()
 
 
+def test_a_key_typed_again_and_apply_clicked_at_once(
+    kafka: LocalKafka, cluster: kn.Cluster, unique: Callable[[str], str], open_notebook: Open
+) -> None:
+    """I typed the key, clicked *Apply*, and for two minutes nothing happened."""
+    client = unique("app")
+    stage = cluster.stage()
+    stage.set_quota(KEY, "1MB/s", client_id=client)
+    stage.plan().apply().raise_for_errors()
+    load = f"%load_ext kadmin_nb\n%kadmin use {kafka.bootstrap}\nimport threading; gate = threading.Event()"
+    staged = f"%kquota set {KEY}=5 client-id={client} --reason low\n%kquota plan --review"
+    notebook = open_notebook([load, staged, "print('waits'); gate.wait(150)"])
+    notebook.run(0)
+    notebook.run(1)
+    page = notebook.page
+    _click(page, "Apply")
+    page.get_by_role("status").get_by_text("again lets it through").wait_for(timeout=LONG)
+    notebook.begin(2)  # the kernel's main thread has no time for messages now
+    page.locator(".jp-OutputArea-output").get_by_text("waits").wait_for()
+    page.get_by_label("type again").last.fill(KEY)
+    _click(page, "Apply")
+    page.get_by_role("gridcell", name="verified").first.wait_for(timeout=LONG)
+
+
 MANY = """
 import threading
 import kadmin_nb as kn

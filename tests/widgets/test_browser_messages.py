@@ -11,7 +11,7 @@ from kadmin_nb.errors import UsageError
 from kadmin_nb.frames import schemas
 from kadmin_nb.plans.stage import Stage
 from kadmin_nb.widgets import messages
-from kadmin_nb.widgets.grid import Grid
+from kadmin_nb.widgets.grid import MOST_VIEWS, Grid
 from kadmin_nb.widgets.quota_sheet import QuotaSheet
 from kadmin_nb.widgets.quota_table import StoredQuotas
 
@@ -96,6 +96,9 @@ STRANGE: dict[str, Any] = {
     "an empty clipboard": block("", rows=3),
     "a fill of nothing": fill(1),
     "a fill that is no number of rows": {**fill(3), "rows": "3"},
+    "a fill of no columns": {**fill(3), "columns": 0},
+    "a fill past the end": {**fill(3), "position": 300},
+    "a paste into no cells": block("1", rows=0, columns=0),
 }
 
 
@@ -151,6 +154,16 @@ def test_only_views_that_are_there_get_rows(page: Page) -> None:
         page.receive({"kind": "hello", "view": view, "epoch": 0})
     page.receive({"kind": "bye", "view": "a"})
     assert {answer.get("view") for answer in page.receive(edit("2MB/s"))} == {"b", None}
+
+
+def test_views_that_never_say_goodbye_are_forgotten(page: Page) -> None:
+    """I reloaded the page a thousand times, and every edit took five seconds."""
+    for number in range(1000):
+        page.receive({"kind": "hello", "view": f"v{number}", "epoch": 0})
+        page.receive({"kind": "window", "view": "v0", "first": 100, "count": 100, "sequence": number})
+    pages = [answer["view"] for answer in page.receive(edit("2MB/s")) if answer["kind"] == "window"]
+    assert len(pages) == MOST_VIEWS
+    assert {"v0", "v999"} < {*pages}
 
 
 def test_a_new_view_of_an_old_widget_gets_the_rows_as_they_are_now(page: Page) -> None:

@@ -626,8 +626,6 @@ function render({ model, el }) {
     say("The kernel that this table belongs to is gone: run the cell again to edit.", false);
   }
 
-  const twin = model.get("static_id") && document.querySelector(`[data-kadmin-static="${CSS.escape(model.get("static_id"))}"]`);
-  if (twin) twin.hidden = true; // the static table, which stands for us where there is no kernel
   model.on("msg:custom", received);
   const greet = () => rows.send({ kind: "hello", epoch: rows.epoch }) || die();
   model.on("comm_live_update", greet); // after a restart nothing can be sent any more
