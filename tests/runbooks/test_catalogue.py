@@ -12,7 +12,7 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb import paths
-from kadmin_nb.runbooks import catalogue
+from kadmin_nb.runbooks import catalogue, parameters_cell
 from kadmin_nb.runbooks.skeleton import SKELETON
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
@@ -151,3 +151,13 @@ def test_importing_the_room_is_light() -> None:
     code = f"import sys, kadmin_nb; kadmin_nb.runbooks.bind; print({heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+def test_a_word_of_seven_letters_is_not_what_three_meant() -> None:
+    """`-p usr=x` of a runbook without a user asked whether I meant cluster."""
+    with pytest.raises(kn.UsageError, match="unknown parameter usr") as refused:
+        parameters_cell.refuse_unknown(["usr"], ("cluster", "clients"))
+    assert refused.value.hint == "It takes cluster, clients."
+    with pytest.raises(kn.UsageError) as refused:
+        parameters_cell.refuse_unknown(["usr"], ("cluster", "user"))
+    assert refused.value.hint == "Did you mean user?"
