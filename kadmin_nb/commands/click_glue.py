@@ -182,7 +182,7 @@ def _verbs_of(ctx: click.Context, command: click.Command | None) -> Iterable[str
 
 def right_lines(ctx: click.Context, word: str, typed: Sequence[str] = ()) -> str:
     """The lines to type instead of `word` where `ctx` is, of whom `typed` names; none when nobody means it here."""
-    whom = [] if any(map(mentions_secret, typed)) else _whom(typed)
+    whom = [] if any(map(mentions_secret, typed)) else _typed_entity(typed)
     groups = _groups(ctx)
     if whom and len(groups) > 1:
         is_quota = whom[0].partition("=")[0] in QUOTA_TYPES.values()
@@ -196,7 +196,7 @@ def right_lines(ctx: click.Context, word: str, typed: Sequence[str] = ()) -> str
     return " or ".join(lines)
 
 
-def _whom(typed: Sequence[str]) -> list[str]:
+def _typed_entity(typed: Sequence[str]) -> list[str]:
     """The words for the options of `typed` that say whom, as in `--user bob`; none where one lacks its value."""
     types: list[str | None] = []
     names: list[Value] = []
