@@ -1,7 +1,7 @@
 """The browser of the tests: the machine's, Playwright's own, or none. As a script it fetches one where there is none.
 
-`python -m tests.browser.presence` is part of `make test` and `make bench`. It never fails: without a browser its tests do not run, and
-the last lines of the run say so.
+`python -m tests.browser.presence` is part of `make test` and `make bench`. It never fails: without a browser its
+tests do not run, and the last lines of the run say so.
 """
 
 from __future__ import annotations
