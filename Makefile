@@ -43,10 +43,10 @@ shape: kafka ## how large and how scattered the code is, and how far a typed lin
 reference: install ## the pages of docs/reference, from the code
 	@$(RUN) docs/reference/generate.py
 
-bench: kafka ## the figures, as a table and as JSON (17 minutes to half an hour; it fails where one is missed)
+bench: kafka browser ## the figures, as a table and as JSON (17 minutes to half an hour; it fails where one is missed)
 	@$(RUN) -m benchmarks
 
-bench-full: kafka ## the same at full size
+bench-full: kafka browser ## the same at full size
 	@$(RUN) -m benchmarks --full
 
 install: $(VENV)/installed ## the virtual environment, with everything in it

@@ -7,12 +7,13 @@ import importlib
 import json
 import sys
 import time
+import traceback
 from datetime import UTC, datetime
 from pathlib import Path
 
 from tabulate import tabulate
 
-from benchmarks.timing import Row
+from benchmarks.timing import Row, not_measured
 
 BENCHES = (
     "imports",
@@ -36,17 +37,23 @@ OUT = Path("out")
 
 
 def main(words: list[str]) -> int:
-    """0 when every bound is kept."""
+    """0 when every bound is kept; what was measured is printed and written in any case, after Ctrl-C too."""
     arguments = _arguments(words)
-    rows = [row for name in arguments.names or BENCHES for row in _run(name, arguments.full)]
+    rows: list[Row] = []
+    try:
+        for name in arguments.names or BENCHES:
+            rows += _run(name, arguments.full)
+    finally:
+        _report(rows, arguments.full)
+    return 0 if all(row["ok"] for row in rows) else 1
+
+
+def _report(rows: list[Row], full: bool) -> None:
     print(_table(rows))
     OUT.mkdir(exist_ok=True)
     place = OUT / "bench.json"
-    place.write_text(
-        json.dumps({"at": datetime.now(UTC).isoformat(), "full": arguments.full, "figures": rows}, indent=1)
-    )
+    place.write_text(json.dumps({"at": datetime.now(UTC).isoformat(), "full": full, "figures": rows}, indent=1))
     print(f"\nwritten to {place}")
-    return 0 if all(row["ok"] for row in rows) else 1
 
 
 def _arguments(words: list[str]) -> argparse.Namespace:
@@ -60,8 +67,13 @@ def _arguments(words: list[str]) -> argparse.Namespace:
 
 
 def _run(name: str, full: bool) -> list[Row]:
+    """The figures of one bench; where it fails, a row that says why, so that the next ones run."""
     started = time.monotonic()
-    rows = importlib.import_module(f"benchmarks.{name}").run(full)
+    try:
+        rows = importlib.import_module(f"benchmarks.{name}").run(full)
+    except Exception as error:
+        traceback.print_exc()
+        rows = [not_measured(name, f"{type(error).__name__}: {error}")]
     print(f"{name}: {len(rows)} figures in {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
     return list(rows)
 

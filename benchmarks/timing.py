@@ -44,3 +44,8 @@ def row(figure: str, ours: float, reference: float, times: float, bound: float, 
         "ok": times <= bound,
         "note": note,
     }
+
+
+def not_measured(figure: str, why: str) -> Row:
+    """A figure that could not be had, and why; its bound is not kept."""
+    return {"figure": figure, "ours": None, "reference": None, "ratio": None, "bound": None, "ok": False, "note": why}

@@ -14,8 +14,11 @@ from difflib import get_close_matches
 
 
 def nearest(word: str, candidates: Iterable[str], *, likeness: float = 0.6) -> str | None:
-    """The candidate that `word` probably meant: one that is at least so much like it, from 0 to 1, in any case."""
-    spelled_small = {candidate.casefold(): candidate for candidate in candidates}
+    """The candidate that `word` probably meant: one that is at least so much like it, from 0 to 1, in any case.
+
+    One that is more than twice as long has all its letters by chance, as `cluster` has those of `usr`.
+    """
+    spelled_small = {candidate.casefold(): candidate for candidate in candidates if len(candidate) <= 2 * len(word)}
     near = get_close_matches(word.casefold(), spelled_small, n=1, cutoff=likeness)
     return spelled_small[near[0]] if near else None
 

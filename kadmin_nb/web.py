@@ -1,10 +1,15 @@
-"""Waiting for others, bounded: for any task, and for the answer to one HTTP request, which follows no redirect."""
+"""Waiting for others, bounded: for any task, and for the answer to one HTTP request, which follows no redirect.
+
+`parts_of` reads the address that somebody typed, before anybody is asked.
+"""
 
 from __future__ import annotations
 
 import queue
+import re
 import ssl
 import threading
+import urllib.parse
 import urllib.request
 from collections.abc import Callable
 from email.message import Message
@@ -41,6 +46,25 @@ def result_of(task: Callable[[], Awaited], seconds: float) -> Awaited:
     if error is not None:
         raise error
     return cast(Awaited, result)
+
+
+_WRITTEN = re.compile(r"[!-~]+")
+
+
+def parts_of(address: str) -> urllib.parse.SplitResult:
+    """The parts of an address that can be asked: its port is a number, its host a name that DNS can have.
+
+    Raises
+    ------
+    ValueError
+        It is another text, such as `http://[::1`, or has letters that an address writes as `%…` or `xn--…`.
+    """
+    if not _WRITTEN.fullmatch(address):
+        raise ValueError(f"{address!r} has a blank, or a letter beyond ASCII")
+    parts = urllib.parse.urlsplit(address)
+    _ = parts.port
+    (parts.hostname or "").encode("idna")
+    return parts
 
 
 def answer_to(

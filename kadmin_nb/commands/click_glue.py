@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from importlib import import_module
-from itertools import islice
+from itertools import islice, pairwise, zip_longest
 from typing import Any
 
 import click
@@ -14,7 +14,8 @@ from click.shell_completion import CompletionItem
 
 from ..errors import UsageError, printable
 from ..hints import did_you_mean, nearest
-from ..model.grammar import Value, format_word
+from ..model.grammar import Special, Value, format_word, quote
+from ..model.tool_types import CONFIG_TYPES, QUOTA_TYPES
 from ..secrets import SHOWN, mentions_secret
 
 _CHANGE, _AWAY, _READ = ("set", "remove"), ("remove",), ("describe",)
@@ -42,9 +43,10 @@ SAME = {
 }
 """Words for what has another name here, wherever that stands."""
 
-WHOM = {"--entity-type", "--entity-name", "--entity-default", "--user", "--client-id", "--ip", "--users", "--clients",
-        "--topic", "--broker", "--group", "--client-metrics"}  # fmt: skip
-"""Options that say whom or what; here that is a word, after whichever verb."""
+WHOM = {**dict.fromkeys(("--user", "--users"), "user"), **dict.fromkeys(("--client-id", "--clients"), "client-id"),
+        **{f"--{word}": word for word in ("ip", "topic", "broker", "group", "client-metrics")},
+        **dict.fromkeys(("--entity-type", "--entity-name", "--entity-default"))}  # fmt: skip
+"""Options that say whom or what, and the word that says it here, after whichever verb; None where a second says it."""
 
 EXAMPLES: dict[str, dict[str, str]] = {
     "quota": {
@@ -199,15 +201,58 @@ def _verbs_of(ctx: click.Context, command: click.Command | None) -> Iterable[str
     return command.list_commands(ctx) if isinstance(command, click.Group) else ()
 
 
-def right_lines(ctx: click.Context, word: str) -> str:
-    """The lines to type instead of `word` where `ctx` is; none when nobody means anything by it here."""
+def right_lines(ctx: click.Context, word: str, typed: Sequence[str] = ()) -> str:
+    """The lines to type instead of `word` where `ctx` is, of whom `typed` names; none when nobody means it here."""
+    whom = [] if any(map(mentions_secret, typed)) else _typed_entity(typed)
+    groups = _groups(ctx)
+    if whom and len(groups) > 1:
+        is_quota = whom[0].partition("=")[0] in QUOTA_TYPES.values()
+        groups = [(group, path) for group, path in groups if group == ("quota" if is_quota else "config")]
     lines = [
-        f"{path} {EXAMPLES[group][verb]}"
-        for group, path in _groups(ctx)
+        f"{path} {_about(EXAMPLES[group][verb], typed, whom)}"
+        for group, path in groups
         for verb in _meant(ctx, group, word)
         if verb in EXAMPLES[group]
     ]
     return " or ".join(lines)
+
+
+def _typed_entity(typed: Sequence[str]) -> list[str]:
+    """The words for the options of `typed` that say whom, as in `--user bob`; none where one lacks its value."""
+    types: list[str | None] = []
+    names: list[Value] = []
+    named: list[tuple[str | None, Value]] = []
+    for option, value in _options(typed):
+        if option == "--entity-type":
+            types.append(_TYPE_WORDS.get(value))
+        elif option in ("--entity-name", "--entity-default"):
+            names.append(Special.DEFAULT if option == "--entity-default" else value)
+        elif word := WHOM.get(option):
+            named.append((word, value))
+    pairs = [*named, *zip(types, names, strict=False)]
+    return [format_word(word, name) for word, name in pairs if word and name]
+
+
+_TYPE_WORDS = {**QUOTA_TYPES, **CONFIG_TYPES}
+
+
+def _options(typed: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Each option and its value, empty where none follows."""
+    for word, after in zip_longest(typed, typed[1:], fillvalue=""):
+        option, sign, value = word.partition("=")
+        if option.startswith("--"):
+            yield option, value if sign or after.startswith("-") else after
+
+
+def _about(example: str, typed: Sequence[str], whom: Sequence[str]) -> str:
+    """The example about them, with the keys that were typed behind its verb instead of its own."""
+    if not whom:
+        return example
+    verb, *words = example.split()
+    keys = [word for word in words if word.partition("=")[0] not in WHOM.values()]
+    behind = list(typed[typed.index(verb) :]) if verb in typed else []
+    own = [word for before, word in pairwise(behind) if not before.startswith("-") and not word.startswith("-")]
+    return " ".join([verb, *(map(quote, own) if keys and own else keys), *whom])
 
 
 def _meant(ctx: click.Context, group: str, word: str) -> Sequence[str]:
@@ -230,7 +275,7 @@ def _groups(ctx: click.Context) -> list[tuple[str, str]]:
 def as_ours(exc: click.ClickException, words: Sequence[str]) -> UsageError:
     """click's complaint about these words as our one line, with the nearest word."""
     if isinstance(exc, click.NoSuchOption):
-        return UsageError(exc.message.rstrip("."), hint=_option_instead(exc))
+        return UsageError(exc.message.rstrip("."), hint=_option_instead(exc, words))
     return UsageError(_without_values(exc.format_message(), words).rstrip("."))
 
 
@@ -242,10 +287,10 @@ def _without_values(message: str, words: Sequence[str]) -> str:
     return reduce(lambda text, word: text.replace(word, SHOWN), sorted(values, key=len, reverse=True), message)
 
 
-def _option_instead(exc: click.NoSuchOption) -> str | None:
+def _option_instead(exc: click.NoSuchOption, words: Sequence[str]) -> str | None:
     if exc.option_name in OPTIONS:
         return f"Here it is {OPTIONS[exc.option_name]}."
-    if exc.ctx is not None and (lines := right_lines(exc.ctx, exc.option_name)):
+    if exc.ctx is not None and (lines := right_lines(exc.ctx, exc.option_name, words)):
         return f"Did you mean {lines}?"
     return f"Did you mean {' or '.join(exc.possibilities)}?" if exc.possibilities else None
 

@@ -80,14 +80,17 @@ def spark_session(delta: bool = False) -> SparkSession:
 
 def _remote(session: type[SparkSession], remote: str) -> SparkSession:
     """The server that the environment names; PySpark itself would look for one that is not there for ten minutes."""
-    server = urlsplit(remote)
+    try:
+        server = urlsplit(remote)
+        host, port = server.hostname or "", server.port or 15002
+    except ValueError as exc:
+        raise UsageError(f"$SPARK_REMOTE is not an address: {exc}", hint="Such as sc://localhost:15002.") from None
     if server.scheme == "sc":
         try:
-            socket.create_connection((server.hostname or "", server.port or 15002), timeout=10).close()
+            socket.create_connection((host, port), timeout=10).close()
         except (OSError, ValueError) as exc:
-            where = f"{server.hostname}:{server.port or 15002}"
             raise ConnectionFailed(
-                f"no Spark Connect server at {where}: {exc}", hint="$SPARK_REMOTE names it."
+                f"no Spark Connect server at {host}:{port}: {exc}", hint="$SPARK_REMOTE names it."
             ) from None
     with errors_in_one_line():
         return session.builder.getOrCreate()

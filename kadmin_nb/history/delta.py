@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from .. import files
 from ..errors import Invalid, KadminError, TimedOut, Unsupported, UsageError
+from .addresses import check_credentials, folder_of
 from .stored_rows import PARTITIONS, STATES, STATISTICS, TABLE, State, refuse_other_table, state_rows, states
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ class DeltaFolder:
 
     def __init__(self, where: str) -> None:
         self.where = where
+        self._folder = folder_of(where)
+        self._address = self._folder.as_uri() if self._folder else where
         self._open: DeltaTable | None = None
         _library()
 
@@ -90,7 +93,8 @@ class DeltaFolder:
             try:
                 return self._write(rows)
             except (CommitFailedError, TableNotFoundError):  # a table that another is about to make is not there yet
-                _refuse_unwritable(Path(self.where))
+                if self._folder:
+                    _refuse_unwritable(self._folder)
                 time.sleep(random.uniform(0, 0.05 * 2 ** min(wait, 6)))
             except (DeltaError, OSError) as exc:
                 raise Invalid(f"{self.where} cannot be written: {_cause(exc)}", hint="Nothing was recorded.") from None
@@ -110,10 +114,11 @@ class DeltaFolder:
     def _made(self) -> DeltaTable:
         from deltalake import DeltaTable
 
-        _refuse_others(self.where)
+        if self._folder:
+            _refuse_others(self._folder, self.where)
         settings = {"delta.dataSkippingStatsColumns": ",".join(STATISTICS)}
         return DeltaTable.create(
-            self.where,
+            self._address,
             TABLE,
             mode="ignore",
             partition_by=list(PARTITIONS),
@@ -129,8 +134,11 @@ class DeltaFolder:
             if self._open is not None:
                 self._open.update_incremental()
                 return self._open
-            table = DeltaTable(self.where)
-        except TableNotFoundError:
+            check_credentials(self._address)
+            table = DeltaTable(self._address)
+        except TableNotFoundError as exc:
+            if "Unknown scheme" in str(exc):
+                raise UsageError(f"{self.where} is not the address of an object store") from None
             return None
         except (DeltaError, OSError, ValueError) as exc:
             raise Invalid(f"{self.where} cannot be read as a Delta table: {_one_line(exc)}") from None
@@ -147,11 +155,9 @@ def _library() -> None:
         raise Unsupported("deltalake is not installed", hint="pip install 'kadmin_nb[delta]'.") from None
 
 
-def _refuse_others(where: str) -> None:
+def _refuse_others(folder: Path, where: str) -> None:
     """A folder with something else in it is somebody's; a table that another writer is just making is ours."""
-    if os.path.isfile(where):
-        raise UsageError(f"{where} is a file", hint="A history is a folder of its own.")
-    entries = os.listdir(where) if os.path.isdir(where) else []
+    entries = os.listdir(folder) if folder.is_dir() else []
     if strange := [name for name in entries if not name.startswith(("_", "kind="))]:
         raise UsageError(
             f"{where} is not a history, and not empty: {strange[0]}", hint="A history is a folder of its own."

@@ -21,7 +21,8 @@ def history(where: object, spark: SparkSession | None = None) -> History:
     Parameters
     ----------
     where
-        A path (a Delta table, through `deltalake`; object stores by their address), or `schema.table` or
+        A path (a Delta table, through `deltalake`; object stores by their address, with credentials that are
+        configured: no metadata address of a cloud is asked for some), or `schema.table` or
         `catalog.schema.table`, kept through Spark SQL. What could be both is a table: write `./a.b` for a path.
     spark
         The session for a table; the active one, or a local one, unless said.

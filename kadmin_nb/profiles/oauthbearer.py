@@ -10,6 +10,7 @@ import urllib.parse
 import urllib.request
 from collections.abc import Mapping
 
+from .. import web
 from ..errors import Unsupported, UsageError
 from ..model.token_sources import TOKEN_TIMEOUT, TokenEndpoint, TokenFile, TokenLogin, UnsecuredToken
 from ..secrets import Secret
@@ -39,7 +40,10 @@ def token_login(entries: Entries, module: LoginModule | None, ca_file: str | Non
     url = entries.text(URL)
     if not url:
         return TokenLogin(_unsecured(options, entries), extensions)
-    parts = urllib.parse.urlsplit(url)
+    try:
+        parts = urllib.parse.urlsplit(url) if url.lower().startswith("file:") else web.parts_of(url)
+    except ValueError:
+        raise _not_an_address(entries) from None
     if parts.scheme == "file":
         return TokenLogin(_token_file(parts, entries), extensions)
     _check_url(parts, entries)
@@ -76,10 +80,14 @@ def _token_file(parts: urllib.parse.SplitResult, entries: Entries) -> TokenFile:
 
 def _check_url(parts: urllib.parse.SplitResult, entries: Entries) -> None:
     if parts.username is not None or not parts.hostname or parts.scheme not in ("http", "https"):
-        raise UsageError(f"{entries.source}: {URL} is not an https:// address without a login, nor file:///…")
+        raise _not_an_address(entries)
     if parts.scheme == "http" and not _is_loopback(parts.hostname):
         raise Unsupported(f"{entries.source}: {URL} is http://, which would send the client's secret in the clear",
                           hint="Write https://; http:// is for a token server on this machine.")  # fmt: skip
+
+
+def _not_an_address(entries: Entries) -> UsageError:
+    return UsageError(f"{entries.source}: {URL} is not an https:// address without a login, nor file:///…")
 
 
 def _is_loopback(host: str) -> bool:

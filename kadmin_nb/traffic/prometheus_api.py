@@ -135,9 +135,12 @@ class _Client:
     """One Prometheus, with what time and bytes are left."""
 
     def __init__(self, url: str, token: Secret | str | None, until: float, bytes_left: int) -> None:
-        parts = urllib.parse.urlsplit(url)
+        try:
+            parts = web.parts_of(url)
+        except ValueError:
+            raise _not_an_address() from None
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise UsageError("the url is not the address of a Prometheus", hint="Such as http://prometheus:9090.")
+            raise _not_an_address()
         place = parts.netloc.rpartition("@")[2]
         self.shown = urllib.parse.urlunsplit((parts.scheme, place, parts.path.rstrip("/"), "", ""))
         self._headers = {"Accept": "application/json", **_authorization(parts, token)}
@@ -199,9 +202,16 @@ class _Client:
 _REFUSALS: dict[int, type[KadminError]] = {401: AuthenticationFailed, 403: NotAuthorized, 404: NotFound}
 
 
+def _not_an_address() -> UsageError:
+    return UsageError("the url is not the address of a Prometheus", hint="Such as http://prometheus:9090.")
+
+
 def _authorization(parts: urllib.parse.SplitResult, token: Secret | str | None) -> dict[str, str]:
     if token is not None:
-        return {"Authorization": f"Bearer {token.reveal() if isinstance(token, Secret) else token}"}
+        text = token.reveal() if isinstance(token, Secret) else token
+        if not (text.isascii() and text.isprintable()):
+            raise UsageError("the token has characters that a token cannot have")
+        return {"Authorization": f"Bearer {text}"}
     if parts.username is None:
         return {}
     pair = ":".join(urllib.parse.unquote(part or "") for part in (parts.username, parts.password))

@@ -175,6 +175,8 @@ def test_what_is_no_answer_is_one_line(serve, answer, kind, said):
 
 NONSENSE = {
     "a file": ("file:///etc/passwd", START, END, "not the address of a Prometheus"),
+    "half an address": ("http://[::1", START, END, "not the address of a Prometheus"),
+    "no port": ("http://prometheus:x", START, END, "not the address of a Prometheus"),
     "no scheme": ("prometheus:9090", START, END, "not the address of a Prometheus"),
     "backwards": ("http://127.0.0.1:1", END, START, "end is before start"),
     "no zone": ("http://127.0.0.1:1", START.replace(tzinfo=None), END, "has no time zone"),

@@ -1,7 +1,7 @@
 """The browser of the tests: the machine's, Playwright's own, or none. As a script it fetches one where there is none.
 
-`python -m tests.browser.presence` is part of `make test`. It never fails: without a browser its tests do not run, and
-the last lines of the run say so.
+`python -m tests.browser.presence` is part of `make test` and `make bench`. It never fails: without a browser its
+tests do not run, and the last lines of the run say so.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LONGEST_FETCH = 300
 """Seconds that fetching one may take."""
 
 ABSENT = (
-    "the browser tests did not run: there is no Chromium here. Install chromium or google-chrome, "
+    "there is no Chromium here, so nothing ran in a browser. Install chromium or google-chrome, "
     "or run: playwright install chromium"
 )
 

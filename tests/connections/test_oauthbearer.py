@@ -172,6 +172,7 @@ def test_the_keys_of_kafka_4_and_the_options_of_jaas():
     assert login.source == TokenEndpoint(url, "id", CANARY, "s", encodes_credentials=True, timeout=7.0)
     assert login.extensions == (("logicalCluster", "lkc-1"),)
     assert CANARY not in repr(login)
+    assert login_of(oauth("file:///var/run/a \u00fc")).source == TokenFile("/var/run/a \u00fc")
     assert login_of(oauth("file:///var/run/a%20token")).source == TokenFile("/var/run/a token")
 
 
@@ -196,6 +197,20 @@ def test_a_login_that_is_not_one(properties, kind, words):
     assert type(caught.value) is kind
     assert words in str(caught.value)
     assert CANARY not in "".join(caught.value.lines())
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://[::1", "https://\u2100/", "https://a:b/", "https://a:99999/", "https://a..b/", f"https://{'a' * 64}/",
+        "https://a/\u00fc", "https://a b/", "https://\udcff/", "file://[",
+    ],
+    ids=ascii,
+)  # fmt: skip
+def test_an_address_that_nobody_can_ask(url):
+    """`ValueError: Invalid IPv6 URL`, and where it stood I had to guess from a stack trace."""
+    with pytest.raises(UsageError, match=f"{URL} is not an https:// address"):
+        settings_for("a:1", oauth(url))
 
 
 def test_the_secret_stands_only_behind_a_reference(profiles, monkeypatch):

@@ -16,7 +16,7 @@ from deltalake.exceptions import CommitFailedError
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.snapshots import snapshot
-from kadmin_nb.history import delta
+from kadmin_nb.history import addresses, delta
 from tests.full_disk import no_more_than, small_disk
 from tests.history.hours import at, configs_of, failed, limits_of, taken, topic
 from tests.hostile_names import HOSTILE
@@ -296,3 +296,80 @@ def test_a_folder_that_may_not_be_written_is_said(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(delta.tempfile, "TemporaryFile", refuse)
     with pytest.raises(kn.Invalid, match="history cannot be written: Read-only file system"):
         history.record(taken(0, {"alice": 1.0}))
+
+
+@pytest.mark.parametrize("form", ["file://{}", "file:{}", "FILE://localhost{}"])
+def test_an_address_of_a_folder_is_guarded_as_a_path_is(tmp_path: Path, form: str) -> None:
+    """`history record file:///home/me/notes` laid its tables between my notes."""
+    (tmp_path / "notes.txt").touch()
+    with pytest.raises(kn.UsageError, match=r"is not a history, and not empty: notes\.txt"):
+        kn.history(form.format(tmp_path)).record(taken(0, {"alice": 1.0}))
+    kn.history(form.format(tmp_path / "a%20history")).record(taken(0, {"alice": 1.0}))
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["a history", "notes.txt"]
+
+
+@pytest.mark.parametrize(
+    ("where", "complaint"),
+    [
+        ("a" * 300, "a cannot be the folder of a history: File name too long"),
+        ("file:///tmp/" + "a" * 300, "a cannot be the folder of a history: File name too long"),
+        ("/etc/hostname/x", "Not a directory"),
+        ("file://server/share", "is a folder of another machine"),
+        ("a\\b", r"'\\\\' in its path"),
+        ("[a]", r"'\[' in its path"),
+        ("http://a/b", "is not the address of an object store"),
+        ("memory:///a", "is not the address of an object store"),
+        ("fs:///a", "is not the address of an object store"),
+    ],
+    ids=lambda text: text[:20],
+)
+def test_a_place_that_cannot_be_one(where: str, complaint: str) -> None:
+    """A long name was a stack trace; an unknown address, *others recorded at the same time, 10 times over*."""
+    with pytest.raises(kn.UsageError, match=complaint) as raised:
+        kn.history(where).record(taken(0, {"alice": 1.0}))
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("where", "settings", "complaint"),
+    [
+        ("s3://bucket/x", {}, "needs credentials for AWS"),
+        ("s3a://bucket/x", {"AWS_ACCESS_KEY_ID": "half"}, "needs credentials for AWS"),
+        ("s3://bucket/x", {"AWS_PROFILE": "of-a-region"}, "needs credentials for AWS"),
+        ("s3://bucket/x", {"AWS_PROFILE": "of-a-login"}, "needs a region of AWS"),
+        ("s3://bucket/x", {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}, "needs a region of AWS"),
+        ("gs://bucket/x", {"GOOGLE_CLOUD_PROJECT": "p"}, "needs credentials for Google Cloud"),
+        ("abfss://c@a.dfs.core.windows.net/x", {"AZURE_STORAGE_ACCOUNT_NAME": "a"}, "needs credentials for Azure"),
+    ],
+)
+def test_a_store_without_credentials_asks_nobody_for_some(monkeypatch, tmp_path, where, settings, complaint) -> None:
+    """`history record s3://…` asked 169.254.169.254 for credentials, and warned in the words of three libraries."""
+    _only(monkeypatch, tmp_path, settings)
+    monkeypatch.setattr("deltalake.DeltaTable", None)
+    with pytest.raises(kn.UsageError, match=complaint):
+        kn.history(where).record(taken(0, {"alice": 1.0}))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"AWS_EC2_METADATA_DISABLED": "false"},
+        {"AWS_PROFILE": "of-a-login", "AWS_REGION": "eu-west-1"},
+        {"AWS_PROFILE": "of-a-region", "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"},
+        {"AWS_WEB_IDENTITY_TOKEN_FILE": "/f", "AWS_ROLE_ARN": "arn:a", "AWS_REGION": "eu-west-1"},
+    ],
+)
+def test_a_store_whose_credentials_are_configured_is_asked(monkeypatch, tmp_path, settings) -> None:
+    """The role of my machine in AWS, which I had switched on, was refused."""
+    _only(monkeypatch, tmp_path, settings)
+    addresses.check_credentials("s3://bucket/x")
+
+
+def _only(monkeypatch: pytest.MonkeyPatch, home: Path, settings: dict[str, str]) -> None:
+    for name in [name for name in os.environ if name.startswith(("AWS_", "GOOGLE_", "AZURE_", "GCE_"))]:
+        monkeypatch.delenv(name)
+    (home / ".aws").mkdir()
+    (home / ".aws" / "config").write_text("[profile of-a-region]\nregion = eu-west-1\n")
+    (home / ".aws" / "credentials").write_text("[of-a-login]\naws_access_key_id = a\naws_secret_access_key = b\n")
+    for name, value in {"HOME": str(home), **settings}.items():
+        monkeypatch.setenv(name, value)

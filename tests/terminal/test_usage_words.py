@@ -18,6 +18,7 @@ import kadmin_nb as kn
 from kadmin_nb import usage_engines
 from kadmin_nb.cluster import resolve_engines
 from kadmin_nb.frames import spark as sparks
+from kadmin_nb.frames.spark import _remote
 from tests.prometheus_server import matrix, serving
 
 RECORDED = Path(__file__).parents[1] / "analytics" / "recorded"
@@ -270,6 +271,13 @@ def silent_server():
     server.start()
     yield f"sc://127.0.0.1:{port}"
     server.stop(None)
+
+
+@pytest.mark.parametrize("remote", ["sc://[::1", "sc://a:x", "sc://\u2100:1"], ids=ascii)
+def test_spark_remote_that_is_not_an_address(remote):
+    """`ValueError: Invalid IPv6 URL`, from deep within urllib."""
+    with pytest.raises(kn.UsageError, match="SPARK_REMOTE is not an address"):
+        _remote(None, remote)
 
 
 @pytest.mark.spark
