@@ -38,7 +38,7 @@ class Outcomes(Answer):
 
     Its schema metadata has `kadmin.plan_id`, `kadmin.journal` (where it is), `kadmin.chain_head` (the hash of its
     last line), `kadmin.slowest` (the last broker to show a change) and `kadmin.lock` (why other editors were not
-    prevented), each where there is one.
+    prevented, or who took the lease meanwhile), each where there is one.
     """
 
     is_frame = False
