@@ -9,7 +9,16 @@ from pyspark.sql import functions as F
 
 from ..frames import schemas
 from ..resolution.input_columns import CLUSTER
-from ..traffic.usage_rules import RATES, REQUEST_TOTALS, Aggregate, Rate, rate, throttle_conditions, window_start
+from ..traffic.usage_rules import (
+    RATES,
+    REQUEST_TOTALS,
+    SHARE_FETCH,
+    Aggregate,
+    Rate,
+    rate,
+    throttle_conditions,
+    window_start,
+)
 from ..traffic.usage_windows import USAGE_COLUMNS, length_of
 from .request_log import Requests
 
@@ -36,7 +45,8 @@ def usage(requests: Requests | DataFrame, every: str = "1 second") -> DataFrame:
         charges. `request_percentage`: the time on I/O threads in percent of one thread, an estimate. `source` says
         which. `throttle_ms` is the longest throttle that an answer of the window told: of PRODUCE for the first, of
         FETCH for the second (a request quota throttles them just so), of all other requests for the third, null where
-        there was none. `cluster_id` leads where the requests have one.
+        there was none. SHARE_FETCH counts for `consumer_byte_rate` in a row of its own, whose value is null: the log
+        does not tell how many bytes it was. `cluster_id` leads where the requests have one.
 
     Raises
     ------
@@ -60,7 +70,8 @@ def in_windows(frame: DataFrame, by: Sequence[str] = (), measures: Sequence[Colu
     """Requests added up: a row a broker, client and `start`, apart by some columns more, with some measures more."""
     names = [name for name in (CLUSTER, *_BY) if name in frame.columns]
     throttles = throttle_conditions(F.col("api")).items()
-    rows = frame.withColumns({name: F.when(is_it, F.col("throttle_ms")) for name, is_it in throttles})
+    columns = {name: F.when(is_it, F.col("throttle_ms")) for name, is_it in throttles}
+    rows = frame.withColumns({**columns, "share_fetches": F.when(F.col("api") == SHARE_FETCH, 1)})
     return rows.groupBy(*by, *names).agg(*measures, *totals(REQUEST_TOTALS))
 
 
@@ -73,16 +84,17 @@ def usage_rows(windows: DataFrame, length: int) -> DataFrame:
     """USAGE out of what `in_windows` has added up."""
     start, end = F.timestamp_micros("start"), F.timestamp_micros(F.col("start") + length)
     ours = [name for name in (CLUSTER, *schemas.USAGE.names) if name != CLUSTER or CLUSTER in windows.columns]
-    used = F.filter(F.array(*(_of_key(key, length) for key in RATES)), lambda row: row["value"].isNotNull())
+    used = F.array_compact(F.array(*(F.when(F.isnotnull(of.total), _of_key(of, length)) for of in RATES)))
     spread = windows.select("*", start.alias("window_start"), end.alias("window_end"), F.inline(used))
     return spread.select(*ours)
 
 
 def _of_key(of: Rate, length: int) -> Column:
-    """USAGE of one key."""
+    """USAGE of one key; without a value where the log does not tell how much."""
+    value = F.lit(None) if of.per_unit is None else rate(F.col(of.total), length, of.per_unit)
     return F.struct(
         F.lit(of.key).alias("key"),
-        rate(F.col(of.total), length, of.per_unit).cast("double").alias("value"),
+        value.cast("double").alias("value"),
         F.col(of.throttle_ms).cast("double").alias("throttle_ms"),
         F.lit(of.source).alias("source"),
     )

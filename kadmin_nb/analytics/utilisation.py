@@ -70,8 +70,8 @@ def utilisation(
     Parameters
     ----------
     usage
-        USAGE, of clients or of buckets, with windows of one length on each broker. A row whose value is null, NaN,
-        infinite or negative measures nothing and is passed over.
+        USAGE, of clients or of buckets, with windows of one length on each broker. A row whose value is NaN, infinite
+        or negative measures nothing and is passed over; the use of one whose value is null is unknown.
     quotas
         QUOTAS, as anything that `resolve` takes; a cluster's `quotas.describe()` too.
     keys
@@ -92,7 +92,8 @@ def utilisation(
         names would draw from this very bucket, and has no limit where there is none.
         `windows`: all from the first to the last that the broker has in the usage, idle ones too, but not those that
         nobody watched; of metrics all times that it has a sample of. `windows_seen` are those with a row of this
-        bucket; in the others it used nothing.
+        bucket; in the others it used nothing. `windows_unknown` are those of which a part of the use is unknown, as of
+        share consumers: the figures below are the least that it can be, and null where nothing is known.
         `peak`: the most in a window; `p95`: what 95 % of the windows do not exceed; `mean`: of all windows.
         `utilisation` is the peak in percent of the limit, `headroom` the limit less the peak. `share_above_80`,
         `share_above_100` and `share_throttled` are fractions of `windows`. `longest_above_100_s`: seconds of the
@@ -145,7 +146,7 @@ def _measured_rows(usage: DataFrame, keys: Sequence[str], by_cluster: bool) -> D
     names = [name for name in (CLUSTER, *_USAGE_COLUMNS) if name in usage.columns]
     row, value, throttle_ms = row_as_json(names), F.col("value").cast("double"), F.col("throttle_ms").cast("double")
     present = {name: given(F.col(name), name, row, USAGE_LABEL) for name in GIVEN if name in names}
-    return usage.where(is_measured(value)).select(
+    return usage.where(F.coalesce(is_measured(value), F.lit(True))).select(
         *([present[CLUSTER].cast("string").alias(CLUSTER)] if by_cluster else []),
         present["broker"].cast("int").alias("broker"),
         present["user"].cast("string").alias("user"),
@@ -155,6 +156,7 @@ def _measured_rows(usage: DataFrame, keys: Sequence[str], by_cluster: bool) -> D
         present["window_end"].alias("end"),
         value.alias("value"),
         F.nanvl(throttle_ms, F.lit(None).cast("double")).alias("throttle_ms"),
+        F.isnull(value).alias("unknown"),
         _is_bucket().alias("measured"),
     )
 
@@ -177,7 +179,7 @@ def _broker(frame: DataFrame) -> list[str]:
 
 
 def _windows(rows: DataFrame) -> DataFrame:
-    """The use of each bucket in each window: `start`, `end`, `limit`, `used`, `throttle_ms`.
+    """The use of each bucket in each window: `start`, `end`, `limit`, `used`, `unknown`, `throttle_ms`.
 
     For each client of a bucket that several share there is one row more, without a window, so that both are counted
     in one go. The rows go through a generator, which neither pruning nor a filter of `key` passes: both readers want
@@ -195,8 +197,8 @@ def _windows(rows: DataFrame) -> DataFrame:
 
 def _with_client() -> Column:
     """The row of a window, and that of a client."""
-    measures = ("start", "end", "limit", "value", "throttle_ms")
-    kinds = ("timestamp", "timestamp", "double", "double", "double")
+    measures = ("start", "end", "limit", "value", "unknown", "throttle_ms")
+    kinds = ("timestamp", "timestamp", "double", "double", "boolean", "double")
     window = F.struct(*measures, F.lit(None).cast("bigint").alias("client"))
     nothing = (F.lit(None).cast(kind).alias(name) for name, kind in zip(measures, kinds, strict=True))
     client = F.struct(*nothing, "client")

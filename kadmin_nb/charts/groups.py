@@ -118,6 +118,13 @@ def positive(frame: Frame, column: str) -> Frame:
     return frame.filter(pc.fill_null(pc.greater(frame[column], 0), False))
 
 
+def split_by_null(frame: Frame, column: str) -> tuple[Frame, Frame]:
+    """The rows that have a value in a column, and those that have none."""
+    if spark.is_spark(frame):
+        return frame.where(f"{column} IS NOT NULL"), frame.where(f"{column} IS NULL")
+    return frame.filter(frame[column].is_valid()), frame.filter(frame[column].is_null())
+
+
 def equal(frame: Frame, column: str, value: str) -> Frame:
     """The rows that have this value."""
     return (

@@ -12,7 +12,7 @@ from ..frames.meanings import limit as limit_text
 from ..frames.meanings import used
 from ..frames.to_pandas import plain
 from ..resolution.kernel import resolve
-from .groups import Bins, Frame, added_up, checked, in_arrow, largest, members
+from .groups import Bins, Frame, added_up, checked, in_arrow, largest, members, split_by_null
 from .labels import AXES, NUMBER, buckets, count_of, part_of, unit_of, verb_of
 
 MOST_BANDS, MOST_WINDOWS = 6, 120
@@ -38,7 +38,7 @@ def usage(usage: Any, quotas: Any = None) -> Any:
     -------
     altair.VConcatChart
         The 6 buckets nearest to their limit, or, without quotas, the 6 clients that used most. Of more than 120
-        windows each point is the highest of several.
+        windows each point is the highest of several. Clients whose use is unknown are counted below the title.
 
     Raises
     ------
@@ -53,15 +53,19 @@ def usage(usage: Any, quotas: Any = None) -> Any:
     """
     from .drawing import empty, titled
 
-    rows = checked(usage, schemas.USAGE, _COLUMNS_OF_USAGE, "the rows of usage")
+    rows, unknown_rows = split_by_null(checked(usage, schemas.USAGE, _COLUMNS_OF_USAGE, "the rows of usage"), "value")
+    unknown = largest(unknown_rows, _CLIENT_COLUMNS, {"rows": ("count", "broker")}, 1)[1]
     bins = Bins.of(rows, "window_start", "window_end", MOST_WINDOWS)
     if bins is None:
-        return empty("Nothing was used")
+        return empty("It is unknown how much was used" if unknown else "Nothing was used")
     clients = _with_buckets(plain(largest(rows, _CLIENT_COLUMNS, {"peak": ("max", "value")}, _MOST_CLIENTS)[0]), quotas)
     bands, count = _nearest(clients)
     points = _points(rows, clients, bands, bins)
     remark = part_of(len(bands), count, "nearest to their limit" if quotas is not None else "highest")
-    return titled(_bands(bands, points, bins), _over_finding(bands, points), remark)
+    not_drawn = f"the use of {count_of(unknown, 'client')} is unknown, and not drawn" if unknown else ""
+    return titled(
+        _bands(bands, points, bins), _over_finding(bands, points), "; ".join(filter(None, [remark, not_drawn]))
+    )
 
 
 def _with_buckets(clients: pa.Table, quotas: Any) -> pa.Table:

@@ -46,7 +46,7 @@ def utilisation(frame: Any) -> Any:
 
     rows, counts = _bars(checked(frame, schemas.UTILISATION, _BAR_COLUMNS, "the rows of utilisation"))
     if not rows:
-        return empty("Nobody of this usage has a limit")
+        return empty("The use of all limits is unknown" if counts["unknown"] else "Nobody of this usage has a limit")
     return titled(_bar_chart(rows), _near_finding(counts), _bar_remarks(counts, len(rows)))
 
 
@@ -56,7 +56,8 @@ def _bars(frame: Any) -> tuple[list[dict[str, Any]], dict[str, int]]:
     groups, count = largest(frame, ("key", "bucket_user", "bucket_client_id"), measures, 100_000)
     limited = groups.filter(groups["limit"].is_valid())
     counts = {
-        "limits": len(limited),
+        "limits": len(limited) - limited["peak"].null_count,
+        "unknown": limited["peak"].null_count,
         "near": flag_count(pc.greater_equal(limited["share"], 80)),
         "over": flag_count(pc.greater(limited["share"], 100)),
         "unlimited": count - len(limited),
@@ -87,7 +88,8 @@ def _near_finding(counts: dict[str, int]) -> str:
 
 def _bar_remarks(counts: dict[str, int], bars: int) -> str:
     unlimited = f"{counts['unlimited']:,} without a limit" if counts["unlimited"] else ""
-    return "; ".join(filter(None, [part_of(bars, counts["limits"], "highest"), unlimited]))
+    unknown = f"{counts['unknown']:,} of unknown use" if counts["unknown"] else ""
+    return "; ".join(filter(None, [part_of(bars, counts["limits"], "highest"), unlimited, unknown]))
 
 
 def _bar_chart(rows: list[dict[str, Any]]) -> Any:

@@ -33,11 +33,12 @@ class BucketUsage:
         clients = len(self.sharing[key]) if key in self.sharing else None
         if not rows:
             return {"clients": clients}
-        highest = max(rows, key=lambda row: row["peak"])
+        highest = max(rows, key=lambda row: -1.0 if row["peak"] is None else row["peak"])
         throttles = [row["throttle_ms"] for row in rows if row["throttle_ms"] is not None]
         shares = [row["share_throttled"] for row in rows if row["share_throttled"] is not None]
         return {
             "clients": clients,
+            "windows_unknown": sum(row["windows_unknown"] for row in rows),
             "peak": highest["peak"],
             "utilisation": highest["utilisation"],
             "throttle_ms": max(throttles, default=None),

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ..admin.kafka import WireKafka
 from ..errors import NotFound, UsageError, printable
-from ..frames import schemas
+from ..frames import meanings, schemas
 from ..frames.answer import Answer
 from ..frames.meanings import client
 from ..frames.pages import NOTEBOOK, Page
@@ -24,6 +24,7 @@ from ..resolution.lifting import Lift, lifts
 from ..resolution.redundant import UNNAMED
 from ..resolution.rules import Effective, Stored, explain, stored_of
 from ..resolution.shadows import Quota, only_without
+from ..traffic.usage_rules import WHY_UNKNOWN
 from . import bucket_usage, resolve_engines, resolving
 from .bucket_usage import BucketUsage
 from .filters import parts
@@ -90,6 +91,8 @@ class WhyAnswer(Answer):
             yield "To lift it:" if len(self._bound) == 1 else "To lift one of them:"
             yield self.to_lifts().to_arrow()
             yield self._next_step(page.syntax or self._syntax)
+        if unknown := [row["key"] for row in self._rows if row["windows_unknown"]]:
+            yield f"The use of {', '.join(unknown)} is not known in full. {WHY_UNKNOWN}"
         if self._used is None:
             yield f"Not known: what it used, and who else shares it. {self._how_to_know(page.syntax or self._syntax)}"
 
@@ -205,15 +208,16 @@ def _title(client: str, bound: Sequence[Effective], rows: Sequence[Row]) -> str:
     throttled = [row for row in rows if row["share_throttled"]]
     if throttled:
         worst = max(throttled, key=lambda row: row["share_throttled"])
-        return f"{client} is throttled by {worst['key']}: it used up to {_used_text(worst)}. Its limits: {limits}."
-    if any(row["peak"] is not None for row in rows):
+        return f"{client} is throttled by {worst['key']}: it used {_used_text(worst)}. Its limits: {limits}."
+    if any(row["windows_unknown"] is not None for row in rows):
         return f"{client} was not throttled while it was watched. Its limits: {limits}."
     return f"{client} is limited: {limits}, on each broker."
 
 
 def _used_text(row: Row) -> str:
     """The use of a limit in words, measured values in three digits."""
-    used = readable(row["key"], float(f"{row['peak']:.3g}"))
+    most = meanings.measured(row["key"], row["peak"], row["windows_unknown"])
+    used = "an unknown amount" if row["peak"] is None else most if row["windows_unknown"] else f"up to {most}"
     of_limit = f"{used} of {readable(row['key'], row['value'])}" if row["value"] is not None else used
     throttled = row["share_throttled"]
     return f"{of_limit}, throttled in {throttled:.0%} of the windows" if throttled else of_limit

@@ -28,7 +28,7 @@ from ..model.resources import Resource, Source
 from . import schemas
 from .aligning import BADGE, BRANCH, KEY, NAME, NUMBER, PROSE, TEXT
 
-UNLIMITED = "unlimited"
+UNLIMITED, UNKNOWN = "unlimited", "unknown"
 Texts = Callable[[pa.Table], Sequence[str]]
 
 
@@ -161,6 +161,29 @@ def _each(write: Callable[[Any], str], name: str) -> Texts:
 def _with_key(write: Callable[[Any, Any], str], name: str) -> Texts:
     """The texts of a column whose values are in the unit of the key beside them."""
     return lambda table: [*map(write, values_of(table, "key"), values_of(table, name))]
+
+
+USED = {"used": "value", "mean": "mean", "p95": "p95", "peak": "peak"}
+"""The parts that say what was used, and the column of each; null is unknown."""
+
+
+def _measures(name: str) -> Texts:
+    """The texts of what was used: unknown where nothing tells, the least that it can be where not all is known."""
+
+    def texts(table: pa.Table) -> list[str]:
+        columns = [values_of(table, column) for column in ("key", name, "windows_unknown")]
+        if "windows_unknown" not in table.column_names:
+            columns[2] = [value is None for value in columns[1]]
+        return [*map(measured, *columns)]
+
+    return texts
+
+
+def measured(key: str | None, value: float | None, unknown: object) -> str:
+    """A measured value of a key: the least that it can be where a part of it is unknown."""
+    if not unknown:
+        return used(key, value)
+    return UNKNOWN if value is None else f"at least {used(key, value)}"
 
 
 def values_of(table: pa.Table, name: str) -> list[Any]:
@@ -297,7 +320,7 @@ PARTS = {
     "quotas_by_level": Part("quotas", ("quota_keys",), _quotas_by_level, PROSE),
     "supported_keys": Part("keys", ("keys",), _supported_keys),
     "last_use": Part("last used", ("used", "last_used"), _last_use),
-    "used": Part("used", ("value",), _with_key(used, "value"), NUMBER),
+    **{name: Part(name, (column,), _measures(column), NUMBER) for name, column in USED.items()},
 }  # fmt: skip
 """The parts that are more, or other, than the column of their name."""
 
@@ -305,7 +328,7 @@ LIMITS = frozenset({"limit", "limit_after", "limit_before", "limit_x_brokers", "
                     "value_before"})  # fmt: skip
 """Numbers in the unit of the key; null is unlimited."""
 
-MEASURED = frozenset({"bucket_rate", "headroom", "mean", "p95", "peak", "rate"})
+MEASURED = frozenset({"bucket_rate", "headroom", "rate"})
 """Measured numbers in the unit of the key."""
 
 VALUES = frozenset({"a", "after", "b", "expected", "new", "now", "old", "value", "wanted"})

@@ -278,11 +278,12 @@ USAGE = _schema(
     ("key", WORD, False),
     ("window_start", pa.timestamp("us", "UTC"), False),
     ("window_end", pa.timestamp("us", "UTC"), False),
-    ("value", NUMBER, False),
+    ("value", NUMBER, True),
     ("throttle_ms", NUMBER, True),
     ("source", TEXT, False),
 )
-"""The use of a key by each client on each broker, in the key's unit, over a window of time."""
+"""The use of a key by each client on each broker, in the key's unit, over a window of time. A null value is unknown: of
+a share consumer a request log tells the throttles, and no bytes."""
 
 OF_BUCKETS = "metrics: the broker's own rate of a bucket"
 """The `source` of a row whose names are a bucket's: who shares one it does not tell."""
@@ -399,9 +400,10 @@ UTILISATION = _schema(
     ("clients", pa.int64(), True),
     ("windows", pa.int64(), False),
     ("windows_seen", pa.int64(), False),
-    ("peak", NUMBER, False),
-    ("p95", NUMBER, False),
-    ("mean", NUMBER, False),
+    ("windows_unknown", pa.int64(), False),
+    ("peak", NUMBER, True),
+    ("p95", NUMBER, True),
+    ("mean", NUMBER, True),
     ("utilisation", NUMBER, True),
     ("headroom", NUMBER, True),
     ("headroom_percent", NUMBER, True),
@@ -412,7 +414,8 @@ UTILISATION = _schema(
     ("share_throttled", NUMBER, True),
 )
 """The use of each bucket on each broker beside its limit. Without a limit a row is a client's, named by `user` and
-`client_id`, which are null otherwise; `utilisation` is the peak in percent; shares are fractions of `windows`."""
+`client_id`, which are null otherwise; `utilisation` is the peak in percent; shares are fractions of `windows`. Of
+`windows_unknown` a part of the use is unknown: figures are the least that it can be, null where nothing is known."""
 
 NEAR = _schema(
     ("broker", WHOLE, False),
@@ -421,9 +424,10 @@ NEAR = _schema(
     ("bucket_client_id", WORD, False),
     ("level", WORD, False),
     ("limit", NUMBER, False),
-    ("peak", NUMBER, False),
+    ("windows_unknown", pa.int64(), False),
+    ("peak", NUMBER, True),
     ("utilisation", NUMBER, True),
-    ("longest_above_100_s", NUMBER, False),
+    ("longest_above_100_s", NUMBER, True),
     ("throttle_ms", NUMBER, True),
 )
 """The buckets that are near their limit on a broker, over it, or throttled, the worst first: columns of UTILISATION."""
@@ -433,14 +437,14 @@ TOP = _schema(
     ("user", TEXT, False),
     ("client_id", TEXT, False),
     ("brokers", WHOLE, False),
-    ("mean", NUMBER, False),
+    ("mean", NUMBER, True),
     ("share", NUMBER, True),
-    ("peak", NUMBER, False),
+    ("peak", NUMBER, True),
     ("throttle_ms", NUMBER, True),
 )
 """The clients that used most of each key, the most first. `mean` is over the time that was watched, on all brokers
 together; `share` is its percentage of what all clients used; `peak` is the most in a window on one broker. Of usage
-from metrics the names are a bucket's."""
+from metrics the names are a bucket's. Clients whose use is unknown come last, with nulls; there are no shares then."""
 
 STALLS = _schema(
     ("broker", WHOLE, False),
@@ -612,6 +616,7 @@ WHY = pa.schema(
             ("brokers", WHOLE, False),
             ("total", NUMBER, True),
             ("clients", pa.int64(), True),
+            ("windows_unknown", pa.int64(), True),
             ("peak", NUMBER, True),
             ("utilisation", NUMBER, True),
             ("throttle_ms", NUMBER, True),
@@ -622,7 +627,8 @@ WHY = pa.schema(
 """EFFECTIVE of one client, and what there is to know of each limit. `entity` is where it is stored, `total` what it
 adds up to on all `brokers`. From USAGE, null without it: how many known `clients` share the bucket, this one included;
 the bucket's `peak` on the broker where it is highest, in the key's unit, and `utilisation`, that in percent of the
-limit; the longest throttle that was told, and the fraction of windows with one."""
+limit, both the least that it can be where of `windows_unknown` a part is unknown; the longest throttle that was told,
+and the fraction of windows with one."""
 
 LIFTS = _schema(
     ("number", WHOLE, False),

@@ -17,7 +17,7 @@ from ..errors import printable
 from . import schemas
 from .aligning import NAME
 from .arrays import text_array
-from .meanings import PARTS, Part, part
+from .meanings import PARTS, USED, Part, part
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +138,13 @@ def _is_there(name: str, table: pa.Table) -> bool:
         return False
     if repeated in table.column_names and table[name].equals(table[repeated]):
         return False
-    return any(column.null_count < len(column) for column in columns) or _is_limit(name, table)
+    return any(column.null_count < len(column) for column in columns) or _null_tells(name, table)
 
 
-def _is_limit(name: str, table: pa.Table) -> bool:
-    """True where null is a value too: unlimited."""
+def _null_tells(name: str, table: pa.Table) -> bool:
+    """True where null is a value too: unlimited, or unknown."""
+    if USED.get(name) in table.column_names:
+        return True
     return name in ("value", "limit") and name in table.column_names and not _OF_LIMITS.isdisjoint(table.column_names)
 
 

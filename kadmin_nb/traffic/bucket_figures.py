@@ -28,8 +28,9 @@ def bucket_figures(rows: pa.Table, by: Sequence[str], schema: pa.Schema) -> pa.T
     Parameters
     ----------
     rows
-        A row a bucket and window: the columns `by`, BUCKET, `start`, `end`, `limit`, `used`, `throttle_ms`, and
-        `windows` and `brokers` as the broker has them. And a row without a window for each client that shares one.
+        A row a bucket and window: the columns `by`, BUCKET, `start`, `end`, `limit`, `used` as far as it is known,
+        `unknown` where it is not in full, `throttle_ms`, and `windows` and `brokers` as the broker has them. And a row
+        without a window for each client that shares one.
     by
         The columns of whose windows are compared, among them `measured`.
     schema
@@ -84,10 +85,11 @@ def _micros(times: pa.ChunkedArray) -> Longs:
 
 
 def _figures(windows: pa.Table, groups: Groups) -> dict[str, Any]:
-    """The figures of each bucket, out of its windows in the order of time."""
-    used, limits = np.asarray(windows["used"]), _doubles(windows["limit"])
+    """The figures of each bucket, out of its windows in the order of time: of what is known, NaN where nothing is."""
+    known, limits = _doubles(windows["used"]), _doubles(windows["limit"])
     count, limit = (np.asarray(column)[groups.firsts] for column in (windows["windows"], limits))
-    peak = groups.reduced(np.maximum, used)
+    peak, used = groups.reduced(np.fmax, known), np.where(np.isnan(known), 0.0, known)
+    is_unknown = np.isnan(peak)
     throttle_ms = _doubles(windows["throttle_ms"])
     longest_throttle = groups.reduced(np.fmax, throttle_ms)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -102,13 +104,14 @@ def _figures(windows: pa.Table, groups: Groups) -> dict[str, Any]:
     return {
         "limit_x_brokers": pc.multiply(windows["limit"].take(groups.firsts), windows["brokers"].take(groups.firsts)),
         "windows_seen": groups.sizes,
-        "peak": peak,
-        "p95": _p95(used, count, groups),
-        "mean": groups.reduced(np.add, used) / count,
+        "windows_unknown": groups.reduced(np.add, np.asarray(windows["unknown"]).astype(np.int64)),
+        "peak": _null_for_nan(peak),
+        "p95": pa.array(_p95(used, count, groups), mask=is_unknown),
+        "mean": pa.array(groups.reduced(np.add, used) / count, mask=is_unknown),
         "utilisation": _null_for_nan(percent),
         "headroom": _null_for_nan(limit - peak),
         "headroom_percent": _null_for_nan(100 - percent),
-        **{name: pa.array(figure, mask=~is_limited) for name, figure in shares.items()},
+        **{name: pa.array(figure, mask=~is_limited | is_unknown) for name, figure in shares.items()},
         "throttle_ms": _null_for_nan(longest_throttle),
         "share_throttled": pa.array(throttled, mask=np.isnan(longest_throttle)),
     }

@@ -23,7 +23,7 @@ class Counts:
 
     `lines` = `requests` + `duplicates` + those `left_out` + those `quarantined`, both by reason; the rest of a
     `damaged` file counts as one line. `ambiguous` are the requests in the hour that a clock put back passes twice,
-    `unsized` those PRODUCE and FETCH whose bytes the log does not tell.
+    `unsized` those PRODUCE, FETCH and SHARE_FETCH whose bytes the log does not tell; of SHARE_FETCH it never does.
     """
 
     lines: int
@@ -67,7 +67,10 @@ class Counts:
                 self.ambiguous,
                 f"{self.ambiguous:,} requests fell into the hour that {self.tz} passes twice: the first is taken",
             ),
-            (self.unsized, f"{self.unsized:,} PRODUCE or FETCH do not tell their bytes, which are not counted"),
+            (
+                self.unsized,
+                f"{self.unsized:,} PRODUCE, FETCH or SHARE_FETCH do not tell their bytes, which are not counted",
+            ),
         )
         return (*damage_warnings(self.damaged), *(f"WARNING: {text}" for count, text in texts if count))
 
@@ -113,10 +116,16 @@ def refuse_sample(sampled: Sequence[Mapping[str, Any]]) -> None:
         raise Invalid(f"no request in {sampled[0]['path']} can be read: {sampled[0]['fault']}")
 
 
+_WRITTEN_AT = (
+    "kafka.request.logger writes all requests at DEBUG or TRACE; from Kafka 3.9.1 on, at INFO, those of deprecated"
+    " versions only."
+)
+
+
 def no_request(first: tuple[str, str] | None, source: str) -> KadminError:
     """The error of a log without a request: the path and text of its first line, or that there is none."""
     if first is None:
-        return NotFound(f"no line in {source}", hint="kafka.request.logger writes at DEBUG or TRACE only.")
+        return NotFound(f"no line in {source}", hint=_WRITTEN_AT)
     path, line = first
     return Invalid(
         f"{path} is not a request log of Kafka: {printable(line[:80])}", hint="kafka.request.logger writes it."

@@ -2,37 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..frames import meanings, schemas
 from ..frames.answer import Answer
+from ..frames.pages import NOTEBOOK, Page
 from ..model.quota_keys import readable
+from .usage_rules import WHY_UNKNOWN
+
+if TYPE_CHECKING:
+    from ..frames.blocks import Block
 
 NEAR_PERCENT = 80.0
 """Percent of a limit from which on its bucket is near it."""
 
 
 class NearAnswer(Answer):
-    """NEAR: a row a bucket and broker, the worst first. `limits` is how many were looked at."""
+    """NEAR: a row a bucket and broker, the worst first. `limits` is how many were looked at, `unknown` of how many of
+    them it is unknown how much was used, in full or in part."""
 
-    def __init__(self, table: pa.Table, limits: int = 0, percent: float = NEAR_PERCENT) -> None:
+    def __init__(self, table: pa.Table, limits: int = 0, percent: float = NEAR_PERCENT, unknown: int = 0) -> None:
         super().__init__(table)
-        self.limits, self.percent = limits, percent
+        self.limits, self.percent, self.unknown = limits, percent, unknown
 
     def title(self) -> str:
         """Their number, and the worst of them."""
         if not self.limits:
             return "Nobody of this usage has a limit."
         if not len(self):
-            return f"None of {self.limits:,} limits was used to {self.percent:g} %, and nobody was throttled."
+            known = self.limits - self.unknown
+            return f"None of {known:,} limits was used to {self.percent:g} %, and nobody was throttled."
         over = pc.sum(pc.greater(self._table["utilisation"], 100)).as_py() or 0
         (worst,) = self._table.slice(0, 1).to_pylist()
         counts = f"{len(self):,} of {self.limits:,} limits are near or over, {over:,} of them over"
         return f"{counts}. The worst: {_bucket_sentence(worst)}."
+
+    def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        """That the use of some limits is unknown."""
+        if self.unknown:
+            yield f"The use of {self.unknown:,} of {self.limits:,} limits is not known in full. {WHY_UNKNOWN}"
 
 
 def near(utilisation: pa.Table, percent: float = NEAR_PERCENT) -> NearAnswer:
@@ -43,13 +55,15 @@ def near(utilisation: pa.Table, percent: float = NEAR_PERCENT) -> NearAnswer:
     order = [("utilisation", "descending"), ("throttle_ms", "descending"), ("broker", "ascending")]
     rows = limited.filter(is_near).sort_by(order).select(schemas.NEAR.names)
     marked = rows.cast(schemas.NEAR).replace_schema_metadata(utilisation.schema.metadata)
-    return NearAnswer(marked, len(limited), percent)
+    unknown = pc.sum(pc.greater(limited["windows_unknown"], 0)).as_py() or 0
+    return NearAnswer(marked, len(limited), percent, unknown)
 
 
 def _bucket_sentence(row: Mapping[str, Any]) -> str:
     """One row in words: whose bucket, the key, and how much of how much."""
     parts = (("user", row["bucket_user"]), ("client-id", row["bucket_client_id"]))
     whose = " ".join(f"{kind}={name}" for kind, name in parts if name)
-    used, limit = meanings.used(row["key"], row["peak"]), readable(row["key"], row["limit"])
+    used = meanings.measured(row["key"], row["peak"], row["windows_unknown"])
+    limit = readable(row["key"], row["limit"])
     share = "" if row["utilisation"] is None else f" ({row['utilisation']:.3g} %)"
     return f"{whose} {row['key']} {used} of {limit}{share} on broker {row['broker']}"

@@ -64,7 +64,7 @@ SCHEMA = pa.schema(
 is none of a client's, null where it is one."""
 
 _FETCHER = r"^broker-\d+-fetcher-\d+$"
-_SIZED = text_array(["PRODUCE", "FETCH"])
+_SIZED = text_array(["PRODUCE", "FETCH", "SHARE_FETCH"])
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +15,17 @@ from ..errors import UsageError
 from ..frames import meanings, schemas
 from ..frames.answer import Answer
 from ..frames.pages import NOTEBOOK, Page
+from .usage_rules import WHY_UNKNOWN
 from .utilisation import UNWATCHED_AFTER, broker_columns, measured_rows, watched_spans
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block
+
+_IN_FULL = pc.ScalarAggregateOptions(skip_nulls=False)
+"""A sum is unknown where a part of it is."""
+
+NAMED = 5
+"""Clients of unknown use that are named."""
 
 MOST = 10
 """Clients of each key that are shown."""
@@ -27,7 +34,8 @@ MOST = 10
 class TopAnswer(Answer):
     """TOP: a row a key and client, the most first.
 
-    `watched` says of what time, which brokers, and by what; `warnings` name the brokers whose log lacks a part of it.
+    `watched` says of what time, which brokers, and by what; `warnings` name the clients whose use is unknown, and the
+    brokers whose log lacks a part of it.
     """
 
     def __init__(self, table: pa.Table, watched: str = "", warnings: Sequence[str] = ()) -> None:
@@ -35,8 +43,8 @@ class TopAnswer(Answer):
         self.watched, self.warnings = watched, tuple(warnings)
 
     def warned(self, warnings: Sequence[str]) -> TopAnswer:
-        """The same with these warnings."""
-        return TopAnswer(self._table, self.watched, warnings)
+        """The same with these warnings, too."""
+        return TopAnswer(self._table, self.watched, (*self.warnings, *warnings))
 
     def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """The warnings."""
@@ -54,7 +62,10 @@ class TopAnswer(Answer):
             firsts.setdefault(row["key"], row)
         for key, row in firsts.items():
             if row["mean"]:
-                amount = f"{meanings.used(key, row['mean'])}, {meanings.percent(row['share'])} of all"
+                share = (
+                    "of those that are known" if row["share"] is None else f"{meanings.percent(row['share'])} of all"
+                )
+                amount = f"{meanings.used(key, row['mean'])}, {share}"
                 leaders.setdefault(meanings.client(row["user"], row["client_id"]), []).append(f"{key} ({amount})")
         return leaders
 
@@ -93,9 +104,8 @@ def top(
     watched = watched_spans(rows, UNWATCHED_AFTER) if time is None else _windows_in(rows, *time)
     asked = rows if keys is None else rows.filter(pc.is_in(rows["key"], value_set=pa.array(list(keys), pa.string())))
     ranked = _ranked(asked.join(watched, broker_columns(rows)))
-    return TopAnswer(
-        _first_of_each_key(ranked, most).replace_schema_metadata(_kadmin_metadata(usage)), _watched_sentence(rows, time)
-    )
+    firsts = _first_of_each_key(ranked, most).replace_schema_metadata(_kadmin_metadata(usage))
+    return TopAnswer(firsts, _watched_sentence(rows, time), [*_unknown_sentences(ranked)])
 
 
 def _kadmin_metadata(usage: Any) -> dict[bytes, bytes]:
@@ -114,18 +124,28 @@ def _windows_in(rows: pa.Table, first: datetime, last: datetime) -> pa.Table:
 
 
 def _ranked(rows: pa.Table) -> pa.Table:
-    """A row a key and client, the most of each key first."""
+    """A row a key and client, the most of each key first, and last those whose use is unknown."""
     part = pc.divide(rows["value"], rows["windows"].cast(pa.float64()))
     of_client = rows.append_column("mean", part).group_by(["key", "user", "client_id"])
     sums = of_client.aggregate(
-        [("broker", "count_distinct"), ("mean", "sum"), ("value", "max"), ("throttle_ms", "max")]
+        [("broker", "count_distinct"), ("mean", "sum", _IN_FULL), ("value", "max", _IN_FULL), ("throttle_ms", "max")]
     ).rename_columns(["key", "user", "client_id", "brokers", "mean", "peak", "throttle_ms"])
-    of_key = sums.group_by("key").aggregate([("mean", "sum")])
+    of_key = sums.group_by("key").aggregate([("mean", "sum", _IN_FULL)])
     joined = sums.join(of_key, "key")
     total = pc.if_else(pc.equal(joined["mean_sum"], 0), None, joined["mean_sum"])
     shares = joined.append_column("share", pc.multiply(pc.divide(joined["mean"], total), 100.0))
     order = [("key", "ascending"), ("mean", "descending"), ("user", "ascending"), ("client_id", "ascending")]
     return shares.sort_by(order).select(schemas.TOP.names).cast(schemas.TOP)
+
+
+def _unknown_sentences(ranked: pa.Table) -> Iterator[str]:
+    """A sentence for each key of which the use of some clients is unknown; the first of them are named."""
+    unknown = ranked.filter(ranked["mean"].is_null())
+    for key in pc.unique(unknown["key"].cast(pa.string())).to_pylist():
+        rows = unknown.filter(pc.equal(unknown["key"], key))
+        names = [meanings.client(row["user"], row["client_id"]) for row in rows.slice(0, NAMED).to_pylist()]
+        more = f" and {len(rows) - NAMED:,} more" if len(rows) > NAMED else ""
+        yield f"The {key} of {', '.join(names)}{more} is unknown. {WHY_UNKNOWN}"
 
 
 def _first_of_each_key(ranked: pa.Table, most: int) -> pa.Table:

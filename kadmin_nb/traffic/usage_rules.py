@@ -13,12 +13,20 @@ from typing import Any, Literal, NamedTuple
 RECORD_BYTES = "request log: record bytes, less than the quota charges"
 """The quota charges whole requests and answers: a header and some bytes a partition more than the records in them."""
 
+SHARE_BYTES = "request log: SHARE_FETCH, whose bytes it does not tell"
+"""The quota of a consumer charges a share consumer's answers too; the log tells their throttles, and no bytes."""
+
+WHY_UNKNOWN = "A request log does not tell the bytes of SHARE_FETCH; the brokers' metrics have them."
+
 IO_THREADS = "request log: I/O-thread time, an estimate"
 """The quota charges the time of network threads too, which the log does not tell: 1.5 to 1.8 times as much in all was
 measured for small requests (`tests/plans/test_backtest_on_a_broker.py`)."""
 
 MUTATIONS = ("CREATE_TOPICS", "CREATE_PARTITIONS", "DELETE_TOPICS")
 """Requests whose throttles are those of another quota than the request quota."""
+
+SHARE_FETCH = "SHARE_FETCH"
+"""The request by which a share consumer asks for records."""
 
 
 class Aggregate(NamedTuple):
@@ -30,11 +38,14 @@ class Aggregate(NamedTuple):
 
 
 class Rate(NamedTuple):
-    """The use of a key: the sum that it is of, how much of that is a unit, its throttles, and where it is from."""
+    """The use of a key: the sum that it is of, how much of that is a unit, its throttles, and where it is from.
+
+    Without a unit the use is unknown: the sum tells only that there was some.
+    """
 
     key: str
     total: str
-    per_unit: float
+    per_unit: float | None
     throttle_ms: str
     source: str
 
@@ -45,6 +56,8 @@ REQUEST_TOTALS = (
     Aggregate("sum", "io_ms", "io_ms"),
     Aggregate("max", "produce_ms", "produce_ms"),
     Aggregate("max", "fetch_ms", "fetch_ms"),
+    Aggregate("sum", "share_fetches", "share_fetches"),
+    Aggregate("max", "share_ms", "share_ms"),
     Aggregate("max", "other_ms", "other_ms"),
 )
 """The requests of a client in a window."""
@@ -52,6 +65,7 @@ REQUEST_TOTALS = (
 RATES = (
     Rate("producer_byte_rate", "bytes_in", 1.0, "produce_ms", RECORD_BYTES),
     Rate("consumer_byte_rate", "bytes_out", 1.0, "fetch_ms", RECORD_BYTES),
+    Rate("consumer_byte_rate", "share_fetches", None, "share_ms", SHARE_BYTES),
     Rate("request_percentage", "io_ms", 10.0, "other_ms", IO_THREADS),
 )
 """USAGE out of REQUEST_TOTALS."""
@@ -59,6 +73,7 @@ RATES = (
 BUCKET_TOTALS = (
     Aggregate("first", "limit", "limit"),
     Aggregate("sum", "value", "used"),
+    Aggregate("max", "unknown", "unknown"),
     Aggregate("max", "throttle_ms", "throttle_ms"),
 )
 """The clients of a bucket in a window."""
@@ -70,9 +85,13 @@ def window_start(micros: Any, length: int) -> Any:
 
 
 def throttle_conditions(api: Any) -> dict[str, Any]:
-    """Conditions on a request's API: its throttle counts as `produce_ms`, `fetch_ms` or `other_ms`."""
-    is_other = reduce(and_, (api != name for name in ("PRODUCE", "FETCH", *MUTATIONS)))
-    return {"produce_ms": api == "PRODUCE", "fetch_ms": api == "FETCH", "other_ms": is_other}
+    """Conditions on a request's API: its throttle counts as `produce_ms`, `fetch_ms`, `share_ms` or `other_ms`."""
+    is_other = reduce(and_, (api != name for name in (*_BYTES_OF.values(), *MUTATIONS)))
+    return {**{name: api == of for name, of in _BYTES_OF.items()}, "other_ms": is_other}
+
+
+_BYTES_OF = {"produce_ms": "PRODUCE", "fetch_ms": "FETCH", "share_ms": SHARE_FETCH}
+"""The requests whose throttles are those of a byte rate."""
 
 
 def rate(total: Any, length: int, per_unit: float) -> Any:
@@ -81,7 +100,7 @@ def rate(total: Any, length: int, per_unit: float) -> Any:
 
 
 def is_measured(value: Any) -> Any:
-    """Is it an amount? NaN, infinite and negative ones are not."""
+    """Is it an amount? NaN, infinite and negative ones are not; of null, which is an unknown amount, null."""
     return (value >= 0) & (value < float("inf"))
 
 

@@ -16,7 +16,7 @@ from ..resolution.input_columns import CLUSTER, arrow_table
 from .log_times import INSTANT
 from .projection import added_up, projected
 from .request_log import Requests
-from .usage_rules import RATES, REQUEST_TOTALS, Rate, rate, throttle_conditions, window_start
+from .usage_rules import RATES, REQUEST_TOTALS, SHARE_FETCH, Rate, rate, throttle_conditions, window_start
 
 USAGE_COLUMNS = ("time", "broker", "user", "client_id", "api", "bytes_in", "bytes_out", "io_ms", "throttle_ms")
 """The columns of REQUESTS that are read."""
@@ -92,20 +92,22 @@ def _window_totals(rows: pa.Table, length: int) -> pa.Table:
     throttles = throttle_conditions(pc.field("api"))
     columns = {name: pc.field(name) for name in (*names, "bytes_in", "bytes_out", "io_ms")}
     columns |= {name: pc.if_else(is_it, pc.field("throttle_ms"), None) for name, is_it in throttles.items()}
+    columns["share_fetches"] = pc.if_else(pc.field("api") == SHARE_FETCH, 1, None)
     micros: Longs = np.asarray(rows["time"].cast(INSTANT).cast(pa.int64()))
     table = projected(rows, columns).append_column("start", pa.array(window_start(micros, length)))
     return added_up(table, [*names, "start"], REQUEST_TOTALS)
 
 
 def _usage_of_key(totals: pa.Table, length: int, of: Rate) -> pa.Table:
-    """USAGE of one key, of the clients that used it."""
+    """USAGE of one key, of the clients that used it; without a value where the log does not tell how much."""
     rows = totals.filter(totals[of.total].is_valid())
     start, number = pc.field("start"), pa.float64()
+    unknown = pc.scalar(pa.scalar(None, number))
     columns = {
         **{name: pc.field(name) for name in _client_columns(rows)},
         "window_start": start.cast(INSTANT),
         "window_end": (start + length).cast(INSTANT),
-        "value": rate(pc.field(of.total).cast(number), length, of.per_unit),
+        "value": unknown if of.per_unit is None else rate(pc.field(of.total).cast(number), length, of.per_unit),
         "throttle_ms": pc.field(of.throttle_ms).cast(number),
     }
     table = projected(rows, columns)

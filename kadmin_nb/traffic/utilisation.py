@@ -125,12 +125,13 @@ def _refuse_null(rows: pa.Table, names: Sequence[str]) -> None:
 
 
 def measured_rows(usage: Any) -> pa.Table:
-    """The rows of USAGE that measure something, with `start` and `end` of the window, and `measured`: by the broker."""
+    """The rows of USAGE that tell of a use, with `start` and `end`, `measured` by the broker, and `unknown`."""
     table = _typed_columns(usage, MEASURED_COLUMNS)
-    rows = table.filter(is_measured(pc.field("value")))
+    rows = table.filter(pc.coalesce(is_measured(pc.field("value")), True))
     _refuse_null(rows, [name for name in GIVEN if name in rows.column_names])
     number = rows.schema.get_field_index("throttle_ms")
     rows = rows.set_column(number, "throttle_ms", pc.if_else(pc.is_nan(rows["throttle_ms"]), None, rows["throttle_ms"]))
+    rows = rows.append_column("unknown", rows["value"].is_null())
     return rows.rename_columns([name.removeprefix("window_") for name in rows.column_names])
 
 

@@ -14,11 +14,12 @@ import kadmin_nb as kn
 from tests.analytics.test_log_lines import LINES, PLACES
 
 RECORDED = Path(__file__).parent / "recorded"
+SHARED_TOO = [*LINES, *Path(__file__).with_name("share_fetches.log").read_text().splitlines()]
 
 
 def damaged_line(chance: random.Random) -> str:
     """A recorded line, at another second; every fifth is cut short, or has a piece put in or taken out."""
-    line = chance.choice(LINES).replace("[2026-11-21 11:59:5", f"[2026-11-21 11:{chance.randrange(10, 60)}:5", 1)
+    line = chance.choice(SHARED_TOO).replace("[2026-11-21 11:59:5", f"[2026-11-21 11:{chance.randrange(10, 60)}:5", 1)
     if chance.random() < 0.8:
         return line
     at, piece = chance.randrange(len(line)), chance.choice(PLACES)

@@ -250,7 +250,7 @@ def test_a_request_whose_bytes_are_not_told(of, spark, log):
         ),
     )
     assert read.counts.unsized == 1
-    assert "1 PRODUCE or FETCH do not tell their bytes" in read.counts.warnings[0]
+    assert "1 PRODUCE, FETCH or SHARE_FETCH do not tell their bytes" in read.counts.warnings[0]
 
 
 BROKERS = pa.table({"id": [7, 8], "host": ["127.0.0.1", "127.0.0.1"], "port": [21106, 24204]})

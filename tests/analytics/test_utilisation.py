@@ -95,19 +95,20 @@ def test_clients_of_a_bucket_are_added_up_window_by_window(spark, utilisation):
     bucket = {"broker": 1, "key": PRODUCE, "bucket_user": "alice", "bucket_client_id": "", "level": "USER"}
     limit = {"limit": 100.0, "brokers": 2, "limit_x_brokers": 200.0}
     first = {
-        **bucket, **limit, "clients": 2, "windows": 20, "windows_seen": 5, "peak": 200.0, "p95": 110.0,
-        "mean": (110 + 101 + 100 + 90 + 200) / 20, "utilisation": 200.0, "headroom": -100.0, "headroom_percent": -100.0,
+        **bucket, **limit, "clients": 2, "windows": 20, "windows_seen": 5, "windows_unknown": 0, "peak": 200.0,
+        "p95": 110.0, "mean": (110 + 101 + 100 + 90 + 200) / 20, "utilisation": 200.0, "headroom": -100.0,
+        "headroom_percent": -100.0,
         "share_above_80": 5 / 20, "share_above_100": 3 / 20, "longest_above_100_s": 2.0, "throttle_ms": 900.0,
         "share_throttled": 2 / 20,
     }  # fmt: skip
     free = {
         "broker": 1, "key": PRODUCE, "user": "bob", "client_id": "free", "brokers": 2, "clients": 1, "windows": 20,
-        "windows_seen": 1, "peak": 1.0, "p95": 0.0, "mean": 1 / 20,
+        "windows_seen": 1, "windows_unknown": 0, "peak": 1.0, "p95": 0.0, "mean": 1 / 20,
     }  # fmt: skip
     second = {
-        **bucket, **limit, "broker": 2, "clients": 1, "windows": 2, "windows_seen": 2, "peak": 80.0, "p95": 80.0,
-        "mean": 60.0, "utilisation": 80.0, "headroom": 20.0, "headroom_percent": 20.0, "share_above_80": 0.0,
-        "share_above_100": 0.0, "longest_above_100_s": 0.0,
+        **bucket, **limit, "broker": 2, "clients": 1, "windows": 2, "windows_seen": 2, "windows_unknown": 0,
+        "peak": 80.0, "p95": 80.0, "mean": 60.0, "utilisation": 80.0, "headroom": 20.0, "headroom_percent": 20.0,
+        "share_above_80": 0.0, "share_above_100": 0.0, "longest_above_100_s": 0.0,
     }  # fmt: skip
     found = utilisation(usage, quotas_of(ALICE))
     assert rows_of(found, "broker", "user") == [first, free, second]
@@ -189,8 +190,8 @@ def usage_of_a_fleet(seed: int, quotas: pa.Table, count: int = 3_000) -> pa.Tabl
     clients += [(row["user"], row["client_id"]) for row in own[:5]]
     rows = (
         used(
-            rng.randrange(40) * 5, rng.choice([0.0, math.nan, *[10 ** rng.uniform(4, 9)] * 4]), *rng.choice(clients),
-            broker=rng.choice([1, 1, 2]), key=rng.choice(USER_CLIENT_KEYS), seconds=5,
+            rng.randrange(40) * 5, rng.choice([None, 0.0, math.nan, *[10 ** rng.uniform(4, 9)] * 4]),
+            *rng.choice(clients), broker=rng.choice([1, 1, 2]), key=rng.choice(USER_CLIENT_KEYS), seconds=5,
             throttle_ms=rng.choice([None, 0.0, math.nan, 50.0 * rng.random()]),
         )
         for _ in range(count)
@@ -208,7 +209,7 @@ def without_user_defaults(seed: int) -> pa.Table:
 def by_hand(cluster: str, usage: list[dict[str, object]], quotas: list[dict[str, object]]) -> dict[object, object]:
     """The same figures, one bucket after the other: 5 s windows in a dict."""
     held, of, buckets = stored_of(quotas), defaultdict(set), defaultdict(lambda: defaultdict(list))
-    usage = [row for row in usage if row["value"] >= 0]  # not of NaN
+    usage = [row for row in usage if row["value"] is None or row["value"] >= 0]  # not of NaN
     for row in usage:
         bound = resolve_client(held, row["user"], row["client_id"], row["key"])
         names = bound.bucket if bound.level else (None, None, row["user"], row["client_id"])
@@ -223,7 +224,9 @@ def by_hand(cluster: str, usage: list[dict[str, object]], quotas: list[dict[str,
 
 def figures(limit, starts, windows, clients) -> list[object]:
     count = int((max(starts) - min(starts)).total_seconds()) // 5 + 1
-    sums = {start: sum(row["value"] for row in rows) for start, rows in windows.items()}
+    sums = {start: sum(row["value"] or 0 for row in rows) for start, rows in windows.items()}
+    unknown = sum(any(row["value"] is None for row in rows) for rows in windows.values())
+    is_known = any(row["value"] is not None for rows in windows.values() for row in rows)
     each = sorted([0.0] * (count - len(sums)) + list(sums.values()))
     told = [row["throttle_ms"] for rows in windows.values() for row in rows if (row["throttle_ms"] or 0) >= 0]
     told = [ms for ms in told if ms is not None]
@@ -233,16 +236,19 @@ def figures(limit, starts, windows, clients) -> list[object]:
         run = run + 1 if limit and sums.get(min(starts) + timedelta(seconds=5 * n), 0) > limit else 0
         longest = max(longest, run)
     above = [sum(use > part * limit for use in each) / count if limit else None for part in (0.8, 1)]
+    of_use = [
+        each[-1], each[math.ceil(0.95 * count) - 1], sum(each) / count, 100 * each[-1] / limit if limit else None,
+        limit - each[-1] if limit else None, *above, 5.0 * longest if limit else None,
+    ]  # fmt: skip
+    known = of_use if is_known else [None] * len(of_use)
     return [
-        clients, count, len(sums), each[-1], each[math.ceil(0.95 * count) - 1], sum(each) / count,
-        100 * each[-1] / limit if limit else None, limit - each[-1] if limit else None, *above,
-        5.0 * longest if limit else None, max(told, default=None), throttled / count if told else None,
+        clients, count, len(sums), unknown, *known, max(told, default=None), throttled / count if told else None,
     ]  # fmt: skip
 
 
 FIGURES = (
-    "clients", "windows", "windows_seen", "peak", "p95", "mean", "utilisation", "headroom", "share_above_80",
-    "share_above_100", "longest_above_100_s", "throttle_ms", "share_throttled",
+    "clients", "windows", "windows_seen", "windows_unknown", "peak", "p95", "mean", "utilisation", "headroom",
+    "share_above_80", "share_above_100", "longest_above_100_s", "throttle_ms", "share_throttled",
 )  # fmt: skip
 KEYS = ("cluster_id", "broker", "key", "limit", "level", "bucket_user", "bucket_client_id", "user", "client_id")
 

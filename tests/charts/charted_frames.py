@@ -43,7 +43,7 @@ def _use(name: str, number: int) -> dict[str, Any]:
     share = (50.0, 90.0, 130.0, None)[number % 4]
     bucket = {"bucket_user": f"{name}{number}", "bucket_client_id": name, "level": "USER", "limit": 1e6}
     whose = bucket if share is not None else {"user": f"{name}{number}", "client_id": name}
-    counts = {"brokers": 1, "windows": 10, "windows_seen": 10, "mean": 1.0, "p95": 1.0}
+    counts = {"brokers": 1, "windows": 10, "windows_seen": 10, "windows_unknown": 0, "mean": 1.0, "p95": 1.0}
     return {
         "broker": 1,
         "key": "producer_byte_rate",
