@@ -83,10 +83,11 @@ class ClientConfigs(ClientRegistry):
 
     def _answer(self, rows: pa.Table, described: pa.Table) -> Answer:
         """An answer that says what of the topic could not be read."""
-        answer = Answer(stamped(rows, self._kafka.id))
+        passed_over = mark(described, schemas.PASSED_OVER)
+        answer = Answer(stamped(rows, self._kafka.id, {schemas.PASSED_OVER: passed_over} if passed_over else None))
         if topic := mark(described, schemas.TOPIC_MISSING):
             answer.hint = f"There is no topic {topic}: no client config was ever set."
-        if passed_over := mark(described, schemas.PASSED_OVER):
+        if passed_over:
             answer.hint = f"{passed_over} records of the topic cannot be read and were passed over."
         return answer
 

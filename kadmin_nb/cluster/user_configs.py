@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import Invalid, KadminError, NotAuthorized
 from ..frames import schemas
 from ..frames.answer import Answer
-from ..frames.schema_metadata import stamped
+from ..frames.schema_metadata import mark, stamped
 from ..hints import did_you_mean
 from ..model.client_configs import CLIENT_KEYS, ClientEntity
 from ..model.grammar import ANY, DEFAULT
@@ -51,12 +51,15 @@ def user_configs(cluster: Cluster, user: Any, client_id: Any = None, keys: Colle
     NotAuthorized
         The quotas may not be seen.
     """
-    rows = [*_quota_rows(cluster, user, client_id), *_client_rows(cluster, user, client_id)]
+    notes: list[str] = []
+    rows = [*_quota_rows(cluster, user, client_id), *_client_rows(cluster, user, client_id, notes)]
     if client_id is None:
         rows += _read_or_failed("SCRAM credentials", "scram", lambda: _credential_rows(cluster, user))
     _refuse_misspelt(keys or (), rows)
     chosen = [row for row in rows if keys is None or _is_about(row, keys)]
-    return Answer(stamped(schemas.table(schemas.USER_CONFIGS, chosen), cluster.id))
+    answer = Answer(stamped(schemas.table(schemas.USER_CONFIGS, chosen), cluster.id))
+    answer.hint = " ".join(notes) or None
+    return answer
 
 
 def _refuse_misspelt(keys: Collection[str], rows: Iterable[_ConfigRow]) -> None:
@@ -83,9 +86,11 @@ def _read_or_failed(resource: str, kind: str, rows: Callable[[], Iterable[_Confi
         return [_failed(resource, kind, exc)]
 
 
-def _client_rows(cluster: Cluster, user: Any, client_id: Any) -> list[_ConfigRow]:
+def _client_rows(cluster: Cluster, user: Any, client_id: Any, notes: list[str]) -> list[_ConfigRow]:
     """The client configs, and the keys that clients support; where the first cannot be read, that is one row."""
-    configs = _read_or_failed("client configs", "client-config", lambda: _client_config_rows(cluster, user, client_id))
+    configs = _read_or_failed(
+        "client configs", "client-config", lambda: _client_config_rows(cluster, user, client_id, notes)
+    )
     if any("error" in row for row in configs):
         return configs
     supported = _read_or_failed("supported configs", SUPPORTED, lambda: _supported_rows(cluster, user, client_id))
@@ -97,10 +102,12 @@ def _without_default(kind: str, value: Any) -> Selector:
     return tuple(part for part in selector(kind, value) if part is not DEFAULT)
 
 
-def _client_config_rows(cluster: Cluster, user: Any, client_id: Any) -> Iterator[_ConfigRow]:
+def _client_config_rows(cluster: Cluster, user: Any, client_id: Any, notes: list[str]) -> Iterator[_ConfigRow]:
     client_ids = None if client_id is None else _without_default("client-id", client_id)
     users = _without_default("user", user)
     answer = cluster.client_configs.describe(user=users, client_id=client_ids, timeout=BESIDE_QUOTAS)
+    if answer.hint and mark(answer.to_arrow(), schemas.PASSED_OVER):
+        notes.append(str(answer.hint))
     for row in answer.to_arrow().to_pylist():
         yield {"resource": row["entity"], "kind": "client-config", "key": row["key"], "value": row["value"]}
 
