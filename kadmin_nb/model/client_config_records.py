@@ -169,8 +169,9 @@ class StatusKey(DocumentKey):
 
 @dataclass(frozen=True, slots=True)
 class Status(Document):
-    """The values that an instance follows since `since_ms` by its clock, and for each key that it refused the reason.
+    """The values that an instance runs with since `since_ms` by its clock, and for each key that it refused the reason.
 
+    Of a refused key the value is the one that it had before; it may be left out where the client does not know it.
     `revision` is the highest of the entries that are about it, -1 for none.
     """
 
