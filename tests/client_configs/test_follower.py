@@ -29,7 +29,14 @@ from kadmin_nb.errors import Invalid, NotFound, TimedOut
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.schema_metadata import mark
 from kadmin_nb.local import LocalKafka
-from kadmin_nb.model.client_config_records import CONFIGS_TOPIC, MOST_BYTES, ConfigKey, ConfigValue
+from kadmin_nb.model.client_config_records import (
+    CONFIGS_TOPIC,
+    MOST_BYTES,
+    REGISTRATIONS_TOPIC,
+    STATUS_TOPIC,
+    ConfigKey,
+    ConfigValue,
+)
 from kadmin_nb.model.client_configs import ClientEntity
 from tests.client_configs.raw_client import RawClient
 from tests.client_configs.test_reading import GOOD, STRANGE_KEYS, STRANGE_VALUES, VALUE
@@ -92,6 +99,25 @@ def test_a_missing_topic_is_said_once_and_the_client_works(empty, unique, caplog
         revision = write_entry(empty, user, None, "acks", "1")
         eventually(lambda: (producer.poll(0), was_taken(caplog, revision))[1], True)
         assert lines(caplog, "followed again") == 1
+
+
+def test_without_topics_of_clients_values_arrive_as_quickly(empty, unique, caplog) -> None:
+    """Nobody had run `init`: between two readings the client waited ten seconds for its registration."""
+    admin, user = AdminClient(empty), unique("user")
+    make_config_topics(admin)
+    of_clients = (REGISTRATIONS_TOPIC, STATUS_TOPIC)
+    for name in of_clients:
+        delete_topic(admin, name)
+    with DynamicProducer(empty | REFRESH, **{"kadmin.user": user}) as producer:
+        began = time.monotonic()
+        for value in ("0", "1", "0"):
+            revision = write_entry(empty, user, None, "acks", value)
+            eventually(lambda r=revision: (producer.poll(0), was_taken(caplog, r))[1], True)
+        assert time.monotonic() - began < 9
+        assert lines(caplog, f"not registered for now: the topic {REGISTRATIONS_TOPIC} cannot be written: ") == 1
+        assert not {*of_clients} & {*admin.list_topics(timeout=10).topics}
+        make_config_topics(admin)
+        eventually(lambda: lines(caplog, "registered again"), 1)
 
 
 def test_a_topic_that_was_made_anew_is_read_from_its_start(empty, unique, caplog) -> None:
