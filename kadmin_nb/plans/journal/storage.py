@@ -95,7 +95,11 @@ class AppendedFile:
     def __init__(self, place: Path) -> None:
         self.place = place
         self._file = _locked(place)
-        files.sync_folder(place.parent)
+        try:
+            files.sync_folder(place.parent)
+        except OSError:
+            os.close(self._file)
+            raise
 
     def texts(self) -> list[str]:
         return _of_file(self.place)
