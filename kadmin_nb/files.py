@@ -46,7 +46,8 @@ def write(place: Path, content: str | bytes, *, mode: int = 0o666) -> None:
 def writing(place: Path, *, mode: int = 0o666) -> Iterator[BinaryIO]:
     """A file to write to; when the block ends well, all of it is at `place` and on the disk.
 
-    When the block raises, the disk is full, or the process is killed, `place` is as it was before. A file that was
+    When the block raises, the disk is full, or the process is killed, `place` is as it was before; where the disk fails
+    as the folder is synced, the new file is there, and may be gone after a crash. A file that was
     there keeps its mode, and a symbolic link stays a link. A pipe or /dev/stdout is written to when the
     block has ended.
 
@@ -77,13 +78,26 @@ def not_written(place: Path, error: OSError) -> KadminError:
 
 
 def sync_folder(folder: Path) -> None:
-    """Put the names in a folder on the disk, where the file system knows how."""
-    with suppress(OSError):
+    """Put the names in a folder on the disk, where the file system knows how and we may open the folder.
+
+    Raises
+    ------
+    OSError
+        The disk failed, so the names may be gone after a crash.
+    """
+    try:
         handle = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(handle)
         finally:
             os.close(handle)
+    except OSError as error:
+        if error.errno not in _NO_FOLDER_SYNC:
+            raise
+
+
+_NO_FOLDER_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EBADF, errno.EACCES, errno.EPERM}
+"""The system's words for a place where folders are not synced, as a mounted object store, or not by us."""
 
 
 def make_folder(place: Path, *, mode: int = 0o777) -> Path:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
-from ..errors import KadminError
-from ..model.client_config_records import CONFIGS_TOPIC, ConfigKey, ConfigValue
-from ..model.client_config_rules import Entries
-from ..model.client_configs import ClientEntity, stored_value
+from ..model.client_config_records import CONFIGS_TOPIC, ConfigValue
+from ..model.client_config_rules import Entries, read_entry
+from ..model.client_configs import ClientEntity
 from .compacted_topic import CompactedTopic, TopicRecord, appended_at, patiently_read
 from .wire import Wire
 
@@ -35,15 +34,14 @@ class ClientConfigLog:
 
     def take(self, record: TopicRecord) -> None:
         """Add the next record."""
-        target = _target(record.key)
-        if target is None:
+        if (entry := read_entry(record.key, record.value)) is None:
             self.passed_over += 1
-        elif record.value is None:
-            self._remove(*target)
-        elif (value := _value(target[1], record.value)) is not None:
-            self.entries.setdefault(target[0], {})[target[1]] = Entry(value, record.offset, record.timestamp)
+            return
+        entity, key, value = entry
+        if value is None:
+            self._remove(entity, key)
         else:
-            self.passed_over += 1
+            self.entries.setdefault(entity, {})[key] = Entry(value, record.offset, record.timestamp)
 
     def values(self) -> Entries:
         """The values alone."""
@@ -89,25 +87,3 @@ class ClientConfigTopic(CompactedTopic):
         for record in self.read(until, end):
             self._log.take(record)
         return self._log
-
-
-def _target(key: bytes | None) -> tuple[ClientEntity, str] | None:
-    """The entity and the key of a record; None where its key cannot be read."""
-    names = ConfigKey.decode(key)
-    if names is None:
-        return None
-    try:
-        return ClientEntity.of(names.user, names.client_id), names.key
-    except KadminError:
-        return None
-
-
-def _value(key: str, document: bytes) -> ConfigValue | None:
-    """The value of a record; None where it cannot be read, or no client may take it."""
-    value = ConfigValue.decode(document)
-    if value is None:
-        return None
-    try:
-        return value if stored_value(key, value.value) == value.value else None
-    except KadminError:
-        return None

@@ -241,7 +241,7 @@ class CompactedTopic:
             raise Invalid(
                 f"the topic {self.name} has {count} partitions: somebody else made it, as kadmin_nb's has one",
                 code="INVALID_PARTITIONS",
-                hint="Delete or rename it.",
+                hint="If nobody needs it, delete it.",
             )
 
     def _pause(self, until: float) -> None:

@@ -97,13 +97,17 @@ def _requires_all_replicas(static: Static) -> str | None:
 
 
 def _consumer_refuses(values: Mapping[str, str], static: Static) -> Mapping[str, str]:
-    if str(static.get("group.protocol", "")).lower() == "consumer":
+    if _takes_from_group(static):
         return {key: _on_the_broker(key, value, static) for key, value in values.items()}
     in_force = running(static, values, CONSUMER_KEYS)
     if not timeouts_contradict(in_force):
         return {}
     times = f"{HEARTBEAT_INTERVAL}={in_force[HEARTBEAT_INTERVAL]} >= {SESSION_TIMEOUT}={in_force[SESSION_TIMEOUT]}"
     return dict.fromkeys(values, f"both timeouts are discarded: {times}")
+
+
+def _takes_from_group(static: Static) -> bool:
+    return str(static.get("group.protocol", "")).lower() == "consumer"
 
 
 def _on_the_broker(key: str, value: str, static: Static) -> str:
@@ -114,6 +118,15 @@ def _on_the_broker(key: str, value: str, static: Static) -> str:
 def running(static: Static, values: Mapping[str, str], keys: Sequence[str]) -> dict[str, str]:
     """The value of each key that a client of this configuration runs with, once these values go before it."""
     return {key: values.get(key) or _static_value(key, static) for key in keys}
+
+
+def effective(static: Static, choice: Choice) -> dict[str, str]:
+    """The values that a client runs with of the keys that entries are about, those that it refuses among them.
+
+    With the group's timeouts on the brokers (KIP-848) the client does not know them.
+    """
+    refused = [] if _takes_from_group(static) else [*choice.rejected]
+    return {**running(static, choice.values, refused), **choice.values}
 
 
 def _static_value(key: str, static: Static) -> str:

@@ -15,9 +15,10 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from ..errors import KadminError, NotAuthorized, NotFound, TimedOut
-from ..model.client_config_records import CONFIGS_TOPIC, ConfigKey, ConfigValue
-from ..model.client_configs import CLIENT_KEYS, ClientEntity
+from ..errors import Invalid, KadminError, NotAuthorized, NotFound, TimedOut
+from ..model.client_config_records import CONFIGS_TOPIC
+from ..model.client_config_rules import read_entry
+from ..model.client_configs import ClientEntity
 from .choosing import ConfigEntry
 
 MOST_BYTES_AT_ONCE = 64 * 1024 * 1024
@@ -59,28 +60,23 @@ class ConfigReader:
 
     entity: ClientEntity
     unreadable: int = 0
-    """Records about this client that were passed over: garbage, of another version, too large."""
-    _keys: dict[bytes, ConfigKey] = field(init=False)
+    """Records that were passed over, as an admin counts them: garbage, of another version, too large."""
     _levels: dict[ClientEntity, dict[str, ConfigEntry]] = field(default_factory=dict)
     _mark: _Mark | None = None
     _read_at: float = 0.0
-
-    def __post_init__(self) -> None:
-        """A key's text is canonical: a record is about this client if its bytes are among these."""
-        keys = [ConfigKey(level.user, level.client_id, key) for level in self.entity.levels for key in CLIENT_KEYS]
-        self._keys = {key.encode(): key for key in keys}
 
     def read(self, connection: dict[str, Any], timeout: float) -> list[dict[str, ConfigEntry]]:
         """The entries, the narrowest level first, after everything that stands in the topic now.
 
         Raises
         ------
-        NotFound, NotAuthorized, TimedOut, KadminError
-            The topic is missing, forbidden, not read to its end in time, or too long for one reading.
+        NotFound, NotAuthorized, Invalid, TimedOut, KadminError
+            The topic is missing, forbidden, somebody else's, not read to its end in time, or too long for one reading.
         """
         until = time.monotonic() + timeout
         try:
             with closing(Consumer(connection | _READER)) as consumer:
+                _check_topic(consumer, max(0.0, until - time.monotonic()))
                 self._read_on(consumer, until)
         except KafkaException as exc:
             raise _reading_failed(exc.args[0]) from None
@@ -89,7 +85,7 @@ class ConfigReader:
     def _read_on(self, consumer: Consumer, until: float) -> None:
         absence, self._read_at = abs(time.time() - self._read_at), time.time()
         if absence > _LONGEST_ABSENCE or not self._is_same_log(consumer, until):
-            self._levels, self._mark = {}, None
+            self._levels, self._mark, self.unreadable = {}, None, 0
             self._take_all(_records(consumer, 0, until))
 
     def _is_same_log(self, consumer: Consumer, until: float) -> bool:
@@ -112,21 +108,17 @@ class ConfigReader:
             self._mark = self._mark if message is None else _Mark.of(message)
 
     def _take(self, message: Message) -> None:
-        key = self._keys.get(message.key() or b"")
-        if key is None:
-            return
-        value = ConfigValue.decode(message.value())
-        if value is None and message.value() is not None:
+        if (entry := read_entry(message.key(), message.value())) is None:
             self.unreadable += 1
-        else:
-            self._set(key, message, value)
-
-    def _set(self, key: ConfigKey, message: Message, value: ConfigValue | None) -> None:
-        level = self._levels.setdefault(ClientEntity(key.user, key.client_id), {})
+            return
+        entity, key, value = entry
+        if entity not in self.entity.levels:
+            return
+        level = self._levels.setdefault(entity, {})
         if value is None:
-            level.pop(key.key, None)
+            level.pop(key, None)
         else:
-            level[key.key] = ConfigEntry(value.value, message.offset() or 0)
+            level[key] = ConfigEntry(value.value, message.offset() or 0)
 
 
 def _records(consumer: Consumer, offset: int, until: float) -> Iterator[Message]:
@@ -138,7 +130,7 @@ def _records(consumer: Consumer, offset: int, until: float) -> Iterator[Message]
         The end was not reached within the time, or within the bytes of one reading.
     """
     consumer.assign([TopicPartition(CONFIGS_TOPIC, 0, offset)])
-    size, is_there = 0, False
+    size = 0
     while time.monotonic() < until and size < MOST_BYTES_AT_ONCE:
         message = consumer.poll(_POLL_TIMEOUT)
         if message is not None and (error := message.error()) is not None:
@@ -148,17 +140,19 @@ def _records(consumer: Consumer, offset: int, until: float) -> Iterator[Message]
         elif message is not None:
             size += len(message)
             yield message
-        elif not is_there:
-            _check_topic(consumer, max(0.0, until - time.monotonic()))
-            is_there = True
     raise TimedOut(f"the end of the topic {CONFIGS_TOPIC} was not reached", code="REQUEST_TIMED_OUT")
 
 
 def _check_topic(consumer: Consumer, timeout: float) -> None:
-    """librdkafka waits in silence for a topic that is missing or forbidden; its metadata tells at once."""
+    """Refuse what an admin refuses, too: else a stranger's topic would be followed, and nobody would see its entries.
+
+    librdkafka waits in silence for a topic that is missing or forbidden; its metadata tells at once.
+    """
     topic = consumer.list_topics(CONFIGS_TOPIC, timeout).topics[CONFIGS_TOPIC]
     if topic.error is not None:
         raise _reading_failed(topic.error)
+    if (count := len(topic.partitions)) != 1:
+        raise Invalid(f"the topic {CONFIGS_TOPIC} cannot be read: it has {count} partitions, and kadmin_nb's has one")
 
 
 def _raise_final(error: KafkaError) -> None:

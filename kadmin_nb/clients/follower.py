@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar
 from confluent_kafka import KafkaException
 
 from ..model.client_config_records import Status
-from .choosing import Choice, choose, configured, running
+from .choosing import Choice, choose, configured, effective, running
 from .client_settings import ClientSettings
 from .config_reader import ConfigReader
 from .reports import Reporter
@@ -184,7 +184,8 @@ class Follower(Generic[Client]):
         """The status, where it is another than the one written last, or that one may have expired soon."""
         choice = self.current
         since = self._status.since_ms if self._status else 0
-        status = Status(choice.revision, dict(choice.values), dict(choice.rejected), since)
+        values = effective(self._settings.config, choice)
+        status = Status(choice.revision, values, dict(choice.rejected), since)
         if status != self._status:
             return replace(status, since_ms=int(time.time() * 1000))
         return status if time.monotonic() > self._status_due else None

@@ -49,9 +49,10 @@ class Reporter:
         Raises
         ------
         KadminError
-            A record was refused, or not acknowledged in time.
+            A topic is missing or forbidden, or a record was refused, or not acknowledged in time.
         """
         errors: list[KafkaError] = []
+        records = self._records(status)
 
         def note(error: KafkaError | None, _message: Message) -> None:
             if error is not None:
@@ -59,7 +60,8 @@ class Reporter:
 
         try:
             with closing(Producer(self._config(timeout))) as producer:
-                for topic, key, value in self._records(status):
+                _refuse_missing(producer, [topic for topic, _, _ in records], timeout)
+                for topic, key, value in records:
                     producer.produce(topic, value.encode(), key.encode(), on_delivery=note)
                 producer.flush(timeout)
         except KafkaException as exc:
@@ -85,3 +87,11 @@ class Reporter:
         group = self.settings.config.get("group.id")
         protocol = str(self.settings.config.get("group.protocol", "classic")) if group else None
         return Registration(list(self.keys), interval_ms, group, protocol)
+
+
+def _refuse_missing(producer: Producer, topics: Sequence[str], timeout: float) -> None:
+    """librdkafka waits for a topic that is missing until its messages time out; its metadata tells at once."""
+    for topic in topics:
+        error = producer.list_topics(topic, timeout).topics[topic].error
+        if error is not None:
+            raise KadminError(f"the topic {topic} cannot be written: {error.str()}", code=error.name())

@@ -166,6 +166,10 @@ class SetupAnswer(Answer):
 
 
 NO_AUTHORIZER = "The brokers have no authorizer: anybody may write these topics."
+TO_EVERYBODY = (
+    f"{EVERYBODY} lets every principal read the entries of every user. To narrow it, name those of the applications: "
+    "client-configs init --clients User:app --clients User:etl"
+)
 
 
 def look(kafka: WireKafka, settings: Settings, clients: Sequence[str], admin: str | None = None) -> SetupAnswer:
@@ -184,7 +188,7 @@ def look(kafka: WireKafka, settings: Settings, clients: Sequence[str], admin: st
             hint=Hint(sentence("{} is who may write entries.", Option("admin", "User:NAME"))),
         )
     lines = [right.granting_line(whose) for whose, right in setup.missing_grants]
-    return SetupAnswer(_table(kafka, setup.rows()), make, lines, "" if setup.acls is not None else NO_AUTHORIZER)
+    return SetupAnswer(_table(kafka, setup.rows()), make, lines, _note_on(setup))
 
 
 def _make(kafka: WireKafka, setup: Setup) -> None:
@@ -202,7 +206,14 @@ def _setup_answer(kafka: WireKafka, before: Setup, after: Setup) -> SetupAnswer:
     missing = {row["subject"] for row in before.rows() if row["state"] == MISSING}
     rows = ({**row, "state": MADE} if row["subject"] in missing and row["state"] == THERE else row
             for row in after.rows())  # fmt: skip
-    return SetupAnswer(_table(kafka, rows), note="" if after.acls is not None else NO_AUTHORIZER)
+    return SetupAnswer(_table(kafka, rows), note=_note_on(after))
+
+
+def _note_on(setup: Setup) -> str:
+    """The sentence on principals that may do more than an admin may expect; blank where there are none."""
+    if setup.acls is None:
+        return NO_AUTHORIZER
+    return TO_EVERYBODY if any(principal == EVERYBODY for principal, _ in setup.grants) else ""
 
 
 def _table(kafka: WireKafka, rows: Iterable[dict[str, object]]) -> pa.Table:

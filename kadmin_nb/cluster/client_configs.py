@@ -24,7 +24,13 @@ class ClientConfigs(ClientRegistry):
     """The dynamic client configs of a cluster (KIP-649), in a topic of kadmin_nb's. They are advice to clients."""
 
     def describe(
-        self, *, user: Any, client_id: Any = None, keys: Sequence[str] | None = None, strict: bool = False
+        self,
+        *,
+        user: Any,
+        client_id: Any = None,
+        keys: Sequence[str] | None = None,
+        strict: bool = False,
+        timeout: float | None = None,
     ) -> Answer:
         """CLIENT_CONFIGS as stored, sorted by user, client-id and key.
 
@@ -38,6 +44,8 @@ class ClientConfigs(ClientRegistry):
             Only these of the three keys.
         strict
             Only entities of exactly these parts: without a client-id the users' own.
+        timeout
+            Seconds for the topic to be read; 30 unless said.
 
         Raises
         ------
@@ -45,12 +53,14 @@ class ClientConfigs(ClientRegistry):
             No user, `kn.DEFAULT`, or an unknown key.
         NotAuthorized
             READ on the topic is missing.
+        TimedOut
+            The topic has no leader, or is not read in time.
         """
         for key in keys or ():
             refuse_unknown_key(key)
         users = _chosen_names("user", user)
         names = [name for name in users if isinstance(name, str)]
-        table = self._kafka.client_configs.describe(names if len(names) == len(users) else None)
+        table = self._kafka.client_configs.describe(names if len(names) == len(users) else None, timeout=timeout)
         chosen = table.filter(_rows_of(table, users, client_id, keys, strict))
         return self._answer(chosen, table)
 
@@ -74,10 +84,11 @@ class ClientConfigs(ClientRegistry):
 
     def _answer(self, rows: pa.Table, described: pa.Table) -> Answer:
         """An answer that says what of the topic could not be read."""
-        answer = Answer(stamped(rows, self._kafka.id))
+        passed_over = mark(described, schemas.PASSED_OVER)
+        answer = Answer(stamped(rows, self._kafka.id, {schemas.PASSED_OVER: passed_over} if passed_over else None))
         if topic := mark(described, schemas.TOPIC_MISSING):
             answer.hint = f"There is no topic {topic}: no client config was ever set."
-        if passed_over := mark(described, schemas.PASSED_OVER):
+        if passed_over:
             answer.hint = f"{passed_over} records of the topic cannot be read and were passed over."
         return answer
 

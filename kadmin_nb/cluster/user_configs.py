@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from ..errors import Invalid, KadminError, NotAuthorized
 from ..frames import schemas
 from ..frames.answer import Answer
-from ..frames.schema_metadata import stamped
+from ..frames.schema_metadata import mark, stamped
 from ..hints import did_you_mean
 from ..model.client_configs import CLIENT_KEYS, ClientEntity
 from ..model.grammar import ANY, DEFAULT
 from ..model.quota_keys import USER_CLIENT_KEYS, text_of
 from ..model.scram import MECHANISMS, ScramUser
-from .client_registry import ClientRegistry
+from .client_registry import matcher_of
 from .filters import Selector, selector
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ _NO_CREDENTIAL = "RESOURCE_NOT_FOUND"
 SUPPORTED = "supported"
 """The kind of the rows that say which keys a version of a software follows."""
 
+BESIDE_QUOTAS = 10.0
+"""Seconds for a topic of client configs: what else is set on a user is shown without it."""
 
 _KEYS = (*USER_CLIENT_KEYS, *CLIENT_KEYS, *MECHANISMS)
 
@@ -34,7 +36,8 @@ def user_configs(
     cluster: Cluster, user: Any, client_id: Any = None, keys: Collection[str] | None = None, *, only_set: bool = False
 ) -> Answer:
     """USER_CONFIGS: the quotas and client configs of these users, alone and with a client-id; the keys that their
-    clients support; and, unless a client-id is asked for, their SCRAM credentials.
+    clients support; and, unless a client-id is asked for, their SCRAM credentials. What cannot be read beside the
+    quotas is a row that says so.
 
     Parameters
     ----------
@@ -50,16 +53,19 @@ def user_configs(
     Invalid
         A key that users do not have.
     NotAuthorized
-        Neither may be seen.
+        The quotas may not be seen.
     """
-    rows = [*_quota_rows(cluster, user, client_id), *_client_rows(cluster, user, client_id)]
+    notes: list[str] = []
+    rows = [*_quota_rows(cluster, user, client_id), *_client_rows(cluster, user, client_id, notes)]
     if client_id is None:
-        rows += _seen_or_refused("SCRAM credentials", "scram", lambda: _credential_rows(cluster, user))
+        rows += _read_or_failed("SCRAM credentials", "scram", lambda: _credential_rows(cluster, user))
     _refuse_misspelt(keys or (), rows)
     chosen = [row for row in rows if keys is None or _is_about(row, keys)]
     if only_set:
         chosen = [row for row in chosen if row.get("kind") != SUPPORTED]
-    return Answer(stamped(schemas.table(schemas.USER_CONFIGS, chosen), cluster.id))
+    answer = Answer(stamped(schemas.table(schemas.USER_CONFIGS, chosen), cluster.id))
+    answer.hint = " ".join(notes) or None
+    return answer
 
 
 def _refuse_misspelt(keys: Collection[str], rows: Iterable[_ConfigRow]) -> None:
@@ -78,20 +84,22 @@ def _is_about(row: _ConfigRow, keys: Collection[str]) -> bool:
     return row["key"] in keys or any(key in keys for key in supported)
 
 
-def _seen_or_refused(resource: str, kind: str, rows: Callable[[], Iterable[_ConfigRow]]) -> list[_ConfigRow]:
-    """The rows; where they may not be seen, one that says so."""
+def _read_or_failed(resource: str, kind: str, rows: Callable[[], Iterable[_ConfigRow]]) -> list[_ConfigRow]:
+    """The rows; where they cannot be read, one that says so: anybody may have made a topic of such a name."""
     try:
         return [*rows()]
-    except NotAuthorized as exc:
+    except KadminError as exc:
         return [_failed(resource, kind, exc)]
 
 
-def _client_rows(cluster: Cluster, user: Any, client_id: Any) -> list[_ConfigRow]:
-    """The client configs, and the keys that clients support; of who may see neither topic, that is one row."""
-    configs = _seen_or_refused("client configs", "client-config", lambda: _client_config_rows(cluster, user, client_id))
+def _client_rows(cluster: Cluster, user: Any, client_id: Any, notes: list[str]) -> list[_ConfigRow]:
+    """The client configs, and the keys that clients support; where the first cannot be read, that is one row."""
+    configs = _read_or_failed(
+        "client configs", "client-config", lambda: _client_config_rows(cluster, user, client_id, notes)
+    )
     if any("error" in row for row in configs):
         return configs
-    supported = _seen_or_refused("supported configs", SUPPORTED, lambda: _supported_rows(cluster, user, client_id))
+    supported = _read_or_failed("supported configs", SUPPORTED, lambda: _supported_rows(cluster, user, client_id))
     return [*configs, *supported]
 
 
@@ -100,9 +108,12 @@ def _without_default(kind: str, value: Any) -> Selector:
     return tuple(part for part in selector(kind, value) if part is not DEFAULT)
 
 
-def _client_config_rows(cluster: Cluster, user: Any, client_id: Any) -> Iterator[_ConfigRow]:
+def _client_config_rows(cluster: Cluster, user: Any, client_id: Any, notes: list[str]) -> Iterator[_ConfigRow]:
     client_ids = None if client_id is None else _without_default("client-id", client_id)
-    answer = cluster.client_configs.describe(user=_without_default("user", user), client_id=client_ids)
+    users = _without_default("user", user)
+    answer = cluster.client_configs.describe(user=users, client_id=client_ids, timeout=BESIDE_QUOTAS)
+    if answer.hint and mark(answer.to_arrow(), schemas.PASSED_OVER):
+        notes.append(str(answer.hint))
     for row in answer.to_arrow().to_pylist():
         yield {"resource": row["entity"], "kind": "client-config", "key": row["key"], "value": row["value"]}
 
@@ -117,11 +128,12 @@ def supported_keys(
     cluster: Cluster, user: Any, client_id: Any
 ) -> dict[tuple[ClientEntity, tuple[str, str]], list[str]]:
     """KIP-649's EntityCompatibility: the keys that each software and version supports which registered there."""
-    names = _without_default("user", user), _without_default("client-id", client_id)
-    registered = ClientRegistry(cluster._kafka).registrations(user=names[0], client_id=names[1])
+    is_chosen = matcher_of(_without_default("user", user), _without_default("client-id", client_id))
     keys: dict[tuple[ClientEntity, tuple[str, str]], set[str]] = defaultdict(set)
-    for row in registered.to_arrow().to_pylist():
-        keys[ClientEntity(row["user"], row["client_id"]), (row["software"], row["version"])].update(row["keys"])
+    for client in cluster._kafka.client_registry.describe(timeout=BESIDE_QUOTAS).clients:
+        name = client.name
+        if is_chosen(name.user, name.client_id):
+            keys[client.entity, (name.software, name.version)].update(client.registration.keys)
     return {whose: [key for key in CLIENT_KEYS if key in supported] for whose, supported in keys.items()}
 
 
@@ -141,4 +153,7 @@ def _credential_rows(cluster: Cluster, user: Any) -> Iterator[_ConfigRow]:
 
 
 def _failed(resource: str, kind: str, exc: KadminError) -> _ConfigRow:
-    return {"resource": resource, "kind": kind, "error": exc.code, "message": exc.hint or str(exc)}
+    """The right that is missing, or else what went wrong and what would work."""
+    is_right = isinstance(exc, NotAuthorized) and exc.hint
+    message = exc.hint if is_right else exc.in_one_line()
+    return {"resource": resource, "kind": kind, "error": exc.code, "message": message}

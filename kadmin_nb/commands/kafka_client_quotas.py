@@ -67,7 +67,10 @@ def _resolved(session: Session, words: Words, options: ToolOptions) -> Any:
     shows_overridden = words.show_overridden and "ip" not in parts
     table = session.cluster.quotas.resolve(**whom, overridden=shows_overridden).to_arrow()
     if options.output == kafka_tool.TEXT:
-        return kafka_tool.lines(client_quotas.resolved_lines(table.to_pylist()))
+        limits = kafka_tool.lines(client_quotas.resolved_lines(table.to_pylist()))
+        if limits is None and session.note is not None:
+            session.note(f"nothing limits {client_quotas.in_braces(Entity.of(parts))}")
+        return limits
     return kafka_tool.shown(table, options.output)
 
 

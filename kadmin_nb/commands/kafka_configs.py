@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import NotAuthorized, Unsupported, UsageError
+from ..errors import KadminError, Unsupported, UsageError
 from ..kafka_commands import configs_lines
 from ..kafka_commands.configs_arguments import (
     FLAGS,
@@ -356,22 +356,25 @@ def _user_configs(cluster: Cluster, chosen: Sequence[NamedType]) -> pa.Table:
 
 
 def _client_lines(cluster: Cluster, chosen: Sequence[NamedType]) -> Iterator[str]:
-    """The dynamic configs of entities of exactly these types, and the keys that their clients support (KIP-649)."""
-    from ..cluster.user_configs import supported_keys
+    """The dynamic configs of entities of exactly these types, and the keys that their clients support (KIP-649).
 
-    if chosen[0][0] != "users" or any("" in names for _, names in chosen):
+    Where they cannot be read, one line says so: the quotas of users depend on no topic, which anybody may have made.
+    """
+    from ..cluster.user_configs import BESIDE_QUOTAS, supported_keys
+
+    named = {entity_type: [*names] or ANY for entity_type, names in chosen}
+    user, client_id = named.get("users"), named.get("clients")
+    if user is None or any("" in names for _, names in chosen):
         return
-    user, client_id = (*([*names] or ANY for _, names in chosen), None)[:2]
     try:
-        described = cluster.client_configs.describe(user=user, client_id=client_id, strict=True)
+        described = cluster.client_configs.describe(user=user, client_id=client_id, strict=True, timeout=BESIDE_QUOTAS)
+        yield from configs_lines.client_config_lines(described.to_arrow().to_pylist())
         supported: dict[str, dict[tuple[str, str], list[str]]] = {}
         for (entity, version), keys in supported_keys(cluster, user, client_id).items() if client_id else ():
             supported.setdefault(str(entity), {})[version] = keys
-    except NotAuthorized as exc:
+        yield from configs_lines.supported_lines(supported)
+    except KadminError as exc:
         yield f"Dynamic configs cannot be described: {exc}"
-        return
-    yield from configs_lines.client_config_lines(described.to_arrow().to_pylist())
-    yield from configs_lines.supported_lines(supported)
 
 
 def _credentials(cluster: Cluster, chosen: Sequence[NamedType]) -> list[configs_lines.Row]:

@@ -1,18 +1,18 @@
 """The records of dynamic client configs: JSON with a version in key and value, in three compacted topics.
 
 A key's text is canonical (names sorted, ASCII, no spaces), since compaction compares its bytes. A reader passes over
-what it cannot read: another version, a field that is missing or of another type, a record that is too large.
-docs/client-configs.md has the formats for clients in other languages.
+what it cannot read: another version, a field that is missing, twice there or of another type, a key that is not
+canonical, a record that is too large. docs/client-configs.md has the formats for clients in other languages.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Hashable, Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import cache
-from typing import Any, Self, cast
+from typing import Any, NoReturn, Self, cast
 
 CONFIGS_TOPIC = "__kadmin_client_configs"
 """The entries that admins set; only they may write it."""
@@ -33,11 +33,12 @@ _LARGEST_INTEGER = 2**63
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """Fields as JSON, read strictly: each field is there and of its type."""
+    """Fields as JSON, read strictly: each field is there once and of its type."""
 
     def encode(self) -> bytes:
         """The canonical text."""
-        return json.dumps({"v": VERSION, **asdict(self)}, sort_keys=True, separators=(",", ":")).encode()
+        names = _checks_of(cast(Hashable, type(self)))
+        return _WRITER.encode({"v": VERSION, **{name: getattr(self, name) for name in names}}).encode()
 
     @classmethod
     def decode(cls, document: bytes | None) -> Self | None:
@@ -45,10 +46,11 @@ class Document:
         if document is None or len(document) > MOST_BYTES:
             return None
         try:
-            values = json.loads(str(document, "utf-8"))
+            values = _READER.decode(str(document, "utf-8"))
         except (ValueError, RecursionError):
             return None
-        return cls._of(values) if isinstance(values, dict) and values.get("v") == VERSION else None
+        is_ours = isinstance(values, dict) and _is_integer(values.get("v")) and values["v"] == VERSION
+        return cls._of(values) if is_ours else None
 
     @classmethod
     def _of(cls, values: Mapping[str, Any]) -> Self | None:
@@ -60,6 +62,35 @@ class Document:
         return cls(**arguments)
 
 
+class DocumentKey(Document):
+    """The key of a record: only its canonical text is read, as compaction knows no other."""
+
+    __slots__ = ()
+
+    @classmethod
+    def decode(cls, document: bytes | None) -> Self | None:
+        """The names of a record's key; None for what cannot be read."""
+        key = super().decode(document)
+        return key if key is not None and key.encode() == document else None
+
+
+def _once(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
+    """The fields of an object; JSON leaves open which of two of one name counts."""
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        raise ValueError("a field is there twice")
+    return values
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    """NaN and Infinity, which only Python calls JSON."""
+    raise ValueError(name)
+
+
+_READER = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_refuse_constant)
+_WRITER = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
+
+
 def _is_text(value: object) -> bool:
     """True of a text that can be written again: JSON may name half of a surrogate pair."""
     return isinstance(value, str) and not _SURROGATES.search(value)
@@ -68,10 +99,14 @@ def _is_text(value: object) -> bool:
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
+def _is_integer(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < _LARGEST_INTEGER
+
+
 _CHECKS: Mapping[str, Callable[[Any], bool]] = {
     "str": _is_text,
     "str | None": lambda value: value is None or _is_text(value),
-    "int": lambda value: isinstance(value, int) and not isinstance(value, bool) and abs(value) < _LARGEST_INTEGER,
+    "int": _is_integer,
     "list[str]": lambda value: isinstance(value, list) and all(map(_is_text, value)),
     "dict[str, str]": lambda value: isinstance(value, dict) and all(map(_is_text, (*value, *value.values()))),
 }
@@ -85,7 +120,7 @@ def _checks_of(document: Any) -> Mapping[str, Callable[[Any], bool]]:
 
 
 @dataclass(frozen=True, slots=True)
-class ConfigKey(Document):
+class ConfigKey(DocumentKey):
     """The key of a record of CONFIGS_TOPIC: one entry. A null client-id is the user's own entry."""
 
     user: str
@@ -103,7 +138,7 @@ class ConfigValue(Document):
 
 
 @dataclass(frozen=True, slots=True)
-class RegistrationKey(Document):
+class RegistrationKey(DocumentKey):
     """The key of a record of REGISTRATIONS_TOPIC: one instance of a client, as its software calls itself."""
 
     user: str
@@ -124,7 +159,7 @@ class Registration(Document):
 
 
 @dataclass(frozen=True, slots=True)
-class StatusKey(Document):
+class StatusKey(DocumentKey):
     """The key of a record of STATUS_TOPIC: one instance."""
 
     user: str
@@ -134,8 +169,9 @@ class StatusKey(Document):
 
 @dataclass(frozen=True, slots=True)
 class Status(Document):
-    """The values that an instance follows since `since_ms` by its clock, and for each key that it refused the reason.
+    """The values that an instance runs with since `since_ms` by its clock, and for each key that it refused the reason.
 
+    Of a refused key the value is the one that it had before; it may be left out where the client does not know it.
     `revision` is the highest of the entries that are about it, -1 for none.
     """
 

@@ -1,4 +1,4 @@
-"""The rules that all entries of dynamic client configs keep together, judged by whoever stores them."""
+"""The rules of dynamic client configs: which record is an entry, and what all entries keep together."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from ..errors import KadminError
-from .client_config_records import MOST_BYTES, ConfigKey
+from .client_config_records import MOST_BYTES, ConfigKey, ConfigValue
 from .client_configs import (
     HEARTBEAT_INTERVAL,
     SESSION_TIMEOUT,
@@ -32,6 +32,24 @@ class SessionBounds:
 
     lowest: int
     highest: int
+
+
+def read_entry(key: bytes | None, value: bytes | None) -> tuple[ClientEntity, str, ConfigValue | None] | None:
+    """The entity, the key and the value of a record of CONFIGS_TOPIC, no value of a tombstone.
+
+    None where it is none: it cannot be read, or no client may take it. Admins and clients read by this alone.
+    """
+    names = ConfigKey.decode(key)
+    config = ConfigValue.decode(value)
+    if names is None or (config is None and value is not None):
+        return None
+    try:
+        entity = ClientEntity.of(names.user, names.client_id)
+        if config is not None and stored_value(names.key, config.value) != config.value:
+            return None
+    except KadminError:
+        return None
+    return entity, names.key, config
 
 
 def refusals(stored: Entries, wishes: Replacements, bounds: SessionBounds | None) -> Refusals:

@@ -10,6 +10,9 @@ from .client_configs import CONSUMER_KEYS, PRODUCER_KEYS, ClientEntity
 INTERVALS = 3
 """A registration that was not sent again in so many of its intervals has expired."""
 
+SHORTEST_LIFE = 10_000
+"""Milliseconds before a registration expires, however short its interval: one that is on its way may take so long."""
+
 GROUP_ON_BROKERS = "consumer"
 """The group protocol (KIP-848) whose timeouts are the group's configs, on the brokers."""
 
@@ -36,7 +39,7 @@ class RegisteredClient:
 
     def is_alive(self, now: int) -> bool:
         """True until its registration has expired, at a time of the brokers in ms since 1970."""
-        return self.seen + INTERVALS * self.registration.interval_ms >= now
+        return self.seen + max(SHORTEST_LIFE, INTERVALS * self.registration.interval_ms) >= now
 
     def supports(self, key: str) -> bool:
         """True if its software can follow the key."""

@@ -48,5 +48,10 @@ def on_cluster(operation: str) -> Right:
 
 
 def hint(code: str | None, needed: Right | None) -> str | None:
-    """The hint that names the missing right; None where the answer is about something else."""
+    """The hint that names the missing right; None where the answer is about something else.
+
+    Our writers of a topic have its name as their transactional id.
+    """
+    if needed and code == "TRANSACTIONAL_ID_AUTHORIZATION_FAILED":
+        needed = Right("WRITE", AclResource("transactional-id", needed.on.name))
     return f"It needs {needed}." if needed and kind_of(code) is NotAuthorized else None

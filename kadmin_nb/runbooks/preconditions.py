@@ -121,12 +121,11 @@ def gate(plan: Plan, *, limit: int, changes_id: str = "", require_approval: bool
 def _refuse_refused(plan: Plan) -> None:
     if not plan.refused:
         return
-    from ..plans.kinds.registry import remedy
+    from ..plans.kinds.registry import refusal_words, remedy
 
     first = plan.refused[0]
     raise (NotAuthorized if first.refusal.kind is NotAuthorized else PlanRefused)(
-        f"the broker refuses {len(plan.refused)} of {len(plan)} changes; "
-        f"the first, {first.resource} {first.key}: {first.validated}",
+        refusal_words(plan.refused, f"{len(plan)} changes"),
         code=first.refusal.code,
         hint=" ".join(filter(None, ["Nothing was sent.", remedy(first)])),
         targets=[change.target for change in plan.refused],

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kadmin_nb import errors
-from kadmin_nb.clients.choosing import Choice, ConfigEntry, choose, configured, running
+from kadmin_nb.clients.choosing import Choice, ConfigEntry, choose, configured, effective, running
 from kadmin_nb.clients.client_settings import client_settings
 from kadmin_nb.model.client_configs import CONSUMER_KEYS, PRODUCER_KEYS
 
@@ -72,6 +72,22 @@ def test_an_idempotent_producer_takes_acks_all_alone(static: dict[str, Any]) -> 
     assert choice.rejected[ACKS].startswith("acks=1 is ignored: ")
     assert choice.rejected[ACKS].endswith(" requires acks=all")
     assert produced(entries(acks="all"), **static) == Choice({ACKS: "-1"}, {}, 0)
+
+
+@pytest.mark.parametrize(
+    ("static", "choice", "values"),
+    [
+        ({}, Choice({ACKS: "1"}), {ACKS: "1"}),
+        ({}, Choice({}, {ACKS: "why"}), {ACKS: "-1"}),
+        ({"acks": "all"}, Choice({}, {ACKS: "why"}), {ACKS: "-1"}),
+        ({"acks": 0}, Choice({ACKS: "1"}, {ACKS: "why"}), {ACKS: "1"}),
+        ({SESSION: 9000}, Choice({HEARTBEAT: "5"}, {SESSION: "why"}), {SESSION: "9000", HEARTBEAT: "5"}),
+        ({SESSION: 9000, "group.protocol": "consumer"}, Choice({}, {SESSION: "why"}), {}),
+    ],
+)
+def test_a_client_that_refuses_says_what_it_runs_with(static, choice: Choice, values: dict[str, str]) -> None:
+    """The status of a producer that refused had its reason, and not its acks."""
+    assert effective(static, choice) == values
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from confluent_kafka.admin import (
     AclOperation,
     AclPermissionType,
     AdminClient,
+    NewTopic,
     ResourcePatternType,
     ResourceType,
 )
@@ -21,12 +22,24 @@ from confluent_kafka.admin import (
 import kadmin_nb as kn
 from kadmin_nb.admin import first_contact
 from kadmin_nb.clients import DynamicProducer, config_reader
+from kadmin_nb.clients.choosing import ConfigEntry
 from kadmin_nb.clients.config_reader import ConfigReader
-from kadmin_nb.errors import NotFound, TimedOut
+from kadmin_nb.cluster.user_configs import user_configs
+from kadmin_nb.errors import Invalid, NotFound, TimedOut
+from kadmin_nb.frames import schemas
+from kadmin_nb.frames.schema_metadata import mark
 from kadmin_nb.local import LocalKafka
-from kadmin_nb.model.client_config_records import CONFIGS_TOPIC, MOST_BYTES, ConfigKey, ConfigValue
+from kadmin_nb.model.client_config_records import (
+    CONFIGS_TOPIC,
+    MOST_BYTES,
+    REGISTRATIONS_TOPIC,
+    STATUS_TOPIC,
+    ConfigKey,
+    ConfigValue,
+)
 from kadmin_nb.model.client_configs import ClientEntity
 from tests.client_configs.raw_client import RawClient
+from tests.client_configs.test_reading import GOOD, STRANGE_KEYS, STRANGE_VALUES, VALUE
 from tests.client_configs.written_entries import (
     delete_topic,
     last_status,
@@ -88,6 +101,25 @@ def test_a_missing_topic_is_said_once_and_the_client_works(empty, unique, caplog
         assert lines(caplog, "followed again") == 1
 
 
+def test_without_topics_of_clients_values_arrive_as_quickly(empty, unique, caplog) -> None:
+    """Nobody had run `init`: between two readings the client waited ten seconds for its registration."""
+    admin, user = AdminClient(empty), unique("user")
+    make_config_topics(admin)
+    of_clients = (REGISTRATIONS_TOPIC, STATUS_TOPIC)
+    for name in of_clients:
+        delete_topic(admin, name)
+    with DynamicProducer(empty | REFRESH, **{"kadmin.user": user}) as producer:
+        began = time.monotonic()
+        for value in ("0", "1", "0"):
+            revision = write_entry(empty, user, None, "acks", value)
+            eventually(lambda r=revision: (producer.poll(0), was_taken(caplog, r))[1], True)
+        assert time.monotonic() - began < 9
+        assert lines(caplog, f"not registered for now: the topic {REGISTRATIONS_TOPIC} cannot be written: ") == 1
+        assert not {*of_clients} & {*admin.list_topics(timeout=10).topics}
+        make_config_topics(admin)
+        eventually(lambda: lines(caplog, "registered again"), 1)
+
+
 def test_a_topic_that_was_made_anew_is_read_from_its_start(empty, unique, caplog) -> None:
     """Somebody deleted the topic and made it again: the clients read on at offset 20 of another topic."""
     user = unique("user")
@@ -137,27 +169,36 @@ def test_reading_goes_on_where_it_ended(broker, unique, monkeypatch) -> None:
     assert starts[-1] == 0
 
 
-def test_garbage_changes_nothing_but_a_counter(broker, unique) -> None:
-    """One record of another tool stopped every client."""
-    user = unique("user")
-    reader = ConfigReader(ClientEntity(user, "app"))
-    reader.read(broker, 10)
-    before, revision = reader.unreadable, write_entry(broker, user, "app", "acks", "1")
-    key, value = ConfigKey(user, "app", "acks").encode(), ConfigValue("0", "admin", "plan").encode()
-    garbage = [
-        (key, b""),
-        (key, b"\xff\x00"),
-        (key, b"[" * 5000),
-        (key, b"acks=0"),
-        (key, value.replace(b'"v":1', b'"v":2')),
-        (key, value.replace(b'"0"', b"0")),
-        (key, ConfigValue("0", "admin", "p" * MOST_BYTES).encode()),
-    ]
-    others = [(b"", b""), (b"\xff\x00", value), (b"[" * 5000, value), (key.replace(b'"v":1', b'"v":"1"'), value)]
-    for record in garbage + others:
-        write_record(broker, *record)
-    assert reader.read(broker, 10)[0]["acks"].revision == revision
-    assert reader.unreadable - before == len(garbage)
+def test_an_admin_sees_what_a_client_follows(broker, kafka) -> None:
+    """A record that another tool wrote stood in describe, and no client followed it."""
+    reader = ConfigReader(ClientEntity("alice", "app"))
+    revision = write_entry(broker, "alice", "app", "acks", "1")
+    with kafka.connect() as cluster:
+        port = cluster._kafka.client_configs
+        reader.read(broker, 10)
+        before = reader.unreadable, int(mark(port.describe(), schemas.PASSED_OVER) or 0)
+        strange = [(b"", b""), (b"\xff\x00", VALUE), (b"[" * 5000, VALUE)]
+        strange += [(key, VALUE) for key in STRANGE_KEYS] + [(GOOD, value) for value in STRANGE_VALUES]
+        strange += [(GOOD, b""), (GOOD, b"\xff\x00"), (GOOD, b"acks=0"), (GOOD, VALUE + b" " * MOST_BYTES)]
+        for record in strange:
+            write_record(broker, *record)
+        assert reader.read(broker, 10) == [{"acks": ConfigEntry("1", revision)}, {}]
+        table = port.describe(["alice"])
+        hint = user_configs(cluster, "alice").hint
+    write_entry(broker, "alice", "app", "acks", None)
+    assert [(row["value"], row["revision"]) for row in table.to_pylist()] == [("1", revision)]
+    after = reader.unreadable, int(mark(table, schemas.PASSED_OVER))
+    assert [b - a for a, b in zip(before, after, strict=True)] == [len(strange)] * 2
+    assert (before[0], hint) == (before[1], f"{after[1]} records of the topic cannot be read and were passed over.")
+
+
+def test_a_strangers_topic_of_several_partitions_is_not_followed(empty) -> None:
+    """An admin was told that the topic is somebody else's, and the clients followed what stood there."""
+    admin = AdminClient(empty)
+    admin.create_topics([NewTopic(CONFIGS_TOPIC, 2, 1)])[CONFIGS_TOPIC].result()
+    eventually(lambda: CONFIGS_TOPIC in admin.list_topics(timeout=10).topics, True)
+    with pytest.raises(Invalid, match=f"the topic {CONFIGS_TOPIC} cannot be read: it has 2 partitions"):
+        ConfigReader(ClientEntity("alice")).read(empty, 10)
 
 
 def test_a_record_of_an_aborted_transaction_is_not_followed(broker, unique) -> None:

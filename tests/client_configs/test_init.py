@@ -69,6 +69,7 @@ def kafka_admin(admin: kn.Cluster) -> AdminClient:
     eventually(lambda: {*client.list_topics(timeout=10).topics} & {*TOPICS}, set())
     for future in client.delete_acls([DELETE_ALL_ACLS]).values():
         future.result()
+    eventually(lambda: client.describe_acls(DELETE_ALL_ACLS).result(), [])
     return client
 
 
@@ -93,6 +94,16 @@ def test_it_shows_and_makes_nothing(admin, kafka_admin) -> None:
     assert "User:*: READ on the topic __kadmin_client_configs" in answer.to_arrow()["subject"].to_pylist()
     assert not {*kafka_admin.list_topics(timeout=10).topics} & {*TOPICS}
     assert states(setup(admin)) == {"missing": 12}
+
+
+def test_it_says_that_everybody_may_read(admin) -> None:
+    """I ran it as the page has it, and any login could read who produces with acks=0."""
+    said = "User:* lets every principal read the entries of every user."
+    narrowed = "client-configs init --clients User:app --clients User:etl"
+    for answer in (setup(admin), setup(admin).apply()):
+        (note,) = [block for block in answer.footer() if said in str(block)]
+        assert narrowed in str(note)
+    assert not any(said in str(block) for block in setup(admin, clients=["User:app"]).footer())
 
 
 def test_it_is_made_once(admin) -> None:

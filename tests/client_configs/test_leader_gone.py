@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
 
 import kadmin_nb as kn
 from kadmin_nb.admin.client_config_log import ClientConfigTopic
 from kadmin_nb.admin.transactions import FencedWriter
+from kadmin_nb.cluster import user_configs
 from kadmin_nb.local import LocalKafka
+from kadmin_nb.model.client_config_records import REGISTRATIONS_TOPIC
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.broker
@@ -60,3 +63,19 @@ def test_the_alter_is_made_whole_or_not_at_all(step, trio, unique, monkeypatch):
         dead = next(node for node in trio.nodes if node.pid is None)
         dead.start()
         eventually(lambda: alive(cluster), 3, 40)
+
+
+def test_what_has_no_leader_hides_no_quota(trio, unique, monkeypatch):
+    """The broker of one topic was down, and nobody's quota could be described any more."""
+    monkeypatch.setattr(user_configs, "BESIDE_QUOTAS", 1.0)
+    alice, admin = unique("alice"), AdminClient({"bootstrap.servers": trio.bootstrap})
+    admin.create_topics([NewTopic(REGISTRATIONS_TOPIC, 1, replica_assignment=[[3]])])[REGISTRATIONS_TOPIC].result()
+    with trio.connect() as cluster:
+        stage = cluster.stage()
+        stage.set_quota("producer_byte_rate", 1e12, user=alice)
+        stage.plan().apply().raise_for_errors()
+        trio.nodes[2].kill()
+        eventually(lambda: alive(cluster), 2, 40)
+        rows = user_configs.user_configs(cluster, alice).to_arrow().to_pylist()
+    assert [row["value"] for row in rows if row["kind"] == "quota"] == ["1000000000000"]
+    assert [row["error"] for row in rows if row["kind"] == "supported"] == ["LEADER_NOT_AVAILABLE"]

@@ -11,6 +11,7 @@ import kadmin_nb as kn
 from kadmin_nb.admin import first_contact
 from kadmin_nb.cluster.user_configs import user_configs
 from kadmin_nb.local import LocalKafka
+from kadmin_nb.model import rights
 from kadmin_nb.model.client_config_records import CONFIGS_TOPIC
 from tests.persons import let_in
 from tests.waiting import eventually
@@ -81,7 +82,11 @@ def test_a_reader_looks_and_changes_nothing(person, admin, alice):
     eventually(lambda: can_read(cluster, alice), True)
     stage = cluster.stage()
     stage.set_client_config("acks", "-1", user=alice, client_id="app")
-    (row,) = stage.plan().apply(lock=False).to_arrow().to_pylist()
+    outcomes = stage.plan().apply(lock=False)
+    (row,) = outcomes.to_arrow().to_pylist()
+    with pytest.raises(kn.KadminError) as failed:
+        outcomes.raise_for_errors()
+    assert "WRITE on the topic" not in " ".join(failed.value.lines())
     assert (row["state"], row["error"]) == ("failed", "TRANSACTIONAL_ID_AUTHORIZATION_FAILED"), row
     refused = f"TRANSACTIONAL_ID_AUTHORIZATION_FAILED: it needs WRITE on the transactional id {CONFIGS_TOPIC}"
     assert row["message"] == f"nothing was written: {refused}"
@@ -110,3 +115,10 @@ def grant_reading_of_quotas(cluster: kn.Cluster, admin: kn.Cluster) -> None:
     ]
     for future in java.create_acls(bindings).values():
         future.result()
+
+
+def test_the_right_on_a_transactional_id_is_hinted():
+    """I was told to grant WRITE on the topic, which I had, and the next plan failed the same way."""
+    code, needed = "TRANSACTIONAL_ID_AUTHORIZATION_FAILED", rights.on_topic("WRITE", CONFIGS_TOPIC)
+    assert rights.hint(code, needed) == f"It needs WRITE on the transactional-id {CONFIGS_TOPIC}."
+    assert rights.hint("TOPIC_AUTHORIZATION_FAILED", needed) == f"It needs WRITE on the topic {CONFIGS_TOPIC}."

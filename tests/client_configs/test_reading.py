@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from typing import NamedTuple
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kadmin_nb.admin.client_config_log import ClientConfigLog
-from kadmin_nb.model.client_config_records import MOST_BYTES, ConfigKey, ConfigValue
+from kadmin_nb.model.client_config_records import MOST_BYTES, ConfigKey, ConfigValue, RegistrationKey, StatusKey
 from kadmin_nb.model.client_config_rules import Entries
 from kadmin_nb.model.client_configs import CLIENT_KEYS, ClientEntity
 
@@ -77,6 +78,30 @@ GOOD = ConfigKey("alice", "app", "acks").encode()
 VALUE = ConfigValue("1", "ann", "plan").encode()
 VALID = Record(0, 0, GOOD, VALUE)
 
+STRANGE_KEYS = [
+    GOOD.replace(b'"v":1', b'"v":true'),
+    GOOD.replace(b'"v":1', b'"v":1.0'),
+    GOOD.replace(b'"v":1', b'"v":1,"v":1'),
+    GOOD.replace(b'"alice"', b'"bob","user":"alice"'),
+    GOOD.replace(b":", b": "),
+    GOOD.replace(b"alice", rb"\u0061lice"),
+    json.dumps(json.loads(GOOD) | {"more": None}, sort_keys=True, separators=(",", ":")).encode(),
+    json.dumps(dict(reversed(json.loads(GOOD).items())), separators=(",", ":")).encode(),
+    ConfigKey("größe", None, "acks").encode().decode("unicode_escape").encode(),
+]
+"""Which JSON readers may take for a good key, and of which compaction knows nothing."""
+
+STRANGE_VALUES = [
+    VALUE.replace(b'"v":1', b'"v":true'),
+    VALUE.replace(b'"v":1', b'"v":1.0'),
+    VALUE.replace(b'"1"', b'"0","value":"1"'),
+    VALUE.replace(b'"v":1', b'"v":2,"v":1'),
+    VALUE.replace(b'"v":1', b'"more":{"a":1,"a":1},"v":1'),
+    VALUE.replace(b'"v":1', b'"more":NaN,"v":1'),
+    VALUE.replace(b'"1"', b'"2"'),
+    VALUE.replace(b'"1"', b'"all"'),
+]
+
 
 @pytest.mark.parametrize(
     ("key", "value"),
@@ -92,12 +117,12 @@ VALID = Record(0, 0, GOOD, VALUE)
         (GOOD.replace(b'"app"', b'""'), VALUE),
         (GOOD.replace(b"acks", b"sasl.jaas.config"), VALUE),
         (GOOD.replace(b"acks", b"bootstrap.servers"), ConfigValue("evil:9092", "x", "y").encode()),
+        *((key, VALUE) for key in STRANGE_KEYS),
+        *((GOOD, value) for value in STRANGE_VALUES),
         (GOOD, b"1"),
         (GOOD, b""),
         (GOOD, VALUE.replace(b'"v":1', b'"v":2')),
         (GOOD, VALUE.replace(b'"1"', b"1")),
-        (GOOD, VALUE.replace(b'"1"', b'"2"')),
-        (GOOD, VALUE.replace(b'"1"', b'"all"')),
         (GOOD, ConfigValue("0", "x" * MOST_BYTES, "y").encode()),
     ],
     ids=lambda value: repr(value)[:40],
@@ -107,3 +132,11 @@ def test_a_record_that_is_none_changes_nothing_but_a_counter(key, value):
     expected = {ClientEntity("alice", "app"): {"acks": "1"}}
     assert entries([VALID, Record(1, 1, key, value)]) == (expected, 1)
     assert entries([Record(0, 0, key, value), VALID]) == (expected, 1)
+
+
+@pytest.mark.parametrize("key", [kind(*"abcde"[: len(fields(kind))]) for kind in (RegistrationKey, StatusKey)], ids=str)
+def test_keys_of_clients_are_canonical_too(key):
+    """A client registered twice under two spellings of one name, and one of them was never removed."""
+    assert type(key).decode(key.encode()) == key
+    assert type(key).decode(key.encode().replace(b":", b": ")) is None
+    assert type(key).decode(key.encode().replace(b'"a"', b'"a","user":"a"')) is None

@@ -70,7 +70,7 @@ def test_real_records_are_as_the_schemas_say(kafka, unique, validate) -> None:
     """The schema was of last year's format."""
     broker, user = {"bootstrap.servers": kafka.bootstrap}, unique("user")
     make_config_topics(AdminClient(broker))
-    first = write_entry(broker, user, None, "acks", "7")
+    first = write_entry(broker, user, None, "acks", "0")
     revision = write_entry(broker, user, "ä", "session.timeout.ms", "20000")
     write_entry(broker, user, "ä", "acks", "1")
     write_entry(broker, user, "ä", "acks", None)

@@ -15,7 +15,8 @@ from kadmin_nb.cluster.client_registry import NEVER_REGISTERED
 from kadmin_nb.errors import Invalid
 from kadmin_nb.frames import schemas
 from kadmin_nb.local import LocalKafka
-from kadmin_nb.model.client_config_records import MOST_BYTES, REGISTRATIONS_TOPIC
+from kadmin_nb.model.client_config_records import MOST_BYTES, REGISTRATIONS_TOPIC, Registration, RegistrationKey
+from kadmin_nb.model.registered_clients import RegisteredClient
 from tests.client_configs.raw_client import HOUR_MS, RawClient, append
 from tests.client_configs.written_entries import make_config_topics
 from tests.hostile_names import HOSTILE
@@ -85,6 +86,15 @@ def test_a_client_that_went_away_expires(config, clients, user) -> None:
     RawClient(config, user, instance="here").register()
     eventually(lambda: rows(clients.registrations(user=user), "instance"), [("here",)])
     assert any("expired" in note for note in clients.registrations(user=user).notes)
+
+
+@pytest.mark.parametrize(("interval_ms", "lives"), [(1, 10_000), (1_000, 10_000), (60_000, 180_000)])
+def test_a_client_that_refreshes_each_second_stays(interval_ms, lives) -> None:
+    """One refresh took four seconds, and the list said that the client had expired."""
+    client = RegisteredClient(
+        RegistrationKey("u", "c", "s", "1", "i"), Registration(["acks"], interval_ms, None, None), seen=5
+    )
+    assert [client.is_alive(5 + age) for age in (0, lives, lives + 1)] == [True, True, False]
 
 
 @pytest.mark.parametrize("hours", [-2, 2])

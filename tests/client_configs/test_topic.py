@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 import pytest
-from confluent_kafka.admin import NewTopic
+from confluent_kafka.admin import AdminClient, NewTopic
 
+import kadmin_nb as kn
 from kadmin_nb.admin import compacted_topic, first_contact
+from kadmin_nb.commands import terminal
 from kadmin_nb.errors import Invalid
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.schema_metadata import mark
-from kadmin_nb.model.client_config_records import ConfigKey, ConfigValue
+from kadmin_nb.local import LocalKafka
+from kadmin_nb.model.client_config_records import CONFIGS_TOPIC, REGISTRATIONS_TOPIC, ConfigKey, ConfigValue
 from tests.client_configs.conftest import ALICE, APP, codes
+from tests.client_configs.written_entries import delete_topic
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.broker
@@ -22,6 +27,7 @@ def make(admin, name: str, *, partitions: int = 1, **configs: str) -> None:
     new = NewTopic(name, partitions, config={key.replace("_", "."): value for key, value in configs.items()})
     client = first_contact.client(admin.wire.settings)
     client.create_topics([new])[name].result(20)
+    eventually(lambda: name in client.list_topics(timeout=10).topics, True)
 
 
 def delete(admin) -> None:
@@ -74,6 +80,35 @@ def test_somebody_elses_of_several_partitions_is_refused(ann):
             verb()
     (refusal,) = ann.alter({ALICE: {"acks": (None, "1")}}).values()
     assert "has 3 partitions" in str(refusal)
+
+
+@pytest.fixture(scope="module")
+def open_kafka() -> Iterator[LocalKafka]:
+    """One where anybody may create topics, and somebody has a quota."""
+    with kn.local.start() as running:
+        with running.connect() as cluster:
+            stage = cluster.stage()
+            stage.set_quota("producer_byte_rate", 1e12, user="bob")
+            stage.plan().apply().raise_for_errors()
+        yield running
+
+
+@pytest.mark.parametrize("name", [CONFIGS_TOPIC, REGISTRATIONS_TOPIC])
+def test_a_strangers_topic_hides_no_quota(open_kafka, name, capsys):
+    """Somebody made a topic of that name, and nobody's quota could be described any more."""
+    at, admin = open_kafka.bootstrap, AdminClient({"bootstrap.servers": open_kafka.bootstrap})
+    admin.create_topics([NewTopic(name, 2, 1)])[name].result()
+    eventually(lambda: name in admin.list_topics(timeout=10).topics, True)
+    described = ("config", "describe", "user=bob", "--cluster", at)
+    tool = ("kafka-configs", "--bootstrap-server", at, "--describe")
+    whom = ("--user", "bob") if name == CONFIGS_TOPIC else ("--user", "bob", "--client", "app")
+    for words, state in ((described, 1), ((*tool, *whom), 0), ((*tool, "--entity-type", "users"), 0)):
+        assert terminal._run([*words]) == state, words
+        shown = capsys.readouterr().out
+        assert "producer_byte_rate" in shown or "app" in words, words
+        has_line = name == CONFIGS_TOPIC or {"app", "config"} & {*words}
+        assert (f"the topic {name} has 2 partitions" in shown) == bool(has_line), words
+    delete_topic(admin, name)
 
 
 def test_one_that_is_not_compacted_is_refused(ann):

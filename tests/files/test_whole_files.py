@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ import pytest
 import kadmin_nb as kn
 from kadmin_nb import files
 from kadmin_nb.plans.journal.hash_chain import Journal
+from kadmin_nb.plans.journal.storage import opened
 from tests.full_disk import killed_before_call, no_more_than, small_disk
 
 BEFORE, AFTER = b"before\n" * 5_000, b"after\n" * 50_000
@@ -31,6 +34,24 @@ def test_killed_at_any_moment(tmp_path):
     assert len(contents) > 10
     assert set(contents) == {BEFORE, AFTER}
     assert contents[-1] == AFTER
+
+
+@pytest.mark.parametrize("code", [errno.EIO, errno.ENOSPC, errno.EINVAL, errno.ENOTSUP])
+def test_a_folder_that_the_disk_did_not_take(tmp_path, monkeypatch, code):
+    """The disk failed as the file's name was written, and the plan was saved, they said; after a crash it was gone."""
+    real = os.fsync
+
+    def failing(handle):
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            raise OSError(code, os.strerror(code))
+        real(handle)
+
+    monkeypatch.setattr(os, "fsync", failing)
+    is_failure = code in (errno.EIO, errno.ENOSPC)
+    with pytest.raises(kn.Invalid, match=r"p\.json cannot be written") if is_failure else nullcontext():
+        files.write(tmp_path / "p.json", AFTER)
+    with pytest.raises(kn.PlanRefused, match=r"the journal .* cannot be written") if is_failure else nullcontext():
+        opened(tmp_path / "j.jsonl").close()
 
 
 @pytest.mark.parametrize("size", [0, 1, 4096, len(AFTER) - 1])

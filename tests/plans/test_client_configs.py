@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kadmin_nb.admin.ports import LONGEST_TRANSACTION
+from kadmin_nb.errors import PlanRefused
 from kadmin_nb.model.changes import FAILED, UNKNOWN, VERIFIED, Outcome
 from kadmin_nb.model.client_configs import ClientEntity
 from kadmin_nb.plans.execution import executor
@@ -91,3 +92,11 @@ def test_an_entry_is_signed_with_its_plan(kafka):
     plan = planned(kafka, "set acks=-1 user=alice")
     apply(kafka, plan)
     assert kafka.client_configs.describe()["plan_id"].to_pylist() == [plan.id]
+
+
+def test_who_refuses_is_who_was_asked(kafka):
+    """It said that the broker refuses, and no broker knows such a key."""
+    with pytest.raises(PlanRefused) as refused:
+        apply(kafka, planned(kafka, "set session.timeout.ms=1 user=alice"))
+    says = "kadmin_nb refuses 1 of 1 rows; the first, user=alice session.timeout.ms: "
+    assert str(refused.value).startswith(says)

@@ -14,7 +14,7 @@ from kadmin_nb.frames import schemas
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.client_configs import CONSUMER_KEYS
 from tests.client_configs.raw_client import RawClient
-from tests.client_configs.written_entries import make_config_topics
+from tests.client_configs.written_entries import make_config_topics, write_entry
 
 pytestmark = pytest.mark.broker
 
@@ -99,3 +99,19 @@ def test_a_bad_line_is_one_line(typed, words, error) -> None:
 def test_topics_that_are_there_stay(typed) -> None:
     """A second run of init should say that there is nothing to do."""
     assert typed("init").startswith("Topics and rights of dynamic client configs: 3 there\n")
+
+
+def test_the_tools_two_spellings_show_the_same(kafka, typed, user, capsys) -> None:
+    """Of --user alice --client app no client config was shown, of the entity types and names it was."""
+    write_entry({"bootstrap.servers": kafka.bootstrap}, user, "a", "acks", "1")
+    lines = []
+    for words in (
+        f"--user {user} --client a",
+        f"--entity-type users --entity-type clients --entity-name {user} --entity-name a",
+    ):
+        assert (
+            terminal._run(["kafka-configs", "--bootstrap-server", kafka.bootstrap, "--describe", *words.split()]) == 0
+        )
+        lines.append(capsys.readouterr().out.splitlines())
+    assert lines[0] == lines[1]
+    assert [line.split()[0] for line in lines[0]] == ["Dynamic", "Supported"]

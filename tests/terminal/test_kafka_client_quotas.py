@@ -106,6 +106,15 @@ def test_whoever_has_no_quota_is_resolved(quotas, whom):
 
 
 @pytest.mark.broker
+@pytest.mark.parametrize("whom", ["ip=10.9.8.7", "user=nobody-at-all,client-id=a"])
+def test_who_is_not_limited_is_said(quotas, whom):
+    """Of an address without a quota it printed nothing, and I thought that it had not been asked."""
+    answer = quotas(f"--resolve --names={whom}")
+    assert (answer.code, answer.out) == (0, "")
+    assert answer.err.splitlines()[-1] == f"nothing limits {{{whom.replace(',', ', ')}}}"
+
+
+@pytest.mark.broker
 def test_a_change_that_the_brokers_refuse_is_one_line(quotas):
     """A validation that failed ended with success."""
     answer = quotas("--alter --names=team=blue --add=producer_byte_rate=1000000 --validate-only")

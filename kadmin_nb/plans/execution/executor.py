@@ -24,7 +24,7 @@ from ..journal import replay, row_ranges
 from ..journal.hash_chain import Journal
 from ..journal.replay import JournalState
 from ..kinds.change_kind import Answers
-from ..kinds.registry import order_key, quiet_period, remedy
+from ..kinds.registry import order_key, quiet_period, refusal_words, remedy
 from ..plan import Plan
 from ..secret_resolver import refuse_missing
 from ..sending import Batch, batches, is_doubtful, is_of_the_whole
@@ -113,12 +113,11 @@ def refuse_expired(kafka: Kafka, plan: Plan) -> None:
 
 
 def refuse_invalid(refused: Sequence[Change], of: int) -> None:
-    """Refuse a plan with rows that the broker's validation refused."""
+    """Refuse a plan with rows that the validation refused."""
     if refused:
         first = refused[0]
         raise PlanRefused(
-            f"the broker refuses {len(refused)} of {of} rows; the first, {first.resource} {first.key}: "
-            f"{first.validated}",
+            refusal_words(refused, f"{of} rows"),
             code=first.refusal.code,
             hint=f"Nothing was sent. {remedy(first) or 'Mend or discard those rows and plan again.'}",
             targets=[change.target for change in refused],

@@ -153,4 +153,4 @@ def _remarks(change: Change) -> Iterator[str]:
     if change.op in (APPEND, SUBTRACT) and change.after != change.wanted:
         yield "the tool only sets whole lists: this is the one that it comes to"
     if change.is_refused:
-        yield f"the broker refuses it: {change.validated}"
+        yield f"{kind_of(change).judge} refuses it: {change.validated}"

@@ -88,6 +88,9 @@ class ChangeKind(ABC):
     can_validate: ClassVar[bool] = True
     """True if brokers can be asked without anything being changed."""
 
+    judge: ClassVar[str] = "the broker"
+    """The one that refuses a change at planning."""
+
     is_atomic: ClassVar[bool] = False
     """True if all its changes of a plan are made in one request, or none."""
 

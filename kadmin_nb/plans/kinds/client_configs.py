@@ -36,6 +36,7 @@ class ClientConfigChanges(ChangeKind):
     methods: ClassVar = {SET: "set_client_config", DELETE: "reset_client_config"}
     columns_beside = ("entity", "user", "client_id")
     magic = "%%kconfig"
+    judge = "kadmin_nb"  # no broker knows these keys
     is_atomic = True
     tool_deletes_absent = False
     longest_doubt = LONGEST_TRANSACTION

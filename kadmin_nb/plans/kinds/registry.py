@@ -50,6 +50,14 @@ def remedy(change: Change) -> str | None:
     return missing_right(change) or (meant_key(change) if change.is_refused else None)
 
 
+def refusal_words(refused: Sequence[Change], of: str) -> str:
+    """The sentence on refused rows: by whom, how many, the first of them; `of` is all, such as `5 rows`."""
+    judges = dict.fromkeys(kind.judge for kind in by_kind(refused))
+    first, verb = refused[0], "refuses" if len(judges) == 1 else "refuse"
+    counted = f"{' and '.join(judges)} {verb} {len(refused)} of {of}"
+    return f"{counted}; the first, {first.resource} {first.key}: {first.validated}"
+
+
 def by_kind(changes: Iterable[Change]) -> dict[ChangeKind, list[Change]]:
     """The changes of each kind, in their order; kinds without any are left out."""
     groups: dict[str, list[Change]] = {name: [] for name in KINDS}
