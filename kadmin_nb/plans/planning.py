@@ -36,8 +36,7 @@ def changes(edits: Sequence[Edit], picture: ObservedState, allow_unknown: Collec
     Raises
     ------
     Invalid
-        A removal of a key that is neither known nor present, an unknown BROKER key, a value that is too long, a key
-        that the entity cannot have.
+        A removal of a key that is neither known nor present, an unknown BROKER key, a value that is too long.
     UsageError
         A secret that is not given by reference.
     NotAuthorized, NotFound, TimedOut, ConnectionFailed
@@ -46,7 +45,6 @@ def changes(edits: Sequence[Edit], picture: ObservedState, allow_unknown: Collec
     picture.refuse_unreadable(edit.target for edit in edits)
     for edit in edits:
         if edit.key not in allow_unknown:
-            kind_of(edit).refuse_misfit(edit)
             _refuse_unknown(edit, picture)
     secret = [kind_of(edit).is_secret(edit, picture) for edit in edits]
     _refuse_bare([edit for edit in compress(edits, secret) if edit.reference is None])

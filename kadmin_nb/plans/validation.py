@@ -27,13 +27,14 @@ def validated(kafka: Kafka, changes: Sequence[Change], resolver: Resolver = nowh
         A secret that cannot be looked up; nothing was asked.
     """
     found(filter(_is_looked_up, changes), resolver)
-    askable = [c for kind, mine in by_kind(changes).items() if kind.can_validate for c in mine]
+    misfits = {c.row: refused for c in changes if (refused := kind_of(c).misfit(c))}
+    askable = [c for kind, mine in by_kind(changes).items() if kind.can_validate for c in mine if c.row not in misfits]
     answers = _ask(kafka, askable, resolver)
     doubtful = _doubtful(askable, answers)
     alone = _ask_singly(kafka, doubtful, resolver)
     together = _ask(kafka, [c for c in doubtful if alone[c.row] is None], resolver)
     judged = {c.row: _judged(c, answers, alone, together) for c in askable}
-    return [judged.get(c.row) or c.with_(validated=NOT_POSSIBLE) for c in changes]
+    return [judged.get(c.row) or c.with_(validated=misfits.get(c.row, NOT_POSSIBLE)) for c in changes]
 
 
 def _doubtful(changes: Iterable[Change], answers: Answers) -> list[Change]:

@@ -134,8 +134,9 @@ class ChangeKind(ABC):
         """True if Kafka keeps the value of this edit to itself."""
         return False
 
-    def refuse_misfit(self, edit: Edit) -> None:  # noqa: B027  # most kinds leave that to the broker
-        """Refuse a key that this entity or resource cannot have, as Invalid."""
+    def misfit(self, change: Change) -> Refusal | None:
+        """The refusal of a key that this entity or resource cannot have; None where that is the broker's to say."""
+        return None
 
     def known_keys(self, edit: Edit, picture: ObservedState) -> Sequence[str] | None:
         """The keys of which one was probably meant, where Kafka would take this unknown one without a word."""

@@ -7,7 +7,7 @@ from re import compile as pattern
 from typing import Any, ClassVar, cast
 
 from ...admin.ports import Kafka, Quotas
-from ...errors import Invalid, UsageError
+from ...errors import UsageError
 from ...hints import did_you_mean
 from ...model import rights
 from ...model.changes import DELETE, SET, Change, Edit, Target
@@ -17,6 +17,7 @@ from ...model.entity import ARGUMENTS, TYPES, Entity, type_word
 from ...model.grammar import DEFAULT, Lookup, format_word
 from ...model.levels import LEVEL_NAMES, OTHER, Part
 from ...model.quota_keys import IP_KEYS, QUOTA_KEYS, USER_CLIENT_KEYS, find, parse_value, readable, text_of
+from ...model.refusal import Refusal
 from ...model.tool_types import QUOTA_TYPES
 from ...resolution.rules import entity_of
 from ...secrets import Secret
@@ -69,17 +70,13 @@ class QuotaChanges(ChangeKind):
     def read(self, kafka: Kafka, targets: Collection[Target], picture: ObservedState, look: LookOptions) -> None:
         add_quotas(picture, kafka, {_entity(resource) for resource, _ in targets}, look)
 
-    def refuse_misfit(self, edit: Edit) -> None:
-        known = find(edit.key)
-        misfits = [kind for kind, _ in _entity(edit.resource).parts if known and kind not in known.entities]
-        if edit.op == SET and misfits and misfits[0] in TYPES:
-            keys = [key.name for key in QUOTA_KEYS if misfits[0] in key.entities]
-            raise Invalid(
-                f"{edit.resource} cannot have {edit.key}",
-                code="INVALID_REQUEST",
-                hint=f"{misfits[0]}=… takes {', '.join(keys)}.",
-                targets=[edit.target],
-            )
+    def misfit(self, change: Change) -> Refusal | None:
+        known = find(change.key)
+        if known is None or change.op != SET:
+            return None
+        kind = next((kind for kind, _ in _entity(change.resource).parts if kind not in known.entities), None)
+        takes = [key.name for key in QUOTA_KEYS if kind in key.entities]
+        return Refusal("INVALID_REQUEST", f"{kind}=… takes {', '.join(takes)}") if takes else None
 
     def known_keys(self, edit: Edit, picture: ObservedState) -> Sequence[str] | None:
         """Kafka removes unknown quota keys without a word."""
