@@ -30,8 +30,8 @@ __all__ = [
     "writing",
 ]
 
-PATIENCE = 60.0
-"""Seconds in which a pipe has to come to its end."""
+PATIENCE, PATIENCE_WITH_A_NAME = 60.0, 10.0
+"""Seconds in which a pipe has to come to its end: that of a command, and one in a folder, which may have no writer."""
 
 _CHUNK = 1 << 20
 
@@ -300,7 +300,8 @@ def read(place: Path, what: str, most: int, *, pipe: bool = False, missing: str 
     except (OSError, ValueError) as error:
         raise _not_read(str(place), what, error, missing) from None
     try:
-        return _content(handle, str(place), what, most, pipe=pipe)
+        patience = PATIENCE if _names_an_open_file(place) else min(PATIENCE, PATIENCE_WITH_A_NAME)
+        return _content(handle, str(place), what, most, pipe=pipe, patience=patience)
     finally:
         os.close(handle)
 
@@ -324,16 +325,16 @@ def read_stdin(what: str, most: int) -> bytes:
         handle = stream.fileno()
     except io.UnsupportedOperation:  # a text that stands for it
         return _within(stream.read(most + 1), name, what, most)
-    return _content(handle, name, what, most, pipe=True)
+    return _content(handle, name, what, most, pipe=True, patience=PATIENCE)
 
 
-def _content(handle: int, name: str, what: str, most: int, *, pipe: bool) -> bytes:
+def _content(handle: int, name: str, what: str, most: int, *, pipe: bool, patience: float) -> bytes:
     try:
         mode = os.fstat(handle).st_mode
         if stat.S_ISREG(mode):
             return _within(b"".join(_chunks(handle, most)), name, what, most)
         if pipe and _comes_to_an_end(handle, mode):
-            return _within(b"".join(_arriving(handle, name, most)), name, what, most)
+            return _within(b"".join(_arriving(handle, name, most, patience)), name, what, most)
     except OSError as error:
         raise _not_read(name, what, error, None) from None
     raise UsageError(f"{name} is not a file, so it cannot be {what}")
@@ -358,11 +359,11 @@ def _chunks(handle: int, most: int) -> Iterator[bytes]:
         yield chunk
 
 
-def _arriving(handle: int, name: str, most: int) -> Iterator[bytes]:
+def _arriving(handle: int, name: str, most: int, patience: float) -> Iterator[bytes]:
     """The same of a pipe, in which bytes arrive one day or never."""
-    until = None if os.isatty(handle) else time.monotonic() + PATIENCE
+    until = None if os.isatty(handle) else time.monotonic() + patience
     while most >= 0:
-        _wait(handle, name, until)
+        _wait(handle, name, until, patience)
         try:
             chunk = os.read(handle, min(_CHUNK, most + 1))
         except BlockingIOError:
@@ -373,13 +374,13 @@ def _arriving(handle: int, name: str, most: int) -> Iterator[bytes]:
         yield chunk
 
 
-def _wait(handle: int, name: str, until: float | None) -> None:
+def _wait(handle: int, name: str, until: float | None, patience: float) -> None:
     poll = select.poll()
     poll.register(handle, select.POLLIN)
     left = None if until is None else max(0.0, until - time.monotonic())
     if left == 0 or not poll.poll(None if left is None else left * 1000):
         raise TimedOut(
-            f"{name} did not come to its end within {PATIENCE:g} s",
+            f"{name} did not come to its end within {patience:g} s",
             hint="It is a pipe: its writer has not ended, or there is none. A file can be read at any time.",
         )
 

@@ -23,4 +23,8 @@ def observe(session: Session, seconds: float) -> Any:
     \b
     {here} --for 60s
     """
-    return session.cluster.observe(seconds, progress=session.progress)
+    answer = session.cluster.observe(seconds, progress=session.progress)
+    if click.get_current_context().meta.get("out") and session.note is not None:
+        for line in (*answer.warnings, *(f"request log: {log}" for log in answer.logs)):
+            session.note(line)
+    return answer

@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 
 from ..errors import UsageError
 from ..hints import nearest
-from ..model.grammar import Choice, Lookup
+from ..model.grammar import Choice, Lookup, Value, format_word, without_sign
+from ..model.quota_keys import find
 from ..plans.change_words import choices, read_words
+from ..secrets import mentions_secret
 
 
 def read_selectors(
@@ -21,6 +23,10 @@ def read_selectors(
     `type_of` reads the names of further types: `entity:team`.
     """
     chosen: dict[str, tuple[Choice, ...]] = {}
+    words = list(words)
+    bare = next((word for word in words if "=" not in word and find(word) is None), None)
+    if bare and not any(map(mentions_secret, words)):
+        raise without_sign(bare, format_word(types[0], bare))
     for word in read_words(words, lookup):
         kind = word.name if word.name in types else type_of(word.name)
         if kind is None:

@@ -86,6 +86,32 @@ def stored_text(key: str, text: str) -> str:
     return str(int(number))
 
 
+def units_hint(key: str, text: str) -> str | None:
+    """A hint for a number with a unit that the key does not take, with the one that was meant; None for other texts.
+
+    Examples
+    --------
+    >>> units_hint("retention.ms", "7days")
+    'Did you mean 7d? retention.ms takes ms, s, min, h, d.'
+    """
+    match, units = _NUMBER.fullmatch(text.strip()), units_of([key])
+    if match is None or not units or match["unit"] in units:
+        return None
+    typed = match["unit"].lower()
+    meant = next((unit for unit in units if typed in (unit.lower(), *_SPELLED.get(unit, ()))), None)
+    instead = f"Did you mean {match['number']}{meant}? " if meant else ""
+    return f"{instead}{key} takes {', '.join(units)}."
+
+
+_SPELLED = {
+    "s": ("sec", "secs", "second", "seconds"),
+    "min": ("m", "mins", "minute", "minutes"),
+    "h": ("hr", "hrs", "hour", "hours"),
+    "d": ("day", "days"),
+}
+"""Units of time as others write them."""
+
+
 def with_unit(key: str, text: str) -> str:
     """A config's value with the same in a larger unit beside it: `604800000 (7 d)`; any other value as it is.
 

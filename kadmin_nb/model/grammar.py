@@ -112,11 +112,17 @@ def parse_word(word: str, lookup: Lookup | None = None, *, takes_empty: bool = F
     """
     match = _WORD.fullmatch(word)
     if match is None:
-        raise UsageError(f"{quote(word)} is neither type=value nor key=value", hint=_SUCH_AS)
+        raise without_sign(word)
     name, sign, rest = match["name"], match["sign"], match["rest"]
     if not rest and not (takes_empty and sign == "="):
         raise nothing_right_of(word)
     return Word(name, _value(sign, rest, lookup))
+
+
+def without_sign(word: str, instead: str = "") -> UsageError:
+    """The error of a word that has no sign, with the word that was meant."""
+    hint = f"Did you mean {instead}?" if instead else _SUCH_AS
+    return UsageError(f"{quote(word)} is neither type=value nor key=value", hint=hint)
 
 
 def nothing_right_of(word: str) -> UsageError:

@@ -318,6 +318,14 @@ def test_the_verb_reads_lengths(text, seconds):
     assert asked == [seconds]
 
 
+def test_with_out_it_says_where_the_requests_are(quiet, tmp_path):
+    """`observe --out o.json` ran for a minute and printed nothing: where were the requests?"""
+    said: list[str] = []
+    session = Session(connected=quiet, owns=False, note=said.append)
+    result = run(["observe", "--for", "1s", "--out", str(tmp_path / "o.json")], session)
+    assert said == [f"request log: {log}" for log in result.value.logs] != []
+
+
 @pytest.mark.parametrize("text", ["soon", "5d", "-1s", ""])
 def test_the_verb_refuses_what_is_no_length(text):
     """It observed for ever."""

@@ -64,6 +64,20 @@ def test_a_pipe_that_nobody_closes(pipe):
     assert time.monotonic() - began < 20
 
 
+def test_a_pipe_in_a_folder_is_given_up_soon(pipe, monkeypatch):
+    """`plan show pipe` took a minute to say that nobody writes; the pipe of a command keeps the minute."""
+    monkeypatch.setattr(files, "PATIENCE", 60.0)
+    assert files.PATIENCE_WITH_A_NAME == 10.0
+    monkeypatch.setattr(files, "PATIENCE_WITH_A_NAME", 0.2)
+    with pytest.raises(kn.TimedOut, match=r"within 0\.2 s"):
+        plan_file(pipe)
+    ours, theirs = os.pipe()
+    writer = threading.Timer(0.6, lambda: (os.write(theirs, b"late"), os.close(theirs)))
+    writer.start()
+    assert plan_file(Path(f"/dev/fd/{ours}")) == b"late"
+    os.close(ours)
+
+
 def test_a_pipe_where_a_file_is_read_twice(pipe):
     with pytest.raises(kn.UsageError, match="pipe is not a file, so it cannot be a policy"):
         files.read(pipe, "a policy", 100)

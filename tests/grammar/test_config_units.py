@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import kadmin_nb as kn
-from kadmin_nb.model.config_units import SIZES, TIMES, exact_number, stored_text, units_of
+from kadmin_nb.model.config_units import SIZES, TIMES, exact_number, stored_text, units_hint, units_of
 from kadmin_nb.plans.change_lines import edits
 
 
@@ -46,6 +46,23 @@ def test_a_fraction_is_refused() -> None:
 def test_what_does_not_fit_is_the_brokers_to_refuse(text) -> None:
     """A later Kafka may take what we do not know."""
     assert stored_text("retention.ms", text) == text
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "hint"),
+    [
+        ("retention.ms", "7days", "Did you mean 7d? retention.ms takes ms, s, min, h, d."),
+        ("retention.ms", "1.5 Hours", "Did you mean 1.5h? retention.ms takes ms, s, min, h, d."),
+        ("retention.ms", "7x", "retention.ms takes ms, s, min, h, d."),
+        ("segment.bytes", "1gb", "Did you mean 1GB? segment.bytes takes B, kB, MB, GB, KiB, MiB, GiB, TiB."),
+        ("retention.ms", "7d", None),
+        ("retention.ms", "soon", None),
+        ("max.connections", "7days", None),
+    ],
+)
+def test_a_unit_that_others_write_is_answered_with_ours(key, text, hint) -> None:
+    """`retention.ms=7days` was *Not a number of type LONG*, and nothing said what is."""
+    assert units_hint(key, text) == hint
 
 
 @given(st.sampled_from(["retention.ms", "segment.bytes"]), st.integers(0, 10**6), st.data())

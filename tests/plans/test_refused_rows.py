@@ -175,3 +175,33 @@ def test_a_value_that_the_protocol_does_not_take_is_not_sent(cluster, topic):
     with pytest.raises(kn.Invalid) as refused:
         stage.plan()
     assert str(refused.value) == f"the value {SAID}: follower.replication.throttled.replicas of topic={topic}"
+
+
+@pytest.mark.parametrize(
+    ("whom", "key", "says"),
+    [
+        ({"ip": "1.2.3.4"}, "producer_byte_rate", "ip=… takes connection_creation_rate"),
+        ({"user": "u"}, "connection_creation_rate", "user=… takes producer_byte_rate, consumer_byte_rate, "),
+        ({"client_id": kn.DEFAULT}, "connection_creation_rate", "client-id=… takes producer_byte_rate, "),
+    ],
+)
+def test_a_key_that_an_entity_cannot_have_is_refused_when_planned(cluster, whom, key, says):
+    """A byte rate of an ip was planned, and the broker said *Invalid configuration key* of a key that it has."""
+    stage = cluster.stage()
+    stage.set_quota(key, 5, **whom)
+    stage.set_quota("producer_byte_rate", 5, user="beside")
+    plan = stage.plan()
+    (misfit, _), (beside, _) = rows(plan, "validated", "key")
+    assert misfit.startswith(f"INVALID_REQUEST: {says}")
+    assert beside == "ok"
+    with pytest.raises(kn.PlanRefused, match="refuse"):
+        plan.apply()
+
+
+def test_the_units_of_a_key_are_named_where_another_was_written(cluster, topic):
+    """`retention.ms=7days` was refused without a word of what it takes."""
+    stage = cluster.stage()
+    stage.set_config("retention.ms", "7days", topic=topic)
+    with pytest.raises(kn.Invalid) as refused:
+        stage.plan().raise_for_errors()
+    assert refused.value.hint == "Did you mean 7d? retention.ms takes ms, s, min, h, d."

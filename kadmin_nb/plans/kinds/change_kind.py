@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from ...admin.ports import UNSIGNED, Alterable, Kafka, Signature
 from ...model import rights
 from ...model.changes import DELETE, SET, Change, Edit, Target, given_key
+from ...model.config_units import units_hint
 from ...model.configurable import Configurable
 from ...model.grammar import Lookup, Special
 from ...model.refusal import Refusal
@@ -56,6 +57,11 @@ def meant_key(change: Change) -> str | None:
     """That note as a sentence; None on a row without it."""
     notes = (change.note or "").split("; ")
     return next((f"D{note[1:]}" for note in notes if note.startswith(_MEANT)), None)
+
+
+def meant_unit(change: Change) -> str | None:
+    """The units that a key takes, for a number with another; None where it is not that."""
+    return None if change.is_secret else units_hint(change.key, change.wanted or "")
 
 
 class ChangeKind(ABC):
@@ -135,6 +141,10 @@ class ChangeKind(ABC):
     def is_secret(self, edit: Edit, picture: ObservedState) -> bool:
         """True if Kafka keeps the value of this edit to itself."""
         return False
+
+    def misfit(self, change: Change) -> Refusal | None:
+        """The refusal of a key that this entity or resource cannot have; None where that is the broker's to say."""
+        return None
 
     def known_keys(self, edit: Edit, picture: ObservedState) -> Sequence[str] | None:
         """The keys of which one was probably meant, where Kafka would take this unknown one without a word."""

@@ -16,7 +16,8 @@ from ...model.configurable import Configurable
 from ...model.entity import ARGUMENTS, TYPES, Entity, type_word
 from ...model.grammar import DEFAULT, Lookup, format_word
 from ...model.levels import LEVEL_NAMES, OTHER, Part
-from ...model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, find, parse_value, readable, text_of
+from ...model.quota_keys import IP_KEYS, QUOTA_KEYS, USER_CLIENT_KEYS, find, parse_value, readable, text_of
+from ...model.refusal import Refusal
 from ...model.tool_types import QUOTA_TYPES
 from ...resolution.rules import entity_of
 from ...secrets import Secret
@@ -68,6 +69,14 @@ class QuotaChanges(ChangeKind):
 
     def read(self, kafka: Kafka, targets: Collection[Target], picture: ObservedState, look: LookOptions) -> None:
         add_quotas(picture, kafka, {_entity(resource) for resource, _ in targets}, look)
+
+    def misfit(self, change: Change) -> Refusal | None:
+        known = find(change.key)
+        if known is None or change.op != SET:
+            return None
+        kind = next((kind for kind, _ in _entity(change.resource).parts if kind not in known.entities), None)
+        takes = [key.name for key in QUOTA_KEYS if kind in key.entities]
+        return Refusal("INVALID_REQUEST", f"{kind}=… takes {', '.join(takes)}") if takes else None
 
     def known_keys(self, edit: Edit, picture: ObservedState) -> Sequence[str] | None:
         """Kafka removes unknown quota keys without a word."""
