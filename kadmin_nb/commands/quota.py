@@ -166,9 +166,12 @@ def unlimited(session: Session, keys: tuple[str, ...], pairs: str | None, assume
 
 @quota.command("client-ids")
 @options.reading
-@click.argument("clients", metavar="NAME")
-def client_ids(session: Session, clients: str) -> Any:
+@click.argument("clients", metavar="NAME", required=False)
+def client_ids(session: Session, clients: str | None) -> Any:
     """Client-ids that look made up, by pattern, and what would cover them; NAME is a frame: PAIRS or USAGE."""
+    if clients is None:
+        hint = "NAME is a frame of clients, PAIRS or USAGE: a variable, or a Parquet or CSV file."
+        raise UsageError("NAME is required", hint=hint)
     return session.cluster.quotas.client_ids(spark_inputs.frame_in_arrow(session, clients))
 
 

@@ -106,4 +106,14 @@ def _offered(entry_point: str, line: str, values: Values | None) -> Offers:
     _, words = destination(earlier)
     from kadmin_nb.commands import complete
 
-    return Offers(begun, complete(words, begun, entry_point, values), True)
+    return Offers(begun, _that_a_lab_shows(begun, complete(words, begun, entry_point, values)), True)
+
+
+def _that_a_lab_shows(begun: str, matches: list[str]) -> list[str]:
+    """The candidates, with the word itself where all of them go on with `<`.
+
+    JupyterLab compares what candidates have in common with texts that are escaped for its page: where that ended with
+    `user=<` it showed none of them, and took no further Tab.
+    """
+    is_lost = begun and "<" not in begun and all(match.startswith(f"{begun}<") for match in matches)
+    return [begun, *matches] if is_lost and matches else matches

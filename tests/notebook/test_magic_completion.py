@@ -16,6 +16,8 @@ LINES = [
     ("%kquota describe --as ", "", ["arrow", "pandas", "spark"]),
     ("%kquota describe u", "u", ["user="]),
     ("%kquota describe user=a cl", "cl", ["client-id="]),
+    ("%kquota describe user=", "user=", ["user=", "user=<any>", "user=<default>"]),
+    ("%kquota describe user=<", "user=<", ["user=<any>", "user=<default>"]),
     ("%kquota set prod", "prod", ["producer_byte_rate="]),
     ("%kquota remove prod", "prod", ["producer_byte_rate"]),
     ("%kquota set ip=1.2.3.4 ", "", ["connection_creation_rate="]),

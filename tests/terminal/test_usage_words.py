@@ -236,6 +236,7 @@ SLIPS = {
     "quota resolve --pairs p --engine flink": "flink",
     "quota usage x/y --broker 1 --engine flink": "flink",
     "quota near": "a source of usage is required",
+    "quota client-ids": "NAME is a frame of clients, PAIRS or USAGE",
     "quota top --usage z --every 5m": "--every is for a request log",
 }
 
