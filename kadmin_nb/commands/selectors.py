@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from ..errors import UsageError
 from ..hints import nearest
-from ..model.grammar import Choice, Lookup, Value, format_word, without_sign
+from ..model.grammar import Choice, Lookup, format_word, without_sign
 from ..model.quota_keys import find
 from ..plans.change_words import choices, read_words
 from ..secrets import mentions_secret
