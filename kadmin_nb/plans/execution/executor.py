@@ -119,7 +119,7 @@ def refuse_invalid(refused: Sequence[Change], of: int) -> None:
         raise PlanRefused(
             refusal_words(refused, f"{of} rows"),
             code=first.refusal.code,
-            hint=f"Nothing was sent. {remedy(first) or 'Mend or discard those rows and plan again.'}",
+            hint=f"Nothing was sent. {remedy(first) or 'Fix or discard those rows, and plan again.'}",
             targets=[change.target for change in refused],
         )
 
