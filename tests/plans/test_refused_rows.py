@@ -122,10 +122,10 @@ def test_a_refused_row_has_no_danger_and_no_word_that_applies_it(cluster, topic)
         assert "to apply it" not in shown
 
 
-def test_a_danger_beside_a_refused_row_is_told_without_the_word_that_applies_it(cluster, topic, full_topic, tmp_path):
+def test_a_danger_beside_a_refused_row_is_told_without_the_word_that_applies_it(cluster, another, full_topic, tmp_path):
     """It said how to apply a plan that the broker refuses."""
     stage = cluster.stage()
-    stage.set_config("retention.ms", "1w", topic=topic)
+    stage.set_config("retention.ms", "1w", topic=another)
     stage.set_config("retention.ms", "1000", topic=full_topic)
     made = stage.plan()
     for plan in (made, kn.Plan.load(made.save(tmp_path / "p.json"))):
