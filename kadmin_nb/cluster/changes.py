@@ -269,7 +269,7 @@ class Changes:
         self, edits: list[Edit], reason: str | None, allow_unknown: Collection[str], lifetime: timedelta | None
     ) -> Plan:
         planning.refuse_long_names(edits)
-        picture = current_state.take(self._kafka, [e.target for e in edits], whole=True)
+        picture = current_state.take(self._kafka, [e.target for e in edits], whole=True, topic_ids=True)
         try:
             rows = planning.changes(edits, picture, allow_unknown)
         except NotFound as exc:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from ...model import rights
 from ...model.changes import Change, Target
-from .change_kind import ChangeKind, meant_key
+from .change_kind import ChangeKind
 from .client_configs import CLIENT_CONFIGS
 from .configs import CONFIGS
 from .quotas import QUOTAS
@@ -47,7 +47,9 @@ def missing_right(change: Change) -> str | None:
 
 def remedy(change: Change) -> str | None:
     """The hint for a row that the validation refused: the right that is missing, or the key that was meant."""
-    return missing_right(change) or (meant_key(change) if change.is_refused else None)
+    if change.is_refused and change.meant_key:
+        return missing_right(change) or f"Did you mean {change.meant_key}?"
+    return missing_right(change)
 
 
 def by_kind(changes: Iterable[Change]) -> dict[ChangeKind, list[Change]]:
