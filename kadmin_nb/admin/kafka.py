@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from kafka.protocol.admin.cluster import DescribeClusterRequest
 from kafka.protocol.admin.groups import ListGroupsRequest
@@ -91,6 +93,15 @@ class WireKafka:
         """The topics that hold no record; see `ports.Kafka`."""
         return offsets.empty_topics(self.wire, names)
 
+    def topic_ids(self, names: Collection[str]) -> dict[str, str]:
+        """The ids of these topics by name; without those that are not there or that we may not describe."""
+        topics = [MetadataRequest.MetadataRequestTopic(name=name) for name in names]
+        answer = self.wire.ask(
+            lambda: MetadataRequest(topics=topics, allow_auto_topic_creation=False),
+            doing="asking for the ids of topics",
+        )
+        return {topic.name: _id_text(topic.topic_id) for topic in answer.topics if topic.topic_id}
+
     def groups(self) -> list[str]:
         """The consumer and other groups that we may describe; each broker is asked for those that it coordinates."""
         nodes = [broker.id for broker in self.brokers() if not broker.is_fenced]
@@ -166,6 +177,11 @@ class WireKafka:
         )
         error_codes.raise_for_error(answer.error_code, answer.error_message, "describing the cluster")
         return answer
+
+
+def _id_text(topic_id: UUID) -> str:
+    """As Kafka's tools write it."""
+    return base64.urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")
 
 
 def _broker(node: Any) -> Broker:

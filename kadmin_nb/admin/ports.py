@@ -225,6 +225,13 @@ class Kafka(Protocol):
         """
         ...
 
+    def topic_ids(self, names: Collection[str]) -> dict[str, str]:
+        """The ids of these topics by name, as Kafka's tools write them; without those that we may not describe.
+
+        A topic that is deleted and created again has another id. One that is not there has none.
+        """
+        ...
+
     def lease(self, plan_id: str, holder: str, *, steal: bool = False) -> Lease:
         """The cluster's one lease. Raises PlanRefused LOCKED while another's is alive, unless `steal`."""
         ...

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +33,6 @@ from ..plans.execution.progress import Progress, silent
 from ..plans.journal import replay, row_ranges
 from ..plans.journal.hash_chain import Journal
 from ..plans.journal.store import Journals, StoredJournal
-from ..plans.kinds.change_kind import as_note
 from ..plans.kinds.registry import quiet_period
 from ..plans.live_cluster import LiveCluster
 from ..plans.lowering import gradual, stalls, stopped_clients
@@ -291,14 +291,14 @@ class Changes:
         self, edits: list[Edit], reason: str | None, allow_unknown: Collection[str], lifetime: timedelta | None
     ) -> Plan:
         planning.refuse_long_names(edits)
-        picture = current_state.take(self._kafka, [e.target for e in edits], whole=True)
+        picture = current_state.take(self._kafka, [e.target for e in edits], whole=True, topic_ids=True)
         near = near_names.resources(self._kafka, filter(picture.absence, picture.errors))
         try:
             rows = planning.changes(edits, picture, allow_unknown)
         except NotFound as exc:
-            exc.hint = " ".join(filter(None, [next(iter(near.values()), None), exc.hint]))
+            exc.hint = " ".join([*(name.hint for name in islice(near.values(), 1)), *filter(None, [exc.hint])])
             raise
-        rows = [change.noted(as_note(near[change.resource])) if change.resource in near else change for change in rows]
+        rows = [near[change.resource].noted(change) if change.resource in near else change for change in rows]
         rows = with_follower_notes(self._kafka, validation.validated(self._kafka, rows, asking_once()))
         return self._made(rows, reason, lifetime, picture=picture)
 

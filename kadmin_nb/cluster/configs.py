@@ -114,7 +114,7 @@ class Configs:
             return near_names.client_metrics(self._kafka, _without_configs(answer))
         rows = (row for row in answer.failed.to_arrow().to_pylist() if row["error"] in near_names.NOT_FOUND)
         missing = (Resource(row["resource_type"], row["resource_name"]) for row in rows)
-        return next(iter(near_names.resources(self._kafka, missing).values()), None)
+        return next((near.hint for near in near_names.resources(self._kafka, missing).values()), None)
 
     def _refuse_unknown(self, missing: Collection[str], resources: Sequence[Resource]) -> None:
         """Refuse keys that the answer lacks, if none of the resources lists them when it is asked for all."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 
 import pyarrow.compute as pc
@@ -10,6 +11,7 @@ import pyarrow.compute as pc
 from ..admin.kafka import WireKafka
 from ..errors import KadminError
 from ..hints import nearest
+from ..model.changes import Change
 from ..model.configurable import Configurable
 from ..model.grammar import format_word
 from ..model.resources import Resource
@@ -27,7 +29,20 @@ MISSING = 20
 """Resources that were not found for which the nearest is looked for."""
 
 
-def resources(kafka: WireKafka, missing: Iterable[Configurable]) -> dict[Configurable, str]:
+@dataclass(frozen=True)
+class NearName:
+    """A hint for a resource that is not there, and the resource that was probably `meant`, in the grammar's words."""
+
+    hint: str
+    meant: str | None = None
+
+    def noted(self, change: Change) -> Change:
+        """The change of a resource that is not there, with the hint as a note."""
+        note = self.hint[:1].lower() + self.hint[1:].removesuffix(".")
+        return change.noted(note).with_(meant=self.meant)
+
+
+def resources(kafka: WireKafka, missing: Iterable[Configurable]) -> dict[Configurable, NearName]:
     """`Did you mean topic=orders?` for those of these that have a near one, or which brokers there are."""
     some = list(islice(missing, MISSING))
     try:
@@ -35,18 +50,18 @@ def resources(kafka: WireKafka, missing: Iterable[Configurable]) -> dict[Configu
         ids = [str(broker.id) for broker in kafka.brokers()] if some else []
     except KadminError:
         return {}
-    hints = {resource: _near_resource(resource, topics, ids) for resource in some}
-    return {resource: hint for resource, hint in hints.items() if hint}
+    near = {resource: _near_resource(resource, topics, ids) for resource in some}
+    return {resource: name for resource, name in near.items() if name}
 
 
-def _near_resource(missing: Configurable, topics: list[str], ids: Sequence[str]) -> str | None:
+def _near_resource(missing: Configurable, topics: list[str], ids: Sequence[str]) -> NearName | None:
     """The nearest topic, the brokers that there are, None for others."""
     if missing.topic is not None:
         near = _nearest(missing.topic, topics)
-        return f"Did you mean {Resource('TOPIC', near)}?" if near else None
+        return NearName(f"Did you mean {Resource('TOPIC', near)}?", str(Resource("TOPIC", near))) if near else None
     if missing.broker is None:
         return None
-    return f"The cluster has {'broker' if len(ids) == 1 else 'brokers'} {', '.join(ids)}."
+    return NearName(f"The cluster has {'broker' if len(ids) == 1 else 'brokers'} {', '.join(ids)}.")
 
 
 def client_metrics(kafka: WireKafka, without_configs: Sequence[str]) -> str | None:

@@ -20,7 +20,7 @@ from ..frames.pages import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
 from ..hints import Hint, Option, sentence
 from ..model.grammar import DEFAULT, format_word
-from ..model.levels import SHARED
+from ..model.levels import SHARERS
 from ..model.quota_keys import USER_CLIENT_KEYS, on_all_brokers, readable
 from ..model.resources import Resource
 from ..resolution import kernel
@@ -89,7 +89,7 @@ def _finding(binding: Sequence[Effective], who: str) -> str:
         return printable(f"nothing limits {who}")
     shared = [reason for reason in binding if reason.is_shared]
     count = "1 limit binds" if len(binding) == 1 else f"{len(binding)} limits bind"
-    sharing = SHARED[shared[0].level or ""].partition(";")[0] if len(shared) == 1 else "shared with other clients"
+    sharing = SHARERS[shared[0].level or ""] if len(shared) == 1 else "shared with other clients"
     also = f"; {len(shared)} {'is' if len(shared) == 1 else 'are'} {sharing}" if shared else "; none is shared"
     return printable(f"{count} {who}{also}")
 

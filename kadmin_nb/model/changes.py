@@ -107,7 +107,10 @@ class Edit(_KeyOfTarget):
 class Change(_KeyOfTarget):
     """One row of a plan: PLAN's columns. Values are text, as the broker takes them.
 
-    Of a row that `is_secret`, `wanted` and `after` only say where the value is, `env:NAME`.
+    Of a row that `is_secret`, `wanted` and `after` only say where the value is, `env:NAME`. One that `is_let_through`
+    has a key that nobody knows, and --allow-unknown allows it. `meant` is the key that was probably meant instead
+    of one that its resource does not know. `topic_id` is the id of the topic whose config it is, as the plan saw it.
+    `until` is the end of the change, ISO 8601 with a zone.
     """
 
     row: int
@@ -122,6 +125,10 @@ class Change(_KeyOfTarget):
     validated: Refusal | Verdict = NOT_POSSIBLE
     note: str | None = None
     is_secret: bool = False
+    is_let_through: bool = False
+    meant: str | None = None
+    topic_id: str | None = None
+    until: str | None = None
 
     def with_(self, **changes: Any) -> Change:
         """This row with some columns changed."""

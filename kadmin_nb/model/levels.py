@@ -41,15 +41,26 @@ LEVELS: tuple[Level, ...] = (
 
 LEVELS_BY_NAME = {level.name: level for level in LEVELS}
 
+_OF_THE_USER = "shared by all client-ids of this user that nothing closer binds"
+_OF_THE_CLIENT = "shared by all users that send this client-id"
+
+SHARERS = {
+    "USER": _OF_THE_USER,
+    "DEFAULT_USER": _OF_THE_USER,
+    "CLIENT": _OF_THE_CLIENT,
+    "DEFAULT_CLIENT": _OF_THE_CLIENT,
+}
+"""The clients of other names that draw from the allowance of one client, at the levels that have such."""
+
 SHARED = {
     "CLIENT_OF_USER": "shared by the connections of this user and client-id",
     "DEFAULT_CLIENT_OF_USER": "not shared: each client-id of this user has its own",
-    "USER": "shared by all client-ids of this user that nothing closer binds",
+    "USER": _OF_THE_USER,
     "CLIENT_OF_DEFAULT_USER": "not shared: each user of this client-id has its own",
     "DEFAULT_CLIENT_OF_DEFAULT_USER": "not shared: each user and client-id has its own",
-    "DEFAULT_USER": "shared by all client-ids of this user that nothing closer binds; each user has its own",
-    "CLIENT": "shared by all users that send this client-id",
-    "DEFAULT_CLIENT": "shared by all users that send this client-id; each client-id has its own",
+    "DEFAULT_USER": f"{_OF_THE_USER}; each user has its own",
+    "CLIENT": _OF_THE_CLIENT,
+    "DEFAULT_CLIENT": f"{_OF_THE_CLIENT}; each client-id has its own",
 }
 """The clients that draw from the allowance of a level, on each broker."""
 

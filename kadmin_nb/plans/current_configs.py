@@ -17,6 +17,8 @@ def add_configs(
     """Add the current configs of these targets to a picture, and the errors of resources that cannot be read."""
     resources = dict.fromkeys(resource for resource, _ in targets)
     keys_asked = None if look.whole else sorted({key for _, key in targets})
+    if look.topic_ids and (topics := {resource.name: resource for resource in resources if resource.type == "TOPIC"}):
+        picture.topic_ids.update((topics[name], topic_id) for name, topic_id in kafka.topic_ids(topics).items())
     table = kafka.configs.describe(resources, keys_asked, node=look.node, timeout=look.time_left())
     for row in table.to_pylist():
         resource = Resource(row["resource_type"], row["resource_name"])

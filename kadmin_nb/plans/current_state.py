@@ -16,6 +16,7 @@ def take(
     *,
     node: int | None = None,
     whole: bool = False,
+    topic_ids: bool = False,
     within: float | None = None,
 ) -> ObservedState:
     """A picture of these targets, from one broker's metadata, or from any broker.
@@ -24,10 +25,12 @@ def take(
     ----------
     whole
         Keep the table of all quotas and list every key of the resources, as planning needs it.
+    topic_ids
+        Ask for the ids of the topics: one request for all of them.
     within
         Seconds that it may take; each call takes its own time unless said.
     """
-    picture, look = ObservedState(), LookOptions(node, whole, _clock(kafka, within))
+    picture, look = ObservedState(), LookOptions(node, whole, topic_ids, _clock(kafka, within))
     for kind, mine in registry.targets_by_kind(targets).items():
         kind.read(kafka, mine, picture, look)
     return picture

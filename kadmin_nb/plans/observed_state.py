@@ -21,11 +21,13 @@ class LookOptions:
     """Options of a look at the cluster: where and how a picture is taken.
 
     `node` is the broker whose metadata is read, or any. A `whole` picture keeps the table of all quotas and lists every
-    key of the resources, as planning needs it. `time_left` is the seconds that a call may take, None for its own time.
+    key of the resources, as planning needs it. With `topic_ids` it has those of the topics, too. `time_left` is the
+    seconds that a call may take, None for its own time.
     """
 
     node: int | None = None
     whole: bool = False
+    topic_ids: bool = False
     time_left: Callable[[], float | None] = lambda: None
 
 
@@ -54,12 +56,16 @@ ABSENT = ObservedValue()
 
 @dataclass
 class ObservedState:
-    """The values of targets, the errors of resources that could not be read, and the keys each resource listed."""
+    """The values of targets, the errors of resources that could not be read, and the keys each resource listed.
+
+    `topic_ids` are those of the topics among them, where they were asked for and may be seen.
+    """
 
     values: dict[Target, ObservedValue] = field(default_factory=dict)
     errors: dict[Configurable, Refusal] = field(default_factory=dict)
     quotas: pa.Table | None = None
     listed: dict[Configurable, set[str]] = field(default_factory=dict)
+    topic_ids: dict[Configurable, str] = field(default_factory=dict)
 
     def of(self, target: Target) -> ObservedValue:
         """The current state of that target."""

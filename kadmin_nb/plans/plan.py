@@ -30,7 +30,7 @@ from .execution.progress import Progress, silent
 from .formats import PrintFormats, Subject
 from .kinds.registry import remedy
 from .live_cluster import LiveCluster
-from .plan_rows import columns_of, row_of
+from .plan_rows import FORMAT, columns_of, row_of
 
 if TYPE_CHECKING:
     from ..frames.answer import Answer
@@ -40,16 +40,16 @@ if TYPE_CHECKING:
     from .outcomes import Outcomes
     from .stage import Origin
 
-_CHANGED = ("kind", "op", "resource", "key", "wanted")
+_CHANGED = {"kind", "op", "resource", "key", "wanted", "until"}
 
 
 @dataclass(frozen=True, repr=False)
 class Plan(PrintFormats, Tabular):
     """Changes to one cluster, each with the value seen before. `id` is the SHA-256 of all it says.
 
-    `created` and `expires` are ISO 8601, UTC; `undoes` is the id of the plan that this one rolls back. `notes`,
-    approvals among them, stand beside the hashed body. Bound to a cluster, by `stage.plan()`, it can be applied;
-    loaded from a file it is readable and comparable.
+    `created` and `expires` are ISO 8601, UTC; `undoes` is the id of the plan that this one rolls back; `format` is that
+    of its file. `notes`, approvals among them, stand beside the hashed body. Bound to a cluster, by `stage.plan()`, it
+    can be applied; loaded from a file it is readable and comparable.
     """
 
     cluster_id: str
@@ -60,6 +60,7 @@ class Plan(PrintFormats, Tabular):
     expires: str | None = None
     undoes: str | None = None
     tool: str = TOOL
+    format: int = FORMAT
     notes: tuple[Mapping[str, str], ...] = field(default=(), compare=False)
     _live: LiveCluster | None = field(default=None, compare=False, repr=False)
     _advice: Advice = field(default=Advice(), compare=False, repr=False)
@@ -81,7 +82,8 @@ class Plan(PrintFormats, Tabular):
     @property
     def changes_id(self) -> str:
         """The SHA-256 of the changes alone: two plans that want the same have the same."""
-        return canonical.digest(canonical.to_json([{name: row[name] for name in _CHANGED} for row in self._rows()]))
+        wanted = [{name: row[name] for name in _CHANGED & row.keys()} for row in self._rows()]
+        return canonical.digest(canonical.to_json(wanted))
 
     @property
     def made_at(self) -> datetime:
@@ -318,13 +320,14 @@ class Plan(PrintFormats, Tabular):
         return Subject.of_plan(self.changes, self._advice_lines(hints.terminal), plan=self.id, **head)
 
     def _rows(self) -> list[dict[str, Any]]:
-        return [row_of(change) for change in self.changes]
+        return [row_of(change, self.format) for change in self.changes]
 
     def __len__(self) -> int:
         return len(self.changes)
 
     def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        return [_brief(self.to_arrow())]
+        brief, ends = _brief(self.to_arrow()), [change.until for change in self.changes]
+        return [brief.append_column("until", pa.array(ends, pa.string())) if any(ends) else brief]
 
     def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """Dangers, warnings, and what allows it to be applied."""

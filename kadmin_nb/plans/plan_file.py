@@ -16,9 +16,8 @@ from . import advice, canonical, shape
 from .advice import Advice
 from .plan_rows import changes_of_rows
 
-FORMAT = 2
-HEAD = ("tool", "cluster_id", "author", "created", "expires", "reason", "undoes")
-"""The fields of a plan that stand in its body beside the format and the changes."""
+HEAD = ("format", "tool", "cluster_id", "author", "created", "expires", "reason", "undoes")
+"""The fields of a plan that stand in its body beside the changes."""
 
 Note = Mapping[str, str]
 
@@ -44,7 +43,7 @@ class Content:
 
 def body(head: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
     """All that a plan's hash stands for, as canonical JSON."""
-    return canonical.to_json({"format": FORMAT, **head, "changes": rows})
+    return canonical.to_json({**head, "changes": rows})
 
 
 def document(body: str, plan_id: str, notes: Sequence[Note]) -> str:
@@ -78,7 +77,7 @@ def content_of(text: str, where: str) -> Content:
     except Invalid as exc:
         raise exc.reworded(f"{where} is not a plan file: {exc}") from None
     except (KeyError, ValueError) as exc:
-        raise Invalid(f"{where} is not a plan file of format {FORMAT}: {exc!r}") from None
+        raise Invalid(f"{where} is not a plan file of format {whole['body']['format']}: {exc!r}") from None
 
 
 def _content(whole: Mapping[str, Any]) -> Content:
@@ -86,7 +85,7 @@ def _content(whole: Mapping[str, Any]) -> Content:
     for time in filter(None, (of_plan["created"], of_plan["expires"])):
         datetime.fromisoformat(time)
     head = {name: of_plan[name] for name in HEAD}
-    return Content(whole["id"], head, changes_of_rows(of_plan["changes"]), *_parted(whole["notes"]))
+    return Content(whole["id"], head, changes_of_rows(of_plan["changes"], of_plan["format"]), *_parted(whole["notes"]))
 
 
 def refuse_to_replace(place: Path, plan_id: str, notes: Sequence[Note], load: Callable[[Path], _Savable]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
 from functools import cache
 from operator import attrgetter
 from typing import Any
@@ -17,6 +18,12 @@ _CHANGE_COLUMNS = ("row", "op", "key", "old", "wanted", "after", "old_known", "l
 _AS_TEXT = ("resource", "validated")
 """The columns that are objects until a plan is written or shown."""
 
+WHERE_SET = {2: ("is_secret",), 3: ("is_secret", "is_let_through", "meant", "topic_id", "until")}
+"""The fields that a row of a plan's file has only where they are set, by the formats that are read."""
+
+FORMAT = max(WHERE_SET)
+"""The format of new plans."""
+
 
 def columns_of(changes: Sequence[Change]) -> dict[str, list[Any]]:
     """Changes as the columns of PLAN."""
@@ -25,8 +32,8 @@ def columns_of(changes: Sequence[Change]) -> dict[str, list[Any]]:
     return columns | texts
 
 
-def row_of(change: Change) -> dict[str, Any]:
-    """A change as a row of PLAN, its columns in the order of their names, as canonical JSON has them."""
+def row_of(change: Change, format: int = FORMAT) -> dict[str, Any]:
+    """A change as a row of a plan's file, its columns in the order of their names, as canonical JSON has them."""
     row = {
         "after": change.after,
         "key": change.key,
@@ -41,10 +48,10 @@ def row_of(change: Change) -> dict[str, Any]:
         "validated": str(change.validated),
         "wanted": change.wanted,
     }
-    return row | {"is_secret": True} if change.is_secret else row
+    return row | {name: value for name in WHERE_SET[format] if (value := getattr(change, name))}
 
 
-def changes_of_rows(rows: Iterable[dict[str, Any]]) -> tuple[Change, ...]:
+def changes_of_rows(rows: Iterable[dict[str, Any]], format: int = FORMAT) -> tuple[Change, ...]:
     """The changes that the rows of a plan's file are, of which several may name one entity or resource.
 
     Raises
@@ -54,8 +61,15 @@ def changes_of_rows(rows: Iterable[dict[str, Any]]) -> tuple[Change, ...]:
     """
     parse = cache(_parsed)
     changes = tuple(_change_or_refusal(row, parse) for row in rows)
+    if format == 2:
+        changes = tuple(c.with_(is_let_through=True) if _was_let_through(c) else c for c in changes)
     _refuse_doubles(changes)
     return changes
+
+
+def _was_let_through(change: Change) -> bool:
+    """Format 2 said it in the note alone, in these words. Nothing else may look for a fact there."""
+    return "unknown key, let through by --allow-unknown" in (change.note or "")
 
 
 def _change_or_refusal(row: dict[str, Any], parse: Callable[[str, str], Configurable]) -> Change:
@@ -90,6 +104,8 @@ def _change_of_row(row: dict[str, Any], parse: Callable[[str, str], Configurable
     _ = change.resource.broker  # refuses a broker that is not a number
     change.refuse_long_names()
     refuse_long("the value", change.wanted or "")
+    if change.until is not None:
+        datetime.fromisoformat(change.until)
     return change
 
 

@@ -16,13 +16,10 @@ from .observed_state import ObservedState, ObservedValue
 from .secret_resolver import SecretAsText
 from .value_equality import same
 
-LET_THROUGH = "unknown key, let through by --allow-unknown"
-"""The note on a row whose key nobody knows."""
-
 
 def let_through(changes: Iterable[Change]) -> set[str]:
     """The keys that nobody knows, and that the plan of these rows was allowed to have."""
-    return {change.key for change in changes if LET_THROUGH in (change.note or "")}
+    return {change.key for change in changes if change.is_let_through}
 
 
 def refuse_long_names(edits: Iterable[Edit]) -> None:
@@ -67,8 +64,8 @@ def _refuse_what_cannot_be_judged(
 
 def _plan_row(row: int, edit: Edit, picture: ObservedState, allow_unknown: Collection[str], is_secret: bool) -> Change:
     kind, now, absence = kind_of(edit), picture.of(edit.target), picture.absence(edit.resource)
-    after = kind.after(edit, picture)
-    notes = [*_notes(edit, now, allow_unknown), *kind.notes(edit, now, picture)]
+    after, meant, is_let_through = kind.after(edit, picture), kind.meant_key(edit, picture), edit.key in allow_unknown
+    notes = [*_notes(edit, now, is_let_through, meant), *kind.notes(edit, now, picture)]
     if absence is None and now.is_known and same(now.value, after, now.type):
         notes.append("already so")
     if is_secret:
@@ -86,17 +83,22 @@ def _plan_row(row: int, edit: Edit, picture: ObservedState, allow_unknown: Colle
         validated=absence or OK,
         note="; ".join(notes) or None,
         is_secret=is_secret,
+        is_let_through=is_let_through,
+        meant=meant,
+        topic_id=picture.topic_ids.get(edit.resource),
     )
 
 
-def _notes(edit: Edit, now: ObservedValue, allow_unknown: Collection[str]) -> Iterable[str]:
+def _notes(edit: Edit, now: ObservedValue, is_let_through: bool, meant: str | None) -> Iterable[str]:
     """Notes on a row of any kind."""
     if edit.note:
         yield edit.note
-    if edit.key in allow_unknown:
-        yield LET_THROUGH
+    if is_let_through:
+        yield "unknown key, let through by --allow-unknown"
     if not now.is_known:
         yield "the old value is sensitive: it cannot be shown or restored"
+    if meant:
+        yield f"did you mean {meant}?"
 
 
 def _when(edit: Edit) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..errors import Invalid
 from .kinds.registry import KINDS
+from .plan_rows import FORMAT, WHERE_SET
 
 _KINDS = '["client-config", "quota", "config", "scram"]'
 """The kinds in the schema as it is published."""
@@ -19,9 +20,18 @@ _ROW = re.compile(r"^body\.changes\[(\d+)\]\.?")
 
 
 def schema() -> str:
-    """The JSON Schema (draft-07) of a plan's file, as text, with the kinds of changes that are registered."""
+    """The JSON Schema (draft-07) of a new plan's file, as text, with the kinds of changes that are registered."""
     text = files(__package__).joinpath("schema.json").read_text(encoding="utf-8")
     return text.replace(_KINDS, json.dumps([*KINDS]))
+
+
+def _schema_of(format: int) -> dict[str, Any]:
+    """The schema of an earlier format: the newest without the fields that came later."""
+    document: dict[str, Any] = json.loads(schema())
+    document["properties"]["body"]["properties"]["format"]["const"] = format
+    for name in {*WHERE_SET[FORMAT]} - {*WHERE_SET[format]}:
+        del document["definitions"]["change"]["properties"][name]
+    return document
 
 
 def refuse_other(document: object, where: str) -> None:
@@ -34,23 +44,31 @@ def refuse_other(document: object, where: str) -> None:
     """
     import fastjsonschema
 
+    format = _format_of(document)
+    if format not in WHERE_SET:
+        known = " and ".join(map(str, WHERE_SET))
+        raise Invalid(f"{where} is a plan file of format {format}, and this version reads formats {known}")
     try:
-        _validator(schema())(document)
+        _validator(format, tuple(KINDS))(document)
     except fastjsonschema.JsonSchemaValueException as exc:
-        raise Invalid(f"{where} is not a plan file of format {_format()}: {_told(exc)}") from None
+        raise Invalid(f"{where} is not a plan file of format {format}: {_told(exc)}") from None
     _refuse_other_numbers(document["body"]["changes"], where)  # type: ignore[index]  # its shape is right
 
 
+def _format_of(document: Any) -> int:
+    """The format that it says; the newest where it says none that we could ever have written."""
+    try:
+        format = document["body"]["format"]
+    except (LookupError, TypeError):
+        return FORMAT
+    return format if type(format) is int and 0 < format < 1_000 else FORMAT
+
+
 @functools.cache
-def _validator(text: str) -> Callable[[object], object]:
+def _validator(format: int, kinds: Sequence[str]) -> Callable[[object], object]:
     import fastjsonschema
 
-    return fastjsonschema.compile(json.loads(text))
-
-
-@functools.cache
-def _format() -> int:
-    return int(json.loads(schema())["properties"]["body"]["properties"]["format"]["const"])
+    return fastjsonschema.compile(_schema_of(format))
 
 
 def _told(exc: Any) -> str:

@@ -110,14 +110,14 @@ class PolicyAnswer(Answer):
     def title(self) -> str:
         """Counts of the rules, and of those in each state."""
         worst: dict[str, int] = {}
-        order = list(dict.fromkeys(_SAID.values()))
+        states = list(_SAID)
         kinds = ["rule", "severity", "state"]
         for row in self._table.group_by(kinds, use_threads=False).aggregate([]).to_pylist():
-            rank = order.index(_SAID[row["state"], row["severity"]])
+            rank = states.index((row["state"], row["severity"]))
             worst[row["rule"]] = min(rank, worst.get(row["rule"], rank))
-        counted = Counter(worst.values())
+        counted = Counter(_SAID[states[rank]] for rank in sorted(worst.values()))
         rules = f"{len(worst)} rule{'s' * (len(worst) != 1)}"
-        return printable(", ".join([rules, *(f"{counted[rank]} {order[rank]}" for rank in sorted(counted))]))
+        return printable(", ".join([rules, *(f"{count} {said}" for said, count in counted.items())]))
 
     def _shown(self) -> pa.Table:
         names = ("cluster_id", "rule", "severity", "state", "message", "wanted", "reason")

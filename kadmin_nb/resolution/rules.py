@@ -16,7 +16,7 @@ from urllib.parse import quote_plus
 from ..errors import NotKnowable, printable
 from ..model.entity import ARGUMENTS, Entity
 from ..model.grammar import DEFAULT, quote
-from ..model.levels import DEFAULT_IP, IP, LEVELS, LEVELS_BY_NAME, SHARED, Level
+from ..model.levels import DEFAULT_IP, IP, LEVELS, LEVELS_BY_NAME, SHARED, SHARERS, Level
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, readable
 
 Stored = Mapping[tuple[Entity, str], float]
@@ -80,7 +80,7 @@ class Effective:
     @property
     def is_shared(self) -> bool:
         """True where other clients draw from the same limit."""
-        return self.level is not None and SHARED[self.level].startswith("shared by all")
+        return self.level in SHARERS
 
     @property
     def client(self) -> str:

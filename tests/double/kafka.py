@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from zlib import crc32
 
 import pyarrow as pa
 
@@ -108,6 +109,20 @@ class FakeKafka:
     def empty_topics(self, names: Iterable[str]) -> set[str]:
         """Those that were made by `create_topics`; one whose records a test only claims is not empty."""
         return {*names} & self.cluster.empty if self.cluster.may_read else set()
+
+    def topic_ids(self, names: Collection[str]) -> dict[str, str]:
+        return self.request("describe topics", lambda _: self._ids(names))
+
+    def _ids(self, names: Collection[str]) -> dict[str, str]:
+        cluster = self.cluster
+        there = cluster.topics.intersection(names) if cluster.may_read else ()
+        return {name: f"{crc32(name.encode()):012d}{cluster.recreated[name]:010d}" for name in there}
+
+    def recreate_topic(self, name: str) -> None:
+        """It is deleted and created again, without what was set on it."""
+        self.cluster.recreated[name] += 1
+        for key in [*self.cluster.head.values.get(Resource("TOPIC", name), ())]:
+            self.cluster.write((Resource("TOPIC", name), key), None)
 
     def grant(self) -> None:
         """All rights are back."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -78,6 +79,7 @@ class Cluster:
         self.head = Image()
         self.topics: set[str] = set()
         self.empty: set[str] = set()
+        self.recreated: Counter[str] = Counter()
         self.answers: dict[object, object] = {}
         self.leases: dict[str, object] = {}
         self.signed: dict[Target, object] = {}

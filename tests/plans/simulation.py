@@ -134,7 +134,7 @@ def plan_of(kafka: FakeKafka, stage: Callable[[Stage], None]) -> Plan:
     """What `Cluster.stage().plan()` makes of it."""
 
     def planned(edits, reason, allow_unknown, *_) -> Plan:
-        seen = current_state.take(kafka, [edit.target for edit in edits], whole=True)
+        seen = current_state.take(kafka, [edit.target for edit in edits], whole=True, topic_ids=True)
         rows = validation.validated(kafka, planning.changes(edits, seen, allow_unknown))
         return Plan(kafka.id, kafka.now().isoformat(), tuple(rows), reason)
 

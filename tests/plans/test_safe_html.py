@@ -14,7 +14,7 @@ from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.refusal import Refusal
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans.execution.executor import ApplyResult
-from kadmin_nb.plans.execution.preflight import conflict
+from kadmin_nb.plans.execution.preflight import MovedRow, conflict
 from kadmin_nb.plans.observed_state import ObservedValue
 from kadmin_nb.plans.outcomes import Outcomes
 from kadmin_nb.plans.plan import Plan
@@ -66,7 +66,7 @@ def shown(name: str) -> list[object]:
     stage = Stage(lambda *_: plan)
     stage.add(Edit(c.op, c.resource, c.key, c.wanted, name) for c in rows)
     done = ApplyResult([Outcome(c, "failed", name, name) for c in rows], (1, 2), note=name)
-    moved = conflict([(c, ObservedValue(name)) for c in rows], 2).rows
+    moved = conflict([MovedRow(c, ObservedValue(name)) for c in rows], 2).rows
     return [plan, stage, Outcomes.of(plan, done), moved]
 
 
@@ -93,7 +93,7 @@ def test_no_name_moves_the_cursor_or_makes_a_row(name):
 @pytest.mark.parametrize("name", HOSTILE[-40:], ids=ascii)
 def test_an_error_that_names_somebody_is_one_line(name):
     """The message went on below, in red."""
-    moved = conflict([(changes(name)[1], ObservedValue(name))], 1)
+    moved = conflict([MovedRow(changes(name)[1], ObservedValue(name))], 1)
     refused = kn.PlanRefused(f"refused: {Refusal('INVALID_CONFIG', name)}", hint=name)
     for error in (moved, refused):
         assert str(error).isprintable()

@@ -32,7 +32,7 @@ from ..validation import refusals
 from . import row_states
 from .hooks import Hooks
 from .lock import FRESH, LOST, PlanLock
-from .preflight import HIDDEN, ComparedRows, classed, conflict, in_words, value_text
+from .preflight import HIDDEN, ComparedRows, classed, conflict
 from .progress import Advance, seconds_left
 from .row_states import Facts
 from .verification import Sightings, verify
@@ -183,7 +183,9 @@ class _Run:
 
     def _look(self, changes: Sequence[Change]) -> ComparedRows:
         self.looked_at = self.kafka.monotonic()
-        found = classed(changes, take(self.kafka, [c.target for c in changes]), self.ours, self.before.verified)
+        has_ids = any(change.topic_id for change in changes)
+        picture = take(self.kafka, [change.target for change in changes], topic_ids=has_ids)
+        found = classed(changes, picture, self.ours, self.before.verified)
         self.picture_age = max(PICTURE_AGE, LOOKS_APART * (self.kafka.monotonic() - self.looked_at))
         return found
 
@@ -193,10 +195,8 @@ class _Run:
         self._skip_moved(classified)
 
     def _skip_moved(self, classified: ComparedRows) -> None:
-        for change, now in classified.moved:
-            self.facts.skipped[change.row] = Refusal(
-                "CONFLICT", f"was {in_words(change.old)}, is now {in_words(value_text(now))}"
-            )
+        for moved in classified.moved:
+            self.facts.skipped[moved.change.row] = Refusal("CONFLICT", str(moved))
 
     def _refuse_invalid(self, pending: Sequence[Change]) -> None:
         """A plan that was validated a while ago is validated again: rights and topics come and go."""
@@ -290,7 +290,7 @@ class _Run:
         self._skip_moved(classified)
         if classified.moved and not self.options.skip_conflicts:
             self.halted = Refusal("CONFLICT", "not sent, as rows before it have moved since the plan")
-        return batch.without([*classified.done, *(change for change, _ in classified.moved)])
+        return batch.without([*classified.done, *(moved.change for moved in classified.moved)])
 
     def _leave(self, changes: Iterable[Change], why: Refusal) -> None:
         """Rows that are not sent; one that was sent a part of its way is left half-way."""

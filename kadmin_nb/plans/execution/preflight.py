@@ -20,13 +20,30 @@ HIDDEN = "a sensitive value"
 """The placeholder of a secret, which no broker shows."""
 
 
+@dataclass(frozen=True)
+class MovedRow:
+    """A row that is not as the plan saw it; with `is_of_new_topic`, whatever its value is."""
+
+    change: Change
+    now: ObservedValue
+    is_of_new_topic: bool = False
+
+    def __str__(self) -> str:
+        if self.is_of_new_topic:
+            return _MADE_ANEW
+        return f"was {_in_words(self.change.old)}, is now {_in_words(_value_text(self.now))}"
+
+
+_MADE_ANEW = "was deleted and created again since the plan was made"
+
+
 @dataclass
 class ComparedRows:
     """Rows of a plan beside one picture."""
 
     done: list[Change] = field(default_factory=list)
     pending: list[Change] = field(default_factory=list)
-    moved: list[tuple[Change, ObservedValue]] = field(default_factory=list)
+    moved: list[MovedRow] = field(default_factory=list)
 
 
 def classed(
@@ -43,42 +60,60 @@ def classed(
     picture.refuse_unreadable(change.target for change in changes)
     for change in changes:
         now = picture.of(change.target)
-        if holds(now, change) and (now.is_known or (change.is_secret and change.row in verified)):
+        if _is_of_new_topic(change, picture):
+            rows.moved.append(MovedRow(change, now, is_of_new_topic=True))
+        elif holds(now, change) and (now.is_known or (change.is_secret and change.row in verified)):
             rows.done.append(change)
         elif is_as_before(now, change):
             rows.pending.append(change)
-        elif change.row in ours and value_text(now) in ours[change.row]:
+        elif change.row in ours and _value_text(now) in ours[change.row]:
             rows.pending.append(change.with_(old=now.value))
         else:
-            rows.moved.append((change, now))
+            rows.moved.append(MovedRow(change, now))
     return rows
 
 
-def conflict(moved: Sequence[tuple[Change, ObservedValue]], of: int) -> Conflict:
+def _is_of_new_topic(change: Change, picture: ObservedState) -> bool:
+    """True if the plan saw another topic of this name; where either id may not be seen, nobody can say."""
+    return change.topic_id is not None and picture.topic_ids.get(change.resource, change.topic_id) != change.topic_id
+
+
+def conflict(moved: Sequence[MovedRow], of: int) -> Conflict:
     """The error that shows old, now and wanted of every row that moved."""
-    first, now = moved[0]
     error = Conflict(
-        f"{len(moved)} of {of} rows have moved since the plan; the first, {first.resource} {first.key}, was "
-        f"{in_words(first.old)}, is now {in_words(value_text(now))}, wanted {in_words(first.after)}",
+        _conflict_text(moved, of),
         hint=Hint(
             "Nothing was sent. Plan again and look.",
             sentence("{} leaves those rows as they are.", Option("skip_conflicts")),
         ),
     )
-    error.rows = Answer(schemas.table(schemas.CONFLICTS, (_conflict_row(change, current) for change, current in moved)))
+    error.rows = Answer(schemas.table(schemas.CONFLICTS, map(_conflict_row, moved)))
     return error
 
 
-def in_words(value: str | None) -> str:
+def _conflict_text(moved: Sequence[MovedRow], of: int) -> str:
+    new_topics = list(dict.fromkeys(str(row.change.resource) for row in moved if row.is_of_new_topic))
+    if new_topics:
+        more = f" and {len(new_topics) - 1} more" if len(new_topics) > 1 else ""
+        return f"{new_topics[0]}{more} {_MADE_ANEW}: plan again"
+    first = moved[0].change
+    return (
+        f"{len(moved)} of {of} rows have moved since the plan; the first, {first.resource} {first.key}, {moved[0]}, "
+        f"wanted {_in_words(first.after)}"
+    )
+
+
+def _in_words(value: str | None) -> str:
     """A value as a sentence has it."""
     return "not set" if value is None else value
 
 
-def value_text(now: ObservedValue) -> str | None:
+def _value_text(now: ObservedValue) -> str | None:
     """The value of a target, as far as it may be seen."""
     return now.value if now.is_known else HIDDEN
 
 
-def _conflict_row(change: Change, now: ObservedValue) -> dict[str, object]:
+def _conflict_row(moved: MovedRow) -> dict[str, object]:
+    change = moved.change
     names = {"row": change.row, "resource": str(change.resource), "key": change.key}
-    return {**names, "old": change.old, "now": value_text(now), "wanted": change.after}
+    return {**names, "old": change.old, "now": _value_text(moved.now), "wanted": change.after}

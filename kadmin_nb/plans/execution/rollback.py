@@ -78,6 +78,7 @@ def _undone(row: int, change: Change) -> Change:
         old_known=not change.is_secret,
         level=change.level,
         note="; ".join(_notes(change)),
+        topic_id=change.topic_id,
     )
 
 

@@ -23,7 +23,8 @@ _PLAIN_TEXT = re.compile(r"[A-Za-z0-9 ,;%'()-]*")
 
 def as_markdown(subject: Subject) -> PlanText:
     """Its changes as a table; of a plan, what was there before and what will be."""
-    columns = _SEEN if subject.is_seen else _WISHED
+    ends = ("until",) if any(change.until for change in subject.changes) else ()
+    columns = (*(_SEEN if subject.is_seen else _WISHED), *ends)
     head = [f"{name}: {said(value)}  " for name, value in subject.head.items()]
     rows = [_table_row(columns), _table_row(["---"] * len(columns))]
     rows += [_table_row([_CELLS[column](change) for column in columns]) for change in subject.changes]
@@ -77,4 +78,5 @@ _CELLS: Mapping[str, Callable[[Change], str]] = {
     "level": lambda change: code(change.level) if change.level else "",
     "validated": lambda change: said(str(change.validated)),
     "note": lambda change: said(change.note or ""),
+    "until": lambda change: said(change.until or ""),
 }

@@ -40,25 +40,6 @@ def wanted_text(edit: Edit) -> str | None:
     return edit.value.reveal() if isinstance(edit.value, Secret) else edit.value
 
 
-_MEANT = "did you mean "
-
-
-def near_miss(key: str) -> str:
-    """The note on a row whose key the broker will refuse, and that was probably meant to be this one."""
-    return f"{_MEANT}{key}?"
-
-
-def as_note(hint: str) -> str:
-    """A hint of one sentence as the note on a row."""
-    return hint[:1].lower() + hint[1:].removesuffix(".")
-
-
-def meant_key(change: Change) -> str | None:
-    """That note as a sentence; None on a row without it."""
-    notes = (change.note or "").split("; ")
-    return next((f"D{note[1:]}" for note in notes if note.startswith(_MEANT)), None)
-
-
 def meant_unit(change: Change) -> str | None:
     """The units that a key takes, for a number with another; None where it is not that."""
     return None if change.is_secret else units_hint(change.key, change.wanted or "")
@@ -148,6 +129,10 @@ class ChangeKind(ABC):
 
     def known_keys(self, edit: Edit, picture: ObservedState) -> Sequence[str] | None:
         """The keys of which one was probably meant, where Kafka would take this unknown one without a word."""
+        return None
+
+    def meant_key(self, edit: Edit, picture: ObservedState) -> str | None:
+        """The key that was probably meant, where the broker will refuse this one."""
         return None
 
     def after(self, edit: Edit, picture: ObservedState) -> str | None:

@@ -26,7 +26,7 @@ from ..execution import config_order
 from ..frame_edits import FrameRow, is_null
 from ..observed_state import LookOptions, ObservedState, ObservedValue
 from ..secret_resolver import Resolver
-from .change_kind import ChangeKind, ToolWords, near_miss, wanted_text
+from .change_kind import ChangeKind, ToolWords, wanted_text
 
 ROOT_LOGGER = "root"
 _LOGGER = "BROKER_LOGGER"
@@ -105,6 +105,11 @@ class ConfigChanges(ChangeKind):
             return None
         return None if _is_listed(edit, picture) else sorted(picture.listed.get(edit.resource, ()))
 
+    def meant_key(self, edit: Edit, picture: ObservedState) -> str | None:
+        if edit.op == DELETE or _is_listed(edit, picture):
+            return None
+        return near_key(_resource(edit.resource).type, edit.key, picture.listed.get(edit.resource, ()))
+
     def after(self, edit: Edit, picture: ObservedState) -> str | None:
         """The resulting list of an append. A logger has always a level: reset, it has the root's."""
         if edit.op in (APPEND, SUBTRACT):
@@ -115,8 +120,6 @@ class ConfigChanges(ChangeKind):
         return wanted_text(edit)
 
     def notes(self, edit: Edit, now: ObservedValue, picture: ObservedState) -> Iterable[str]:
-        if near := _near_key(edit, picture):
-            yield near_miss(near)
         if now.inherited is not None:
             yield f"fallback {with_unit(edit.key, now.inherited) or quote('')}, {word(now.inherited_from)}"
 
@@ -199,13 +202,6 @@ def _is_logger(resource: Configurable) -> bool:
 def _first_list(now: ObservedValue) -> str | None:
     """The list that an APPEND or SUBTRACT starts from: the override, else the schema's default."""
     return now.value if now.value is not None else now.base
-
-
-def _near_key(edit: Edit, picture: ObservedState) -> str | None:
-    """The key that was probably meant, where the broker will refuse this one."""
-    if edit.op == DELETE or _is_listed(edit, picture):
-        return None
-    return near_key(_resource(edit.resource).type, edit.key, picture.listed.get(edit.resource, ()))
 
 
 def _schema(edit: Edit, picture: ObservedState) -> ObservedValue | None:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from ...model import rights
 from ...model.changes import Change, Target
-from .change_kind import ChangeKind, meant_key, meant_unit
+from .change_kind import ChangeKind, meant_unit
 from .client_configs import CLIENT_CONFIGS
 from .configs import CONFIGS
 from .quotas import QUOTAS
@@ -46,8 +46,10 @@ def missing_right(change: Change) -> str | None:
 
 
 def remedy(change: Change) -> str | None:
-    """The hint for a row that the validation refused: the right that is missing, the key that was meant, its units."""
-    return missing_right(change) or (meant_key(change) or meant_unit(change) if change.is_refused else None)
+    """The hint for a row that the validation refused: the right that is missing, what was meant, the key's units."""
+    if not change.is_refused:
+        return None
+    return missing_right(change) or (f"Did you mean {change.meant}?" if change.meant else meant_unit(change))
 
 
 def refusal_words(refused: Sequence[Change], of: str) -> str:
