@@ -48,7 +48,16 @@ def beside(table: str, suffix: str) -> str:
         It is not the name of a table.
     """
     *schema, name = _name_parts(table)
-    return ".".join("`{}`".format(part.replace("`", "``")) for part in (*schema, f"{name}{suffix}"))
+    return ".".join(map(_quoted, (*schema, f"{name}{suffix}")))
+
+
+def suffixes(spark: SparkSession, table: str, pattern: str) -> list[str]:
+    """The suffixes of this pattern that tables beside another have, in small letters."""
+    *schema, name = _name_parts(table)
+    place = f" IN {'.'.join(map(_quoted, schema))}" if schema else ""
+    names = [row.tableName.lower() for row in spark.sql(f"SHOW TABLES{place}").collect()]
+    found = (re.fullmatch(f"{re.escape(name.lower())}({pattern})", other) for other in names)
+    return [match[1] for match in found if match]
 
 
 @contextmanager
@@ -110,6 +119,10 @@ def _check_provider(spark: SparkSession, table: str) -> None:
     described = {row[0]: str(row[1]) for row in spark.sql(f"DESCRIBE TABLE EXTENDED {table}").collect()}
     if described.get("Provider", "").lower() != "delta":
         raise UsageError(f"{table} is not a Delta table", hint="Name another; it is made where there is none.")
+
+
+def _quoted(part: str) -> str:
+    return "`{}`".format(part.replace("`", "``"))
 
 
 def _full_name(spark: SparkSession, table: str) -> tuple[str, ...]:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -9,20 +14,25 @@ from ..errors import UsageError
 from ..resolution.input_columns import CLUSTER
 from ..traffic.line_counts import TALLY, Counts
 from ..traffic.usage_windows import USAGE_COLUMNS, every_of, length_of
-from .delta_tables import beside, check_tables, make, writing
+from .delta_tables import beside, check_tables, make, suffixes, writing
 from .request_log import Requests, tally
 from .usage_windows import in_windows, start_column, usage_rows
 
-INCOMING = "_incoming"
-"""The suffix of the table that holds the windows of a log until they are all read."""
+INCOMING = "_incoming_"
+"""The suffix of a run's own table, which holds the windows of a log until they are all read; a time in UTC follows."""
+
+_TIME = "%Y%m%d%H%M%S"
+_LEFT_BEHIND = timedelta(days=1)
+"""The age of such a table from which on the run that made it counts as killed."""
 
 
 def store_usage(requests: Requests, table: str, every: str = "1 second") -> Counts:
     """Write the USAGE of a log into a Delta table, and say what became of the lines.
 
     The windows that the log has, by cluster, broker and start, replace those that the table has, in one commit; all
-    others stay. So a run that was killed is simply run again. The log is read once, into a table of its own beside
-    the other, `TABLE_incoming`, which is dropped at the end.
+    others stay. So a run that was killed is simply run again. The log is read once, into a table of this run's own
+    beside the other, `TABLE_incoming_…`, which is dropped at the end; that of a run that was killed is dropped by
+    one a day later.
 
     Parameters
     ----------
@@ -44,16 +54,13 @@ def store_usage(requests: Requests, table: str, every: str = "1 second") -> Coun
         Spark cannot write it, or a file of the log cannot be read to its end.
     """
     length = length_of(every)
-    spark, incoming = requests.frame.sparkSession, beside(table, INCOMING)
-    windows = _windows(requests, length)
+    spark, windows = requests.frame.sparkSession, _windows(requests, length)
     with writing(table):
         make(spark, table, _of_clients(windows, length))
         _refuse_other_length(requests, table, every)
-        windows.writeTo(incoming).using("delta").createOrReplace()
-        read = spark.table(incoming)
-        counts = requests.counted(read.groupBy("fault", "reason").agg(*(F.sum(name).alias(name) for name in TALLY)))
-        _replace(spark, table, _of_clients(read, length))
-        spark.sql(f"DROP TABLE IF EXISTS {incoming}")
+        with _stored(windows, table) as read:
+            counts = requests.counted(read.groupBy("fault", "reason").agg(*(F.sum(name).alias(name) for name in TALLY)))
+            _replace(spark, table, _of_clients(read, length))
     return counts
 
 
@@ -81,6 +88,21 @@ def store_utilisation(utilisation: DataFrame, table: str) -> None:
     with writing(table):
         make(spark, table, utilisation)
         utilisation.write.format("delta").mode("overwrite").saveAsTable(table)
+
+
+@contextmanager
+def _stored(windows: DataFrame, table: str) -> Iterator[DataFrame]:
+    """The windows in a table of this run's own, for as long as it takes; those of runs that were killed are dropped."""
+    spark, now = windows.sparkSession, datetime.now(UTC)
+    for suffix in suffixes(spark, table, rf"{INCOMING}\d{{14}}_[0-9a-f]{{12}}"):
+        if suffix < f"{INCOMING}{now - _LEFT_BEHIND:{_TIME}}":
+            spark.sql(f"DROP TABLE IF EXISTS {beside(table, suffix)}")
+    incoming = beside(table, f"{INCOMING}{now:{_TIME}}_{uuid4().hex[:12]}")
+    try:
+        windows.writeTo(incoming).using("delta").create()
+        yield spark.table(incoming)
+    finally:
+        spark.sql(f"DROP TABLE IF EXISTS {incoming}")
 
 
 def _of_clients(windows: DataFrame, length: int) -> DataFrame:

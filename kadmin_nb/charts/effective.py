@@ -11,7 +11,7 @@ import pyarrow as pa
 from ..frames import schemas
 from ..frames.meanings import limit, word
 from ..model.quota_keys import USER_CLIENT_KEYS
-from .groups import checked, in_arrow, largest, members
+from .groups import checked, each_once, in_arrow, largest, members
 from .labels import clients, count_of, is_are, part_of
 
 MOST_CLIENTS = 40
@@ -30,7 +30,7 @@ def effective(frame: Any) -> Any:
     Parameters
     ----------
     frame
-        EFFECTIVE, as Arrow, pandas, Spark or an answer.
+        EFFECTIVE, as Arrow, pandas, Spark or an answer; a client that is there several times counts once.
 
     Returns
     -------
@@ -50,7 +50,7 @@ def effective(frame: Any) -> Any:
     """
     from .drawing import empty, titled
 
-    rows = checked(frame, schemas.EFFECTIVE, _CELL_COLUMNS, "the effective quotas")
+    rows = each_once(checked(frame, schemas.EFFECTIVE, _CELL_COLUMNS, "the effective quotas"), _CELL_COLUMNS)
     chosen, count = largest(rows, ("user", "client_id"), {"value_most": ("max", "value")}, MOST_CLIENTS)
     if not count:
         return empty("No client was resolved")

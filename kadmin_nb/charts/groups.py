@@ -118,6 +118,13 @@ def positive(frame: Frame, column: str) -> Frame:
     return frame.filter(pc.fill_null(pc.greater(frame[column], 0), False))
 
 
+def each_once(frame: Frame, columns: Sequence[str]) -> Frame:
+    """These columns of a frame, each combination of values once."""
+    if spark.is_spark(frame):
+        return frame.select(*columns).distinct()
+    return frame.group_by([*columns]).aggregate([])
+
+
 def split_by_null(frame: Frame, column: str) -> tuple[Frame, Frame]:
     """The rows that have a value in a column, and those that have none."""
     if spark.is_spark(frame):

@@ -15,6 +15,7 @@ from ..errors import KadminError, PartlyFailed, Unsupported, UsageError, printab
 from ..exit_state import ExitState
 from ..frames import schemas
 from ..frames.answer import Answer
+from ..frames.meanings import milliseconds
 from ..frames.pages import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
 from ..model.connection_settings import Settings
@@ -213,10 +214,14 @@ def _with_limit(limit: float, sighting: CanaryReading, key: str) -> tuple[bool |
     if sighting.throttle_ms and sighting.bytes + REQUEST < _EARLY * _ALLOWED * limit:
         return None, (
             f"throttled after {passed}, where {allowed} lets {_size(_ALLOWED * limit)} through at first: "
-            "others use the same allowance, or a tighter limit is in force"
+            f"what used this allowance in the last {_CERTAIN} s counts, this client's own runs too, or a tighter limit"
+            f" is in force; run it again after {_SENT} s"
         )
     if sighting.throttle_ms:
-        return True, None
+        return True, (
+            f"at first {passed} in {sighting.seconds:.2g} s, as an idle client may use {_ALLOWED} s of {allowed} at"
+            f" once; then throttled for {milliseconds(sighting.throttle_ms)}"
+        )
     if sighting.bytes >= _CERTAIN * limit:
         return False, f"{passed} went through at once: {allowed} is stored and not in force"
     return None, f"not conclusive: {passed} went through, and {allowed} lets up to {_size(_CERTAIN * limit)} through"

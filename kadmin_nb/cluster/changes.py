@@ -239,7 +239,7 @@ class Changes:
         """STALLS; see `Cluster.stalls`."""
         executor.refuse_other_cluster(self._kafka, plan)
         predicted = stalls.stalls(plan.changes, self._kafka.quotas.describe(), usage, cluster_id=self._kafka.id)
-        return Answer(stamped(predicted, self._kafka.id))
+        return stalls.StallsAnswer(stamped(predicted, self._kafka.id))
 
     def impact(self, plan: Plan, clients: object) -> ImpactAnswer:
         """IMPACT; see `Cluster.impact`."""

@@ -303,6 +303,7 @@ PARTS = {
     "branch": Part("entity", ("entity", "parent"), _branches, BRANCH),
     "shadowed": Part("state", ("shadowed_by",), _each(_shadowed, "shadowed_by"), BADGE),
     "predicted": Part("limit", ("limit", "expected"), _predicted, NUMBER),
+    "rate_at_first": Part("rate at first", ("rate",), _with_key(used, "rate"), NUMBER),
     "enforced": Part("enforced", ("agrees", "broker"), _each(_ENFORCED.__getitem__, "agrees"), BADGE),
     "who": Part("who", ("entity", "user", "client_id", "ip"), _who, NAME),
     "client": Part("who", ("user", "client_id"), _general_clients, NAME),

@@ -531,7 +531,8 @@ CANARY = _schema(
     ("agrees", FLAG, True),
     ("note", TEXT, True),
 )
-"""The limit that each broker enforced on a real client, beside the prediction. Null in `agrees`: not conclusive."""
+"""The limit that each broker enforced on a real client, beside the prediction. `rate` is before the first throttle:
+an idle client may use some 10 s of its limit at once. Null in `agrees`: not conclusive."""
 
 OBSERVED = _schema(
     ("broker", WHOLE, False),

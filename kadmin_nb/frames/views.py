@@ -401,7 +401,7 @@ VIEWS: Mapping[frozenset[str], View] = {
         )
     ),
     _columns(schemas.CANARY): View(
-        ("broker", "enforced", "who", "key", "predicted", "rate", "throttle_ms", "level", "note"),
+        ("broker", "enforced", "who", "key", "predicted", "rate_at_first", "throttle_ms", "level", "note"),
         ("broker", "brokers"),
         _canary_finding,
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Sized
+from collections.abc import Container, Iterable, Iterator, Sequence, Sized
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +33,15 @@ _MEASURED = {"broker", "key", *backtesting.MEASURED}
 
 
 class BacktestAnswer(Answer):
-    """BACKTEST: a row a broker, key and bucket that has a limit, the longest throttled first."""
+    """BACKTEST: a row a broker, key and bucket that has a limit, the longest throttled first.
+
+    `touched` are the key, user and client-id of the buckets that a plan touches, where it is one's: the others would
+    be throttled today, too. Of `unknown` clients the use is not known, in full or in part, and was not replayed.
+    """
+
+    def __init__(self, table: pa.Table, touched: Container[tuple[Any, ...]] | None = None, unknown: int = 0) -> None:
+        super().__init__(table)
+        self.touched, self.unknown = touched, unknown
 
     def title(self) -> str:
         """The number that would have been throttled, and the one that was longest."""
@@ -43,7 +51,23 @@ class BacktestAnswer(Answer):
         count = f"{len(throttled):,} of {len(self):,} buckets would have been throttled"
         if not len(throttled):
             return count
-        return f"{count}, on {brokers} broker{'s' * (brokers != 1)}; the longest: {_throttled(rows[0])}"
+        by = "" if self.touched is None else f"; {self._of_the_plan(throttled)}"
+        return f"{count}, on {brokers} broker{'s' * (brokers != 1)}{by}; the longest: {_throttled(rows[0])}"
+
+    def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        """That the use of some clients is unknown."""
+        if self.unknown:
+            whose = f"{self.unknown:,} client{'s' * (self.unknown != 1)}"
+            yield f"The use of {whose} is not known in full: only the part that is known was replayed."
+
+    def _of_the_plan(self, throttled: pa.Table) -> str:
+        """The number of those that the plan touches."""
+        touched = sum(bucket in (self.touched or ()) for bucket in _buckets(throttled, ""))
+        if touched == len(throttled):
+            return "the plan touches all of them"
+        if not touched:
+            return "the plan touches none of them: the limits of today throttle them, too"
+        return f"the plan touches {touched:,} of them, and the limits of today throttle the others, too"
 
 
 class ImpactAnswer(Answer):
@@ -185,7 +209,7 @@ def backtest(quotas: Any, usage: Any, *, keys: str | Iterable[str] | None = None
     quotas
         QUOTAS, as anything with `__arrow_c_stream__`, or a plan that is bound to its cluster.
     usage
-        USAGE; a value that is not above 0, or not finite, is nothing.
+        USAGE; a value that is not above 0, or not finite, is nothing; one that is unknown (null) is not replayed.
     keys
         The keys to replay; the four of users and clients unless said.
 
@@ -204,7 +228,8 @@ def backtest(quotas: Any, usage: Any, *, keys: str | Iterable[str] | None = None
             input_columns.read_columns(usage, backtesting.MEASURED_COLUMNS, backtesting.USAGE), quotas.cluster_id
         )
         quotas = quotas.quotas_after()
-    return BacktestAnswer(backtesting.backtest(quotas, usage, keys=keys))
+    read = input_columns.read_columns(usage, backtesting.MEASURED_COLUMNS, backtesting.USAGE)
+    return BacktestAnswer(backtesting.backtest(quotas, read, keys=keys), unknown=_unknown_clients(read))
 
 
 def of_plan(plan: Plan, quotas: Any, clients: Any) -> ImpactAnswer:
@@ -221,8 +246,22 @@ def of_plan(plan: Plan, quotas: Any, clients: Any) -> ImpactAnswer:
     if measured:
         plan = plan.with_dangers(stopped_clients.dangers(plan.changes, before, clients_read))
         predicted = stamped(stalls.stalls(plan.changes, before, clients_read), plan.cluster_id)
-        parts = (BacktestAnswer(stamped(backtesting.backtest(after, clients_read), plan.cluster_id)), Answer(predicted))
+        replayed = stamped(backtesting.backtest(after, clients_read), plan.cluster_id)
+        touched = {*_buckets(compared.rows, "_before"), *_buckets(compared.rows, "_after")}
+        parts = (BacktestAnswer(replayed, touched, _unknown_clients(clients_read)), stalls.StallsAnswer(predicted))
     return ImpactAnswer(stamped(compared.rows, plan.cluster_id), compared.counts, compared.shadowed, plan, *parts)
+
+
+def _buckets(rows: pa.Table, side: str) -> Iterator[tuple[Any, ...]]:
+    """The key, user and client-id of each row's bucket, on that side of a change."""
+    names = ("key", f"bucket_user{side}", f"bucket_client_id{side}")
+    return zip(*(rows[name].to_pylist() for name in names), strict=True)
+
+
+def _unknown_clients(usage: pa.Table) -> int:
+    """The number of clients whose use of some key is unknown."""
+    names = ["user", "client_id"]
+    return len(usage.filter(usage["value"].is_null()).select(names).group_by(names).aggregate([]))
 
 
 def _clients(usage: pa.Table) -> pa.Table:

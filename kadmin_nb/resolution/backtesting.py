@@ -39,7 +39,7 @@ def backtest(quotas: Any, usage: Any, *, keys: str | Iterable[str] | None = None
         QUOTAS, as anything with `__arrow_c_stream__`.
     usage
         USAGE: read are `broker`, `user`, `client_id`, `key`, `window_start`, `window_end`, `value`, and `cluster_id`.
-        A value that is not above 0, or not finite, is nothing.
+        A value that is not above 0, or not finite, is nothing; one that is null is unknown, and not replayed.
     keys
         The keys to replay; the four of users and clients unless said.
 
@@ -74,7 +74,7 @@ def _demand_rows(usage: pa.Table) -> pa.Table:
     parts: dict[str, Any] = {name: pc.fill_null(input_columns.text_column(usage, name, USAGE), "") for name in names}
     parts |= {"broker": _number_column(usage, "broker", pa.int32())}
     parts |= {name: _number_column(usage, f"window_{name}", _INSTANT) for name in ("start", "end")}
-    parts |= {"value": input_columns.number_column(usage, "value", USAGE)}
+    parts |= {"value": input_columns.number_column(usage, "value", USAGE, nullable=True)}
     table = pa.table(parts)
     backwards = pc.greater_equal(table["start"], table["end"])
     if pc.any(backwards).as_py():

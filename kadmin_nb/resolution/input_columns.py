@@ -88,12 +88,13 @@ def _small_parts(chunk: pa.Array) -> list[pa.Array]:
     return [part for s in (chunk.slice(0, half), chunk.slice(half)) for part in _small_parts(pa.concat_arrays([s]))]
 
 
-def number_column(table: pa.Table, name: str, what: str) -> pa.ChunkedArray:
-    """A column of values as doubles without nulls."""
+def number_column(table: pa.Table, name: str, what: str, *, nullable: bool = False) -> pa.ChunkedArray:
+    """A column of values as doubles, without nulls unless it is nullable."""
     column = table.column(name)
     if not _is_number(column.type):
         raise UsageError(f"{name} of {what} is {column.type}, not a number")
-    return non_null_column(column.cast(pa.float64(), safe=False), name, what)
+    numbers = column.cast(pa.float64(), safe=False)
+    return numbers if nullable else non_null_column(numbers, name, what)
 
 
 def _is_number(kind: pa.DataType) -> bool:

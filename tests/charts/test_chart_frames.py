@@ -97,6 +97,27 @@ def test_titles_say_the_finding(name: str, title: str) -> None:
     assert repr(draw(frame(100))).split("\n")[0] == title.replace("40 of", "34 of")
 
 
+def test_a_client_counts_once() -> None:
+    """*All 205 clients*, of the five in a usage that was given as the clients."""
+    frame = effective(10)
+    chart = kn.charts.effective(pa.concat_tables([frame] * 41))
+    assert repr(chart).split("\n")[0] == repr(kn.charts.effective(frame)).split("\n")[0]
+
+
+def test_use_that_is_unknown_is_counted_and_not_drawn() -> None:
+    """A share consumer was drawn as one that used nothing, or was an error."""
+    draw, frame = CHARTS["usage"]
+    table = frame(12)
+    unknown = table.set_column(table.column_names.index("value"), "value", pa.nulls(len(table), pa.float64())).cast(
+        table.schema
+    )
+    assert repr(draw(unknown)).split("\n")[0] == "It is unknown how much was used"
+    renamed = unknown.set_column(table.column_names.index("user"), "user", pa.array(["sharer"] * len(table))).cast(
+        table.schema
+    )
+    assert "is unknown, and not drawn" in str(_specification(draw(pa.concat_tables([table, renamed])))["title"])
+
+
 def _quotas(*rows: tuple[str, str, str | None, str]) -> pa.Table:
     """QUOTAS of an entity, its level, its client-id and a key each."""
     columns = ("entity", "level", "client_id", "key")

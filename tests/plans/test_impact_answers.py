@@ -68,6 +68,28 @@ def test_nobody_is_touched_is_said_in_words():
     assert found.counts.to_pandas()[["key", "effect", "clients"]].values.tolist()[0][1:] == ["unchanged", 1]
 
 
+def test_what_today_s_limits_throttle_is_not_the_plan_s_doing():
+    """A plan that touched nobody "would have throttled" a bucket that is throttled anyway, above an empty heading."""
+    found = plan_of(**{"user=bob": 9}).impact(usage(), quotas=quotas(**{"user=alice": 1_000_000}))
+    none_of_them = "; the plan touches none of them: the limits of today throttle them, too; the longest: user alice"
+    assert none_of_them in found.backtest.title()
+    assert repr(found).endswith("stalls when applied\nno known client is touched")
+    both = plan_of(**{"user=bob": 9, "user=alice": 1000}).impact(usage(), quotas=quotas(**{"user=alice": 1_000_000}))
+    assert "; the plan touches all of them; " in both.backtest.title()
+    assert both.stalls.title().startswith(
+        "1 of 1 clients that the plan touches would be throttled when it is applied; the"
+    )
+
+
+def test_what_is_unknown_is_not_replayed_and_said():
+    """A share consumer was left out of the backtest without a word."""
+    table = usage()
+    unknown = table.set_column(table.column_names.index("value"), "value", pa.nulls(len(table), pa.float64()))
+    said = str(plan_of(**{"user=alice": 9}).impact(unknown, quotas=quotas()))
+    assert "The use of 1 client is not known in full" in said
+    assert "The use of 1 client is not known in full" in str(kn.backtest(quotas(**{"user=alice": 9}), unknown))
+
+
 @pytest.mark.parametrize(
     ("clusters", "throttled"), [((), [52.0]), (("here",), [52.0]), (("here", "there"), [52.0]), (("there",), [])]
 )

@@ -140,6 +140,13 @@ def test_the_busiest_of_the_recent_windows_counts():
     assert found(table, "rate", "stall_s") == [(MB, 11.0)]
 
 
+def test_an_unknown_use_foretells_nothing():
+    """One share consumer in the usage, and no plan could be looked at."""
+    changes, before = [change(1, "user=alice", 5 * MB, MB / 10)], stored({"user=alice": 5 * MB})
+    table = stalls(changes, before, usage(("alice", "app", MB), ("alice", "share", None)))
+    assert found(table, "client_id") == [("app",)]
+
+
 def test_only_byte_rates_stall():
     """It foretold an hour for request_percentage, where a broker holds an answer for a second at most."""
     seen = usage(("alice", "app", 500.0), key="request_percentage")

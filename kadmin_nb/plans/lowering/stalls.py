@@ -23,8 +23,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...errors import UsageError
-from ...frames import schemas
+from ...errors import UsageError, printable
+from ...frames import meanings, schemas
+from ...frames.answer import Answer
 from ...model.changes import Change
 from ...model.entity import Entity
 from ...model.levels import LEVELS_BY_NAME
@@ -49,6 +50,26 @@ _CLIENT = ["user", "client_id", "key"]
 _SEEN = ["broker", *_CLIENT]
 _BOUND = ("value", "level", "bucket_user", "bucket_client_id")
 _INSTANT = pa.timestamp("us", "UTC")
+
+
+class StallsAnswer(Answer):
+    """STALLS: a row a broker, key and client that a plan touches."""
+
+    def title(self) -> str:
+        """The number of clients that would be throttled, and the one that would be for longest."""
+        rows = self._table.to_pylist()
+        if not rows:
+            return "no known client is touched"
+        touched, stalled = (
+            {(row["user"], row["client_id"]) for row in some}
+            for some in (rows, (row for row in rows if row["stall_s"] > 0))
+        )
+        count = f"{len(stalled):,} of {len(touched):,} clients that the plan touches"
+        if not stalled:
+            return f"{count} would be throttled when it is applied"
+        worst = max(rows, key=itemgetter("stall_s"))
+        whom, seconds = meanings.client(worst["user"], worst["client_id"]), meanings.seconds(worst["stall_s"])
+        return printable(f"{count} would be throttled when it is applied; the longest: {whom}, {seconds}")
 
 
 def stalls(
@@ -108,7 +129,7 @@ def busiest(usage: Any, keys: Sequence[str], cluster_id: str | None = None) -> p
             "client_id": pc.fill_null(names["client_id"], ""),
             "key": names["key"],
             "end": table["window_end"].cast(_INSTANT, safe=False).cast(pa.int64()),
-            "rate": input_columns.number_column(table, "value", _USAGE),
+            "rate": input_columns.number_column(table, "value", _USAGE, nullable=True),
         }
     )
     read = read.filter(pc.and_(pc.is_in(read["key"], pa.array(keys, pa.string())), pc.is_finite(read["rate"])))
