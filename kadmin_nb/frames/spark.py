@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from .. import databricks
 from ..errors import ConnectionFailed, Invalid, KadminError, Unsupported, UsageError
+from ..jars import Release
 from .given_frames import table_of
 from .to_pandas import plain
 
@@ -26,7 +27,21 @@ if TYPE_CHECKING:
 
 Tell = Callable[[str], None]
 
-DELTA = "io.delta:delta-spark_4.2_2.13:4.4.0"
+DELTA = Release(
+    "Delta",
+    "4.4.0",
+    (
+        *(("io.delta", name, "4.4.0") for name in ("delta-spark_4.2_2.13", "delta-storage", "delta-kernel-api",
+                                                   "delta-kernel-defaults", "delta-kernel-unitycatalog")),
+        ("io.unitycatalog", "unitycatalog-client", "0.6.0"),
+        ("io.unitycatalog", "unitycatalog-hadoop", "0.6.0"),
+        ("com.fasterxml.jackson.datatype", "jackson-datatype-jdk8", "2.13.5"),
+        ("javax.annotation", "javax.annotation-api", "1.3.2"),
+    ),
+    "13 MB",
+    with_dependencies=False,
+)  # fmt: skip
+"""Delta for this PySpark: its jars, and those of their dependencies that PySpark does not bring."""
 
 
 def to_spark(table: pa.Table, spark: SparkSession | None = None) -> DataFrame:
@@ -58,14 +73,16 @@ def spark_session(delta: bool = False) -> SparkSession:
     Parameters
     ----------
     delta
-        Load Delta's jars into a new local session.
+        Load Delta's jars into a new local session; they are downloaded once, and checked against committed sums.
 
     Raises
     ------
     Unsupported
         pyspark is not installed, or there is no Java.
     ConnectionFailed, Invalid
-        No server at `$SPARK_REMOTE`, or not one of this PySpark's version.
+        No server at `$SPARK_REMOTE`, or not one of this PySpark's version; a jar of Delta's has another sum.
+    NotFound
+        Delta's jars cannot be downloaded.
     """
     session = _sessions()
     if active := session.getActiveSession():
@@ -303,6 +320,8 @@ def _local(session: type[SparkSession], delta: bool) -> SparkSession:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ["JAVA_HOME"] = str(spark_java_home())
     builder = session.builder.master("local[2]").appName("kadmin_nb")
+    if delta:
+        builder = builder.config("spark.driver.extraClassPath", os.pathsep.join(map(str, DELTA.jars())))
     for key, value in {**_SETTINGS, **(_DELTA_SETTINGS if delta else {})}.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
@@ -321,7 +340,6 @@ _SETTINGS = {
     "spark.driver.host": "127.0.0.1",
 }
 _DELTA_SETTINGS = {
-    "spark.jars.packages": DELTA,
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
 }

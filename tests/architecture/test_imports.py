@@ -50,6 +50,7 @@ GROUND = (
     "databricks",
     "paths",
     "java",
+    "jars",
     "local_runs",
     "web",
 )
@@ -66,6 +67,7 @@ ROOMS = {
     "files": ("errors",),
     "paths": ("errors", "files", "databricks"),
     "java": ("errors", "files", "paths"),
+    "jars": ("errors", "files", "paths", "java"),
     "local_runs": ("errors", "files", "paths"),
     "web": (),
     "model": GROUND,

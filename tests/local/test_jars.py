@@ -7,10 +7,11 @@ import subprocess
 import certifi
 import pytest
 
+from kadmin_nb import jars as jars_module
 from kadmin_nb import java, local
 from kadmin_nb.errors import Invalid, NotFound, Unsupported
-from kadmin_nb.local import jars as jars_module
-from kadmin_nb.local import trust_store
+from kadmin_nb.frames.spark import DELTA
+from kadmin_nb.jars import trust_store
 
 
 @pytest.fixture
@@ -18,7 +19,7 @@ def download(monkeypatch):
     """Stand in for Ivy: 'download' files of these names and contents."""
 
     def download(contents):
-        def retrieve(version, into, work, expected, progress):
+        def retrieve(release, into, work, expected, progress):
             work.mkdir(exist_ok=True)
             for name, content in contents.items():
                 (into / name).write_bytes(content)
@@ -35,7 +36,7 @@ def two_sums(monkeypatch):
         "a.jar": "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb",
         "b.jar": "3e23e8160039594a33894f6564e1b1348bbd7a0088d42c4acb73eeaed59c009d",
     }
-    monkeypatch.setattr(jars_module, "_committed_sums", lambda version: sums)
+    monkeypatch.setattr(jars_module, "_committed_sums", lambda release: sums)
 
 
 @pytest.mark.parametrize(
@@ -61,6 +62,21 @@ def test_a_right_download_is_used_and_made_once(cache, download, two_sums):
     download({})
     assert local.find_jars() == first
     assert [jar.name for jar in first.jars] == ["a.jar", "b.jar"]
+
+
+def test_delta_s_jars_are_checked_too(cache, download, two_sums):
+    """Spark fetched Delta by its name and version, and ran whatever came."""
+    download({"a.jar": b"a", "b.jar": b"x"})
+    with pytest.raises(Invalid, match=r"Delta's jars in .*: b.jar has SHA-256 2d711642b726b044"):
+        DELTA.jars()
+    download({"a.jar": b"a", "b.jar": b"b"})
+    assert [jar.parent for jar in DELTA.jars()] == [cache / "delta" / "4.4.0"] * 2
+
+
+def test_every_module_of_delta_has_a_sum():
+    """A module was added, and its sum was not: no session with Delta started."""
+    names = {f"{name}-{version}.jar" for _, name, version in DELTA.modules}
+    assert names == jars_module._committed_sums(DELTA).keys()
 
 
 def test_a_jar_that_changed_in_the_cache_is_refused(cache, download, two_sums):

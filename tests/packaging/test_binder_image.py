@@ -70,5 +70,5 @@ def test_the_image_is_built_in_an_empty_home(tmp_path: Path) -> None:
     assert "is up at" in done.stdout
     assert "is stopped" in done.stdout
     assert (tmp_path / "env/bin/kadmin-nb").exists()
-    assert (site / "kadmin_nb/local/sums/4.3.1.txt").exists()
+    assert (site / "kadmin_nb/jars/sums/kafka-4.3.1.txt").exists()
     assert not list((tmp_path / ".local/state/kadmin-nb/local").glob("*/run.json"))

