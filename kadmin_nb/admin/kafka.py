@@ -25,8 +25,8 @@ from .scram import WireScram
 from .wire import ALTER_TIMEOUT, PATIENCE, READ_TIMEOUT, Wire
 
 if TYPE_CHECKING:
-    from .client_configs import WireClientConfigs
-    from .client_registry import WireClientRegistry
+    from ..client_configs.registry import WireClientRegistry
+    from ..client_configs.topic import WireClientConfigs
 
 _PAUSE = 0.02
 
@@ -51,14 +51,14 @@ class WireKafka:
     @cached_property
     def client_configs(self) -> WireClientConfigs:
         """Dynamic client configs; most commands load nothing of them."""
-        from .client_configs import WireClientConfigs
+        from ..client_configs.topic import WireClientConfigs
 
         return WireClientConfigs(self.wire)
 
     @cached_property
     def client_registry(self) -> WireClientRegistry:
         """The records of clients about themselves."""
-        from .client_registry import WireClientRegistry
+        from ..client_configs.registry import WireClientRegistry
 
         return WireClientRegistry(self.wire)
 

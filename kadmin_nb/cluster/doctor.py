@@ -25,18 +25,18 @@ from ..admin import contact
 from ..admin.bearer_tokens import Token, tokens_of
 from ..admin.kafka import WireKafka
 from ..admin.ports import Broker
+from ..client_configs import checks as client_config_checks
 from ..errors import AuthenticationFailed, KadminError
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.arrays import text_scalar
 from ..frames.schema_metadata import stamped
 from ..hints import terminal
+from ..model.checks import Check, CheckState
 from ..model.connection_settings import Settings
 from ..model.token_sources import TokenLogin
 from ..paths import journal_dir
 from ..version import VERSION
-from . import client_config_checks
-from .checks import Check, CheckState
 from .permissions import may_i
 
 _SOON = 30

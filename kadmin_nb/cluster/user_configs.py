@@ -6,17 +6,17 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from ..client_configs.nouns import CLIENT_KEYS, ClientEntity
+from ..client_configs.registry_verbs import matcher_of
 from ..errors import Invalid, KadminError, NotAuthorized
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.schema_metadata import mark, stamped
 from ..hints import did_you_mean
-from ..model.client_configs import CLIENT_KEYS, ClientEntity
+from ..model.filters import Selector, selector
 from ..model.grammar import ANY, DEFAULT
 from ..model.quota_keys import USER_CLIENT_KEYS, text_of
 from ..model.scram import MECHANISMS, ScramUser
-from .client_registry import matcher_of
-from .filters import Selector, selector
 
 if TYPE_CHECKING:
     from . import Cluster

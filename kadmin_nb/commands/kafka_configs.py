@@ -184,7 +184,7 @@ def _registrations_removed(
 
     Those of clients that are alive come back.
     """
-    from ..cluster.client_registry import ClientRegistry
+    from ..client_configs.registry_verbs import ClientRegistry
 
     others = _carried_out(session, arguments, chosen, options) if arguments.changes else None
 

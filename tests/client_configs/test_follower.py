@@ -21,23 +21,17 @@ from confluent_kafka.admin import (
 
 import kadmin_nb as kn
 from kadmin_nb.admin import first_contact
-from kadmin_nb.clients import DynamicProducer, config_reader
-from kadmin_nb.clients.choosing import ConfigEntry
-from kadmin_nb.clients.config_reader import ConfigReader
+from kadmin_nb.client_configs.application import config_reader
+from kadmin_nb.client_configs.application.choosing import ConfigEntry
+from kadmin_nb.client_configs.application.config_reader import ConfigReader
+from kadmin_nb.client_configs.nouns import CONFIGS_TOPIC, ClientEntity
+from kadmin_nb.client_configs.records import MOST_BYTES, REGISTRATIONS_TOPIC, STATUS_TOPIC, ConfigKey, ConfigValue
+from kadmin_nb.clients import DynamicProducer
 from kadmin_nb.cluster.user_configs import user_configs
 from kadmin_nb.errors import Invalid, NotFound, TimedOut
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.schema_metadata import mark
 from kadmin_nb.local import LocalKafka
-from kadmin_nb.model.client_config_records import (
-    CONFIGS_TOPIC,
-    MOST_BYTES,
-    REGISTRATIONS_TOPIC,
-    STATUS_TOPIC,
-    ConfigKey,
-    ConfigValue,
-)
-from kadmin_nb.model.client_configs import ClientEntity
 from tests.client_configs.raw_client import RawClient
 from tests.client_configs.test_reading import GOOD, STRANGE_KEYS, STRANGE_VALUES, VALUE
 from tests.client_configs.written_entries import (

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from kadmin_nb.admin import client_configs
 from kadmin_nb.admin.transactions import FencedWriter
+from kadmin_nb.client_configs import topic as client_configs
 from kadmin_nb.errors import TimedOut
 from tests.client_configs.conftest import ALICE, APP
 

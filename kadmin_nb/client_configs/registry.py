@@ -9,8 +9,10 @@ from typing import Any, Generic, TypeVar
 
 from kafka.protocol.admin.cluster import DescribeQuorumRequest
 
+from ..admin.compacted_topic import CompactedTopic
+from ..admin.wire import Wire
 from ..errors import KadminError
-from ..model.client_config_records import (
+from .records import (
     REGISTRATIONS_TOPIC,
     STATUS_TOPIC,
     Document,
@@ -19,9 +21,7 @@ from ..model.client_config_records import (
     Status,
     StatusKey,
 )
-from ..model.registered_clients import RegisteredClient
-from .compacted_topic import CompactedTopic
-from .wire import Wire
+from .registered_clients import RegisteredClient
 
 _METADATA_LOG = "__cluster_metadata"
 

@@ -12,10 +12,17 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
+from ..admin.configs import WireConfigs
+from ..admin.ports import UNSIGNED, Signature
+from ..admin.wire import Wire
 from ..errors import Invalid, KadminError, TimedOut
 from ..frames import schemas
-from ..model.client_config_records import CONFIGS_TOPIC, ConfigKey, ConfigValue
-from ..model.client_config_rules import (
+from ..model.refusal import Refusal
+from ..model.resources import Resource
+from .log import ClientConfigLog, ClientConfigTopic
+from .nouns import CONFIGS_TOPIC, SESSION_TIMEOUT, ClientEntity, Replacement
+from .records import ConfigKey, ConfigValue
+from .rules import (
     Replacements,
     SessionBounds,
     all_or_none,
@@ -23,13 +30,6 @@ from ..model.client_config_rules import (
     is_done,
     refusals,
 )
-from ..model.client_configs import SESSION_TIMEOUT, ClientEntity, Replacement
-from ..model.refusal import Refusal
-from ..model.resources import Resource
-from .client_config_log import ClientConfigLog, ClientConfigTopic
-from .configs import WireConfigs
-from .ports import UNSIGNED, Signature
-from .wire import Wire
 
 ALTERING = 30.0
 """Seconds in which an alter is tried again: a coordinator or a leader that was killed is replaced in 10 to 20."""
@@ -107,7 +107,7 @@ class _Alteration:
         """Replace them; again where another writer came between, or a leader is replaced."""
         from confluent_kafka import KafkaException  # librdkafka is loaded where something is written
 
-        from .transactions import is_worth_retrying
+        from ..admin.transactions import is_worth_retrying
 
         until, bounds = time.monotonic() + ALTERING, self._bounds()
         while True:
@@ -128,7 +128,7 @@ class _Alteration:
         return all_or_none(self._wishes, refused)
 
     def _write(self, until: float, bounds: SessionBounds | None) -> dict[ClientEntity, Refusal]:
-        from .transactions import FencedWriter
+        from ..admin.transactions import FencedWriter
 
         writer = FencedWriter(self._wire.settings, self._topic.name)
         writer.fence(until)
@@ -148,7 +148,7 @@ class _Alteration:
         """The answer after a failure: a refusal of all, unless a commit was asked for and may have happened."""
         from confluent_kafka import KafkaException
 
-        from .transactions import error_name, error_text, is_worth_retrying
+        from ..admin.transactions import error_name, error_text, is_worth_retrying
 
         text = error_text(exc, self._topic.name)
         if self._may_be_done:

@@ -14,9 +14,6 @@ from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any, NoReturn, Self, cast
 
-CONFIGS_TOPIC = "__kadmin_client_configs"
-"""The entries that admins set; only they may write it."""
-
 REGISTRATIONS_TOPIC = "__kadmin_client_registrations"
 """The clients that are alive, and the keys that they follow."""
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..admin.client_topics import TopicShape
 from ..admin.kafka import WireKafka
 from ..errors import KadminError
 from ..hints import terminal
-from ..model.client_config_records import CONFIGS_TOPIC
+from ..model.checks import Check, CheckState
 from ..model.connection_settings import Settings
-from .checks import Check, CheckState
-from .client_config_setup import NO_AUTHORIZER, Setup
-from .identity import principal_of
+from .nouns import CONFIGS_TOPIC
+from .setup import NO_AUTHORIZER, Setup
+from .topics import TopicShape
 
 _CHECK = "client configs"
 _MAKE = "kadmin-nb client-configs init shows what is missing; with --apply it makes it."
@@ -20,7 +19,7 @@ _MAKE = "kadmin-nb client-configs init shows what is missing; with --apply it ma
 
 def checks(kafka: WireKafka, settings: Settings) -> Iterator[Check]:
     """The checks of the three topics, and of the ACLs of the one with the entries; one where there is no topic."""
-    admin = principal_of(settings)
+    admin = settings.principal
     try:
         setup = Setup.of(kafka, admin, ())
     except KadminError as error:

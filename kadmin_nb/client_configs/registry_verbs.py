@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..admin.client_registry import Registry
 from ..admin.compacted_topic import appended_at
 from ..admin.kafka import WireKafka
 from ..errors import UsageError
@@ -21,11 +20,12 @@ from ..frames.blocks import Block
 from ..frames.lazy_answer import SparkAnswer
 from ..frames.pages import NOTEBOOK, Page
 from ..frames.schema_metadata import ENGINE, NOTES, stamped
-from ..model.client_configs import ACKS, PRODUCER_KEYS, ClientEntity, refuse_unknown_key
+from ..model.filters import matcher, selector
 from ..model.grammar import ANY
-from ..model.registered_clients import RegisteredClient
-from .client_config_setup import EVERYBODY, SetupAnswer, look
-from .filters import matcher, selector
+from .nouns import ACKS, PRODUCER_KEYS, ClientEntity, refuse_unknown_key
+from .registered_clients import RegisteredClient
+from .registry import Registry
+from .setup import EVERYBODY, SetupAnswer, look
 
 if TYPE_CHECKING:
     from ..usage_engines import Usage

@@ -12,8 +12,9 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from ..errors import KadminError
-from ..model.client_config_records import (
+from ...errors import KadminError
+from ...version import VERSION
+from ..records import (
     REGISTRATIONS_TOPIC,
     STATUS_TOPIC,
     Document,
@@ -22,7 +23,6 @@ from ..model.client_config_records import (
     Status,
     StatusKey,
 )
-from ..version import VERSION
 from .client_settings import ClientSettings
 
 SOFTWARE = "kadmin_nb"

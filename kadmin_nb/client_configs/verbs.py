@@ -12,10 +12,10 @@ from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.arrays import flag_array
 from ..frames.schema_metadata import mark, stamped
-from ..model.client_configs import CLIENT_KEYS, ClientEntity, refuse_unknown_key
+from ..model.filters import Selector, matcher, selector
 from ..model.grammar import DEFAULT
-from .client_registry import ClientRegistry
-from .filters import Selector, matcher, selector
+from .nouns import CLIENT_KEYS, ClientEntity, refuse_unknown_key
+from .registry_verbs import ClientRegistry
 
 _EntryRow = dict[str, Any]
 

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from confluent_kafka import Consumer, Message, TopicPartition
 
-from ..model.client_configs import CONSUMER_KEYS
+from ..nouns import CONSUMER_KEYS
 from .client_settings import client_settings
 from .follower import LOOK_INTERVAL, Candidate, Follower, log
 from .positions import Positions, Takeover, name_of

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from ..errors import KadminError
-from .client_config_records import MOST_BYTES, ConfigKey, ConfigValue
-from .client_configs import (
+from ..model.refusal import Refusal
+from .nouns import (
     HEARTBEAT_INTERVAL,
     SESSION_TIMEOUT,
     ClientEntity,
@@ -16,7 +16,7 @@ from .client_configs import (
     stored_value,
     timeouts_contradict,
 )
-from .refusal import Refusal
+from .records import MOST_BYTES, ConfigKey, ConfigValue
 
 Entries = Mapping[ClientEntity, Mapping[str, str]]
 """The values of each entity's keys."""

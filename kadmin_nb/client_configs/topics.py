@@ -8,14 +8,15 @@ from dataclasses import dataclass
 
 from kafka.protocol.metadata import MetadataRequest
 
+from ..admin import error_codes
+from ..admin.compacted_topic import CONFIGS, CompactedTopic, configs_on
+from ..admin.configs import WireConfigs
+from ..admin.wire import Wire
 from ..model import rights
-from ..model.client_config_records import CONFIGS_TOPIC, REGISTRATIONS_TOPIC, STATUS_TOPIC
 from ..model.refusal import Refusal
 from ..model.resources import Resource
-from . import error_codes
-from .compacted_topic import CONFIGS, CompactedTopic, configs_on
-from .configs import WireConfigs
-from .wire import Wire
+from .nouns import CONFIGS_TOPIC
+from .records import REGISTRATIONS_TOPIC, STATUS_TOPIC
 
 _WRITTEN_BY_CLIENTS: Mapping[str, str] = {
     **CONFIGS,

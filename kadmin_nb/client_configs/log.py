@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
-from ..model.client_config_records import CONFIGS_TOPIC, ConfigValue
-from ..model.client_config_rules import Entries, read_entry
-from ..model.client_configs import ClientEntity
-from .compacted_topic import CompactedTopic, TopicRecord, appended_at, patiently_read
-from .wire import Wire
+from ..admin.compacted_topic import CompactedTopic, TopicRecord, appended_at, patiently_read
+from ..admin.wire import Wire
+from .nouns import CONFIGS_TOPIC, ClientEntity
+from .records import ConfigValue
+from .rules import Entries, read_entry
 
 
 class Entry(NamedTuple):

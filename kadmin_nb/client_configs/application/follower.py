@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 
 from confluent_kafka import KafkaException
 
-from ..model.client_config_records import Status
+from ..records import Status
 from .choosing import Choice, choose, configured, effective, running
 from .client_settings import ClientSettings
 from .config_reader import ConfigReader

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from ..errors import Invalid
-from ..model.client_configs import (
+from ...errors import Invalid
+from ..nouns import (
     ACKS,
     ALL_REPLICAS,
     CONSUMER_KEYS,

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from confluent_kafka import Producer, TopicPartition
 
-from ..model.client_configs import PRODUCER_KEYS
+from ..nouns import PRODUCER_KEYS
 from .client_settings import client_settings
 from .follower import LOOK_INTERVAL, Candidate, Follower
 

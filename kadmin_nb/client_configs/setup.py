@@ -13,9 +13,8 @@ from typing import Any, Self
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..admin import acls, client_topics
+from ..admin import acls
 from ..admin.acls import Acl
-from ..admin.client_topics import TopicShape
 from ..admin.compacted_topic import replicas_on
 from ..admin.kafka import WireKafka
 from ..errors import Invalid, KadminError, UsageError
@@ -26,11 +25,13 @@ from ..frames.pages import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
 from ..hints import Hint, Option, sentence
 from ..model import rights
-from ..model.client_config_records import CONFIGS_TOPIC, REGISTRATIONS_TOPIC, STATUS_TOPIC
 from ..model.configurable import AclResource
 from ..model.connection_settings import Settings
 from ..model.rights import Right
-from .identity import principal_of
+from . import topics as client_topics
+from .nouns import CONFIGS_TOPIC
+from .records import REGISTRATIONS_TOPIC, STATUS_TOPIC
+from .topics import TopicShape
 
 EVERYBODY = "User:*"
 """All principals that a broker lets in."""
@@ -174,7 +175,7 @@ TO_EVERYBODY = (
 
 def look(kafka: WireKafka, settings: Settings, clients: Sequence[str], admin: str | None = None) -> SetupAnswer:
     """CLIENT_CONFIG_SETUP, and the making of what is missing; see `ClientConfigs.setup`."""
-    principal = admin or principal_of(settings)
+    principal = admin or settings.principal
 
     def make() -> SetupAnswer:
         before = Setup.of(kafka, principal, clients)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..errors import UsageError
-from ..hints import did_you_mean
-from ..model.client_configs import ClientEntity
+from ...errors import UsageError
+from ...hints import did_you_mean
+from ..nouns import ClientEntity
 
 USER = "kadmin.user"
 REFRESH_INTERVAL = "kadmin.refresh.interval.ms"

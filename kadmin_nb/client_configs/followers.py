@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, cast
 
-from ..admin.client_registry import Registry
 from ..admin.kafka import WireKafka
 from ..errors import KadminError
 from ..model.changes import UNCHANGED, UNVERIFIED, VERIFIED, Change, Outcome, Target
-from ..model.client_configs import CONSUMER_KEYS, ClientEntity, merged
 from ..model.grammar import format_word
-from ..model.registered_clients import GROUP_ON_BROKERS, RegisteredClient
 from ..model.resources import Resource
 from ..plans.execution.progress import Advance, Progress, silent
-from .client_registry import is_below
+from .nouns import CONSUMER_KEYS, ClientEntity, merged
+from .registered_clients import GROUP_ON_BROKERS, RegisteredClient
+from .registry import Registry
+from .registry_verbs import is_below
 
 SILENT_CLIENTS = "CLIENTS_SILENT"
 """The error of a row whose clients did not all say, in time, that they follow it."""

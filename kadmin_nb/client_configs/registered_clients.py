@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .client_config_records import Registration, RegistrationKey, Status, StatusKey
-from .client_configs import CONSUMER_KEYS, PRODUCER_KEYS, ClientEntity
+from .nouns import CONSUMER_KEYS, PRODUCER_KEYS, ClientEntity
+from .records import Registration, RegistrationKey, Status, StatusKey
 
 INTERVALS = 3
 """A registration that was not sent again in so many of its intervals has expired."""

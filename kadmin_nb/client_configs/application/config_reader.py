@@ -15,10 +15,9 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from ..errors import Invalid, KadminError, NotAuthorized, NotFound, TimedOut
-from ..model.client_config_records import CONFIGS_TOPIC
-from ..model.client_config_rules import read_entry
-from ..model.client_configs import ClientEntity
+from ...errors import Invalid, KadminError, NotAuthorized, NotFound, TimedOut
+from ..nouns import CONFIGS_TOPIC, ClientEntity
+from ..rules import read_entry
 from .choosing import ConfigEntry
 
 MOST_BYTES_AT_ONCE = 64 * 1024 * 1024
