@@ -1,27 +1,64 @@
-"""`cluster.client_configs`: the dynamic configs of clients, as stored and as a client follows them."""
+"""`cluster.client_configs`: the dynamic configs of clients, who follows them, and who would obey a new one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from ..errors import Invalid
+from ..admin.compacted_topic import appended_at
+from ..admin.kafka import WireKafka
+from ..errors import Invalid, UsageError
 from ..frames import schemas
+from ..frames import spark as sparks
 from ..frames.answer import Answer
 from ..frames.arrays import flag_array
-from ..frames.schema_metadata import mark, stamped
+from ..frames.blocks import Block
+from ..frames.lazy_answer import SparkAnswer
+from ..frames.pages import NOTEBOOK, Page
+from ..frames.schema_metadata import ENGINE, NOTES, mark, stamped
 from ..model.filters import Selector, matcher, selector
-from ..model.grammar import DEFAULT
-from .nouns import CLIENT_KEYS, ClientEntity, refuse_unknown_key
-from .registry_verbs import ClientRegistry
+from ..model.grammar import ANY, DEFAULT
+from .nouns import ACKS, CLIENT_KEYS, PRODUCER_KEYS, ClientEntity, refuse_unknown_key
+from .registry import RegisteredClient, Registry
+from .setup import EVERYBODY, SetupAnswer, look
 
-_EntryRow = dict[str, Any]
+if TYPE_CHECKING:
+    from ..usage_engines import Usage
+
+FOLLOWS, REFUSES, STATIC, SILENT = "follows", "refuses", "static", "silent"
+"""The words of the column `state` of STATUS."""
+
+NEVER_REGISTERED = "was at work, and never registered: it does not follow dynamic configs"
+
+_Row = dict[str, Any]
 
 
-class ClientConfigs(ClientRegistry):
-    """The dynamic client configs of a cluster (KIP-649), in a topic of kadmin_nb's. They are advice to clients."""
+class RegistryAnswer(Answer):
+    """A frame about registered clients. Below it stands what was left out, in `notes`."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences on topics that are missing, registrations that expired and records that cannot be read."""
+        text: bytes = (self._table.schema.metadata or {}).get(NOTES.encode(), b"")
+        return tuple(text.decode().splitlines())
+
+    def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        yield from self.notes
+
+
+class ClientConfigs:
+    """The dynamic client configs of a cluster (KIP-649), in a topic of kadmin_nb's, and the clients that follow them.
+
+    They are advice to clients; and of themselves clients say what they like: any may claim any user.
+    """
+
+    def __init__(self, kafka: WireKafka) -> None:
+        self._kafka = kafka
 
     def describe(
         self,
@@ -82,6 +119,121 @@ class ClientConfigs(ClientRegistry):
         rows = schemas.table(schemas.EFFECTIVE_CLIENT_CONFIGS, _effective(entity, table.to_pylist()))
         return self._answer(rows, table)
 
+    def registrations(self, *, user: object = ANY, client_id: object = ANY) -> RegistryAnswer:
+        """REGISTRATIONS: each instance that is alive by the brokers' clock, with the keys that it supports.
+
+        Parameters
+        ----------
+        user, client_id
+            A name, `kn.Pattern("team-*")` or a list of them: only these.
+
+        Raises
+        ------
+        NotAuthorized
+            READ on a topic of the registry is missing.
+        """
+        registry = self._kafka.client_registry.describe()
+        clients = _selected_clients(registry.clients, user, client_id)
+        return self._registry_answer(schemas.REGISTRATIONS, map(_registration_row, clients), registry)
+
+    def status(self, *, user: object = ANY, client_id: object = ANY) -> RegistryAnswer:
+        """STATUS: the values that each of these clients says it runs with, and the reasons for those that it refuses.
+
+        Arguments and errors as of `registrations`.
+        """
+        registry = self._kafka.client_registry.describe()
+        rows = (row for client in _selected_clients(registry.clients, user, client_id) for row in _status_rows(client))
+        return self._registry_answer(schemas.STATUS, rows, registry)
+
+    def compatibility(self, user: str, client_id: str | None = None) -> RegistryAnswer:
+        """COMPATIBILITY: each software and version that registered under an entity, and the keys that it supports.
+
+        Raises
+        ------
+        Invalid
+            No user.
+        NotAuthorized
+            As of `registrations`.
+        """
+        entity = ClientEntity.of(user, client_id)
+        registry = self._kafka.client_registry.describe()
+        return self._registry_answer(schemas.COMPATIBILITY, _compatibility_rows(entity, registry.clients), registry)
+
+    def followers(
+        self, key: str = ACKS, *, user: object = ANY, client_id: object = ANY, usage: object = None
+    ) -> RegistryAnswer | SparkAnswer:
+        """FOLLOWERS: whether each known client would obey a new value of this key, and the reason where it would not.
+
+        Parameters
+        ----------
+        user, client_id
+            As of `registrations`.
+        usage
+            USAGE, Arrow's or Spark's: its clients that never registered are rows too, of a producer's key those that
+            produced, of a consumer's those that consumed. With Spark's the answer stays there.
+
+        Raises
+        ------
+        Invalid
+            An unknown key.
+        NotAuthorized
+            As of `registrations`.
+        """
+        refuse_unknown_key(key)
+        registry = self._kafka.client_registry.describe()
+        clients = [client for client in _selected_clients(registry.clients, user, client_id) if client.is_of(key)]
+        answer = self._registry_answer(schemas.FOLLOWERS, (_follower_row(client, key) for client in clients), registry)
+        if usage is None:
+            return answer
+        from ..usage_engines import Usage  # with pandas, which most commands do not need
+
+        at_work = _only_of(Usage.of(usage).of_cluster(self._kafka.id), key)
+        if at_work.is_on_spark and (user, client_id) != (ANY, ANY):
+            raise UsageError(
+                "a usage in Spark is joined whole", hint="Leave out user and client_id; filter the answer."
+            )
+        everybody = [(client.name.user, client.name.client_id) for client in registry.clients]
+        return _with_unregistered(answer, at_work, _as_pairs(everybody), key, matcher_of(user, client_id))
+
+    def forget(self, user: str, client_id: str | None = None) -> int:
+        """Remove the registrations of an entity, of a user's client-ids where none is named: how many there were.
+
+        Those of clients that are alive come back, each within its interval: what remains away was of a client that is
+        gone. KIP-649 has it as the removal of `supported.configs`.
+
+        Raises
+        ------
+        Invalid
+            No user.
+        NotAuthorized
+            READ or WRITE on the topic of registrations is missing.
+        """
+        entity = ClientEntity.of(user, client_id)
+        names = [client.name for client in self._kafka.client_registry.describe().clients if client.is_below(entity)]
+        self._kafka.client_registry.forget(names)
+        return len(names)
+
+    def setup(self, *, clients: Sequence[str] = (EVERYBODY,), admin: str | None = None) -> SetupAnswer:
+        """CLIENT_CONFIG_SETUP: the topics and rights as they are; its `apply()` makes those that are missing.
+
+        Only the admin may write entries; clients read them, and write the two topics about themselves.
+
+        Parameters
+        ----------
+        clients
+            The principals of applications, such as `User:app`; all that a broker lets in unless said.
+        admin
+            Our principal; the one of our login unless said.
+
+        Raises
+        ------
+        NotAuthorized
+            DESCRIBE on the cluster or DESCRIBE_CONFIGS on a topic is missing.
+        UsageError
+            There is an authorizer, and this login does not tell our principal.
+        """
+        return look(self._kafka, self._kafka.wire.settings, clients, admin)
+
     def _answer(self, rows: pa.Table, described: pa.Table) -> Answer:
         """An answer that says what of the topic could not be read."""
         passed_over = mark(described, schemas.PASSED_OVER)
@@ -91,6 +243,10 @@ class ClientConfigs(ClientRegistry):
         if passed_over:
             answer.hint = f"{passed_over} records of the topic cannot be read and were passed over."
         return answer
+
+    def _registry_answer(self, schema: pa.Schema, rows: Iterable[_Row], registry: Registry) -> RegistryAnswer:
+        notes = "\n".join(_notes_on(registry))
+        return RegistryAnswer(stamped(schemas.table(schema, rows), self._kafka.id, {NOTES: notes}))
 
 
 def _chosen_names(kind: str, value: Any) -> Selector:
@@ -122,7 +278,7 @@ def _client_filter(client_id: Any, strict: bool) -> Any:
     return lambda name: name is not None and fits(name)
 
 
-def _effective(entity: ClientEntity, rows: Sequence[_EntryRow]) -> Iterator[_EntryRow]:
+def _effective(entity: ClientEntity, rows: Sequence[_Row]) -> Iterator[_Row]:
     """The rows of the keys that are set on one of the entity's levels."""
     by_target = {(ClientEntity(row["user"], row["client_id"]), row["key"]): row for row in rows}
     for key in CLIENT_KEYS:
@@ -130,3 +286,153 @@ def _effective(entity: ClientEntity, rows: Sequence[_EntryRow]) -> Iterator[_Ent
         for row in levels[:1]:
             overridden = levels[1]["value"] if levels[1:] else None
             yield {**row, "client_id": entity.client_id or "", "overridden": overridden}
+
+
+# --- clients ---
+
+
+def matcher_of(user: object, client_id: object) -> Callable[[str, str], bool]:
+    """Tells whether a client is one of those asked about."""
+    is_user, is_client = (matcher(selector(kind, value)) for kind, value in (("user", user), ("client-id", client_id)))
+    return lambda name, id_of_client: is_user(name) and is_client(id_of_client)
+
+
+def without_default(kind: str, value: Any) -> Selector:
+    """The names of these that clients may have: no default has any."""
+    return tuple(part for part in selector(kind, value) if part is not DEFAULT)
+
+
+def supported_keys(
+    kafka: WireKafka, user: Any, client_id: Any, timeout: float
+) -> dict[tuple[ClientEntity, tuple[str, str]], list[str]]:
+    """KIP-649's EntityCompatibility: the keys that each software and version supports which registered there."""
+    is_chosen = matcher_of(without_default("user", user), without_default("client-id", client_id))
+    keys: dict[tuple[ClientEntity, tuple[str, str]], set[str]] = defaultdict(set)
+    for client in kafka.client_registry.describe(timeout=timeout).clients:
+        name = client.name
+        if is_chosen(name.user, name.client_id):
+            keys[client.entity, (name.software, name.version)].update(client.registration.keys)
+    return {whose: [key for key in CLIENT_KEYS if key in supported] for whose, supported in keys.items()}
+
+
+def _selected_clients(clients: Iterable[RegisteredClient], user: object, client_id: object) -> list[RegisteredClient]:
+    fits = matcher_of(user, client_id)
+    return [client for client in clients if fits(client.name.user, client.name.client_id)]
+
+
+def _notes_on(registry: Registry) -> Iterator[str]:
+    for topic in registry.missing:
+        yield f"There is no topic {topic}: client-configs init makes it."
+    if registry.expired:
+        yield f"{registry.expired:,} more registered and were not sent again in time: they have expired."
+    if registry.passed_over:
+        yield f"{registry.passed_over:,} records cannot be read, and were passed over."
+
+
+def _names_of(client: RegisteredClient) -> _Row:
+    name = client.name
+    return {"user": name.user, "client_id": name.client_id, "software": name.software, "version": name.version,
+            "instance": name.instance}  # fmt: skip
+
+
+def _registration_row(client: RegisteredClient) -> _Row:
+    registration = client.registration
+    return {
+        **_names_of(client),
+        "group_id": registration.group_id,
+        "group_protocol": registration.group_protocol,
+        "keys": registration.keys,
+        "seen_at": appended_at(client.seen),
+    }
+
+
+def _status_rows(client: RegisteredClient) -> Iterator[_Row]:
+    name, status = client.name, client.status
+    row: _Row = {"user": name.user, "client_id": name.client_id, "instance": name.instance}
+    if status is None or client.said is None:
+        yield {**row, "state": SILENT}
+        return
+    row |= {"revision": status.revision, "at": appended_at(client.said)}
+    keys = sorted({*status.effective, *status.rejected})
+    for key in keys:
+        reason = status.rejected.get(key)
+        state = FOLLOWS if reason is None else REFUSES
+        yield {**row, "key": key, "value": status.effective.get(key), "state": state, "reason": reason}
+    if not keys:
+        yield {**row, "state": STATIC}
+
+
+def _compatibility_rows(entity: ClientEntity, clients: Iterable[RegisteredClient]) -> Iterator[_Row]:
+    versions: dict[tuple[str, str], list[RegisteredClient]] = defaultdict(list)
+    for client in clients:
+        if client.is_below(entity):
+            versions[client.name.software, client.name.version].append(client)
+    for (software, version), those in versions.items():
+        yield {
+            "user": entity.user,
+            "client_id": entity.client_id,
+            "software": software,
+            "version": version,
+            "keys": sorted({key for client in those for key in client.registration.keys}),
+            "clients": len(those),
+        }
+
+
+def _follower_row(client: RegisteredClient, key: str) -> _Row:
+    reason = client.why_not(key)
+    return {**_names_of(client), "key": key, "follows": reason is None, "reason": reason}
+
+
+# --- fleets ---
+
+_BY_CLIENT = ["user", "client_id"]
+
+
+def _only_of(usage: Usage, key: str) -> Usage:
+    """The usage of those that have such a config: of clients that produced, or consumed."""
+    frame: Any = usage.frame
+    quota_key = "producer_byte_rate" if key in PRODUCER_KEYS else "consumer_byte_rate"
+    if usage.is_on_spark:
+        return replace(usage, frame=frame.where(frame["key"] == quota_key))
+    return replace(usage, frame=frame.filter(pc.equal(frame["key"].cast(pa.string()), quota_key)))
+
+
+def _as_pairs(clients: Iterable[tuple[str, str]]) -> pa.Table:
+    rows: Sequence[_Row] = [dict(zip(_BY_CLIENT, client, strict=True)) for client in sorted({*clients})]
+    return schemas.table(schemas.PAIRS, rows)
+
+
+def _with_unregistered(
+    answer: RegistryAnswer, usage: Usage, registered: pa.Table, key: str, fits: Callable[[str, str], bool]
+) -> RegistryAnswer | SparkAnswer:
+    """The answer, and a row for each client of the usage that is not registered."""
+    table = answer.to_arrow()
+    if usage.is_on_spark:
+        return _on_spark(table, usage, registered, key)
+    clients = usage.clients().to_arrow().select(_BY_CLIENT)
+    strangers = clients.join(registered, _BY_CLIENT, join_type="left anti").sort_by(
+        [(n, "ascending") for n in _BY_CLIENT]
+    )
+    rows = [
+        {**pair, "key": key, "follows": False, "reason": NEVER_REGISTERED}
+        for pair in strangers.to_pylist()
+        if fits(pair["user"], pair["client_id"])
+    ]
+    return RegistryAnswer(
+        pa.concat_tables([table, schemas.table(schemas.FOLLOWERS, rows).replace_schema_metadata(table.schema.metadata)])
+    )
+
+
+def _on_spark(table: pa.Table, usage: Usage, registered: pa.Table, key: str) -> SparkAnswer:
+    clients = usage.clients().to_spark()
+    registered_there = sparks.to_spark(registered, clients.sparkSession)
+    strangers = clients.join(registered_there, _BY_CLIENT, "left_anti").selectExpr(
+        *_BY_CLIENT,
+        *(f"CAST(NULL AS STRING) AS {name}" for name in ("software", "version", "instance")),
+        f"'{key}' AS key",
+        "false AS follows",
+        f"'{NEVER_REGISTERED}' AS reason",
+    )
+    marks = {name.decode(): text.decode() for name, text in table.schema.metadata.items()}
+    rows = sparks.to_spark(table, clients.sparkSession).unionByName(strangers)
+    return SparkAnswer(rows, {**marks, ENGINE: usage.why})

@@ -25,7 +25,7 @@ from ..admin import contact
 from ..admin.bearer_tokens import Token, tokens_of
 from ..admin.kafka import WireKafka
 from ..admin.ports import Broker
-from ..client_configs import checks as client_config_checks
+from ..client_configs.setup import checks_of
 from ..errors import AuthenticationFailed, KadminError
 from ..frames import schemas
 from ..frames.answer import Answer
@@ -257,7 +257,7 @@ def _cluster_checks(settings: Settings, timeout: float) -> Iterator[Check]:
         yield Check("cluster", kafka.id, CheckState.OK, "its id")
         yield from _broker_checks(kafka, timeout)
         yield from _rights_checks(kafka, settings)
-        yield from client_config_checks.checks(kafka, settings)
+        yield from checks_of(kafka, settings)
 
 
 def _token_check(login: TokenLogin, timeout: float) -> Check:

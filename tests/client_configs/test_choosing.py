@@ -8,8 +8,15 @@ from typing import Any
 import pytest
 
 from kadmin_nb import errors
-from kadmin_nb.client_configs.application.choosing import Choice, ConfigEntry, choose, configured, effective, running
-from kadmin_nb.client_configs.application.client_settings import client_settings
+from kadmin_nb.client_configs.application.settings import (
+    Choice,
+    ConfigEntry,
+    choose,
+    client_settings,
+    configured,
+    effective,
+    running,
+)
 from kadmin_nb.client_configs.nouns import CONSUMER_KEYS, PRODUCER_KEYS
 
 ACKS, SESSION, HEARTBEAT = "acks", "session.timeout.ms", "heartbeat.interval.ms"

@@ -21,9 +21,9 @@ from confluent_kafka.admin import (
 
 import kadmin_nb as kn
 from kadmin_nb.admin import first_contact
-from kadmin_nb.client_configs.application import config_reader
-from kadmin_nb.client_configs.application.choosing import ConfigEntry
-from kadmin_nb.client_configs.application.config_reader import ConfigReader
+from kadmin_nb.client_configs.application import reader as config_reader
+from kadmin_nb.client_configs.application.reader import ConfigReader
+from kadmin_nb.client_configs.application.settings import ConfigEntry
 from kadmin_nb.client_configs.nouns import CONFIGS_TOPIC, ClientEntity
 from kadmin_nb.client_configs.records import MOST_BYTES, REGISTRATIONS_TOPIC, STATUS_TOPIC, ConfigKey, ConfigValue
 from kadmin_nb.clients import DynamicProducer

@@ -21,7 +21,7 @@ import kadmin_nb as kn
 from kadmin_nb.admin import first_contact
 from kadmin_nb.client_configs.nouns import CONFIGS_TOPIC
 from kadmin_nb.client_configs.records import REGISTRATIONS_TOPIC, STATUS_TOPIC, ConfigKey, ConfigValue
-from kadmin_nb.client_configs.topics import settings_of
+from kadmin_nb.client_configs.setup import settings_of
 from kadmin_nb.cluster.user_configs import user_configs
 from kadmin_nb.errors import Invalid, NotAuthorized
 from kadmin_nb.local import LocalKafka

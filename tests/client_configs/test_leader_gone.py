@@ -9,8 +9,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 import kadmin_nb as kn
 from kadmin_nb.admin.transactions import FencedWriter
-from kadmin_nb.client_configs.log import ClientConfigTopic
 from kadmin_nb.client_configs.records import REGISTRATIONS_TOPIC
+from kadmin_nb.client_configs.topic import ClientConfigTopic
 from kadmin_nb.cluster import user_configs
 from kadmin_nb.local import LocalKafka
 from tests.waiting import eventually

@@ -12,8 +12,8 @@ from confluent_kafka.admin import AdminClient
 
 import kadmin_nb as kn
 from kadmin_nb.client_configs.records import MOST_BYTES, REGISTRATIONS_TOPIC, Registration, RegistrationKey
-from kadmin_nb.client_configs.registered_clients import RegisteredClient
-from kadmin_nb.client_configs.registry_verbs import NEVER_REGISTERED
+from kadmin_nb.client_configs.registry import RegisteredClient
+from kadmin_nb.client_configs.verbs import NEVER_REGISTERED
 from kadmin_nb.errors import Invalid
 from kadmin_nb.frames import schemas
 from kadmin_nb.local import LocalKafka

@@ -20,7 +20,7 @@ from kadmin_nb.client_configs.records import (
     Status,
     StatusKey,
 )
-from kadmin_nb.client_configs.topics import settings_of
+from kadmin_nb.client_configs.setup import settings_of
 from tests.waiting import eventually
 
 TOPICS = (CONFIGS_TOPIC, REGISTRATIONS_TOPIC, STATUS_TOPIC)

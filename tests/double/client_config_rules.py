@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from kadmin_nb.admin.ports import Signature
 from kadmin_nb.client_configs.nouns import ClientEntity
-from kadmin_nb.client_configs.rules import Replacements, SessionBounds, all_or_none, conflicts, refusals
+from kadmin_nb.client_configs.topic import Replacements, SessionBounds, all_or_none, conflicts, refusals
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.changes import Target
 from kadmin_nb.model.refusal import Refusal

@@ -13,8 +13,8 @@ from typing import Any, Self
 from confluent_kafka import Producer, TopicPartition
 
 from ..nouns import PRODUCER_KEYS
-from .client_settings import client_settings
 from .follower import LOOK_INTERVAL, Candidate, Follower
+from .settings import client_settings
 
 _INSIDE = 0.0005
 """Seconds after which the calls within `produce` are counted again."""

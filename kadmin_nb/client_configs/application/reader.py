@@ -17,8 +17,8 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 
 from ...errors import Invalid, KadminError, NotAuthorized, NotFound, TimedOut
 from ..nouns import CONFIGS_TOPIC, ClientEntity
-from ..rules import read_entry
-from .choosing import ConfigEntry
+from ..records import read_entry
+from .settings import ConfigEntry
 
 MOST_BYTES_AT_ONCE = 64 * 1024 * 1024
 """Of one reading; the next one continues there."""
