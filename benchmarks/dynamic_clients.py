@@ -17,18 +17,13 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from benchmarks.timing import Row, interleaved, ratio, row
+from kadmin_nb.client_configs.application.follower import Reporter
+from kadmin_nb.client_configs.application.reader import ConfigReader
+from kadmin_nb.client_configs.application.settings import MILLISECONDS, REFRESH_INTERVAL, client_settings
+from kadmin_nb.client_configs.nouns import CONFIGS_TOPIC
+from kadmin_nb.client_configs.records import REGISTRATIONS_TOPIC, STATUS_TOPIC, ConfigKey, ConfigValue
 from kadmin_nb.clients import DynamicProducer
-from kadmin_nb.clients.client_settings import MILLISECONDS, REFRESH_INTERVAL, client_settings
-from kadmin_nb.clients.config_reader import ConfigReader
-from kadmin_nb.clients.reports import Reporter
 from kadmin_nb.local import LocalKafka, start
-from kadmin_nb.model.client_config_records import (
-    CONFIGS_TOPIC,
-    REGISTRATIONS_TOPIC,
-    STATUS_TOPIC,
-    ConfigKey,
-    ConfigValue,
-)
 
 MESSAGES, SIZE = 50_000, 500
 BY_BARE = 1 / 0.95

@@ -27,8 +27,8 @@ from .scram import WireScram
 from .wire import ALTER_TIMEOUT, PATIENCE, READ_TIMEOUT, Wire
 
 if TYPE_CHECKING:
-    from .client_configs import WireClientConfigs
-    from .client_registry import WireClientRegistry
+    from ..client_configs.registry import WireClientRegistry
+    from ..client_configs.topic import WireClientConfigs
 
 _PAUSE = 0.02
 
@@ -53,14 +53,14 @@ class WireKafka:
     @cached_property
     def client_configs(self) -> WireClientConfigs:
         """Dynamic client configs; most commands load nothing of them."""
-        from .client_configs import WireClientConfigs
+        from ..client_configs.topic import WireClientConfigs
 
         return WireClientConfigs(self.wire)
 
     @cached_property
     def client_registry(self) -> WireClientRegistry:
         """The records of clients about themselves."""
-        from .client_registry import WireClientRegistry
+        from ..client_configs.registry import WireClientRegistry
 
         return WireClientRegistry(self.wire)
 

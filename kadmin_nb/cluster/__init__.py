@@ -26,6 +26,7 @@ from .quotas import Quotas
 from .scram import Scram
 
 if TYPE_CHECKING:
+    from ..client_configs.verbs import ClientConfigs
     from ..comparing import Diff
     from ..declared import Declared
     from ..frames.display import Display
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from ..widgets.quota_editor import QuotaEditor
     from .canary import CanaryAnswer
     from .changes import Changes
-    from .client_configs import ClientConfigs
     from .observation import ObservationAnswer
     from .permissions import PermissionsAnswer
     from .policies import Given
@@ -102,7 +102,7 @@ class Cluster:
     @cached_property
     def client_configs(self) -> ClientConfigs:
         """Dynamic client configs (KIP-649), and the clients that follow them."""
-        from .client_configs import ClientConfigs
+        from ..client_configs.verbs import ClientConfigs
 
         return ClientConfigs(self._kafka)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..admin.kafka import WireKafka
+from ..client_configs.followers import awaited, with_follower_notes
 from ..errors import Interrupted, KadminError, NotFound, PartlyFailed, PlanRefused
 from ..frames.answer import Answer
 from ..frames.display import Display
@@ -43,7 +44,6 @@ from ..plans.secret_resolver import Resolver
 from ..plans.stage import Stage
 from ..secrets import Secret, asks_somebody
 from . import near_names
-from .plan_followers import awaited, with_follower_notes
 
 if TYPE_CHECKING:
     from ..plans.impact import ImpactAnswer

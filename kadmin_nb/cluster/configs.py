@@ -14,10 +14,10 @@ from ..frames.answer import Answer
 from ..frames.arrays import flag_array
 from ..frames.schema_metadata import stamped
 from ..model.config_fallback import near_key
+from ..model.filters import matcher, selector
 from ..model.grammar import DEFAULT
 from ..model.resources import WORDS, Resource
 from . import near_names
-from .filters import matcher, selector
 from .near_names import CLIENT_METRICS
 
 if TYPE_CHECKING:

@@ -25,18 +25,18 @@ from ..admin import contact
 from ..admin.bearer_tokens import Token, tokens_of
 from ..admin.kafka import WireKafka
 from ..admin.ports import Broker
+from ..client_configs.setup import checks_of
 from ..errors import AuthenticationFailed, KadminError
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.arrays import text_scalar
 from ..frames.schema_metadata import stamped
 from ..hints import terminal
+from ..model.checks import Check, CheckState
 from ..model.connection_settings import Settings
 from ..model.token_sources import TokenLogin
 from ..paths import journal_dir
 from ..version import VERSION
-from . import client_config_checks
-from .checks import Check, CheckState
 from .permissions import may_i
 
 _SOON = 30
@@ -257,7 +257,7 @@ def _cluster_checks(settings: Settings, timeout: float) -> Iterator[Check]:
         yield Check("cluster", kafka.id, CheckState.OK, "its id")
         yield from _broker_checks(kafka, timeout)
         yield from _rights_checks(kafka, settings)
-        yield from client_config_checks.checks(kafka, settings)
+        yield from checks_of(kafka, settings)
 
 
 def _token_check(login: TokenLogin, timeout: float) -> Check:

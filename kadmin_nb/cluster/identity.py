@@ -5,7 +5,7 @@ from __future__ import annotations
 from .. import databricks
 from ..frames.spark import active_session
 from ..model.connection_settings import Settings
-from ..plans.author import BROKER, PLATFORM
+from ..plans.author import PLATFORM
 
 
 def user_in_words(settings: Settings) -> str | None:
@@ -15,12 +15,7 @@ def user_in_words(settings: Settings) -> str | None:
     """
     if databricks.is_here() and (user := _platform_user()):
         return f"{PLATFORM}{user}"
-    return principal_of(settings)
-
-
-def principal_of(settings: Settings) -> str | None:
-    """The name that brokers have for us, where a login tells it: `User:alice`."""
-    return f"{BROKER}{settings.username}" if settings.uses_sasl and settings.username else None
+    return settings.principal
 
 
 def _platform_user() -> str | None:

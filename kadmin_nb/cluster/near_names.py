@@ -13,9 +13,9 @@ from ..errors import KadminError
 from ..hints import nearest
 from ..model.changes import Change
 from ..model.configurable import Configurable
+from ..model.filters import Selector
 from ..model.grammar import format_word
 from ..model.resources import Resource
-from .filters import Selector
 
 CLIENT_METRICS = "CLIENT_METRICS"
 NOT_FOUND = ("UNKNOWN_TOPIC_OR_PARTITION", "BROKER_NOT_AVAILABLE")

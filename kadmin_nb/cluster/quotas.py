@@ -15,10 +15,10 @@ from ..frames.answer import Answer
 from ..frames.schema_metadata import ENGINE, stamped
 from ..hints import did_you_mean
 from ..model.entity import Entity, given
+from ..model.filters import Selector, matcher, selector
 from ..model.grammar import ANY, DEFAULT
 from ..model.quota_keys import QUOTA_KEYS, find
 from . import near_names
-from .filters import Selector, matcher, selector
 
 if TYPE_CHECKING:
     from ..traffic.near import NearAnswer

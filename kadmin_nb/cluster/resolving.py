@@ -19,6 +19,7 @@ from ..frames.meanings import general_client
 from ..frames.pages import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
 from ..hints import Hint, Option, sentence
+from ..model.filters import Selector, matcher, parts
 from ..model.grammar import DEFAULT, format_word
 from ..model.levels import SHARERS
 from ..model.quota_keys import USER_CLIENT_KEYS, on_all_brokers, readable
@@ -28,7 +29,6 @@ from ..resolution.ips import resolve_ip
 from ..resolution.redundant import UNNAMED
 from ..resolution.rules import Effective, explain, stored_of
 from . import resolve_engines
-from .filters import Selector, matcher, parts
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block

@@ -9,10 +9,10 @@ import pyarrow as pa
 from ..admin.kafka import WireKafka
 from ..frames.answer import Answer
 from ..frames.schema_metadata import stamped
+from ..model.filters import matcher, selector
 from ..model.grammar import ANY
 from ..model.scram import ScramUser
 from . import near_names
-from .filters import matcher, selector
 
 _NO_CREDENTIAL = "RESOURCE_NOT_FOUND"
 

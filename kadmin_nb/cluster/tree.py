@@ -13,9 +13,9 @@ from ..frames.answer import Answer
 from ..frames.pages import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
 from ..model.entity import Entity
+from ..model.filters import Selector, matcher
 from ..model.grammar import DEFAULT
 from ..resolution.tree import tree
-from .filters import Selector, matcher
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from ..client_configs.nouns import CLIENT_KEYS
+from ..client_configs.verbs import supported_keys, without_default
 from ..errors import Invalid, KadminError, NotAuthorized
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.schema_metadata import mark, stamped
 from ..hints import did_you_mean
-from ..model.client_configs import CLIENT_KEYS, ClientEntity
-from ..model.grammar import ANY, DEFAULT
+from ..model.grammar import ANY
 from ..model.quota_keys import USER_CLIENT_KEYS, text_of
 from ..model.scram import MECHANISMS, ScramUser
-from .client_registry import matcher_of
-from .filters import Selector, selector
 
 if TYPE_CHECKING:
     from . import Cluster
@@ -103,14 +101,9 @@ def _client_rows(cluster: Cluster, user: Any, client_id: Any, notes: list[str]) 
     return [*configs, *supported]
 
 
-def _without_default(kind: str, value: Any) -> Selector:
-    """The names that client configs and credentials may have: no default has any."""
-    return tuple(part for part in selector(kind, value) if part is not DEFAULT)
-
-
 def _client_config_rows(cluster: Cluster, user: Any, client_id: Any, notes: list[str]) -> Iterator[_ConfigRow]:
-    client_ids = None if client_id is None else _without_default("client-id", client_id)
-    users = _without_default("user", user)
+    client_ids = None if client_id is None else without_default("client-id", client_id)
+    users = without_default("user", user)
     answer = cluster.client_configs.describe(user=users, client_id=client_ids, timeout=BESIDE_QUOTAS)
     if answer.hint and mark(answer.to_arrow(), schemas.PASSED_OVER):
         notes.append(str(answer.hint))
@@ -120,21 +113,10 @@ def _client_config_rows(cluster: Cluster, user: Any, client_id: Any, notes: list
 
 def _supported_rows(cluster: Cluster, user: Any, client_id: Any) -> Iterator[_ConfigRow]:
     """For each software and version that registered under an entity, the keys that it supports."""
-    for (entity, software), keys in supported_keys(cluster, user, ANY if client_id is None else client_id).items():
+    client_ids = ANY if client_id is None else client_id
+    supported = supported_keys(cluster._kafka, user, client_ids, BESIDE_QUOTAS)
+    for (entity, software), keys in supported.items():
         yield {"resource": str(entity), "kind": SUPPORTED, "key": " ".join(software), "value": ", ".join(keys)}
-
-
-def supported_keys(
-    cluster: Cluster, user: Any, client_id: Any
-) -> dict[tuple[ClientEntity, tuple[str, str]], list[str]]:
-    """KIP-649's EntityCompatibility: the keys that each software and version supports which registered there."""
-    is_chosen = matcher_of(_without_default("user", user), _without_default("client-id", client_id))
-    keys: dict[tuple[ClientEntity, tuple[str, str]], set[str]] = defaultdict(set)
-    for client in cluster._kafka.client_registry.describe(timeout=BESIDE_QUOTAS).clients:
-        name = client.name
-        if is_chosen(name.user, name.client_id):
-            keys[client.entity, (name.software, name.version)].update(client.registration.keys)
-    return {whose: [key for key in CLIENT_KEYS if key in supported] for whose, supported in keys.items()}
 
 
 def _quota_rows(cluster: Cluster, user: Any, client_id: Any) -> Iterator[_ConfigRow]:
@@ -144,7 +126,7 @@ def _quota_rows(cluster: Cluster, user: Any, client_id: Any) -> Iterator[_Config
 
 
 def _credential_rows(cluster: Cluster, user: Any) -> Iterator[_ConfigRow]:
-    for row in cluster.scram.describe(user=_without_default("user", user)).to_arrow().to_pylist():
+    for row in cluster.scram.describe(user=without_default("user", user)).to_arrow().to_pylist():
         names = {"resource": str(ScramUser(row["user"])), "kind": "scram"}
         if row["mechanism"] is not None:
             yield {**names, "key": row["mechanism"], "value": f"iterations={row['iterations']}"}

@@ -17,6 +17,7 @@ from ..frames.meanings import client
 from ..frames.pages import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
 from ..hints import Hint, Syntax, Verb, python, sentence
+from ..model.filters import parts
 from ..model.grammar import format_word
 from ..model.quota_keys import USER_CLIENT_KEYS, on_all_brokers, readable
 from ..model.rows import Row
@@ -27,7 +28,6 @@ from ..resolution.shadows import Quota, only_without
 from ..traffic.usage_rules import WHY_UNKNOWN
 from . import bucket_usage, resolve_engines, resolving
 from .bucket_usage import BucketUsage
-from .filters import parts
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block

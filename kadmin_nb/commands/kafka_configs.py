@@ -184,12 +184,9 @@ def _registrations_removed(
 
     Those of clients that are alive come back.
     """
-    from ..cluster.client_registry import ClientRegistry
-
     others = _carried_out(session, arguments, chosen, options) if arguments.changes else None
-
     for entity in () if options.dry_run else changed_entities(chosen):
-        ClientRegistry(session.cluster._kafka).forget(*client_names(entity))
+        session.cluster.client_configs.forget(*client_names(entity))
     if options.dry_run:
         return others or kafka_tool.lines(["Nothing is changed: without --dry-run registrations are removed."])
     return others or kafka_tool.lines(configs_lines.completed(chosen))
@@ -360,7 +357,8 @@ def _client_lines(cluster: Cluster, chosen: Sequence[NamedType]) -> Iterator[str
 
     Where they cannot be read, one line says so: the quotas of users depend on no topic, which anybody may have made.
     """
-    from ..cluster.user_configs import BESIDE_QUOTAS, supported_keys
+    from ..client_configs.verbs import supported_keys
+    from ..cluster.user_configs import BESIDE_QUOTAS
 
     named = {entity_type: [*names] or ANY for entity_type, names in chosen}
     user, client_id = named.get("users"), named.get("clients")
@@ -370,7 +368,8 @@ def _client_lines(cluster: Cluster, chosen: Sequence[NamedType]) -> Iterator[str
         described = cluster.client_configs.describe(user=user, client_id=client_id, strict=True, timeout=BESIDE_QUOTAS)
         yield from configs_lines.client_config_lines(described.to_arrow().to_pylist())
         supported: dict[str, dict[tuple[str, str], list[str]]] = {}
-        for (entity, version), keys in supported_keys(cluster, user, client_id).items() if client_id else ():
+        those = supported_keys(cluster._kafka, user, client_id, BESIDE_QUOTAS) if client_id else {}
+        for (entity, version), keys in those.items():
             supported.setdefault(str(entity), {})[version] = keys
         yield from configs_lines.supported_lines(supported)
     except KadminError as exc:

@@ -44,5 +44,10 @@ class Settings:
         return self.security_protocol.startswith("SASL")
 
     @property
+    def principal(self) -> str | None:
+        """The name that brokers have for us, where a login tells it: `User:alice`."""
+        return f"User:{self.username}" if self.uses_sasl and self.username else None
+
+    @property
     def uses_tls(self) -> bool:
         return self.security_protocol.endswith("SSL")

@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 import kadmin_nb as kn
-from kadmin_nb.cluster.client_registry import NEVER_REGISTERED
+from kadmin_nb.client_configs.verbs import NEVER_REGISTERED
 from kadmin_nb.errors import UsageError
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.spark import to_spark

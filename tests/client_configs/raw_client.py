@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from kadmin_nb.model.client_config_records import (
+from kadmin_nb.client_configs.records import (
     REGISTRATIONS_TOPIC,
     STATUS_TOPIC,
     Registration,

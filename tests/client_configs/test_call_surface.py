@@ -81,3 +81,25 @@ def test_an_application_needs_confluent_kafka_alone() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.stderr == ""
     assert json.loads(done.stdout) == ["DynamicConsumer", "DynamicProducer"]
+
+
+APPLICATION = (".consumer", ".follower", ".producer", ".reader", ".settings")
+OF_OURS = (
+    "clients", "client_configs", "client_configs.nouns", "client_configs.records",
+    *(f"client_configs.application{module}" for module in ("", *APPLICATION)),
+    "errors", "exit_state", "hints", "secrets", "version",
+    "model", "model.configurable", "model.grammar",
+)  # fmt: skip
+
+
+def test_an_application_loads_confluent_kafka_and_our_ground() -> None:
+    """A client configs' room of one piece must not bring an admin's tools into every application."""
+    program = (
+        "import sys, json; before = {*sys.modules}; from kadmin_nb.clients import DynamicConsumer, DynamicProducer; "
+        "print(json.dumps(sorted({*sys.modules} - before)))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = json.loads(done.stdout)
+    assert {name.split(".")[0] for name in loaded} - sys.stdlib_module_names == {"confluent_kafka", "kadmin_nb"}
+    ours = {name for name in loaded if name.split(".")[0] == "kadmin_nb"}
+    assert ours == {"kadmin_nb", *(f"kadmin_nb.{name}" for name in OF_OURS)}

@@ -8,9 +8,16 @@ from typing import Any
 import pytest
 
 from kadmin_nb import errors
-from kadmin_nb.clients.choosing import Choice, ConfigEntry, choose, configured, effective, running
-from kadmin_nb.clients.client_settings import client_settings
-from kadmin_nb.model.client_configs import CONSUMER_KEYS, PRODUCER_KEYS
+from kadmin_nb.client_configs.application.settings import (
+    Choice,
+    ConfigEntry,
+    choose,
+    client_settings,
+    configured,
+    effective,
+    running,
+)
+from kadmin_nb.client_configs.nouns import CONSUMER_KEYS, PRODUCER_KEYS
 
 ACKS, SESSION, HEARTBEAT = "acks", "session.timeout.ms", "heartbeat.interval.ms"
 

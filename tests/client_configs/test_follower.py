@@ -21,23 +21,17 @@ from confluent_kafka.admin import (
 
 import kadmin_nb as kn
 from kadmin_nb.admin import first_contact
-from kadmin_nb.clients import DynamicProducer, config_reader
-from kadmin_nb.clients.choosing import ConfigEntry
-from kadmin_nb.clients.config_reader import ConfigReader
+from kadmin_nb.client_configs.application import reader as reading
+from kadmin_nb.client_configs.application.reader import ConfigReader
+from kadmin_nb.client_configs.application.settings import ConfigEntry
+from kadmin_nb.client_configs.nouns import CONFIGS_TOPIC, ClientEntity
+from kadmin_nb.client_configs.records import MOST_BYTES, REGISTRATIONS_TOPIC, STATUS_TOPIC, ConfigKey, ConfigValue
+from kadmin_nb.clients import DynamicProducer
 from kadmin_nb.cluster.user_configs import user_configs
 from kadmin_nb.errors import Invalid, NotFound, TimedOut
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.schema_metadata import mark
 from kadmin_nb.local import LocalKafka
-from kadmin_nb.model.client_config_records import (
-    CONFIGS_TOPIC,
-    MOST_BYTES,
-    REGISTRATIONS_TOPIC,
-    STATUS_TOPIC,
-    ConfigKey,
-    ConfigValue,
-)
-from kadmin_nb.model.client_configs import ClientEntity
 from tests.client_configs.raw_client import RawClient
 from tests.client_configs.test_reading import GOOD, STRANGE_KEYS, STRANGE_VALUES, VALUE
 from tests.client_configs.written_entries import (
@@ -158,13 +152,13 @@ def test_reading_goes_on_where_it_ended(broker, unique, monkeypatch) -> None:
     first = write_entry(broker, reader.entity.user, "app", "acks", "0")
     reader.read(broker, 10)
     starts = []
-    records = config_reader._records
-    monkeypatch.setattr(config_reader, "_records", lambda *args: starts.append(args[1]) or records(*args))
+    records = reading._records
+    monkeypatch.setattr(reading, "_records", lambda *args: starts.append(args[1]) or records(*args))
     revision = write_entry(broker, reader.entity.user, "app", "acks", "1")
     assert reader.read(broker, 10)[0]["acks"].revision == revision
     assert reader.read(broker, 10)[0]["acks"].revision == revision
     assert starts == [first, revision]
-    monkeypatch.setattr(config_reader, "_LONGEST_ABSENCE", 0.0)  # tombstones may be gone
+    monkeypatch.setattr(reading, "_LONGEST_ABSENCE", 0.0)  # tombstones may be gone
     assert reader.read(broker, 10)[0]["acks"].revision == revision
     assert starts[-1] == 0
 
@@ -223,7 +217,7 @@ def test_a_topic_that_is_too_long_for_one_reading_is_read_in_several(broker, uni
     for _ in range(30):
         write_record(broker, b"x", b"y" * 1000)
     revision = write_entry(broker, user, "app", "acks", "1")
-    monkeypatch.setattr(config_reader, "MOST_BYTES_AT_ONCE", 20_000)
+    monkeypatch.setattr(reading, "MOST_BYTES_AT_ONCE", 20_000)
     reader = ConfigReader(ClientEntity(user, "app"))
     with pytest.raises(TimedOut, match="was not reached"):
         reader.read(broker, 10)

@@ -8,11 +8,11 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
 import kadmin_nb as kn
-from kadmin_nb.admin.client_config_log import ClientConfigTopic
 from kadmin_nb.admin.transactions import FencedWriter
+from kadmin_nb.client_configs.records import REGISTRATIONS_TOPIC
+from kadmin_nb.client_configs.topic import ClientConfigTopic
 from kadmin_nb.cluster import user_configs
 from kadmin_nb.local import LocalKafka
-from kadmin_nb.model.client_config_records import REGISTRATIONS_TOPIC
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.broker

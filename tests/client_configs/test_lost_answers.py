@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from kadmin_nb.admin import client_configs
 from kadmin_nb.admin.transactions import FencedWriter
+from kadmin_nb.client_configs import topic
 from kadmin_nb.errors import TimedOut
 from tests.client_configs.conftest import ALICE, APP
 
@@ -47,7 +47,7 @@ def test_a_lost_commit_is_looked_for_and_made_good(done, losing, ann):
 def test_one_that_is_never_answered_is_in_doubt(losing, ann, monkeypatch):
     """An alter without an answer was reported as refused, and had happened."""
     losing(done=False, times=99)
-    monkeypatch.setattr(client_configs, "ALTERING", 3.0)
+    monkeypatch.setattr(topic, "ALTERING", 3.0)
     with pytest.raises(TimedOut, match="it may have happened"):
         ann.alter({ALICE: {"acks": (None, "1")}})
 
@@ -59,7 +59,7 @@ def test_without_a_commit_nothing_is_in_doubt(ann, monkeypatch):
         raise LOST
 
     monkeypatch.setattr(FencedWriter, "fence", fence)
-    monkeypatch.setattr(client_configs, "ALTERING", 3.0)
+    monkeypatch.setattr(topic, "ALTERING", 3.0)
     (refusal,) = ann.alter({ALICE: {"acks": (None, "1")}}).values()
     assert (refusal.code, "nothing was written" in refusal.message) == ("BROKER_NOT_AVAILABLE", True)
     monkeypatch.undo()
@@ -73,14 +73,14 @@ def test_a_plan_in_doubt_is_settled_and_carried_on(cluster, unique, monkeypatch)
     stage.set_client_config("acks", "-1", user=alice)
     stage.set_client_config("session.timeout.ms", "11000", user=alice, client_id="app")
     plan = stage.plan()
-    real = client_configs.WireClientConfigs.alter
+    real = topic.WireClientConfigs.alter
 
-    def alter(port: client_configs.WireClientConfigs, *arguments: object, **options: object) -> object:
+    def alter(port: topic.WireClientConfigs, *arguments: object, **options: object) -> object:
         monkeypatch.undo()
         real(port, *arguments, **options)
         raise TimedOut("no answer", code="REQUEST_TIMED_OUT")
 
-    monkeypatch.setattr(client_configs.WireClientConfigs, "alter", alter)
+    monkeypatch.setattr(topic.WireClientConfigs, "alter", alter)
     assert {row["state"] for row in plan.apply().to_arrow().to_pylist()} == {"verified"}
     assert {row["state"] for row in cluster.resume(plan.id).to_arrow().to_pylist()} == {"unchanged"}
     back = cluster.rollback(plan.id).apply()

@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kadmin_nb.admin.client_config_log import ClientConfigLog
-from kadmin_nb.model.client_config_records import MOST_BYTES, ConfigKey, ConfigValue, RegistrationKey, StatusKey
-from kadmin_nb.model.client_config_rules import Entries
-from kadmin_nb.model.client_configs import CLIENT_KEYS, ClientEntity
+from kadmin_nb.client_configs.nouns import CLIENT_KEYS, ClientEntity
+from kadmin_nb.client_configs.records import MOST_BYTES, ConfigKey, ConfigValue, RegistrationKey, StatusKey
+from kadmin_nb.client_configs.topic import ClientConfigLog, Entries
 
 
 class Record(NamedTuple):

@@ -11,9 +11,8 @@ import pytest
 from confluent_kafka import Message
 from confluent_kafka.admin import AdminClient
 
-from kadmin_nb.clients import DynamicConsumer, DynamicProducer
-from kadmin_nb.model.client_config_records import (
-    CONFIGS_TOPIC,
+from kadmin_nb.client_configs.nouns import CLIENT_KEYS, CONFIGS_TOPIC
+from kadmin_nb.client_configs.records import (
     REGISTRATIONS_TOPIC,
     STATUS_TOPIC,
     ConfigKey,
@@ -24,7 +23,7 @@ from kadmin_nb.model.client_config_records import (
     Status,
     StatusKey,
 )
-from kadmin_nb.model.client_configs import CLIENT_KEYS
+from kadmin_nb.clients import DynamicConsumer, DynamicProducer
 from tests.architecture.sources import ROOT
 from tests.client_configs.written_entries import make_config_topics, records, statuses, write_entry
 from tests.waiting import eventually

@@ -11,12 +11,12 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 import kadmin_nb as kn
-from kadmin_nb.cluster.client_registry import NEVER_REGISTERED
+from kadmin_nb.client_configs.records import MOST_BYTES, REGISTRATIONS_TOPIC, Registration, RegistrationKey
+from kadmin_nb.client_configs.registry import RegisteredClient
+from kadmin_nb.client_configs.verbs import NEVER_REGISTERED
 from kadmin_nb.errors import Invalid
 from kadmin_nb.frames import schemas
 from kadmin_nb.local import LocalKafka
-from kadmin_nb.model.client_config_records import MOST_BYTES, REGISTRATIONS_TOPIC, Registration, RegistrationKey
-from kadmin_nb.model.registered_clients import RegisteredClient
 from tests.client_configs.raw_client import HOUR_MS, RawClient, append
 from tests.client_configs.written_entries import make_config_topics
 from tests.hostile_names import HOSTILE

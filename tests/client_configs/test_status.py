@@ -6,10 +6,11 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 import kadmin_nb as kn
-from kadmin_nb.clients import DynamicProducer, follower
+from kadmin_nb.client_configs.application import follower
+from kadmin_nb.client_configs.records import STATUS_TOPIC, StatusKey
+from kadmin_nb.clients import DynamicProducer
 from kadmin_nb.frames import schemas
 from kadmin_nb.local import LocalKafka
-from kadmin_nb.model.client_config_records import STATUS_TOPIC, StatusKey
 from tests.client_configs.raw_client import RawClient, append
 from tests.client_configs.written_entries import make_config_topics, statuses
 from tests.waiting import eventually

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from kadmin_nb.admin.client_config_log import ClientConfigTopic
+from kadmin_nb.client_configs.topic import ClientConfigTopic
 from tests.client_configs.conftest import ALICE, APP, Admin, codes
 from tests.locking.orders import WRITING, in_turns, schedules
 

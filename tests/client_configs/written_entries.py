@@ -10,9 +10,8 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from kadmin_nb.admin.client_topics import settings_of
-from kadmin_nb.model.client_config_records import (
-    CONFIGS_TOPIC,
+from kadmin_nb.client_configs.nouns import CONFIGS_TOPIC
+from kadmin_nb.client_configs.records import (
     REGISTRATIONS_TOPIC,
     STATUS_TOPIC,
     ConfigKey,
@@ -21,6 +20,7 @@ from kadmin_nb.model.client_config_records import (
     Status,
     StatusKey,
 )
+from kadmin_nb.client_configs.setup import settings_of
 from tests.waiting import eventually
 
 TOPICS = (CONFIGS_TOPIC, REGISTRATIONS_TOPIC, STATUS_TOPIC)

@@ -9,10 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 from confluent_kafka.admin import AdminClient
 
+from kadmin_nb.client_configs.nouns import CONSUMER_KEYS
 from kadmin_nb.commands import terminal
 from kadmin_nb.frames import schemas
 from kadmin_nb.local import LocalKafka
-from kadmin_nb.model.client_configs import CONSUMER_KEYS
 from tests.client_configs.raw_client import RawClient
 from tests.client_configs.written_entries import make_config_topics, write_entry
 

@@ -11,7 +11,7 @@ import pytest
 from kadmin_nb.local import LocalKafka
 
 HEAVY = ("pandas", "pyspark", "altair", "ipywidgets", "IPython", "confluent_kafka", "tornado", "asyncio", "tenacity",
-         "http.client", "kadmin_nb.admin.client_configs")  # fmt: skip
+         "http.client", "kadmin_nb.client_configs.topic")  # fmt: skip
 TERMINAL = f"""
 import atexit, sys
 sys.argv[0] = "kadmin-nb"

@@ -1,4 +1,4 @@
-"""`cluster.client_configs`, its reading of clients: who follows dynamic configs, and who would obey a new one."""
+"""`cluster.client_configs`: the dynamic configs of clients, who follows them, and who would obey a new one."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..admin.client_registry import Registry
 from ..admin.compacted_topic import appended_at
 from ..admin.kafka import WireKafka
-from ..errors import UsageError
+from ..errors import Invalid, UsageError
 from ..frames import schemas
 from ..frames import spark as sparks
 from ..frames.answer import Answer
+from ..frames.arrays import flag_array
 from ..frames.blocks import Block
 from ..frames.lazy_answer import SparkAnswer
 from ..frames.pages import NOTEBOOK, Page
-from ..frames.schema_metadata import ENGINE, NOTES, stamped
-from ..model.client_configs import ACKS, PRODUCER_KEYS, ClientEntity, refuse_unknown_key
-from ..model.grammar import ANY
-from ..model.registered_clients import RegisteredClient
-from .client_config_setup import EVERYBODY, SetupAnswer, look
-from .filters import matcher, selector
+from ..frames.schema_metadata import ENGINE, NOTES, mark, stamped
+from ..model.filters import Selector, matcher, selector
+from ..model.grammar import ANY, DEFAULT
+from .nouns import ACKS, CLIENT_KEYS, PRODUCER_KEYS, ClientEntity, refuse_unknown_key
+from .registry import RegisteredClient, Registry
+from .setup import EVERYBODY, SetupAnswer, look
 
 if TYPE_CHECKING:
     from ..usage_engines import Usage
@@ -51,11 +51,73 @@ class RegistryAnswer(Answer):
         yield from self.notes
 
 
-class ClientRegistry:
-    """The clients that follow dynamic configs, as they say themselves: any client may claim any user."""
+class ClientConfigs:
+    """The dynamic client configs of a cluster (KIP-649), in a topic of kadmin_nb's, and the clients that follow them.
+
+    They are advice to clients; and of themselves clients say what they like: any may claim any user.
+    """
 
     def __init__(self, kafka: WireKafka) -> None:
         self._kafka = kafka
+
+    def describe(
+        self,
+        *,
+        user: Any,
+        client_id: Any = None,
+        keys: Sequence[str] | None = None,
+        strict: bool = False,
+        timeout: float | None = None,
+    ) -> Answer:
+        """CLIENT_CONFIGS as stored, sorted by user, client-id and key.
+
+        Parameters
+        ----------
+        user
+            A name, `kn.ANY`, `kn.Pattern("team-*")` or a list of them.
+        client_id
+            The same. Left out, the users' own entries and those of their client-ids.
+        keys
+            Only these of the three keys.
+        strict
+            Only entities of exactly these parts: without a client-id the users' own.
+        timeout
+            Seconds for the topic to be read; 30 unless said.
+
+        Raises
+        ------
+        Invalid
+            No user, `kn.DEFAULT`, or an unknown key.
+        NotAuthorized
+            READ on the topic is missing.
+        TimedOut
+            The topic has no leader, or is not read in time.
+        """
+        for key in keys or ():
+            refuse_unknown_key(key)
+        users = _chosen_names("user", user)
+        names = [name for name in users if isinstance(name, str)]
+        table = self._kafka.client_configs.describe(names if len(names) == len(users) else None, timeout=timeout)
+        chosen = table.filter(_rows_of(table, users, client_id, keys, strict))
+        return self._answer(chosen, table)
+
+    def resolve(self, user: str, client_id: str = "") -> Answer:
+        """EFFECTIVE_CLIENT_CONFIGS: the entries that a client follows, and those of its user that they override.
+
+        A blank client-id is a client that sends none: it follows its user's. What is not set here, the client's own
+        configuration says.
+
+        Raises
+        ------
+        Invalid
+            No user.
+        NotAuthorized
+            READ on the topic is missing.
+        """
+        entity = ClientEntity.of(user, client_id or None)
+        table = self._kafka.client_configs.describe([entity.user])
+        rows = schemas.table(schemas.EFFECTIVE_CLIENT_CONFIGS, _effective(entity, table.to_pylist()))
+        return self._answer(rows, table)
 
     def registrations(self, *, user: object = ANY, client_id: object = ANY) -> RegistryAnswer:
         """REGISTRATIONS: each instance that is alive by the brokers' clock, with the keys that it supports.
@@ -147,7 +209,7 @@ class ClientRegistry:
             READ or WRITE on the topic of registrations is missing.
         """
         entity = ClientEntity.of(user, client_id)
-        names = [client.name for client in self._kafka.client_registry.describe().clients if is_below(client, entity)]
+        names = [client.name for client in self._kafka.client_registry.describe().clients if client.is_below(entity)]
         self._kafka.client_registry.forget(names)
         return len(names)
 
@@ -172,20 +234,85 @@ class ClientRegistry:
         """
         return look(self._kafka, self._kafka.wire.settings, clients, admin)
 
+    def _answer(self, rows: pa.Table, described: pa.Table) -> Answer:
+        """An answer that says what of the topic could not be read."""
+        passed_over = mark(described, schemas.PASSED_OVER)
+        answer = Answer(stamped(rows, self._kafka.id, {schemas.PASSED_OVER: passed_over} if passed_over else None))
+        if topic := mark(described, schemas.TOPIC_MISSING):
+            answer.hint = f"There is no topic {topic}: no client config was ever set."
+        if passed_over:
+            answer.hint = f"{passed_over} records of the topic cannot be read and were passed over."
+        return answer
+
     def _registry_answer(self, schema: pa.Schema, rows: Iterable[_Row], registry: Registry) -> RegistryAnswer:
         notes = "\n".join(_notes_on(registry))
         return RegistryAnswer(stamped(schemas.table(schema, rows), self._kafka.id, {NOTES: notes}))
 
 
-def is_below(client: RegisteredClient, entity: ClientEntity) -> bool:
-    """True of a client whose values an entry of that entity may decide."""
-    return entity in client.entity.levels
+def _chosen_names(kind: str, value: Any) -> Selector:
+    if value is None:
+        raise Invalid(f"{kind} is required", code="INVALID_REQUEST", hint="Such as user=alice; user=<any> for all.")
+    chosen = selector(kind, value)
+    if DEFAULT in chosen:
+        raise Invalid(
+            f"{kind}=<default> has no client configs: they have no default {kind}",
+            code="INVALID_REQUEST",
+            hint="Name one, or <any>.",
+        )
+    return chosen
+
+
+def _rows_of(table: pa.Table, users: Selector, client_id: Any, keys: Sequence[str] | None, strict: bool) -> pa.Array:
+    is_user = matcher(users)
+    is_client = _client_filter(client_id, strict)
+    columns = (table[name].to_pylist() for name in ("user", "client_id", "key"))
+    allowed = CLIENT_KEYS if keys is None else keys
+    rows = zip(*columns, strict=True)
+    return flag_array(is_user(u) and is_client(c) and k in allowed for u, c, k in rows)
+
+
+def _client_filter(client_id: Any, strict: bool) -> Any:
+    if client_id is None:
+        return (lambda name: name is None) if strict else (lambda name: True)
+    fits = matcher(_chosen_names("client-id", client_id))
+    return lambda name: name is not None and fits(name)
+
+
+def _effective(entity: ClientEntity, rows: Sequence[_Row]) -> Iterator[_Row]:
+    """The rows of the keys that are set on one of the entity's levels."""
+    by_target = {(ClientEntity(row["user"], row["client_id"]), row["key"]): row for row in rows}
+    for key in CLIENT_KEYS:
+        levels = [by_target[level, key] for level in entity.levels if (level, key) in by_target]
+        for row in levels[:1]:
+            overridden = levels[1]["value"] if levels[1:] else None
+            yield {**row, "client_id": entity.client_id or "", "overridden": overridden}
+
+
+# --- clients ---
 
 
 def matcher_of(user: object, client_id: object) -> Callable[[str, str], bool]:
     """Tells whether a client is one of those asked about."""
     is_user, is_client = (matcher(selector(kind, value)) for kind, value in (("user", user), ("client-id", client_id)))
     return lambda name, id_of_client: is_user(name) and is_client(id_of_client)
+
+
+def without_default(kind: str, value: Any) -> Selector:
+    """The names of these that clients may have: no default has any."""
+    return tuple(part for part in selector(kind, value) if part is not DEFAULT)
+
+
+def supported_keys(
+    kafka: WireKafka, user: Any, client_id: Any, timeout: float
+) -> dict[tuple[ClientEntity, tuple[str, str]], list[str]]:
+    """KIP-649's EntityCompatibility: the keys that each software and version supports which registered there."""
+    is_chosen = matcher_of(without_default("user", user), without_default("client-id", client_id))
+    keys: dict[tuple[ClientEntity, tuple[str, str]], set[str]] = defaultdict(set)
+    for client in kafka.client_registry.describe(timeout=timeout).clients:
+        name = client.name
+        if is_chosen(name.user, name.client_id):
+            keys[client.entity, (name.software, name.version)].update(client.registration.keys)
+    return {whose: [key for key in CLIENT_KEYS if key in supported] for whose, supported in keys.items()}
 
 
 def _selected_clients(clients: Iterable[RegisteredClient], user: object, client_id: object) -> list[RegisteredClient]:
@@ -238,7 +365,7 @@ def _status_rows(client: RegisteredClient) -> Iterator[_Row]:
 def _compatibility_rows(entity: ClientEntity, clients: Iterable[RegisteredClient]) -> Iterator[_Row]:
     versions: dict[tuple[str, str], list[RegisteredClient]] = defaultdict(list)
     for client in clients:
-        if is_below(client, entity):
+        if client.is_below(entity):
             versions[client.name.software, client.name.version].append(client)
     for (software, version), those in versions.items():
         yield {

@@ -8,8 +8,11 @@ from typing import ClassVar
 
 from ..errors import Invalid, UsageError
 from ..hints import did_you_mean
-from .configurable import AclResource, Configurable
-from .grammar import format_word, parse_word, split
+from ..model.configurable import AclResource, Configurable
+from ..model.grammar import format_word, parse_word, split
+
+CONFIGS_TOPIC = "__kadmin_client_configs"
+"""The entries that admins set; only they may write it."""
 
 ACKS, SESSION_TIMEOUT, HEARTBEAT_INTERVAL = "acks", "session.timeout.ms", "heartbeat.interval.ms"
 
@@ -77,8 +80,6 @@ class ClientEntity(Configurable):
     @property
     def authorized_on(self) -> AclResource:
         """The topic: no broker knows its entries."""
-        from .client_config_records import CONFIGS_TOPIC  # with all records, which most commands do not need
-
         return AclResource("topic", CONFIGS_TOPIC)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""The topics and rights of dynamic client configs: looked at, then made; and all that is open about them.
+"""The topics and rights of dynamic client configs: looked at, made, checked; and all that is open about them.
 
 Only the admin writes entries: whoever may write them can set `acks=0` for any application. Clients read the entries
 and write the other two topics.
@@ -6,31 +6,126 @@ and write the other two topics.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from kafka.protocol.metadata import MetadataRequest
 
-from ..admin import acls, client_topics
+from ..admin import acls, error_codes
 from ..admin.acls import Acl
-from ..admin.client_topics import TopicShape
-from ..admin.compacted_topic import replicas_on
+from ..admin.compacted_topic import CONFIGS, CompactedTopic, configs_on, replicas_on
+from ..admin.configs import WireConfigs
 from ..admin.kafka import WireKafka
+from ..admin.wire import Wire
 from ..errors import Invalid, KadminError, UsageError
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.blocks import Block, Listing
 from ..frames.pages import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
-from ..hints import Hint, Option, sentence
+from ..hints import Hint, Option, sentence, terminal
 from ..model import rights
-from ..model.client_config_records import CONFIGS_TOPIC, REGISTRATIONS_TOPIC, STATUS_TOPIC
+from ..model.checks import Check, CheckState
 from ..model.configurable import AclResource
 from ..model.connection_settings import Settings
+from ..model.refusal import Refusal
+from ..model.resources import Resource
 from ..model.rights import Right
-from .identity import principal_of
+from .nouns import CONFIGS_TOPIC
+from .records import REGISTRATIONS_TOPIC, STATUS_TOPIC
+
+_WRITTEN_BY_CLIENTS: Mapping[str, str] = {
+    **CONFIGS,
+    "cleanup.policy": "compact,delete",  # clients come and go under new names for ever
+    "retention.ms": str(7 * 86_400_000),  # both records of a client that is alive are sent again before that
+    "retention.bytes": str(1 << 27),  # below what is read at most: nobody can write so much that it is refused
+    "max.message.bytes": str(1 << 16),
+}
+
+SETTINGS: Mapping[str, Mapping[str, str]] = {
+    CONFIGS_TOPIC: CONFIGS,
+    REGISTRATIONS_TOPIC: _WRITTEN_BY_CLIENTS,
+    STATUS_TOPIC: _WRITTEN_BY_CLIENTS,
+}
+"""The configs of each topic; the replicas, and how many of them must be in sync, depend on the cluster."""
+
+CREATING = 30.0
+"""Seconds for a topic to be made and to have a leader."""
+
+_UNKNOWN_TOPIC = 3
+
+
+@dataclass(frozen=True, slots=True)
+class TopicShape:
+    """A topic as brokers have it."""
+
+    partitions: int
+    replicas: int
+    configs: Mapping[str, str]
+
+    @property
+    def is_compacted(self) -> bool:
+        """True if the newest record of each key stays: without that entries are lost."""
+        return self.partitions == 1 and "compact" in self.configs.get("cleanup.policy", "")
+
+
+def settings_of(name: str, brokers: int) -> dict[str, str]:
+    """All configs that the topic is to have on so many brokers."""
+    return configs_on(brokers, SETTINGS[name])
+
+
+def _topics_of(wire: Wire) -> dict[str, TopicShape | None]:
+    """The three topics as they are; None where one is missing.
+
+    Raises
+    ------
+    NotAuthorized
+        DESCRIBE or DESCRIBE_CONFIGS on a topic is missing.
+    """
+    return {name: _shape(wire, name) for name in SETTINGS}
+
+
+def _create(wire: Wire, name: str) -> None:
+    """Make the topic with these settings; one that is there stays as it is.
+
+    Raises
+    ------
+    NotAuthorized
+        CREATE on the topic is missing.
+    TimedOut
+        It has no leader in time.
+    """
+    CompactedTopic(wire, name, SETTINGS[name]).ensure(time.monotonic() + CREATING)
+
+
+def _shape(wire: Wire, name: str) -> TopicShape | None:
+    topic = MetadataRequest.MetadataRequestTopic(name=name)
+    doing = f"looking for the topic {name}"
+    answer = wire.ask(lambda: MetadataRequest(topics=[topic], allow_auto_topic_creation=False), doing=doing)
+    (described,) = answer.topics
+    if described.error_code == _UNKNOWN_TOPIC:
+        return None
+    error_codes.raise_for_error(described.error_code, None, doing, rights.on_topic("DESCRIBE", name))
+    fewest = min((len(partition.replica_nodes) for partition in described.partitions), default=0)
+    return TopicShape(len(described.partitions), fewest, _configs_of_topic(wire, name))
+
+
+def _configs_of_topic(wire: Wire, name: str) -> dict[str, str]:
+    keys = [*SETTINGS[name], "min.insync.replicas"]
+    rows = WireConfigs(wire).describe([Resource("TOPIC", name)], keys, synonyms=False).to_pylist()
+    for row in rows:
+        if row["error"] is not None:
+            needed = rights.to_describe(Resource("TOPIC", name))
+            raise error_codes.error(Refusal(row["error"], row["message"]), f"reading {name}", needed)
+    return {row["key"]: row["value"] for row in rows}
+
+
+# --- topics and rights ---
+
 
 EVERYBODY = "User:*"
 """All principals that a broker lets in."""
@@ -71,7 +166,7 @@ class Setup:
         """The setup as the cluster has it."""
         existing = acls.all_acls(kafka.wire)
         grants = [] if existing is None else _grants(admin, clients)
-        return cls(len(kafka.brokers()), client_topics.look(kafka.wire), grants, existing)
+        return cls(len(kafka.brokers()), _topics_of(kafka.wire), grants, existing)
 
     @property
     def missing_topics(self) -> list[str]:
@@ -174,7 +269,7 @@ TO_EVERYBODY = (
 
 def look(kafka: WireKafka, settings: Settings, clients: Sequence[str], admin: str | None = None) -> SetupAnswer:
     """CLIENT_CONFIG_SETUP, and the making of what is missing; see `ClientConfigs.setup`."""
-    principal = admin or principal_of(settings)
+    principal = admin or settings.principal
 
     def make() -> SetupAnswer:
         before = Setup.of(kafka, principal, clients)
@@ -199,7 +294,7 @@ def _make(kafka: WireKafka, setup: Setup) -> None:
     if setup.missing_grants:
         acls.create(kafka.wire, setup.missing_grants)
     for name in setup.missing_topics:
-        client_topics.create(kafka.wire, name)
+        _create(kafka.wire, name)
 
 
 def _setup_answer(kafka: WireKafka, before: Setup, after: Setup) -> SetupAnswer:
@@ -238,7 +333,7 @@ def _differences(name: str, shape: TopicShape, brokers: int) -> Iterator[str]:
         yield f"{shape.partitions} partitions instead of 1"
     if shape.replicas < (replicas := replicas_on(brokers)):
         yield f"{shape.replicas} replicas instead of {replicas}"
-    for key, value in client_topics.settings_of(name, brokers).items():
+    for key, value in settings_of(name, brokers).items():
         if (current := shape.configs.get(key)) is not None and not _is_same(current, value):
             yield f"{key}={current} instead of {value}"
 
@@ -246,3 +341,52 @@ def _differences(name: str, shape: TopicShape, brokers: int) -> Iterator[str]:
 def _is_same(current: str, value: str) -> bool:
     """True of the same value; brokers keep a list in the order in which it was set."""
     return {*current.split(",")} == {*value.split(",")}
+
+
+# --- `doctor` about them ---
+
+
+_CHECK = "client configs"
+_MAKE = "kadmin-nb client-configs init shows what is missing; with --apply it makes it."
+
+
+def checks_of(kafka: WireKafka, settings: Settings) -> Iterator[Check]:
+    """The checks of the three topics, and of the ACLs of the one with the entries; one where there is no topic."""
+    admin = settings.principal
+    try:
+        setup = Setup.of(kafka, admin, ())
+    except KadminError as error:
+        error.syntax = terminal
+        yield Check(_CHECK, "its topics", CheckState.WARNING, str(error), error.hint)
+        return
+    if len(setup.missing_topics) == len(setup.topics):
+        yield Check(_CHECK, "its topics", CheckState.ABSENT, "not set up: no client follows any", _MAKE)
+        return
+    for name, shape in setup.topics.items():
+        yield _topic_check(setup, name, shape)
+    if setup.topics[CONFIGS_TOPIC]:
+        yield _writers_check(setup, admin)
+
+
+def _topic_check(setup: Setup, name: str, shape: TopicShape | None) -> Check:
+    if shape is None:
+        return Check(_CHECK, name, CheckState.WARNING, "the topic is missing", _MAKE)
+    if not (differences := setup.differences(name)):
+        return Check(_CHECK, name, CheckState.OK, f"compacted, {shape.replicas} replicas")
+    state = CheckState.WARNING if shape.is_compacted else CheckState.FAILED
+    mend = f"kadmin-nb config set KEY=VALUE topic={name} changes its configs."
+    return Check(_CHECK, name, state, "; ".join(differences), mend)
+
+
+def _writers_check(setup: Setup, admin: str | None) -> Check:
+    subject = "who may write entries"
+    if setup.acls is None:
+        return Check(_CHECK, subject, CheckState.OK, NO_AUTHORIZER.rstrip("."))
+    if not setup.is_guarded:
+        note = "no ACL is about it: with allow.everyone.if.no.acl.found=true anybody may write it"
+        return Check(_CHECK, subject, CheckState.WARNING, note, _MAKE)
+    if others := setup.other_writers(admin):
+        note = f"ACLs let these write too: {', '.join(others)}"
+        mend = "Whoever writes there sets acks=0 for any application: remove the ACL unless it is meant."
+        return Check(_CHECK, subject, CheckState.WARNING, note, mend)
+    return Check(_CHECK, subject, CheckState.OK, "no ACL but ours, and super users")

@@ -14,8 +14,8 @@ from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any, NoReturn, Self, cast
 
-CONFIGS_TOPIC = "__kadmin_client_configs"
-"""The entries that admins set; only they may write it."""
+from ..errors import KadminError
+from .nouns import ClientEntity, stored_value
 
 REGISTRATIONS_TOPIC = "__kadmin_client_registrations"
 """The clients that are alive, and the keys that they follow."""
@@ -135,6 +135,24 @@ class ConfigValue(Document):
     value: str
     author: str
     plan_id: str
+
+
+def read_entry(key: bytes | None, value: bytes | None) -> tuple[ClientEntity, str, ConfigValue | None] | None:
+    """The entity, the key and the value of a record of CONFIGS_TOPIC, no value of a tombstone.
+
+    None where it is none: it cannot be read, or no client may take it. Admins and clients read by this alone.
+    """
+    names = ConfigKey.decode(key)
+    config = ConfigValue.decode(value)
+    if names is None or (config is None and value is not None):
+        return None
+    try:
+        entity = ClientEntity.of(names.user, names.client_id)
+        if config is not None and stored_value(names.key, config.value) != config.value:
+            return None
+    except KadminError:
+        return None
+    return entity, names.key, config
 
 
 @dataclass(frozen=True, slots=True)

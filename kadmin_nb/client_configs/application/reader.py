@@ -15,11 +15,10 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from ..errors import Invalid, KadminError, NotAuthorized, NotFound, TimedOut
-from ..model.client_config_records import CONFIGS_TOPIC
-from ..model.client_config_rules import read_entry
-from ..model.client_configs import ClientEntity
-from .choosing import ConfigEntry
+from ...errors import Invalid, KadminError, NotAuthorized, NotFound, TimedOut
+from ..nouns import CONFIGS_TOPIC, ClientEntity
+from ..records import read_entry
+from .settings import ConfigEntry
 
 MOST_BYTES_AT_ONCE = 64 * 1024 * 1024
 """Of one reading; the next one continues there."""

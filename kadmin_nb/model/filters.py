@@ -6,7 +6,7 @@ from collections.abc import Callable
 from fnmatch import fnmatchcase
 
 from ..errors import UsageError
-from ..model.grammar import ANY, DEFAULT, Choice, Pattern, as_value
+from .grammar import ANY, DEFAULT, Choice, Pattern, as_value
 
 Selector = tuple[Choice, ...]
 

@@ -6,16 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, cast
 
-from ..admin.client_registry import Registry
 from ..admin.kafka import WireKafka
 from ..errors import KadminError
 from ..model.changes import UNCHANGED, UNVERIFIED, VERIFIED, Change, Outcome, Target
-from ..model.client_configs import CONSUMER_KEYS, ClientEntity, merged
 from ..model.grammar import format_word
-from ..model.registered_clients import GROUP_ON_BROKERS, RegisteredClient
 from ..model.resources import Resource
 from ..plans.execution.progress import Advance, Progress, silent
-from .client_registry import is_below
+from .nouns import CONSUMER_KEYS, ClientEntity, merged
+from .registry import GROUP_ON_BROKERS, RegisteredClient, Registry
 
 SILENT_CLIENTS = "CLIENTS_SILENT"
 """The error of a row whose clients did not all say, in time, that they follow it."""
@@ -58,7 +56,7 @@ def _own_values(kafka: WireKafka, changes: Sequence[Change]) -> set[Target]:
 
 def _follower_notes(kafka: WireKafka, change: Change, registry: Registry, own: set[Target]) -> Iterator[str]:
     entity = _entity_of(change)
-    known = [client for client in registry.clients if is_below(client, entity) and client.is_of(change.key)]
+    known = [client for client in registry.clients if client.is_below(entity) and client.is_of(change.key)]
     if not known:
         yield "no known client follows: none is registered"
         return
@@ -207,7 +205,7 @@ def _client_answers(kafka: WireKafka, changes: Sequence[Change]) -> dict[int, _A
 
 
 def _answers_to(change: Change, clients: Sequence[RegisteredClient], entries: _Entries) -> _Answers:
-    those = [c for c in clients if is_below(c, _entity_of(change)) and c.supports(change.key)]
+    those = [c for c in clients if c.is_below(_entity_of(change)) and c.supports(change.key)]
     refusing = {client: client.status.rejected.get(change.key) for client in those
                 if client.status and _has_answered(client, change.key, entries)}  # fmt: skip
     return _Answers(

@@ -12,9 +12,9 @@ from typing import Any, Self
 
 from confluent_kafka import Producer, TopicPartition
 
-from ..model.client_configs import PRODUCER_KEYS
-from .client_settings import client_settings
+from ..nouns import PRODUCER_KEYS
 from .follower import LOOK_INTERVAL, Candidate, Follower
+from .settings import client_settings
 
 _INSIDE = 0.0005
 """Seconds after which the calls within `produce` are counted again."""

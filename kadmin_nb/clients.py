@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from ..errors import Unsupported
-from .consumer import DynamicConsumer
-from .producer import DynamicProducer
+from .client_configs.application.consumer import DynamicConsumer
+from .client_configs.application.producer import DynamicProducer
+from .errors import Unsupported
 
 __all__ = ["DynamicConsumer", "DynamicProducer"]
 

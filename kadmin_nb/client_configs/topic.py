@@ -1,4 +1,4 @@
-"""Dynamic client configs (KIP-649) over a compacted topic: read whole, and altered by compare-and-set.
+"""The entries of dynamic client configs: a compacted topic, read whole, and altered by compare-and-set.
 
 Why an alter is atomic, across keys and entities: admin/lease.py has it, at 2. Here the judgement is that every entry is
 as the plan saw it, or already as it is to be, which is what a commit looks like whose answer was lost.
@@ -9,27 +9,220 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
 
 import pyarrow as pa
 
+from ..admin.compacted_topic import CompactedTopic, TopicRecord, appended_at, patiently_read
+from ..admin.configs import WireConfigs
+from ..admin.ports import UNSIGNED, Signature
+from ..admin.wire import Wire
 from ..errors import Invalid, KadminError, TimedOut
 from ..frames import schemas
-from ..model.client_config_records import CONFIGS_TOPIC, ConfigKey, ConfigValue
-from ..model.client_config_rules import (
-    Replacements,
-    SessionBounds,
-    all_or_none,
-    conflicts,
-    is_done,
-    refusals,
-)
-from ..model.client_configs import SESSION_TIMEOUT, ClientEntity, Replacement
 from ..model.refusal import Refusal
 from ..model.resources import Resource
-from .client_config_log import ClientConfigLog, ClientConfigTopic
-from .configs import WireConfigs
-from .ports import UNSIGNED, Signature
-from .wire import Wire
+from .nouns import (
+    CONFIGS_TOPIC,
+    HEARTBEAT_INTERVAL,
+    SESSION_TIMEOUT,
+    ClientEntity,
+    Replacement,
+    merged,
+    stored_value,
+    timeouts_contradict,
+)
+from .records import MOST_BYTES, ConfigKey, ConfigValue, read_entry
+
+
+class Entry(NamedTuple):
+    """The value of an entity's key, with the offset of its record and its time in ms since 1970."""
+
+    value: ConfigValue
+    revision: int
+    changed: int
+
+    @property
+    def changed_at(self) -> datetime:
+        """The broker's time, UTC."""
+        return appended_at(self.changed)
+
+
+class ClientConfigLog:
+    """The sum of records: the newest of each key counts; one that cannot be read changes nothing but a counter."""
+
+    def __init__(self) -> None:
+        self.entries: dict[ClientEntity, dict[str, Entry]] = {}
+        self.passed_over = 0
+
+    def take(self, record: TopicRecord) -> None:
+        """Add the next record."""
+        if (entry := read_entry(record.key, record.value)) is None:
+            self.passed_over += 1
+            return
+        entity, key, value = entry
+        if value is None:
+            self._remove(entity, key)
+        else:
+            self.entries.setdefault(entity, {})[key] = Entry(value, record.offset, record.timestamp)
+
+    def values(self) -> Entries:
+        """The values alone."""
+        return {
+            entity: {key: entry.value.value for key, entry in entries.items()}
+            for entity, entries in self.entries.items()
+        }
+
+    def _remove(self, entity: ClientEntity, key: str) -> None:
+        entries = self.entries.get(entity, {})
+        entries.pop(key, None)
+        if not entries:
+            self.entries.pop(entity, None)
+
+
+class ClientConfigTopic(CompactedTopic):
+    """The topic that the entries stand in."""
+
+    def __init__(self, wire: Wire, name: str = CONFIGS_TOPIC) -> None:
+        super().__init__(wire, name)
+        self._log = ClientConfigLog()
+
+    def current(self, until: float, node: int | None = None) -> ClientConfigLog | None:
+        """The entries, by the leader that this broker names, or any; None where there is no topic.
+
+        Raises
+        ------
+        NotAuthorized, TimedOut, ConnectionFailed, Invalid
+            It cannot be read, within that time or at all.
+        """
+        return patiently_read(lambda: self.newest(until) if self.exists(until, node) else None, until)
+
+    def newest(self, until: float, end: int | None = None) -> ClientConfigLog:
+        """The entries up to the offset `end`, as `read` has it.
+
+        Raises
+        ------
+        NotAuthorized, TimedOut, ConnectionFailed, Invalid
+            It cannot be read, within that time or at all.
+        """
+        if self.position is None:
+            self._log = ClientConfigLog()
+        for record in self.read(until, end):
+            self._log.take(record)
+        return self._log
+
+
+# --- what may be stored ---
+
+
+Entries = Mapping[ClientEntity, Mapping[str, str]]
+"""The values of each entity's keys."""
+
+
+Replacements = Mapping[ClientEntity, Mapping[str, Replacement]]
+Refusals = dict[ClientEntity, Refusal]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionBounds:
+    """The milliseconds that brokers take as the session timeout of a consumer: all between their two configs."""
+
+    lowest: int
+    highest: int
+
+
+def refusals(stored: Entries, wishes: Replacements, bounds: SessionBounds | None) -> Refusals:
+    """The entities whose new values cannot be stored: a bad value, out of range, or no heartbeat fits a session."""
+    refused = {entity: refusal for entity in wishes if (refusal := _bad_value(entity, wishes[entity], bounds))}
+    after = {**stored, **{entity: _after(stored.get(entity, {}), wishes[entity]) for entity in wishes}}
+    for entity in _affected(after, wishes):
+        if timeouts_contradict(values := merged(after.get(level, {}) for level in entity.levels)):
+            for changed in _to_blame(entity, wishes):
+                refused.setdefault(changed, _contradiction(entity, values))
+    return refused
+
+
+def conflicts(stored: Entries, wishes: Replacements) -> Refusals:
+    """The entities whose entries are neither as they were when the wishes were planned, nor as they are to be."""
+    refused = ((entity, _conflict(stored.get(entity, {}), values)) for entity, values in wishes.items())
+    return {entity: refusal for entity, refusal in refused if refusal}
+
+
+def _conflict(values: Mapping[str, str], wishes: Mapping[str, Replacement]) -> Refusal | None:
+    for key, wish in wishes.items():
+        if (now := values.get(key)) not in (wish.old, wish.new):
+            return Refusal("CONFLICT", f"{key} was {_in_words(wish.old)}, is now {_in_words(now)}")
+    return None
+
+
+def is_done(stored: Entries, wishes: Replacements) -> bool:
+    """True if every entry is as it is to be."""
+    return all(
+        stored.get(entity, {}).get(key) == value.new
+        for entity, values in wishes.items()
+        for key, value in values.items()
+    )
+
+
+def all_or_none(entities: Collection[ClientEntity], refused: Refusals) -> dict[ClientEntity, Refusal | None]:
+    """The answer for each entity where nothing is written because some are refused."""
+    if not refused:
+        return dict.fromkeys(entities)
+    whose, refusal = next(iter(refused.items()))
+    others = Refusal("OPERATION_NOT_ATTEMPTED", f"nothing was written, as {whose} was refused: {refusal.message}")
+    return {entity: refused.get(entity, others) for entity in entities}
+
+
+def _bad_value(entity: ClientEntity, values: Mapping[str, Replacement], bounds: SessionBounds | None) -> Refusal | None:
+    for key, value in values.items():
+        if len(ConfigKey(entity.user, entity.client_id, key).encode()) > MOST_BYTES:
+            return Refusal("INVALID_REQUEST", f"the names are longer than {MOST_BYTES} bytes")
+        if value.new is not None and (reason := _why_not(key, value.new, bounds)):
+            return Refusal("INVALID_CONFIG", reason)
+    return None
+
+
+def _why_not(key: str, text: str, bounds: SessionBounds | None) -> str | None:
+    try:
+        stored = stored_value(key, text)
+    except KadminError as exc:
+        return str(exc)
+    if key == SESSION_TIMEOUT and bounds and not bounds.lowest <= int(stored) <= bounds.highest:
+        allowed = f"group.min.session.timeout.ms={bounds.lowest} to group.max.session.timeout.ms={bounds.highest}"
+        return f"{key}={stored} is out of the brokers' range: {allowed}"
+    return None
+
+
+def _after(values: Mapping[str, str], wishes: Mapping[str, Replacement]) -> dict[str, str]:
+    kept = {key: value for key, value in values.items() if key not in wishes}
+    return kept | {key: value.new for key, value in wishes.items() if value.new is not None}
+
+
+def _affected(after: Entries, wishes: Replacements) -> Iterator[ClientEntity]:
+    """The entities whose merged timeouts the wishes may change: their own, and the client-ids of their users."""
+    changed = {entity for entity, values in wishes.items() if not values.keys().isdisjoint(_TIMEOUTS)}
+    yield from (entity for entity in after if changed.intersection(entity.levels))
+
+
+def _to_blame(entity: ClientEntity, wishes: Replacements) -> Iterator[ClientEntity]:
+    yield from (level for level in entity.levels if not wishes.get(level, {}).keys().isdisjoint(_TIMEOUTS))
+
+
+_TIMEOUTS = {SESSION_TIMEOUT, HEARTBEAT_INTERVAL}
+
+
+def _contradiction(entity: ClientEntity, values: Mapping[str, str]) -> Refusal:
+    both = f"{HEARTBEAT_INTERVAL}={values[HEARTBEAT_INTERVAL]} is not below {SESSION_TIMEOUT}={values[SESSION_TIMEOUT]}"
+    return Refusal("INVALID_CONFIG", f"clients of {entity} would take neither: {both}")
+
+
+def _in_words(value: str | None) -> str:
+    return "unset" if value is None else value
+
+
+# --- read and altered ---
+
 
 ALTERING = 30.0
 """Seconds in which an alter is tried again: a coordinator or a leader that was killed is replaced in 10 to 20."""
@@ -107,7 +300,7 @@ class _Alteration:
         """Replace them; again where another writer came between, or a leader is replaced."""
         from confluent_kafka import KafkaException  # librdkafka is loaded where something is written
 
-        from .transactions import is_worth_retrying
+        from ..admin.transactions import is_worth_retrying
 
         until, bounds = time.monotonic() + ALTERING, self._bounds()
         while True:
@@ -128,7 +321,7 @@ class _Alteration:
         return all_or_none(self._wishes, refused)
 
     def _write(self, until: float, bounds: SessionBounds | None) -> dict[ClientEntity, Refusal]:
-        from .transactions import FencedWriter
+        from ..admin.transactions import FencedWriter
 
         writer = FencedWriter(self._wire.settings, self._topic.name)
         writer.fence(until)
@@ -148,7 +341,7 @@ class _Alteration:
         """The answer after a failure: a refusal of all, unless a commit was asked for and may have happened."""
         from confluent_kafka import KafkaException
 
-        from .transactions import error_name, error_text, is_worth_retrying
+        from ..admin.transactions import error_name, error_text, is_worth_retrying
 
         text = error_text(exc, self._topic.name)
         if self._may_be_done:

@@ -1,0 +1,1 @@
+"""What runs inside an application: it needs confluent-kafka, and of ours the nouns and records of this room."""
