@@ -31,15 +31,20 @@ MISSING = 20
 
 @dataclass(frozen=True)
 class NearName:
-    """A hint for a resource that is not there, and the resource that was probably `meant`, in the grammar's words."""
+    """A hint for a resource that is not there, as the note of a row has it too, and the resource that was `meant`."""
 
     hint: str
+    note: str
     meant: str | None = None
 
+    @classmethod
+    def of(cls, meant: str) -> NearName:
+        """The hint at one that is there, in the grammar's words."""
+        return cls(f"Did you mean {meant}?", f"did you mean {meant}?", meant)
+
     def noted(self, change: Change) -> Change:
-        """The change of a resource that is not there, with the hint as a note."""
-        note = self.hint[:1].lower() + self.hint[1:].removesuffix(".")
-        return change.noted(note).with_(meant=self.meant)
+        """The change of a resource that is not there, with its note."""
+        return change.noted(self.note).with_(meant=self.meant)
 
 
 def resources(kafka: WireKafka, missing: Iterable[Configurable]) -> dict[Configurable, NearName]:
@@ -58,10 +63,11 @@ def _near_resource(missing: Configurable, topics: list[str], ids: Sequence[str])
     """The nearest topic, the brokers that there are, None for others."""
     if missing.topic is not None:
         near = _nearest(missing.topic, topics)
-        return NearName(f"Did you mean {Resource('TOPIC', near)}?", str(Resource("TOPIC", near))) if near else None
+        return NearName.of(str(Resource("TOPIC", near))) if near else None
     if missing.broker is None:
         return None
-    return NearName(f"The cluster has {'broker' if len(ids) == 1 else 'brokers'} {', '.join(ids)}.")
+    brokers = f"cluster has {'broker' if len(ids) == 1 else 'brokers'} {', '.join(ids)}"
+    return NearName(f"The {brokers}.", f"the {brokers}")
 
 
 def client_metrics(kafka: WireKafka, without_configs: Sequence[str]) -> str | None:
