@@ -31,7 +31,6 @@ from ..hints import Hint, Option, sentence, terminal
 from ..model import rights
 from ..model.checks import Check, CheckState
 from ..model.configurable import AclResource
-from ..model.connection_settings import Settings
 from ..model.refusal import Refusal
 from ..model.resources import Resource
 from ..model.rights import Right
@@ -76,30 +75,6 @@ class TopicShape:
 def settings_of(name: str, brokers: int) -> dict[str, str]:
     """All configs that the topic is to have on so many brokers."""
     return configs_on(brokers, SETTINGS[name])
-
-
-def _topics_of(wire: Wire) -> dict[str, TopicShape | None]:
-    """The three topics as they are; None where one is missing.
-
-    Raises
-    ------
-    NotAuthorized
-        DESCRIBE or DESCRIBE_CONFIGS on a topic is missing.
-    """
-    return {name: _shape(wire, name) for name in SETTINGS}
-
-
-def _create(wire: Wire, name: str) -> None:
-    """Make the topic with these settings; one that is there stays as it is.
-
-    Raises
-    ------
-    NotAuthorized
-        CREATE on the topic is missing.
-    TimedOut
-        It has no leader in time.
-    """
-    CompactedTopic(wire, name, SETTINGS[name]).ensure(time.monotonic() + CREATING)
 
 
 def _shape(wire: Wire, name: str) -> TopicShape | None:
@@ -166,7 +141,7 @@ class Setup:
         """The setup as the cluster has it."""
         existing = acls.all_acls(kafka.wire)
         grants = [] if existing is None else _grants(admin, clients)
-        return cls(len(kafka.brokers()), _topics_of(kafka.wire), grants, existing)
+        return cls(len(kafka.brokers()), {name: _shape(kafka.wire, name) for name in SETTINGS}, grants, existing)
 
     @property
     def missing_topics(self) -> list[str]:
@@ -267,9 +242,9 @@ TO_EVERYBODY = (
 )
 
 
-def look(kafka: WireKafka, settings: Settings, clients: Sequence[str], admin: str | None = None) -> SetupAnswer:
+def look(kafka: WireKafka, clients: Sequence[str], admin: str | None = None) -> SetupAnswer:
     """CLIENT_CONFIG_SETUP, and the making of what is missing; see `ClientConfigs.setup`."""
-    principal = admin or settings.principal
+    principal = admin or kafka.wire.settings.principal
 
     def make() -> SetupAnswer:
         before = Setup.of(kafka, principal, clients)
@@ -294,7 +269,7 @@ def _make(kafka: WireKafka, setup: Setup) -> None:
     if setup.missing_grants:
         acls.create(kafka.wire, setup.missing_grants)
     for name in setup.missing_topics:
-        _create(kafka.wire, name)
+        CompactedTopic(kafka.wire, name, SETTINGS[name]).ensure(time.monotonic() + CREATING)
 
 
 def _setup_answer(kafka: WireKafka, before: Setup, after: Setup) -> SetupAnswer:
@@ -350,9 +325,9 @@ _CHECK = "client configs"
 _MAKE = "kadmin-nb client-configs init shows what is missing; with --apply it makes it."
 
 
-def checks_of(kafka: WireKafka, settings: Settings) -> Iterator[Check]:
+def checks_of(kafka: WireKafka) -> Iterator[Check]:
     """The checks of the three topics, and of the ACLs of the one with the entries; one where there is no topic."""
-    admin = settings.principal
+    admin = kafka.wire.settings.principal
     try:
         setup = Setup.of(kafka, admin, ())
     except KadminError as error:

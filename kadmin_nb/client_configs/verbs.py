@@ -232,7 +232,7 @@ class ClientConfigs:
         UsageError
             There is an authorizer, and this login does not tell our principal.
         """
-        return look(self._kafka, self._kafka.wire.settings, clients, admin)
+        return look(self._kafka, clients, admin)
 
     def _answer(self, rows: pa.Table, described: pa.Table) -> Answer:
         """An answer that says what of the topic could not be read."""

@@ -257,7 +257,7 @@ def _cluster_checks(settings: Settings, timeout: float) -> Iterator[Check]:
         yield Check("cluster", kafka.id, CheckState.OK, "its id")
         yield from _broker_checks(kafka, timeout)
         yield from _rights_checks(kafka, settings)
-        yield from checks_of(kafka, settings)
+        yield from checks_of(kafka)
 
 
 def _token_check(login: TokenLogin, timeout: float) -> Check:
