@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .changes import Change
+    from .changes import Change, Edit
     from .configurable import Configurable
 
-DANGER, WARNING = "danger", "warning"
-"""The severities of findings about a plan: a danger has to be confirmed, a warning is only shown."""
+WARNING, FAILED, UNKNOWN = "warning", "failed", "unknown"
+"""The severities of findings: somebody should look; a rule is broken; what it is about could not be seen."""
+
+DANGER = "danger"
+"""The severity of a finding about a row of a plan that has to be confirmed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a rule found: its `code`, how severe it is, and about what.
+    """What a rule found: its `code`, how severe it is, about what, by which evidence, and the edit that fixes it.
 
-    `target` is an entity or a resource, or its text where it came out of a file; None where it is about all of them,
-    and then `key` is empty and `row` 0. `row` is the plan's row that it is about, the first of several.
+    `target` is an entity, a resource, or the text of a place; None where it is about all of them, and then `key` is
+    empty. `row` is the plan's row that it is about, the first of several; 0 without a plan. `evidence` has the further
+    columns of its frame.
     """
 
     code: str
@@ -27,11 +32,17 @@ class Finding:
     target: Configurable | str | None = None
     key: str = ""
     row: int = 0
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+    edit: Edit | None = None
 
     @classmethod
     def about(cls, change: Change, severity: str, code: str, message: str) -> Finding:
         """A finding about a row of a plan."""
         return cls(code, severity, message, change.resource, change.key, change.row)
+
+    def with_(self, **evidence: Any) -> Finding:
+        """The same with this evidence beside its own."""
+        return replace(self, evidence={**self.evidence, **evidence})
 
     @property
     def line(self) -> str:

@@ -13,8 +13,8 @@ from functools import cached_property
 import pyarrow as pa
 
 from ...errors import printable
-from ...frames import schemas
 from ...frames.answer import Answer
+from ...frames.findings import findings_table, row_of
 from ...hints import Option, Sentence, Syntax, sentence
 from ...model.findings import DANGER, WARNING, Finding
 
@@ -110,23 +110,12 @@ def allowing(dangers: Iterable[Finding]) -> Option:
 
 def answer(schema: pa.Schema, findings: Iterable[Finding]) -> Answer:
     """DANGERS or WARNINGS."""
-    return Answer(schemas.table(schema, map(_row, findings)))
-
-
-def _row(finding: Finding) -> dict[str, object]:
-    """Its columns: the code stands under the severity."""
-    return {
-        finding.severity: finding.code,
-        "row": finding.row or None,
-        "resource": None if finding.target is None else str(finding.target),
-        "key": finding.key or None,
-        "message": finding.message,
-    }
+    return Answer(findings_table(schema, findings))
 
 
 def _note(finding: Finding) -> dict[str, str]:
-    texts = {name: str(value) for name, value in _row(finding).items() if value is not None}
-    return {"kind": finding.severity, **texts}
+    row = row_of(finding, (finding.severity, "row", "resource", "key", "message"))
+    return {"kind": finding.severity, **{name: str(value) for name, value in row.items() if value is not None}}
 
 
 def _finding(note: Mapping[str, str]) -> Finding:
