@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from copy import copy
 from operator import attrgetter
 from typing import Self
@@ -21,7 +21,7 @@ def _target(finding: Finding) -> str | None:
 
 
 _COLUMNS: dict[str, Callable[[Finding], object]] = {
-    **dict.fromkeys(("danger", "warning", "finding"), attrgetter("code")),
+    **dict.fromkeys(("danger", "warning", "finding", "rule"), attrgetter("code")),
     **dict.fromkeys(("resource", "entity"), _target),
     "resource_type": attrgetter("target.type"),
     "resource_name": attrgetter("target.name"),
@@ -49,6 +49,8 @@ class Findings(Answer):
     """Findings of rules, as the frame with the columns of `schema`; one that failed or could not be judged fails."""
 
     schema: pa.Schema
+    failing: Collection[str] = (FAILED, UNKNOWN)
+    """The severities that fail."""
 
     def __init__(self, findings: Iterable[Finding], cluster_id: str = "") -> None:
         self.findings = tuple(findings)
@@ -65,7 +67,7 @@ class Findings(Answer):
     @property
     def failed(self) -> Self:
         """The findings that fail."""
-        return self.of(finding for finding in self.findings if finding.severity in (FAILED, UNKNOWN))
+        return self.of(finding for finding in self.findings if finding.severity in self.failing)
 
     def edits(self) -> list[Edit]:
         """The edits that fix them, for `stage.add`; a finding without one is passed over."""

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from .changes import Change, Edit
     from .configurable import Configurable
 
-WARNING, FAILED, UNKNOWN = "warning", "failed", "unknown"
-"""The severities of findings: somebody should look; a rule is broken; what it is about could not be seen."""
+OK, WARNING, FAILED, UNKNOWN = "ok", "warning", "failed", "unknown"
+"""The severities of findings: all is well; somebody should look; a rule is broken; nobody could see."""
 
 DANGER = "danger"
 """The severity of a finding about a row of a plan that has to be confirmed."""
