@@ -382,7 +382,7 @@ def _finding(
     evidence = {"value": value.text, "source": value.source, "expected": expected, "expected_source": source}
     edit = Edit(op, value.resource, value.key, expected if op == SET else None, word) if op else None
     mend = _mending_line(edit) if edit else None
-    return Finding(word, WARNING, message, value.resource, value.key, evidence={**evidence, "mend": mend}, edit=edit)
+    return Finding(word, WARNING, message, value.resource, value.key, evidence=evidence, edit=edit, mend=mend)
 
 
 def _mending_line(edit: Edit) -> str:

@@ -33,7 +33,7 @@ class ConfigFindings(Findings):
 
     schema = schemas.FINDINGS
 
-    def __init__(self, found: Iterable[Finding], cluster_id: str = "", note: str | None = None) -> None:
+    def __init__(self, found: Iterable[Finding], cluster_id: str | None = None, note: str | None = None) -> None:
         super().__init__(found, cluster_id)
         self.note = note
 
@@ -56,7 +56,7 @@ class ConfigFindings(Findings):
         chosen = words or tuple(FINDINGS)
         asked = [f for f in self.findings if f.code in chosen and source in (None, f.evidence.get("source"))]
         unsure = {UNREAD, *(_UNSURE[word] for word in chosen if word in _UNSURE)} - {*chosen}
-        not_fixed = (replace(f.with_(mend=None), edit=None) for f in self.findings if f.code in unsure)
+        not_fixed = (replace(f, edit=None, mend=None) for f in self.findings if f.code in unsure)
         return self.of([*asked, *not_fixed])
 
     @property

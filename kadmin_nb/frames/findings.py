@@ -21,14 +21,16 @@ def _target(finding: Finding) -> str | None:
 
 
 _COLUMNS: dict[str, Callable[[Finding], object]] = {
-    **dict.fromkeys(("danger", "warning", "finding", "rule"), attrgetter("code")),
-    **dict.fromkeys(("resource", "entity"), _target),
+    **dict.fromkeys(("danger", "warning", "finding", "rule", "check"), attrgetter("code")),
+    **dict.fromkeys(("resource", "entity", "subject"), _target),
     "resource_type": attrgetter("target.type"),
     "resource_name": attrgetter("target.name"),
     "level": attrgetter("target.level"),
     "key": lambda finding: finding.key or None,
     "row": lambda finding: finding.row or None,
-    **dict.fromkeys(("message", "reason"), attrgetter("message")),
+    **dict.fromkeys(("message", "reason", "note"), attrgetter("message")),
+    "state": attrgetter("severity"),
+    "mend": attrgetter("mend"),
     "op": lambda finding: None if finding.edit is None else finding.edit.op,
 }
 """The columns that show a field of a finding; a column that is not here shows its evidence of that name."""
@@ -52,10 +54,10 @@ class Findings(Answer):
     failing: Collection[str] = (FAILED, UNKNOWN)
     """The severities that fail."""
 
-    def __init__(self, findings: Iterable[Finding], cluster_id: str = "") -> None:
+    def __init__(self, findings: Iterable[Finding], cluster_id: str | None = None) -> None:
         self.findings = tuple(findings)
         table = findings_table(self.schema, self.findings)
-        super().__init__(stamped(table, cluster_id) if cluster_id else table)
+        super().__init__(table if cluster_id is None else stamped(table, cluster_id))
 
     def of(self, findings: Iterable[Finding]) -> Self:
         """The same answer with these of its findings."""

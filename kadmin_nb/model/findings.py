@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 OK, WARNING, FAILED, UNKNOWN = "ok", "warning", "failed", "unknown"
 """The severities of findings: all is well; somebody should look; a rule is broken; nobody could see."""
 
+ABSENT, SKIPPED = "absent", "skipped"
+"""What a check is about is not there, and not needed; it was not made, as an earlier one failed."""
+
 DANGER = "danger"
 """The severity of a finding about a row of a plan that has to be confirmed."""
 
@@ -20,6 +23,7 @@ DANGER = "danger"
 @dataclass(frozen=True, slots=True)
 class Finding:
     """What a rule found: its `code`, how severe it is, about what, by which evidence, and the edit that fixes it.
+    `mend` says in a line how to, whether an edit can or not.
 
     `target` is an entity, a resource, or the text of a place; None where it is about all of them, and then `key` is
     empty. `row` is the plan's row that it is about, the first of several; 0 without a plan. `evidence` has the further
@@ -34,6 +38,7 @@ class Finding:
     row: int = 0
     evidence: Mapping[str, Any] = field(default_factory=dict)
     edit: Edit | None = None
+    mend: str | None = None
 
     @classmethod
     def about(cls, change: Change, severity: str, code: str, message: str) -> Finding:

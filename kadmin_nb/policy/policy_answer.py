@@ -43,7 +43,7 @@ class PolicyAnswer(Findings):
     is_frame = False
     schema = schemas.POLICY
 
-    def __init__(self, findings: Iterable[Finding], cluster_id: str = "", *, about_plan: bool = False) -> None:
+    def __init__(self, findings: Iterable[Finding], cluster_id: str | None = None, *, about_plan: bool = False) -> None:
         super().__init__(findings, cluster_id)
         self.failing = (FAILED,) if about_plan else (FAILED, UNKNOWN)
 
