@@ -53,12 +53,11 @@ class Advice:
         """
         is_refused = self.dangers and self.needs_allowing and is_applicable
         lifting = lifted(self.dangers, reason).at(syntax) if is_refused else ""
-        warnings = [printable(line) for line in _head(self.warnings, shown)]
-        return [*self.danger_lines(shown), *filter(None, [printable(lifting)]), *warnings]
+        return [*self.danger_lines(shown), *filter(None, [printable(lifting)]), *_head(self.warnings, shown)]
 
     def danger_lines(self, shown: int | None = SHOWN) -> list[str]:
         """The dangers, a line each."""
-        return [printable(line) for line in _head(self.dangers, shown)]
+        return _head(self.dangers, shown)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickled, it is worked out."""
@@ -91,7 +90,7 @@ def in_order(dangers: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 def _head(several: Sequence[Finding], shown: int | None) -> list[str]:
-    lines = [f"{finding.severity}: {finding.line}" for finding in several[:shown]]
+    lines = [printable(f"{finding.severity}: {finding.line}") for finding in several[:shown]]
     more = len(several) - len(lines)
     return [*lines, f"{several[0].severity}: … and {more:,} more"] if more else lines
 
