@@ -8,21 +8,23 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import Invalid, UsageError
 from ..frames.arrays import text_array, text_scalar
+from ..frames.findings import findings_table
 from ..frames.given_frames import fitted, table_of
-from ..frames.schemas import CONFIGS, MOMENT, require_columns, table
+from ..frames.schemas import CONFIGS, MOMENT, require_columns
 from ..frames.schemas import FINDINGS as SCHEMA
 from ..model.broker_configs import BrokerConfigs
-from ..model.changes import DELETE, SET
+from ..model.changes import DELETE, SET, Edit
 from ..model.config_fallback import Synonym, behind_listener, in_effect, in_unit_of, unnamed_defaults
 from ..model.config_units import exact_number
 from ..model.config_values import ConfigValue
+from ..model.findings import UNKNOWN, WARNING, Finding
 from ..model.grammar import format_word, quote
 from ..model.resources import OWN_SOURCE, Resource, Source
 from ..model.rows import Row
@@ -68,9 +70,14 @@ _OF = ("cluster_id", "snapshot_id")
 
 
 def findings(configs: pa.Table, reassigning: bool | None = None) -> pa.Table:
-    """FINDINGS of CONFIGS: of one cluster, or of several with a `cluster_id`; of snapshots with their `snapshot_id`.
+    """FINDINGS of CONFIGS, as `found` has them."""
+    return findings_table(schema_of(configs.column_names), found(configs, reassigning))
 
-    Both columns, and `taken_at`, are there again in what comes out. Sensitive values are neither compared nor shown.
+
+def found(configs: pa.Table, reassigning: bool | None = None) -> list[Finding]:
+    """Findings in CONFIGS: of one cluster, or of several with a `cluster_id`; of snapshots with their `snapshot_id`.
+
+    Both columns, and `taken_at`, are evidence of what comes out. Sensitive values are neither compared nor shown.
 
     Parameters
     ----------
@@ -87,8 +94,8 @@ def findings(configs: pa.Table, reassigning: bool | None = None) -> pa.Table:
         A resource and key twice in one cluster: several clusters, or snapshots, that nothing tells apart.
     """
     require_columns("the configs", COLUMNS, configs.column_names)
-    rows = [{**row, **place} for place, at_once in _moments(relevant(configs)) for row in at_once.findings(reassigning)]
-    return table(schema_of(configs.column_names), rows)
+    moments = _moments(relevant(configs))
+    return [finding.with_(**place) for place, at_once in moments for finding in at_once.findings(reassigning)]
 
 
 def config_findings(configs: Any) -> pa.Table:
@@ -172,17 +179,13 @@ class _ConfigsAtOnce:
         own = [value for value in good if _is_set_there(value) and value.text is not None and not _is_secret(value)]
         return cls(brokers, own, unread, "snapshot_id" in rows[0])
 
-    def findings(self, reassigning: bool | None) -> list[Row]:
+    def findings(self, reassigning: bool | None) -> list[Finding]:
         all_findings = [*self._throttles(reassigning), *self._differing(), *self._needless(), *self._unread()]
-        order = {word: number for number, word in enumerate(FINDINGS)}
-        by = ("resource_type", "resource_name", "key")
-        return sorted(
-            all_findings, key=lambda r: (order[r["finding"]], r["mend"] is None, *(str(r[name]) for name in by))
-        )
+        return sorted(all_findings, key=_order)
 
     # -- throttles
 
-    def _throttles(self, reassigning: bool | None) -> Iterator[Row]:
+    def _throttles(self, reassigning: bool | None) -> Iterator[Finding]:
         for value in self.own:
             if value.key == BETWEEN_DISKS and value.source != Source.FILE:
                 message = f"{_key_and_resource(value)} throttles; whether disks are being moved to is not known"
@@ -192,7 +195,7 @@ class _ConfigsAtOnce:
 
     # -- brokers beside their peers
 
-    def _differing(self) -> Iterator[Row]:
+    def _differing(self) -> Iterator[Finding]:
         for key in sorted(self.brokers):
             values = self._values(key)
             if len(set(values.values())) > 1 and not _differs_by_nature(key):
@@ -221,7 +224,7 @@ class _ConfigsAtOnce:
         defaults = (s.text for value in configs for s in value.synonyms if (s.source, s.key) == (Source.BUILT_IN, key))
         return next(defaults, None)
 
-    def _outliers(self, key: str, values: Mapping[str, str | None]) -> Iterator[Row]:
+    def _outliers(self, key: str, values: Mapping[str, str | None]) -> Iterator[Finding]:
         """Those that do not have what most have; all of them, where no value is that of most."""
         (most, count), *others = Counter(values.values()).most_common()
         peers = [name for name, value in values.items() if value == most]
@@ -238,7 +241,7 @@ class _ConfigsAtOnce:
 
     # -- what is set without need
 
-    def _needless(self) -> Iterator[Row]:
+    def _needless(self) -> Iterator[Finding]:
         for value in self.own:
             below = None if _is_throttle(value) or value.resource.is_internal else self._below(value)
             if below and _same(value, below):
@@ -280,13 +283,18 @@ class _ConfigsAtOnce:
 
     # -- what nobody could see
 
-    def _unread(self) -> Iterator[Row]:
+    def _unread(self) -> Iterator[Finding]:
         for row in self.unread:
             if row["error"] not in _GONE:
                 words = f": {row['message']}" if row.get("message") else ""
                 resource = Resource(row["resource_type"], row["resource_name"])
                 message = f"{resource} could not be read, {row['error']}{words}"
-                yield {**_finding(UNREAD, ConfigValue(resource, row["key"]), message), "error": row["error"]}
+                yield Finding(UNREAD, UNKNOWN, message, resource, row["key"] or "", evidence={"error": row["error"]})
+
+
+def _order(finding: Finding) -> tuple[object, ...]:
+    resource = cast(Resource, finding.target)
+    return [*FINDINGS].index(finding.code), finding.edit is None, resource.type, resource.name, finding.key
 
 
 def _agreed(key: str, entries: Iterable[Synonym | None]) -> Synonym | None:
@@ -346,7 +354,7 @@ def _same(value: ConfigValue, below: Synonym) -> bool:
     return value.type in _NUMBERS and number is not None and number == exact_number(text)
 
 
-def _needless(value: ConfigValue, below: Synonym) -> Row:
+def _needless(value: ConfigValue, below: Synonym) -> Finding:
     if below.source == Source.BUILT_IN:
         word, says = DEFAULT, "the default anyway"
     else:
@@ -370,26 +378,17 @@ def _finding(
     expected: str | None = None,
     source: Source | None = None,
     op: str | None = None,
-) -> Row:
-    return {
-        "finding": word,
-        "resource_type": value.resource.type,
-        "resource_name": value.resource.name,
-        "key": value.key,
-        "value": value.text,
-        "source": value.source,
-        "message": message,
-        "expected": expected,
-        "expected_source": source,
-        "op": op,
-        "mend": _mending_line(op, value, expected),
-    }
+) -> Finding:
+    evidence = {"value": value.text, "source": value.source, "expected": expected, "expected_source": source}
+    edit = Edit(op, value.resource, value.key, expected if op == SET else None, word) if op else None
+    mend = _mending_line(edit) if edit else None
+    return Finding(word, WARNING, message, value.resource, value.key, evidence=evidence, edit=edit, mend=mend)
 
 
-def _mending_line(op: str | None, value: ConfigValue, expected: str | None) -> str | None:
-    if op == SET:
-        return f"config set {format_word(value.key, str(expected))} {value.resource}"
-    return f"config reset {quote(value.key)} {value.resource}" if op else None
+def _mending_line(edit: Edit) -> str:
+    if edit.value is None:
+        return f"config reset {quote(edit.key)} {edit.resource}"
+    return f"config set {format_word(edit.key, edit.value)} {edit.resource}"
 
 
 def _removal(value: ConfigValue) -> str | None:
@@ -397,14 +396,14 @@ def _removal(value: ConfigValue) -> str | None:
     return None if value.source == Source.FILE else DELETE
 
 
-def _tied(config: ConfigValue, values: Mapping[str, str | None]) -> Row:
+def _tied(config: ConfigValue, values: Mapping[str, str | None]) -> Finding:
     """A broker beside peers of which none is the usual one."""
     others = ((_value_text(value), name) for name, value in values.items() if name != config.resource.name)
     peers = ", ".join(f"{value} with broker {name}" for value, name in others)
     return _finding(DIFFERS, config, f"{_key_and_resource(config)} is {_value_text(config.text)}, but {peers}")
 
 
-def _odd(config: ConfigValue, usual: ConfigValue, count: int) -> Row:
+def _odd(config: ConfigValue, usual: ConfigValue, count: int) -> Finding:
     """A broker beside its peers, of which so many are alike."""
     peers = f"broker {usual.resource.name}" if count == 1 else f"{count} others"
     message = f"{_key_and_resource(config)} is {_value_text(config.text)}, but {_value_text(usual.text)} with {peers}"

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 
 from ..errors import UsageError
 from ..frames import schemas
+from ..frames.findings import findings_table
 from ..policy import Policy, load
 from ..policy.evaluation import of_cluster
 from ..policy.facts import CLUSTER_ID, PolicyFacts
@@ -124,8 +125,7 @@ def _work(carried: Any, sides: Any) -> Iterator[pa.RecordBatch]:
         cluster_id, tables.get(_QUOTAS), tables.get(_CONFIGS), cluster_pairs, complete=complete is not False
     )
     place = {CLUSTER_ID: cluster_id, _SNAPSHOT: snapshot_id, _TAKEN: taken_at}
-    rows = [{**row, **place} for rule in rules for row in rule.judged(scene, lines)]
-    table = schemas.table(SCHEMA, rows)
+    table = findings_table(SCHEMA, (f.with_(**place) for rule in rules for f in rule.judged(scene, lines)))
     yield from table.to_batches() or [pa.RecordBatch.from_pylist([], schema=SCHEMA)]
 
 

@@ -29,8 +29,8 @@ from ..frames.pages import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
 from ..hints import Hint, Option, sentence, terminal
 from ..model import rights
-from ..model.checks import Check, CheckState
 from ..model.configurable import AclResource
+from ..model.findings import ABSENT, FAILED, OK, WARNING, Finding
 from ..model.refusal import Refusal
 from ..model.resources import Resource
 from ..model.rights import Right
@@ -325,17 +325,17 @@ _CHECK = "client configs"
 _MAKE = "kadmin-nb client-configs init shows what is missing; with --apply it makes it."
 
 
-def checks_of(kafka: WireKafka) -> Iterator[Check]:
+def checks_of(kafka: WireKafka) -> Iterator[Finding]:
     """The checks of the three topics, and of the ACLs of the one with the entries; one where there is no topic."""
     admin = kafka.wire.settings.principal
     try:
         setup = Setup.of(kafka, admin, ())
     except KadminError as error:
         error.syntax = terminal
-        yield Check(_CHECK, "its topics", CheckState.WARNING, str(error), error.hint)
+        yield Finding(_CHECK, WARNING, str(error), "its topics", mend=error.hint)
         return
     if len(setup.missing_topics) == len(setup.topics):
-        yield Check(_CHECK, "its topics", CheckState.ABSENT, "not set up: no client follows any", _MAKE)
+        yield Finding(_CHECK, ABSENT, "not set up: no client follows any", "its topics", mend=_MAKE)
         return
     for name, shape in setup.topics.items():
         yield _topic_check(setup, name, shape)
@@ -343,25 +343,25 @@ def checks_of(kafka: WireKafka) -> Iterator[Check]:
         yield _writers_check(setup, admin)
 
 
-def _topic_check(setup: Setup, name: str, shape: TopicShape | None) -> Check:
+def _topic_check(setup: Setup, name: str, shape: TopicShape | None) -> Finding:
     if shape is None:
-        return Check(_CHECK, name, CheckState.WARNING, "the topic is missing", _MAKE)
+        return Finding(_CHECK, WARNING, "the topic is missing", name, mend=_MAKE)
     if not (differences := setup.differences(name)):
-        return Check(_CHECK, name, CheckState.OK, f"compacted, {shape.replicas} replicas")
-    state = CheckState.WARNING if shape.is_compacted else CheckState.FAILED
+        return Finding(_CHECK, OK, f"compacted, {shape.replicas} replicas", name)
+    state = WARNING if shape.is_compacted else FAILED
     mend = f"kadmin-nb config set KEY=VALUE topic={name} changes its configs."
-    return Check(_CHECK, name, state, "; ".join(differences), mend)
+    return Finding(_CHECK, state, "; ".join(differences), name, mend=mend)
 
 
-def _writers_check(setup: Setup, admin: str | None) -> Check:
+def _writers_check(setup: Setup, admin: str | None) -> Finding:
     subject = "who may write entries"
     if setup.acls is None:
-        return Check(_CHECK, subject, CheckState.OK, NO_AUTHORIZER.rstrip("."))
+        return Finding(_CHECK, OK, NO_AUTHORIZER.rstrip("."), subject)
     if not setup.is_guarded:
         note = "no ACL is about it: with allow.everyone.if.no.acl.found=true anybody may write it"
-        return Check(_CHECK, subject, CheckState.WARNING, note, _MAKE)
+        return Finding(_CHECK, WARNING, note, subject, mend=_MAKE)
     if others := setup.other_writers(admin):
         note = f"ACLs let these write too: {', '.join(others)}"
         mend = "Whoever writes there sets acks=0 for any application: remove the ACL unless it is meant."
-        return Check(_CHECK, subject, CheckState.WARNING, note, mend)
-    return Check(_CHECK, subject, CheckState.OK, "no ACL but ours, and super users")
+        return Finding(_CHECK, WARNING, note, subject, mend=mend)
+    return Finding(_CHECK, OK, "no ACL but ours, and super users", subject)

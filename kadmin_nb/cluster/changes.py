@@ -17,9 +17,9 @@ from ..frames.display import Display
 from ..frames.schema_metadata import stamped
 from ..hints import Hint, Verb, sentence
 from ..model.changes import Change, Edit
+from ..model.findings import Finding
 from ..paths import journal_dir
 from ..plans import QUIET_PERIOD, VERIFY_TIMEOUT, current_state, garbage_collection, planning, validation
-from ..plans.advice import Danger
 from ..plans.advice.dangers import Gate
 from ..plans.advice.from_cluster import advice_on
 from ..plans.apply_options import ApplyOptions
@@ -145,12 +145,12 @@ class Changes:
         waves = safe_waves if options.gradual is None else self._in_steps(options.gradual, options.usage)
         return Hooks(progress, stopped, resolver, waves, gate.pass_)
 
-    def _stopping(self, plan: Plan, options: ApplyOptions) -> Collection[Danger]:
+    def _stopping(self, plan: Plan, options: ApplyOptions) -> Collection[Finding]:
         """The dangers by the usage handed in, else those that the plan has; lowering in steps is without them."""
         if options.gradual is not None:
             return ()
         if options.usage is None:
-            return tuple(danger for danger in plan.advised_dangers if danger.danger == stopped_clients.STOP)
+            return tuple(danger for danger in plan.advised_dangers if danger.code == stopped_clients.STOP)
         stored = self._kafka.quotas.describe()
         return tuple(stopped_clients.dangers(plan.changes, stored, options.usage, cluster_id=self._kafka.id))
 

@@ -9,21 +9,20 @@ import pyarrow as pa
 from ..admin import reassignments
 from ..admin.configs import RESOURCES_A_CALL, chunks
 from ..admin.kafka import WireKafka
-from ..advice.config_rules import findings, relevant
-from ..advice.findings import Findings
+from ..advice.config_rules import found, relevant
+from ..advice.findings import ConfigFindings
 from ..errors import NotAuthorized, Unsupported
 from ..frames import schemas
-from ..frames.schema_metadata import stamped
 from ..model.resources import Resource
 
 
-def advise(kafka: WireKafka) -> Findings:
+def advise(kafka: WireKafka) -> ConfigFindings:
     """FINDINGS of the cluster as it is now; see `Configs.advise`."""
     configs = [relevant(kafka.configs.describe(part)) for part in chunks(_resources(kafka), RESOURCES_A_CALL)]
     whole = pa.concat_tables([schemas.table(schemas.CONFIGS, ()), *configs])
     reassigning = is_reassigning(kafka)
     note = None if reassigning is not None else _NOT_TOLD
-    return Findings(stamped(findings(whole, reassigning), kafka.id), note)
+    return ConfigFindings(found(whole, reassigning), kafka.id, note)
 
 
 _NOT_TOLD = "The brokers did not tell whether a reassignment is running: that needs DESCRIBE on the cluster."

@@ -21,7 +21,7 @@ from . import near_names
 from .near_names import CLIENT_METRICS
 
 if TYPE_CHECKING:
-    from ..advice.findings import Findings
+    from ..advice.findings import ConfigFindings
 
 
 class Configs:
@@ -65,7 +65,7 @@ class Configs:
             self._refuse_unknown(set(keys) - set(table["key"].to_pylist()), resources)
         return Answer(stamped(table.filter(_is_set(table)) if only_set else table, self._kafka.id))
 
-    def advise(self) -> Findings:
+    def advise(self) -> ConfigFindings:
         """FINDINGS: what in the configs of brokers, topics, groups and client-metrics somebody should look at.
 
         `finding` is `leftover` (a replication throttle, and no reassignment is running), `throttle` (the same, and

@@ -11,14 +11,12 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from importlib import metadata
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.compute as pc
 from cryptography import x509
 
 from ..admin import contact
@@ -28,12 +26,10 @@ from ..admin.ports import Broker
 from ..client_configs.setup import checks_of
 from ..errors import AuthenticationFailed, KadminError
 from ..frames import schemas
-from ..frames.answer import Answer
-from ..frames.arrays import text_scalar
-from ..frames.schema_metadata import stamped
+from ..frames.findings import Findings
 from ..hints import terminal
-from ..model.checks import Check, CheckState
 from ..model.connection_settings import Settings
+from ..model.findings import ABSENT, FAILED, OK, SKIPPED, WARNING, Finding
 from ..model.token_sources import TokenLogin
 from ..paths import journal_dir
 from ..version import VERSION
@@ -43,25 +39,21 @@ _SOON = 30
 """Days before its end from which a certificate gets a warning."""
 
 
-class DoctorAnswer(Answer):
+class DoctorAnswer(Findings):
     """CHECKS. The exit status is 1 where one failed."""
+
+    schema = schemas.CHECKS
 
     def title(self) -> str:
         """The finding in a sentence."""
-        states = self._states().to_pylist()
-        failed, warnings = states.count(CheckState.FAILED), states.count(CheckState.WARNING)
+        states = [check.severity for check in self.findings]
+        failed, warnings = states.count(FAILED), states.count(WARNING)
         finding = f"{failed} of {len(self)} checks failed" if failed else "No check failed"
         return finding + (f", {warnings} with a warning." if warnings else ".")
 
     def complaint(self) -> str:
         """Nothing: the title says it, and the rows."""
         return ""
-
-    def _failing(self) -> pa.Array:
-        return pc.equal(self._states(), text_scalar(CheckState.FAILED))
-
-    def _states(self) -> pa.ChunkedArray:
-        return self._table["state"].cast(pa.string())
 
     def _error(self, row: dict[str, object]) -> KadminError:
         mend = row["mend"]
@@ -97,36 +89,33 @@ STEP_TIMEOUT = 5.0
 def examine(settings_of: Callable[[], Settings], timeout: float | None = None) -> DoctorAnswer:
     """CHECKS of the connection with these settings, which may fail to be read."""
     checks = [_installation(), *_connection(settings_of, timeout), _journal_check(), *_extra_checks()]
-    return DoctorAnswer(stamped(schemas.table(schemas.CHECKS, map(asdict, checks)), _cluster_id(checks)))
+    cluster_id = next((check.target for check in checks if check.code == "cluster" and check.severity == OK), "")
+    return DoctorAnswer(checks, str(cluster_id))
 
 
-def _cluster_id(checks: Iterable[Check]) -> str:
-    return next((check.subject for check in checks if check.check == "cluster" and check.state == CheckState.OK), "")
-
-
-def _attempt(check: str, subject: str, look: Callable[[], str]) -> Check:
+def _attempt(check: str, subject: str, look: Callable[[], str]) -> Finding:
     """The check that `look` makes: it gives what was seen, or raises."""
     try:
-        return Check(check, subject, CheckState.OK, look())
+        return Finding(check, OK, look(), subject)
     except KadminError as error:
         return _failed_check(check, subject, error)
 
 
-def _failed_check(check: str, subject: str, error: KadminError) -> Check:
+def _failed_check(check: str, subject: str, error: KadminError) -> Finding:
     error.syntax = terminal
-    return Check(check, subject, CheckState.FAILED, str(error), error.hint)
+    return Finding(check, FAILED, str(error), subject, mend=error.hint)
 
 
-def _skipped(check: str, subject: str, because: str) -> Check:
-    return Check(check, subject, CheckState.SKIPPED, f"not tried: {because}")
+def _skipped(check: str, subject: str, because: str) -> Finding:
+    return Finding(check, SKIPPED, f"not tried: {because}", subject)
 
 
-def _installation() -> Check:
+def _installation() -> Finding:
     versions = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
-    return Check("installation", f"kadmin_nb {VERSION}", CheckState.OK, versions)
+    return Finding("installation", OK, versions, f"kadmin_nb {VERSION}")
 
 
-def _connection(settings_of: Callable[[], Settings], longest: float | None) -> Iterator[Check]:
+def _connection(settings_of: Callable[[], Settings], longest: float | None) -> Iterator[Finding]:
     try:
         settings = settings_of()
     except KadminError as error:
@@ -145,25 +134,23 @@ def _connection(settings_of: Callable[[], Settings], longest: float | None) -> I
 _UNREACHED = "no address can be reached"
 
 
-def _is_reached(checks: Iterable[Check], settings: Settings) -> bool:
+def _is_reached(checks: Iterable[Finding], settings: Settings) -> bool:
     """True if the last step of any address succeeded."""
     last = "TLS" if settings.uses_tls else "port"
-    return any(check.check == last and check.state in (CheckState.OK, CheckState.WARNING) for check in checks)
+    return any(check.code == last and check.severity in (OK, WARNING) for check in checks)
 
 
-def _settings_check(settings: Settings) -> Check:
+def _settings_check(settings: Settings) -> Finding:
     ignored = f"; without effect here: {', '.join(settings.ignored)}" if settings.ignored else ""
-    return Check(
-        "settings", settings.source, CheckState.OK, f"{settings.security_protocol} to {settings.bootstrap}{ignored}"
-    )
+    return Finding("settings", OK, f"{settings.security_protocol} to {settings.bootstrap}{ignored}", settings.source)
 
 
-def _own_certificate(settings: Settings) -> Check:
+def _own_certificate(settings: Settings) -> Finding:
     mend = "Get a new certificate for this client, and name its store in ssl.keystore.location."
     return _dated("our certificate", settings.source, lambda: contact.own_certificate(settings), mend)
 
 
-def _bootstrap_checks(settings: Settings, timeout: float) -> list[Check]:
+def _bootstrap_checks(settings: Settings, timeout: float) -> list[Finding]:
     """The checks of every bootstrap address, made side by side."""
     tasks = [partial(_address_checks, address, settings, timeout) for address in settings.bootstrap.split(",")]
     answers = contact.side_by_side(tasks, _STEPS * timeout)
@@ -174,21 +161,19 @@ _STEPS = 6
 """More than the bounded steps of one address: each of them is over by then."""
 
 
-def _address_checks(address: str, settings: Settings, timeout: float) -> list[Check]:
+def _address_checks(address: str, settings: Settings, timeout: float) -> list[Finding]:
     """The steps of one address, in their order; none is made after one that failed."""
     host, port = contact.split_address(address)
-    steps: dict[str, Callable[[], Check]] = {
+    steps: dict[str, Callable[[], Finding]] = {
         "name": lambda: _attempt("name", address, lambda: ", ".join(contact.ip_addresses(host, port, timeout))),
         "port": lambda: _attempt("port", address, lambda: _opened(host, port, timeout)),
     }
     if settings.uses_tls:
         steps["certificate"] = lambda: _presented(address, settings, timeout)
         steps["TLS"] = lambda: _session(address, settings, timeout)
-    checks: list[Check] = []
+    checks: list[Finding] = []
     for name, step in steps.items():
-        failed = next(
-            (one.check for one in checks if one.state == CheckState.FAILED and one.check != "certificate"), None
-        )
+        failed = next((one.code for one in checks if one.severity == FAILED and one.code != "certificate"), None)
         checks.append(_skipped(name, address, f"the check of {failed} failed") if failed else step())
     return checks
 
@@ -199,13 +184,13 @@ def _opened(host: str, port: int, timeout: float) -> str:
     return f"open, after {(time.monotonic() - started) * 1000:.0f} ms"
 
 
-def _presented(address: str, settings: Settings, timeout: float) -> Check:
+def _presented(address: str, settings: Settings, timeout: float) -> Finding:
     host, port = contact.split_address(address)
     mend = "The broker's operators have to renew its certificate."
     return _dated("certificate", address, lambda: contact.presented_certificate(settings, host, port, timeout), mend)
 
 
-def _dated(check: str, subject: str, certificate_of: Callable[[], x509.Certificate], renewal: str) -> Check:
+def _dated(check: str, subject: str, certificate_of: Callable[[], x509.Certificate], renewal: str) -> Finding:
     """The check of a certificate by its dates; its note says whose it is, and for which hosts."""
     try:
         certificate = certificate_of()
@@ -216,30 +201,28 @@ def _dated(check: str, subject: str, certificate_of: Callable[[], x509.Certifica
     whose = f"{certificate.subject.rfc4514_string()}{hosts}, signed by {certificate.issuer.rfc4514_string()}"
     until = f"{certificate.not_valid_after_utc:%Y-%m-%d}"
     if days < 0:
-        return Check(check, subject, CheckState.FAILED, f"expired on {until}: {whose}", renewal)
+        return Finding(check, FAILED, f"expired on {until}: {whose}", subject, mend=renewal)
     note = f"until {until} ({days} d): {whose}"
     if days < _SOON:
-        return Check(check, subject, CheckState.WARNING, note, renewal)
-    return Check(check, subject, CheckState.OK, note)
+        return Finding(check, WARNING, note, subject, mend=renewal)
+    return Finding(check, OK, note, subject)
 
 
-def _session(address: str, settings: Settings, timeout: float) -> Check:
+def _session(address: str, settings: Settings, timeout: float) -> Finding:
     host, port = contact.split_address(address)
     check = _attempt("TLS", address, lambda: contact.tls_session(settings, host, port, timeout))
-    if check.state != CheckState.OK or settings.check_hostname:
+    if check.severity != OK or settings.check_hostname:
         return check
     mend = "Take ssl.endpoint.identification.algorithm out of the settings."
-    return replace(
-        check, state=CheckState.WARNING, note=f"{check.note}; the name of the host is not checked", mend=mend
-    )
+    return replace(check, severity=WARNING, message=f"{check.message}; the name of the host is not checked", mend=mend)
 
 
-def _cluster_checks(settings: Settings, timeout: float) -> Iterator[Check]:
+def _cluster_checks(settings: Settings, timeout: float) -> Iterator[Finding]:
     """The checks that need a broker that speaks with us, and first the token that it is to take."""
     if settings.token_login:
         token = _token_check(settings.token_login, timeout)
         yield token
-        if token.state == CheckState.FAILED:
+        if token.severity == FAILED:
             yield from _without_cluster("the check of token failed")
             return
     try:
@@ -250,17 +233,15 @@ def _cluster_checks(settings: Settings, timeout: float) -> Iterator[Check]:
         yield from _without_cluster(f"the check of {step} failed", after=step)
         return
     with closing(kafka):
-        yield Check("login", settings.bootstrap, CheckState.OK, _login_words(settings))
-        yield Check(
-            "Kafka", settings.bootstrap, CheckState.OK, f"version {kafka.wire.version}, by the requests that it takes"
-        )
-        yield Check("cluster", kafka.id, CheckState.OK, "its id")
+        yield Finding("login", OK, _login_words(settings), settings.bootstrap)
+        yield Finding("Kafka", OK, f"version {kafka.wire.version}, by the requests that it takes", settings.bootstrap)
+        yield Finding("cluster", OK, "its id", kafka.id)
         yield from _broker_checks(kafka, timeout)
         yield from _rights_checks(kafka, settings)
         yield from checks_of(kafka)
 
 
-def _token_check(login: TokenLogin, timeout: float) -> Check:
+def _token_check(login: TokenLogin, timeout: float) -> Finding:
     return _attempt("token", str(login.source), lambda: _token_words(tokens_of(login).token(timeout)))
 
 
@@ -268,7 +249,7 @@ def _token_words(token: Token) -> str:
     return f"until {datetime.fromtimestamp(token.expires, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
-def _without_cluster(because: str, after: str = "") -> Iterator[Check]:
+def _without_cluster(because: str, after: str = "") -> Iterator[Finding]:
     for check, subject in (("login", "the broker"), ("Kafka", "its version"), ("brokers", "all"), ("rights", "all")):
         if check != after:
             yield _skipped(check, subject, because)
@@ -284,7 +265,7 @@ def _login_words(settings: Settings) -> str:
     return "by our certificate" if settings.certificate_file else "none: this listener asks for none"
 
 
-def _broker_checks(kafka: WireKafka, timeout: float) -> Iterator[Check]:
+def _broker_checks(kafka: WireKafka, timeout: float) -> Iterator[Finding]:
     """Each registered broker at the address that it advertises, side by side."""
     try:
         brokers = kafka.brokers()
@@ -296,17 +277,15 @@ def _broker_checks(kafka: WireKafka, timeout: float) -> Iterator[Check]:
     yield from (check for check in answers if check is not None)
 
 
-def _broker_check(kafka: WireKafka, broker: Broker, timeout: float) -> Check:
+def _broker_check(kafka: WireKafka, broker: Broker, timeout: float) -> Finding:
     subject = f"{broker.id} at {broker.host}:{broker.port}"
     if broker.is_fenced:
         mend = f"Start broker {broker.id} again, or unregister it (kafka-cluster.sh unregister --id {broker.id})."
-        return Check("broker", subject, CheckState.WARNING, "registered, and fenced: it is down or starting", mend)
+        return Finding("broker", WARNING, "registered, and fenced: it is down or starting", subject, mend=mend)
     check = _attempt("broker", subject, lambda: _answer_of(kafka, broker, timeout))
     advice = f"advertised.listeners of broker {broker.id} has to name an address that this machine reaches."
     return (
-        replace(check, mend=f"{check.mend} {advice}" if check.mend else advice)
-        if check.state == CheckState.FAILED
-        else check
+        replace(check, mend=f"{check.mend} {advice}" if check.mend else advice) if check.severity == FAILED else check
     )
 
 
@@ -318,7 +297,7 @@ def _answer_of(kafka: WireKafka, broker: Broker, timeout: float) -> str:
     return f"answers, after {(time.monotonic() - started) * 1000:.0f} ms"
 
 
-def _rights_checks(kafka: WireKafka, settings: Settings) -> Iterator[Check]:
+def _rights_checks(kafka: WireKafka, settings: Settings) -> Iterator[Finding]:
     try:
         rows = may_i(kafka, settings, (), ()).to_arrow().to_pylist()
     except KadminError as error:
@@ -326,17 +305,17 @@ def _rights_checks(kafka: WireKafka, settings: Settings) -> Iterator[Check]:
         return
     for row in rows:
         right = f"{row['operation']} on {row['resource']}"
-        state, words = (CheckState.OK, "there") if row["allowed"] else (CheckState.FAILED, "missing")
-        yield Check("right", right, state, f"{words}, to {row['action']}", row["grant"])
+        state, words = (OK, "there") if row["allowed"] else (FAILED, "missing")
+        yield Finding("right", state, f"{words}, to {row['action']}", right, mend=row["grant"])
 
 
-def _journal_check() -> Check:
+def _journal_check() -> Finding:
     """The folder of journals: without one nothing can be applied."""
     check = _attempt("journal", "its folder", lambda: str(journal_dir()))
-    if check.state == CheckState.FAILED or os.access(_nearest_folder(Path(check.note)), os.W_OK | os.X_OK):
+    if check.severity == FAILED or os.access(_nearest_folder(Path(check.message)), os.W_OK | os.X_OK):
         return check
     mend = "KADMIN_STATE=/a/folder names another one, which you may write to."
-    return replace(check, state=CheckState.FAILED, note=f"{check.note} cannot be written", mend=mend)
+    return replace(check, severity=FAILED, message=f"{check.message} cannot be written", mend=mend)
 
 
 def _nearest_folder(folder: Path) -> Path:
@@ -348,7 +327,7 @@ _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)[^;]*;.*extra == ['\"]([a-z]+)['\"]
 _ALL = "all"
 
 
-def _extra_checks() -> Iterator[Check]:
+def _extra_checks() -> Iterator[Finding]:
     """Each extra of our own package, and the packages of it that are there."""
     packages: dict[str, list[str]] = {}
     for requirement in metadata.requires("kadmin_nb") or ():
@@ -358,13 +337,13 @@ def _extra_checks() -> Iterator[Check]:
         yield _extra_check(extra, dict.fromkeys(names))
 
 
-def _extra_check(extra: str, names: Iterable[str]) -> Check:
+def _extra_check(extra: str, names: Iterable[str]) -> Finding:
     versions = {name: _installed_version(name) for name in names}
     missing = [name for name, version in versions.items() if version is None]
     if missing:
         mend = f"pip install 'kadmin_nb[{extra}]'"
-        return Check("extra", extra, CheckState.ABSENT, f"not installed: {', '.join(missing)}", mend)
-    return Check("extra", extra, CheckState.OK, ", ".join(f"{name} {version}" for name, version in versions.items()))
+        return Finding("extra", ABSENT, f"not installed: {', '.join(missing)}", extra, mend=mend)
+    return Finding("extra", OK, ", ".join(f"{name} {version}" for name, version in versions.items()), extra)
 
 
 def _installed_version(package: str) -> str | None:

@@ -6,15 +6,13 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
 from .. import files
 from ..admin.kafka import WireKafka
 from ..errors import NotKnowable, UsageError
-from ..frames.schema_metadata import stamped
 from ..frames.snapshots import CONFIG_SCOPES, QUOTAS_PART
 from ..model.changes import Change
 from ..model.connection_settings import Settings
+from ..model.findings import Finding
 from ..policy import Policy, PolicyAnswer, load
 from ..policy.evaluation import scene_of
 from ..policy.facts import EFFECTIVE, FINDINGS, OF_CONFIGS, OF_QUOTAS, PolicyFacts
@@ -30,12 +28,12 @@ Given = str | os.PathLike[str] | Policy
 
 def check(kafka: WireKafka, policies: Iterable[Policy], plan: Plan | None = None, pairs: object = None) -> PolicyAnswer:
     """POLICY of these policies, one after the other: of the cluster as it is, or as a plan would leave it."""
-    answers = []
+    findings: list[Finding] = []
     for policy in policies:
         scene = _scene(kafka, policy)
-        answers.append(policy.judged(scene, pairs) if plan is None else policy.judged_with(plan, scene, pairs))
-    tables = pa.concat_tables([answer.to_arrow().replace_schema_metadata() for answer in answers])
-    return PolicyAnswer(stamped(tables, kafka.id), plan is not None)
+        answer = policy.judged(scene, pairs) if plan is None else policy.judged_with(plan, scene, pairs)
+        findings += answer.findings
+    return PolicyAnswer(findings, kafka.id, about_plan=plan is not None)
 
 
 def guard(kafka: WireKafka, policies: Iterable[Policy], plan: Plan) -> PolicyAnswer | None:

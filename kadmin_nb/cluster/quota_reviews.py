@@ -15,17 +15,16 @@ from ..errors import UsageError
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.blocks import Block
+from ..frames.findings import Findings
 from ..frames.meanings import values_of
 from ..frames.pages import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
-from ..model.changes import DELETE, Edit
-from ..model.entity import Entity
 from ..model.grammar import format_word
 from ..model.levels import LEVELS
 from ..model.quota_keys import readable
 from ..resolution import kernel
 from ..resolution.client_id_patterns import MadeUp, by_pattern
-from ..resolution.redundant import UNNAMED, Redundancy, redundant
+from ..resolution.redundant import UNNAMED, redundant
 from ..resolution.rules import Effective, Stored, explain, stored_of
 from ..traffic.request_log import each_once
 from . import resolve_engines
@@ -33,12 +32,17 @@ from . import resolve_engines
 _BY_CLIENT_ID = {level.name for level in LEVELS if level.client_id}
 
 
-class RedundantAnswer(Answer):
-    """REDUNDANT; `edits()` removes those that are safe to remove."""
+class RedundantAnswer(Findings):
+    """REDUNDANT; `edits()` removes those that are safe to remove; of those that stand in for one another the first.
+
+    A plan of them still says what it changes.
+    """
+
+    schema = schemas.REDUNDANT
 
     def title(self) -> str:
         """The counts."""
-        safe = pc.sum(self._table["safe"]).as_py() or 0
+        safe = sum(finding.evidence["safe"] for finding in self.findings)
         if not len(self):
             return "No quota repeats what would hold anyway."
         repeating = "1 quota repeats" if len(self) == 1 else f"{len(self):,} quotas repeat"
@@ -46,19 +50,6 @@ class RedundantAnswer(Answer):
 
     def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         return super().table(page) if len(self) else ()
-
-    def edits(self) -> list[Edit]:
-        """The removals that are safe, to be staged; of quotas that stand in for one another only the first.
-
-        A plan of them still says what it changes.
-        """
-        safe = self._table.filter(self._table["safe"]).to_pylist()
-        behind = {(row["behind"], row["key"]) for row in safe}
-        return [
-            Edit(DELETE, Entity.parse(row["entity"]), row["key"])
-            for row in safe
-            if (row["entity"], row["key"]) not in behind
-        ]
 
 
 class UnlimitedAnswer(Answer):
@@ -95,21 +86,7 @@ def _whose(user: str | None, client_id: str | None) -> str:
 
 def redundant_quotas(kafka: WireKafka) -> RedundantAnswer:
     """REDUNDANT of all quotas of users and client-ids."""
-    stored = stored_of(kafka.quotas.describe().to_pylist())
-    rows = map(_redundant_row, redundant(stored))
-    return RedundantAnswer(stamped(schemas.table(schemas.REDUNDANT, rows), kafka.id))
-
-
-def _redundant_row(redundancy: Redundancy) -> dict[str, object]:
-    return {
-        "entity": str(redundancy.entity),
-        "level": redundancy.entity.level,
-        "key": redundancy.key,
-        "value": redundancy.value,
-        "behind": str(redundancy.behind),
-        "safe": redundancy.is_safe,
-        "reason": redundancy.reason,
-    }
+    return RedundantAnswer(redundant(stored_of(kafka.quotas.describe().to_pylist())), kafka.id)
 
 
 def unlimited(kafka: WireKafka, pairs: object, keys: Sequence[str] | None, marks: Mapping[str, str]) -> Answer:

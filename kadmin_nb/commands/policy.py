@@ -70,7 +70,7 @@ def check(
     if junit:
         from ..policy import junit as xml
 
-        xml.write_report(answer.to_arrow(), Path(junit), file or "policy")
+        xml.write_report(answer.findings, Path(junit), file or "policy")
     return answer
 
 

@@ -21,9 +21,10 @@ from ..frames.schema_metadata import stamped
 from ..frames.tabular import Tabular
 from ..hints import Syntax
 from ..model.changes import Change
+from ..model.findings import Finding
 from ..version import TOOL
 from . import advice, canonical, garbage_collection, plan_file, shape
-from .advice import Advice, Danger, dangers, warnings
+from .advice import Advice, answer, dangers
 from .apply_options import ApplyOptions, takes_apply_options
 from .execution.interrupts import Stopped, never
 from .execution.progress import Progress, silent
@@ -230,21 +231,21 @@ class Plan(PrintFormats, Tabular):
         They are those of the moment it was made, or, of a saved plan, what it was saved with and what its rows tell
         by themselves; `apply` judges anew, by what holds then.
         """
-        return dangers.answer(self._told.dangers)
+        return answer(schemas.DANGERS, self._told.dangers)
 
     @property
-    def advised_dangers(self) -> tuple[Danger, ...]:
+    def advised_dangers(self) -> tuple[Finding, ...]:
         """The dangers as values."""
         return tuple(self._told.dangers)
 
-    def with_dangers(self, more: Iterable[Danger]) -> Plan:
+    def with_dangers(self, more: Iterable[Finding]) -> Plan:
         """The same plan, with dangers that only a usage tells of."""
         rows = {danger.row for danger in self._told.dangers}
         return replace(self, _advice=self._told.with_dangers(danger for danger in more if danger.row not in rows))
 
     def warnings(self) -> Answer:
         """WARNINGS: what a reader of its rows may not see, as it was when it was made; nothing is refused for one."""
-        return warnings.answer(self._told.warnings)
+        return answer(schemas.WARNINGS, self._told.warnings)
 
     @cached_property
     def _told(self) -> Advice:

@@ -12,6 +12,7 @@ from .. import documents, files
 from ..errors import Invalid, KadminError, UsageError
 from ..hints import Hint, Option, sentence
 from ..model.changes import Change
+from ..model.findings import DANGER, WARNING
 from . import advice, canonical, shape
 from .advice import Advice
 from .plan_rows import changes_of_rows
@@ -132,6 +133,6 @@ def text_of(place: Path) -> str:
 
 def _parted(notes: Sequence[Mapping[str, str]]) -> tuple[tuple[Mapping[str, str], ...], Advice]:
     """The notes of people, and those that are the advice."""
-    is_advice = [note.get("kind") in (advice.DANGER, advice.WARNING) for note in notes]
+    is_advice = [note.get("kind") in (DANGER, WARNING) for note in notes]
     loaded_advice = advice.advice_of_notes(note for note, is_ in zip(notes, is_advice, strict=True) if is_)
     return tuple(note for note, is_ in zip(notes, is_advice, strict=True) if not is_), loaded_advice

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -11,11 +12,12 @@ from ..errors import WrongCluster
 from ..frames import schemas
 from ..frames.snapshots import CONFIG_SCOPES
 from ..model.config_values import ConfigValue
+from ..model.findings import OK, UNKNOWN, WARNING, Finding
 from ..model.resources import Resource, Source
 from ..model.rows import Row
 from .facts import PolicyFacts
 from .possible_clients import PossibleClients
-from .rules import AS_BEFORE, BROKEN, KEPT, UNKNOWN
+from .rules import AS_BEFORE, BROKEN
 
 if TYPE_CHECKING:
     from ..model.changes import Change
@@ -86,24 +88,25 @@ def _set(change: Change) -> Row:
     }
 
 
-def compared(before: Sequence[Row], then: Sequence[Row]) -> list[Row]:
-    """The rows of `then`; one that was there before and is no worse is `as before`."""
-    broken_before = {_what(row): row for row in before if row["state"] != KEPT}
-    return [_beside(row, broken_before) for row in then]
+def compared(before: Sequence[Finding], then: Sequence[Finding]) -> list[Finding]:
+    """The findings of `then`; one that was there before and is no worse is `as before`."""
+    broken_before = {_what(finding): finding for finding in before if finding.severity != OK}
+    return [_beside(finding, broken_before) for finding in then]
 
 
-def _what(row: Row) -> tuple[object, ...]:
-    return row["rule"], row["resource"], row["key"]
+def _what(finding: Finding) -> tuple[object, ...]:
+    return finding.code, finding.target, finding.key
 
 
-def _beside(row: Row, broken_before: Mapping[Any, Row]) -> Row:
-    was = broken_before.get(_what(row))
-    if was is None or row["state"] == KEPT or _is_worse(was, row):
-        return row
-    return {**row, "state": AS_BEFORE, "message": f"{row['message']}, as without the plan"}
+def _beside(finding: Finding, broken_before: Mapping[Any, Finding]) -> Finding:
+    was = broken_before.get(_what(finding))
+    if was is None or finding.severity == OK or _is_worse(was.evidence, finding.evidence):
+        return finding
+    as_before = finding.with_(state=AS_BEFORE)
+    return replace(as_before, severity=WARNING, message=f"{finding.message}, as without the plan")
 
 
-def _is_worse(was: Row, now: Row) -> bool:
+def _is_worse(was: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
     """Further beyond its bound; where there is no bound, another value that is wrong too."""
     if was["state"] != now["state"]:
         return bool(was["state"] == UNKNOWN and now["state"] == BROKEN)

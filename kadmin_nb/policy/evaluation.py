@@ -14,9 +14,8 @@ from ..errors import NotFound, UsageError
 from ..frames import schemas
 from ..frames.display import Display
 from ..frames.pages import NOTEBOOK, Page
-from ..frames.schema_metadata import stamped
 from ..frames.snapshots import Snapshot
-from ..model.rows import Row
+from ..model.findings import Finding
 from ..resolution import input_columns
 from ..resolution.kernel import PAIRS
 from .after_plan import after, compared, within
@@ -88,19 +87,19 @@ class Policy(Display):
 
     def judged(self, scene: PolicyFacts, pairs: Any = None) -> PolicyAnswer:
         """POLICY of one scene."""
-        return self._answer(scene, self.rows(self._with_clients(scene, pairs)))
+        return PolicyAnswer(self.findings(self._with_clients(scene, pairs)), scene.cluster_id)
 
     def judged_with(self, plan: Plan, scene: PolicyFacts, pairs: Any = None) -> PolicyAnswer:
         """POLICY of a scene as if a plan were applied to it; what was broken before and is no worse says so."""
         now = self._with_clients(scene, pairs)
         then = after(now, plan)
         both = within(now, then)
-        rows = compared(*(self.rows(one.with_(named=both)) for one in (now, then)))
-        return self._answer(scene, rows, about_plan=True)
+        findings = compared(*(self.findings(one.with_(named=both)) for one in (now, then)))
+        return PolicyAnswer(findings, scene.cluster_id, about_plan=True)
 
-    def rows(self, scene: PolicyFacts) -> list[Row]:
-        """POLICY rows of one scene, in the order of the rules."""
-        return [row for rule in self.rules for row in rule.judged(scene, self.lines)]
+    def findings(self, scene: PolicyFacts) -> list[Finding]:
+        """The findings in one scene, in the order of the rules."""
+        return [finding for rule in self.rules for finding in rule.judged(scene, self.lines)]
 
     def of_frames(self, frames: Collection[str]) -> Policy:
         """The same with only the rules about these frames."""
@@ -131,9 +130,6 @@ class Policy(Display):
 
     def _with_clients(self, scene: PolicyFacts, pairs: Any) -> PolicyFacts:
         return scene.with_(pairs=of_cluster(self.known_clients(pairs), scene.cluster_id))
-
-    def _answer(self, scene: PolicyFacts, rows: list[Row], about_plan: bool = False) -> PolicyAnswer:
-        return PolicyAnswer(stamped(schemas.table(schemas.POLICY, rows), scene.cluster_id), about_plan)
 
     def __len__(self) -> int:
         return len(self.rules)

@@ -7,14 +7,15 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ..errors import Invalid, KadminError, PlanRefused, printable
 from ..exit_state import ExitState
-from ..frames.answer import Answer
+from ..frames import schemas
+from ..frames.findings import Findings
 from ..frames.pages import NOTEBOOK, Page
 from ..hints import Hint, Verb, sentence
-from .rules import AS_BEFORE, BROKEN, KEPT, REFUSE, UNKNOWN, WARN
+from ..model.findings import FAILED, OK, UNKNOWN, Finding
+from .rules import AS_BEFORE, BROKEN, KEPT, REFUSE, WARN
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block
@@ -36,35 +37,27 @@ _SAID = {
 }
 
 
-class PolicyAnswer(Answer):
+class PolicyAnswer(Findings):
     """POLICY. A row fails where a rule that refuses is broken, or nobody can tell; of a plan, where it is to blame."""
 
     is_frame = False
+    schema = schemas.POLICY
 
-    def __init__(self, table: pa.Table, about_plan: bool = False) -> None:
-        super().__init__(table)
-        self.about_plan = about_plan
-
-    def _failing(self) -> pa.Array:
-        bad = pc.is_in(self._table["state"], pa.array([BROKEN] if self.about_plan else [BROKEN, UNKNOWN]))
-        return pc.and_(bad, pc.equal(self._table["severity"], REFUSE))
+    def __init__(self, findings: Iterable[Finding], cluster_id: str | None = None, *, about_plan: bool = False) -> None:
+        super().__init__(findings, cluster_id)
+        self.failing = (FAILED,) if about_plan else (FAILED, UNKNOWN)
 
     def exit_state(self, detailed: bool = False) -> ExitState:
         """Broken rules are differences where everything could be judged."""
         if self.ok:
             return ExitState.DONE
-        states = set(self.failed._table["state"].to_pylist())
-        return ExitState.DIFFERENCES if detailed and states == {BROKEN} else ExitState.FAILED
+        is_judged = all(finding.severity == FAILED for finding in self.failed.findings)
+        return ExitState.DIFFERENCES if detailed and is_judged else ExitState.FAILED
 
     @property
     def broken(self) -> Self:
         """The rows that are not kept, warnings among them."""
-        return type(self)(self._table.filter(pc.not_equal(self._table["state"], KEPT)), self.about_plan)
-
-    @property
-    def failed(self) -> Self:
-        """The rows that make it fail."""
-        return type(self)(self._table.filter(self._failing()), self.about_plan)
+        return self.of(finding for finding in self.findings if finding.severity != OK)
 
     def raise_for_errors(self) -> Self:
         """Itself when every rule that refuses is kept.
@@ -94,15 +87,16 @@ class PolicyAnswer(Answer):
     @property
     def remarks(self) -> list[str]:
         """A line for each rule that is not kept and does not make it fail: it warns, or was broken before."""
-        others = self.broken._table.filter(pc.invert(pc.is_in(self.broken._table["rule"], self.failed._table["rule"])))
-        return [f"policy: {_breach_text(others.filter(pc.equal(others['rule'], rule)))}" for rule in _rules(others)]
+        failed = {finding.code for finding in self.failed.findings}
+        others = (finding for finding in self.broken.findings if finding.code not in failed)
+        return [f"policy: {breach}" for breach in _breach_texts(others)]
 
     def _complaint(self) -> str:
-        failed = self.failed._table
-        rules = _rules(failed)
-        breach_texts = [_breach_text(failed.filter(pc.equal(failed["rule"], rule))) for rule in rules[:RULES_TOLD]]
-        more = len(rules) - len(breach_texts)
-        return " | ".join([*breach_texts, *([f"and {more:,} more rule{'s' * (more > 1)}"] if more else [])])
+        breach_texts = _breach_texts(self.failed.findings)
+        more = len(breach_texts[RULES_TOLD:])
+        return " | ".join(
+            [*breach_texts[:RULES_TOLD], *([f"and {more:,} more rule{'s' * (more > 1)}"] if more else [])]
+        )
 
     def _error(self, row: dict[str, Any]) -> KadminError:
         return Invalid(f"{row['rule']}: {row['message']}", code="POLICY")
@@ -111,10 +105,9 @@ class PolicyAnswer(Answer):
         """Counts of the rules, and of those in each state."""
         worst: dict[str, int] = {}
         states = list(_SAID)
-        kinds = ["rule", "severity", "state"]
-        for row in self._table.group_by(kinds, use_threads=False).aggregate([]).to_pylist():
-            rank = states.index((row["state"], row["severity"]))
-            worst[row["rule"]] = min(rank, worst.get(row["rule"], rank))
+        for finding in self.findings:
+            rank = states.index((finding.evidence["state"], finding.evidence["severity"]))
+            worst[finding.code] = min(rank, worst.get(finding.code, rank))
         counted = Counter(_SAID[states[rank]] for rank in sorted(worst.values()))
         rules = f"{len(worst)} rule{'s' * (len(worst) != 1)}"
         return printable(", ".join([rules, *(f"{count} {said}" for said, count in counted.items())]))
@@ -128,22 +121,25 @@ class PolicyAnswer(Answer):
         return [shown] if len(shown) else []
 
 
-def _rules(table: pa.Table) -> list[str]:
-    return list(pc.unique(table["rule"]).to_pylist())
+def _breach_texts(findings: Iterable[Finding]) -> list[str]:
+    """Each rule's first breach, how many more there are, and its reason."""
+    breaches: dict[str, list[Finding]] = {}
+    for finding in findings:
+        breaches.setdefault(finding.code, []).append(finding)
+    return [_breach_text(*of_rule) for of_rule in breaches.values()]
 
 
-def _breach_text(breaches: pa.Table) -> str:
-    """A rule's first breach, how many more there are, and its reason."""
-    first, more = breaches.slice(0, 1).to_pylist()[0], len(breaches) - 1
-    also = f", and {more:,} more" if more else ""
-    return f"{first['rule']}: {first['message']} (wanted {first['wanted']}){also}; {first['reason']}"
+def _breach_text(first: Finding, *more: Finding) -> str:
+    also = f", and {len(more):,} more" if more else ""
+    return f"{first.code}: {first.message} (wanted {first.evidence['wanted']}){also}; {first.evidence['reason']}"
+
+
+class FleetPolicyAnswer(PolicyAnswer):
+    """POLICY of several clusters, with a leading `cluster_id`."""
+
+    schema = pa.schema([pa.field("cluster_id", pa.string(), nullable=False), *schemas.POLICY])
 
 
 def together(answers: Mapping[str, PolicyAnswer]) -> PolicyAnswer:
-    """POLICY of several clusters, with a leading `cluster_id`."""
-    tables = []
-    for cluster_id, answer in answers.items():
-        table = answer.to_arrow().replace_schema_metadata()
-        cluster_column = pa.repeat(pa.scalar(cluster_id, pa.string()), len(table))
-        tables.append(table.add_column(0, pa.field("cluster_id", pa.string(), nullable=False), cluster_column))
-    return PolicyAnswer(pa.concat_tables(tables))
+    """POLICY of several clusters."""
+    return FleetPolicyAnswer(f.with_(cluster_id=id_) for id_, answer in answers.items() for f in answer.findings)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..model.findings import FAILED, OK, UNKNOWN, WARNING, Finding
 from ..model.grammar import format_word
 from ..model.quota_keys import readable, text_of
 from ..model.resources import Resource
@@ -18,11 +19,11 @@ from .facts import CLUSTER_ID, CONFIGS, EFFECTIVE, QUOTAS, PolicyFacts, value_of
 
 REFUSE, WARN = "refuse", "warn"
 SEVERITIES = (REFUSE, WARN)
-KEPT, BROKEN, UNKNOWN, AS_BEFORE = "kept", "broken", "unknown", "as before"
-STATES = (BROKEN, UNKNOWN, AS_BEFORE, KEPT)
-"""The words of the column `state`, the worst first. `as before`: broken before the plan, and the plan makes it no
+KEPT, BROKEN, AS_BEFORE = "kept", "broken", "as before"
+"""The words of the column `state`, beside `unknown`. `as before`: broken before the plan, and the plan makes it no
 worse."""
 
+_SEVERITIES = {BROKEN: FAILED, UNKNOWN: UNKNOWN}
 _WHOSE = {CONFIGS: ("resource_type", "resource_name"), QUOTAS: ("entity",), EFFECTIVE: ("user", "client_id")}
 
 
@@ -45,7 +46,7 @@ class Forbid:
     def __str__(self) -> str:
         return "not there"
 
-    def judge(self, rule: Rule, scene: PolicyFacts, rows: pa.Table, lines: LineRates) -> Iterator[Row]:
+    def judge(self, rule: Rule, scene: PolicyFacts, rows: pa.Table, lines: LineRates) -> Iterator[Finding]:
         """A row for each that is there."""
         for row in rows.to_pylist():
             is_there = row.get("message") or f"{row['key']} is there: {value_text(rule.frame, row)}"
@@ -61,7 +62,7 @@ class Must:
     def __str__(self) -> str:
         return ", ".join(c.text if c.column == "value" else f"{c.column} {c.text}" for c in self.conditions)
 
-    def judge(self, rule: Rule, scene: PolicyFacts, rows: pa.Table, lines: LineRates) -> Iterator[Row]:
+    def judge(self, rule: Rule, scene: PolicyFacts, rows: pa.Table, lines: LineRates) -> Iterator[Finding]:
         """A row for each of which one does not hold, or nobody can tell."""
         for condition in self.conditions:
             holds = condition.fits(rows)
@@ -98,7 +99,7 @@ class Required:
     def __str__(self) -> str:
         return "set"
 
-    def judge(self, rule: Rule, scene: PolicyFacts, rows: pa.Table, lines: LineRates) -> Iterator[Row]:
+    def judge(self, rule: Rule, scene: PolicyFacts, rows: pa.Table, lines: LineRates) -> Iterator[Finding]:
         """A row for each key that one of them lacks."""
         if rule.frame == EFFECTIVE:
             lacking = rows.filter(
@@ -154,7 +155,7 @@ class Sum:
     def __str__(self) -> str:
         return f"at most {self.at_most.text}"
 
-    def judge(self, rule: Rule, scene: PolicyFacts, rows: pa.Table, lines: LineRates) -> Iterator[Row]:
+    def judge(self, rule: Rule, scene: PolicyFacts, rows: pa.Table, lines: LineRates) -> Iterator[Finding]:
         """A row a key and broker whose sum is more; one where the line of a broker is not told."""
         bounds = list(self.at_most.of(lines.of(scene.cluster_id)))
         if not bounds:
@@ -181,7 +182,7 @@ class Sum:
 
     def _over(
         self, rule: Rule, scene: PolicyFacts, key: str, broker: str | None, sums: tuple[float, float], free: int
-    ) -> Row:
+    ) -> Finding:
         total, bound = sums
         resource = None if broker is None else "broker=<any>" if broker == "" else format_word("broker", broker)
         if math.isinf(total):
@@ -228,8 +229,8 @@ class Rule:
         ]
         return tuple(map(str, type_conditions[0])) if type_conditions else None
 
-    def judged(self, scene: PolicyFacts, lines: LineRates) -> list[Row]:
-        """POLICY rows of one scene: those that break it or cannot be told, or one that says that it is kept."""
+    def judged(self, scene: PolicyFacts, lines: LineRates) -> list[Finding]:
+        """The findings in one scene: those that break it or cannot be told, or one that says that it is kept."""
         found = [self.row(whose, None, None, why, str(self.assertion), UNKNOWN) for whose, why in self._unread(scene)]
         whole = scene.frame(self.frame, self.keys)
         rows = self.chosen(whole)
@@ -259,8 +260,8 @@ class Rule:
     def said(
         self, scene: PolicyFacts, row: Row, message: str, wanted: str, state: str = BROKEN, excess: float | None = None,
         **given: str | None,
-    ) -> Row:  # fmt: skip
-        """A POLICY row about a row of the frame."""
+    ) -> Finding:  # fmt: skip
+        """A finding about a row of the frame."""
         whose = scene.resource(self.frame, row)
         value = given.get("value", value_of(self.frame, row))
         named = message if whose in message else f"{whose}: {message}"
@@ -269,18 +270,16 @@ class Rule:
     def row(
         self, resource: str | None, key: str | None, value: str | None, message: str, wanted: str, state: str,
         excess: float | None = None,
-    ) -> Row:  # fmt: skip
-        """A POLICY row, and how far beyond its bound it is."""
-        return {
-            "rule": self.name,
+    ) -> Finding:  # fmt: skip
+        """A finding of this rule, and how far beyond its bound it is."""
+        evidence = {
             "severity": self.severity,
             "state": state,
             "ok": {KEPT: True, UNKNOWN: None}.get(state, False),
-            "resource": resource,
-            "key": key,
             "value": value,
             "wanted": wanted,
-            "message": message,
             "reason": self.reason,
             "excess": excess,
         }
+        severity = OK if state == KEPT else WARNING if self.severity == WARN else _SEVERITIES[state]
+        return Finding(self.name, severity, message, resource, key or "", evidence=evidence)

@@ -7,9 +7,11 @@ draw from the same bucket then: an allowance of one's own that becomes a share o
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 
+from ..model.changes import DELETE, Edit
 from ..model.entity import Entity
+from ..model.findings import WARNING, Finding
 from ..model.grammar import DEFAULT
 from ..model.levels import LEVELS, SHARED
 from .rules import Effective, Stored, resolve_client
@@ -22,47 +24,36 @@ _OF_NAMED_CLIENTS = ("CLIENT_OF_DEFAULT_USER", "CLIENT")
 """The levels that single out client-ids among the clients of a user, or of everyone."""
 
 
-@dataclass(frozen=True, slots=True)
-class Redundancy:
-    """A quota, and the one `behind` it that gives the same limit; `is_safe` to remove, or not, and the reason."""
-
-    entity: Entity
-    key: str
-    value: float
-    behind: Entity
-    is_safe: bool
-    reason: str
-
-
-def redundant(stored: Stored) -> Iterator[Redundancy]:
+def redundant(stored: Stored) -> list[Finding]:
     """The quotas that repeat what would hold anyway, in their order; those that bind nobody are left out.
 
-    Each is judged by itself: of two that stand in for one another both are listed, and only one may go.
+    Each is judged by itself: of two that stand in for one another both are `safe` to remove, and only the first has
+    the edit that does.
     """
     levels = {(entity.level, key) for entity, key in stored}
-    for entity, key in stored:
-        if entity.level in _ORDER and (redundancy := _judged(stored, levels, entity, key)):
-            yield redundancy
+    judged = (_judged(stored, levels, entity, key) for entity, key in stored if entity.level in _ORDER)
+    found = [finding for finding in judged if finding]
+    behind = {(finding.evidence["behind"], finding.key) for finding in found if finding.edit}
+    return [
+        replace(finding, edit=None) if (str(finding.target), finding.key) in behind else finding for finding in found
+    ]
 
 
-def _judged(stored: Stored, levels: set[tuple[str, str]], entity: Entity, key: str) -> Redundancy | None:
+def _judged(stored: Stored, levels: set[tuple[str, str]], entity: Entity, key: str) -> Finding | None:
     """The quota if it is redundant."""
     bound = (resolve_client(stored, *client, key) for client in _sorts_of_clients(entity))
     pairs = [(now, now.without_it()) for now in bound if now.entity == entity]
     if not pairs or any(then.value != now.value or _are_between(levels, now, then) for now, then in pairs):
         return None
     is_safe = all(then.bucket == now.bucket for now, then in pairs)
-    return _redundancy(pairs[0][1], entity, key, is_safe)
-
-
-def _redundancy(then: Effective, entity: Entity, key: str, is_safe: bool) -> Redundancy:
-    """The quota, and what binds a client of it without it."""
+    then = pairs[0][1]
     assert then.entity is not None
     assert then.level is not None
     assert then.value is not None
-    reason = f"{then.entity} gives the same"
-    full_reason = reason if is_safe else f"{reason}, {SHARED[then.level]}"
-    return Redundancy(entity, key, then.value, then.entity, is_safe, full_reason)
+    reason = f"{then.entity} gives the same" + ("" if is_safe else f", {SHARED[then.level]}")
+    evidence = {"value": then.value, "behind": str(then.entity), "safe": is_safe}
+    edit = Edit(DELETE, entity, key) if is_safe else None
+    return Finding("redundant", WARNING, reason, entity, key, evidence=evidence, edit=edit)
 
 
 def _sorts_of_clients(entity: Entity) -> Iterator[tuple[str, str]]:

@@ -14,8 +14,9 @@ from ..frames import schemas
 from ..frames import spark as sparks
 from ..frames.answer import Answer
 from ..frames.lazy_answer import SparkAnswer
+from ..model.findings import SKIPPED, Finding
 from ..resolution.kernel import resolve
-from .report_checks import NOT_LOOKED, Check
+from .report_checks import Check
 
 if TYPE_CHECKING:
     from ..cluster import Cluster
@@ -73,7 +74,7 @@ def utilisation(cluster: Cluster, usage: Any) -> Answer | Check:
     """
     if _is_for_spark(usage) and sparks.active_session() is None:
         reason = f"more than {usage_engines.ARROW_ROWS:,} rows of usage are counted on Spark, and there is no session"
-        return Check(NOT_LOOKED, f"{reason}: kn.spark_session() starts one")
+        return Check(Finding("utilisation", SKIPPED, f"{reason}: kn.spark_session() starts one"))
     used = cluster.quotas.utilisation(usage, assume_default=True)
     if isinstance(used, SparkAnswer):
         frame = used.to_spark()

@@ -11,25 +11,28 @@ import pyarrow as pa
 from ..errors import KadminError, printable
 from ..frames import schemas
 from ..frames.display import Display
+from ..frames.findings import findings_table
 from ..frames.pages import NOTEBOOK, Page
 from ..frames.tabular import Tabular
+from ..model.findings import OK, SKIPPED, WARNING, Finding
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block
 
-OK, LOOK, NOT_LOOKED = "ok", "look", "not looked"
+LOOK, NOT_LOOKED = "look", "not looked"
+_WORDS = {OK: OK, WARNING: LOOK, SKIPPED: NOT_LOOKED}
+"""The verdict of each severity."""
 
 
 @dataclass(frozen=True, repr=False)
 class Check(Display):
-    """One check of a report, for its cell to show: the verdict, what that means, and the rows."""
+    """One check of a report, for its cell to show: its finding, and the rows."""
 
-    verdict: str
-    says: str
+    finding: Finding
     found: Any = ()
 
     def title(self) -> str:
-        return f"{self.verdict}: {self.says}"
+        return f"{_WORDS[self.finding.severity]}: {self.finding.message}"
 
     def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """The rows that somebody should look at."""
@@ -42,7 +45,7 @@ class Verdicts(Tabular):
     """VERDICTS, as they come in."""
 
     def __init__(self) -> None:
-        self._rows: list[dict[str, Any]] = []
+        self.findings: list[Finding] = []
 
     def look(self, check: str, found: Sized, *, look: str, ok: str) -> Check:
         """A check that should have found nothing; it shows its verdict and what it found.
@@ -58,15 +61,14 @@ class Verdicts(Tabular):
         ok
             What it means that there are none.
         """
-        verdict, says = (LOOK, look) if len(found) else (OK, ok)
-        self._rows.append({"check": check, "verdict": verdict, "found": len(found), "says": says})
-        return Check(verdict, says, found)
+        severity, says = (WARNING, look) if len(found) else (OK, ok)
+        self.findings.append(Finding(check, severity, says, evidence={"found": len(found)}))
+        return Check(self.findings[-1], found)
 
     def pass_over(self, check: str, why: object) -> Check:
         """A check that was not made, and why."""
-        reason = printable(str(why))
-        self._rows.append({"check": check, "verdict": NOT_LOOKED, "says": reason})
-        return Check(NOT_LOOKED, reason)
+        self.findings.append(Finding(check, SKIPPED, printable(str(why))))
+        return Check(self.findings[-1])
 
     def raise_for_looks(self) -> None:
         """Nothing where all is well.
@@ -76,16 +78,17 @@ class Verdicts(Tabular):
         KadminError
             Somebody should look: which checks say so.
         """
-        bad = [row["check"] for row in self._rows if row["verdict"] == LOOK]
+        bad = [finding.code for finding in self.findings if finding.severity == WARNING]
         if bad:
-            raise KadminError(f"{len(bad)} of {len(self._rows)} checks want a look: {', '.join(bad)}")
+            raise KadminError(f"{len(bad)} of {len(self)} checks want a look: {', '.join(bad)}")
 
     def to_arrow(self) -> pa.Table:
         """VERDICTS."""
-        return schemas.table(schemas.VERDICTS, self._rows)
+        verdicts = (finding.with_(verdict=_WORDS[finding.severity]) for finding in self.findings)
+        return findings_table(schemas.VERDICTS, verdicts)
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self.findings)
 
     def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         return [self.to_arrow()]

@@ -14,8 +14,9 @@ from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.display import Display
 from ..frames.pages import NOTEBOOK, Page
+from ..model.findings import OK
 from .next_step import next_step
-from .report_checks import LOOK, NOT_LOOKED, OK
+from .report_checks import LOOK, NOT_LOOKED
 from .run_record import APPLIED, FAILED, PLANNED, SHORT_ID
 
 if TYPE_CHECKING:

@@ -241,4 +241,4 @@ def _stored(values: np.ndarray | None, row: int | None) -> float | None:
 
 def _dangers(changes: Sequence[Change], quotas: pa.Table) -> dict[QuotaTarget, str]:
     dangers = (*lifted_quotas.dangers_on(changes, quotas), *forgotten_units.dangers(changes))
-    return {cast(QuotaTarget, changes[danger.row - 1].target): danger.message for danger in dangers}
+    return {(cast(Entity, danger.target), danger.key): danger.message for danger in dangers}

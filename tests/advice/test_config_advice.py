@@ -11,7 +11,8 @@ import kadmin_nb as kn
 from kadmin_nb.admin import reassignments
 from kadmin_nb.admin.ports import ConfigOperation
 from kadmin_nb.advice.config_rules import BY_NATURE, findings
-from kadmin_nb.advice.findings import Findings
+from kadmin_nb.advice.config_rules import found as found_in
+from kadmin_nb.advice.findings import ConfigFindings
 from kadmin_nb.commands import run
 from kadmin_nb.commands.session import NotebookSession, Session
 from kadmin_nb.frames import schemas
@@ -167,7 +168,7 @@ def test_not_where_brokers_disagree():
 def test_what_could_not_be_read_is_no_clean_bill():
     """A broker was down, and the report said that nothing was wrong."""
     failed = {"resource_type": "BROKER", "resource_name": "2", "error": "NETWORK_EXCEPTION", "message": "it is down"}
-    answer = Findings(findings(frame(failed)))
+    answer = ConfigFindings(found_in(frame(failed)))
     assert not answer.ok
     with pytest.raises(kn.ConnectionFailed, match="broker=2 could not be read, NETWORK_EXCEPTION: it is down"):
         answer.raise_for_errors()
@@ -177,7 +178,7 @@ def test_what_nobody_could_see_stays_whatever_is_chosen():
     """I may not see reassignments, asked for what is left behind, and was told that there was nothing to look at."""
     failed = {"resource_type": "BROKER", "resource_name": "2", "error": "NETWORK_EXCEPTION", "message": "it is down"}
     told = "that needs DESCRIBE on the cluster."
-    answer = Findings(findings(frame(row("topic=t", REPLICAS, "*"), failed), None), told)
+    answer = ConfigFindings(found_in(frame(row("topic=t", REPLICAS, "*"), failed)), note=told)
     kept = answer.only("leftover")
     assert kept.to_arrow().select(["finding", "op", "mend"]).to_pylist() == [
         {"finding": "throttle", "op": None, "mend": None},
@@ -230,10 +231,10 @@ def test_on_the_real_broker(cluster, unique):
     stage.add(edit for edit in found.edits() if edit.resource.name in ours)
     stage.plan("nobody needs it").apply(lock=False).raise_for_errors()
     eventually(lambda: seen(cluster.configs.advise(), ours), set())
-    assert seen(Findings(findings(cluster.snapshot().configs.to_arrow())), ours) == set()
+    assert seen(ConfigFindings(found_in(cluster.snapshot().configs.to_arrow())), ours) == set()
 
 
-def seen(found: Findings, names: tuple[str, ...]) -> set[tuple[object, ...]]:
+def seen(found: ConfigFindings, names: tuple[str, ...]) -> set[tuple[object, ...]]:
     rows = found.to_arrow().to_pylist()
     return {
         (one["finding"], one["resource_name"], one["key"], one["source"])

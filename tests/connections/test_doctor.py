@@ -172,9 +172,9 @@ def test_each_broker_is_tried_at_the_address_that_it_advertises(closed_port, sil
         Broker(3, "127.0.0.1", 1, None, True),
     )
     checks = list(steps._broker_checks(brokers, 1.0))
-    assert [check.state for check in checks] == ["ok", "failed", "warning"]
+    assert [check.severity for check in checks] == ["ok", "failed", "warning"]
     assert "advertised.listeners of broker 2" in checks[1].mend
-    assert "fenced" in checks[2].note
+    assert "fenced" in checks[2].message
 
 
 def test_a_journal_that_cannot_be_written(monkeypatch, closed_port):
@@ -189,7 +189,7 @@ def test_an_extra_that_is_missing_is_absent_and_not_a_failure(monkeypatch):
     """I do not use Spark, and the page was red."""
     monkeypatch.setattr(steps, "_installed_version", lambda package: None)
     check = steps._extra_check("spark", ["pyspark"])
-    assert (check.state, check.mend) == ("absent", "pip install 'kadmin_nb[spark]'")
+    assert (check.severity, check.mend) == ("absent", "pip install 'kadmin_nb[spark]'")
 
 
 @pytest.fixture
@@ -248,7 +248,7 @@ def test_a_check_of_the_host_name_that_is_off_is_a_warning(tls_port, tmp_path):
 def test_keys_without_effect_are_named(client):
     """My retries did nothing, and nobody told me."""
     check = steps._settings_check(settings_for(client("bootstrap.servers=a:1\nacks=all\n")))
-    assert check.note.endswith("without effect here: acks")
+    assert check.message.endswith("without effect here: acks")
 
 
 @pytest.mark.parametrize(

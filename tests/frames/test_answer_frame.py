@@ -13,11 +13,13 @@ import pyarrow as pa
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.advice.findings import Findings
+from kadmin_nb.advice.findings import ConfigFindings
 from kadmin_nb.cluster.canary import CanaryAnswer
 from kadmin_nb.cluster.resolving import EffectiveAnswer
 from kadmin_nb.cluster.tree import TreeAnswer
 from kadmin_nb.frames import schemas
+from kadmin_nb.model.findings import WARNING, Finding
+from kadmin_nb.model.resources import Resource
 from kadmin_nb.resolution.rules import explain, stored_of
 
 QUOTA = {"entity": "user=a", "level": "USER", "user": "a", "key": "producer_byte_rate", "value": 1000.0}
@@ -122,13 +124,12 @@ def test_resolve_gives_its_reasons():
         assert "bound by user=a, shared by all client-ids of this user that nothing closer binds" in shown
 
 
-FINDING = {"finding": "leftover", "resource_type": "TOPIC", "resource_name": "t", "key": "k", "message": "left",
-           "mend": "config reset k topic=t"}  # fmt: skip
+FINDING = Finding("leftover", WARNING, "left", Resource("TOPIC", "t"), "k", mend="config reset k topic=t")
 
 
 def test_advise_counts_and_says_what_mends():
     """The notebook cut the line that I was to type."""
-    findings = Findings(schemas.table(schemas.FINDINGS, [FINDING]))
+    findings = ConfigFindings([FINDING])
     for shown in (repr(findings.in_cell()), findings.in_cell()._repr_html_()):
         assert "1 leftover: " in shown
         assert "config reset k topic=t" in shown
@@ -173,7 +174,7 @@ class Printer:
     [
         (frame(), "<3 quotas on user=a>"),
         (answer("a"), "<1 quota on user=a>"),
-        (Findings(schemas.FINDINGS.empty_table()), "<nothing to look at>"),
+        (ConfigFindings([]), "<nothing to look at>"),
         (TreeAnswer(schemas.TREE.empty_table()), "<no quotas>"),
     ],
 )

@@ -13,9 +13,9 @@ from typing import Any, ClassVar, cast
 from kadmin_nb.model import rights
 from kadmin_nb.model.changes import DELETE, SET, Change, Edit, Target
 from kadmin_nb.model.configurable import Configurable
+from kadmin_nb.model.findings import DANGER, WARNING, Finding
 from kadmin_nb.model.grammar import Lookup, format_word
 from kadmin_nb.model.refusal import Refusal
-from kadmin_nb.plans.advice import Danger, PlanWarning
 from kadmin_nb.plans.kinds.change_kind import Answers, ChangeKind, ToolWords
 from kadmin_nb.plans.observed_state import LookOptions, ObservedState, ObservedValue
 from tests.double import FakeKafka
@@ -105,11 +105,11 @@ class LabelChanges(ChangeKind):
     def undo_notes(self, change: Change) -> Iterable[str]:
         yield "a label was worn"
 
-    def dangers(self, kafka: Any, changes: Sequence[Change], resolver: object) -> Iterable[Danger]:
-        return [Danger(c.row, str(c.resource), c.key, "label", "it is gone") for c in changes if c.op == DELETE]
+    def dangers(self, kafka: Any, changes: Sequence[Change], resolver: object) -> Iterable[Finding]:
+        return [Finding.about(c, DANGER, "label", "it is gone") for c in changes if c.op == DELETE]
 
-    def warnings(self, kafka: Any, changes: Sequence[Change], picture: object) -> Callable[[], Sequence[PlanWarning]]:
-        return lambda: [PlanWarning("labels", f"{len(changes)} labels")]
+    def warnings(self, kafka: Any, changes: Sequence[Change], picture: object) -> Callable[[], Sequence[Finding]]:
+        return lambda: [Finding("labels", WARNING, f"{len(changes)} labels")]
 
     def python_arguments(self, resource: Configurable) -> str:
         return f"labelled={cast(Labelled, resource).name!r}"

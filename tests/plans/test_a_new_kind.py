@@ -122,7 +122,7 @@ def test_it_is_applied_verified_and_rolled_back(kafka, plan):
 def test_it_is_judged(kafka, plan):
     """Its dangers and warnings were nobody's to find."""
     advice = advice_on(kafka, plan.changes, None, nowhere)
-    assert [(danger.row, danger.danger) for danger in advice.dangers] == [(2, "label")]
+    assert [(danger.row, danger.code) for danger in advice.dangers] == [(2, "label")]
     assert "3 labels" in [warned.message for warned in advice.warnings]
 
 

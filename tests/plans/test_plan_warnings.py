@@ -12,6 +12,7 @@ from kadmin_nb import hints
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.changes import DELETE, SET, Change
 from kadmin_nb.model.entity import Entity
+from kadmin_nb.model.findings import DANGER, Finding
 from kadmin_nb.model.grammar import DEFAULT
 from kadmin_nb.plans.advice import Advice, from_cluster, warnings
 from kadmin_nb.plans.advice.principals import oddities
@@ -50,7 +51,7 @@ def changes(held: dict[str, float], wanted: dict[str, float | None], key: str = 
 
 def told(held: dict[str, float], wanted: dict[str, float | None], key: str = RATE, **scene) -> list[tuple[str, str]]:
     found = warnings.warnings(changes(held, wanted, key), ClusterFacts(quotas(held, key), **scene))
-    return [(one.warning, one.message) for one in found]
+    return [(one.code, one.message) for one in found]
 
 
 def words(held: dict[str, float], wanted: dict[str, float | None], **scene) -> list[str]:
@@ -267,9 +268,7 @@ def test_a_note_that_is_no_advice_is_refused(tmp_path):
 
 def test_long_lists_below_a_plan_end():
     """A hundred dangers below a plan of a hundred rows."""
-    from kadmin_nb.plans.advice import Danger
-
-    several = tuple(Danger(row, "topic=t", "k", "durability", "1 becomes 0") for row in range(1, 101))
+    several = tuple(Finding("durability", DANGER, "1 becomes 0", "topic=t", "k", row) for row in range(1, 101))
     lines = Advice(several).lines("a test", hints.terminal)
     assert len(lines) == 22
     assert len(Advice(several).lines("a test", hints.terminal, shown=None)) == 101

@@ -13,7 +13,7 @@ BEFORE = stored({"user=alice": 5 * MB})
 
 def told(after: float | None, *rows: tuple[object, ...]) -> list[tuple[int, str, str]]:
     lowered = change(1, "user=alice", 5 * MB, after)
-    return [(d.row, d.danger, d.message) for d in dangers([lowered], BEFORE, usage(*rows))]
+    return [(d.row, d.code, d.message) for d in dangers([lowered], BEFORE, usage(*rows))]
 
 
 def test_a_limit_that_would_stop_its_client_is_dangerous():

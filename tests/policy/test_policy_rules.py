@@ -249,7 +249,7 @@ def test_a_hostile_name_stays_text(tmp_path):
     answer = policy('frame = "QUOTAS"\nforbid = true').check(seen)
     assert "<script>" not in answer._repr_html_()
     assert "\x1b" not in repr(answer)
-    write_report(answer.to_arrow(), tmp_path / "p.xml", "p")
+    write_report(answer.findings, tmp_path / "p.xml", "p")
     text = ElementTree.parse(tmp_path / "p.xml").getroot().find("testcase/failure").text
     assert "user=<script>alert(1)</script>" in text
     assert "user=\\x1b[31m\\x00" in text

@@ -26,7 +26,7 @@ def _stored(**values: float) -> dict:
 
 
 def _told(**values: float) -> dict[str, bool]:
-    return {str(r.entity): r.is_safe for r in redundant(_stored(**values))}
+    return {str(r.target): r.evidence["safe"] for r in redundant(_stored(**values))}
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_a_quota_is_redundant_where_what_is_behind_it_is_the_same(values, told) 
 def test_it_says_what_changes_where_a_removal_is_not_safe() -> None:
     """I removed it, and the client had to share."""
     (redundancy,) = redundant(_stored(alice_app=5, alice=5))
-    assert redundancy.reason == (
+    assert redundancy.message == (
         "user=alice gives the same, shared by all client-ids of this user that nothing closer binds"
     )
 
@@ -69,8 +69,8 @@ def test_a_safe_removal_changes_nothing_for_anyone(values) -> None:
     """It was called safe, and a client-id that I had forgotten became slower."""
     stored = _stored(**values)
     for redundancy in redundant(stored):
-        without = {target: value for target, value in stored.items() if target != (redundancy.entity, KEY)}
+        without = {target: value for target, value in stored.items() if target != (redundancy.target, KEY)}
         for user, client_id in product(["alice", "bob"], ["app", "other", ""]):
             now, then = (resolve_client(quotas, user, client_id, KEY) for quotas in (stored, without))
             assert now.value == then.value
-            assert now.bucket == then.bucket or not redundancy.is_safe
+            assert now.bucket == then.bucket or not redundancy.evidence["safe"]

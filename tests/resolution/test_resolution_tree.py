@@ -80,7 +80,7 @@ def test_whom_a_quota_reaches_is_what_resolve_says_of_clients_with_and_without_a
         assert resolve_client(stored, user, client, KEY).entity == first
     before = quotas_of({target: value for target, value in stored.items() if target[0] != new})
     change = Change(1, SET, new, KEY, None, "1000000", "1000000", level=new.level)
-    said = {warned.warning for warned in warnings.warnings([change], warnings.ClusterFacts(before))}
+    said = {warned.code for warned in warnings.warnings([change], warnings.ClusterFacts(before))}
     expected = set() if first is None else {warnings.REACH} if "" in bound else {warnings.SHADOWED}
     assert said & {warnings.REACH, warnings.SHADOWED} == expected
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
 import pytest
 
 import kadmin_nb as kn
@@ -15,6 +14,7 @@ from kadmin_nb.plans.execution.executor import ApplyResult
 from kadmin_nb.plans.outcomes import Outcomes
 from kadmin_nb.plans.plan import Plan
 from kadmin_nb.policy import PolicyAnswer
+from kadmin_nb.policy.rules import Forbid, Rule
 
 WHOM = Entity.of({"user": "a"})
 WANTED = Change(1, "set", WHOM, "producer_byte_rate", "1", "2", "2")
@@ -40,8 +40,8 @@ def canary(agrees: bool | None) -> CanaryAnswer:
 
 
 def policy(*states: str) -> PolicyAnswer:
-    return PolicyAnswer(pa.table({"rule": [*map(str, range(len(states)))], "severity": ["refuse"] * len(states),
-                                  "state": pa.array(states, pa.string())}))  # fmt: skip
+    rule = Rule("r", "why", "refuse", "QUOTAS", Forbid())
+    return PolicyAnswer(rule.row(None, "", None, "a message", "not there", state) for state in states)
 
 
 @pytest.mark.parametrize(

@@ -10,45 +10,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from ...errors import printable
-from ...hints import Option, Sentence, Syntax, sentence
+import pyarrow as pa
 
-DANGER, WARNING = "danger", "warning"
-"""The kinds of notes that an advice is kept as."""
+from ...errors import printable
+from ...frames.answer import Answer
+from ...frames.findings import findings_table, row_of
+from ...hints import Option, Sentence, Syntax, sentence
+from ...model.findings import DANGER, WARNING, Finding
 
 REASON = Option("reason", "WHY", words="a reason")
 """The option that a dangerous plan needs when it is made."""
 
 SHOWN = 20
 """Lines of each that are shown below a plan."""
-
-
-@dataclass(frozen=True, slots=True)
-class Danger:
-    """A row that weakens something, from what to what."""
-
-    row: int
-    resource: str
-    key: str
-    danger: str
-    message: str
-
-    def __str__(self) -> str:
-        return f"row {self.row}, {self.resource} {self.key}: {self.message}"
-
-
-@dataclass(frozen=True, slots=True)
-class PlanWarning:
-    """Something that the rows do not show; `row`, `resource` and `key` are the first that it is about."""
-
-    warning: str
-    message: str
-    row: int | None = None
-    resource: str | None = None
-    key: str | None = None
-
-    def __str__(self) -> str:
-        return self.message
 
 
 @dataclass(frozen=True)
@@ -58,18 +32,17 @@ class Advice:
     `needs_allowing` is False where dangers are said and let through: in kafka-configs.
     """
 
-    dangers: tuple[Danger, ...] = ()
-    warn: Callable[[], Sequence[PlanWarning]] = field(default=lambda: (), repr=False)
+    dangers: tuple[Finding, ...] = ()
+    warn: Callable[[], Sequence[Finding]] = field(default=lambda: (), repr=False)
     needs_allowing: bool = True
 
     @cached_property
-    def warnings(self) -> tuple[PlanWarning, ...]:
+    def warnings(self) -> tuple[Finding, ...]:
         return tuple(self.warn())
 
-    def with_dangers(self, more: Iterable[Danger]) -> Advice:
+    def with_dangers(self, more: Iterable[Finding]) -> Advice:
         """The same with some more."""
-        dangers = tuple(sorted([*self.dangers, *more], key=lambda danger: danger.row))
-        return Advice(dangers, lambda: self.warnings, self.needs_allowing)
+        return Advice(in_order([*self.dangers, *more]), lambda: self.warnings, self.needs_allowing)
 
     def lines(
         self, reason: str | None, syntax: Syntax, shown: int | None = SHOWN, *, is_applicable: bool = True
@@ -80,12 +53,11 @@ class Advice:
         """
         is_refused = self.dangers and self.needs_allowing and is_applicable
         lifting = lifted(self.dangers, reason).at(syntax) if is_refused else ""
-        warnings = [printable(line) for line in _head(WARNING, self.warnings, shown)]
-        return [*self.danger_lines(shown), *filter(None, [printable(lifting)]), *warnings]
+        return [*self.danger_lines(shown), *filter(None, [printable(lifting)]), *_head(self.warnings, shown)]
 
     def danger_lines(self, shown: int | None = SHOWN) -> list[str]:
         """The dangers, a line each."""
-        return [printable(line) for line in _head(DANGER, self.dangers, shown)]
+        return _head(self.dangers, shown)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickled, it is worked out."""
@@ -93,10 +65,7 @@ class Advice:
 
     def notes(self) -> list[dict[str, str]]:
         """As they stand beside a plan's body."""
-        return [
-            *({"kind": DANGER, **_texts(danger)} for danger in self.dangers),
-            *({"kind": WARNING, **_texts(warned)} for warned in self.warnings),
-        ]
+        return [_note(finding) for finding in (*self.dangers, *self.warnings)]
 
 
 def advice_of_notes(notes: Iterable[Mapping[str, str]]) -> Advice:
@@ -107,42 +76,49 @@ def advice_of_notes(notes: Iterable[Mapping[str, str]]) -> Advice:
     KeyError, ValueError
         They are none.
     """
-    notes = list(notes)
-    dangers = (note for note in notes if note["kind"] == DANGER)
-    return _kept(tuple(map(_danger, dangers)), tuple(_warned(note) for note in notes if note["kind"] == WARNING))
+    several = [_finding(note) for note in notes]
+    return _kept(*(tuple(f for f in several if f.severity == severity) for severity in (DANGER, WARNING)))
 
 
-def _kept(dangers: tuple[Danger, ...], warnings: tuple[PlanWarning, ...]) -> Advice:
+def _kept(dangers: tuple[Finding, ...], warnings: tuple[Finding, ...]) -> Advice:
     return Advice(dangers, lambda: warnings)
 
 
-def _head(kind: str, several: Sequence[Danger] | Sequence[PlanWarning], shown: int | None) -> list[str]:
-    more = len(several[shown:]) if shown is not None else 0
-    return [f"{kind}: {advice_line}" for advice_line in several[:shown]] + [f"{kind}: … and {more:,} more"] * (more > 0)
+def in_order(dangers: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Dangers by their rows."""
+    return tuple(sorted(dangers, key=lambda danger: danger.row))
 
 
-def lifted(dangers: Iterable[Danger], reason: str | None) -> Sentence:
+def _head(several: Sequence[Finding], shown: int | None) -> list[str]:
+    lines = [printable(f"{finding.severity}: {finding.line}") for finding in several[:shown]]
+    more = len(several) - len(lines)
+    return [*lines, f"{several[0].severity}: … and {more:,} more"] if more else lines
+
+
+def lifted(dangers: Iterable[Finding], reason: str | None) -> Sentence:
     """The options that apply a plan with these dangers."""
     if reason:
         return sentence("to apply it: {}", allowing(dangers))
     return sentence("to apply it: {}, and {} when it is planned", allowing(dangers), REASON)
 
 
-def allowing(dangers: Iterable[Danger]) -> Option:
+def allowing(dangers: Iterable[Finding]) -> Option:
     """The argument that lets these through."""
     return Option("allow", list(dict.fromkeys(danger.key for danger in dangers)))
 
 
-def _texts(advice_row: Danger | PlanWarning) -> dict[str, str]:
-    names = type(advice_row).__dataclass_fields__
-    values = {name: getattr(advice_row, name) for name in names}
-    return {name: str(value) for name, value in values.items() if value is not None}
+def answer(schema: pa.Schema, findings: Iterable[Finding]) -> Answer:
+    """DANGERS or WARNINGS."""
+    return Answer(findings_table(schema, findings))
 
 
-def _danger(note: Mapping[str, str]) -> Danger:
-    return Danger(int(note["row"]), *(str(note[name]) for name in ("resource", "key", "danger", "message")))
+def _note(finding: Finding) -> dict[str, str]:
+    row = row_of(finding, (finding.severity, "row", "resource", "key", "message"))
+    return {"kind": finding.severity, **{name: str(value) for name, value in row.items() if value is not None}}
 
 
-def _warned(note: Mapping[str, str]) -> PlanWarning:
-    row = int(note["row"]) if "row" in note else None
-    return PlanWarning(str(note["warning"]), str(note["message"]), row, note.get("resource"), note.get("key"))
+def _finding(note: Mapping[str, str]) -> Finding:
+    severity = note["kind"]
+    place = {name: note[name] for name in ("row", "resource", "key") if name in note or severity == DANGER}
+    row, target, key = int(place.get("row", 0)), place.get("resource"), str(place.get("key", ""))
+    return Finding(str(note[severity]), severity, str(note["message"]), target, key, row)

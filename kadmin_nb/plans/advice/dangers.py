@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 from ...admin.ports import Kafka
 from ...errors import Dangerous, UsageError
 from ...frames import schemas
-from ...frames.answer import Answer
 from ...hints import Hint, nearest, sentence
 from ...model.changes import Change
+from ...model.findings import Finding
 from ..kinds.registry import by_kind
 from ..secret_resolver import Resolver
-from . import REASON, Danger, allowing
+from . import REASON, allowing, answer, in_order
 from .config_dangers import QUOTA
 
 if TYPE_CHECKING:
     from ..plan import Plan
 
 
-def found(kafka: Kafka, changes: Sequence[Change], resolver: Resolver | None = None) -> tuple[Danger, ...]:
+def found(kafka: Kafka, changes: Sequence[Change], resolver: Resolver | None = None) -> tuple[Finding, ...]:
     """The dangers of these rows on the cluster as it is; most plans have none, and then nobody is asked.
 
     A row that the broker refuses changes nothing, and so has none.
@@ -38,10 +38,10 @@ def found(kafka: Kafka, changes: Sequence[Change], resolver: Resolver | None = N
     """
     groups = by_kind(change for change in changes if not change.is_refused)
     dangers = (danger for kind, mine in groups.items() for danger in kind.dangers(kafka, mine, resolver))
-    return tuple(sorted(dangers, key=lambda danger: danger.row))
+    return in_order(dangers)
 
 
-def certain(changes: Iterable[Change]) -> tuple[Danger, ...]:
+def certain(changes: Iterable[Change]) -> tuple[Finding, ...]:
     """The dangers that the rows tell by themselves: both values are set, or the old one is hidden."""
     groups = by_kind(change for change in changes if not change.is_refused)
     return tuple(danger for kind, mine in groups.items() for danger in kind.certain_dangers(mine))
@@ -57,7 +57,7 @@ class Gate:
     allow: Collection[str] = ()
     before: Collection[str] = ()
     """The dangers allowed in an earlier run of the plan."""
-    by_usage: Collection[Danger] = ()
+    by_usage: Collection[Finding] = ()
     """The dangers that a usage tells of: the cluster does not."""
 
     def pass_(self, pending: Sequence[Change]) -> Mapping[str, object]:
@@ -83,30 +83,33 @@ class Gate:
             )
         if not ahead:
             return {}
-        let_through = {"allowed": sorted({danger.key for danger in ahead}), "dangers": [*map(str, ahead)]}
+        let_through = {
+            "allowed": sorted({danger.key for danger in ahead}),
+            "dangers": [danger.line for danger in ahead],
+        }
         return {**let_through, "reason": self.plan.reason}
 
 
-def _ahead(dangers: Iterable[Danger], pending: Sequence[Change], changes: Iterable[Change]) -> Iterable[Danger]:
+def _ahead(dangers: Iterable[Finding], pending: Sequence[Change], changes: Iterable[Change]) -> Iterable[Finding]:
     """Those of rows that are to be sent; what quotas do to everyone, their rows do together."""
     rows, keys = {change.row for change in pending}, {(change.kind, change.key) for change in pending}
     kinds = {change.row: change.kind for change in changes}
-    return (d for d in dangers if d.row in rows or (d.danger == QUOTA and (kinds[d.row], d.key) in keys))
+    return (d for d in dangers if d.row in rows or (d.code == QUOTA and (kinds[d.row], d.key) in keys))
 
 
-def _refuse_dangers(dangers: Sequence[Danger], plan: Plan) -> None:
+def _refuse_dangers(dangers: Sequence[Finding], plan: Plan) -> None:
     if not dangers:
         return
     more = f"; and {len(dangers) - 1:,} more" if len(dangers) > 1 else ""
     through = f"{{}} lets {'it' if len(dangers) == 1 else 'them'} through"
     text, ways = (through, []) if plan.reason else (f"{through}, in a plan made with {{}}", [REASON])
     lifting = sentence(f"{text}.", allowing(dangers), *ways)
-    error = Dangerous(f"{dangers[0]}{more}", code="DANGEROUS", hint=Hint("Nothing was sent.", lifting))
-    error.rows = answer(dangers)
+    error = Dangerous(f"{dangers[0].line}{more}", code="DANGEROUS", hint=Hint("Nothing was sent.", lifting))
+    error.rows = answer(schemas.DANGERS, dangers)
     raise error
 
 
-def _refuse_strange(allow: Collection[str], changes: Iterable[Change], dangers: Sequence[Danger]) -> None:
+def _refuse_strange(allow: Collection[str], changes: Iterable[Change], dangers: Sequence[Finding]) -> None:
     """An allowance of a key that no row has is a typo, or meant for another plan.
 
     One that a row has and does not need is let be: the second run of a job finds nothing dangerous any more.
@@ -120,9 +123,3 @@ def _refuse_strange(allow: Collection[str], changes: Iterable[Change], dangers: 
         near = nearest(strange, dangerous_keys) or (dangerous_keys[0] if len(dangerous_keys) == 1 else None)
         instead = f"Did you mean {near}?" if near else f"Dangerous here: {', '.join(dangerous_keys) or 'nothing'}."
         raise UsageError(f"{strange} is allowed, and no row of the plan has it", hint=f"Nothing was sent. {instead}")
-
-
-def answer(dangers: Iterable[Danger]) -> Answer:
-    """DANGERS."""
-    names = schemas.DANGERS.names
-    return Answer(schemas.table(schemas.DANGERS, ({name: getattr(d, name) for name in names} for d in dangers)))

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ...model.changes import Change
+from ...model.findings import DANGER, Finding
 from ...model.quota_keys import readable
-from . import Danger
 
 UNIT = "unit"
 """The danger's name."""
@@ -28,11 +28,11 @@ LONGEST = 60.0
 _BYTE_RATES = ("producer_byte_rate", "consumer_byte_rate")
 
 
-def dangers(changes: Iterable[Change]) -> Iterator[Danger]:
+def dangers(changes: Iterable[Change]) -> Iterator[Finding]:
     """The rows whose new limit looks like a slip."""
     for change in changes:
         if change.after is not None and not change.is_done and (message := _message(change)):
-            yield Danger(change.row, str(change.resource), change.key, UNIT, message)
+            yield Finding.about(change, DANGER, UNIT, message)
 
 
 def _message(change: Change) -> str | None:

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from ...admin.ports import Kafka
 from ...model.changes import Change
 from ...model.configurable import Configurable
+from ...model.findings import WARNING, Finding
 from ..execution import order
 from ..kinds.registry import by_kind, kind_of
 from ..observed_state import ObservedState
 from ..secret_resolver import Resolver
-from . import Advice, PlanWarning, dangers
-from .warnings import about, several
+from . import Advice, dangers
+from .warnings import several
 
 IN_PARTS = "in parts"
 
@@ -33,7 +34,7 @@ def advice_on(kafka: Kafka, changes: Sequence[Change], picture: ObservedState | 
     )
 
 
-def in_parts(changes: Iterable[Change]) -> Iterator[PlanWarning]:
+def in_parts(changes: Iterable[Change]) -> Iterator[Finding]:
     """A warning for each reason to send an entity's or a resource's keys in several requests."""
     by_reason: dict[str, dict[Configurable, list[list[Change]]]] = {}
     for whose, parts in order.divided(change for change in changes if not change.is_done).items():
@@ -42,7 +43,7 @@ def in_parts(changes: Iterable[Change]) -> Iterator[PlanWarning]:
         first = next(iter(divided.values()))[0][0]
         shown = several([f"{whose} ({_in_turn(parts)})" for whose, parts in divided.items()])
         text = f"sent in several requests, {reason}: {shown}; if a later request fails, the earlier ones stay"
-        yield about(IN_PARTS, first, text)
+        yield Finding.about(first, WARNING, IN_PARTS, text)
 
 
 def _in_turn(parts: Iterable[Iterable[Change]]) -> str:

@@ -10,13 +10,13 @@ import pyarrow as pa
 from ...admin.ports import Kafka
 from ...model.changes import Change, Target
 from ...model.entity import Entity
+from ...model.findings import DANGER, Finding
 from ...model.grammar import DEFAULT
 from ...model.levels import DEFAULT_IP
 from ...model.quota_keys import readable
 from ..current_quotas import add_quotas, of_place, quota_values
 from ..observed_state import LookOptions, ObservedState, ObservedValue
-from . import Danger
-from .config_dangers import QUOTA as DANGER
+from .config_dangers import QUOTA
 
 MANIFOLD = 100.0
 """Times that a limit for everyone may be raised before it counts as lifted."""
@@ -37,19 +37,19 @@ EVERYONE = {**dict.fromkeys((e.level for e in _CLIENTS), _CLIENTS), DEFAULT_IP: 
 Limits = Mapping[Target, str | None]
 
 
-def dangers(changes: Sequence[Change], kafka: Kafka) -> Iterator[Danger]:
+def dangers(changes: Sequence[Change], kafka: Kafka) -> Iterator[Finding]:
     """The rows that lift a limit from everyone, or take away all quotas of a level with no such limit behind them."""
     return _judged(changes, lambda: _default_quotas(kafka), kafka.quotas.describe)
 
 
-def dangers_on(changes: Sequence[Change], quotas: pa.Table) -> Iterator[Danger]:
+def dangers_on(changes: Sequence[Change], quotas: pa.Table) -> Iterator[Finding]:
     """The same of QUOTAS that were read before."""
     return _judged(changes, lambda: _values(quota_values(quotas, {*_CLIENTS, *_ADDRESSES})), lambda: quotas)
 
 
 def _judged(
     changes: Sequence[Change], default_quotas: Callable[[], Limits], stored: Callable[[], pa.Table]
-) -> Iterator[Danger]:
+) -> Iterator[Finding]:
     quotas = [change for change in changes if _may_lift(change) and not change.is_done]
     for_everyone = [change for change in quotas if change.level in EVERYONE]
     emptying = _emptying(quotas)
@@ -95,12 +95,12 @@ def _limit(current_limits: Limits, level: str, key: str) -> float | None:
     return next((float(text) for text in texts if text is not None), None)
 
 
-def _lifted(changes: Iterable[Change], before: Limits, after: Limits) -> Iterator[Danger]:
+def _lifted(changes: Iterable[Change], before: Limits, after: Limits) -> Iterator[Finding]:
     for change in changes:
         level, key = change.level or "", change.key
         was, will = _limit(before, level, key), _limit(after, level, key)
         if was is not None and (message := _lift_message(key, was, will)) and _takes_part(change):
-            yield _danger(change, message)
+            yield Finding.about(change, DANGER, QUOTA, message)
 
 
 def _takes_part(change: Change) -> bool:
@@ -116,22 +116,17 @@ def _lift_message(key: str, was: float, will: float | None) -> str | None:
     return None
 
 
-def _emptied(removed: Sequence[Change], after: Limits, stored: pa.Table) -> Iterator[Danger]:
+def _emptied(removed: Sequence[Change], after: Limits, stored: pa.Table) -> Iterator[Finding]:
     """Rows that leave none of a level, where everyone is unlimited then."""
     for group in dict.fromkeys(map(_group, removed)):
         rows = [change for change in removed if _group(change) == group]
         level, key = group
         everyones = DEFAULT_IP if level == "IP" else _CLIENTS[0].level
         if _limit(after, everyones, key) is None and not _left(stored, rows, level, key):
-            yield _danger(
-                rows[0], f"all {len(rows):,} quotas of the level {level} are taken away, and none is for everyone"
-            )
+            message = f"all {len(rows):,} quotas of the level {level} are taken away, and none is for everyone"
+            yield Finding.about(rows[0], DANGER, QUOTA, message)
 
 
 def _left(stored: pa.Table, removed: Sequence[Change], level: str, key: str) -> set[str]:
     """The entities of the level that keep theirs."""
     return {*of_place(stored, level, key)["entity"].to_pylist()} - {str(change.resource) for change in removed}
-
-
-def _danger(change: Change, message: str) -> Danger:
-    return Danger(change.row, str(change.resource), change.key, DANGER, message)

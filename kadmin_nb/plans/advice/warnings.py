@@ -12,11 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...admin.ports import Kafka
-from ...frames import schemas
-from ...frames.answer import Answer
 from ...frames.arrays import text_array, text_scalar
 from ...model.changes import Change
 from ...model.entity import Entity
+from ...model.findings import WARNING, Finding
 from ...model.grammar import DEFAULT, format_word
 from ...model.levels import LEVELS, LEVELS_BY_NAME, SHARED, Level
 from ...model.quota_keys import find, readable
@@ -25,7 +24,6 @@ from ...resolution.shadows import COMES_BEFORE, COMES_FIRST, Quota, comes_first,
 from ..current_quotas import of_place
 from ..quotas_after import Limits, limits_after
 from ..shadowing import newly_shadowed
-from . import PlanWarning
 from .principals import ANONYMOUS, oddities
 
 SHADOWS, SHADOWED, REACH, BLANK = "shadows", "shadowed", "reach", "blank client-id"
@@ -72,7 +70,7 @@ def _protocols(kafka: Kafka) -> frozenset[str]:
     )
 
 
-def warnings(changes: Sequence[Change], scene: ClusterFacts) -> list[PlanWarning]:
+def warnings(changes: Sequence[Change], scene: ClusterFacts) -> list[Finding]:
     """The warnings of these rows, few however many rows there are."""
     quotas = [change for change in changes if change.level and not change.is_done]
     sets = [change for change in quotas if change.after is not None]
@@ -89,19 +87,6 @@ def warnings(changes: Sequence[Change], scene: ClusterFacts) -> list[PlanWarning
     ]
 
 
-def answer(warned: Iterable[PlanWarning]) -> Answer:
-    """WARNINGS."""
-    names = schemas.WARNINGS.names
-    return Answer(
-        schemas.table(schemas.WARNINGS, ({name: getattr(warning, name) for name in names} for warning in warned))
-    )
-
-
-def about(word: str, change: Change, message: str) -> PlanWarning:
-    """A warning about rows, of which this is the first."""
-    return PlanWarning(word, message, change.row, str(change.resource), change.key)
-
-
 def _entity(change: Change) -> Entity:
     """The words of the entity that a quota is set on."""
     return cast(Entity, change.resource)
@@ -116,15 +101,15 @@ def several(names: Collection[object]) -> str:
 # -- what always comes first
 
 
-def _shadowing(changes: Sequence[Change], quotas: pa.Table) -> Iterator[PlanWarning]:
+def _shadowing(changes: Sequence[Change], quotas: pa.Table) -> Iterator[Finding]:
     shadowed_by_change = newly_shadowed(changes, quotas)
     for change in changes if shadowed_by_change else ():
         if shadowed := shadowed_by_change.get(change.target):
             who = f"{change.resource} {change.key} shadows {len(shadowed):,} quota{'s' * (len(shadowed) != 1)}"
-            yield about(SHADOWS, change, f"{who}, which can never apply any more: {several(shadowed)}")
+            yield Finding.about(change, WARNING, SHADOWS, f"{who}, which can never apply any more: {several(shadowed)}")
 
 
-def _coming_late(sets: Sequence[Change], levels: _Levels) -> Iterator[PlanWarning]:
+def _coming_late(sets: Sequence[Change], levels: _Levels) -> Iterator[Finding]:
     """Quotas that reach no client with a client-id, as others come first for all of these."""
     shadowed: dict[tuple[Entity, str], list[Change]] = defaultdict(list)
     reaching: dict[Place, list[tuple[Change, Quota]]] = defaultdict(list)
@@ -135,11 +120,11 @@ def _coming_late(sets: Sequence[Change], levels: _Levels) -> Iterator[PlanWarnin
             reaching[change.level or "", change.key].append((change, Quota(first, change.key, limit)))
     for (first, key), late in shadowed.items():
         message = f"{key} of {several([c.resource for c in late])} can never apply: {first} always comes first"
-        yield about(SHADOWED, late[0], message)
+        yield Finding.about(late[0], WARNING, SHADOWED, message)
     for (_, key), pairs in reaching.items():
         limits = dict.fromkeys(limit for _, limit in pairs)
         whose, reach = several([c.resource for c, _ in pairs]), only_without(several(limits), are_many=len(limits) > 1)
-        yield about(REACH, pairs[0][0], f"{key} of {whose} reaches {reach}")
+        yield Finding.about(pairs[0][0], WARNING, REACH, f"{key} of {whose} reaches {reach}")
 
 
 def _with_firsts(sets: Iterable[Change], levels: _Levels) -> Iterator[tuple[Change, Entity, float]]:
@@ -217,7 +202,7 @@ def _part_name(change: Change, kind: str) -> str:
 _FOR_ANY_CLIENT = ("DEFAULT_CLIENT_OF_USER", "DEFAULT_CLIENT_OF_DEFAULT_USER", "DEFAULT_CLIENT")
 
 
-def _escaping(sets: Sequence[Change], levels: _Levels) -> Iterator[PlanWarning]:
+def _escaping(sets: Sequence[Change], levels: _Levels) -> Iterator[Finding]:
     """A quota for any client-id looks as if nobody could escape it."""
     groups: dict[Place, list[Change]] = defaultdict(list)
     for change in sets:
@@ -232,13 +217,13 @@ def _escaping(sets: Sequence[Change], levels: _Levels) -> Iterator[PlanWarning]:
             message = (
                 f"a client that sends no client-id escapes {whose}, and is unlimited: a quota of {beside} binds it"
             )
-            yield about(BLANK, free[0], message)
+            yield Finding.about(free[0], WARNING, BLANK, message)
 
 
 _COVERS_ALL = ("DEFAULT_CLIENT_OF_DEFAULT_USER", "DEFAULT_USER")
 
 
-def _sharing(sets: Sequence[Change], levels: _Levels) -> Iterator[PlanWarning]:
+def _sharing(sets: Sequence[Change], levels: _Levels) -> Iterator[Finding]:
     """The first quotas of a level move clients from the bucket that a broader level gave them."""
     first: dict[Place, list[Change]] = defaultdict(list)
     for change in sets:
@@ -251,7 +236,7 @@ def _sharing(sets: Sequence[Change], levels: _Levels) -> Iterator[PlanWarning]:
             message = (
                 f"{who}: clients that a quota of {_called(broader)} bound draw from another bucket, {SHARED[name]}"
             )
-            yield about(SHARING, changes[0], f"{message}; before it was {SHARED[broader.name]}")
+            yield Finding.about(changes[0], WARNING, SHARING, f"{message}; before it was {SHARED[broader.name]}")
 
 
 def _called(level: Level) -> str:
@@ -287,7 +272,7 @@ def _meet(broader: Level, key: str, changes: Sequence[Change], levels: _Levels) 
 # -- names and numbers
 
 
-def _unmatched(sets: Sequence[Change], protocols: Collection[str]) -> Iterator[PlanWarning]:
+def _unmatched(sets: Sequence[Change], protocols: Collection[str]) -> Iterator[Finding]:
     rows_by_name = _first_rows_by_name(sets)
     spaced = sorted((row, name) for name, row in rows_by_name["client-id"].items() if name != name.strip())
     odd: dict[str, list[tuple[str, int]]] = defaultdict(list)
@@ -296,11 +281,11 @@ def _unmatched(sets: Sequence[Change], protocols: Collection[str]) -> Iterator[P
     by_row = {change.row: change for change in sets} if odd or spaced else {}
     for says, odd_names in odd.items():
         names = [format_word("user", name) for name, _ in odd_names]
-        yield about(PRINCIPAL, by_row[odd_names[0][1]], f"{several(names)}: {says}")
+        yield Finding.about(by_row[odd_names[0][1]], WARNING, PRINCIPAL, f"{several(names)}: {says}")
     if spaced:
         names = [format_word("client-id", name) for _, name in spaced]
         message = f"{several(names)}: the name begins or ends with a space, which a client would have to send"
-        yield about(PRINCIPAL, by_row[spaced[0][0]], message)
+        yield Finding.about(by_row[spaced[0][0]], WARNING, PRINCIPAL, message)
 
 
 def _first_rows_by_name(changes: Sequence[Change]) -> dict[str, dict[str, int]]:
@@ -316,10 +301,10 @@ def _first_rows_by_name(changes: Sequence[Change]) -> dict[str, dict[str, int]]:
 _AT_THE_CONTROLLER = "controller_mutation_rate"
 
 
-def _adding_up(sets: Sequence[Change], brokers: int) -> Iterator[PlanWarning]:
+def _adding_up(sets: Sequence[Change], brokers: int) -> Iterator[Finding]:
     per_broker = (c for c in sets if find(c.key) and c.key != _AT_THE_CONTROLLER)
     if brokers > 1 and (first := next(per_broker, None)):
         limit = float(first.after or "nan")
         each_limit, all_ = (readable(first.key, value) for value in (limit, limit * brokers))
         message = f"each limit holds on each broker: {first.key} {each_limit} of {first.resource} is up to {all_}"
-        yield PlanWarning(PER_BROKER, f"{message} on {brokers} brokers")
+        yield Finding(PER_BROKER, WARNING, f"{message} on {brokers} brokers")

@@ -8,13 +8,13 @@ from typing import cast
 from ...admin.ports import Kafka
 from ...client_configs.nouns import ACKS, ALL_REPLICAS, ClientEntity
 from ...model.changes import Change
-from . import Danger
+from ...model.findings import DANGER, Finding
 from .config_dangers import DangerRule, rule_of
 
 _AllAcks = Mapping[ClientEntity, str | None]
 
 
-def dangers(changes: Sequence[Change], kafka: Kafka) -> Iterable[Danger]:
+def dangers(changes: Sequence[Change], kafka: Kafka) -> Iterable[Finding]:
     """The rows that lower the acks of their clients; a value that is not set counts as all replicas."""
     rows = [change for change in changes if change.key == ACKS and not change.is_done]
     if not rows:
@@ -22,7 +22,7 @@ def dangers(changes: Sequence[Change], kafka: Kafka) -> Iterable[Danger]:
     return _lowered_acks(rows, _stored_acks(kafka, {_whose_acks(change).user for change in rows}))
 
 
-def certain_dangers(changes: Iterable[Change]) -> Iterable[Danger]:
+def certain_dangers(changes: Iterable[Change]) -> Iterable[Finding]:
     """The same of rows that tell it by themselves, as they set a lower value in place of one."""
     return _lowered_acks([c for c in changes if c.key == ACKS and None not in (c.old, c.after)], {})
 
@@ -32,14 +32,14 @@ def _stored_acks(kafka: Kafka, users: set[str]) -> dict[ClientEntity, str | None
     return {ClientEntity(row["user"], row["client_id"]): row["value"] for row in rows if row["key"] == ACKS}
 
 
-def _lowered_acks(rows: Sequence[Change], stored: _AllAcks) -> Iterable[Danger]:
+def _lowered_acks(rows: Sequence[Change], stored: _AllAcks) -> Iterable[Finding]:
     rule = rule_of(ACKS)
     before = {**stored, **{_whose_acks(row): row.old for row in rows}}
     after = {**stored, **{_whose_acks(row): row.after for row in rows}}
     for row in rows:
         old, new = _acks(_whose_acks(row), before), _acks(_whose_acks(row), after)
         if rule and new is not None and rule.weakens(old or ALL_REPLICAS[0], new):
-            yield Danger(row.row, str(row.resource), row.key, rule.danger, _danger_text(rule, old, new))
+            yield Finding.about(row, DANGER, rule.danger, _danger_text(rule, old, new))
 
 
 def _acks(entity: ClientEntity, values: _AllAcks) -> str | None:

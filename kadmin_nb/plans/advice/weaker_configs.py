@@ -10,9 +10,9 @@ from ...admin.ports import Kafka
 from ...errors import KadminError
 from ...model.changes import Change
 from ...model.config_units import with_unit
+from ...model.findings import DANGER, Finding
 from ...model.resources import Resource
 from ..secret_resolver import Resolver
-from . import Danger
 from .config_dangers import LOGIN, DangerRule, cut, rule_of
 from .fallback import Values, fallback_values
 
@@ -20,7 +20,7 @@ _REMOTE_LOGINS = ("JndiLoginModule", "LdapLoginModule")
 """Login modules by which a broker can be made to load somebody's code (CVE-2023-25194, CVE-2025-27818)."""
 
 
-def dangers(changes: Iterable[Change], kafka: Kafka, resolver: Resolver | None) -> Iterable[Danger]:
+def dangers(changes: Iterable[Change], kafka: Kafka, resolver: Resolver | None) -> Iterable[Finding]:
     """The dangers of these configs on the cluster as it is."""
     configs = {change.row: change for change in changes if _rule(change)}
     below = fallback_values(kafka, (c for c in configs.values() if c.old_known and (c.old is None or c.after is None)))
@@ -30,20 +30,20 @@ def dangers(changes: Iterable[Change], kafka: Kafka, resolver: Resolver | None) 
     return (danger for danger in found if topics.get(danger.row) not in empty)
 
 
-def certain(changes: Iterable[Change]) -> Iterable[Danger]:
+def certain(changes: Iterable[Change]) -> Iterable[Finding]:
     """The dangers that the rows tell by themselves: both values are set, or the old one is hidden."""
     told = (c for c in changes if _rule(c) and not (c.old_known and None in (c.old, c.after)))
     return judged((change for change in told if not shorter_lived(change)), {})
 
 
-def judged(changes: Iterable[Change], below: Values, resolver: Resolver | None = None) -> Iterable[Danger]:
+def judged(changes: Iterable[Change], below: Values, resolver: Resolver | None = None) -> Iterable[Finding]:
     """The dangers of these configs, where `below` has what applies to those without a value of their own."""
     for change in changes:
         rule = _rule(change)
         message = _weakening(change, rule, below.get(change.target, ())) if rule else None
         if rule and message:
             text = f"{message}: {rule.why}{_modules(change, rule, resolver)}"
-            yield Danger(change.row, str(change.resource), change.key, rule.danger, text)
+            yield Finding.about(change, DANGER, rule.danger, text)
 
 
 def shorter_lived(change: Change) -> str | None:

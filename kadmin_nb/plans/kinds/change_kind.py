@@ -12,10 +12,10 @@ from ...model import rights
 from ...model.changes import DELETE, SET, Change, Edit, Target, given_key
 from ...model.config_units import units_hint
 from ...model.configurable import Configurable
+from ...model.findings import Finding
 from ...model.grammar import Lookup, Special
 from ...model.refusal import Refusal
 from ...secrets import Secret
-from ..advice import Danger, PlanWarning
 from ..frame_edits import FrameRow, is_null
 from ..observed_state import LookOptions, ObservedState, ObservedValue
 from ..secret_resolver import Resolver
@@ -30,7 +30,7 @@ ToolWords = Sequence[tuple[str, str | Special]]
 """The `--entity-type`s and names by which kafka-configs.sh names an entity or a resource."""
 
 
-def no_warnings() -> Sequence[PlanWarning]:
+def no_warnings() -> Sequence[Finding]:
     """The warnings of a kind that has none."""
     return ()
 
@@ -206,17 +206,17 @@ class ChangeKind(ABC):
 
     # -- judge
 
-    def certain_dangers(self, changes: Sequence[Change]) -> Iterable[Danger]:
+    def certain_dangers(self, changes: Sequence[Change]) -> Iterable[Finding]:
         """The dangers that the rows tell by themselves."""
         return ()
 
-    def dangers(self, kafka: Kafka, changes: Sequence[Change], resolver: Resolver | None) -> Iterable[Danger]:
+    def dangers(self, kafka: Kafka, changes: Sequence[Change], resolver: Resolver | None) -> Iterable[Finding]:
         """The dangers of the rows on the cluster as it is."""
         return ()
 
     def warnings(
         self, kafka: Kafka, changes: Sequence[Change], picture: ObservedState | None
-    ) -> Callable[[], Sequence[PlanWarning]]:
+    ) -> Callable[[], Sequence[Finding]]:
         """The warnings of the rows, worked out when called; whatever has to be read is read at once.
 
         Parameters

@@ -12,10 +12,10 @@ from ...frames.schemas import TOPIC_MISSING
 from ...model import rights
 from ...model.changes import DELETE, SET, Change, Edit, Target, given_key
 from ...model.configurable import Configurable
+from ...model.findings import WARNING, Finding
 from ...model.grammar import Lookup
 from ...secrets import Secret
-from ..advice import Danger, PlanWarning, weaker_acks
-from ..advice.warnings import about
+from ..advice import weaker_acks
 from ..change_words import USER_CONFIG_VERBS, client_config_edit, user_edits
 from ..frame_edits import FrameRow, is_null
 from ..observed_state import LookOptions, ObservedState, ObservedValue
@@ -88,15 +88,15 @@ class ClientConfigChanges(ChangeKind):
     def needed_right(self, resource: Configurable) -> rights.Right:
         return rights.to_alter(resource)
 
-    def dangers(self, kafka: Kafka, changes: Sequence[Change], resolver: Resolver | None) -> Iterable[Danger]:
+    def dangers(self, kafka: Kafka, changes: Sequence[Change], resolver: Resolver | None) -> Iterable[Finding]:
         return weaker_acks.dangers(changes, kafka)
 
-    def certain_dangers(self, changes: Sequence[Change]) -> Iterable[Danger]:
+    def certain_dangers(self, changes: Sequence[Change]) -> Iterable[Finding]:
         return weaker_acks.certain_dangers(changes)
 
     def warnings(
         self, kafka: Kafka, changes: Sequence[Change], picture: ObservedState | None
-    ) -> Callable[[], Sequence[PlanWarning]]:
+    ) -> Callable[[], Sequence[Finding]]:
         is_missing = mark(kafka.client_configs.describe(()), TOPIC_MISSING) is not None
         return lambda: [*_of_client_configs(changes, is_missing)]
 
@@ -113,12 +113,12 @@ class ClientConfigChanges(ChangeKind):
         return False
 
 
-def _of_client_configs(changes: Sequence[Change], is_missing: bool) -> Iterable[PlanWarning]:
+def _of_client_configs(changes: Sequence[Change], is_missing: bool) -> Iterable[Finding]:
     if is_missing:
         text = f"the topic {CONFIGS_TOPIC} is not there, and no client follows it yet: applying the plan makes it"
-        yield about("topic", changes[0], text)
+        yield Finding.about(changes[0], WARNING, "topic", text)
     if any(not change.is_done for change in changes):
-        yield about("unchecked", changes[0], _UNCHECKED)
+        yield Finding.about(changes[0], WARNING, "unchecked", _UNCHECKED)
 
 
 def _client_entity(resource: Configurable) -> ClientEntity:

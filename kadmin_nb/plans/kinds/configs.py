@@ -14,12 +14,13 @@ from ...model.changes import APPEND, DELETE, SET, SUBTRACT, Change, Edit, Target
 from ...model.config_fallback import behind_listener, near_key
 from ...model.config_units import with_unit
 from ...model.configurable import Configurable
+from ...model.findings import Finding
 from ...model.grammar import DEFAULT, Lookup, quote
 from ...model.resources import RESOURCE_TYPES, WORDS, Resource
 from ...model.tool_types import CONFIG_TYPES
 from ...secrets import Secret, is_called_so
 from .. import list_values
-from ..advice import Danger, weaker_configs
+from ..advice import weaker_configs
 from ..change_words import CONFIG_VERBS, config_edits
 from ..current_configs import add_configs
 from ..execution import config_order
@@ -139,10 +140,10 @@ class ConfigChanges(ChangeKind):
         if _is_logger(change.resource):
             yield "logger levels live in the broker's memory: a restart since has lost them anyway"
 
-    def certain_dangers(self, changes: Sequence[Change]) -> Iterable[Danger]:
+    def certain_dangers(self, changes: Sequence[Change]) -> Iterable[Finding]:
         return weaker_configs.certain(changes)
 
-    def dangers(self, kafka: Kafka, changes: Sequence[Change], resolver: Resolver | None) -> Iterable[Danger]:
+    def dangers(self, kafka: Kafka, changes: Sequence[Change], resolver: Resolver | None) -> Iterable[Finding]:
         return weaker_configs.dangers(changes, kafka, resolver)
 
     def python_arguments(self, resource: Configurable) -> str:

@@ -14,6 +14,7 @@ from ...model.changes import DELETE, SET, Change, Edit, Target, given_key
 from ...model.config_units import exact_number
 from ...model.configurable import Configurable
 from ...model.entity import ARGUMENTS, TYPES, Entity, type_word
+from ...model.findings import Finding
 from ...model.grammar import DEFAULT, Lookup, format_word
 from ...model.levels import LEVEL_NAMES, OTHER, Part
 from ...model.quota_keys import IP_KEYS, QUOTA_KEYS, USER_CLIENT_KEYS, find, parse_value, readable, text_of
@@ -21,7 +22,7 @@ from ...model.refusal import Refusal
 from ...model.tool_types import QUOTA_TYPES
 from ...resolution.rules import entity_of
 from ...secrets import Secret
-from ..advice import Danger, PlanWarning, forgotten_units, lifted_quotas, warnings
+from ..advice import forgotten_units, lifted_quotas, warnings
 from ..change_words import QUOTA_VERBS, quota_edits
 from ..current_quotas import add_quotas
 from ..execution import quota_order
@@ -101,15 +102,15 @@ class QuotaChanges(ChangeKind):
     def needed_right(self, resource: Configurable) -> rights.Right:
         return rights.to_alter()
 
-    def dangers(self, kafka: Kafka, changes: Sequence[Change], resolver: Resolver | None) -> Iterable[Danger]:
+    def dangers(self, kafka: Kafka, changes: Sequence[Change], resolver: Resolver | None) -> Iterable[Finding]:
         return [*lifted_quotas.dangers(changes, kafka), *forgotten_units.dangers(changes)]
 
-    def certain_dangers(self, changes: Sequence[Change]) -> Iterable[Danger]:
+    def certain_dangers(self, changes: Sequence[Change]) -> Iterable[Finding]:
         return forgotten_units.dangers(change for change in changes if change.old_known)
 
     def warnings(
         self, kafka: Kafka, changes: Sequence[Change], picture: ObservedState | None
-    ) -> Callable[[], Sequence[PlanWarning]]:
+    ) -> Callable[[], Sequence[Finding]]:
         facts = warnings.cluster_facts(kafka, changes, picture.quotas if picture else None)
         return (lambda: warnings.warnings(changes, facts)) if facts else no_warnings
 

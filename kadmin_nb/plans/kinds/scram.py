@@ -10,12 +10,11 @@ from ...errors import NotAuthorized, kind_of
 from ...model import rights
 from ...model.changes import DELETE, SET, Change, Edit, Target
 from ...model.configurable import Configurable
+from ...model.findings import WARNING, Finding
 from ...model.grammar import Lookup
 from ...model.refusal import Refusal
 from ...model.scram import MECHANISMS, Credential, ScramUser
 from ...secrets import Secret
-from ..advice import PlanWarning
-from ..advice.warnings import about
 from ..change_words import SCRAM_VERBS, scram_edits
 from ..observed_state import LookOptions, ObservedState, ObservedValue
 from .change_kind import ChangeKind, ToolWords, wanted_text
@@ -95,7 +94,7 @@ class ScramChanges(ChangeKind):
 
     def warnings(
         self, kafka: Kafka, changes: Sequence[Change], picture: ObservedState | None
-    ) -> Callable[[], Sequence[PlanWarning]]:
+    ) -> Callable[[], Sequence[Finding]]:
         return lambda: [*_warnings(changes)]
 
     def python_call(self, change: Change) -> str:
@@ -112,19 +111,19 @@ class ScramChanges(ChangeKind):
         return [("users", _user(resource).name)]
 
 
-def _warnings(changes: Sequence[Change]) -> Iterable[PlanWarning]:
+def _warnings(changes: Sequence[Change]) -> Iterable[Finding]:
     """Of the first row that it is about."""
     for change in changes:
         if change.op == DELETE and not change.is_done:
             text = (
                 "a credential that is deleted cannot be brought back: nobody can read it, and no rollback restores it"
             )
-            yield about("lost", change, text)
+            yield Finding.about(change, WARNING, "lost", text)
             break
     for change in changes:
         if change.op == SET and not _user(change.resource).name.isascii():
             text = "Kafka stores it, and nobody logs in by it: names of SCRAM users are ASCII to brokers"
-            yield about("name", change, f"{change.resource}: {text}")
+            yield Finding.about(change, WARNING, "name", f"{change.resource}: {text}")
 
 
 def _user(resource: Configurable) -> ScramUser:

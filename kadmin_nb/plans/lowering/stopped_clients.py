@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from ...frames.meanings import client, seconds
 from ...model.changes import Change
+from ...model.findings import DANGER, Finding
 from ...model.quota_keys import readable, rounded
-from ..advice import Danger
 from .stalls import WINDOW, stalls
 
 STOP = "stop"
@@ -27,7 +27,7 @@ STANDSTILL = 120.0
 
 def dangers(
     changes: Sequence[Change], quotas: pa.Table, usage: Any, *, cluster_id: str | None = None
-) -> Iterator[Danger]:
+) -> Iterator[Finding]:
     """The rows that would stop a client of this usage, each with its worst one; arguments as of `stalls`.
 
     Raises
@@ -40,7 +40,7 @@ def dangers(
     for number, rows in groupby(sorted(stopped, key=itemgetter("row", "stall_s")), key=itemgetter("row")):
         *others, worst = rows
         change = by_row[number]
-        yield Danger(number, str(change.resource), change.key, STOP, _message(worst, others))
+        yield Finding.about(change, DANGER, STOP, _message(worst, others))
 
 
 def _stops(row: Mapping[str, Any], by_row: Mapping[int, Change]) -> bool:
