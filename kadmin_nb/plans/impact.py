@@ -51,8 +51,8 @@ class BacktestAnswer(Answer):
         count = f"{len(throttled):,} of {len(self):,} buckets would have been throttled"
         if not len(throttled):
             return count
-        by = "" if self.touched is None else f"; {self._of_the_plan(throttled)}"
-        return f"{count}, on {brokers} broker{'s' * (brokers != 1)}{by}; the longest: {_throttled(rows[0])}"
+        where = f"on {brokers} broker{'s' * (brokers != 1)}"
+        return f"{count}, {where}{self._without_the_plan(throttled)}; the longest: {_throttled(rows[0])}"
 
     def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """That the use of some clients is unknown."""
@@ -60,14 +60,16 @@ class BacktestAnswer(Answer):
             whose = f"{self.unknown:,} client{'s' * (self.unknown != 1)}"
             yield f"The use of {whose} is not known in full: only the part that is known was replayed."
 
-    def _of_the_plan(self, throttled: pa.Table) -> str:
-        """The number of those that the plan touches."""
-        touched = sum(bucket in (self.touched or ()) for bucket in _buckets(throttled, ""))
-        if touched == len(throttled):
-            return "the plan touches all of them"
+    def _without_the_plan(self, throttled: pa.Table) -> str:
+        """That the plan does not touch some of them; nothing where it touches all."""
+        if self.touched is None:
+            return ""
+        touched = sum(bucket in self.touched for bucket in _buckets(throttled, ""))
         if not touched:
-            return "the plan touches none of them: the limits of today throttle them, too"
-        return f"the plan touches {touched:,} of them, and the limits of today throttle the others, too"
+            return "; the plan touches none of them: the limits of today throttle them, too"
+        if touched == len(throttled):
+            return ""
+        return f"; the plan touches {touched:,} of them, and the limits of today throttle the others, too"
 
 
 class ImpactAnswer(Answer):

@@ -75,7 +75,7 @@ def test_what_today_s_limits_throttle_is_not_the_plan_s_doing():
     assert none_of_them in found.backtest.title()
     assert repr(found).endswith("stalls when applied\nno known client is touched")
     both = plan_of(**{"user=bob": 9, "user=alice": 1000}).impact(usage(), quotas=quotas(**{"user=alice": 1_000_000}))
-    assert "; the plan touches all of them; " in both.backtest.title()
+    assert "touches" not in both.backtest.title()
     assert both.stalls.title().startswith(
         "1 of 1 clients that the plan touches would be throttled when it is applied; the"
     )
