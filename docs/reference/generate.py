@@ -6,7 +6,6 @@ machine; `tests/architecture/test_reference.py` fails where a page is older than
 
 from __future__ import annotations
 
-import ast
 import inspect
 import re
 from collections.abc import Iterator
@@ -23,6 +22,7 @@ from kadmin_nb.cluster.quotas import Quotas
 from kadmin_nb.cluster.scram import Scram
 from kadmin_nb.comparing.diff_answer import Diff
 from kadmin_nb.frames import schemas
+from kadmin_nb.frames.frame import Field, Frame
 from kadmin_nb.frames.tabular import Tabular
 from kadmin_nb.plans.impact import BacktestAnswer, ImpactAnswer
 
@@ -77,26 +77,19 @@ def _page(parts: Iterator[str]) -> str:
 def frames() -> Iterator[str]:
     """The page of the frames' columns."""
     yield FRAMES_INTRO
-    for name, text in _documented(schemas):
-        if isinstance(schema := getattr(schemas, name), pa.Schema):
-            yield f"## {name}\n\n{text}\n\n| column | type | null |\n|---|---|---|"
-            yield "\n".join(f"| `{field.name}` | {_type(field.type)} | {_null(field)} |" for field in schema) + "\n"
+    for name, frame in schemas.FRAMES.items():
+        yield f"## {name}\n\n{inspect.getdoc(frame)}\n{_differ_by(frame)}"
+        yield "| column | type | unit | null | meaning |\n|---|---|---|---|---|"
+        yield "".join(f"| {' | '.join(_cells(field))} |\n" for field in frame.fields.values())
 
 
-def _documented(module: ModuleType) -> Iterator[tuple[str, str]]:
-    """The public constants of a module, each with the text below it."""
-    body = ast.parse(inspect.getsource(module)).body
-    for node, after in zip(body, [*body[1:], None], strict=True):
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            name = node.targets[0].id
-            if not name.startswith("_"):
-                yield name, _text_of(after)
+def _differ_by(frame: type[Frame]) -> str:
+    """The columns by which the rows of a frame differ, where they do by some."""
+    return f"\nRows differ by {', '.join(f'`{name}`' for name in frame.key_columns)}.\n" if frame.key_columns else ""
 
 
-def _text_of(node: ast.stmt | None) -> str:
-    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-        return inspect.cleandoc(str(node.value.value))
-    return ""
+def _cells(field: Field) -> list[str]:
+    return [f"`{field.name}`", _type(field.type), field.unit, "may be" if field.null else "", field.meaning]
 
 
 def _type(kind: pa.DataType) -> str:
@@ -107,10 +100,6 @@ def _type(kind: pa.DataType) -> str:
     if pa.types.is_struct(kind):
         return f"({', '.join(f'`{field.name}` {_type(field.type)}' for field in kind)})"
     return str(kind)
-
-
-def _null(field: pa.Field) -> str:
-    return "may be" if field.nullable else ""
 
 
 def api() -> Iterator[str]:

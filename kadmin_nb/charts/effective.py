@@ -50,7 +50,7 @@ def effective(frame: Any) -> Any:
     """
     from .drawing import empty, titled
 
-    rows = checked(frame, schemas.EFFECTIVE, _CELL_COLUMNS, "the effective quotas")
+    rows = checked(frame, schemas.EFFECTIVE.schema, _CELL_COLUMNS, "the effective quotas")
     chosen, count = largest(rows, ("user", "client_id"), {"value_most": ("max", "value")}, MOST_CLIENTS)
     if not count:
         return empty("No client was resolved")

@@ -53,7 +53,7 @@ def usage(usage: Any, quotas: Any = None) -> Any:
     """
     from .drawing import empty, titled
 
-    rows = checked(usage, schemas.USAGE, _COLUMNS_OF_USAGE, "the rows of usage")
+    rows = checked(usage, schemas.USAGE.schema, _COLUMNS_OF_USAGE, "the rows of usage")
     bins = Bins.of(rows, "window_start", "window_end", MOST_WINDOWS)
     if bins is None:
         return empty("Nothing was used")

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from ..errors import Invalid, UsageError
 from ..frames import schemas
+from ..frames.frame import MOMENT
 from ..frames.to_pandas import plain
 
 STATES = "snapshots"
@@ -29,7 +30,7 @@ _TEXT, _FLAG, _COUNT = pa.string(), pa.bool_(), pa.int64()
 TABLE = pa.schema(
     {
         "cluster_id": _TEXT,
-        "taken_at": schemas.MOMENT,
+        "taken_at": MOMENT,
         "snapshot_id": _TEXT,
         "plan_id": _TEXT,
         "author": _TEXT,
@@ -79,7 +80,7 @@ VALUES = {QUOTAS: "quota", CONFIGS: "value"}
 """The column that has a frame's values: those of quotas are numbers, those of configs texts."""
 
 ORDER = {QUOTAS: ("entity", "key"), CONFIGS: ("resource_type", "resource_name", "key")}
-SCHEMAS = {QUOTAS: schemas.QUOTAS, CONFIGS: schemas.CONFIGS}
+SCHEMAS = {QUOTAS: schemas.QUOTAS.schema, CONFIGS: schemas.CONFIGS.schema}
 
 
 @dataclass(frozen=True)

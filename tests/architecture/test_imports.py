@@ -70,7 +70,7 @@ ROOMS = {
     "web": (),
     "model": GROUND,
     "frames": (*GROUND, "model"),
-    "admin": (*GROUND, "model", "frames.arrays", "frames.schemas"),
+    "admin": (*GROUND, "model", "frames.arrays", "frames.frame", "frames.schemas"),
     "clients": (*GROUND, "model"),
     "resolution": (*GROUND, "model", "frames.schemas", "frames.given_frames"),
     "profiles": (*GROUND, "model"),

@@ -13,7 +13,7 @@ from kadmin_nb.frames import schemas
 from kadmin_nb.frames.answer import Answer
 from kadmin_nb.frames.pages import WHOLE
 
-FRAMES = {name: schema for name, schema in vars(schemas).items() if isinstance(schema, pa.Schema)}
+FRAMES = {name: frame.schema for name, frame in schemas.FRAMES.items()}
 VALUES: Mapping[Any, Any] = {pa.string(): "3", pa.float64(): 1.5, pa.bool_(): True, pa.float32(): 1.5}
 
 
