@@ -1,4 +1,4 @@
-"""`python docs/reference/generate.py`: write frames.md and api.md out of the code, as `make reference` does.
+"""`python docs/reference/generate.py`: write these pages and frames.json out of the code, as `make reference` does.
 
 Everything is in the order in which it is declared. Signatures are as they are written, so that no page depends on the
 machine; `tests/architecture/test_reference.py` fails where a page is older than the code.
@@ -7,6 +7,7 @@ machine; `tests/architecture/test_reference.py` fails where a page is older than
 from __future__ import annotations
 
 import inspect
+import json
 import re
 from collections.abc import Iterator
 from functools import cached_property
@@ -43,7 +44,8 @@ RETURNED = {
 FRAMES_INTRO = """\
 # Frames
 
-The columns of every frame, from `kadmin_nb/frames/schemas.py`. A frame of several clusters leads with `cluster_id`
+The columns of every frame, from `kadmin_nb/frames/schemas.py`; [frames.json](frames.json) is the JSON Schema of their
+rows, and the tables that Spark and Delta keep have their comments. A frame of several clusters leads with `cluster_id`
 (string). A *word* is a string from a small set: dictionary-encoded in Arrow, a plain string in Spark. The columns and
 types hold for zero rows too. A quota's value, its limits and its use are in the unit of the key; columns that end in
 `_ms` are milliseconds, in `_s` seconds; times are UTC.
@@ -67,7 +69,8 @@ class Written(str):
 
 def pages() -> dict[Path, str]:
     """The text of each page."""
-    return {HERE / "frames.md": _page(frames()), HERE / "api.md": _page(api())}
+    schema = json.dumps(json_schema(), indent=1, ensure_ascii=False) + "\n"
+    return {HERE / "frames.md": _page(frames()), HERE / "frames.json": schema, HERE / "api.md": _page(api())}
 
 
 def _page(parts: Iterator[str]) -> str:
@@ -78,7 +81,7 @@ def frames() -> Iterator[str]:
     """The page of the frames' columns."""
     yield FRAMES_INTRO
     for name, frame in schemas.FRAMES.items():
-        yield f"## {name}\n\n{inspect.getdoc(frame)}\n{_differ_by(frame)}"
+        yield f"## {name}\n\n{frame.comment()}\n{_differ_by(frame)}"
         yield "| column | type | unit | null | meaning |\n|---|---|---|---|---|"
         yield "".join(f"| {' | '.join(_cells(field))} |\n" for field in frame.fields.values())
 
@@ -100,6 +103,41 @@ def _type(kind: pa.DataType) -> str:
     if pa.types.is_struct(kind):
         return f"({', '.join(f'`{field.name}` {_type(field.type)}' for field in kind)})"
     return str(kind)
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of each frame's rows, as `--json` writes them."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$defs": {
+            name: {
+                "description": frame.comment(),
+                "type": "object",
+                "properties": {field.name: _property(field) for field in frame.fields.values()},
+                "required": frame.names,
+            }
+            for name, frame in schemas.FRAMES.items()
+        },
+    }
+
+
+def _property(field: Field) -> dict[str, Any]:
+    kind = _json_type(field.type)
+    nullable = {**kind, "type": [kind["type"], "null"]} if field.null else kind
+    return nullable | ({"description": field.comment} if field.comment else {})
+
+
+def _json_type(kind: pa.DataType) -> dict[str, Any]:
+    if pa.types.is_list(kind):
+        return {"type": "array", "items": _json_type(kind.value_type)}
+    if pa.types.is_struct(kind):
+        return {"type": "object", "properties": {part.name: _json_type(part.type) for part in kind}}
+    for test, name in (
+        (pa.types.is_boolean, "boolean"), (pa.types.is_integer, "integer"), (pa.types.is_floating, "number")
+    ):  # fmt: skip
+        if test(kind):
+            return {"type": name}
+    return {"type": "string"}
 
 
 def api() -> Iterator[str]:

@@ -6,6 +6,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ..errors import UsageError
+from ..frames import schemas
 from ..resolution.input_columns import CLUSTER
 from ..traffic.line_counts import TALLY, Counts
 from ..traffic.usage_windows import USAGE_COLUMNS, every_of, length_of
@@ -47,7 +48,7 @@ def store_usage(requests: Requests, table: str, every: str = "1 second") -> Coun
     spark, incoming = requests.frame.sparkSession, beside(table, INCOMING)
     windows = _windows(requests, length)
     with writing(table):
-        make(spark, table, _of_clients(windows, length))
+        make(spark, table, _of_clients(windows, length), schemas.USAGE)
         _refuse_other_length(requests, table, every)
         windows.writeTo(incoming).using("delta").createOrReplace()
         read = spark.table(incoming)
@@ -79,7 +80,7 @@ def store_utilisation(utilisation: DataFrame, table: str) -> None:
     spark = utilisation.sparkSession
     check_tables(spark, utilisation=table)
     with writing(table):
-        make(spark, table, utilisation)
+        make(spark, table, utilisation, schemas.UTILISATION)
         utilisation.write.format("delta").mode("overwrite").saveAsTable(table)
 
 

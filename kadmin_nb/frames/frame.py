@@ -16,10 +16,10 @@ MOMENT = pa.timestamp("us", "UTC")
 WORD = pa.dictionary(pa.int32(), pa.string())
 """Strings from a small set, dictionary-encoded in Arrow; plain strings in Spark."""
 
-OF_KEY = "of the key"
+OF_KEY = "the key's"
 """The unit of the quota or config key in the same row. Of limits, which are numbers, null is unlimited."""
 
-MEASURED = "of the key, measured"
+MEASURED = "the key's, measured"
 PERCENT, SHARE, BYTES, MS, S = "percent", "fraction", "bytes", "ms", "s"
 ISO_TIME, ID = "ISO 8601", "SHA-256"
 """Texts that are times and ids: people see them to the second, and their beginning."""
@@ -46,6 +46,11 @@ class Field:
     def or_null(self) -> Field:
         """The same, where it may be null."""
         return replace(self, null=True)
+
+    @property
+    def comment(self) -> str:
+        """Its meaning and its unit, as the comment of a table's column has them."""
+        return "; ".join(filter(None, [self.meaning, self.unit and f"unit: {self.unit}"]))
 
     def of(self, kind: pa.DataType) -> Field:
         """The same with another Arrow type."""
@@ -74,10 +79,17 @@ class Frame:
         inherited = {name: field for base in cls.__bases__ for name, field in vars(base).get("fields", {}).items()}
         cls.fields = inherited | {name: replace(field, name=name) for name, field in declared.items()}
         cls.names, cls.key_columns = [*cls.fields], key.split() or cls.key_columns
-        columns = [pa.field(field.name, field.type, field.null) for field in cls.fields.values()]
+        columns = [
+            pa.field(f.name, f.type, f.null, {"comment": f.comment} if f.comment else None) for f in cls.fields.values()
+        ]
         cls.schema = pa.schema(columns, {FRAME: cls.__name__})
         if not cls.__name__.startswith("_"):
             FRAMES[cls.__name__] = cls
+
+    @classmethod
+    def comment(cls) -> str:
+        """What its rows are, as the comment of a table has it."""
+        return " ".join((cls.__doc__ or "").split())
 
     @classmethod
     def empty(cls) -> pa.Table:

@@ -197,7 +197,7 @@ def _bucket(table: pa.Table, after: str = "") -> list[str]:
 
 def _resource_words(table: pa.Table) -> list[str]:
     pairs = zip(values_of(table, "resource_type"), values_of(table, "resource_name"), strict=True)
-    return [str(Resource(*pair)) for pair in pairs]
+    return ["" if None in pair else str(Resource(*pair)) for pair in pairs]
 
 
 def _instead_of(table: pa.Table) -> list[str]:

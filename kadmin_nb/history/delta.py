@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from .. import files
 from ..errors import Invalid, KadminError, TimedOut, Unsupported, UsageError
+from ..frames import schemas
 from .stored_rows import PARTITIONS, STATES, STATISTICS, TABLE, State, refuse_other_table, state_rows, states
 
 if TYPE_CHECKING:
@@ -117,6 +118,7 @@ class DeltaFolder:
             TABLE,
             mode="ignore",
             partition_by=list(PARTITIONS),
+            description=schemas.HISTORY.comment(),
             configuration=settings,
         )
 
