@@ -65,7 +65,7 @@ def _advice(changes: Sequence[Change], stored: pa.Table, brokers: int) -> Iterat
         if danger.row == 1:
             yield Remark(DANGER, danger.message)
     for warned in warnings(changes, ClusterFacts(stored, brokers)):
-        if warned.row in (1, None):
+        if warned.row in (0, 1):
             yield Remark(WARNING, warned.message)
 
 
