@@ -88,6 +88,7 @@ def make(spark: SparkSession, table: str, rows: DataFrame, frame: type[Frame]) -
     Invalid
         Its folder is there, and is not a Delta table.
     """
+    _name_parts(table)  # refuses what is not a name
     _create(spark, table, rows, frame)
     _check_columns(table, spark.table(table), rows)
     _check_provider(spark, table)
