@@ -163,7 +163,7 @@ class Usage:
         else:
             spans = frame.group_by("user").aggregate([("window_start", "min"), ("window_end", "max")])
         spans = pa.table(spans.columns, [_SPAN_COLUMNS.get(name, name) for name in spans.column_names])
-        schema = pa.schema([schemas.USERS.field(name) for name in ("user", "first_used", "last_used")])
+        schema = pa.schema([schemas.USERS.schema.field(name) for name in ("user", "first_used", "last_used")])
         return spans.filter(pc.not_equal(spans["user"], "")).select(schema.names).cast(schema)
 
     def utilisation(
@@ -191,7 +191,7 @@ class Usage:
 
     def _answered(self, frame: Any, marks: dict[str, str]) -> Answer:
         marks = {**marks, ENGINE: self.why}
-        return SparkAnswer(frame, marks) if self.is_on_spark else Answer(frame.replace_schema_metadata(marks))
+        return SparkAnswer(frame, marks) if self.is_on_spark else Answer(schemas.marked(frame, marks))
 
 
 def _from_spark(frame: Any, engine: str | None) -> Usage:

@@ -1,4 +1,4 @@
-"""`python docs/reference/generate.py`: write frames.md and api.md out of the code, as `make reference` does.
+"""`python docs/reference/generate.py`: write these pages and frames.json out of the code, as `make reference` does.
 
 Everything is in the order in which it is declared. Signatures are as they are written, so that no page depends on the
 machine; `tests/architecture/test_reference.py` fails where a page is older than the code.
@@ -6,8 +6,8 @@ machine; `tests/architecture/test_reference.py` fails where a page is older than
 
 from __future__ import annotations
 
-import ast
 import inspect
+import json
 import re
 from collections.abc import Iterator
 from functools import cached_property
@@ -23,6 +23,7 @@ from kadmin_nb.cluster.quotas import Quotas
 from kadmin_nb.cluster.scram import Scram
 from kadmin_nb.comparing.diff_answer import Diff
 from kadmin_nb.frames import schemas
+from kadmin_nb.frames.frame import Field, Frame
 from kadmin_nb.frames.tabular import Tabular
 from kadmin_nb.plans.impact import BacktestAnswer, ImpactAnswer
 
@@ -43,7 +44,8 @@ RETURNED = {
 FRAMES_INTRO = """\
 # Frames
 
-The columns of every frame, from `kadmin_nb/frames/schemas.py`. A frame of several clusters leads with `cluster_id`
+The columns of every frame, from `kadmin_nb/frames/schemas.py`; [frames.json](frames.json) is the JSON Schema of their
+rows, and the tables that Spark and Delta keep have their comments. A frame of several clusters leads with `cluster_id`
 (string). A *word* is a string from a small set: dictionary-encoded in Arrow, a plain string in Spark. The columns and
 types hold for zero rows too. A quota's value, its limits and its use are in the unit of the key; columns that end in
 `_ms` are milliseconds, in `_s` seconds; times are UTC.
@@ -67,7 +69,8 @@ class Written(str):
 
 def pages() -> dict[Path, str]:
     """The text of each page."""
-    return {HERE / "frames.md": _page(frames()), HERE / "api.md": _page(api())}
+    schema = json.dumps(json_schema(), indent=1, ensure_ascii=False) + "\n"
+    return {HERE / "frames.md": _page(frames()), HERE / "frames.json": schema, HERE / "api.md": _page(api())}
 
 
 def _page(parts: Iterator[str]) -> str:
@@ -77,26 +80,19 @@ def _page(parts: Iterator[str]) -> str:
 def frames() -> Iterator[str]:
     """The page of the frames' columns."""
     yield FRAMES_INTRO
-    for name, text in _documented(schemas):
-        if isinstance(schema := getattr(schemas, name), pa.Schema):
-            yield f"## {name}\n\n{text}\n\n| column | type | null |\n|---|---|---|"
-            yield "\n".join(f"| `{field.name}` | {_type(field.type)} | {_null(field)} |" for field in schema) + "\n"
+    for name, frame in schemas.FRAMES.items():
+        yield f"## {name}\n\n{frame.comment()}\n{_differ_by(frame)}"
+        yield "| column | type | unit | null | meaning |\n|---|---|---|---|---|"
+        yield "".join(f"| {' | '.join(_cells(field))} |\n" for field in frame.fields.values())
 
 
-def _documented(module: ModuleType) -> Iterator[tuple[str, str]]:
-    """The public constants of a module, each with the text below it."""
-    body = ast.parse(inspect.getsource(module)).body
-    for node, after in zip(body, [*body[1:], None], strict=True):
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            name = node.targets[0].id
-            if not name.startswith("_"):
-                yield name, _text_of(after)
+def _differ_by(frame: type[Frame]) -> str:
+    """The columns by which the rows of a frame differ, where they do by some."""
+    return f"\nRows differ by {', '.join(f'`{name}`' for name in frame.key_columns)}.\n" if frame.key_columns else ""
 
 
-def _text_of(node: ast.stmt | None) -> str:
-    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-        return inspect.cleandoc(str(node.value.value))
-    return ""
+def _cells(field: Field) -> list[str]:
+    return [f"`{field.name}`", _type(field.type), field.unit, "may be" if field.null else "", field.meaning]
 
 
 def _type(kind: pa.DataType) -> str:
@@ -109,8 +105,39 @@ def _type(kind: pa.DataType) -> str:
     return str(kind)
 
 
-def _null(field: pa.Field) -> str:
-    return "may be" if field.nullable else ""
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of each frame's rows, as `--json` writes them."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$defs": {
+            name: {
+                "description": frame.comment(),
+                "type": "object",
+                "properties": {field.name: _property(field) for field in frame.fields.values()},
+                "required": frame.names,
+            }
+            for name, frame in schemas.FRAMES.items()
+        },
+    }
+
+
+def _property(field: Field) -> dict[str, Any]:
+    kind = _json_type(field.type)
+    nullable = {**kind, "type": [kind["type"], "null"]} if field.null else kind
+    return nullable | ({"description": field.comment} if field.comment else {})
+
+
+def _json_type(kind: pa.DataType) -> dict[str, Any]:
+    if pa.types.is_list(kind):
+        return {"type": "array", "items": _json_type(kind.value_type)}
+    if pa.types.is_struct(kind):
+        return {"type": "object", "properties": {part.name: _json_type(part.type) for part in kind}}
+    for test, name in (
+        (pa.types.is_boolean, "boolean"), (pa.types.is_integer, "integer"), (pa.types.is_floating, "number")
+    ):  # fmt: skip
+        if test(kind):
+            return {"type": name}
+    return {"type": "string"}
 
 
 def api() -> Iterator[str]:

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from ..errors import Unsupported
 from ..frames import schemas
 from ..frames.arrays import bits, text_array, text_scalar
+from ..frames.frame import WORD
 from ..model.entity import Entity
 from ..model.grammar import DEFAULT, Special, format_word
 from ..model.levels import LEVEL_NAMES, LEVELS
@@ -270,9 +271,9 @@ def _table(entries: ResponseEntries, frame: bytes) -> pa.Table:
     order = _order(entities["entity"], keys, entries.value_of)
     whose = _column(entries.value_of[order])
     columns = {name: column.take(whose) for name, column in entities.items()}
-    columns["key"] = keys.take(_column(order)).cast(schemas.WORD)
+    columns["key"] = keys.take(_column(order)).cast(WORD)
     columns["value"] = _column(_doubles(octets, entries.doubles[order]))
-    return pa.table([columns[name] for name in schemas.QUOTAS.names], schema=schemas.QUOTAS)
+    return pa.table([columns[name] for name in schemas.QUOTAS.names], schema=schemas.QUOTAS.schema)
 
 
 def _doubles(octets: np.ndarray, places: np.ndarray) -> np.ndarray:

@@ -16,9 +16,10 @@ import pyarrow.compute as pc
 from ..errors import Invalid, UsageError
 from ..frames.arrays import text_array, text_scalar
 from ..frames.findings import findings_table
+from ..frames.frame import MOMENT
 from ..frames.given_frames import fitted, table_of
-from ..frames.schemas import CONFIGS, MOMENT, require_columns
-from ..frames.schemas import FINDINGS as SCHEMA
+from ..frames.schemas import CONFIGS, require_columns
+from ..frames.schemas import FINDINGS as FRAME
 from ..model.broker_configs import BrokerConfigs
 from ..model.changes import DELETE, SET, Edit
 from ..model.config_fallback import Synonym, behind_listener, in_effect, in_unit_of, unnamed_defaults
@@ -117,7 +118,7 @@ def config_findings(configs: Any) -> pa.Table:
     """
     if not hasattr(configs, "__arrow_c_stream__"):
         raise UsageError(f"the configs are a {type(configs).__name__}, not a frame", hint="Arrow, pandas or Polars.")
-    return findings(fitted(table_of(configs, _LABEL), CONFIGS, _LABEL))
+    return findings(fitted(table_of(configs, _LABEL), CONFIGS.schema, _LABEL))
 
 
 def schema_of(names: Iterable[str]) -> pa.Schema:
@@ -126,7 +127,7 @@ def schema_of(names: Iterable[str]) -> pa.Schema:
     kinds = {"cluster_id": pa.string(), "taken_at": MOMENT, "snapshot_id": pa.string()}
     further = {name: pa.field(name, kind) for name, kind in kinds.items() if name in names}
     first = [further.pop("cluster_id")] if "cluster_id" in further else []
-    return pa.schema([*first, *SCHEMA, *further.values()])
+    return pa.schema([*first, *FRAME.schema, *further.values()])
 
 
 def relevant(configs: pa.Table) -> pa.Table:

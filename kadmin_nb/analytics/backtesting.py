@@ -77,7 +77,7 @@ def _measured_columns(names: Sequence[str]) -> list[str]:
 
 def _judged_schema(names: Sequence[str], columns: Sequence[str]) -> pa.Schema:
     """The columns of `demand.judged`'s result."""
-    fields = {CLUSTER: pa.field(CLUSTER, pa.string()), **{field.name: field for field in schemas.BACKTEST}}
+    fields = {CLUSTER: pa.field(CLUSTER, pa.string()), **{field.name: field for field in schemas.BACKTEST.schema}}
     fields["first_throttled"] = pa.field("first_throttled", pa.int64())
     return pa.schema([fields[name] for name in (*names, *(name for name in columns if name not in names))])
 

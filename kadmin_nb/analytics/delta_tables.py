@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from pyspark.sql import DataFrame, SparkSession
 
 from ..errors import Invalid, Unsupported, UsageError
-from ..frames.spark import errors_in_one_line
+from ..frames.frame import Frame
+from ..frames.spark import errors_in_one_line, new_table
 from .spark_errors import in_one_line
 
 _NO_DELTA = "kn.spark_session(delta=True) starts one."
@@ -75,8 +76,8 @@ def writing(table: str) -> Iterator[None]:
         yield
 
 
-def make(spark: SparkSession, table: str, rows: DataFrame) -> None:
-    """An empty Delta table for these rows, unless it is there; one that is there is checked.
+def make(spark: SparkSession, table: str, rows: DataFrame, frame: type[Frame]) -> None:
+    """An empty Delta table for these rows of a frame, unless it is there; one that is there is checked.
 
     Raises
     ------
@@ -88,15 +89,14 @@ def make(spark: SparkSession, table: str, rows: DataFrame) -> None:
         Its folder is there, and is not a Delta table.
     """
     _name_parts(table)  # refuses what is not a name
-    _create(spark, table, rows)
+    _create(spark, table, rows, frame)
     _check_columns(table, spark.table(table), rows)
     _check_provider(spark, table)
 
 
-def _create(spark: SparkSession, table: str, rows: DataFrame) -> None:
-    columns = ", ".join(f"`{name}` {kind}" for name, kind in rows.dtypes)
+def _create(spark: SparkSession, table: str, rows: DataFrame, frame: type[Frame]) -> None:
     try:
-        spark.sql(f"CREATE TABLE IF NOT EXISTS {table} ({columns}) USING delta")
+        spark.sql(new_table(table, rows, frame, "USING delta"))
     except Exception as error:
         if "DATA_SOURCE_NOT_FOUND" in str(error) or "ClassNotFound" in str(error):
             raise Unsupported("this Spark session has no Delta", hint=_NO_DELTA) from None

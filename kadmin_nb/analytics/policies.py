@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from ..errors import UsageError
 from ..frames import schemas
 from ..frames.findings import findings_table
+from ..frames.frame import MOMENT
 from ..policy import Policy, load
 from ..policy.evaluation import of_cluster
 from ..policy.facts import CLUSTER_ID, PolicyFacts
@@ -24,8 +25,8 @@ _QUOTAS, _CONFIGS = "the quotas", "the configs"
 _OTHERS = ("is_sensitive", "is_read_only", "is_default", "type", "synonyms", "error", "message")
 _CONFIG = ("resource_type", "resource_name", "key", "value", "source")
 SCHEMA = pa.schema(
-    [pa.field(CLUSTER_ID, pa.string(), nullable=False), *schemas.POLICY, pa.field(_SNAPSHOT, pa.string()),
-     pa.field(_TAKEN, schemas.MOMENT)]
+    [pa.field(CLUSTER_ID, pa.string(), nullable=False), *schemas.POLICY.schema, pa.field(_SNAPSHOT, pa.string()),
+     pa.field(_TAKEN, MOMENT)]
 )  # fmt: skip
 """POLICY of each cluster and snapshot; the last two are null where the frames do not have them."""
 

@@ -11,6 +11,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ..errors import UsageError
+from ..frames import schemas
 from ..resolution.input_columns import CLUSTER
 from ..traffic.line_counts import TALLY, Counts
 from ..traffic.usage_windows import USAGE_COLUMNS, every_of, length_of
@@ -56,7 +57,7 @@ def store_usage(requests: Requests, table: str, every: str = "1 second") -> Coun
     length = length_of(every)
     spark, windows = requests.frame.sparkSession, _windows(requests, length)
     with writing(table):
-        make(spark, table, _of_clients(windows, length))
+        make(spark, table, _of_clients(windows, length), schemas.USAGE)
         _refuse_other_length(requests, table, every)
         with _stored(windows, table) as read:
             counts = requests.counted(read.groupBy("fault", "reason").agg(*(F.sum(name).alias(name) for name in TALLY)))
@@ -86,7 +87,7 @@ def store_utilisation(utilisation: DataFrame, table: str) -> None:
     spark = utilisation.sparkSession
     check_tables(spark, utilisation=table)
     with writing(table):
-        make(spark, table, utilisation)
+        make(spark, table, utilisation, schemas.UTILISATION)
         utilisation.write.format("delta").mode("overwrite").saveAsTable(table)
 
 

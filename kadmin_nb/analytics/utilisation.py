@@ -222,6 +222,6 @@ def _spans(windows: DataFrame, by: Sequence[str], unwatched_after: float) -> Dat
 def _figures(windows: DataFrame, by: Sequence[str]) -> DataFrame:
     """UTILISATION out of the windows of each bucket, on the workers."""
     cluster = [pa.field(CLUSTER, pa.string())] if CLUSTER in by else []
-    schema = plain_schema(pa.schema([*cluster, *schemas.UTILISATION]))
+    schema = plain_schema(pa.schema([*cluster, *schemas.UTILISATION.schema]))
     names = [*by, *bucket_figures.BUCKET]
     return of_whole_groups(windows, names, bucket_figures.bucket_figures, (by, schema), spark_schema(schema))

@@ -52,7 +52,7 @@ def backtest(frame: Any) -> Any:
     """
     from .drawing import empty, titled
 
-    rows = checked(frame, schemas.BACKTEST, _COLUMNS_OF_BACKTEST, "the rows of a backtest")
+    rows = checked(frame, schemas.BACKTEST.schema, _COLUMNS_OF_BACKTEST, "the rows of a backtest")
     measures = {"throttled": ("max", "throttled_s"), "active": ("max", "windows"), "limit": ("max", "limit"),
                 "delay": ("max", "delay_s")}  # fmt: skip
     groups, count = largest(rows, ("key", "bucket_user", "bucket_client_id"), measures, 100_000)

@@ -43,7 +43,7 @@ def drift(frame: Any) -> Any:
     """
     from .drawing import empty, titled
 
-    rows = checked(frame, schemas.DRIFT, ("kind", "key", "state", "resource"), "the differences")
+    rows = checked(frame, schemas.DRIFT.schema, ("kind", "key", "state", "resource"), "the differences")
     groups, _ = largest(rows, ("kind", "key", "state"), {"rows": ("count", "resource")}, 100_000)
     counted = groups.to_pylist()
     differing = [row for row in counted if row["state"] in DIFFERENCES]

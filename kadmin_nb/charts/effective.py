@@ -50,7 +50,8 @@ def effective(frame: Any) -> Any:
     """
     from .drawing import empty, titled
 
-    rows = each_once(checked(frame, schemas.EFFECTIVE, _CELL_COLUMNS, "the effective quotas"), _CELL_COLUMNS)
+    cells = checked(frame, schemas.EFFECTIVE.schema, _CELL_COLUMNS, "the effective quotas")
+    rows = each_once(cells, _CELL_COLUMNS)
     chosen, count = largest(rows, ("user", "client_id"), {"value_most": ("max", "value")}, MOST_CLIENTS)
     if not count:
         return empty("No client was resolved")

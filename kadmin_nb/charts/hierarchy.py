@@ -86,7 +86,7 @@ def hierarchy(quotas: Any) -> Any:
     """
     from .drawing import empty, titled
 
-    rows = checked(quotas, schemas.QUOTAS, _COLUMNS_OF_QUOTAS, "the quotas")
+    rows = checked(quotas, schemas.QUOTAS.schema, _COLUMNS_OF_QUOTAS, "the quotas")
     levels, _ = largest(rows, ("level",), {"entities": ("count_distinct", "entity")}, len(LEVEL_NAMES))
     counts = {row["level"]: row["entities"] for row in levels.to_pylist()}
     if not counts:

@@ -42,7 +42,7 @@ def history(frame: Any) -> Any:
     """
     from .drawing import empty, titled
 
-    rows = checked(frame, schemas.HISTORY_CHANGES, ("taken_at", "state", "resource"), "the changes")
+    rows = checked(frame, schemas.HISTORY_CHANGES.schema, ("taken_at", "state", "resource"), "the changes")
     bins = Bins.of(rows, "taken_at", "taken_at", MOST_TIMES)
     if bins is None:
         return empty("Nothing was changed")

@@ -76,7 +76,7 @@ def plan(plan: Any) -> Any:
     from .drawing import empty, titled
 
     columns = ("kind", "resource", "key", "old", "after", "old_known")
-    rows = in_arrow(checked(plan, schemas.PLAN, columns, "the plan's changes"), _MOST_ROWS).to_pylist()
+    rows = in_arrow(checked(plan, schemas.PLAN.schema, columns, "the plan's changes"), _MOST_ROWS).to_pylist()
     changes = [change for row in rows if (change := _number_change(row))]
     others = len(rows) - len(changes)
     remark = f"{count_of(others, 'change')} not of numbers" if others else ""

@@ -41,7 +41,7 @@ def throttling(usage: Any) -> Any:
     from .drawing import empty, titled
 
     columns = ("user", "client_id", "window_start", "window_end", "throttle_ms")
-    rows = checked(usage, schemas.USAGE, columns, "the rows of usage")
+    rows = checked(usage, schemas.USAGE.schema, columns, "the rows of usage")
     throttled = positive(rows, "throttle_ms")
     chosen, count = largest(throttled, ("user", "client_id"), {"longest": ("max", "throttle_ms")}, MOST_THROTTLED)
     bins = Bins.of(rows, "window_start", "window_end", MOST_PARTS)

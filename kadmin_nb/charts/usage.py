@@ -53,7 +53,8 @@ def usage(usage: Any, quotas: Any = None) -> Any:
     """
     from .drawing import empty, titled
 
-    rows, unknown_rows = split_by_null(checked(usage, schemas.USAGE, _COLUMNS_OF_USAGE, "the rows of usage"), "value")
+    usage_rows = checked(usage, schemas.USAGE.schema, _COLUMNS_OF_USAGE, "the rows of usage")
+    rows, unknown_rows = split_by_null(usage_rows, "value")
     unknown = largest(unknown_rows, _CLIENT_COLUMNS, {"rows": ("count", "broker")}, 1)[1]
     bins = Bins.of(rows, "window_start", "window_end", MOST_WINDOWS)
     if bins is None:

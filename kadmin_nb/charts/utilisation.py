@@ -44,7 +44,7 @@ def utilisation(frame: Any) -> Any:
     """
     from .drawing import empty, titled
 
-    rows, counts = _bars(checked(frame, schemas.UTILISATION, _BAR_COLUMNS, "the rows of utilisation"))
+    rows, counts = _bars(checked(frame, schemas.UTILISATION.schema, _BAR_COLUMNS, "the rows of utilisation"))
     if not rows:
         return empty("The use of all limits is unknown" if counts["unknown"] else "Nobody of this usage has a limit")
     return titled(_bar_chart(rows), _near_finding(counts), _bar_remarks(counts, len(rows)))

@@ -256,11 +256,9 @@ class WireClientConfigs:
         until = time.monotonic() + (timeout or self._wire.timeout)
         log = ClientConfigTopic(self._wire, self._topic).current(until, node)
         if log is None:
-            return schemas.table(schemas.CLIENT_CONFIGS, ()).replace_schema_metadata(
-                {schemas.TOPIC_MISSING: self._topic}
-            )
+            return schemas.marked(schemas.table(schemas.CLIENT_CONFIGS, ()), {schemas.TOPIC_MISSING: self._topic})
         table = schemas.table(schemas.CLIENT_CONFIGS, _entry_rows(log, users))
-        return table.replace_schema_metadata({schemas.PASSED_OVER: str(log.passed_over)} if log.passed_over else None)
+        return schemas.marked(table, {schemas.PASSED_OVER: str(log.passed_over)} if log.passed_over else None)
 
     def alter(
         self,

@@ -18,6 +18,7 @@ from ..frames import spark as sparks
 from ..frames.answer import Answer
 from ..frames.arrays import flag_array
 from ..frames.blocks import Block
+from ..frames.frame import Frame
 from ..frames.lazy_answer import SparkAnswer
 from ..frames.pages import NOTEBOOK, Page
 from ..frames.schema_metadata import ENGINE, NOTES, mark, stamped
@@ -244,9 +245,9 @@ class ClientConfigs:
             answer.hint = f"{passed_over} records of the topic cannot be read and were passed over."
         return answer
 
-    def _registry_answer(self, schema: pa.Schema, rows: Iterable[_Row], registry: Registry) -> RegistryAnswer:
+    def _registry_answer(self, frame: type[Frame], rows: Iterable[_Row], registry: Registry) -> RegistryAnswer:
         notes = "\n".join(_notes_on(registry))
-        return RegistryAnswer(stamped(schemas.table(schema, rows), self._kafka.id, {NOTES: notes}))
+        return RegistryAnswer(stamped(schemas.table(frame, rows), self._kafka.id, {NOTES: notes}))
 
 
 def _chosen_names(kind: str, value: Any) -> Selector:
@@ -418,9 +419,7 @@ def _with_unregistered(
         for pair in strangers.to_pylist()
         if fits(pair["user"], pair["client_id"])
     ]
-    return RegistryAnswer(
-        pa.concat_tables([table, schemas.table(schemas.FOLLOWERS, rows).replace_schema_metadata(table.schema.metadata)])
-    )
+    return RegistryAnswer(pa.concat_tables([table, schemas.table(schemas.FOLLOWERS, rows)]))
 
 
 def _on_spark(table: pa.Table, usage: Usage, registered: pa.Table, key: str) -> SparkAnswer:

@@ -38,7 +38,7 @@ def top_of(observed: ObservationAnswer, keys: Sequence[str] | None, most: int) -
     rows = [row for row in observed.to_arrow().to_pylist() if row["logs"] is not None]
     until = max(row["until"] for row in rows)
     since = max(_logged_since(row) for row in rows)
-    frame = pa.concat_tables([schemas.REQUESTS.empty_table(), *(_requests_of(row, since) for row in rows)])
+    frame = pa.concat_tables([schemas.REQUESTS.empty(), *(_requests_of(row, since) for row in rows)])
     return traffic.top(traffic.usage(frame), keys=keys, most=most, time=(since, until)).warned(observed.warnings)
 
 
@@ -53,13 +53,13 @@ def _logged_since(row: Mapping[str, Any]) -> datetime:
 def _requests_of(row: Mapping[str, Any], since: datetime) -> pa.Table:
     """REQUESTS of one broker."""
     if not row["logs"]:
-        return schemas.REQUESTS.empty_table()
+        return schemas.REQUESTS.empty()
     try:
         frame = traffic.requests(row["logs"], broker=row["broker"], tz=_zone_here()).frame
     except NotFound:  # nobody asked for anything, so there is no line
-        return schemas.REQUESTS.empty_table()
+        return schemas.REQUESTS.empty()
     is_observed = pc.and_(pc.greater_equal(frame["time"], since), pc.less_equal(frame["time"], row["until"]))
-    return frame.filter(is_observed).cast(schemas.REQUESTS)
+    return frame.filter(is_observed).cast(schemas.REQUESTS.schema)
 
 
 def _zone_here() -> str:

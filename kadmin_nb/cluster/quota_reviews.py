@@ -97,7 +97,9 @@ def unlimited(kafka: WireKafka, pairs: object, keys: Sequence[str] | None, marks
     rows = resolved.filter(pc.is_null(resolved["value"]))
     texts = (rows[name].cast(pa.string()) for name in schemas.UNLIMITED.names)
     named = [pc.if_else(pc.equal(column, UNNAMED), None, column) for column in texts]
-    return UnlimitedAnswer(stamped(pa.table(named, schemas.UNLIMITED.names).cast(schemas.UNLIMITED), kafka.id, marks))
+    return UnlimitedAnswer(
+        stamped(pa.table(named, schemas.UNLIMITED.names).cast(schemas.UNLIMITED.schema), kafka.id, marks)
+    )
 
 
 def _clients_in_general(quotas: pa.Table) -> pa.Table:

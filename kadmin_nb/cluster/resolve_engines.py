@@ -156,7 +156,7 @@ def pairs_of(pairs: object) -> pa.Table:
             raise UsageError(f"row {number} of {_PAIRS} is not a pair", hint="Such as ('alice', 'app').")
     users, ids = zip(*pairs, strict=True) if pairs else ((), ())
     names = {"user": users, "client_id": ids}
-    return pa.table([column_of(names[name], name, _PAIRS) for name in names], schema=schemas.PAIRS)
+    return pa.table([column_of(names[name], name, _PAIRS) for name in names], schema=schemas.PAIRS.schema)
 
 
 def _pairs_frame(pairs: object) -> pa.Table:

@@ -34,7 +34,7 @@ def usage_frame(session: Session, name: str) -> Any:
     from ..frames import files, schemas
 
     frame = frame_or_file(session, name)
-    return files.typed(files.read_table(frame), schemas.USAGE) if isinstance(frame, Path) else frame
+    return files.typed(files.read_table(frame), schemas.USAGE.schema) if isinstance(frame, Path) else frame
 
 
 @contextmanager

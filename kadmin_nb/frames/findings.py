@@ -13,6 +13,7 @@ from ..model.changes import Edit
 from ..model.findings import FAILED, UNKNOWN, Finding
 from . import schemas
 from .answer import Answer
+from .frame import Frame
 from .schema_metadata import stamped
 
 
@@ -42,7 +43,7 @@ def row_of(finding: Finding, names: Iterable[str]) -> dict[str, object]:
     return {n: evidence.get(n) if n in evidence or n not in _COLUMNS else _COLUMNS[n](finding) for n in names}
 
 
-def findings_table(schema: pa.Schema, findings: Iterable[Finding]) -> pa.Table:
+def findings_table(schema: type[Frame] | pa.Schema, findings: Iterable[Finding]) -> pa.Table:
     """The view of findings with these columns."""
     return schemas.table(schema, (row_of(finding, schema.names) for finding in findings))
 
@@ -50,7 +51,7 @@ def findings_table(schema: pa.Schema, findings: Iterable[Finding]) -> pa.Table:
 class Findings(Answer):
     """Findings of rules, as the frame with the columns of `schema`; one that failed or could not be judged fails."""
 
-    schema: pa.Schema
+    schema: type[Frame] | pa.Schema
     failing: Collection[str] = (FAILED, UNKNOWN)
     """The severities that fail."""
 

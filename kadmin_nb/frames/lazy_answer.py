@@ -12,6 +12,7 @@ import pyarrow as pa
 from ..errors import printable
 from .answer import Answer
 from .pages import NOTEBOOK, ROWS, Page
+from .schemas import marked
 from .spark import at_work
 
 if TYPE_CHECKING:
@@ -81,4 +82,4 @@ class SparkAnswer(Answer):
             return self._frame.count() if "_table" not in self.__dict__ else super().__len__()
 
     def _marked(self, table: pa.Table) -> pa.Table:
-        return table.replace_schema_metadata({**self._marks})
+        return marked(table, self._marks)

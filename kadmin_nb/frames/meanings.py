@@ -1,4 +1,4 @@
-"""Meanings: how the values of a column are written for people, by its name. The names are those of `schemas`.
+"""Meanings: how the values of a column are written for people, by the unit and the look that its frame declares.
 
 A value that is counted in the unit of a key is written with that unit, a missing limit as *unlimited*, whoever a row is
 about in one column, as it would be typed. Frames keep the plain values.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 from operator import itemgetter
@@ -26,7 +26,8 @@ from ..model.levels import SHARED
 from ..model.quota_keys import find, readable, rounded
 from ..model.resources import Resource, Source
 from . import schemas
-from .aligning import BADGE, BRANCH, KEY, NAME, NUMBER, PROSE, TEXT
+from .aligning import BADGE, BRANCH, NAME, NUMBER, PROSE, TEXT
+from .frame import BYTES, ID, ISO_TIME, MEASURED, MS, OF_KEY, PERCENT, SHARE, Field, S
 
 UNLIMITED, UNKNOWN = "unlimited", "unknown"
 Texts = Callable[[pa.Table], Sequence[str]]
@@ -44,7 +45,7 @@ class Part:
 
 def part(name: str, table: pa.Table) -> Part:
     """The part of that name: made of several columns, or of the column of that name."""
-    return PARTS[name] if name in PARTS else _of_column(table.schema.field(name))
+    return PARTS[name] if name in PARTS else _of_column(schemas.field_of(table, name))
 
 
 def cell(value: object) -> str:
@@ -219,7 +220,7 @@ def _bucket(table: pa.Table, after: str = "") -> list[str]:
 
 def _resource_words(table: pa.Table) -> list[str]:
     pairs = zip(values_of(table, "resource_type"), values_of(table, "resource_name"), strict=True)
-    return [str(Resource(*pair)) for pair in pairs]
+    return ["" if None in pair else str(Resource(*pair)) for pair in pairs]
 
 
 def _instead_of(table: pa.Table) -> list[str]:
@@ -325,58 +326,23 @@ PARTS = {
 }  # fmt: skip
 """The parts that are more, or other, than the column of their name."""
 
-LIMITS = frozenset({"limit", "limit_after", "limit_before", "limit_x_brokers", "total", "value", "value_after",
-                    "value_before"})  # fmt: skip
-"""Numbers in the unit of the key; null is unlimited."""
-
-MEASURED = frozenset({"bucket_rate", "headroom", "rate"})
-"""Measured numbers in the unit of the key."""
-
-VALUES = frozenset({"a", "after", "b", "expected", "new", "now", "old", "value", "wanted"})
-"""Values of a key as texts, as the broker takes them."""
-
-BADGES = frozenset({"danger", "effect", "finding", "level", "level_after", "level_before", "op", "severity",
-                    "sharing", "source", "source_a", "source_b", "state", "verdict", "warning"})  # fmt: skip
-PROSES = frozenset({"advice", "consequence", "description", "documentation", "error", "is", "mend", "message", "note",
-                    "reason", "says", "validated", "why"})  # fmt: skip
-_LOOKS = {**dict.fromkeys(BADGES, BADGE), **dict.fromkeys(PROSES, PROSE), "key": KEY, "cluster_id": NAME,
-          "resource": NAME, "shadowed_by": NAME}  # fmt: skip
-PERCENTS = frozenset({"headroom_percent", "share", "utilisation"})
-HEADINGS = {"client_id": "client-id", "headroom_percent": "headroom", "cluster_id": "cluster"}
+_HEADINGS = {"client_id": "client-id", "headroom_percent": "headroom", "cluster_id": "cluster"}
 
 
-def _of_column(field: pa.Field) -> Part:
-    """A column by itself: its name says how its values are written."""
-    name, heading = field.name, HEADINGS.get(field.name, field.name.removeprefix("is_").replace("_", " "))
-    is_number = pa.types.is_floating(field.type) or pa.types.is_integer(field.type)
-    plain = Part(printable(heading), (name,), _each(cell, name), NUMBER if is_number else TEXT)
-    if is_number:
-        return _of_numbers(plain, name)
-    if name in VALUES:
-        return replace(plain, texts=_with_key(in_unit, name))
-    write = word if name in BADGES else _OF_TEXTS.get(name, cell)
-    return replace(plain, look=_LOOKS.get(name, TEXT), texts=_each(write, name))
+def _of_column(field: Field) -> Part:
+    """A column by itself: its unit and its look say how its values are written."""
+    name, heading = field.name, _HEADINGS.get(field.name, field.name.removeprefix("is_").replace("_", " "))
+    if field.unit in _OF_ROWS:
+        write = limit if field.is_number and field.unit == OF_KEY else _OF_ROWS[field.unit]
+        texts = _with_key(write, name)
+    else:
+        texts = _each(word if field.look == BADGE else _UNITS.get(field.unit, cell), name)
+    look = NUMBER if field.is_number else field.look or TEXT
+    return Part(printable(heading.removesuffix(f" {field.unit}")), (name,), texts, look)
 
 
-def _of_numbers(plain: Part, name: str) -> Part:
-    if name in LIMITS:
-        return replace(plain, texts=_with_key(limit, name))
-    if name in MEASURED:
-        return replace(plain, texts=_with_key(used, name))
-    write = _UNITS.get(name) or next((write for end, write in _ENDS.items() if name.endswith(end)), None)
-    if write is None and name.startswith("share_"):
-        write = _share
-    return plain if write is None else replace(plain, heading=_without_unit(plain.heading), texts=_each(write, name))
-
-
+_OF_ROWS: Mapping[str, Callable[[Any, Any], str]] = {OF_KEY: in_unit, MEASURED: used}
 _UNITS: Mapping[str, Callable[[Any], str]] = {
-    **dict.fromkeys(PERCENTS, percent),
-    **dict.fromkeys(("bytes", "bytes_in", "bytes_out"), _bytes),
-}
-_OF_TEXTS: Mapping[str, Callable[[Any], str]] = {"plan_id": short_id, "created": moment_text, "at": moment_text}
-_ENDS: Mapping[str, Callable[[Any], str]] = {"_ms": milliseconds, "_s": seconds}
-
-
-def _without_unit(heading: str) -> str:
-    """The heading without the unit that its values are written with."""
-    return heading.removesuffix(" ms").removesuffix(" s")
+    PERCENT: percent, SHARE: _share, BYTES: _bytes, MS: milliseconds, S: seconds, ID: short_id, ISO_TIME: moment_text
+}  # fmt: skip
+"""The writers of values, by their unit: those that need the key of the row, and the others."""

@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 
+from .schemas import marked
+
 CLUSTER_ID, TAKEN_AT = "kadmin.cluster_id", "kadmin.taken_at"
 ENGINE = "kadmin.engine"
 """The engine that answered, and the reason for it, in a sentence."""
@@ -24,7 +26,7 @@ def stamped(
     table: pa.Table, cluster_id: str, marks: Mapping[str, str] | None = None, *, at: str | None = None
 ) -> pa.Table:
     """`table` with the cluster's id, the time (now unless given) and further marks in its metadata."""
-    return table.replace_schema_metadata({CLUSTER_ID: cluster_id, TAKEN_AT: at or now(), **(marks or {})})
+    return marked(table, {CLUSTER_ID: cluster_id, TAKEN_AT: at or now(), **(marks or {})})
 
 
 def mark(table: pa.Table, name: str) -> str | None:

@@ -1,740 +1,897 @@
-"""Every frame's columns and Arrow types, once.
+"""Every frame's columns, once: a class a frame, by subject, and an attribute a column. `frame` says what these are.
 
-All frames may lead with `cluster_id`. Answers carry `kadmin.cluster_id` and `kadmin.taken_at`
-(ISO 8601, UTC) in their schema metadata. The same columns and types hold for zero rows.
+`frame_of` is the one place that says which frame a table is, `field_of` which column one of its columns is.
+
+All frames may lead with `cluster_id`. Answers carry the name of their frame (`kadmin.frame`), `kadmin.cluster_id` and
+`kadmin.taken_at` (ISO 8601, UTC) in their schema metadata. The same columns and types hold for zero rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 
 from ..errors import UsageError
+from .aligning import BADGE, NAME, PROSE
+from .aligning import KEY as KEY_LOOK
 from .arrays import array_of
-
-TEXT, NUMBER, FLAG, WHOLE = pa.string(), pa.float64(), pa.bool_(), pa.int32()
-WORD = pa.dictionary(pa.int32(), pa.string())
-"""Strings from a small set, dictionary-encoded in Arrow; plain strings in Spark."""
-
-
-def _schema(*columns: tuple[str, pa.DataType, bool]) -> pa.Schema:
-    return pa.schema([pa.field(name, kind, nullable) for name, kind, nullable in columns])
-
-
-QUOTAS = _schema(
-    ("entity", TEXT, False),
-    ("level", WORD, False),
-    ("user", TEXT, True),
-    ("client_id", TEXT, True),
-    ("ip", TEXT, True),
-    ("key", WORD, False),
-    ("value", NUMBER, False),
+from .frame import (
+    BYTES,
+    COUNT,
+    FLAG,
+    FRAME,
+    FRAMES,
+    ID,
+    ISO_TIME,
+    MEASURED,
+    MOMENT,
+    MS,
+    NUMBER,
+    OF_KEY,
+    PERCENT,
+    SHARE,
+    TEXT,
+    WHOLE,
+    WORD,
+    Field,
+    Frame,
+    S,
 )
-"""One row an entity and key, sorted by both. `user` is null both for default and for absent: `level` tells."""
 
-PAIRS = _schema(("user", TEXT, False), ("client_id", TEXT, True))
-"""Clients to resolve. A null client-id counts as empty."""
-
-OVERRIDDEN = pa.list_(pa.struct([pa.field("level", TEXT, False), pa.field("value", NUMBER, False)]))
-
-EFFECTIVE = _schema(
-    ("user", TEXT, False),
-    ("client_id", TEXT, False),
-    ("key", WORD, False),
-    ("value", NUMBER, True),
-    ("level", WORD, True),
-    ("bucket_user", WORD, True),
-    ("bucket_client_id", WORD, True),
-)
-"""The effective quota of each client and key. A null value, level and bucket mean unlimited; "" in a bucket means that
-the part is not in it. A null user or client-id stands for each that no quota names, as does null in its bucket."""
-
-EFFECTIVE_IP = _schema(("ip", TEXT, False), ("key", WORD, False), ("value", NUMBER, True), ("level", WORD, True))
-"""The effective connection quota of each address."""
-
+TEXTS = pa.list_(TEXT)
 SYNONYMS = pa.list_(
     pa.struct([pa.field("source", TEXT, False), pa.field("key", TEXT, False), pa.field("value", TEXT, True)])
 )
-
-CONFIGS = _schema(
-    ("resource_type", WORD, False),
-    ("resource_name", TEXT, False),
-    ("key", TEXT, True),
-    ("value", TEXT, True),
-    ("source", WORD, True),
-    ("is_sensitive", FLAG, True),
-    ("is_read_only", FLAG, True),
-    ("is_default", FLAG, True),
-    ("type", WORD, True),
-    ("synonyms", SYNONYMS, True),
-    ("documentation", TEXT, True),
-    ("error", TEXT, True),
-    ("message", TEXT, True),
-)
-"""One row a resource and key; a resource that failed is one row with a null key and its error."""
-
-SCRAM = _schema(
-    ("user", TEXT, False),
-    ("mechanism", WORD, True),
-    ("iterations", WHOLE, True),
-    ("error", TEXT, True),
-    ("message", TEXT, True),
-)
-"""One row a user and mechanism, sorted by both: all that brokers show of a credential. A user that failed, or has none
-(RESOURCE_NOT_FOUND), is one row with a null mechanism."""
-
-REGISTRATIONS = _schema(
-    ("user", TEXT, False),
-    ("client_id", TEXT, False),
-    ("software", TEXT, False),
-    ("version", TEXT, False),
-    ("instance", TEXT, False),
-    ("group_id", TEXT, True),
-    ("group_protocol", TEXT, True),
-    ("keys", pa.list_(TEXT), False),
-    ("seen_at", pa.timestamp("us", "UTC"), False),
-)
-"""The clients that follow dynamic client configs and are alive, as they call themselves; `keys` are those that they
-support, `seen_at` is the broker's time."""
-
-STATUS = _schema(
-    ("user", TEXT, False),
-    ("client_id", TEXT, False),
-    ("instance", TEXT, False),
-    ("revision", pa.int64(), True),
-    ("key", WORD, True),
-    ("value", TEXT, True),
-    ("state", WORD, False),
-    ("reason", TEXT, True),
-    ("at", pa.timestamp("us", "UTC"), True),
-)
-"""The values that each client that is alive says it runs with. `state` is follows; refuses, with a reason; static, with
-a null key: no entry is about it; or silent: it never said. `at` is the broker's time of its last word; it repeats
-the same one each day."""
-
-COMPATIBILITY = _schema(
-    ("user", TEXT, False),
-    ("client_id", TEXT, True),
-    ("software", TEXT, False),
-    ("version", TEXT, False),
-    ("keys", pa.list_(TEXT), False),
-    ("clients", pa.int64(), False),
-)
-"""KIP-649's EntityCompatibility: each software and version that registered under an entity, and all keys that it
-supports there. A null client-id is all client-ids of the user."""
-
-FOLLOWERS = _schema(
-    ("user", TEXT, False),
-    ("client_id", TEXT, False),
-    ("software", TEXT, True),
-    ("version", TEXT, True),
-    ("instance", TEXT, True),
-    ("key", WORD, False),
-    ("follows", FLAG, False),
-    ("reason", TEXT, True),
-)
-"""The known clients: whether each `follows` a new value of the key, or the reason that it does not. One that is only
-seen in usage has no software, version or instance."""
-
-CLIENT_CONFIGS = _schema(
-    ("entity", TEXT, False),
-    ("user", TEXT, False),
-    ("client_id", TEXT, True),
-    ("key", WORD, False),
-    ("value", TEXT, False),
-    ("revision", pa.int64(), False),
-    ("author", TEXT, False),
-    ("plan_id", TEXT, False),
-    ("changed_at", pa.timestamp("us", "UTC"), False),
-)
-"""One row an entity and key of dynamic client configs (KIP-649), sorted by user, client-id and key. A null client-id is
-the user's own entry. `revision` is the offset of its record, `changed_at` the broker's time."""
+QUOTA_KEYS = pa.list_(pa.struct([("level", TEXT), ("key", TEXT), ("quotas", COUNT)]))
+OVERRIDDEN = pa.list_(pa.struct([pa.field("level", TEXT, False), pa.field("value", NUMBER, False)]))
 
 PASSED_OVER, TOPIC_MISSING = "kadmin.passed_over", "kadmin.topic_missing"
 """Metadata of CLIENT_CONFIGS: how many records cannot be read, and the topic's name where it is not there."""
 
-EFFECTIVE_CLIENT_CONFIGS = _schema(
-    ("user", TEXT, False),
-    ("client_id", TEXT, False),
-    ("key", WORD, False),
-    ("value", TEXT, False),
-    ("entity", TEXT, False),
-    ("revision", pa.int64(), False),
-    ("overridden", TEXT, True),
-)
-"""One row a key that is set for a client: the value that holds, the entity that it is set on, and the user's own value
-where the client-id's overrides it."""
-
-CLIENT_CONFIG_SETUP = _schema(
-    ("subject", TEXT, False),
-    ("state", WORD, False),
-    ("note", TEXT, True),
-)
-"""The topics and rights that dynamic client configs need: each is there, missing, made, or, of a topic that somebody
-else made, differs, with the settings that do."""
-
-USER_CONFIGS = _schema(
-    ("resource", TEXT, False),
-    ("kind", TEXT, False),
-    ("key", TEXT, True),
-    ("value", TEXT, True),
-    ("error", TEXT, True),
-    ("message", TEXT, True),
-)
-"""All that is set on users: quotas, client configs, and credentials with their iterations. Of the kind `supported` are
-the versions of software that follow client configs there, and the keys that they follow. What may not be seen is a row
-with an error."""
-
-USERS = _schema(
-    ("user", TEXT, False),
-    ("mechanisms", TEXT, True),
-    ("quotas", pa.int64(), True),
-    ("quota_keys", pa.list_(pa.struct([("level", TEXT), ("key", TEXT), ("quotas", pa.int64())])), True),
-    ("acls", pa.int64(), True),
-    ("used", FLAG, True),
-    ("first_used", pa.timestamp("us", "UTC"), True),
-    ("last_used", pa.timestamp("us", "UTC"), True),
-    ("finding", WORD, True),
-)
-"""One row a user that quotas, SCRAM credentials, ACLs or USAGE name: the mechanisms of the credentials, the number of
-quotas with their keys at each level, the number of ACLs, whether the usage names the user, and the beginning of its
-first and the end of its last window. What may not be read, does not exist or was not given is null. `finding`:
-orphaned-quotas, orphaned-acls or orphaned-credentials where nothing else names the user; no-quotas where the usage
-names a user that no quota names."""
-
-PLAN = _schema(
-    ("row", WHOLE, False),
-    ("kind", TEXT, False),
-    ("op", TEXT, False),
-    ("resource", TEXT, False),
-    ("key", TEXT, False),
-    ("old", TEXT, True),
-    ("wanted", TEXT, True),
-    ("after", TEXT, True),
-    ("old_known", FLAG, False),
-    ("level", TEXT, True),
-    ("validated", TEXT, False),
-    ("note", TEXT, True),
-)
-"""One row a change, before and after. `validated` is "ok", the broker's error, or "not possible"."""
-
-OUTCOMES = pa.schema(
-    [
-        *PLAN,
-        *_schema(
-            ("state", TEXT, False),
-            ("error", TEXT, True),
-            ("message", TEXT, True),
-            ("brokers_agreeing", WHOLE, True),
-            ("brokers", WHOLE, True),
-            ("lag_ms", WHOLE, True),
-        ),
-    ]
-)
-"""PLAN plus what became of each row. `brokers_agreeing` of `brokers` hold it, null where none was asked afterwards."""
-
-REQUESTS = _schema(
-    ("time", pa.timestamp("us", "UTC"), False),
-    ("broker", WHOLE, False),
-    ("listener", TEXT, True),
-    ("user", TEXT, False),
-    ("client_id", TEXT, False),
-    ("api", TEXT, False),
-    ("bytes_in", pa.int64(), True),
-    ("bytes_out", pa.int64(), True),
-    ("io_ms", NUMBER, True),
-    ("total_ms", NUMBER, True),
-    ("throttle_ms", NUMBER, True),
-    ("software_name", TEXT, True),
-    ("software_version", TEXT, True),
-    ("connection", TEXT, False),
-    ("correlation_id", WHOLE, False),
-)
-"""One row a request that a broker has answered. `bytes_in` are the record bytes of a PRODUCE, `bytes_out` those that a
-FETCH was answered with, null for every other API, and where the log does not tell; `io_ms` is I/O-thread time.
-"""
-
-LOG_LINES = _schema(("became", TEXT, False), ("reason", TEXT, True), ("lines", pa.int64(), False))
-"""The lines of a request log, counted by fate: a request, a duplicate, left out, or quarantined; and why."""
-
-METRICS = _schema(
-    ("time", pa.timestamp("us", "UTC"), False),
-    ("broker", WHOLE, False),
-    ("type", TEXT, False),
-    ("user", TEXT, True),
-    ("client_id", TEXT, True),
-    ("name", TEXT, False),
-    ("value", NUMBER, False),
-)
-"""Samples of `kafka.server:type=…,user=…,client-id=…`: `type` is Produce, Fetch or Request, `name` byte-rate (bytes/s),
-request-time (percent of a thread) or throttle-time (ms); the tags as JMX writes them, null where one is absent.
-"""
-
-USAGE = _schema(
-    ("broker", WHOLE, False),
-    ("user", TEXT, False),
-    ("client_id", TEXT, False),
-    ("key", WORD, False),
-    ("window_start", pa.timestamp("us", "UTC"), False),
-    ("window_end", pa.timestamp("us", "UTC"), False),
-    ("value", NUMBER, True),
-    ("throttle_ms", NUMBER, True),
-    ("source", TEXT, False),
-)
-"""The use of a key by each client on each broker, in the key's unit, over a window of time. A null value is unknown: of
-a share consumer a request log tells the throttles, and no bytes."""
-
 OF_BUCKETS = "metrics: the broker's own rate of a bucket"
-"""The `source` of a row whose names are a bucket's: who shares one it does not tell."""
+"""The `source` of a row of USAGE whose names are a bucket's: who shares one it does not tell."""
 
-MOMENT = pa.timestamp("us", "UTC")
-_CLUSTER = _schema(("cluster_id", TEXT, False))
-_TAKEN = _schema(("taken_at", MOMENT, False), ("snapshot_id", TEXT, False), ("complete", FLAG, False))
+# --- columns of many frames ---
 
-SNAPSHOT_QUOTAS = pa.schema([*_CLUSTER, *QUOTAS, *_TAKEN])
-"""SNAPSHOT: the quotas that a cluster held at a time. `complete` is false where something could not be read."""
-
-SNAPSHOT_CONFIGS = pa.schema([*_CLUSTER, *CONFIGS, *_TAKEN])
-"""SNAPSHOT: the configs that a cluster held at a time. `complete` is false where something could not be read."""
-
-SNAPSHOTS = _schema(
-    ("cluster_id", TEXT, False),
-    ("taken_at", MOMENT, False),
-    ("snapshot_id", TEXT, False),
-    ("kind", TEXT, False),
-    ("rows", pa.int64(), False),
-    ("unchanged", FLAG, False),
-    ("scopes", TEXT, False),
-    ("plan_id", TEXT, True),
-    ("author", TEXT, True),
-)
-"""The snapshots of a history, one row a snapshot and kind (`quotas`, `configs`). 0 rows: certainly nothing was set."""
-
-DRIFT = _schema(
-    ("kind", TEXT, False),
-    ("resource", TEXT, False),
-    ("key", TEXT, True),
-    ("state", TEXT, False),
-    ("a", TEXT, True),
-    ("b", TEXT, True),
-    ("source_a", TEXT, True),
-    ("source_b", TEXT, True),
-    ("note", TEXT, True),
-    ("is_sensitive", FLAG, False),
-)
-"""Differences, one row a resource and key. `state` is added (only b has it), removed (only a), changed, source (the
-same value from elsewhere), default (set on one side to what is the default on the other, or two defaults), or unknown
-(one side could not be read; the key is null). Values as text, as the broker takes them; nobody can see one that
-`is_sensitive`."""
-
-DIFF = pa.schema([*_schema(("row", WHOLE, False)), *DRIFT, *_schema(("missing", TEXT, True))])
-"""DRIFT with numbers, from 1: what differs first, then what does so by default or by nature only (state `nature`).
-`missing` is the side, a or b, that does not have the topic at all."""
-
-DIFF_COUNTS = _schema(("state", TEXT, False), ("quotas", pa.int64(), False), ("configs", pa.int64(), False))
-"""The number of rows of each state, those that are not shown included."""
-
-HISTORY_CHANGES = _schema(
-    ("cluster_id", TEXT, False),
-    ("since", MOMENT, False),
-    ("taken_at", MOMENT, False),
-    ("snapshot_id", TEXT, False),
-    ("plan_id", TEXT, True),
-    ("author", TEXT, True),
-    ("kind", TEXT, False),
-    ("resource", TEXT, False),
-    ("key", TEXT, False),
-    ("state", TEXT, False),
-    ("old", TEXT, True),
-    ("new", TEXT, True),
-    ("source", TEXT, True),
-)
-"""Changes between a snapshot (`since`) and the next (`taken_at`): `state` is added, removed or changed."""
-
-FINDINGS = _schema(
-    ("finding", TEXT, False),
-    ("resource_type", TEXT, False),
-    ("resource_name", TEXT, False),
-    ("key", TEXT, True),
-    ("value", TEXT, True),
-    ("source", TEXT, True),
-    ("expected", TEXT, True),
-    ("expected_source", TEXT, True),
-    ("message", TEXT, False),
-    ("op", TEXT, True),
-    ("mend", TEXT, True),
-    ("error", TEXT, True),
-)
-"""Configs that somebody should look at. `source` is where the value is set, `expected` what holds without it, or
-what a broker's peers have; `op` mends it, `set` (to `expected`) or `delete`, and `mend` is the line that does so, both
-null where none can. A null key: it could not be read, for the `error` of that name."""
-
-POLICY = _schema(
-    ("rule", TEXT, False),
-    ("severity", TEXT, False),
-    ("state", TEXT, False),
-    ("ok", FLAG, True),
-    ("resource", TEXT, True),
-    ("key", TEXT, True),
-    ("value", TEXT, True),
-    ("wanted", TEXT, False),
-    ("message", TEXT, False),
-    ("reason", TEXT, False),
-)
-"""The state of a policy's rules: a row for each that is, and for each breach. `severity` is refuse or warn; `state` is
-kept, broken, unknown (what it is about could not be read; `ok` is null), or, of a plan, as before: broken without it
-too, and no worse."""
-
-UTILISATION = _schema(
-    ("broker", WHOLE, False),
-    ("key", WORD, False),
-    ("bucket_user", WORD, True),
-    ("bucket_client_id", WORD, True),
-    ("user", TEXT, True),
-    ("client_id", TEXT, True),
-    ("level", WORD, True),
-    ("limit", NUMBER, True),
-    ("brokers", WHOLE, False),
-    ("limit_x_brokers", NUMBER, True),
-    ("clients", pa.int64(), True),
-    ("windows", pa.int64(), False),
-    ("windows_seen", pa.int64(), False),
-    ("windows_unknown", pa.int64(), False),
-    ("peak", NUMBER, True),
-    ("p95", NUMBER, True),
-    ("mean", NUMBER, True),
-    ("utilisation", NUMBER, True),
-    ("headroom", NUMBER, True),
-    ("headroom_percent", NUMBER, True),
-    ("share_above_80", NUMBER, True),
-    ("share_above_100", NUMBER, True),
-    ("longest_above_100_s", NUMBER, True),
-    ("throttle_ms", NUMBER, True),
-    ("share_throttled", NUMBER, True),
-)
-"""The use of each bucket on each broker beside its limit. Without a limit a row is a client's, named by `user` and
-`client_id`, which are null otherwise; `utilisation` is the peak in percent; shares are fractions of `windows`. Of
-`windows_unknown` a part of the use is unknown: figures are the least that it can be, null where nothing is known."""
-
-NEAR = _schema(
-    ("broker", WHOLE, False),
-    ("key", WORD, False),
-    ("bucket_user", WORD, False),
-    ("bucket_client_id", WORD, False),
-    ("level", WORD, False),
-    ("limit", NUMBER, False),
-    ("windows_unknown", pa.int64(), False),
-    ("peak", NUMBER, True),
-    ("utilisation", NUMBER, True),
-    ("longest_above_100_s", NUMBER, True),
-    ("throttle_ms", NUMBER, True),
-)
-"""The buckets that are near their limit on a broker, over it, or throttled, the worst first: columns of UTILISATION."""
-
-TOP = _schema(
-    ("key", WORD, False),
-    ("user", TEXT, False),
-    ("client_id", TEXT, False),
-    ("brokers", WHOLE, False),
-    ("mean", NUMBER, True),
-    ("share", NUMBER, True),
-    ("peak", NUMBER, True),
-    ("throttle_ms", NUMBER, True),
-)
-"""The clients that used most of each key, the most first. `mean` is over the time that was watched, on all brokers
-together; `share` is its percentage of what all clients used; `peak` is the most in a window on one broker. Of usage
-from metrics the names are a bucket's. Clients whose use is unknown come last, with nulls; there are no shares then."""
-
-STALLS = _schema(
-    ("broker", WHOLE, False),
-    ("user", TEXT, False),
-    ("client_id", TEXT, False),
-    ("key", WORD, False),
-    ("row", WHOLE, True),
-    ("limit_before", NUMBER, True),
-    ("limit_after", NUMBER, True),
-    ("bucket_user", TEXT, True),
-    ("bucket_client_id", TEXT, True),
-    ("rate", NUMBER, False),
-    ("bucket_rate", NUMBER, False),
-    ("stall_s", NUMBER, False),
-)
-"""The seconds for which a plan throttles each client that it touches. A null limit is unlimited; rates and limits in
-bytes/s."""
-
-IMPACT = _schema(
-    ("user", TEXT, False),
-    ("client_id", TEXT, False),
-    ("key", WORD, False),
-    ("effect", WORD, False),
-    ("sharing", WORD, True),
-    ("value_before", NUMBER, True),
-    ("value_after", NUMBER, True),
-    ("level_before", WORD, True),
-    ("level_after", WORD, True),
-    ("bucket_user_before", TEXT, True),
-    ("bucket_client_id_before", TEXT, True),
-    ("bucket_user_after", TEXT, True),
-    ("bucket_client_id_after", TEXT, True),
-    ("clients_before", pa.int64(), True),
-    ("clients_after", pa.int64(), True),
-)
-"""The clients that a change of quotas touches, a row a client and key. A null value, level and bucket are unlimited;
-`sharing` is null where there is no bucket on both sides; `clients_*` are how many of the known clients draw from the
-bucket."""
-
-IMPACT_COUNTS = _schema(
-    ("key", TEXT, False), ("effect", TEXT, False), ("sharing", TEXT, True), ("clients", pa.int64(), False)
-)
-"""The number of clients of each effect, `unchanged` ones included."""
-
-SHADOWED = _schema(
-    ("entity", TEXT, False), ("key", TEXT, False), ("value", NUMBER, False), ("shadowed_by", TEXT, False)
-)
-"""The quotas that a change leaves shadowed, those that are new included, and the entity that always comes first."""
-
-BACKTEST = _schema(
-    ("broker", WHOLE, False),
-    ("key", WORD, False),
-    ("bucket_user", TEXT, False),
-    ("bucket_client_id", TEXT, False),
-    ("level", WORD, False),
-    ("limit", NUMBER, False),
-    ("clients", pa.int64(), False),
-    ("windows", pa.int64(), False),
-    ("throttled_windows", pa.int64(), False),
-    ("throttled_share", NUMBER, False),
-    ("throttled_s", NUMBER, False),
-    ("longest_s", NUMBER, False),
-    ("delay_s", NUMBER, False),
-    ("first_throttled", pa.timestamp("us", "UTC"), True),
-)
-"""The effect that limits would have had on a usage, a row a broker, key and bucket.
-
-`windows` are the seconds that it was active
-in; `throttled_s` is how long it would have been throttled, `longest_s` in one go, `delay_s` how late it was at worst.
-"""
-
-CANARY = _schema(
-    ("broker", WHOLE, False),
-    ("user", TEXT, True),
-    ("client_id", TEXT, False),
-    ("key", TEXT, False),
-    ("limit", NUMBER, True),
-    ("level", TEXT, True),
-    ("bytes", NUMBER, False),
-    ("rate", NUMBER, True),
-    ("expected", FLAG, True),
-    ("throttled", FLAG, True),
-    ("throttle_ms", NUMBER, True),
-    ("agrees", FLAG, True),
-    ("note", TEXT, True),
-)
-"""The limit that each broker enforced on a real client, beside the prediction. `rate` is before the first throttle:
-an idle client may use some 10 s of its limit at once. Null in `agrees`: not conclusive."""
-
-OBSERVED = _schema(
-    ("broker", WHOLE, False),
-    ("state", TEXT, False),
-    ("level_before", TEXT, True),
-    ("level_after", TEXT, True),
-    ("since", MOMENT, True),
-    ("until", MOMENT, True),
-    ("logs", pa.list_(TEXT), True),
-    ("complete", FLAG, True),
-    ("message", TEXT, True),
-)
-"""The request logger of each broker after an observation.
-
-`state` is restored, kept (on already before), moved (somebody set
-another level), left (still on) or skipped (not observed). `logs` are the files that the requests are in, the oldest
-first, where that is known; not `complete` where log4j has deleted some of them meanwhile."""
-
-CONFLICTS = _schema(
-    ("row", WHOLE, False),
-    ("resource", TEXT, False),
-    ("key", TEXT, False),
-    ("old", TEXT, True),
-    ("now", TEXT, True),
-    ("wanted", TEXT, True),
-)
-"""The rows of a plan that somebody else has moved since it was made."""
-
-DANGERS = _schema(
-    ("row", WHOLE, False),
-    ("resource", TEXT, False),
-    ("key", TEXT, False),
-    ("danger", TEXT, False),
-    ("message", TEXT, False),
-)
-"""The rows of a plan that weaken something, and need its key allowed. `danger` is durability, retention, listener,
-login, address, code, access, encryption, quota, unit or stop; `message` says from what to what, and what is weaker
-then."""
-
-WARNINGS = _schema(
-    ("warning", TEXT, False),
-    ("row", WHOLE, True),
-    ("resource", TEXT, True),
-    ("key", TEXT, True),
-    ("message", TEXT, False),
-)
-"""Facts that the rows of a plan do not show. `warning` is shadows, shadowed, reach, blank client-id, sharing,
-principal, per broker or in parts; `row`, `resource` and `key` are the first that it is about, null where it is about
-all of it."""
-
-JOURNAL = _schema(
-    ("line", WHOLE, False),
-    ("at", TEXT, True),
-    ("run", WHOLE, True),
-    ("kind", TEXT, False),
-    ("batch", WHOLE, True),
-    ("rows", TEXT, True),
-    ("says", TEXT, True),
-)
-"""The records of a plan's journal. `rows` are numbers of the plan's rows, such as `1-5000`."""
-
-PLANS = _schema(
-    ("plan_id", TEXT, False),
-    ("cluster_id", TEXT, True),
-    ("created", TEXT, True),
-    ("author", TEXT, True),
-    ("changes", WHOLE, True),
-    ("runs", WHOLE, True),
-    ("verified", WHOLE, True),
-    ("in_doubt", WHOLE, True),
-    ("reason", TEXT, True),
-    ("error", TEXT, True),
-    ("message", TEXT, True),
-)
-"""The plans that have a journal here; a broken one has an error. `verified` and `in_doubt` count rows."""
-
-WHY = pa.schema(
-    [
-        *EFFECTIVE,
-        *_schema(
-            ("entity", TEXT, True),
-            ("brokers", WHOLE, False),
-            ("total", NUMBER, True),
-            ("clients", pa.int64(), True),
-            ("windows_unknown", pa.int64(), True),
-            ("peak", NUMBER, True),
-            ("utilisation", NUMBER, True),
-            ("throttle_ms", NUMBER, True),
-            ("share_throttled", NUMBER, True),
-        ),
-    ]
-)
-"""EFFECTIVE of one client, and what there is to know of each limit. `entity` is where it is stored, `total` what it
-adds up to on all `brokers`. From USAGE, null without it: how many known `clients` share the bucket, this one included;
-the bucket's `peak` on the broker where it is highest, in the key's unit, and `utilisation`, that in percent of the
-limit, both the least that it can be where of `windows_unknown` a part is unknown; the longest throttle that was told,
-and the fraction of windows with one."""
-
-LIFTS = _schema(
-    ("number", WHOLE, False),
-    ("key", WORD, False),
-    ("line", TEXT, False),
-    ("limit", NUMBER, True),
-    ("reach", TEXT, False),
-    ("consequence", TEXT, False),
-)
-"""Changes that would lift a limit of one client: the `line` to type after `quota`, the client's `limit` then (null:
-unlimited), whom the change binds, and what else comes of it."""
-
-PERMISSIONS = _schema(
-    ("action", TEXT, False),
-    ("operation", TEXT, False),
-    ("resource", TEXT, False),
-    ("allowed", FLAG, False),
-    ("note", TEXT, True),
-    ("grant", TEXT, True),
-)
-"""The rights that some changes need: Kafka's `operation` on a `resource`, whether we have it, the broker's own words,
-and, where it is missing, the line of Kafka's tool that grants it."""
-
-CHECKS = _schema(
-    ("check", WORD, False),
-    ("subject", TEXT, False),
-    ("state", WORD, False),
-    ("note", TEXT, False),
-    ("mend", TEXT, True),
-)
-"""Checks of a connection, in the order in which they were made: the `subject` of each, its `state` (ok, warning,
-failed, absent: an extra or a feature that is not set up; skipped: what it stands on failed), what was seen, and what
-mends it."""
-
-REDUNDANT = _schema(
-    ("entity", TEXT, False),
-    ("level", WORD, False),
-    ("key", WORD, False),
-    ("value", NUMBER, False),
-    ("behind", TEXT, False),
-    ("safe", FLAG, False),
-    ("reason", TEXT, False),
-)
-"""Quotas that repeat what the entity `behind` would give all their clients anyway; `safe` to remove where these would
-draw from the same bucket too."""
-
-UNLIMITED = _schema(("user", TEXT, True), ("client_id", TEXT, True), ("key", WORD, False))
-"""The clients without a limit, by key. A null user or client-id stands for each that no quota names; "" sends none."""
-
-CLIENT_IDS = _schema(
-    ("pattern", TEXT, False),
-    ("sort", TEXT, False),
-    ("client_ids", pa.int64(), False),
-    ("users", pa.int64(), False),
-    ("example", TEXT, False),
-    ("user", TEXT, False),
-    ("binds", TEXT, True),
-    ("advice", TEXT, False),
-)
-"""Client-ids that look as if a machine had made them up, many to a `pattern`. `sort` is what varies: uuid, hex, number,
-host, random, library; `user` and `example` are one client of them, `binds` the entities whose quotas limit it."""
-
-TREE = _schema(
-    ("entity", TEXT, False),
-    ("parent", TEXT, True),
-    ("level", TEXT, False),
-    ("key", TEXT, True),
-    ("value", NUMBER, True),
-    ("shadowed_by", TEXT, True),
-)
-"""The hierarchy of quotas; `shadowed_by` is the entity (or entities) that always come first."""
-
-VERDICTS = _schema(
-    ("check", TEXT, False),
-    ("verdict", TEXT, False),
-    ("found", pa.int64(), True),
-    ("says", TEXT, False),
-)
-"""The checks of a report. `verdict` is ok, look (somebody should), or not looked; `found` counts rows."""
-
-SUMMARY = _schema(("of", TEXT, False), ("is", TEXT, False))
-"""The record of a runbook's run, in a few lines."""
-
-BROKERS = _schema(
-    ("id", WHOLE, False),
-    ("host", TEXT, False),
-    ("port", WHOLE, False),
-    ("rack", TEXT, True),
-    ("is_fenced", FLAG, False),
-)
-"""The brokers of a cluster, fenced ones included."""
+CLUSTER_ID = Field(TEXT, "the id of the cluster, of frames of several", look=NAME)
+ROW = Field(WHOLE, "the number of the row, from 1")
+ENTITY = Field(TEXT, "the entity as it would be typed")
+USER = Field(TEXT, "the user's name as the broker knows it")
+CLIENT_ID = Field(TEXT, "as clients send it")
+KEY = Field(WORD, "Kafka's name of the key", look=KEY_LOOK)
+VALUE = Field(NUMBER, unit=OF_KEY)
+LEVEL = Field(WORD, "KIP-248's level", look=BADGE)
+BROKER = Field(WHOLE, "the broker's id")
+BUCKET = Field(WORD, '"": this part is not in the bucket')
+RESOURCE = Field(TEXT, "as it would be typed", look=NAME)
+OP = Field(TEXT, look=BADGE)
+STATE = Field(TEXT, look=BADGE)
+OLD = Field(TEXT, "as the broker takes it", unit=OF_KEY)
+WANTED = Field(TEXT, "as the broker takes it", unit=OF_KEY)
+SOURCE = Field(TEXT, look=BADGE)
+NOTE = Field(TEXT, look=PROSE)
+REASON = Field(TEXT, look=PROSE)
+ERROR = Field(TEXT, "Kafka's name of the error of this row", look=PROSE)
+MESSAGE = Field(TEXT, look=PROSE)
+PLAN_ID = Field(TEXT, "the plan's id", unit=ID)
+THROTTLE_MS = Field(NUMBER, "the longest throttle that was told", unit=MS)
+LIMIT = Field(NUMBER, unit=OF_KEY)
+PEAK = Field(NUMBER, "the most in a window; null is unknown", unit=MEASURED, null=True)
+WINDOWS_UNKNOWN = Field(COUNT, "windows in which a part of the use is unknown: figures are the least that it can be")
+CLIENTS = Field(COUNT, "the known clients that draw from the bucket")
+SOFTWARE = Field(TEXT, "as clients call it")
+REVISION = Field(COUNT, "the offset of its record")
+RESOURCE_TYPE = Field(WORD, "Kafka's name of the type")
+RESOURCE_NAME = Field(TEXT, '"": the cluster-wide default of brokers')
+IS_SENSITIVE = Field(FLAG, "nobody can see its value")
 
 
-LOCAL = _schema(
-    ("name", TEXT, False),
-    ("state", TEXT, False),
-    ("bootstrap", TEXT, False),
-    ("version", TEXT, False),
-    ("nodes", WHOLE, False),
-    ("alive", WHOLE, False),
-    ("secure", FLAG, False),
-    ("started_at", pa.timestamp("us", "UTC"), False),
-    ("folder", TEXT, False),
-)
-"""The local Kafkas."""
+class _Row(Frame):
+    row = ROW
+
+
+class _Client(Frame):
+    user = USER
+    client_id = CLIENT_ID
+
+
+class _OfCluster(Frame):
+    cluster_id = CLUSTER_ID
+
+
+class _Taken(Frame):
+    taken_at = Field(MOMENT)
+    snapshot_id = Field(TEXT)
+    complete = Field(FLAG, "false: something could not be read")
+
+
+class _Also(_OfCluster, _Taken):
+    """Columns that a frame of any kind may have as well."""
+
+    overridden = Field(OVERRIDDEN, "the limits that lost, most specific first", null=True)
+    why = Field(TEXT, "how the value was found", look=PROSE)
+    error = ERROR.or_null
+    message = MESSAGE.or_null
+
+
+# --- quotas ---
+
+
+class QUOTAS(Frame, key="entity key"):
+    """One row an entity and key, sorted by both. `user` is null both for default and for absent: `level` tells."""
+
+    entity = ENTITY
+    level = LEVEL
+    user = USER.or_null
+    client_id = CLIENT_ID.or_null
+    ip = Field(TEXT, null=True)
+    key = KEY
+    value = VALUE
+
+
+class PAIRS(Frame):
+    """Clients to resolve. A null client-id counts as empty."""
+
+    user = USER
+    client_id = CLIENT_ID.or_null
+
+
+class EFFECTIVE(_Client):
+    """The effective quota of each client and key. A null value, level and bucket mean unlimited. A null user or
+    client-id stands for each that no quota names, as does null in its bucket."""
+
+    key = KEY
+    value = VALUE.or_null
+    level = LEVEL.or_null
+    bucket_user = bucket_client_id = BUCKET.or_null
+
+
+class EFFECTIVE_IP(Frame):
+    """The effective connection quota of each address."""
+
+    ip = Field(TEXT)
+    key = KEY
+    value = VALUE.or_null
+    level = LEVEL.or_null
+
+
+class WHY(EFFECTIVE):
+    """EFFECTIVE of one client, and what there is to know of each limit. The last columns are from USAGE, null without
+    it."""
+
+    entity = Field(TEXT, "where it is stored", null=True)
+    brokers = Field(WHOLE)
+    total = Field(NUMBER, "what it adds up to on all brokers", unit=OF_KEY, null=True)
+    clients = Field(COUNT, "the known clients that share the bucket, this one included", null=True)
+    windows_unknown = WINDOWS_UNKNOWN.or_null
+    peak = Field(NUMBER, "the bucket's, on the broker where it is highest", unit=MEASURED, null=True)
+    utilisation = Field(NUMBER, "the peak in percent of the limit", unit=PERCENT, null=True)
+    throttle_ms = THROTTLE_MS.or_null
+    share_throttled = Field(NUMBER, "of the windows", unit=SHARE, null=True)
+
+
+class LIFTS(Frame, key="number"):
+    """Changes that would lift a limit of one client."""
+
+    number = Field(WHOLE)
+    key = KEY
+    line = Field(TEXT, "what to type after `quota`")
+    limit = Field(NUMBER, "the client's limit then", unit=OF_KEY, null=True)
+    reach = Field(TEXT, "the clients that the change binds")
+    consequence = Field(TEXT, "what else comes of it", look=PROSE)
+
+
+class TREE(Frame, key="entity key"):
+    """The hierarchy of quotas."""
+
+    entity = ENTITY
+    parent = Field(TEXT, null=True)
+    level = LEVEL.of(TEXT)
+    key = KEY.of(TEXT).or_null
+    value = VALUE.or_null
+    shadowed_by = Field(TEXT, "the entities that always come first", look=NAME, null=True)
+
+
+class REDUNDANT(Frame, key="entity key"):
+    """Quotas that repeat what another entity would give all their clients anyway."""
+
+    entity = ENTITY
+    level = LEVEL
+    key = KEY
+    value = VALUE
+    behind = Field(TEXT, "the entity that gives the same")
+    safe = Field(FLAG, "the clients would draw from the same bucket too")
+    reason = REASON
+
+
+class UNLIMITED(Frame, key="user client_id key"):
+    """The clients without a limit, by key. A null user or client-id stands for each that no quota names; "" sends
+    none."""
+
+    user = USER.or_null
+    client_id = CLIENT_ID.or_null
+    key = KEY
+
+
+class CLIENT_IDS(Frame, key="pattern sort"):
+    """Client-ids that look as if a machine had made them up, many to a pattern."""
+
+    pattern = Field(TEXT)
+    sort = Field(TEXT, "what varies: uuid, hex, number, host, random, library")
+    client_ids = Field(COUNT)
+    users = Field(COUNT)
+    example = Field(TEXT)
+    user = Field(TEXT, "of the example")
+    binds = Field(TEXT, "the entities whose quotas limit it", null=True)
+    advice = Field(TEXT, look=PROSE)
+
+
+class CANARY(Frame):
+    """The limit that each broker enforced on a real client, beside the prediction. `rate` is before the first throttle:
+    an idle client may use some 10 s of its limit at once."""
+
+    broker = BROKER
+    user = USER.or_null
+    client_id = CLIENT_ID
+    key = KEY.of(TEXT)
+    limit = LIMIT.or_null
+    level = LEVEL.of(TEXT).or_null
+    bytes = Field(NUMBER, unit=BYTES)
+    rate = Field(NUMBER, unit=MEASURED, null=True)
+    expected = Field(FLAG, null=True)
+    throttled = Field(FLAG, null=True)
+    throttle_ms = THROTTLE_MS.or_null
+    agrees = Field(FLAG, "null: not conclusive", null=True)
+    note = NOTE.or_null
+
+
+# --- configs ---
+
+
+class CONFIGS(Frame, key="resource_type resource_name key"):
+    """One row a resource and key; a resource that failed is one row with a null key and its error."""
+
+    resource_type = RESOURCE_TYPE
+    resource_name = RESOURCE_NAME
+    key = KEY.of(TEXT).or_null
+    value = VALUE.of(TEXT).or_null
+    source = SOURCE.of(WORD).or_null
+    is_sensitive = IS_SENSITIVE.or_null
+    is_read_only = is_default = Field(FLAG, null=True)
+    type = Field(WORD, null=True)
+    synonyms = Field(SYNONYMS, null=True)
+    documentation = Field(TEXT, look=PROSE, null=True)
+    error = ERROR.or_null
+    message = MESSAGE.or_null
+
+
+class FINDINGS(Frame):
+    """Configs that somebody should look at. A null key: it could not be read, for the `error` of that name."""
+
+    finding = Field(TEXT, look=BADGE)
+    resource_type = RESOURCE_TYPE.of(TEXT)
+    resource_name = RESOURCE_NAME
+    key = KEY.of(TEXT).or_null
+    value = VALUE.of(TEXT).or_null
+    source = Field(TEXT, "where the value is set", look=BADGE, null=True)
+    expected = Field(TEXT, "what holds without it, or what a broker's peers have", unit=OF_KEY, null=True)
+    expected_source = Field(TEXT, null=True)
+    message = MESSAGE
+    op = Field(TEXT, "set (to `expected`) or delete; null: nothing of ours fixes it", look=BADGE, null=True)
+    mend = Field(TEXT, "the line that fixes it", look=PROSE, null=True)
+    error = ERROR.or_null
+
+
+# --- users and credentials ---
+
+
+class SCRAM(Frame, key="user mechanism"):
+    """One row a user and mechanism, sorted by both: all that brokers show of a credential. A user that failed, or has
+    none (RESOURCE_NOT_FOUND), is one row with a null mechanism."""
+
+    user = USER
+    mechanism = Field(WORD, null=True)
+    iterations = Field(WHOLE, null=True)
+    error = ERROR.or_null
+    message = MESSAGE.or_null
+
+
+class USERS(Frame, key="user"):
+    """One row a user that quotas, SCRAM credentials, ACLs or USAGE name. What may not be read, does not exist or was
+    not given is null. `finding` is orphaned-quotas, orphaned-acls or orphaned-credentials where nothing else names the
+    user; no-quotas where the usage names a user that no quota names."""
+
+    user = USER
+    mechanisms = Field(TEXT, "of the credentials", null=True)
+    quotas = Field(COUNT, "how many", null=True)
+    quota_keys = Field(QUOTA_KEYS, "the keys of the quotas at each level", null=True)
+    acls = Field(COUNT, "how many", null=True)
+    used = Field(FLAG, "whether the usage names it", null=True)
+    first_used = Field(MOMENT, "the beginning of its first window", null=True)
+    last_used = Field(MOMENT, "the end of its last window", null=True)
+    finding = Field(WORD, look=BADGE, null=True)
+
+
+class USER_CONFIGS(Frame):
+    """All that is set on users: quotas, client configs, and credentials with their iterations. Of the kind `supported`
+    are the versions of software that follow client configs there, and the keys that they follow. What may not be seen
+    is a row with an error."""
+
+    resource = RESOURCE
+    kind = Field(TEXT)
+    key = KEY.of(TEXT).or_null
+    value = VALUE.of(TEXT).or_null
+    error = ERROR.or_null
+    message = MESSAGE.or_null
+
+
+class PERMISSIONS(Frame):
+    """The rights that some changes need."""
+
+    action = Field(TEXT)
+    operation = Field(TEXT, "Kafka's name")
+    resource = RESOURCE
+    allowed = Field(FLAG)
+    note = Field(TEXT, "the broker's own words", look=PROSE, null=True)
+    grant = Field(TEXT, "the line of Kafka's tool that grants a missing right", null=True)
+
+
+# --- client configs (KIP-649) ---
+
+
+class CLIENT_CONFIGS(Frame, key="user client_id key"):
+    """One row an entity and key of dynamic client configs (KIP-649), sorted by user, client-id and key."""
+
+    entity = ENTITY
+    user = USER
+    client_id = Field(TEXT, "null: the user's own entry", null=True)
+    key = KEY
+    value = VALUE.of(TEXT)
+    revision = REVISION
+    author = Field(TEXT)
+    plan_id = PLAN_ID
+    changed_at = Field(MOMENT, "the broker's time")
+
+
+class EFFECTIVE_CLIENT_CONFIGS(_Client):
+    """One row a key that is set for a client."""
+
+    key = KEY
+    value = Field(TEXT, "the value that holds", unit=OF_KEY)
+    entity = Field(TEXT, "the entity that it is set on")
+    revision = REVISION
+    overridden = Field(TEXT, "the user's own value, where the client-id's overrides it", null=True)
+
+
+class REGISTRATIONS(_Client, key="user client_id instance"):
+    """The clients that follow dynamic client configs and are alive, as they call themselves."""
+
+    software = SOFTWARE
+    version = Field(TEXT)
+    instance = Field(TEXT)
+    group_id = group_protocol = Field(TEXT, null=True)
+    keys = Field(TEXTS, "those that it supports")
+    seen_at = Field(MOMENT, "the broker's time")
+
+
+class STATUS(_Client):
+    """The values that each client that is alive says it runs with. `state` is follows; refuses, with a reason; static,
+    with a null key: no entry is about it; or silent: it never said."""
+
+    instance = Field(TEXT)
+    revision = REVISION.or_null
+    key = KEY.or_null
+    value = VALUE.of(TEXT).or_null
+    state = STATE.of(WORD)
+    reason = REASON.or_null
+    at = Field(MOMENT, "the broker's time of its last word; it repeats the same one each day", null=True)
+
+
+class COMPATIBILITY(Frame):
+    """KIP-649's EntityCompatibility: each software and version that registered under an entity."""
+
+    user = USER
+    client_id = Field(TEXT, "null: all client-ids of the user", null=True)
+    software = SOFTWARE
+    version = Field(TEXT)
+    keys = Field(TEXTS, "all that it supports there")
+    clients = CLIENTS
+
+
+class FOLLOWERS(_Client):
+    """The known clients, and whether they follow a new value of the key. One that is only seen in usage has no
+    software, version or instance."""
+
+    software = SOFTWARE.or_null
+    version = Field(TEXT, null=True)
+    instance = Field(TEXT, null=True)
+    key = KEY
+    follows = Field(FLAG)
+    reason = Field(TEXT, "why it does not follow", look=PROSE, null=True)
+
+
+class CLIENT_CONFIG_SETUP(Frame):
+    """The topics and rights that dynamic client configs need. `state` is there, missing, made, or, of a topic that
+    somebody else made, differs."""
+
+    subject = Field(TEXT)
+    state = STATE.of(WORD)
+    note = Field(TEXT, "the settings that differ", look=PROSE, null=True)
+
+
+# --- plans ---
+
+
+class PLAN(_Row, key="row"):
+    """One row a change, before and after."""
+
+    kind = Field(TEXT)
+    op = OP
+    resource = RESOURCE
+    key = KEY.of(TEXT)
+    old = OLD.or_null
+    wanted = WANTED.or_null
+    after = Field(TEXT, "what will be stored", unit=OF_KEY, null=True)
+    old_known = Field(FLAG, "false: nobody may read the old value")
+    level = LEVEL.of(TEXT).or_null
+    validated = Field(TEXT, "ok, the broker's error, or not possible", look=PROSE)
+    note = NOTE.or_null
+
+
+class OUTCOMES(PLAN):
+    """PLAN plus what became of each row."""
+
+    state = STATE
+    error = ERROR.or_null
+    message = MESSAGE.or_null
+    brokers_agreeing = Field(WHOLE, "those of `brokers` that hold it; null: none was asked afterwards", null=True)
+    brokers = Field(WHOLE, null=True)
+    lag_ms = Field(WHOLE, unit=MS, null=True)
+
+
+class CONFLICTS(_Row, key="row"):
+    """The rows of a plan that somebody else has moved since it was made."""
+
+    resource = RESOURCE
+    key = KEY.of(TEXT)
+    old = OLD.or_null
+    now = Field(TEXT, unit=OF_KEY, null=True)
+    wanted = WANTED.or_null
+
+
+class DANGERS(_Row, key="row"):
+    """The rows of a plan that weaken something, and need its key allowed. `danger` is durability, retention, listener,
+    login, address, code, access, encryption, quota, unit or stop."""
+
+    resource = RESOURCE
+    key = KEY.of(TEXT)
+    danger = Field(TEXT, look=BADGE)
+    message = Field(TEXT, "from what to what, and what is weaker then", look=PROSE)
+
+
+class WARNINGS(Frame):
+    """Facts that the rows of a plan do not show. `warning` is shadows, shadowed, reach, blank client-id, sharing,
+    principal, per broker or in parts; `row`, `resource` and `key` are the first that it is about, null where it is
+    about all of it."""
+
+    warning = Field(TEXT, look=BADGE)
+    row = ROW.or_null
+    resource = RESOURCE.or_null
+    key = KEY.of(TEXT).or_null
+    message = MESSAGE
+
+
+class JOURNAL(Frame, key="line"):
+    """The records of a plan's journal."""
+
+    line = Field(WHOLE)
+    at = Field(TEXT, unit=ISO_TIME, null=True)
+    run = Field(WHOLE, null=True)
+    kind = Field(TEXT)
+    batch = Field(WHOLE, null=True)
+    rows = Field(TEXT, "numbers of the plan's rows, such as 1-5000", null=True)
+    says = Field(TEXT, look=PROSE, null=True)
+
+
+class PLANS(Frame, key="plan_id"):
+    """The plans that have a journal here; a broken one has an error."""
+
+    plan_id = PLAN_ID
+    cluster_id = CLUSTER_ID.or_null
+    created = Field(TEXT, unit=ISO_TIME, null=True)
+    author = Field(TEXT, null=True)
+    changes = Field(WHOLE, null=True)
+    runs = Field(WHOLE, null=True)
+    verified = in_doubt = Field(WHOLE, "rows", null=True)
+    reason = REASON.or_null
+    error = ERROR.or_null
+    message = MESSAGE.or_null
+
+
+# --- what a plan would do ---
+
+
+class IMPACT(_Client, key="user client_id key"):
+    """The clients that a change of quotas touches, a row a client and key. A null value, level and bucket are
+    unlimited."""
+
+    key = KEY
+    effect = Field(WORD, look=BADGE)
+    sharing = Field(WORD, "null: no bucket on both sides", look=BADGE, null=True)
+    value_before = value_after = Field(NUMBER, unit=OF_KEY, null=True)
+    level_before = level_after = Field(WORD, look=BADGE, null=True)
+    bucket_user_before = bucket_client_id_before = Field(TEXT, null=True)
+    bucket_user_after = bucket_client_id_after = Field(TEXT, null=True)
+    clients_before = clients_after = Field(COUNT, "the known clients that draw from the bucket", null=True)
+
+
+class IMPACT_COUNTS(Frame):
+    """The number of clients of each effect, `unchanged` ones included."""
+
+    key = KEY.of(TEXT)
+    effect = Field(TEXT, look=BADGE)
+    sharing = Field(TEXT, look=BADGE, null=True)
+    clients = CLIENTS
+
+
+class SHADOWED(Frame, key="entity key"):
+    """The quotas that a change leaves shadowed, those that are new included."""
+
+    entity = ENTITY
+    key = KEY.of(TEXT)
+    value = VALUE
+    shadowed_by = Field(TEXT, "the entity that always comes first", look=NAME)
+
+
+class STALLS(Frame):
+    """The seconds for which a plan throttles each client that it touches. A null limit is unlimited."""
+
+    broker = BROKER
+    user = USER
+    client_id = CLIENT_ID
+    key = KEY
+    row = ROW.or_null
+    limit_before = limit_after = Field(NUMBER, unit=OF_KEY, null=True)
+    bucket_user = bucket_client_id = BUCKET.of(TEXT).or_null
+    rate = bucket_rate = Field(NUMBER, "bytes/s", unit=MEASURED)
+    stall_s = Field(NUMBER, unit=S)
+
+
+class BACKTEST(Frame, key="broker key bucket_user bucket_client_id"):
+    """The effect that limits would have had on a usage, a row a broker, key and bucket."""
+
+    broker = BROKER
+    key = KEY
+    bucket_user = bucket_client_id = BUCKET.of(TEXT)
+    level = LEVEL
+    limit = LIMIT
+    clients = CLIENTS
+    windows = Field(COUNT, "the seconds that it was active in")
+    throttled_windows = Field(COUNT)
+    throttled_share = Field(NUMBER)
+    throttled_s = Field(NUMBER, "how long it would have been throttled", unit=S)
+    longest_s = Field(NUMBER, "in one go", unit=S)
+    delay_s = Field(NUMBER, "how late it was at worst", unit=S)
+    first_throttled = Field(MOMENT, null=True)
+
+
+# --- usage ---
+
+
+class REQUESTS(Frame):
+    """One row a request that a broker has answered."""
+
+    time = Field(MOMENT)
+    broker = BROKER
+    listener = Field(TEXT, null=True)
+    user = USER
+    client_id = CLIENT_ID
+    api = Field(TEXT)
+    bytes_in = Field(COUNT, "record bytes of a PRODUCE; null where not told", unit=BYTES, null=True)
+    bytes_out = Field(COUNT, "bytes that a FETCH was answered with", unit=BYTES, null=True)
+    io_ms = Field(NUMBER, "time of an I/O thread", unit=MS, null=True)
+    total_ms = Field(NUMBER, unit=MS, null=True)
+    throttle_ms = THROTTLE_MS.or_null
+    software_name = software_version = Field(TEXT, null=True)
+    connection = Field(TEXT)
+    correlation_id = Field(WHOLE)
+
+
+class LOG_LINES(Frame):
+    """The lines of a request log, counted by fate: a request, a duplicate, left out, or quarantined; and why."""
+
+    became = Field(TEXT, "a request, a duplicate, left out, or quarantined")
+    reason = REASON.or_null
+    lines = Field(COUNT)
+
+
+class METRICS(Frame):
+    """Samples of `kafka.server:type=…,user=…,client-id=…`, the tags as JMX writes them, null where one is absent."""
+
+    time = Field(MOMENT)
+    broker = BROKER
+    type = Field(TEXT, "Produce, Fetch or Request")
+    user = USER.or_null
+    client_id = CLIENT_ID.or_null
+    name = Field(TEXT, "byte-rate (bytes/s), request-time (percent of a thread) or throttle-time (ms)")
+    value = VALUE
+
+
+class USAGE(Frame, key="broker user client_id key window_start"):
+    """The use of a key by each client on each broker, over a window of time. A null value is unknown:
+    of a share consumer a request log tells the throttles, and no bytes."""
+
+    broker = BROKER
+    user = USER
+    client_id = CLIENT_ID
+    key = KEY
+    window_start = window_end = Field(MOMENT)
+    value = Field(NUMBER, "in the unit of the key; null is unknown", unit=OF_KEY, null=True)
+    throttle_ms = THROTTLE_MS.or_null
+    source = SOURCE
+
+
+class UTILISATION(Frame):
+    """The use of each bucket on each broker beside its limit. Without a limit a row is a client's, named by `user` and
+    `client_id`, which are null otherwise. Shares are fractions of `windows`."""
+
+    broker = BROKER
+    key = KEY
+    bucket_user = bucket_client_id = BUCKET.or_null
+    user = USER.or_null
+    client_id = CLIENT_ID.or_null
+    level = LEVEL.or_null
+    limit = LIMIT.or_null
+    brokers = Field(WHOLE)
+    limit_x_brokers = Field(NUMBER, unit=OF_KEY, null=True)
+    clients = CLIENTS.or_null
+    windows = windows_seen = Field(COUNT)
+    windows_unknown = WINDOWS_UNKNOWN
+    peak = PEAK
+    p95 = mean = Field(NUMBER, unit=MEASURED, null=True)
+    utilisation = Field(NUMBER, "the peak in percent of the limit", unit=PERCENT, null=True)
+    headroom = Field(NUMBER, unit=MEASURED, null=True)
+    headroom_percent = Field(NUMBER, unit=PERCENT, null=True)
+    share_above_80 = share_above_100 = Field(NUMBER, unit=SHARE, null=True)
+    longest_above_100_s = Field(NUMBER, unit=S, null=True)
+    throttle_ms = THROTTLE_MS.or_null
+    share_throttled = Field(NUMBER, unit=SHARE, null=True)
+
+
+class NEAR(Frame, key="broker key bucket_user bucket_client_id"):
+    """The buckets that are near their limit on a broker, over it, or throttled, the worst first: columns of
+    UTILISATION."""
+
+    broker = BROKER
+    key = KEY
+    bucket_user = bucket_client_id = BUCKET
+    level = LEVEL
+    limit = LIMIT
+    windows_unknown = WINDOWS_UNKNOWN
+    peak = PEAK
+    utilisation = Field(NUMBER, unit=PERCENT, null=True)
+    longest_above_100_s = Field(NUMBER, unit=S, null=True)
+    throttle_ms = THROTTLE_MS.or_null
+
+
+class TOP(Frame, key="key user client_id"):
+    """The clients that used most of each key, the most first. Of usage from metrics the names are a bucket's. Clients
+    whose use is unknown come last, with nulls; there are no shares then."""
+
+    key = KEY
+    user = USER
+    client_id = CLIENT_ID
+    brokers = Field(WHOLE)
+    mean = Field(NUMBER, "over the time that was watched, on all brokers together", unit=MEASURED, null=True)
+    share = Field(NUMBER, "of what all clients used", unit=PERCENT, null=True)
+    peak = Field(NUMBER, "the most in a window on one broker", unit=MEASURED, null=True)
+    throttle_ms = THROTTLE_MS.or_null
+
+
+class OBSERVED(Frame):
+    """The request logger of each broker after an observation. `state` is restored, kept (on already before), moved
+    (somebody set another level), left (still on) or skipped (not observed)."""
+
+    broker = BROKER
+    state = STATE
+    level_before = level_after = Field(TEXT, look=BADGE, null=True)
+    since = until = Field(MOMENT, null=True)
+    logs = Field(TEXTS, "the files that the requests are in, the oldest first, where that is known", null=True)
+    complete = Field(FLAG, "false: log4j has deleted some of them meanwhile", null=True)
+    message = MESSAGE.or_null
+
+
+# --- snapshots and differences ---
+
+
+class SNAPSHOT_QUOTAS(_OfCluster, QUOTAS, _Taken, key="snapshot_id entity key"):
+    """SNAPSHOT: the quotas that a cluster held at a time."""
+
+
+class SNAPSHOT_CONFIGS(_OfCluster, CONFIGS, _Taken, key="snapshot_id resource_type resource_name key"):
+    """SNAPSHOT: the configs that a cluster held at a time."""
+
+
+class SNAPSHOTS(_OfCluster, key="snapshot_id kind"):
+    """The snapshots of a history, one row a snapshot and kind."""
+
+    taken_at = Field(MOMENT)
+    snapshot_id = Field(TEXT)
+    kind = Field(TEXT, "quotas or configs")
+    rows = Field(COUNT, "0: certainly nothing was set")
+    unchanged = Field(FLAG)
+    scopes = Field(TEXT)
+    plan_id = PLAN_ID.or_null
+    author = Field(TEXT, null=True)
+
+
+class HISTORY(Frame):
+    """A history as it is stored: rows of kind `snapshots` say which content a cluster held, those of kind `quotas` and
+    `configs` are contents and changes of contents."""
+
+    cluster_id = CLUSTER_ID.or_null
+    taken_at = Field(MOMENT, null=True)
+    snapshot_id = Field(TEXT, null=True)
+    plan_id = PLAN_ID.or_null
+    author = Field(TEXT, null=True)
+    frame = Field(TEXT, "quotas or configs", null=True)
+    content = Field(TEXT, "the SHA-256 of all its rows", null=True)
+    base = delta = Field(TEXT, "the part that has it", null=True)
+    rows = Field(COUNT, "of the content", null=True)
+    base_rows = Field(COUNT, null=True)
+    spent = Field(COUNT, "rows of deltas that were written upon this base", null=True)
+    scopes = Field(TEXT, null=True)
+    removed = Field(FLAG, "in a delta: the base has it, the content has not", null=True)
+    entity = ENTITY.or_null
+    level = LEVEL.of(TEXT).or_null
+    user = USER.or_null
+    client_id = CLIENT_ID.or_null
+    ip = Field(TEXT, null=True)
+    resource_type = RESOURCE_TYPE.of(TEXT).or_null
+    resource_name = RESOURCE_NAME.or_null
+    key = KEY.of(TEXT).or_null
+    quota = Field(NUMBER, "the value of a quota", unit=OF_KEY, null=True)
+    value = Field(TEXT, "the value of a config", unit=OF_KEY, null=True)
+    source = SOURCE.or_null
+    is_sensitive = IS_SENSITIVE.or_null
+    is_read_only = is_default = Field(FLAG, null=True)
+    type = Field(TEXT, null=True)
+    synonyms = Field(TEXT, "as JSON", null=True)
+    kind = Field(TEXT, "snapshots, quotas or configs", null=True)
+    part = Field(TEXT, null=True)
+
+
+class HISTORY_CHANGES(_OfCluster):
+    """Changes between a snapshot and the next."""
+
+    since = Field(MOMENT, "the time of the snapshot before")
+    taken_at = Field(MOMENT)
+    snapshot_id = Field(TEXT)
+    plan_id = PLAN_ID.or_null
+    author = Field(TEXT, null=True)
+    kind = Field(TEXT)
+    resource = RESOURCE
+    key = KEY.of(TEXT)
+    state = Field(TEXT, "added, removed or changed", look=BADGE)
+    old = OLD.or_null
+    new = Field(TEXT, unit=OF_KEY, null=True)
+    source = SOURCE.or_null
+
+
+class DRIFT(Frame):
+    """Differences, one row a resource and key. `state` is added (only b has it), removed (only a), changed, source (the
+    same value from elsewhere), default (set on one side to what is the default on the other, or two defaults), or
+    unknown (one side could not be read; the key is null)."""
+
+    kind = Field(TEXT)
+    resource = RESOURCE
+    key = KEY.of(TEXT).or_null
+    state = STATE
+    a = b = Field(TEXT, "as the broker takes it", unit=OF_KEY, null=True)
+    source_a = source_b = Field(TEXT, look=BADGE, null=True)
+    note = NOTE.or_null
+    is_sensitive = IS_SENSITIVE
+
+
+class DIFF(_Row, DRIFT, key="row"):
+    """DRIFT with numbers: what differs first, then what does so by default or by nature only (state `nature`)."""
+
+    missing = Field(TEXT, "the side, a or b, that does not have the topic at all", null=True)
+
+
+class DIFF_COUNTS(Frame):
+    """The number of rows of each state, those that are not shown included."""
+
+    state = STATE
+    quotas = Field(COUNT, "rows of quotas")
+    configs = Field(COUNT, "rows of configs")
+
+
+# --- rules, checks and runs ---
+
+
+class POLICY(Frame):
+    """The state of a policy's rules: a row for each that is, and for each breach. `state` is kept, broken, unknown
+    (what it is about could not be read), or, of a plan, as before: broken without it too, and no worse."""
+
+    rule = Field(TEXT)
+    severity = Field(TEXT, "refuse or warn", look=BADGE)
+    state = STATE
+    ok = Field(FLAG, "null: unknown", null=True)
+    resource = RESOURCE.or_null
+    key = KEY.of(TEXT).or_null
+    value = VALUE.of(TEXT).or_null
+    wanted = WANTED
+    message = MESSAGE
+    reason = REASON
+
+
+class CHECKS(Frame):
+    """Checks of a connection, in the order in which they were made. `state` is ok, warning, failed, absent (an extra or
+    a feature that is not set up) or skipped (what it stands on failed)."""
+
+    check = Field(WORD)
+    subject = Field(TEXT)
+    state = STATE.of(WORD)
+    note = Field(TEXT, "what was seen", look=PROSE)
+    mend = Field(TEXT, "what fixes it", look=PROSE, null=True)
+
+
+class VERDICTS(Frame, key="check"):
+    """The checks of a report."""
+
+    check = Field(TEXT)
+    verdict = Field(TEXT, "ok, look (somebody should), or not looked", look=BADGE)
+    found = Field(COUNT, "rows", null=True)
+    says = Field(TEXT, look=PROSE)
+
+
+class RUNBOOKS(Frame, key="name"):
+    """The runbooks that come with kadmin_nb."""
+
+    name = Field(TEXT)
+    description = Field(TEXT, look=PROSE)
+
+
+class SUMMARY(Frame, key="of"):
+    """The record of a runbook's run, in a few lines."""
+
+    of = Field(TEXT)
+    is_ = Field(TEXT, look=PROSE)
+
+
+# --- clusters ---
+
+
+class BROKERS(Frame, key="id"):
+    """The brokers of a cluster, fenced ones included."""
+
+    id = Field(WHOLE)
+    host = Field(TEXT)
+    port = Field(WHOLE)
+    rack = Field(TEXT, null=True)
+    is_fenced = Field(FLAG)
+
+
+class LOCAL(Frame, key="name"):
+    """The local Kafkas."""
+
+    name = Field(TEXT)
+    state = STATE
+    bootstrap = Field(TEXT)
+    version = Field(TEXT)
+    nodes = alive = Field(WHOLE)
+    secure = Field(FLAG)
+    started_at = Field(MOMENT)
+    folder = Field(TEXT)
+
+
+# --- tables of these columns ---
+
+ALSO = frozenset(_Also.names)
+"""The names of columns that a frame of any kind may have as well."""
 
 
 def require_columns(frame_name: str, needed: Iterable[str], columns: Iterable[str]) -> None:
@@ -753,23 +910,45 @@ def require_columns(frame_name: str, needed: Iterable[str], columns: Iterable[st
 
 def effective(overridden: bool) -> pa.Schema:
     """EFFECTIVE in the long form, with the list of overridden entries or without."""
-    return EFFECTIVE.append(pa.field("overridden", OVERRIDDEN)) if overridden else EFFECTIVE
+    return EFFECTIVE.schema.append(pa.field("overridden", OVERRIDDEN)) if overridden else EFFECTIVE.schema
 
 
 def effective_wide(keys: Sequence[str]) -> pa.Schema:
     """EFFECTIVE in the wide form: one struct a key."""
-    parts = [EFFECTIVE.field(name) for name in ("value", "level", "bucket_user", "bucket_client_id")]
-    return pa.schema(
-        [*(EFFECTIVE.field(n) for n in ("user", "client_id")), *(pa.field(k, pa.struct(parts)) for k in keys)]
-    )
+    user, client_id, _, *parts = EFFECTIVE.schema
+    return pa.schema([user, client_id, *(pa.field(key, pa.struct(parts)) for key in keys)])
 
 
-def table(schema: pa.Schema, rows: Iterable[dict[str, object]]) -> pa.Table:
-    """A table of that schema from rows; absent columns are null."""
+def table(of: type[Frame] | pa.Schema, rows: Iterable[dict[str, object]]) -> pa.Table:
+    """A table of that frame or schema from rows; absent columns are null."""
     rows = list(rows)
-    return from_columns(schema, {name: [row.get(name) for row in rows] for name in schema.names})
+    return from_columns(of, {name: [row.get(name) for row in rows] for name in of.names})
 
 
-def from_columns(schema: pa.Schema, columns: Mapping[str, Sequence[object]]) -> pa.Table:
-    """A table of that schema from lists of values."""
+def from_columns(of: type[Frame] | pa.Schema, columns: Mapping[str, Sequence[object]]) -> pa.Table:
+    """A table of that frame or schema from lists of values."""
+    schema = of if isinstance(of, pa.Schema) else of.schema
     return pa.table([array_of(columns[field.name], field.type) for field in schema], schema=schema)
+
+
+def frame_of(table: pa.Table) -> type[Frame] | None:
+    """The frame that a table is: by the name that it carries, or, where that is lost, by its columns."""
+    names = frozenset(table.column_names)
+    named = FRAMES.get((table.schema.metadata or {}).get(FRAME, b"").decode())
+    if named is not None and names.issuperset(named.names):
+        return named
+    return next((frame for frame in FRAMES.values() if names - ALSO == frozenset(frame.names) - ALSO), None)
+
+
+def field_of(table: pa.Table, name: str) -> Field:
+    """The column of that name: as its frame declares it, or else as the first that has one."""
+    plain = Field(table.schema.field(name).type, name=name)
+    frames: list[type[Frame]] = [frame_of(table) or _Also, _Also, *FRAMES.values()]
+    declared = (frame.fields[name] for frame in frames if name in frame.fields)
+    return next((field for field in declared if field.is_number == plain.is_number), plain).of(plain.type)
+
+
+def marked(table: pa.Table, marks: Mapping[Any, Any] | None) -> pa.Table:
+    """`table` with these marks alone in its metadata, and the name of its frame."""
+    frame, table = frame_of(table), table.replace_schema_metadata(marks)
+    return table.replace_schema_metadata({**(table.schema.metadata or {}), FRAME: frame.__name__}) if frame else table

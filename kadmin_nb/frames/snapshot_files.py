@@ -16,7 +16,7 @@ from .files import MAX_TABLE_BYTES, read_parquet
 from .to_pandas import plain
 
 SUFFIX = ".parquet"
-_FRAMES = {"quotas": schemas.QUOTAS, "configs": schemas.CONFIGS}
+_FRAMES = {"quotas": schemas.QUOTAS.schema, "configs": schemas.CONFIGS.schema}
 _NO_SNAPSHOT = "cluster.snapshot().save(path) writes one."
 
 

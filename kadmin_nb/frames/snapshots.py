@@ -104,7 +104,7 @@ def snapshot(
         )
         return Answer(stamped(whole, cluster_id, marks, at=taken_at.isoformat(timespec="microseconds")))
 
-    both = (frame(quotas, schemas.SNAPSHOT_QUOTAS), frame(configs, schemas.SNAPSHOT_CONFIGS))
+    both = (frame(quotas, schemas.SNAPSHOT_QUOTAS.schema), frame(configs, schemas.SNAPSHOT_CONFIGS.schema))
     listed = None if resources is None else tuple(resources)
     return Snapshot(unique_id, cluster_id, taken_at, scopes, bool(complete), *both, listed)
 

@@ -19,6 +19,8 @@ import pyarrow as pa
 from .. import databricks
 from ..errors import ConnectionFailed, Invalid, KadminError, Unsupported, UsageError
 from ..jars import Release
+from . import schemas
+from .frame import Frame
 from .given_frames import table_of
 from .to_pandas import plain
 
@@ -50,6 +52,18 @@ def to_spark(table: pa.Table, spark: SparkSession | None = None) -> DataFrame:
     if not table.num_rows:
         return session.createDataFrame(_with_a_row(table)).limit(0)
     return session.createDataFrame(_in_one_batch(table))
+
+
+def new_table(name: str, rows: DataFrame, frame: type[Frame], using: str) -> str:
+    """The SQL that makes a table for such rows, unless it is there, with the comments that their frame declares."""
+    fields = {"cluster_id": schemas.CLUSTER_ID, **frame.fields}
+    columns = ", ".join(f"`{name}` {kind}{_comment(fields[name].comment)}" for name, kind in rows.dtypes)
+    return f"CREATE TABLE IF NOT EXISTS {name} ({columns}) {using}{_comment(frame.comment())}"
+
+
+def _comment(text: str) -> str:
+    quoted = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f" COMMENT '{quoted}'" if text else ""
 
 
 def _in_one_batch(table: pa.Table) -> pa.Table:

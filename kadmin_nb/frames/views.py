@@ -94,13 +94,14 @@ def counted_nouns(count: int, one: str, many: str) -> str:
 
 
 def view_of(table: pa.Table) -> View:
-    """The view of a table: by its columns, of which some may lead or follow those of its schema."""
-    names = frozenset(table.column_names)
-    view = VIEWS.get(names - ALSO)
-    if view is None:
+    """The view of a table's frame; some columns may lead or follow those that the frame declares."""
+    frame = schemas.frame_of(table)
+    view = next((VIEWS[base] for base in frame.__mro__ if base in VIEWS), None) if frame else None
+    if frame is None or view is None:
         return View([*dict.fromkeys(_part_names(table.column_names))])
-    leading, following = ([name for name in some if name in names] for some in (LEADING, FOLLOWING))
-    return replace(view, names=[*dict.fromkeys([*leading, *view.names, *following])])
+    leading, following = ([name for name in some if name in table.column_names] for some in (LEADING, FOLLOWING))
+    others = [name for name in table.column_names if name not in schemas.ALSO.union(frame.names)]
+    return replace(view, names=[*dict.fromkeys([*leading, *view.names, *following, *others])])
 
 
 def _part_names(names: Sequence[str]) -> Iterator[str]:
@@ -125,8 +126,7 @@ SAID_BY = {"shared": "why"}
 """Parts that another column says in more words."""
 
 LEADING, FOLLOWING = ("cluster_id", "taken_at"), ("overrides", "why", "error", "message")
-ALSO = frozenset({"cluster_id", "taken_at", "snapshot_id", "complete", "overridden", "why", "error", "message"})
-"""Columns that a frame of any schema may have as well."""
+"""Columns that stand first, or last, where a table has them."""
 
 
 def _is_there(name: str, table: pa.Table) -> bool:
@@ -279,10 +279,6 @@ def _with_findings_first(table: pa.Table) -> tuple[pa.Table, pa.Table]:
     return table.filter(table["finding"].is_valid()), table.filter(table["finding"].is_null())
 
 
-def _columns(schema: pa.Schema) -> frozenset[str]:
-    return frozenset(schema.names) - ALSO
-
-
 def _setup_finding(table: pa.Table) -> str:
     counts = Counter(table["state"].to_pylist())
     return f"Topics and rights of dynamic client configs: {', '.join(f'{n} {state}' for state, n in counts.items())}"
@@ -299,111 +295,107 @@ def _followers_finding(table: pa.Table) -> str:
     return f"{pc.sum(table['follows']).as_py()} of {known} would follow a new {keys}"
 
 
-VIEWS: Mapping[frozenset[str], View] = {
-    _columns(schemas.QUOTAS): View(("who", "key", "value", "level"), ("quota", "quotas"), _quotas_finding),
-    _columns(schemas.EFFECTIVE): View(
-        ("client", "key", "value", "level", "shared"), ("client", "clients"), _limits_finding
-    ),
-    _columns(schemas.EFFECTIVE_IP): View(("who", "key", "value", "level"), ("address", "addresses"), _limits_finding),
-    _columns(schemas.CONFIGS): View(
+VIEWS: Mapping[type, View] = {
+    schemas.QUOTAS: View(("who", "key", "value", "level"), ("quota", "quotas"), _quotas_finding),
+    schemas.EFFECTIVE: View(("client", "key", "value", "level", "shared"), ("client", "clients"), _limits_finding),
+    schemas.EFFECTIVE_IP: View(("who", "key", "value", "level"), ("address", "addresses"), _limits_finding),
+    schemas.CONFIGS: View(
         ("resource_of", "key", "config_value", "source", "instead_of", "documentation", "error", "message"),
         ("config", "configs"),
         _configs_finding,
         _own_and_defaults,
         _config_groups,
     ),
-    _columns(schemas.SCRAM): View(schemas.SCRAM.names, ("credential", "credentials")),
-    _columns(schemas.USER_CONFIGS): View(schemas.USER_CONFIGS.names, ("config of users", "configs of users")),
-    _columns(schemas.USERS): View(
+    schemas.SCRAM: View(schemas.SCRAM.names, ("credential", "credentials")),
+    schemas.USER_CONFIGS: View(schemas.USER_CONFIGS.names, ("config of users", "configs of users")),
+    schemas.USERS: View(
         ("who", "mechanisms", "quotas_by_level", "acls", "last_use", "finding"),
         ("user", "users"),
         _users_finding,
         _with_findings_first,
     ),
-    _columns(schemas.CLIENT_CONFIGS): View(
+    schemas.CLIENT_CONFIGS: View(
         ("who", "key", "value", "revision", "author", "plan_id", "changed_at"), ("client config", "client configs")
     ),
-    _columns(schemas.EFFECTIVE_CLIENT_CONFIGS): View(
+    schemas.EFFECTIVE_CLIENT_CONFIGS: View(
         ("client", "key", "value", "entity", "overridden", "revision"), ("client config", "client configs")
     ),
-    _columns(schemas.REGISTRATIONS): View(
+    schemas.REGISTRATIONS: View(
         ("who", "software", "version", "supported_keys", "group_id", "group_protocol", "instance", "seen_at"),
         ("client that follows dynamic configs", "clients that follow dynamic configs"),
     ),
-    _columns(schemas.STATUS): View(
+    schemas.STATUS: View(
         ("who", "key", "value", "state", "reason", "revision", "at", "instance"), finding=_status_finding
     ),
-    _columns(schemas.COMPATIBILITY): View(
+    schemas.COMPATIBILITY: View(
         ("who", "software", "version", "supported_keys", "clients"),
         ("version of a software", "versions of software"),
     ),
-    _columns(schemas.FOLLOWERS): View(
+    schemas.FOLLOWERS: View(
         ("who", "key", "follows", "reason", "software", "version", "instance"), finding=_followers_finding
     ),
-    _columns(schemas.CLIENT_CONFIG_SETUP): View(schemas.CLIENT_CONFIG_SETUP.names, finding=_setup_finding),
-    _columns(schemas.WHY): View(
+    schemas.CLIENT_CONFIG_SETUP: View(schemas.CLIENT_CONFIG_SETUP.names, finding=_setup_finding),
+    schemas.WHY: View(
         ("key", "value", "set_on", "level", "total", "clients", "peak", "utilisation", "throttle_ms", "share_throttled")
     ),
-    _columns(schemas.LIFTS): View(("number", "line", "limit", "reach", "consequence"), ("change", "changes")),
-    _columns(schemas.REDUNDANT): View(("who", "key", "value", "safe", "reason")),
-    _columns(schemas.CLIENT_IDS): View(
+    schemas.LIFTS: View(("number", "line", "limit", "reach", "consequence"), ("change", "changes")),
+    schemas.REDUNDANT: View(("who", "key", "value", "safe", "reason")),
+    schemas.CLIENT_IDS: View(
         ("pattern", "sort", "client_ids", "users", "example", "binds", "advice"),
         ("sort of client-ids that a machine made up", "sorts of client-ids that a machine made up"),
     ),
-    _columns(schemas.PERMISSIONS): View(("action", "operation", "resource", "allowed", "note")),
-    _columns(schemas.CHECKS): View(("check", "subject", "state", "note", "mend"), ("check", "checks")),
-    _columns(schemas.PLANS): View(
+    schemas.PERMISSIONS: View(("action", "operation", "resource", "allowed", "note")),
+    schemas.CHECKS: View(("check", "subject", "state", "note", "mend"), ("check", "checks")),
+    schemas.PLANS: View(
         ("plan_id", "created", "author", "changes", "runs", "verified", "in_doubt", "reason", "error", "message"),
         ("plan with a journal here", "plans with a journal here"),
         _plans_finding,
     ),
-    _columns(schemas.JOURNAL): View(schemas.JOURNAL.names, ("record", "records")),
-    _columns(schemas.LOCAL): View(
+    schemas.JOURNAL: View(schemas.JOURNAL.names, ("record", "records")),
+    schemas.LOCAL: View(
         ("name", "state", "bootstrap", "version", "nodes", "alive", "secure", "started_at", "folder"),
         ("local Kafka", "local Kafkas"),
     ),
-    _columns(schemas.SNAPSHOTS): View(
+    schemas.SNAPSHOTS: View(
         ("kind", "rows", "unchanged", "scopes", "plan_id", "author", "snapshot_id"),
         ("part of a snapshot", "parts of snapshots"),
     ),
-    _columns(schemas.HISTORY_CHANGES): View(
+    schemas.HISTORY_CHANGES: View(
         ("kind", "resource", "key", "state", "old", "new", "source", "since", "plan_id", "author"),
         ("change", "changes"),
     ),
-    _columns(schemas.CONFLICTS): View(schemas.CONFLICTS.names, ("row has moved", "rows have moved")),
-    _columns(schemas.SHADOWED): View(schemas.SHADOWED.names, ("shadowed quota", "shadowed quotas")),
-    _columns(schemas.BROKERS): View(("id", "host", "port", "rack"), ("broker", "brokers"), _brokers_finding),
-    _columns(schemas.USAGE): View(
-        ("broker", "who", "key", "used", "window_start", "window_end", "throttle_ms", "source")
-    ),
-    _columns(schemas.UTILISATION): View(
+    schemas.CONFLICTS: View(schemas.CONFLICTS.names, ("row has moved", "rows have moved")),
+    schemas.SHADOWED: View(schemas.SHADOWED.names, ("shadowed quota", "shadowed quotas")),
+    schemas.BROKERS: View(("id", "host", "port", "rack"), ("broker", "brokers"), _brokers_finding),
+    schemas.USAGE: View(("broker", "who", "key", "used", "window_start", "window_end", "throttle_ms", "source")),
+    schemas.UTILISATION: View(
         ("broker", "bucket", "key", "limit", "peak", "p95", "utilisation", "share_throttled", "clients", "level")
     ),
-    _columns(schemas.TREE): View(
+    schemas.TREE: View(
         ("branch", "key", "value", "level", "shadowed", "shadowed_by"), ("quota", "quotas"), _tree_finding
     ),
-    _columns(schemas.DIFF): View(("row", *DIFFERENCE)),
-    _columns(schemas.DRIFT): View(DIFFERENCE, ("difference", "differences"), _drift_finding),
-    _columns(schemas.NEAR): View(
+    schemas.DIFF: View(("row", *DIFFERENCE)),
+    schemas.DRIFT: View(DIFFERENCE, ("difference", "differences"), _drift_finding),
+    schemas.NEAR: View(
         ("broker", "bucket", "key", "peak", "limit", "utilisation", "longest_above_100_s", "throttle_ms", "level")
     ),
-    _columns(schemas.TOP): View(("key", "who", "mean", "share", "peak", "throttle_ms", "brokers")),
-    _columns(schemas.IMPACT): View(
+    schemas.TOP: View(("key", "who", "mean", "share", "peak", "throttle_ms", "brokers")),
+    schemas.IMPACT: View(
         (
             *("who", "key", "effect", "value_before", "value_after", "level_before", "level_after"),
             *("sharing", "clients_before", "clients_after"),
         )
     ),
-    _columns(schemas.BACKTEST): View(
+    schemas.BACKTEST: View(
         (
             *("broker", "bucket", "key", "limit", "throttled_s", "throttled_share", "longest_s", "delay_s"),
             *("first_throttled", "clients", "level"),
         )
     ),
-    _columns(schemas.CANARY): View(
+    schemas.CANARY: View(
         ("broker", "enforced", "who", "key", "predicted", "rate_at_first", "throttle_ms", "level", "note"),
         ("broker", "brokers"),
         _canary_finding,
     ),
 }
-"""The views, by the columns of their frames."""
+"""The views, by their frames."""

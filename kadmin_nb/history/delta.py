@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from .. import files
 from ..errors import Invalid, KadminError, TimedOut, Unsupported, UsageError
+from ..frames import schemas
 from .addresses import check_credentials, folder_of
 from .stored_rows import PARTITIONS, STATES, STATISTICS, TABLE, State, refuse_other_table, state_rows, states
 
@@ -122,6 +123,7 @@ class DeltaFolder:
             TABLE,
             mode="ignore",
             partition_by=list(PARTITIONS),
+            description=schemas.HISTORY.comment(),
             configuration=settings,
         )
 

@@ -83,7 +83,7 @@ def _sides(content: object) -> Mapping[str, tuple[pa.Table, frozenset[str]]]:
     table = table_of(content)
     scope = (table.schema.metadata or {}).get(SCOPE.encode())
     kind = kind_of(table)
-    table = given_frames.fitted(table, schemas.QUOTAS if kind == QUOTAS else schemas.CONFIGS, "the frame")
+    table = given_frames.fitted(table, schemas.QUOTAS.schema if kind == QUOTAS else schemas.CONFIGS.schema, "the frame")
     return {kind: (table, frozenset(scope.decode().split() if scope else SCOPES))}
 
 

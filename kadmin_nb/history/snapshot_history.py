@@ -286,7 +286,7 @@ def _snapshot(newest: dict[str, State], contents: _Contents) -> Snapshot:
     latest = max(newest.values(), key=lambda state: state.taken_at)
     frames = {
         kind: frame_of(contents.of(newest[kind]), kind) if kind in newest else schemas.table(schema, ())
-        for kind, schema in ((QUOTAS, schemas.QUOTAS), (CONFIGS, schemas.CONFIGS))
+        for kind, schema in ((QUOTAS, schemas.QUOTAS.schema), (CONFIGS, schemas.CONFIGS.schema))
     }
     return snapshot(
         *frames.values(),

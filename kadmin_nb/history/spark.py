@@ -14,21 +14,14 @@ import pyarrow.compute as pc
 
 from .. import databricks
 from ..errors import Invalid, TimedOut
-from ..frames.spark import said_by, spark_session, to_spark
+from ..frames import schemas
+from ..frames.spark import new_table, said_by, spark_session, to_spark
 from .stored_rows import PARTITIONS, STATES, TABLE, State, refuse_other_table, state_rows, states
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 TRIES = 5
-
-_SQL_TYPES = {
-    pa.string(): "STRING",
-    pa.bool_(): "BOOLEAN",
-    pa.int64(): "BIGINT",
-    pa.float64(): "DOUBLE",
-    pa.timestamp("us", "UTC"): "TIMESTAMP",
-}
 
 
 class SparkTable:
@@ -139,14 +132,11 @@ class SparkTable:
 
     def _make(self) -> None:
         """A Delta table where the session can make one, else Parquet; another may be making it as well."""
-        columns = ", ".join(f"`{field.name}` {_SQL_TYPES[field.type]}" for field in TABLE)
-        message = ""
+        rows, message = to_spark(TABLE.empty_table(), self._spark), ""
+        parts = f"PARTITIONED BY ({', '.join(PARTITIONS)})"
         for provider in ("delta", "parquet"):
             try:
-                self._spark.sql(
-                    f"CREATE TABLE IF NOT EXISTS {self.where} ({columns}) USING {provider}"
-                    f" PARTITIONED BY ({', '.join(PARTITIONS)})"
-                )
+                self._spark.sql(new_table(self.where, rows, schemas.HISTORY, f"USING {provider} {parts}"))
                 return
             except Exception as exc:  # without Delta: DATA_SOURCE_NOT_FOUND, or a class that is not there
                 message = said_by(exc)

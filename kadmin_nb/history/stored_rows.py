@@ -25,43 +25,7 @@ STATES = "snapshots"
 QUOTAS, CONFIGS = "quotas", "configs"
 PARTITIONS = ("kind", "part")
 
-_TEXT, _FLAG, _COUNT = pa.string(), pa.bool_(), pa.int64()
-TABLE = pa.schema(
-    {
-        "cluster_id": _TEXT,
-        "taken_at": schemas.MOMENT,
-        "snapshot_id": _TEXT,
-        "plan_id": _TEXT,
-        "author": _TEXT,
-        "frame": _TEXT,  # quotas or configs
-        "content": _TEXT,  # SHA-256 of all rows
-        "base": _TEXT,
-        "delta": _TEXT,
-        "rows": _COUNT,  # of the content
-        "base_rows": _COUNT,
-        "spent": _COUNT,  # rows of deltas that were written upon this base
-        "scopes": _TEXT,
-        "removed": _FLAG,  # in a delta: the base has it, the content has not
-        "entity": _TEXT,
-        "level": _TEXT,
-        "user": _TEXT,
-        "client_id": _TEXT,
-        "ip": _TEXT,
-        "resource_type": _TEXT,
-        "resource_name": _TEXT,
-        "key": _TEXT,
-        "quota": pa.float64(),
-        "value": _TEXT,
-        "source": _TEXT,
-        "is_sensitive": _FLAG,
-        "is_read_only": _FLAG,
-        "is_default": _FLAG,
-        "type": _TEXT,
-        "synonyms": _TEXT,  # JSON
-        "kind": _TEXT,
-        "part": _TEXT,
-    }
-)
+TABLE = schemas.HISTORY.schema
 STATISTICS = ("cluster_id", "taken_at", "snapshot_id", "frame")
 """The columns by which files are passed over."""
 
@@ -79,7 +43,7 @@ VALUES = {QUOTAS: "quota", CONFIGS: "value"}
 """The column that has a frame's values: those of quotas are numbers, those of configs texts."""
 
 ORDER = {QUOTAS: ("entity", "key"), CONFIGS: ("resource_type", "resource_name", "key")}
-SCHEMAS = {QUOTAS: schemas.QUOTAS, CONFIGS: schemas.CONFIGS}
+SCHEMAS = {QUOTAS: schemas.QUOTAS.schema, CONFIGS: schemas.CONFIGS.schema}
 
 
 @dataclass(frozen=True)

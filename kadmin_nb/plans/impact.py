@@ -91,8 +91,8 @@ class ImpactAnswer(Answer):
         stalls: Answer | None = None,
     ) -> None:
         super().__init__(table)
-        self.counts = Answer(schemas.IMPACT_COUNTS.empty_table() if counts is None else counts)
-        self.shadowed = Answer(schemas.SHADOWED.empty_table() if shadowed is None else shadowed)
+        self.counts = Answer(schemas.IMPACT_COUNTS.empty() if counts is None else counts)
+        self.shadowed = Answer(schemas.SHADOWED.empty() if shadowed is None else shadowed)
         self.plan, self.backtest, self.stalls = plan, backtest, stalls
 
     @property

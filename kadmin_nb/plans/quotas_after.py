@@ -34,7 +34,7 @@ def table_after(quotas: pa.Table, changes: Sequence[Change]) -> pa.Table:
     identities = pc.binary_join_element_wise(quotas["entity"], quotas["key"].cast(pa.string()), "\n")
     gone = pc.is_in(identities, text_array(f"{change.resource}\n{change.key}" for change in rows))
     new = schemas.table(schemas.QUOTAS, (_row(change) for change in rows if change.after is not None))
-    unchanged = quotas.filter(pc.invert(gone)).select(schemas.QUOTAS.names).cast(schemas.QUOTAS)
+    unchanged = quotas.filter(pc.invert(gone)).select(schemas.QUOTAS.names).cast(schemas.QUOTAS.schema)
     return pa.concat_tables([unchanged.replace_schema_metadata(), new]).unify_dictionaries()
 
 

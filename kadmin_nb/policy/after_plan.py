@@ -40,12 +40,12 @@ def after(scene: PolicyFacts, plan: Plan) -> PolicyFacts:
 
 def within(now: PolicyFacts, then: PolicyFacts) -> PossibleClients:
     """The possible clients of both times: else a client that a plan first names looks like a new breach."""
-    empty = schemas.QUOTAS.empty_table()
+    empty = schemas.QUOTAS.empty()
     parts = [(s.quotas or empty).select(["user", "client_id"]).cast(_NAMES) for s in (now, then)]
     return PossibleClients.of(pa.concat_tables(part.replace_schema_metadata() for part in parts))
 
 
-_NAMES = pa.schema([schemas.QUOTAS.field("user"), schemas.QUOTAS.field("client_id")])
+_NAMES = pa.schema([schemas.QUOTAS.schema.field("user"), schemas.QUOTAS.schema.field("client_id")])
 
 
 def _configs(configs: pa.Table | None, changes: Sequence[Change]) -> pa.Table | None:

@@ -91,9 +91,9 @@ class PolicyFacts:
 
     def _frame(self, name: str, keys: tuple[str, ...] | None) -> pa.Table:
         if name in OF_CONFIGS:
-            configs = schemas.CONFIGS.empty_table() if self.configs is None else self.configs
+            configs = schemas.CONFIGS.empty() if self.configs is None else self.configs
             return _readable(configs) if name == CONFIGS else findings(configs, self.reassigning)
-        quotas = schemas.QUOTAS.empty_table() if self.quotas is None else self.quotas.select(schemas.QUOTAS.names)
+        quotas = schemas.QUOTAS.empty() if self.quotas is None else self.quotas.select(schemas.QUOTAS.names)
         if name == QUOTAS:
             return quotas
         if name == TREE:
@@ -105,7 +105,7 @@ class PolicyFacts:
     def possible(self) -> PossibleClients:
         """The clients that quotas tell apart, where none are known."""
         if POSSIBLE not in self._made:
-            quotas = schemas.QUOTAS.empty_table() if self.quotas is None else self.quotas
+            quotas = schemas.QUOTAS.empty() if self.quotas is None else self.quotas
             self._made[POSSIBLE] = self.named or PossibleClients.of(quotas)
         clients: PossibleClients = self._made[POSSIBLE]
         return clients
@@ -170,7 +170,7 @@ def _readable(configs: pa.Table) -> pa.Table:
         good = pc.and_(good, pc.is_null(configs["error"]))
     configs = configs.filter(good)
     for name in (name for name in COLUMNS[CONFIGS][1:] if name not in configs.column_names):
-        configs = configs.append_column(name, pa.nulls(len(configs), schemas.CONFIGS.field(name).type))
+        configs = configs.append_column(name, pa.nulls(len(configs), schemas.CONFIGS.schema.field(name).type))
     return configs
 
 

@@ -12,6 +12,7 @@ from ..errors import Invalid, KadminError, PlanRefused, printable
 from ..exit_state import ExitState
 from ..frames import schemas
 from ..frames.findings import Findings
+from ..frames.frame import FRAME
 from ..frames.pages import NOTEBOOK, Page
 from ..hints import Hint, Verb, sentence
 from ..model.findings import FAILED, OK, UNKNOWN, Finding
@@ -137,7 +138,7 @@ def _breach_text(first: Finding, *more: Finding) -> str:
 class FleetPolicyAnswer(PolicyAnswer):
     """POLICY of several clusters, with a leading `cluster_id`."""
 
-    schema = pa.schema([pa.field("cluster_id", pa.string(), nullable=False), *schemas.POLICY])
+    schema = pa.schema([pa.field("cluster_id", pa.string(), nullable=False), *schemas.POLICY.schema], {FRAME: "POLICY"})
 
 
 def together(answers: Mapping[str, PolicyAnswer]) -> PolicyAnswer:

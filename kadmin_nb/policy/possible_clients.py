@@ -35,7 +35,8 @@ class PossibleClients:
         pairs |= {(user, client) for user in (*users, other) for client in (other, "")}
         pairs |= {(other, client) for client in clients}
         rows = sorted(pairs)
-        return cls(pa.table([pa.array([r[i] for r in rows], pa.string()) for i in (0, 1)], schema=schemas.PAIRS), other)
+        columns = [pa.array([row[i] for row in rows], pa.string()) for i in (0, 1)]
+        return cls(pa.table(columns, schema=schemas.PAIRS.schema), other)
 
 
 def _distinct_names(quotas: pa.Table, column: str) -> list[str]:

@@ -65,7 +65,7 @@ def backtest(quotas: Any, usage: Any, *, keys: str | Iterable[str] | None = None
     limited = _limited(bound)
     rows = demanded.join(limited, [*names, "user", "client_id", "key"], join_type="inner")
     judged = demand.judged(rows, [*names, *demand.BUCKET], TOKENS)
-    return framed(judged).replace_schema_metadata(index.stamp)
+    return schemas.marked(framed(judged), index.stamp)
 
 
 def _demand_rows(usage: pa.Table) -> pa.Table:
@@ -101,7 +101,7 @@ def _limited(bound: pa.Table) -> pa.Table:
 
 def framed(table: pa.Table) -> pa.Table:
     """The result of `demand.judged` as BACKTEST, the worst first."""
-    schema = led(schemas.BACKTEST) if CLUSTER in table.column_names else schemas.BACKTEST
+    schema = led(schemas.BACKTEST.schema) if CLUSTER in table.column_names else schemas.BACKTEST.schema
     first = table["first_throttled"].cast(_INSTANT)
     table = table.set_column(table.schema.get_field_index("first_throttled"), "first_throttled", first)
     order = [(name, "descending") for name in _WORST]

@@ -73,7 +73,7 @@ def impact(before: Any, after: Any, pairs: Any, *, keys: str | Iterable[str] | N
     counts = schemas.table(
         schemas.IMPACT_COUNTS, (row for key_comparison in compared for row in key_comparison.counts())
     )
-    rows = _impact_rows(people, compared).replace_schema_metadata(input_columns.stamp(tables[0]))
+    rows = schemas.marked(_impact_rows(people, compared), input_columns.stamp(tables[0]))
     return Impact(rows, counts, shadowed(*tables))
 
 
@@ -106,7 +106,7 @@ def shadowed(before: Any, after: Any) -> pa.Table:
         if (winner := shadowed_by(stored, entity, key)) is not None
         and not ((entity, key) in (old := was.get(cluster, {})) and shadowed_by(old, entity, key))
     ]
-    schema = schemas.SHADOWED if set(will) <= {None} else led(schemas.SHADOWED)
+    schema = schemas.SHADOWED.schema if set(will) <= {None} else led(schemas.SHADOWED.schema)
     return schemas.table(schema, sorted(rows, key=lambda row: (row[CLUSTER] or "", row["entity"], row["key"])))
 
 
@@ -241,7 +241,7 @@ def _impact_rows(people: _KnownClients, compared: Sequence[_Compared]) -> pa.Tab
     }
     for name in ("before", "after"):
         parts |= _side_columns(chosen, name, [getattr(key_comparison, name) for key_comparison in compared], order)
-    schema = led(schemas.IMPACT) if CLUSTER in chosen.column_names else schemas.IMPACT
+    schema = led(schemas.IMPACT.schema) if CLUSTER in chosen.column_names else schemas.IMPACT.schema
     return pa.table([parts[name] for name in schema.names], schema=schema)
 
 

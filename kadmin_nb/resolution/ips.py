@@ -56,10 +56,10 @@ def resolve_ip(quotas: Any, ips: Any) -> pa.Table:
     input_columns.check_clusters(addresses, IPS, CLUSTER in stored.column_names)
     by_address, default = _index_quotas(stored)
     rows = [_bound(cluster, ip, key, by_address, default) for key in IP_KEYS for cluster, ip in _asked(addresses)]
-    schema = schemas.EFFECTIVE_IP
+    schema = schemas.EFFECTIVE_IP.schema
     if CLUSTER in addresses.column_names:
         schema = schema.insert(0, pa.field(CLUSTER, pa.string(), False))
-    return schemas.table(schema, rows).replace_schema_metadata(input_columns.stamp(stored))
+    return schemas.marked(schemas.table(schema, rows), input_columns.stamp(stored))
 
 
 def _index_quotas(stored: pa.Table) -> tuple[Named, dict[Place, float]]:

@@ -71,7 +71,7 @@ class Index:
         pair_columns = _pairs(pairs, self.tables.clusters is not None)
         resolved = lookup.resolve(self.tables, *pair_columns.values(), threads=threads or pa.cpu_count())
         frame = (self._wide if shape == "wide" else self._long)(pair_columns, resolved)
-        return frame.replace_schema_metadata(self.stamp)
+        return schemas.marked(frame, self.stamp)
 
     def _wide(self, pair_columns: Names, resolved: Found) -> pa.Table:
         schema = _led(schemas.effective_wide(self.tables.keys), pair_columns)

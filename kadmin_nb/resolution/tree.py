@@ -57,7 +57,7 @@ def tree(quotas: Any) -> pa.Table:
         Not a frame, a column is missing, or it is of several clusters.
     """
     given = input_columns.read_columns(quotas, QUOTA_COLUMNS, QUOTAS_LABEL)
-    table = fitted(given, schemas.QUOTAS, QUOTAS_LABEL)
+    table = fitted(given, schemas.QUOTAS.schema, QUOTAS_LABEL)
     _check_one_cluster(table)
     rows: list[Row] = table.select(QUOTA_COLUMNS).to_pylist()
     stored = stored_of(row for row in rows if row["level"] in _SHADOWY)
@@ -67,7 +67,7 @@ def tree(quotas: Any) -> pa.Table:
             other = shadowed_by(stored, entity_at(LEVELS_BY_NAME[row["level"]], "", row["client_id"] or ""), row["key"])
             row["shadowed_by"] = None if other is None else str(other)
     answer = schemas.table(schemas.TREE, sorted([*rows, *_absent_parents(rows)], key=_sort_key))
-    return answer.replace_schema_metadata(input_columns.stamp(table))
+    return schemas.marked(answer, input_columns.stamp(table))
 
 
 def _check_one_cluster(table: pa.Table) -> None:

@@ -73,13 +73,10 @@ def runbooks() -> list[Runbook]:
 
 def listed() -> Answer:
     """Those that come with kadmin_nb: `name`, `description`."""
-    import pyarrow as pa
-
     from ..frames import schemas
     from ..frames.answer import Answer
 
-    schema = pa.schema([pa.field(name, pa.string(), nullable=False) for name in ("name", "description")])
-    return Answer(schemas.table(schema, [{"name": r.name, "description": r.description} for r in runbooks()]))
+    return Answer(schemas.table(schemas.RUNBOOKS, [{"name": r.name, "description": r.description} for r in runbooks()]))
 
 
 def show(name_or_path: str | Path) -> str:

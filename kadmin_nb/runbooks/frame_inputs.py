@@ -29,7 +29,7 @@ def frame(where: str) -> Any:
     """
     place = expanded(where)
     if place.is_file():
-        return files.typed(files.read_table(place), schemas.USAGE)
+        return files.typed(files.read_table(place), schemas.USAGE.schema)
     session = sparks.active_session()
     if session is None or not _TABLE.fullmatch(where) or place.suffix in files.FILES:
         raise NotFound(f"no such file: {where}", hint="A .parquet or .csv file; with a Spark session also a table.")

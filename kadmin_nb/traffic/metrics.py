@@ -32,7 +32,7 @@ METRIC_COLUMNS = ("time", "broker", "type", "name", "value")
 CLIENT_ID = ("client_id", "client-id")
 """The names that the tag goes by."""
 
-SAMPLES = pa.schema([*((field.name, field.type) for field in schemas.METRICS), ("key", pa.string())])
+SAMPLES = pa.schema([*((field.name, field.type) for field in schemas.METRICS.schema), ("key", pa.string())])
 """METRICS in one spelling, with the `key` that each is the use of, null where it is of none."""
 
 _LABEL = "the metrics"
@@ -55,13 +55,13 @@ def usage_from_metrics(metrics: Any, *, window: float = WINDOW) -> pa.Table:
         A column is missing, or it is not a frame.
     """
     table = arrow_table(metrics, (CLUSTER, *METRIC_COLUMNS, "user", *CLIENT_ID), _LABEL)
-    samples = quota_samples(fitted(table, schemas.METRICS, _LABEL))
+    samples = quota_samples(fitted(table, schemas.METRICS.schema, _LABEL))
     return bucket_rates(samples, window, usage_schema(CLUSTER in samples.column_names))
 
 
 def usage_schema(by_cluster: bool) -> pa.Schema:
     """USAGE, with the cluster where the metrics have one."""
-    return pa.schema([*([pa.field(CLUSTER, pa.string())] if by_cluster else []), *schemas.USAGE])
+    return pa.schema([*([pa.field(CLUSTER, pa.string())] if by_cluster else []), *schemas.USAGE.schema])
 
 
 def quota_samples(metrics: pa.Table) -> pa.Table:

@@ -53,10 +53,9 @@ def near(utilisation: pa.Table, percent: float = NEAR_PERCENT) -> NearAnswer:
     is_full = pc.greater_equal(limited["utilisation"], percent)
     is_near = pc.or_(pc.fill_null(is_full, False), pc.fill_null(pc.greater(limited["throttle_ms"], 0), False))
     order = [("utilisation", "descending"), ("throttle_ms", "descending"), ("broker", "ascending")]
-    rows = limited.filter(is_near).sort_by(order).select(schemas.NEAR.names)
-    marked = rows.cast(schemas.NEAR).replace_schema_metadata(utilisation.schema.metadata)
+    rows = limited.filter(is_near).sort_by(order).select(schemas.NEAR.names).cast(schemas.NEAR.schema)
     unknown = pc.sum(pc.greater(limited["windows_unknown"], 0)).as_py() or 0
-    return NearAnswer(marked, len(limited), percent, unknown)
+    return NearAnswer(schemas.marked(rows, utilisation.schema.metadata), len(limited), percent, unknown)
 
 
 def _bucket_sentence(row: Mapping[str, Any]) -> str:

@@ -57,7 +57,7 @@ SCHEMA = pa.schema(
         ("reason", pa.string()),
         *((name, pa.bool_()) for name in REMARKS),
         (CLUSTER, pa.string()),
-        *((field.name, field.type) for field in schemas.REQUESTS),
+        *((field.name, field.type) for field in schemas.REQUESTS.schema),
     ]
 )
 """The columns of lines that were read. `fault`: why it is not a usable request, null where it is one. `reason`: why it

@@ -104,7 +104,7 @@ def top(
     watched = watched_spans(rows, UNWATCHED_AFTER) if time is None else _windows_in(rows, *time)
     asked = rows if keys is None else rows.filter(pc.is_in(rows["key"], value_set=pa.array(list(keys), pa.string())))
     ranked = _ranked(asked.join(watched, broker_columns(rows)))
-    firsts = _first_of_each_key(ranked, most).replace_schema_metadata(_kadmin_metadata(usage))
+    firsts = schemas.marked(_first_of_each_key(ranked, most), _kadmin_metadata(usage))
     return TopAnswer(firsts, _watched_sentence(rows, time), [*_unknown_sentences(ranked)])
 
 
@@ -135,7 +135,7 @@ def _ranked(rows: pa.Table) -> pa.Table:
     total = pc.if_else(pc.equal(joined["mean_sum"], 0), None, joined["mean_sum"])
     shares = joined.append_column("share", pc.multiply(pc.divide(joined["mean"], total), 100.0))
     order = [("key", "ascending"), ("mean", "descending"), ("user", "ascending"), ("client_id", "ascending")]
-    return shares.sort_by(order).select(schemas.TOP.names).cast(schemas.TOP)
+    return shares.sort_by(order).select(schemas.TOP.names).cast(schemas.TOP.schema)
 
 
 def _unknown_sentences(ranked: pa.Table) -> Iterator[str]:

@@ -114,5 +114,5 @@ def _usage_of_key(totals: pa.Table, length: int, of: Rate) -> pa.Table:
     table = table.append_column("key", pa.repeat(of.key, len(rows)).dictionary_encode())
     table = table.append_column("source", pa.repeat(of.source, len(rows)))
     cluster = [pa.field(CLUSTER, pa.string(), False)] if CLUSTER in table.column_names else []
-    schema = pa.schema([*cluster, *schemas.USAGE])
+    schema = pa.schema([*cluster, *schemas.USAGE.schema])
     return table.select(schema.names).cast(schema)

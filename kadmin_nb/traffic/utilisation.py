@@ -87,7 +87,7 @@ def utilisation(
     spans = watched_spans(rows, unwatched_after)
     windows = _bucket_windows(_in_buckets(_with_limits(_of_keys(rows, index.tables.keys), index)), by)
     cluster = [pa.field(CLUSTER, pa.string(), False)] if CLUSTER in by else []
-    return bucket_figures(windows.join(spans, by), by, pa.schema([*cluster, *schemas.UTILISATION]))
+    return bucket_figures(windows.join(spans, by), by, pa.schema([*cluster, *schemas.UTILISATION.schema]))
 
 
 def _typed_columns(usage: Any, names: Sequence[str]) -> pa.Table:

@@ -44,11 +44,11 @@ def edit_quotas(quotas: object, stage: Stage | None = None) -> QuotaEditor:
     UsageError
         Not a frame, a column is missing, it is of several clusters, or an entity has a key twice.
     """
-    table = fitted(read_columns(quotas, schemas.QUOTAS.names, QUOTAS_LABEL), schemas.QUOTAS, QUOTAS_LABEL)
+    table = fitted(read_columns(quotas, schemas.QUOTAS.names, QUOTAS_LABEL), schemas.QUOTAS.schema, QUOTAS_LABEL)
     _refuse_several_clusters(table, QUOTAS_LABEL)
-    for name in (field.name for field in schemas.QUOTAS if not field.nullable):
+    for name in (field.name for field in schemas.QUOTAS.schema if not field.nullable):
         non_null_column(table[name], name, QUOTAS_LABEL)
-    stored = table.select(schemas.QUOTAS.names).cast(schemas.QUOTAS)
+    stored = table.select(schemas.QUOTAS.names).cast(schemas.QUOTAS.schema)
     _refuse_doubles(stored, ("entity", "key"))
     return QuotaEditor(lambda: StoredQuotas.of(stored), _stage_for(stage, "edit_quotas", QUOTAS_LABEL))
 
@@ -75,7 +75,7 @@ def edit_configs(configs: object, stage: Stage | None = None) -> ConfigEditor:
     names = [name for name in schemas.CONFIGS.names if name not in _MAY_LACK]
     given = arrow_table(configs, (CLUSTER, *schemas.CONFIGS.names), CONFIGS_LABEL)
     schemas.require_columns(CONFIGS_LABEL, names, given.column_names)
-    table = fitted(given, schemas.CONFIGS, CONFIGS_LABEL)
+    table = fitted(given, schemas.CONFIGS.schema, CONFIGS_LABEL)
     _refuse_several_clusters(table, CONFIGS_LABEL)
     stored = schemas.table(schemas.CONFIGS, table.to_pylist())
     _refuse_doubles(stored, ("resource_type", "resource_name", "key"))

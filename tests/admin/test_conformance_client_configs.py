@@ -47,7 +47,7 @@ def test_an_entry_shows_who_set_it_and_when(broker, alice, app):
     expected = [(str(alice), ACKS, "1"), (str(alice), SESSION, "10000"), (str(app), ACKS, "0")]
     eventually(lambda: stored(broker, alice.user), expected)
     table = broker.client_configs.describe([alice.user])
-    assert table.schema.remove_metadata() == schemas.CLIENT_CONFIGS
+    assert table.schema.remove_metadata() == schemas.CLIENT_CONFIGS.schema
     assert {(row["author"], row["plan_id"]) for row in table.to_pylist()} == {("ann", "a-plan")}
     assert table["revision"].to_pylist() == sorted(
         {*table["revision"].to_pylist()}, key=table["revision"].to_pylist().index

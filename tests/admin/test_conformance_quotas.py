@@ -268,7 +268,7 @@ def test_no_quotas_have_the_same_columns(broker, clean):
     from kadmin_nb.frames import schemas
 
     table = broker.quotas.describe()
-    assert (table.num_rows, table.schema) == (0, schemas.QUOTAS)
+    assert (table.num_rows, table.schema) == (0, schemas.QUOTAS.schema)
 
 
 def test_an_answer_of_one_named_broker(broker, clean):

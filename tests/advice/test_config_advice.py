@@ -39,7 +39,7 @@ def row(resource: str, key: str, value: str | None, source: str = TOPIC, *below:
 
 def frame(*rows: dict, further: Iterable[str] = ()) -> pa.Table:
     kinds = {"cluster_id": pa.string(), "snapshot_id": pa.string(), "taken_at": schemas.MOMENT}
-    schema = pa.schema([*schemas.CONFIGS, *(pa.field(name, kinds[name]) for name in further)])
+    schema = pa.schema([*schemas.CONFIGS.schema, *(pa.field(name, kinds[name]) for name in further)])
     return schemas.table(schema, rows)
 
 

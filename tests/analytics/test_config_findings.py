@@ -14,7 +14,10 @@ from kadmin_nb.frames import schemas
 pytestmark = pytest.mark.spark
 
 SCHEMA = pa.schema(
-    [*schemas.CONFIGS, *(schemas.SNAPSHOT_CONFIGS.field(n) for n in ("cluster_id", "taken_at", "snapshot_id"))]
+    [
+        *schemas.CONFIGS.schema,
+        *(schemas.SNAPSHOT_CONFIGS.schema.field(n) for n in ("cluster_id", "taken_at", "snapshot_id")),
+    ]
 )
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 import kadmin_nb as kn
+from kadmin_nb.frames import schemas
+from kadmin_nb.frames.spark import new_table, to_spark
 from tests.history.hours import at, limits_of, taken, topic
 
 pytestmark = pytest.mark.spark
@@ -87,3 +89,14 @@ def test_a_schema_that_is_not_there_is_named(spark) -> None:
     with pytest.raises(kn.Invalid, match=r"nowhere\.snapshots cannot be made") as raised:
         kn.history("nowhere.snapshots").record(taken(0, {}))
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["USAGE", "UTILISATION", "HISTORY"])
+def test_a_table_of_spark_says_what_its_columns_are(spark, table: str, name: str) -> None:
+    """Half a year later nobody knew in which unit `throttle_ms` of the usage's table was, or whose the longest."""
+    frame = schemas.FRAMES[name]
+    spark.sql(new_table(table, to_spark(frame.empty(), spark), frame, "USING parquet"))
+    said = {row[0]: row[2] for row in spark.sql(f"DESCRIBE TABLE {table}").collect()}
+    assert {column: text or "" for column, text in said.items()} == {f.name: f.comment for f in frame.fields.values()}
+    described = {row[0]: row[1] for row in spark.sql(f"DESCRIBE TABLE EXTENDED {table}").collect()}
+    assert described["Comment"] == frame.comment()

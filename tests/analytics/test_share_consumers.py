@@ -169,7 +169,7 @@ def test_the_figures_of_an_unknown_use(spark, engine):
         "bob": (3, 2, 2, *nothing, None, 1),
         "carol": (3, 1, 1, *nothing, None, 1),
     }
-    table = near(found.cast(schemas.UTILISATION)).to_arrow()
+    table = near(found.cast(schemas.UTILISATION.schema)).to_arrow()
     assert table["bucket_user"].to_pylist() == ["alice"]
     assert part("peak", table).texts(table) == ["at least 90 B/s"]
 

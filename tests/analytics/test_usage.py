@@ -20,7 +20,7 @@ pytestmark = pytest.mark.spark
 NOON = datetime(2026, 11, 21, 12)
 
 
-def requests_frame(spark, *rows: dict[str, object], schema: pa.Schema = schemas.REQUESTS):
+def requests_frame(spark, *rows: dict[str, object], schema: pa.Schema = schemas.REQUESTS.schema):
     """REQUESTS, from what differs."""
     same = {"broker": 1, "user": "u", "client_id": "c", "connection": "x", "correlation_id": 1, "throttle_ms": 0.0}
     table = schemas.table(schema, [same | row for row in rows])
@@ -115,7 +115,7 @@ def test_usage_has_the_columns_of_the_contract(spark, usage):
 
 def test_clusters_stay_apart(spark, usage):
     """Broker 1 of the one was broker 1 of the other."""
-    schema = pa.schema([pa.field("cluster_id", pa.string()), *schemas.REQUESTS])
+    schema = pa.schema([pa.field("cluster_id", pa.string()), *schemas.REQUESTS.schema])
     rows = ({**PRODUCE, "time": after(0), "bytes_in": 10, "cluster_id": name} for name in "ab")
     rates = usage(requests_frame(spark, *rows, schema=schema)).where("key = 'producer_byte_rate'")
     assert rates.columns[0] == "cluster_id"

@@ -29,7 +29,7 @@ NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 REFUSED = (SparkRuntimeException, kn.Invalid)
 """How what is wrong with rows is told: by Spark when it reads them, and in this process."""
 PRODUCE, FETCH, REQUEST, MUTATION = USER_CLIENT_KEYS
-IN_CLUSTERS = pa.schema([pa.field("cluster_id", pa.string()), *schemas.USAGE])
+IN_CLUSTERS = pa.schema([pa.field("cluster_id", pa.string()), *schemas.USAGE.schema])
 
 
 def used(at: float, value: float, user: str = "alice", client_id: str = "app", **rest: object) -> dict[str, object]:
@@ -40,7 +40,7 @@ def used(at: float, value: float, user: str = "alice", client_id: str = "app", *
     return {"broker": 1, "user": user, "client_id": client_id, "key": PRODUCE, "source": "test", **own, **rest}
 
 
-def usage_of(spark, *rows: dict[str, object], schema: pa.Schema = schemas.USAGE):
+def usage_of(spark, *rows: dict[str, object], schema: pa.Schema = schemas.USAGE.schema):
     return to_spark(schemas.table(schema, rows), spark)
 
 
@@ -339,7 +339,7 @@ def test_both_engines_say_the_same_of_any_usage(spark, seed):
     usage = usage_of_a_fleet(seed, quotas, count=10**seed)
     there = kn.analytics.utilisation(to_spark(usage, spark), quotas).toArrow()
     here = kn.traffic.utilisation(usage, quotas)
-    assert here.schema.equals(schemas.UTILISATION)
+    assert here.schema.equals(schemas.UTILISATION.schema)
     ours, theirs = (sorted(map(_rounded, table.to_pylist()), key=repr) for table in (here, there))
     assert ours == theirs
     pairs = [kn.analytics.known_clients(to_spark(usage, spark)).toArrow(), kn.traffic.known_clients(usage)]

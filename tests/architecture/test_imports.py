@@ -76,7 +76,7 @@ ROOMS = {
     "client_configs.records": (*GROUND, "model", "client_configs.nouns"),
     "client_configs.application": (*GROUND, "model", "client_configs.nouns", "client_configs.records"),
     "clients": (*GROUND, "client_configs.application"),
-    "admin": (*GROUND, "model", "frames.arrays", "frames.schemas", "client_configs.nouns"),
+    "admin": (*GROUND, "model", "frames.arrays", "frames.frame", "frames.schemas", "client_configs.nouns"),
     "client_configs.topic": (*GROUND, "model", "frames", "admin", "client_configs.nouns", "client_configs.records"),
     "client_configs.registry": (*GROUND, "model", "admin", "client_configs.nouns", "client_configs.records"),
     "admin.kafka": (*GROUND, "model", "admin", "client_configs.topic", "client_configs.registry"),

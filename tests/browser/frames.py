@@ -17,7 +17,7 @@ def quotas(names):
     columns = {"entity": [str(kn_entity(name)) for name in names], "level": ["USER"] * rows, "user": names}
     columns |= {"client_id": pa.nulls(rows, pa.string()), "ip": pa.nulls(rows, pa.string())}
     values = pa.array(np.arange(rows) * 1000.0 + 1e6)
-    return pa.table({**columns, "key": ["producer_byte_rate"] * rows, "value": values}).cast(schemas.QUOTAS)
+    return pa.table({**columns, "key": ["producer_byte_rate"] * rows, "value": values}).cast(schemas.QUOTAS.schema)
 
 def kn_entity(name):
     from kadmin_nb.model.entity import Entity
@@ -30,7 +30,8 @@ def numbered(rows):
     nothing = pa.nulls(rows, pa.string())
     columns = {"entity": entities, "level": pa.repeat("USER", rows), "user": names, "client_id": nothing, "ip": nothing}
     values = pa.array(np.arange(rows) * 1000.0 + 1e6)
-    return pa.table({**columns, "key": pa.repeat("producer_byte_rate", rows), "value": values}).cast(schemas.QUOTAS)
+    columns |= {"key": pa.repeat("producer_byte_rate", rows), "value": values}
+    return pa.table(columns).cast(schemas.QUOTAS.schema)
 
 stage = Stage(None)
 

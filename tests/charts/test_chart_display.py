@@ -40,7 +40,7 @@ def test_a_missing_package_is_one_line(package: str) -> None:
     program = (
         f"import sys; sys.modules[{package!r}] = None\n"
         "import kadmin_nb as kn, pyarrow as pa\nfrom kadmin_nb.frames import schemas\n"
-        "try: print(kn.charts.effective(schemas.EFFECTIVE.empty_table())._repr_html_().split('</style>')[1])\n"
+        "try: print(kn.charts.effective(schemas.EFFECTIVE.empty())._repr_html_().split('</style>')[1])\n"
         "except kn.KadminError as error: print(*error.lines(), sep='\\n')"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

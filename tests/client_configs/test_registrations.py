@@ -54,7 +54,7 @@ def test_a_registered_client_is_a_row(config, clients, user) -> None:
     RawClient(config, user).register()
     RawClient(config, user, "sink", instance="host-2").register(TIMEOUTS, group="billing", protocol="classic")
     answer = clients.registrations(user=user)
-    assert answer.to_arrow().schema.equals(schemas.REGISTRATIONS)
+    assert answer.to_arrow().schema.equals(schemas.REGISTRATIONS.schema)
     assert rows(answer, *schemas.REGISTRATIONS.names[:-1]) == [
         (user, "app", "apache-kafka-java", "4.3.0", "host-1", None, None, ["acks"]),
         (user, "sink", "apache-kafka-java", "4.3.0", "host-2", "billing", "classic", [*TIMEOUTS]),
@@ -202,7 +202,7 @@ def test_clients_of_the_usage_that_never_registered(config, clients, cluster, us
         ("app", "apache-kafka-java", True, None),
         ("legacy", None, False, NEVER_REGISTERED),
     ]
-    assert answer.to_arrow().schema.equals(schemas.FOLLOWERS)
+    assert answer.to_arrow().schema.equals(schemas.FOLLOWERS.schema)
 
 
 def usage_of(clients: list[tuple[str, str, str]]) -> pa.Table:

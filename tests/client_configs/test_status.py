@@ -39,7 +39,7 @@ def test_each_instance_says_what_it_took_and_refused(config, cluster: kn.Cluster
     refusing.say(7, {}, {"acks": "transactional.id requires acks=all"})
     static.say(-1, {})
     answer = cluster.client_configs.status(user=user)
-    assert answer.to_arrow().schema.equals(schemas.STATUS)
+    assert answer.to_arrow().schema.equals(schemas.STATUS.schema)
     assert rows(answer, "instance", "revision", "key", "value", "state", "reason") == [
         ("a", 7, "acks", "1", "follows", None),
         ("b", 7, "acks", None, "refuses", "transactional.id requires acks=all"),

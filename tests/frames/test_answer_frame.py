@@ -175,7 +175,7 @@ class Printer:
         (frame(), "<3 quotas on user=a>"),
         (answer("a"), "<1 quota on user=a>"),
         (ConfigFindings([]), "<nothing to look at>"),
-        (TreeAnswer(schemas.TREE.empty_table()), "<no quotas>"),
+        (TreeAnswer(schemas.TREE.empty()), "<no quotas>"),
     ],
 )
 def test_within_a_list_an_answer_is_a_line(value, short_form):

@@ -33,9 +33,7 @@ def values_of(kind: pa.DataType) -> st.SearchStrategy:
     return _LEAVES[kind]
 
 
-KINDS = {*_LEAVES} | {
-    field.type for schema in vars(schemas).values() if isinstance(schema, pa.Schema) for field in schema
-}
+KINDS = {*_LEAVES} | {field.type for frame in schemas.FRAMES.values() for field in frame.fields.values()}
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS, key=str), ids=str)

@@ -1,44 +1,35 @@
-"""A row of every frame, full and empty, shows itself as text and as HTML."""
+"""Rows of every frame, whatever is in them, show themselves as text, as HTML and as JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import UTC, datetime
+import json
 from typing import Any
 
-import pyarrow as pa
+import jsonschema
 import pytest
+from hypothesis import HealthCheck, Phase, given, settings
 
+from kadmin_nb.commands.answer_formats import as_json
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.answer import Answer
 from kadmin_nb.frames.pages import WHOLE
+from tests.architecture.test_reference import PAGES
+from tests.frames.declared_rows import rows
 
-FRAMES = {name: schema for name, schema in vars(schemas).items() if isinstance(schema, pa.Schema)}
-VALUES: Mapping[Any, Any] = {pa.string(): "3", pa.float64(): 1.5, pa.bool_(): True, pa.float32(): 1.5}
-
-
-def value_of(kind: pa.DataType) -> Any:
-    """A value of this Arrow type."""
-    if pa.types.is_dictionary(kind):
-        return value_of(kind.value_type)
-    if pa.types.is_list(kind):
-        return [value_of(kind.value_type)]
-    if pa.types.is_struct(kind):
-        return {field.name: value_of(field.type) for field in kind}
-    if pa.types.is_timestamp(kind):
-        return datetime(2026, 11, 22, 12, tzinfo=UTC)
-    return VALUES.get(kind, 1)
+SCHEMA = json.loads(next(text for path, text in PAGES.items() if path.name == "frames.json"))
 
 
-def row_of(schema: pa.Schema, *, is_full: bool) -> dict[str, Any]:
-    return {field.name: value_of(field.type) if is_full or not field.nullable else None for field in schema}
-
-
-@pytest.mark.parametrize("is_full", [True, False], ids=["full", "nulls"])
-@pytest.mark.parametrize("name", FRAMES)
-def test_a_row_is_text_and_html(name: str, is_full: bool) -> None:
+@pytest.mark.parametrize("name", schemas.FRAMES)
+def test_rows_are_text_html_and_json(name: str) -> None:
     """`client-configs status` ended in a TypeError: a column of times had the name of a column of texts."""
-    schema = FRAMES[name]
-    answer = Answer(pa.Table.from_pylist([row_of(schema, is_full=is_full)] * 2, schema))
-    assert answer.as_text(WHOLE)
-    assert "<table" in answer._repr_html_()
+    frame, written = schemas.FRAMES[name], jsonschema.Draft202012Validator(SCHEMA["$defs"][name])
+
+    @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow], phases=[Phase.generate])
+    @given(rows(frame))
+    def shown(some: list[dict[str, Any]]) -> None:
+        answer = Answer(schemas.table(frame, some))
+        assert bool(answer.as_text(WHOLE))
+        assert ("<table" in answer._repr_html_()) is bool(some)
+        assert all(written.is_valid(row) for row in json.loads(as_json(answer)))
+
+    shown()

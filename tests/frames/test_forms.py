@@ -10,7 +10,7 @@ from kadmin_nb.frames import schemas
 from kadmin_nb.frames.markup import document
 from kadmin_nb.frames.render import text_of_blocks
 
-ALL = {name: value for name, value in vars(schemas).items() if isinstance(value, pa.Schema)}
+ALL = {name: frame.schema for name, frame in schemas.FRAMES.items()}
 ALL |= {"EFFECTIVE_WIDE": schemas.effective_wide(["producer_byte_rate"]), "OVERRIDDEN": schemas.effective(True)}
 
 HOSTILE = ["<script>alert(1)</script>", "\x1b[31mred", "\u202eevil", "a\nb", "</td><img src=x onerror=alert(1)>"]

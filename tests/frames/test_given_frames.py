@@ -261,9 +261,12 @@ def test_a_column_that_does_not_fit_although_each_cell_does():
     """Numbers in runs, which Arrow does not cast: StopIteration."""
     runs = pa.RunEndEncodedArray.from_arrays(pa.array([2], pa.int32()), pa.array([5]))
     with pytest.raises(kn.UsageError, match=r"^value of the quotas is run_end_encoded<.*>, not double$"):
-        fitted(pa.table({"value": runs}), schemas.QUOTAS, "the quotas")
+        fitted(pa.table({"value": runs}), schemas.QUOTAS.schema, "the quotas")
 
 
 def test_an_empty_text_is_no_number():
     """A CSV of effective quotas has nothing where a client is unlimited, and could not be drawn."""
-    assert fitted(pa.table({"value": ["5", ""]}), schemas.QUOTAS, "the quotas")["value"].to_pylist() == [5.0, None]
+    assert fitted(pa.table({"value": ["5", ""]}), schemas.QUOTAS.schema, "the quotas")["value"].to_pylist() == [
+        5.0,
+        None,
+    ]

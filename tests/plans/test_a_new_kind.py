@@ -82,7 +82,7 @@ def test_it_is_staged_from_a_frame():
 
 def test_what_judges_snapshots_passes_it_over(plan):
     """The policy read a label as the config of a topic, and ended in a stack trace."""
-    facts = PolicyFacts(plan.cluster_id, schemas.QUOTAS.empty_table(), schemas.CONFIGS.empty_table())
+    facts = PolicyFacts(plan.cluster_id, schemas.QUOTAS.empty(), schemas.CONFIGS.empty())
     left = after(facts, plan)
     assert (left.quotas["entity"].to_pylist(), left.configs.num_rows) == (["user=alice"], 0)
 

@@ -28,7 +28,7 @@ def plan_of(**limits: int) -> kn.Plan:
 
 
 def quotas(**limits: int) -> pa.Table:
-    return table_after(schemas.QUOTAS.empty_table(), plan_of(**limits).changes)
+    return table_after(schemas.QUOTAS.empty(), plan_of(**limits).changes)
 
 
 def usage(*clusters: str) -> pa.Table:

@@ -19,7 +19,7 @@ from kadmin_nb.plans.quotas_after import table_after
 
 MB = 1e6
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
-NOTHING = schemas.QUOTAS.empty_table()
+NOTHING = schemas.QUOTAS.empty()
 
 
 def change(row: int, entity: str, old: float | None, after: float | None, key: str = "producer_byte_rate") -> Change:
@@ -69,7 +69,7 @@ def test_lowering_tenfold_stalls_for_a_minute_and_a_half():
             "stall_s": 99.0,
         }
     ]
-    assert table.schema == schemas.STALLS
+    assert table.schema == schemas.STALLS.schema
 
 
 def test_clients_of_one_bucket_are_added_up_on_each_broker():
@@ -267,4 +267,4 @@ def _held(row: dict) -> float:
 def test_a_bound_that_no_broker_can_keep_is_refused(bound):
     """--gradual 0 made ten thousand steps."""
     with pytest.raises(kn.UsageError, match="is too short"):
-        gradual.steps([], schemas.STALLS.empty_table(), bound)
+        gradual.steps([], schemas.STALLS.empty(), bound)

@@ -17,12 +17,12 @@ CLIENTS = [("alice", "app"), ("bob", ""), ("alice", "app"), ("alice", None)]
 
 
 @pytest.mark.parametrize("clients", [CLIENTS, []], ids=["some", "none"])
-@pytest.mark.parametrize("quotas", [QUOTAS, schemas.QUOTAS.empty_table()], ids=["quotas", "no quotas"])
+@pytest.mark.parametrize("quotas", [QUOTAS, schemas.QUOTAS.empty()], ids=["quotas", "no quotas"])
 def test_columns_and_types_are_the_contracts(quotas: pa.Table, clients: list[tuple[str, str]]) -> None:
     """An empty cluster gave a frame with other columns, and the notebook broke."""
     pairs = pairs_of(clients)
     tables = {
-        "long": (resolve(quotas, pairs), schemas.EFFECTIVE, 4),
+        "long": (resolve(quotas, pairs), schemas.EFFECTIVE.schema, 4),
         "overridden": (resolve(quotas, pairs, overridden=True), schemas.effective(True), 4),
         "wide": (resolve(quotas, pairs, shape="wide"), schemas.effective_wide(USER_CLIENT_KEYS), 1),
     }
@@ -33,7 +33,7 @@ def test_columns_and_types_are_the_contracts(quotas: pa.Table, clients: list[tup
 
 
 def test_no_keys_is_an_empty_frame() -> None:
-    assert resolve(QUOTAS, pairs_of(CLIENTS), keys=[]).schema.equals(schemas.EFFECTIVE)
+    assert resolve(QUOTAS, pairs_of(CLIENTS), keys=[]).schema.equals(schemas.EFFECTIVE.schema)
     assert resolve(QUOTAS, pairs_of(CLIENTS), keys=[], shape="wide").column_names == ["user", "client_id"]
 
 
@@ -107,7 +107,7 @@ def test_where_and_when_goes_along() -> None:
     """Nobody could tell which cluster the table was of."""
     marks = {b"kadmin.cluster_id": b"c1", b"kadmin.taken_at": b"2026-08-01T00:00:00Z"}
     quotas = QUOTAS.replace_schema_metadata({**marks, b"pandas": b"{}"})
-    assert resolve(quotas, pairs_of(CLIENTS)).schema.metadata == marks
+    assert resolve(quotas, pairs_of(CLIENTS)).schema.metadata == {**marks, b"kadmin.frame": b"EFFECTIVE"}
 
 
 def test_ip_quotas_and_unknown_entities_are_passed_over() -> None:

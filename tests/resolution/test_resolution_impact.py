@@ -100,7 +100,7 @@ def test_the_worst_comes_first_with_both_sides_of_it():
         "clients_before": 1,
         "clients_after": 2,
     }
-    assert found.schema == schemas.IMPACT
+    assert found.schema == schemas.IMPACT.schema
 
 
 def test_a_client_counts_once_however_often_it_is_listed():
@@ -207,5 +207,5 @@ def test_nobody_and_nothing():
     """An empty cluster gave a frame with other columns."""
     for quotas, pairs in ((quotas_of({}), pairs_of(CLIENTS)), (quotas_of(held(**{APP: 5})), pairs_of([]))):
         found = impact(quotas, quotas, pairs)
-        assert (found.rows.num_rows, found.rows.schema) == (0, schemas.IMPACT)
+        assert (found.rows.num_rows, found.rows.schema) == (0, schemas.IMPACT.schema)
     assert set(SHARING) & set(EFFECTS) == set()

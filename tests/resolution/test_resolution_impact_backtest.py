@@ -39,7 +39,7 @@ ALICE = {"user=alice": 100.0}
 def test_twice_the_limit_is_muted_until_all_is_through():
     """The plan looked harmless, and the nightly load was done an hour later."""
     found = backtest(quotas(**ALICE), used(200, 30))
-    assert found.schema == schemas.BACKTEST
+    assert found.schema == schemas.BACKTEST.schema
     assert found.to_pylist() == [
         {
             "broker": 1,
@@ -178,4 +178,4 @@ def test_nobody_and_nothing():
     """An empty lake gave a frame with other columns."""
     for limits, usage in ((quotas(), used(200, 3)), (quotas(**ALICE), used(200, 0)), (quotas(**ALICE), used(0, 3))):
         found = backtest(limits, usage)
-        assert (found.num_rows, found.schema) == (0, schemas.BACKTEST)
+        assert (found.num_rows, found.schema) == (0, schemas.BACKTEST.schema)

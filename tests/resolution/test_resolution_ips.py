@@ -26,7 +26,7 @@ ASKED = ["10.0.0.1", "0:0:0:0:0:0:0:1", "gateway.example", "10.0.0.2", "::ffff:1
 @pytest.mark.parametrize("quotas", [BOTH, {**BOTH, **stored(**{"user=alice": 1})}, {}, stored(**{"ip=10.0.0.1": 5})])
 def test_frame_and_rule_agree(quotas: dict) -> None:  # type: ignore[type-arg]
     table = resolve_ip(quotas_of(quotas), pa.table({"ip": ASKED}))
-    assert table.schema.equals(schemas.EFFECTIVE_IP)
+    assert table.schema.equals(schemas.EFFECTIVE_IP.schema)
     one_by_one = [scalar(quotas, ip) for ip in ASKED]
     assert table.to_pylist() == [{"ip": o.ip, "key": o.key, "value": o.value, "level": o.level} for o in one_by_one]
 
@@ -73,4 +73,4 @@ def test_clusters_are_kept_apart() -> None:
 
 
 def test_no_addresses() -> None:
-    assert resolve_ip(quotas_of(BOTH), []).equals(schemas.EFFECTIVE_IP.empty_table())
+    assert resolve_ip(quotas_of(BOTH), []).equals(schemas.EFFECTIVE_IP.empty())

@@ -112,7 +112,7 @@ STORED = {
 def test_children_follow_their_parents() -> None:
     """Nobody could see what hangs below alice."""
     table = tree(quotas_of(quotas(**STORED)))
-    assert table.schema.equals(schemas.TREE)
+    assert table.schema.equals(schemas.TREE.schema)
     rows = [(r["entity"], r["parent"], r["level"], r["value"], r["shadowed_by"]) for r in table.to_pylist()]
     assert rows == [
         ("user==<default>", None, "USER", 8.0, None),
@@ -145,7 +145,7 @@ def test_it_reads_as_a_tree() -> None:
         "client-id=<default>    producer_byte_rate   7 B/s  default client",
         "ip=10.0.0.1            producer_byte_rate   6 B/s  ip",
     ]
-    assert repr(TreeAnswer(schemas.TREE.empty_table())) == "no quotas"
+    assert repr(TreeAnswer(schemas.TREE.empty())) == "no quotas"
 
 
 def test_an_entity_without_its_parent_has_its_whole_name() -> None:
@@ -183,7 +183,7 @@ def test_an_entity_type_of_the_future_is_shown() -> None:
 
 
 def test_an_empty_cluster_has_an_empty_tree() -> None:
-    assert tree(schemas.QUOTAS.empty_table()).equals(schemas.TREE.empty_table())
+    assert tree(schemas.QUOTAS.empty()).equals(schemas.TREE.empty())
 
 
 def test_two_clusters_are_no_tree() -> None:

@@ -49,7 +49,7 @@ def policy(*states: str) -> PolicyAnswer:
     [
         (configs(None), 0, 3),
         (configs("TOPIC_AUTHORIZATION_FAILED"), 1, 1),
-        (kn.Answer(schemas.CONFIGS.empty_table()), 0, 0),
+        (kn.Answer(schemas.CONFIGS.empty()), 0, 0),
         (plan(WANTED), 0, 3),
         (plan(THERE), 0, 0),
         (outcomes(WANTED, "verified"), 0, 0),

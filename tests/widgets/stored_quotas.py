@@ -28,4 +28,4 @@ def many_users(count: int) -> pa.Table:
     names = [f"u{number:06}" for number in range(count)]
     columns = {"entity": [f"user={name}" for name in names], "level": ["USER"] * count, "user": names}
     columns |= {"client_id": [None] * count, "ip": [None] * count, "key": [RATE] * count}
-    return pa.table({**columns, "value": [1e6] * count}).cast(schemas.QUOTAS)
+    return pa.table({**columns, "value": [1e6] * count}).cast(schemas.QUOTAS.schema)

@@ -23,7 +23,7 @@ def quotas(users: int) -> pa.Table:
     names = [f"u{n}" for n in range(users)]
     columns: dict[str, Any] = {"entity": [f"user={name}" for name in names], "level": ["USER"] * users, "user": names}
     columns |= {"client_id": [None] * users, "ip": [None] * users, "key": [KEY] * users}
-    return pa.table({**columns, "value": [1e6 + n for n in range(users)]}).cast(schemas.QUOTAS)
+    return pa.table({**columns, "value": [1e6 + n for n in range(users)]}).cast(schemas.QUOTAS.schema)
 
 
 class Page:

@@ -111,7 +111,7 @@ def stalls(
     keys = [key for key in BYTE_RATES if key in changed_keys]
     rates = busiest(usage, keys, cluster_id)
     if not keys or not rates.num_rows:
-        return schemas.STALLS.empty_table()
+        return schemas.STALLS.empty()
     quotas = quotas.filter(pc.is_in(quotas["key"].cast(pa.string()), pa.array(keys)))
     clients = rates.group_by(["user", "client_id"], use_threads=False).aggregate([])
     busy = rates.join(_bound(quotas, table_after(quotas, changes), clients, keys), _CLIENT, join_type="inner")

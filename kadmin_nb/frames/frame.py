@@ -1,0 +1,101 @@
+"""Frames and their columns as values: each column is declared once, as a `Field`, and all else is read off it.
+
+`schemas` declares them. A table carries the name of its frame in its schema metadata.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import pyarrow as pa
+
+TEXT, NUMBER, FLAG, WHOLE, COUNT = pa.string(), pa.float64(), pa.bool_(), pa.int32(), pa.int64()
+MOMENT = pa.timestamp("us", "UTC")
+WORD = pa.dictionary(pa.int32(), pa.string())
+"""Strings from a small set, dictionary-encoded in Arrow; plain strings in Spark."""
+
+OF_KEY = "the key's"
+"""The unit of the quota or config key in the same row. Of limits, which are numbers, null is unlimited."""
+
+MEASURED = "the key's, measured"
+PERCENT, SHARE, BYTES, MS, S = "percent", "fraction", "bytes", "ms", "s"
+ISO_TIME, ID = "ISO 8601", "SHA-256"
+"""Texts that are times and ids: people see them to the second, and their beginning."""
+
+FRAME = b"kadmin.frame"
+"""The schema metadata that has the name of a table's frame."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A column: its Arrow type, the meaning of its values and their unit, its look, and whether it may be null.
+
+    Its name is the one that a frame declares it under. A look is one of `aligning`; none is that of its type.
+    """
+
+    type: pa.DataType
+    meaning: str = ""
+    unit: str = ""
+    look: str = ""
+    null: bool = False
+    name: str = ""
+
+    @property
+    def or_null(self) -> Field:
+        """The same, where it may be null."""
+        return replace(self, null=True)
+
+    @property
+    def comment(self) -> str:
+        """Its meaning and its unit, as the comment of a table's column has them."""
+        return "; ".join(filter(None, [self.meaning, self.unit and f"unit: {self.unit}"]))
+
+    def of(self, kind: pa.DataType) -> Field:
+        """The same with another Arrow type."""
+        return replace(self, type=kind)
+
+    @property
+    def is_number(self) -> bool:
+        """True of a count or a measured value."""
+        return bool(pa.types.is_integer(self.type) or pa.types.is_floating(self.type))
+
+
+class Frame:
+    """A frame: a class whose attributes are its columns, after those of its bases, and whose docstring says its rows.
+
+    `key` names the columns by which its rows differ, no two being the same in all of them. An underscore at the end of
+    a column keeps it apart from Python's words.
+    """
+
+    fields: ClassVar[dict[str, Field]] = {}
+    key_columns: ClassVar[Sequence[str]] = ()
+    schema: ClassVar[pa.Schema]
+    names: ClassVar[list[str]]
+
+    def __init_subclass__(cls, key: str = "") -> None:
+        declared = {name.removesuffix("_"): field for name, field in vars(cls).items() if isinstance(field, Field)}
+        inherited = {name: field for base in cls.__bases__ for name, field in vars(base).get("fields", {}).items()}
+        cls.fields = inherited | {name: replace(field, name=name) for name, field in declared.items()}
+        cls.names, cls.key_columns = [*cls.fields], key.split() or cls.key_columns
+        columns = [
+            pa.field(f.name, f.type, f.null, {"comment": f.comment} if f.comment else None) for f in cls.fields.values()
+        ]
+        cls.schema = pa.schema(columns, {FRAME: cls.__name__})
+        if not cls.__name__.startswith("_"):
+            FRAMES[cls.__name__] = cls
+
+    @classmethod
+    def comment(cls) -> str:
+        """What its rows are, as the comment of a table has it."""
+        return " ".join((cls.__doc__ or "").split())
+
+    @classmethod
+    def empty(cls) -> pa.Table:
+        """A table of it without rows."""
+        return cls.schema.empty_table()
+
+
+FRAMES: dict[str, type[Frame]] = {}
+"""Every frame that is declared, by its name."""

@@ -1,0 +1,62 @@
+"""Frames as they are declared: a table knows which one it is, and a column means the same wherever it stands."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import kadmin_nb as kn
+from kadmin_nb.frames import aligning, meanings, schemas
+from kadmin_nb.frames.schema_metadata import stamped
+
+LOOKS = {aligning.NAME, aligning.KEY, aligning.BADGE, aligning.PROSE, ""}
+UNITS = {*meanings._OF_ROWS, *meanings._UNITS, ""}
+EVERY = [(frame, field) for frame in schemas.FRAMES.values() for field in frame.fields.values()]
+
+
+@pytest.mark.parametrize("name", schemas.FRAMES)
+def test_a_table_carries_the_name_of_its_frame(name):
+    """Two columns of my notebook's own beside the quotas, and their title was gone: the view had been guessed."""
+    answer = stamped(schemas.FRAMES[name].empty(), "c1").append_column("mine", pa.array([], pa.string()))
+    assert answer.schema.metadata[b"kadmin.frame"].decode() == name
+    assert schemas.frame_of(answer) is schemas.FRAMES[name]
+    assert kn.Answer(answer).to_pandas().attrs["kadmin.frame"] == name
+
+
+@pytest.mark.parametrize("name", sorted({*schemas.FRAMES} - {"SNAPSHOT_QUOTAS", "SNAPSHOT_CONFIGS"}))
+def test_a_frame_that_lost_its_name_is_known_by_its_columns(name):
+    """Through pandas and back, the usage was shown in bytes without their unit."""
+    nameless = schemas.FRAMES[name].empty().replace_schema_metadata()
+    assert schemas.frame_of(nameless) is schemas.FRAMES[name]
+    assert schemas.frame_of(nameless.append_column("why", pa.array([], pa.string()))) is schemas.FRAMES[name]
+
+
+def test_a_table_without_the_columns_of_its_name_is_another():
+    """A table of three columns had the name of one of thirteen, and showed nothing."""
+    some = schemas.CONFIGS.empty().select(["key", "value"])
+    assert schemas.frame_of(some) is None
+    assert schemas.field_of(some, "key").look == aligning.KEY
+
+
+def test_each_unit_and_look_is_one_that_somebody_writes():
+    """A unit was mistyped, and milliseconds were shown as bare numbers."""
+    assert {field.unit for _, field in EVERY} <= UNITS
+    assert {field.look for _, field in EVERY} <= LOOKS
+
+
+def test_a_column_means_the_same_in_every_frame():
+    """In one frame `throttle_ms` was a length of time, in another a number."""
+    written: dict[object, set[object]] = {}
+    for _, field in EVERY:
+        written.setdefault((field.name, str(field.type)), set()).add((field.unit, field.look))
+    assert {column: ways for column, ways in written.items() if len(ways) > 1} == {}
+
+
+def test_a_column_of_ours_and_a_column_of_mine_are_both_shown():
+    """I added a column to the quotas, and their table went on as if it were not there."""
+    row = {"entity": "user=a", "level": "USER", "user": "a", "key": "producer_byte_rate", "value": 5e6}
+    table = schemas.table(schemas.QUOTAS, [row]).append_column("team", pa.array(["blue"]))
+    assert repr(kn.Answer(table)).splitlines()[:2] == [
+        "1 quota on user=a",
+        "key                  value  level  team",
+    ]
