@@ -96,8 +96,8 @@ WRONG = {
     "quota drift": (2, "kadmin-nb quota history drift"),
     "snapshot": (2, "Missing argument 'FILE.parquet'"),
     "history snapshot": (2, "kadmin-nb history record lake/kafka"),
-    "history snapshots {file}": (1, "cannot be read as a Delta table"),
-    "history record {file} --cluster 127.0.0.1:1": (1, "127.0.0.1:1"),
+    "history snapshots {file}": (2, "is a file"),
+    "history record {file} --cluster 127.0.0.1:1": (2, "is a file"),
 }
 
 
