@@ -8,10 +8,13 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.model.changes import Change
+from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.refusal import Refusal
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans.advice import dangers
 from kadmin_nb.plans.execution import executor
+from kadmin_nb.plans.validation import refusals
+from tests.double import FakeKafka
 from tests.plans.plan_rows import rows
 
 pytestmark = pytest.mark.broker
@@ -148,6 +151,13 @@ def test_rows_that_tell_their_danger_tell_none_when_refused():
     )
     assert dangers.certain([change]) == ()
     assert len(dangers.certain([change.with_(validated="ok")])) == 1
+
+
+def test_a_row_that_was_refused_is_asked_about_again():
+    """A plan of somebody without the right was handed to somebody who has it, and was refused in the words of then."""
+    no_right = Refusal("CLUSTER_AUTHORIZATION_FAILED", "no")
+    change = Change(1, "set", Entity.of({"user": "a"}), "producer_byte_rate", None, "5", "5", validated=no_right)
+    assert refusals(FakeKafka(), [change]) == []
 
 
 LONG = "x" * 40_000
