@@ -15,6 +15,7 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.analytics import usage_tables
+from kadmin_nb.frames import schemas
 from tests.databricks.tasks import TESTS
 
 RECORDED = TESTS / "analytics" / "recorded"
@@ -37,7 +38,7 @@ def main(folder: Path) -> None:
             replace(*arguments)
 
     usage_tables._replace = replace_in_turn
-    usage_tables.make(spark, "lake.usage", kn.analytics.usage(log_of(spark, 1)))
+    usage_tables.make(spark, "lake.usage", kn.analytics.usage(log_of(spark, 1)), schemas.USAGE)
     with ThreadPoolExecutor(2) as threads:
         runs = [threads.submit(kn.analytics.store_usage, log_of(spark, broker), "lake.usage") for broker in (1, 2)]
     assert [run.exception() for run in runs] == [None, None]
