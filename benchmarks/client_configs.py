@@ -10,9 +10,9 @@ from confluent_kafka import Consumer, TopicPartition
 
 from benchmarks.timing import Row, interleaved, ratio, row
 from kadmin_nb.admin.kafka import WireKafka
-from kadmin_nb.client_configs.nouns import ACKS, CONFIGS_TOPIC, ClientEntity
 from kadmin_nb.client_configs.topic import Replacement, WireClientConfigs
 from kadmin_nb.local import start
+from kadmin_nb.model.client_configs import ACKS, CONFIGS_TOPIC, ClientEntity
 from kadmin_nb.model.connection_settings import Settings
 
 ENTRIES, CLIENT_IDS = 100_000, 10

@@ -20,10 +20,10 @@ from benchmarks.timing import Row, interleaved, ratio, row
 from kadmin_nb.client_configs.application.follower import Reporter
 from kadmin_nb.client_configs.application.reader import ConfigReader
 from kadmin_nb.client_configs.application.settings import MILLISECONDS, REFRESH_INTERVAL, client_settings
-from kadmin_nb.client_configs.nouns import CONFIGS_TOPIC
 from kadmin_nb.client_configs.records import REGISTRATIONS_TOPIC, STATUS_TOPIC, ConfigKey, ConfigValue
 from kadmin_nb.clients import DynamicProducer
 from kadmin_nb.local import LocalKafka, start
+from kadmin_nb.model.client_configs import CONFIGS_TOPIC
 
 MESSAGES, SIZE = 50_000, 500
 BY_BARE = 1 / 0.95

@@ -146,7 +146,7 @@ def _apply_plans(cluster: kn.Cluster) -> None:
 def _create_topics(cluster: kn.Cluster) -> None:
     from confluent_kafka.admin import AdminClient, NewTopic
 
-    client = AdminClient({"bootstrap.servers": cluster._kafka.wire.settings.bootstrap})
+    client = AdminClient({"bootstrap.servers": cluster.port.wire.settings.bootstrap})
     for future in client.create_topics([NewTopic(f"topic-{n}", 1) for n in range(TOPICS)]).values():
         future.result()
 

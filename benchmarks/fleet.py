@@ -37,7 +37,7 @@ def values(number: int) -> dict[str, float]:
 
 def fill(cluster: Cluster) -> None:
     """Put the entities on the broker, straight through the port."""
-    port = cluster._kafka.quotas
+    port = cluster.port.quotas
     for start in range(0, ENTITIES, BATCH):
         numbers = range(start, start + BATCH)
         refused = port.alter({Entity.from_wire(pair(n)): values(n) for n in numbers})
@@ -46,7 +46,7 @@ def fill(cluster: Cluster) -> None:
 
 def recorded(cluster: Cluster) -> bytes:
     """The broker's own answer to a describe of everything, as bytes of version 1."""
-    return bytes(cluster._kafka.wire.ask(lambda: _request((), False), doing="recording an answer"))
+    return bytes(cluster.port.wire.ask(lambda: _request((), False), doing="recording an answer"))
 
 
 def config_command(bootstrap: str, *words: str) -> list[str]:

@@ -112,7 +112,7 @@ def _planned(cluster: Cluster, base: float, changes: int = CHANGES) -> Plan:
 
 def _again(cluster: Cluster) -> tuple[int, int]:
     """The alters and the describes that applying an applied plan sends."""
-    plan, wire = _planned(cluster, 77.0), cluster._kafka.wire
+    plan, wire = _planned(cluster, 77.0), cluster.port.wire
     plan.apply(lock=False).raise_for_errors()
     sent: list[str] = []
     tell, ask = wire.tell, wire.ask
@@ -144,7 +144,7 @@ def _peak() -> Iterator[list[int]]:
 
 def _bare(cluster: Cluster, base: float, changes: int = CHANGES) -> float:
     """The calls that no plan can do without, through the same port, on alterations made beforehand."""
-    port = cluster._kafka.quotas
+    port = cluster.port.quotas
     entities = [Entity.of({"user": f"user-{n}", "client-id": "app"}) for n in range(changes)]
     rates = {entity: {"producer_byte_rate": 1000 * base + n} for n, entity in enumerate(entities)}
     batches = [{entity: rates[entity] for entity in entities[at : at + BATCH]} for at in range(0, changes, BATCH)]

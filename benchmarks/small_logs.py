@@ -45,7 +45,7 @@ def run(full: bool = False) -> list[Row]:
 
 
 _OURS = (
-    "from kadmin_nb.commands import terminal; raise SystemExit(terminal._run(['quota', 'usage', {folder!r},"
+    "from kadmin_nb.commands import terminal; raise SystemExit(terminal.run_line(['quota', 'usage', {folder!r},"
     " '--broker', r'/broker-(\\d+)/', '--tz', 'UTC', '--out', {folder!r} + '/_usage.parquet']))"
 )
 _SQL = (

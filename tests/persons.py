@@ -24,7 +24,7 @@ def give_password(kafka: WireKafka, user: str, password: str, mechanism: str = "
 def let_in(kafka: LocalKafka, user: str) -> Path:
     """Make a user without rights; their properties, once they can log in."""
     with kafka.connect() as admin:
-        give_password(admin._kafka, user, password := secrets.token_urlsafe())
+        give_password(admin.port, user, password := secrets.token_urlsafe())
     place = kafka.remember_login(user, password)
     eventually(lambda: _can_log_in(kafka, user), True)
     return place

@@ -1,4 +1,4 @@
-"""`ports.Kafka` over a real cluster."""
+"""`ports.Kafka` over a real cluster, but for client configs: those are in `client_configs/kafka.py`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from kafka.protocol.admin.cluster import DescribeClusterRequest
@@ -25,10 +24,6 @@ from .ports import Broker, Lease
 from .quotas import WireQuotas
 from .scram import WireScram
 from .wire import ALTER_TIMEOUT, PATIENCE, READ_TIMEOUT, Wire
-
-if TYPE_CHECKING:
-    from ..client_configs.registry import WireClientRegistry
-    from ..client_configs.topic import WireClientConfigs
 
 _PAUSE = 0.02
 
@@ -49,20 +44,6 @@ class WireKafka:
         except BaseException:
             self.close()
             raise
-
-    @cached_property
-    def client_configs(self) -> WireClientConfigs:
-        """Dynamic client configs; most commands load nothing of them."""
-        from ..client_configs.topic import WireClientConfigs
-
-        return WireClientConfigs(self.wire)
-
-    @cached_property
-    def client_registry(self) -> WireClientRegistry:
-        """The records of clients about themselves."""
-        from ..client_configs.registry import WireClientRegistry
-
-        return WireClientRegistry(self.wire)
 
     def brokers(self) -> list[Broker]:
         """Every registered broker, asked anew, sorted by id.

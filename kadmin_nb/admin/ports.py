@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 
 import pyarrow as pa
 
-from ..client_configs.nouns import ClientEntity, Replacement
+from ..model.client_configs import ClientEntity, Replacement
 from ..model.configurable import Configurable
 from ..model.entity import Entity
 from ..model.refusal import Refusal

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, cast
 
-from ..admin.kafka import WireKafka
 from ..errors import KadminError
 from ..model.changes import UNCHANGED, UNVERIFIED, VERIFIED, Change, Outcome, Target
+from ..model.client_configs import CONSUMER_KEYS, ClientEntity, merged
 from ..model.grammar import format_word
 from ..model.resources import Resource
 from ..plans.execution.progress import Advance, Progress, silent
-from .nouns import CONSUMER_KEYS, ClientEntity, merged
+from .kafka import LiveKafka
 from .registry import GROUP_ON_BROKERS, RegisteredClient, Registry
 
 SILENT_CLIENTS = "CLIENTS_SILENT"
@@ -24,7 +24,7 @@ _Entries = Mapping[ClientEntity, Mapping[str, tuple[str, int]]]
 """The value and the revision of each entity's keys."""
 
 
-def with_follower_notes(kafka: WireKafka, changes: Sequence[Change]) -> list[Change]:
+def with_follower_notes(kafka: LiveKafka, changes: Sequence[Change]) -> list[Change]:
     """The changes; one of a client config has a note on the known clients that follow it, and on groups that cannot."""
     mine = {change.row for change in changes if change.kind == ClientEntity.kind and not change.is_done}
     if not mine:
@@ -33,7 +33,7 @@ def with_follower_notes(kafka: WireKafka, changes: Sequence[Change]) -> list[Cha
     return [change.noted(*notes_on(change)) if change.row in mine else change for change in changes]
 
 
-def _writer_of_notes(kafka: WireKafka, changes: Sequence[Change]) -> Callable[[Change], Iterable[str]]:
+def _writer_of_notes(kafka: LiveKafka, changes: Sequence[Change]) -> Callable[[Change], Iterable[str]]:
     """Gives the notes on a change; where nobody may see who registered, one says so."""
     try:
         registry = kafka.client_registry.describe()
@@ -44,7 +44,7 @@ def _writer_of_notes(kafka: WireKafka, changes: Sequence[Change]) -> Callable[[C
     return lambda change: _follower_notes(kafka, change, registry, own)
 
 
-def _own_values(kafka: WireKafka, changes: Sequence[Change]) -> set[Target]:
+def _own_values(kafka: LiveKafka, changes: Sequence[Change]) -> set[Target]:
     """The client-ids that have a value of their own once these changes are made."""
     users = {_entity_of(change).user for change in changes if change.kind == ClientEntity.kind}
     stored = {(ClientEntity(row["user"], row["client_id"]), row["key"])
@@ -54,7 +54,7 @@ def _own_values(kafka: WireKafka, changes: Sequence[Change]) -> set[Target]:
     return (stored - unset) | {target for target, after in planned.items() if after is not None}
 
 
-def _follower_notes(kafka: WireKafka, change: Change, registry: Registry, own: set[Target]) -> Iterator[str]:
+def _follower_notes(kafka: LiveKafka, change: Change, registry: Registry, own: set[Target]) -> Iterator[str]:
     entity = _entity_of(change)
     known = [client for client in registry.clients if client.is_below(entity) and client.is_of(change.key)]
     if not known:
@@ -76,7 +76,7 @@ def _is_on_brokers(client: RegisteredClient) -> bool:
     return client.registration.group_protocol == GROUP_ON_BROKERS
 
 
-def _group_lines(kafka: WireKafka, change: Change, groups: Sequence[str]) -> Iterator[str]:
+def _group_lines(kafka: LiveKafka, change: Change, groups: Sequence[str]) -> Iterator[str]:
     """The lines that change what groups of the new protocol (KIP-848) take from the brokers."""
     key = f"consumer.{change.key}"
     verb = f"config reset {key}" if change.after is None else f"config set {key}={change.after}"
@@ -87,7 +87,7 @@ def _group_lines(kafka: WireKafka, change: Change, groups: Sequence[str]) -> Ite
         yield reason
 
 
-def _out_of_range(kafka: WireKafka, change: Change) -> str | None:
+def _out_of_range(kafka: LiveKafka, change: Change) -> str | None:
     """The reason that brokers would refuse that of a group; None where they take it, or their bounds are not seen."""
     if change.after is None:
         return None
@@ -149,7 +149,7 @@ class _Unknown:
 
 
 def awaited(
-    kafka: WireKafka,
+    kafka: LiveKafka,
     outcomes: Sequence[Outcome],
     seconds: float,
     stop: Callable[[], bool] = lambda: False,
@@ -185,7 +185,7 @@ def _with_answer(outcome: Outcome, answer: _Answers | _Unknown | None) -> Outcom
     return replace(outcome, state=UNVERIFIED, error=answer.code, message=message)
 
 
-def _answers_or_error(kafka: WireKafka, changes: Sequence[Change]) -> Mapping[int, _Answers | _Unknown]:
+def _answers_or_error(kafka: LiveKafka, changes: Sequence[Change]) -> Mapping[int, _Answers | _Unknown]:
     """The answers; an error is one too, as what was applied must not go untold over it."""
     try:
         return _client_answers(kafka, changes)
@@ -194,7 +194,7 @@ def _answers_or_error(kafka: WireKafka, changes: Sequence[Change]) -> Mapping[in
         return {change.row: unknown for change in changes}
 
 
-def _client_answers(kafka: WireKafka, changes: Sequence[Change]) -> dict[int, _Answers]:
+def _client_answers(kafka: LiveKafka, changes: Sequence[Change]) -> dict[int, _Answers]:
     """The answer of all live clients to each row, by its number."""
     clients = kafka.client_registry.describe().clients
     entries: dict[ClientEntity, dict[str, tuple[str, int]]] = {}

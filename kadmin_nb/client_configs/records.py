@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any, NoReturn, Self, cast
 
 from ..errors import KadminError
-from .nouns import ClientEntity, stored_value
+from ..model.client_configs import ClientEntity, stored_value
 
 REGISTRATIONS_TOPIC = "__kadmin_client_registrations"
 """The clients that are alive, and the keys that they follow."""

@@ -12,7 +12,7 @@ from kafka.protocol.admin.cluster import DescribeQuorumRequest
 from ..admin.compacted_topic import CompactedTopic
 from ..admin.wire import Wire
 from ..errors import KadminError
-from .nouns import CONSUMER_KEYS, PRODUCER_KEYS, ClientEntity
+from ..model.client_configs import CONSUMER_KEYS, PRODUCER_KEYS, ClientEntity
 from .records import (
     REGISTRATIONS_TOPIC,
     STATUS_TOPIC,

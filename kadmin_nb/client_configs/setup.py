@@ -29,12 +29,12 @@ from ..frames.pages import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
 from ..hints import Hint, Option, sentence, terminal
 from ..model import rights
+from ..model.client_configs import CONFIGS_TOPIC
 from ..model.configurable import AclResource
 from ..model.findings import ABSENT, FAILED, OK, WARNING, Finding
 from ..model.refusal import Refusal
 from ..model.resources import Resource
 from ..model.rights import Right
-from .nouns import CONFIGS_TOPIC
 from .records import REGISTRATIONS_TOPIC, STATUS_TOPIC
 
 _WRITTEN_BY_CLIENTS: Mapping[str, str] = {

@@ -21,9 +21,7 @@ from ..admin.ports import UNSIGNED, Signature
 from ..admin.wire import Wire
 from ..errors import Invalid, KadminError, TimedOut
 from ..frames import schemas
-from ..model.refusal import Refusal
-from ..model.resources import Resource
-from .nouns import (
+from ..model.client_configs import (
     CONFIGS_TOPIC,
     HEARTBEAT_INTERVAL,
     SESSION_TIMEOUT,
@@ -33,6 +31,8 @@ from .nouns import (
     stored_value,
     timeouts_contradict,
 )
+from ..model.refusal import Refusal
+from ..model.resources import Resource
 from .records import MOST_BYTES, ConfigKey, ConfigValue, read_entry
 
 

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..admin.compacted_topic import appended_at
-from ..admin.kafka import WireKafka
 from ..errors import Invalid, UsageError
 from ..frames import schemas
 from ..frames import spark as sparks
@@ -22,9 +21,10 @@ from ..frames.frame import Frame
 from ..frames.lazy_answer import SparkAnswer
 from ..frames.pages import NOTEBOOK, Page
 from ..frames.schema_metadata import ENGINE, NOTES, mark, stamped
+from ..model.client_configs import ACKS, CLIENT_KEYS, PRODUCER_KEYS, ClientEntity, refuse_unknown_key
 from ..model.filters import Selector, matcher, selector
 from ..model.grammar import ANY, DEFAULT
-from .nouns import ACKS, CLIENT_KEYS, PRODUCER_KEYS, ClientEntity, refuse_unknown_key
+from .kafka import LiveKafka
 from .registry import RegisteredClient, Registry
 from .setup import EVERYBODY, SetupAnswer, look
 
@@ -58,7 +58,7 @@ class ClientConfigs:
     They are advice to clients; and of themselves clients say what they like: any may claim any user.
     """
 
-    def __init__(self, kafka: WireKafka) -> None:
+    def __init__(self, kafka: LiveKafka) -> None:
         self._kafka = kafka
 
     def describe(
@@ -304,7 +304,7 @@ def without_default(kind: str, value: Any) -> Selector:
 
 
 def supported_keys(
-    kafka: WireKafka, user: Any, client_id: Any, timeout: float
+    kafka: LiveKafka, user: Any, client_id: Any, timeout: float
 ) -> dict[tuple[ClientEntity, tuple[str, str]], list[str]]:
     """KIP-649's EntityCompatibility: the keys that each software and version supports which registered there."""
     is_chosen = matcher_of(without_default("user", user), without_default("client-id", client_id))

@@ -10,7 +10,7 @@ from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from ..admin.kafka import WireKafka
+from ..client_configs.kafka import LiveKafka
 from ..errors import KadminError
 from ..frames import schemas
 from ..frames.answer import Answer
@@ -83,7 +83,7 @@ def connect(
     settings = settings_for(target, properties)
     if settings.ignored:
         warnings.warn(_NO_EFFECT.format(keys=", ".join(settings.ignored)), stacklevel=2)
-    return Cluster(WireKafka(settings, timeout), settings)
+    return Cluster(LiveKafka(settings, timeout), settings)
 
 
 _NO_EFFECT = "these properties have no effect here: {keys}; docs/connections.md lists those that have one"
@@ -92,8 +92,9 @@ _NO_EFFECT = "these properties have no effect here: {keys}; docs/connections.md 
 class Cluster:
     """A Kafka cluster. A context manager; closing it ends its connections."""
 
-    def __init__(self, kafka: WireKafka, settings: Settings) -> None:
-        self._kafka = kafka
+    def __init__(self, kafka: LiveKafka, settings: Settings) -> None:
+        self.port = kafka
+        """What plans ask of the cluster, `admin/ports.py`; for tests and for those who build on kadmin_nb."""
         self.settings = settings
         self.quotas = Quotas(kafka)
         self.configs = Configs(kafka)
@@ -104,7 +105,7 @@ class Cluster:
         """Dynamic client configs (KIP-649), and the clients that follow them."""
         from ..client_configs.verbs import ClientConfigs
 
-        return ClientConfigs(self._kafka)
+        return ClientConfigs(self.port)
 
     @cached_property
     def _changes(self) -> Changes:
@@ -112,7 +113,7 @@ class Cluster:
         from .changes import Changes
         from .identity import user_in_words
 
-        return Changes(self._kafka, lambda: user_in_words(self.settings), self.guard, self.settings.target)
+        return Changes(self.port, lambda: user_in_words(self.settings), self.guard, self.settings.target)
 
     @cached_property
     def tray(self) -> Stage:
@@ -122,12 +123,12 @@ class Cluster:
     @property
     def id(self) -> str:
         """The cluster id."""
-        return self._kafka.id
+        return self.port.id
 
     @property
     def brokers(self) -> Answer:
         """The registered brokers, fenced ones included: `id`, `host`, `port`, `rack`, `is_fenced`."""
-        rows = ({name: getattr(b, name) for name in schemas.BROKERS.names} for b in self._kafka.brokers())
+        rows = ({name: getattr(b, name) for name in schemas.BROKERS.names} for b in self.port.brokers())
         return Answer(stamped(schemas.table(schemas.BROKERS, rows), self.id))
 
     def users(self, *, user: object = ANY, usage: object = None) -> UsersAnswer:
@@ -149,7 +150,7 @@ class Cluster:
         """
         from .users import users
 
-        return users(self._kafka, user, usage)
+        return users(self.port, user, usage)
 
     def stage(self) -> Stage:
         """A new, empty stage; `tray` is the session's shared one."""
@@ -309,7 +310,7 @@ class Cluster:
         """
         from . import policies
 
-        return policies.check(self._kafka, policies.policy_in_force(self.settings, policy), plan, pairs)
+        return policies.check(self.port, policies.policy_in_force(self.settings, policy), plan, pairs)
 
     def guard(self, plan: Plan, policy: Given | Iterable[Given] | None = None) -> PolicyAnswer | None:
         """Refuse a plan that breaks a rule of the policies in force, or of these, as `apply` does.
@@ -331,7 +332,7 @@ class Cluster:
         """
         from . import policies
 
-        return policies.guard(self._kafka, policies.in_force(self.settings, policy), plan)
+        return policies.guard(self.port, policies.in_force(self.settings, policy), plan)
 
     def may_i(self, changes: str | Iterable[Edit] = "", *, on: Iterable[Resource] = ()) -> PermissionsAnswer:
         """PERMISSIONS: whether we may read and make these changes; each right by its name, and the line that grants it.
@@ -348,7 +349,7 @@ class Cluster:
         from .permissions import may_i
 
         edits = self.stage().add_lines(changes) if isinstance(changes, str) else list(changes)
-        return may_i(self._kafka, self.settings, edits, on)
+        return may_i(self.port, self.settings, edits, on)
 
     def edit_quotas(self, *, stage: Stage | None = None, **whom: Any) -> QuotaEditor:
         """Quotas as a spreadsheet in the notebook; what is typed into it is staged.
@@ -376,7 +377,7 @@ class Cluster:
         """
         from .editors import edit_configs
 
-        return edit_configs(self._kafka, self.tray if stage is None else stage, self.configs.select(**what))
+        return edit_configs(self.port, self.tray if stage is None else stage, self.configs.select(**what))
 
     def explore(self, user: object = "", client_id: object = "", *, usage: object = None) -> ClientExplorer:
         """The levels of one client in their order, what applies, what lost and who shares it, beside the hierarchy.
@@ -471,7 +472,7 @@ class Cluster:
 
         settings = settings_for(profile) if profile else self.settings
         request = CanaryRequest(client_id, topic, key, seconds, max_bytes, user)
-        return look(self._kafka, settings, request)
+        return look(self.port, settings, request)
 
     def observe(self, seconds: float = 60.0, *, progress: Progress = silent) -> ObservationAnswer:
         """OBSERVED: every broker writes its request log for so long, and then no more.
@@ -499,7 +500,7 @@ class Cluster:
         """
         from .observation import observe
 
-        return observe(self._kafka, self.settings, self.stage, seconds, progress)
+        return observe(self.port, self.settings, self.stage, seconds, progress)
 
     def top(
         self,
@@ -532,7 +533,7 @@ class Cluster:
         """
         from .observed_usage import refuse_unknown_logs, top_of
 
-        refuse_unknown_logs(self._kafka)
+        refuse_unknown_logs(self.port)
         return top_of(self.observe(seconds, progress=progress).raise_for_errors(), keys, most)
 
     def snapshot(self) -> Snapshot:
@@ -548,7 +549,7 @@ class Cluster:
         """
         from .snapshots import snapshot_of
 
-        return snapshot_of(self._kafka)
+        return snapshot_of(self.port)
 
     def diff(self, other: object, *, everything: bool = False, cluster_id: str | None = None) -> Diff:
         """DIFF from this cluster, side `a`, to another, a file, a snapshot or a moment; see `kn.diff`."""
@@ -558,7 +559,7 @@ class Cluster:
 
     def close(self) -> None:
         """End the connections."""
-        self._kafka.close()
+        self.port.close()
 
     def __enter__(self) -> Self:
         return self

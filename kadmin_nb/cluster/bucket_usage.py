@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..admin.kafka import WireKafka
+from ..client_configs.kafka import LiveKafka
 from ..frames.answer import Answer
 from ..frames.lazy_answer import SparkAnswer
 from ..model.rows import Row
@@ -46,7 +46,7 @@ class BucketUsage:
         }
 
 
-def of_client(kafka: WireKafka, usage: object, explanation: Iterable[Effective]) -> BucketUsage:
+def of_client(kafka: LiveKafka, usage: object, explanation: Iterable[Effective]) -> BucketUsage:
     """The use of the buckets that one client draws from.
 
     Parameters

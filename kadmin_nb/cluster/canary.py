@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..admin.canary import REQUEST, CanaryReading, canary
-from ..admin.kafka import WireKafka
+from ..client_configs.kafka import LiveKafka
 from ..errors import KadminError, PartlyFailed, Unsupported, UsageError, printable
 from ..exit_state import ExitState
 from ..frames import schemas
@@ -120,7 +120,7 @@ class CanaryRequest:
             raise UsageError(f"a canary of {self.max_bytes} bytes is not possible")
 
 
-def look(kafka: WireKafka, settings: Settings, request: CanaryRequest) -> CanaryAnswer:
+def look(kafka: LiveKafka, settings: Settings, request: CanaryRequest) -> CanaryAnswer:
     """Predict, try, compare; see `Cluster.canary`."""
     expected = predicted(kafka, request.user or user_of(settings), request.client_id, request.key)
     sightings = tried(settings, request, expected)
@@ -159,7 +159,7 @@ def compared(
     return CanaryAnswer(stamped(schemas.table(schemas.CANARY, rows), cluster_id))
 
 
-def predicted(kafka: WireKafka, user: str | None, client_id: str, key: str) -> Prediction:
+def predicted(kafka: LiveKafka, user: str | None, client_id: str, key: str) -> Prediction:
     """By Kafka's own rules, also where a custom callback decides: that is when looking is worth most."""
     if user is None:
         return Prediction(None)

@@ -9,8 +9,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..admin.kafka import WireKafka
 from ..client_configs.followers import awaited, with_follower_notes
+from ..client_configs.kafka import LiveKafka
 from ..errors import Interrupted, KadminError, NotFound, PartlyFailed, PlanRefused
 from ..frames.answer import Answer
 from ..frames.display import Display
@@ -90,7 +90,7 @@ class Changes:
 
     def __init__(
         self,
-        kafka: WireKafka,
+        kafka: LiveKafka,
         named: Callable[[], str | None] = lambda: None,
         guard: Callable[[Plan, Any], object] = lambda plan, policy: None,
         target: str = "",

@@ -8,15 +8,15 @@ import pyarrow as pa
 
 from ..admin import reassignments
 from ..admin.configs import RESOURCES_A_CALL, chunks
-from ..admin.kafka import WireKafka
 from ..advice.config_rules import found, relevant
 from ..advice.findings import ConfigFindings
+from ..client_configs.kafka import LiveKafka
 from ..errors import NotAuthorized, Unsupported
 from ..frames import schemas
 from ..model.resources import Resource
 
 
-def advise(kafka: WireKafka) -> ConfigFindings:
+def advise(kafka: LiveKafka) -> ConfigFindings:
     """FINDINGS of the cluster as it is now; see `Configs.advise`."""
     configs = [relevant(kafka.configs.describe(part)) for part in chunks(_resources(kafka), RESOURCES_A_CALL)]
     whole = pa.concat_tables([schemas.table(schemas.CONFIGS, ()), *configs])
@@ -28,7 +28,7 @@ def advise(kafka: WireKafka) -> ConfigFindings:
 _NOT_TOLD = "The brokers did not tell whether a reassignment is running: that needs DESCRIBE on the cluster."
 
 
-def is_reassigning(kafka: WireKafka) -> bool | None:
+def is_reassigning(kafka: LiveKafka) -> bool | None:
     """True if partitions are being moved; None where we may not know."""
     try:
         return bool(reassignments.under_way(kafka.wire))
@@ -36,7 +36,7 @@ def is_reassigning(kafka: WireKafka) -> bool | None:
         return None
 
 
-def _resources(kafka: WireKafka) -> Iterator[Resource]:
+def _resources(kafka: LiveKafka) -> Iterator[Resource]:
     """All that can be listed: groups only from Kafka 4.1 on."""
     yield Resource("BROKER", "")
     yield from (Resource("BROKER", str(broker.id)) for broker in kafka.brokers())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ..admin.kafka import WireKafka
+from ..client_configs.kafka import LiveKafka
 from ..errors import KadminError, UsageError
 from ..frames.answer import Answer
 from ..frames.arrays import flag_array
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class Configs:
     """The configs of a cluster's resources (KIP-133)."""
 
-    def __init__(self, kafka: WireKafka) -> None:
+    def __init__(self, kafka: LiveKafka) -> None:
         self._kafka = kafka
         self._all: dict[str, Callable[[], Iterable[str]]] = {
             "topic": kafka.topics,

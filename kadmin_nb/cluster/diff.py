@@ -114,7 +114,7 @@ def _live(source: LiveSide | Cluster, cluster: Cluster) -> Side:
     handed_in = isinstance(source, Cluster)
     says = cluster.settings.bootstrap if isinstance(source, Cluster) else source.target
     try:
-        snapshot, topics = cluster.snapshot(), frozenset(cluster._kafka.topics())
+        snapshot, topics = cluster.snapshot(), frozenset(cluster.port.topics())
     except KadminError as exc:
         raise exc.within(says) from None
     return Side(says, snapshot, is_live=True, topics=topics, cluster=cluster if handed_in else None)
@@ -164,6 +164,6 @@ def _chains(cluster: Cluster, places: Sequence[_Place]) -> dict[_Place, Any]:
     keys = sorted({key for _, _, key in places if key is not None})
     chains: dict[_Place, Any] = {}
     for part in chunks([Resource(*place) for place in resources], RESOURCES_A_CALL):
-        table = cluster._kafka.configs.describe(part, keys)
+        table = cluster.port.configs.describe(part, keys)
         chains |= dict(zip(_common_places(table), table["synonyms"].to_pylist(), strict=True))
     return chains

@@ -21,8 +21,8 @@ from cryptography import x509
 
 from ..admin import contact
 from ..admin.bearer_tokens import Token, tokens_of
-from ..admin.kafka import WireKafka
 from ..admin.ports import Broker
+from ..client_configs.kafka import LiveKafka
 from ..client_configs.setup import checks_of
 from ..errors import AuthenticationFailed, KadminError
 from ..frames import schemas
@@ -226,7 +226,7 @@ def _cluster_checks(settings: Settings, timeout: float) -> Iterator[Finding]:
             yield from _without_cluster("the check of token failed")
             return
     try:
-        kafka = WireKafka(replace(settings, timeout=timeout))
+        kafka = LiveKafka(replace(settings, timeout=timeout))
     except KadminError as error:
         step = "login" if isinstance(error, AuthenticationFailed) else "Kafka"
         yield _failed_check(step, settings.bootstrap, error)
@@ -265,7 +265,7 @@ def _login_words(settings: Settings) -> str:
     return "by our certificate" if settings.certificate_file else "none: this listener asks for none"
 
 
-def _broker_checks(kafka: WireKafka, timeout: float) -> Iterator[Finding]:
+def _broker_checks(kafka: LiveKafka, timeout: float) -> Iterator[Finding]:
     """Each registered broker at the address that it advertises, side by side."""
     try:
         brokers = kafka.brokers()
@@ -277,7 +277,7 @@ def _broker_checks(kafka: WireKafka, timeout: float) -> Iterator[Finding]:
     yield from (check for check in answers if check is not None)
 
 
-def _broker_check(kafka: WireKafka, broker: Broker, timeout: float) -> Finding:
+def _broker_check(kafka: LiveKafka, broker: Broker, timeout: float) -> Finding:
     subject = f"{broker.id} at {broker.host}:{broker.port}"
     if broker.is_fenced:
         mend = f"Start broker {broker.id} again, or unregister it (kafka-cluster.sh unregister --id {broker.id})."
@@ -289,7 +289,7 @@ def _broker_check(kafka: WireKafka, broker: Broker, timeout: float) -> Finding:
     )
 
 
-def _answer_of(kafka: WireKafka, broker: Broker, timeout: float) -> str:
+def _answer_of(kafka: LiveKafka, broker: Broker, timeout: float) -> str:
     contact.ip_addresses(broker.host, broker.port, timeout)
     contact.connected(broker.host, broker.port, timeout).close()
     started = time.monotonic()
@@ -297,7 +297,7 @@ def _answer_of(kafka: WireKafka, broker: Broker, timeout: float) -> str:
     return f"answers, after {(time.monotonic() - started) * 1000:.0f} ms"
 
 
-def _rights_checks(kafka: WireKafka, settings: Settings) -> Iterator[Finding]:
+def _rights_checks(kafka: LiveKafka, settings: Settings) -> Iterator[Finding]:
     try:
         rows = may_i(kafka, settings, (), ()).to_arrow().to_pylist()
     except KadminError as error:

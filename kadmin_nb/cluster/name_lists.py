@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pyarrow.compute as pc
 
-from ..admin.kafka import WireKafka
+from ..client_configs.kafka import LiveKafka
 from ..errors import KadminError
 from ..model.connection_settings import Settings
 
@@ -17,7 +17,7 @@ ANSWER_WITHIN = 5.0
 _MOST_NAMES = 50_000
 """Names of one kind that are listed."""
 
-Lister = Callable[[WireKafka], Iterable[str]]
+Lister = Callable[[LiveKafka], Iterable[str]]
 
 
 def names_of(settings: Settings) -> dict[str, tuple[str, ...]]:
@@ -30,14 +30,14 @@ def names_of(settings: Settings) -> dict[str, tuple[str, ...]]:
     KadminError
         The cluster cannot be reached.
     """
-    kafka = WireKafka(settings, ANSWER_WITHIN)
+    kafka = LiveKafka(settings, ANSWER_WITHIN)
     try:
         return {word: _listed(kafka, lister) for word, lister in LISTERS.items()}
     finally:
         kafka.close()
 
 
-def _listed(kafka: WireKafka, lister: Lister) -> tuple[str, ...]:
+def _listed(kafka: LiveKafka, lister: Lister) -> tuple[str, ...]:
     with suppress(KadminError):
         return tuple(sorted(lister(kafka))[:_MOST_NAMES])
     return ()
@@ -47,11 +47,11 @@ def _of_quotas(column: str) -> Lister:
     return lambda kafka: pc.unique(kafka.quotas.describe()[column]).drop_null().to_pylist()
 
 
-def _brokers(kafka: WireKafka) -> Iterable[str]:
+def _brokers(kafka: LiveKafka) -> Iterable[str]:
     return (str(broker.id) for broker in kafka.brokers())
 
 
-def _users(kafka: WireKafka) -> Iterable[str]:
+def _users(kafka: LiveKafka) -> Iterable[str]:
     """The users that quotas are set on, and, where we may see them, those with SCRAM credentials."""
     credentials: set[str] = set()
     with suppress(KadminError):
@@ -63,10 +63,10 @@ LISTERS: dict[str, Lister] = {
     "user": _users,
     "client-id": _of_quotas("client_id"),
     "ip": _of_quotas("ip"),
-    "topic": WireKafka.topics,
+    "topic": LiveKafka.topics,
     "broker": _brokers,
     "broker-logger": _brokers,
-    "group": WireKafka.groups,
+    "group": LiveKafka.groups,
     "client-metrics": lambda kafka: (r.name for r in kafka.configs.resources(["CLIENT_METRICS"])),
 }
 """The listing of the names behind each word."""

@@ -8,7 +8,7 @@ from itertools import islice
 
 import pyarrow.compute as pc
 
-from ..admin.kafka import WireKafka
+from ..client_configs.kafka import LiveKafka
 from ..errors import KadminError
 from ..hints import nearest
 from ..model.changes import Change
@@ -47,7 +47,7 @@ class NearName:
         return change.noted(self.note).with_(meant=self.meant)
 
 
-def resources(kafka: WireKafka, missing: Iterable[Configurable]) -> dict[Configurable, NearName]:
+def resources(kafka: LiveKafka, missing: Iterable[Configurable]) -> dict[Configurable, NearName]:
     """`Did you mean topic=orders?` for those of these that have a near one, or which brokers there are."""
     some = list(islice(missing, MISSING))
     try:
@@ -70,7 +70,7 @@ def _near_resource(missing: Configurable, topics: list[str], ids: Sequence[str])
     return NearName(f"The {brokers}.", f"the {brokers}")
 
 
-def client_metrics(kafka: WireKafka, without_configs: Sequence[str]) -> str | None:
+def client_metrics(kafka: LiveKafka, without_configs: Sequence[str]) -> str | None:
     """`Nothing is set on client-metrics=producer; did you mean client-metrics=producers?` for the first of these."""
     if not without_configs:
         return None
@@ -85,7 +85,7 @@ def client_metrics(kafka: WireKafka, without_configs: Sequence[str]) -> str | No
     return None
 
 
-def entities(kafka: WireKafka, chosen: Mapping[str, Selector]) -> str | None:
+def entities(kafka: LiveKafka, chosen: Mapping[str, Selector]) -> str | None:
     """`No quota is set on user=alcie; did you mean user=alice?` for the first name that no quota has."""
     try:
         quotas = kafka.quotas.describe()
@@ -100,7 +100,7 @@ def entities(kafka: WireKafka, chosen: Mapping[str, Selector]) -> str | None:
     return None
 
 
-def scram_users(kafka: WireKafka, without_credentials: Sequence[str]) -> str | None:
+def scram_users(kafka: LiveKafka, without_credentials: Sequence[str]) -> str | None:
     """`Did you mean user=alice?` for the first of these that is almost a user who has a credential."""
     if not without_credentials:
         return None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..admin.kafka import WireKafka
+from ..client_configs.kafka import LiveKafka
 from ..errors import Interrupted, Invalid, KadminError, PartlyFailed, PlanRefused, UsageError, kind_of
 from ..exit_state import ExitState
 from ..frames import schemas
@@ -121,7 +121,7 @@ class Level:
 
 
 def observe(
-    kafka: WireKafka, settings: Settings, stage: Callable[[], Stage], seconds: float, progress: Progress
+    kafka: LiveKafka, settings: Settings, stage: Callable[[], Stage], seconds: float, progress: Progress
 ) -> ObservationAnswer:
     """Switch on, wait, take back; see `Cluster.observe`."""
     if not 1 <= seconds <= LONGEST:
@@ -154,7 +154,7 @@ class _Watch:
     """One observation: from the plan to what became of it."""
 
     def __init__(
-        self, kafka: WireKafka, stage: Callable[[], Stage], plan: Plan | None, seconds: float, progress: Progress
+        self, kafka: LiveKafka, stage: Callable[[], Stage], plan: Plan | None, seconds: float, progress: Progress
     ) -> None:
         self.kafka, self.stage, self.plan, self.seconds, self.progress = kafka, stage, plan, seconds, progress
         self.since = self.until = kafka.now()
@@ -271,12 +271,12 @@ def _became(before: Level, after: Level | None, not_restored: Mapping[int, str])
     return (RESTORED, None) if same else (MOVED, "somebody has set another level since")
 
 
-def levels(kafka: WireKafka, brokers: Iterable[int]) -> list[Level]:
+def levels(kafka: LiveKafka, brokers: Iterable[int]) -> list[Level]:
     """The level of each of these brokers' request loggers."""
     return [_level(kafka, broker) for broker in brokers]
 
 
-def _level(kafka: WireKafka, broker: int) -> Level:
+def _level(kafka: LiveKafka, broker: int) -> Level:
     loggers = [Resource("BROKER_LOGGER", str(broker))]
     rows = kafka.configs.describe(loggers, [LOGGER], synonyms=False, timeout=PATIENCE).to_pylist()
     for row in rows:
@@ -320,7 +320,7 @@ def _switch_on_plan(stage: Callable[[], Stage], before: Sequence[Level], seconds
 
 
 def take_back(
-    kafka: WireKafka,
+    kafka: LiveKafka,
     stage: Callable[[], Stage],
     changes: Sequence[Change],
     seconds: float,
@@ -341,7 +341,7 @@ def take_back(
     return not_restored
 
 
-def _tried(kafka: WireKafka, stage: Callable[[], Stage], pending: Mapping[int, Change]) -> dict[int, str]:
+def _tried(kafka: LiveKafka, stage: Callable[[], Stage], pending: Mapping[int, Change]) -> dict[int, str]:
     """One attempt."""
     try:
         now = levels(kafka, pending)

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import IO, Any
 
 from kadmin_nb import files
-from kadmin_nb.admin.kafka import WireKafka
+from kadmin_nb.client_configs.kafka import LiveKafka
 from kadmin_nb.cluster import Cluster
 from kadmin_nb.cluster.observation import mend, take_back
 from kadmin_nb.cluster.observation_guard import DONE, holder_file, lock_path, locked
@@ -44,7 +44,7 @@ def restore_when_orphaned() -> None:
 
 def _guard(order: dict[str, Any], log: IO[str]) -> None:
     settings = _settings(order["settings"])
-    with Cluster(WireKafka(settings), settings) as cluster:
+    with Cluster(LiveKafka(settings), settings) as cluster:
         changes = Plan.read(order["plan"], "the observer's plan").changes
         _answer({})
         if not _stood_by(order["observer"], order["seconds"] + LATE):
@@ -52,10 +52,10 @@ def _guard(order: dict[str, Any], log: IO[str]) -> None:
 
 
 def _act(cluster: Any, changes: Any, log: IO[str]) -> None:
-    not_restored = take_back(cluster._kafka, cluster.stage, changes, TRIES_FOR)
+    not_restored = take_back(cluster.port, cluster.stage, changes, TRIES_FOR)
     time.sleep(_SETTLES)
     not_restored |= take_back(
-        cluster._kafka, cluster.stage, [c for c in changes if c.resource.broker not in not_restored], TRIES_FOR
+        cluster.port, cluster.stage, [c for c in changes if c.resource.broker not in not_restored], TRIES_FOR
     )
     for change in changes:
         broker = change.resource.broker

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .. import traffic
-from ..admin.kafka import WireKafka
+from ..client_configs.kafka import LiveKafka
 from ..errors import NotFound, NotKnowable
 from ..frames import schemas
 from ..traffic.top import TopAnswer
@@ -19,7 +19,7 @@ from .observation import ObservationAnswer
 from .request_logs import are_known, beginning
 
 
-def refuse_unknown_logs(kafka: WireKafka) -> None:
+def refuse_unknown_logs(kafka: LiveKafka) -> None:
     """Refuse brokers whose request log nobody can find, before their loggers are touched.
 
     Raises

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..admin.kafka import WireKafka
+from ..client_configs.kafka import LiveKafka
 from ..errors import KadminError, NotAuthorized, kind_of
 from ..frames import schemas
 from ..frames.answer import Answer
@@ -83,7 +83,7 @@ class Probe:
     ask: Callable[[], Refusal | None]
 
 
-def may_i(kafka: WireKafka, settings: Settings, edits: Sequence[Edit], on: Iterable[Resource]) -> PermissionsAnswer:
+def may_i(kafka: LiveKafka, settings: Settings, edits: Sequence[Edit], on: Iterable[Resource]) -> PermissionsAnswer:
     """PERMISSIONS to read what changes are judged by, and to make them; see `Cluster.may_i`."""
     wished = [*edits, *map(_harmless_edit, on)] or GENERAL
     resources = dict.fromkeys(edit.resource for edit in wished)
@@ -97,7 +97,7 @@ def _harmless_edit(resource: Resource) -> Edit:
     return Edit(DELETE, resource, _HARMLESS.get(resource.type, "message.max.bytes"))
 
 
-def _reading(kafka: WireKafka, resource: Configurable, edits: Iterable[Edit]) -> Probe:
+def _reading(kafka: LiveKafka, resource: Configurable, edits: Iterable[Edit]) -> Probe:
     targets = [edit.target for edit in edits if edit.resource == resource]
 
     def ask() -> Refusal | None:
@@ -106,14 +106,14 @@ def _reading(kafka: WireKafka, resource: Configurable, edits: Iterable[Edit]) ->
     return Probe(f"read {_things_of(resource)}", rights.to_describe(resource), ask)
 
 
-def _altering(kafka: WireKafka, edits: Iterable[Edit]) -> Iterator[Probe]:
+def _altering(kafka: LiveKafka, edits: Iterable[Edit]) -> Iterator[Probe]:
     for number, edit in enumerate(edits, 1):
         change = Change(number, edit.op, edit.resource, edit.key, wanted=edit.value, after=edit.value)
         needed = change_kind_of(edit).needed_right(edit.resource)
         yield Probe(f"change {_things_of(edit.resource)}", needed, partial(_refusal, kafka, change))
 
 
-def _refusal(kafka: WireKafka, change: Change) -> Refusal | None:
+def _refusal(kafka: LiveKafka, change: Change) -> Refusal | None:
     """The broker's refusal of a change that is validated, or, where none can be, of one that it can never make."""
     kind = change_kind_of(change)
     if not kind.can_validate:

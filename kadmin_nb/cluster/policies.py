@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from .. import files
-from ..admin.kafka import WireKafka
+from ..client_configs.kafka import LiveKafka
 from ..errors import NotKnowable, UsageError
 from ..frames.snapshots import CONFIG_SCOPES, QUOTAS_PART
 from ..model.changes import Change
@@ -26,7 +26,7 @@ VARIABLE = "KADMIN_POLICY"
 Given = str | os.PathLike[str] | Policy
 
 
-def check(kafka: WireKafka, policies: Iterable[Policy], plan: Plan | None = None, pairs: object = None) -> PolicyAnswer:
+def check(kafka: LiveKafka, policies: Iterable[Policy], plan: Plan | None = None, pairs: object = None) -> PolicyAnswer:
     """POLICY of these policies, one after the other: of the cluster as it is, or as a plan would leave it."""
     findings: list[Finding] = []
     for policy in policies:
@@ -36,7 +36,7 @@ def check(kafka: WireKafka, policies: Iterable[Policy], plan: Plan | None = None
     return PolicyAnswer(findings, kafka.id, about_plan=plan is not None)
 
 
-def guard(kafka: WireKafka, policies: Iterable[Policy], plan: Plan) -> PolicyAnswer | None:
+def guard(kafka: LiveKafka, policies: Iterable[Policy], plan: Plan) -> PolicyAnswer | None:
     """Refuse a plan that breaks a rule. Only rules about what it touches are judged, and read for; None without any.
 
     Raises
@@ -87,7 +87,7 @@ def _policy_key(source: Given) -> object:
     return source if isinstance(source, Policy) else files.expanded(source).resolve()
 
 
-def _scene(kafka: WireKafka, policy: Policy) -> PolicyFacts:
+def _scene(kafka: LiveKafka, policy: Policy) -> PolicyFacts:
     """The frames that its rules are about; of quotas alone, whether a broker decides by a class of its own."""
     frames = {rule.frame for rule in policy.rules}
     if policy.needs_configs:
@@ -98,7 +98,7 @@ def _scene(kafka: WireKafka, policy: Policy) -> PolicyFacts:
     )
 
 
-def _by_callback(kafka: WireKafka) -> bool:
+def _by_callback(kafka: LiveKafka) -> bool:
     try:
         from .resolving import marks  # which loads pandas: only for rules about what binds
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .. import traffic
-from ..admin.kafka import WireKafka
+from ..client_configs.kafka import LiveKafka
 from ..errors import UsageError
 from ..frames import schemas
 from ..frames.answer import Answer
@@ -84,12 +84,12 @@ def _whose(user: str | None, client_id: str | None) -> str:
     return " ".join(words)
 
 
-def redundant_quotas(kafka: WireKafka) -> RedundantAnswer:
+def redundant_quotas(kafka: LiveKafka) -> RedundantAnswer:
     """REDUNDANT of all quotas of users and client-ids."""
     return RedundantAnswer(redundant(stored_of(kafka.quotas.describe().to_pylist())), kafka.id)
 
 
-def unlimited(kafka: WireKafka, pairs: object, keys: Sequence[str] | None, marks: Mapping[str, str]) -> Answer:
+def unlimited(kafka: LiveKafka, pairs: object, keys: Sequence[str] | None, marks: Mapping[str, str]) -> Answer:
     """UNLIMITED among these clients; without any, among the users that quotas name and everybody else."""
     quotas = kafka.quotas.describe()
     clients = _clients_in_general(quotas) if pairs is None else _known_clients(pairs)
@@ -121,7 +121,7 @@ def _known_clients(pairs: object) -> pa.Table:
 _CLIENT_COLUMNS = ("user", "client_id")
 
 
-def made_up_client_ids(kafka: WireKafka, clients: object) -> Answer:
+def made_up_client_ids(kafka: LiveKafka, clients: object) -> Answer:
     """CLIENT_IDS among these clients, the largest groups first."""
     if clients is None:
         raise UsageError("the clients are required", hint="PAIRS or USAGE: Kafka keeps no list of its clients.")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..admin.kafka import WireKafka
 from ..admin.ports import DEFAULT_MATCH, EXACT, SPECIFIED, Component
+from ..client_configs.kafka import LiveKafka
 from ..errors import UsageError
 from ..frames.answer import Answer
 from ..frames.schema_metadata import ENGINE, stamped
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class Quotas:
     """The client quotas of a cluster (KIP-546)."""
 
-    def __init__(self, kafka: WireKafka) -> None:
+    def __init__(self, kafka: LiveKafka) -> None:
         self._kafka = kafka
 
     def describe(self, *, keys: Sequence[str] | None = None, strict: bool = False, **whom: Any) -> Answer:

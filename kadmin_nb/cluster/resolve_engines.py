@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ..admin.kafka import WireKafka
+from ..client_configs.kafka import LiveKafka
 from ..errors import Invalid, NotFound, UsageError
 from ..frames import files, schemas
 from ..frames import spark as sparks
@@ -65,7 +65,7 @@ def chosen(pairs: object, engine: str | None) -> EngineChoice:
 
 
 def on_spark(
-    kafka: WireKafka, clients: EngineChoice, keys: Sequence[str] | None, overridden: bool, marks: dict[str, str]
+    kafka: LiveKafka, clients: EngineChoice, keys: Sequence[str] | None, overridden: bool, marks: dict[str, str]
 ) -> SparkAnswer:
     """EFFECTIVE of clients that are in Spark."""
     from ..analytics import resolve

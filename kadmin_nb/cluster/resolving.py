@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..admin.kafka import WireKafka
 from ..admin.ports import DEFAULT_MATCH, EXACT, SPECIFIED, Component
 from ..admin.wire import PATIENCE
+from ..client_configs.kafka import LiveKafka
 from ..errors import NotFound, NotKnowable, UsageError, printable
 from ..frames.answer import Answer
 from ..frames.arrays import text_array
@@ -108,7 +108,7 @@ def _client_of(reason: Effective) -> tuple[str | None, str | None]:
 
 
 def of_clients(
-    kafka: WireKafka, clients: pa.Table, keys: Sequence[str] | None, overridden: bool, marks: dict[str, str]
+    kafka: LiveKafka, clients: pa.Table, keys: Sequence[str] | None, overridden: bool, marks: dict[str, str]
 ) -> EffectiveAnswer:
     """EFFECTIVE for PAIRS; for a few of them only what could bind them is fetched, and the reasons are given."""
     few = clients.num_rows <= FEW
@@ -119,7 +119,7 @@ def of_clients(
 
 
 def of_pairs(
-    kafka: WireKafka, pairs: pa.Table, keys: Sequence[str] | None, overridden: bool, marks: dict[str, str]
+    kafka: LiveKafka, pairs: pa.Table, keys: Sequence[str] | None, overridden: bool, marks: dict[str, str]
 ) -> EffectiveAnswer:
     """EFFECTIVE for PAIRS that somebody has: one without a user is a row at the end, with its error."""
     is_null = pc.is_null(pairs["user"])
@@ -159,7 +159,7 @@ def _with_nulls(table: pa.Table, name: str) -> pa.Table:
     return table.set_column(table.schema.get_field_index(name), field, values)
 
 
-def of_ips(kafka: WireKafka, ip: object, user: object, pairs: object, assume_default: bool) -> Answer:
+def of_ips(kafka: LiveKafka, ip: object, user: object, pairs: object, assume_default: bool) -> Answer:
     """EFFECTIVE_IP for an address or a list of them."""
     if user is not None or pairs is not None:
         raise UsageError("ip quotas stand apart from user and client-id", hint="Ask for ip= alone.")
@@ -169,14 +169,14 @@ def of_ips(kafka: WireKafka, ip: object, user: object, pairs: object, assume_def
     return Answer(stamped(resolve_ip(quotas, pa.table({"ip": pa.array(ips, pa.string())})), kafka.id, mark))
 
 
-def quotas_of(kafka: WireKafka, clients: pa.Table) -> pa.Table:
+def quotas_of(kafka: LiveKafka, clients: pa.Table) -> pa.Table:
     """QUOTAS that could bind these few clients, asked for with filters; no entity comes twice."""
     quotas = pa.concat_tables(kafka.quotas.describe_each(filters(clients))).unify_dictionaries()
     is_asked = pc.is_in(quotas["client_id"], text_array({*clients["client_id"].to_pylist()}))
     return quotas.filter(pc.or_(is_asked, pc.is_null(quotas["client_id"])))
 
 
-def marks(kafka: WireKafka, assume_default: bool) -> dict[str, str]:
+def marks(kafka: LiveKafka, assume_default: bool) -> dict[str, str]:
     """The remarks on the answer, the number of brokers among them; refuses when one decides by a class of its own."""
     brokers = [Resource("BROKER", str(b.id)) for b in kafka.brokers() if not b.is_fenced]
     count = {BROKERS: str(len(brokers))}
@@ -197,7 +197,7 @@ def marks(kafka: WireKafka, assume_default: bool) -> dict[str, str]:
     return {**count, "kadmin.assumed": mark} if unread else count
 
 
-def _asked_for_callback(kafka: WireKafka, broker: Resource) -> list[dict[str, Any]]:
+def _asked_for_callback(kafka: LiveKafka, broker: Resource) -> list[dict[str, Any]]:
     """One broker's answer; a frozen one must not hold up the others'."""
     rows: list[dict[str, Any]] = kafka.configs.describe(
         [broker], [CALLBACK], synonyms=False, timeout=PATIENCE
@@ -218,7 +218,7 @@ def filters(clients: pa.Table) -> Iterator[tuple[list[Component], bool]]:
     yield [Component("client-id", DEFAULT_MATCH)], True
 
 
-def clients_of(kafka: WireKafka, user: object, client_id: object) -> pa.Table:
+def clients_of(kafka: LiveKafka, user: object, client_id: object) -> pa.Table:
     """PAIRS: every one of these users with every one of these client-ids; without a user any that no quota names.
 
     Raises
@@ -240,7 +240,7 @@ def clients_of(kafka: WireKafka, user: object, client_id: object) -> pa.Table:
     return resolve_engines.pairs_of(list(product(users, client_ids)))
 
 
-def _names(kafka: WireKafka, kind: str, value: object) -> list[str]:
+def _names(kafka: LiveKafka, kind: str, value: object) -> list[str]:
     """The names that are asked for. A pattern, and any, stand for those on which quotas are set.
 
     The default of users and client-ids stands for each that no quota names.
@@ -255,7 +255,7 @@ def _names(kafka: WireKafka, kind: str, value: object) -> list[str]:
     return names if len(names) == len(chosen) else list(dict.fromkeys([*names, *_matching(kafka, kind, patterns)]))
 
 
-def _matching(kafka: WireKafka, kind: str, chosen: Selector) -> list[str]:
+def _matching(kafka: LiveKafka, kind: str, chosen: Selector) -> list[str]:
     """The names that match and on which a quota is set, sorted."""
     quotas = kafka.quotas.describe([Component(kind, SPECIFIED)])
     stored = pc.unique(quotas[kind.replace("-", "_")]).drop_null().to_pylist()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..admin.kafka import WireKafka
+from ..client_configs.kafka import LiveKafka
 from ..frames.answer import Answer
 from ..frames.schema_metadata import stamped
 from ..model.filters import matcher, selector
@@ -20,7 +20,7 @@ _NO_CREDENTIAL = "RESOURCE_NOT_FOUND"
 class Scram:
     """The SCRAM credentials of a cluster's users (KIP-554)."""
 
-    def __init__(self, kafka: WireKafka) -> None:
+    def __init__(self, kafka: LiveKafka) -> None:
         self._kafka = kafka
 
     def describe(self, *, user: Any = ANY) -> Answer:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..admin.configs import RESOURCES_A_CALL, chunks
-from ..admin.kafka import WireKafka
+from ..client_configs.kafka import LiveKafka
 from ..errors import Unsupported
 from ..frames import schemas
 from ..frames.arrays import text_array, text_scalar
@@ -19,7 +19,7 @@ _OWN = (Source.TOPIC, Source.GROUP, Source.CLIENT_METRICS)
 _GONE = ("UNKNOWN_TOPIC_OR_PARTITION", "RESOURCE_NOT_FOUND", "GROUP_ID_NOT_FOUND")
 
 
-def snapshot_of(kafka: WireKafka) -> Snapshot:
+def snapshot_of(kafka: LiveKafka) -> Snapshot:
     """All quotas, and every config that is set somewhere, at the place where it is set.
 
     Raises
@@ -46,7 +46,7 @@ def _all(named: dict[str, Sequence[Resource]]) -> list[Resource]:
     return [resource for resources in named.values() for resource in resources]
 
 
-def _resources(kafka: WireKafka) -> dict[str, Sequence[Resource]]:
+def _resources(kafka: LiveKafka) -> dict[str, Sequence[Resource]]:
     """The resources of each type that this broker can list: groups only from Kafka 4.1 on.
 
     Topics are listed as config resources where that is possible: a list from metadata leaves out the topics that we

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..admin.kafka import WireKafka
+from ..client_configs.kafka import LiveKafka
 from ..frames.answer import Answer
 from ..frames.pages import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
@@ -30,7 +30,7 @@ class TreeAnswer(Answer):
         return [self._table] if len(self) else []
 
 
-def tree_of(kafka: WireKafka, chosen: Mapping[str, Selector]) -> TreeAnswer:
+def tree_of(kafka: LiveKafka, chosen: Mapping[str, Selector]) -> TreeAnswer:
     """TREE of the whole hierarchy, or of the chosen branches of it."""
     table = tree(kafka.quotas.describe())
     return TreeAnswer(stamped(_branches(table, chosen) if chosen else table, kafka.id))

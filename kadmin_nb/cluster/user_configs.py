@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ..client_configs.nouns import CLIENT_KEYS
 from ..client_configs.verbs import supported_keys, without_default
 from ..errors import Invalid, KadminError, NotAuthorized
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.schema_metadata import mark, stamped
 from ..hints import did_you_mean
+from ..model.client_configs import CLIENT_KEYS
 from ..model.grammar import ANY
 from ..model.quota_keys import USER_CLIENT_KEYS, text_of
 from ..model.scram import MECHANISMS, ScramUser
@@ -114,7 +114,7 @@ def _client_config_rows(cluster: Cluster, user: Any, client_id: Any, notes: list
 def _supported_rows(cluster: Cluster, user: Any, client_id: Any) -> Iterator[_ConfigRow]:
     """For each software and version that registered under an entity, the keys that it supports."""
     client_ids = ANY if client_id is None else client_id
-    supported = supported_keys(cluster._kafka, user, client_ids, BESIDE_QUOTAS)
+    supported = supported_keys(cluster.port, user, client_ids, BESIDE_QUOTAS)
     for (entity, software), keys in supported.items():
         yield {"resource": str(entity), "kind": SUPPORTED, "key": " ".join(software), "value": ", ".join(keys)}
 

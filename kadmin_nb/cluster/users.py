@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..admin.kafka import WireKafka
 from ..admin.ports import SPECIFIED, Component
+from ..client_configs.kafka import LiveKafka
 from ..errors import NotAuthorized, Unsupported
 from ..frames import schemas
 from ..frames.answer import Answer
@@ -67,7 +67,7 @@ class _Source:
     error: NotAuthorized | Unsupported | None = None
 
 
-def users(kafka: WireKafka, user: object, usage: object) -> UsersAnswer:
+def users(kafka: LiveKafka, user: object, usage: object) -> UsersAnswer:
     """USERS of a cluster; see `Cluster.users`."""
     sources = {
         CREDENTIALS: _read("SCRAM credentials", lambda: _credentials(kafka)),
@@ -120,14 +120,14 @@ def _read(things: str, read: Callable[[], _Source]) -> _Source:
 # --- sources ---
 
 
-def _credentials(kafka: WireKafka) -> _Source:
+def _credentials(kafka: LiveKafka) -> _Source:
     mechanisms: dict[str, list[str]] = {}
     for row in kafka.scram.describe().to_pylist():
         mechanisms.setdefault(row["user"], []).append(row["mechanism"] or row["error"])
     return _Source({user: {"mechanisms": ", ".join(names)} for user, names in mechanisms.items()}, {"mechanisms": ""})
 
 
-def _quotas(kafka: WireKafka) -> _Source:
+def _quotas(kafka: LiveKafka) -> _Source:
     table = kafka.quotas.describe([Component("user", SPECIFIED)])
     counted = table.filter(table["user"].is_valid()).group_by(["user", "level", "key"]).aggregate([("entity", "count")])
     by_user: dict[str, list[_Row]] = {}
@@ -147,7 +147,7 @@ def _quota_columns(keys: list[_Row]) -> _Row:
     return {"quotas": sum(row["quotas"] for row in keys), "quota_keys": keys}  # type: ignore[misc]
 
 
-def _acls(kafka: WireKafka) -> _Source:
+def _acls(kafka: LiveKafka) -> _Source:
     counts = kafka.acls()
     if counts is None:
         return _Source({}, {}, ("The brokers have no authorizer, so nobody has ACLs.",))
@@ -168,7 +168,7 @@ def _acls_of_others(counts: Counter[str]) -> Iterator[str]:
         yield f"ACLs for principals that are not users, beside these: {others:,}."
 
 
-def _usage(kafka: WireKafka, usage: object) -> _Source:
+def _usage(kafka: LiveKafka, usage: object) -> _Source:
     rows: list[dict[str, Any]] = Usage.of(usage).of_cluster(kafka.id).users().to_pylist()
     columns = {row.pop("user"): {"used": True, **row} for row in rows}
     return _Source(columns, {"used": False})

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ..admin.kafka import WireKafka
+from ..client_configs.kafka import LiveKafka
 from ..errors import NotFound, UsageError, printable
 from ..frames import meanings, schemas
 from ..frames.answer import Answer
@@ -135,7 +135,7 @@ class WhyAnswer(Answer):
 
 
 def why(
-    kafka: WireKafka,
+    kafka: LiveKafka,
     user: object,
     client_id: object,
     *,

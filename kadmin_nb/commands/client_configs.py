@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from ..client_configs.nouns import ACKS, CLIENT_KEYS
 from ..frames.views import counted_nouns
+from ..model.client_configs import ACKS, CLIENT_KEYS
 from . import completions, options, spark_inputs
 from .click_glue import Text, Verbs, words
 from .selectors import read_selectors

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from ..client_configs.nouns import ACKS, CLIENT_KEYS
 from ..errors import KadminError
+from ..model.client_configs import ACKS, CLIENT_KEYS
 from ..model.config_choices import LOGGER_LEVELS, VALUES
 from ..model.entity import TYPES
 from ..model.grammar import ANY, DEFAULT, Value

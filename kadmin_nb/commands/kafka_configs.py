@@ -368,7 +368,7 @@ def _client_lines(cluster: Cluster, chosen: Sequence[NamedType]) -> Iterator[str
         described = cluster.client_configs.describe(user=user, client_id=client_id, strict=True, timeout=BESIDE_QUOTAS)
         yield from configs_lines.client_config_lines(described.to_arrow().to_pylist())
         supported: dict[str, dict[tuple[str, str], list[str]]] = {}
-        those = supported_keys(cluster._kafka, user, client_id, BESIDE_QUOTAS) if client_id else {}
+        those = supported_keys(cluster.port, user, client_id, BESIDE_QUOTAS) if client_id else {}
         for (entity, version), keys in those.items():
             supported.setdefault(str(entity), {})[version] = keys
         yield from configs_lines.supported_lines(supported)

@@ -35,7 +35,7 @@ def run_command_line(words: list[str] | None = None) -> NoReturn:
         sys.exit(_complete(instruction))
     sys.stdin = _input_or_empty(sys.stdin)
     sys.stdout, sys.stderr = _usable(sys.stdout), _usable(sys.stderr)
-    sys.exit(_run(sys.argv[1:] if words is None else words))
+    sys.exit(run_line(sys.argv[1:] if words is None else words))
 
 
 def _input_or_empty(stream: TextIO | None) -> TextIO:
@@ -82,7 +82,7 @@ def _exit_code(words: list[str], ended: int) -> int:
     return ExitState.FAILED if is_failure else ended
 
 
-def _run(words: list[str]) -> int:
+def run_line(words: list[str]) -> int:
     """Run the words; how that ends."""
     status = StatusLine(sys.stderr, f"{' '.join(takewhile(_is_verb, words))} …")
     note = _note_above(status)

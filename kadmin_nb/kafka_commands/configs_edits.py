@@ -6,10 +6,10 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from ..client_configs.nouns import CLIENT_KEYS, ClientEntity, stored_value
 from ..errors import UsageError
 from ..hints import did_you_mean
 from ..model.changes import APPEND, DELETE, SET, SUBTRACT, Edit
+from ..model.client_configs import CLIENT_KEYS, ClientEntity, stored_value
 from ..model.entity import Entity
 from ..model.grammar import DEFAULT
 from ..model.java_text import parse_double, trimmed

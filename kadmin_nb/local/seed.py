@@ -86,7 +86,7 @@ def seed(cluster: Cluster, *, progress: Callable[[str], None] | None = None) -> 
 
     say = progress or (lambda text: None)
     say(f"making {len(TOPICS)} topics")
-    cluster._kafka.create_topics(TOPICS)
+    cluster.port.create_topics(TOPICS)
     stage = cluster.stage()
     stage.add_lines(QUOTA_LINES + CONFIG_LINES)
     say(f"setting {len(stage)} quotas and configs")

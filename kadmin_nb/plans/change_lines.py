@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from ..client_configs.nouns import CLIENT_KEYS
 from ..errors import KadminError, UsageError
 from ..model.changes import Edit
+from ..model.client_configs import CLIENT_KEYS
 from ..model.grammar import Lookup, open_quote, split
 from .change_words import names_a_user
 from .kinds.change_kind import ChangeKind

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from ..client_configs.nouns import ACKS, CLIENT_KEYS, ClientEntity, refuse_unknown_key, stored_value
 from ..errors import UsageError
 from ..hints import Hint, Option, Verb, did_you_mean, nearest, sentence
 from ..model.changes import APPEND, DELETE, SET, SUBTRACT, Edit
+from ..model.client_configs import ACKS, CLIENT_KEYS, ClientEntity, refuse_unknown_key, stored_value
 from ..model.config_units import stored_text
 from ..model.entity import TYPES, Entity, entity_type, named
 from ..model.grammar import DEFAULT, Choice, Lookup, Value, Word, format_word, nothing_right_of, parse_word

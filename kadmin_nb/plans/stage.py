@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ..client_configs.nouns import ClientEntity
 from ..errors import UsageError
 from ..frames import schemas
 from ..frames.pages import NOTEBOOK, Page
 from ..frames.tabular import Tabular
 from ..model.changes import APPEND, DELETE, NOT_POSSIBLE, SET, SUBTRACT, Edit, Target, given_key
+from ..model.client_configs import ClientEntity
 from ..model.config_units import stored_text
 from ..model.entity import Entity, given, named
 from ..model.quota_keys import parse_value, text_of

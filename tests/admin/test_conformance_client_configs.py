@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kadmin_nb.admin.ports import Signature
-from kadmin_nb.client_configs.nouns import ClientEntity, Replacement
 from kadmin_nb.frames import schemas
+from kadmin_nb.model.client_configs import ClientEntity, Replacement
 from tests.waiting import eventually
 
 ACKS, SESSION, HEARTBEAT = "acks", "session.timeout.ms", "heartbeat.interval.ms"

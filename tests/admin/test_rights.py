@@ -249,7 +249,7 @@ def alter(name: str, key: str, value: str) -> Callable[[kn.Cluster], object]:
 
     def attempt(cluster: kn.Cluster) -> object:
         change = {Resource.parse(name): [ConfigOperation("set", key, value)]}
-        [refused] = cluster._kafka.configs.alter(change, validate_only=True).values()
+        [refused] = cluster.port.configs.alter(change, validate_only=True).values()
         if refused:
             row = Change(1, "set", Resource.parse(name), key, validated=refused)
             raise NotAuthorized(str(refused), hint=missing_right(row))
@@ -272,8 +272,8 @@ ATTEMPTS = {
     "altering the default of brokers": alter("broker=<default>", "log.retention.ms", "1000"),
     "altering a logger": alter("broker-logger=1", "kafka.server.KafkaApis", "INFO"),
     "altering client-metrics": alter("client-metrics=m", "interval.ms", "10000"),
-    "listing config resources": lambda cluster: cluster._kafka.configs.resources(["GROUP"]),
-    "listing reassignments": lambda cluster: reassignments.under_way(cluster._kafka.wire),
+    "listing config resources": lambda cluster: cluster.port.configs.resources(["GROUP"]),
+    "listing reassignments": lambda cluster: reassignments.under_way(cluster.port.wire),
     "describing SCRAM users": lambda cluster: cluster.scram.describe(),
     "creating a topic": lambda cluster: topics.create(cluster.settings, {"made-by-right": 1}),
     "finding a topic": lambda cluster: _leaders(cluster.settings, "seen"),

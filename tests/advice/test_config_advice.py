@@ -211,11 +211,11 @@ def test_without_its_columns_it_says_which():
 def test_on_the_real_broker(cluster, unique):
     """Whether Kafka's own answers are what the rules think they are."""
     topic = unique("topic")
-    cluster._kafka.create_topics({topic: 1})
+    cluster.port.create_topics({topic: 1})
     rates = [ConfigOperation("set", RATE, "1000")]
     same = {"retention.ms": "604800000", "max.message.bytes": "1048588", "min.insync.replicas": "1", REPLICAS: "*"}
     wishes = [ConfigOperation("set", key, value) for key, value in same.items()]
-    cluster._kafka.configs.alter({Resource("TOPIC", topic): wishes, Resource("BROKER", "1"): rates})
+    cluster.port.configs.alter({Resource("TOPIC", topic): wishes, Resource("BROKER", "1"): rates})
     ours = (topic, "1")
     wanted = {
         ("leftover", topic, REPLICAS, TOPIC),
@@ -247,9 +247,9 @@ def seen(found: ConfigFindings, names: tuple[str, ...]) -> set[tuple[object, ...
 def test_while_partitions_move_a_throttle_is_needed(cluster, unique, monkeypatch):
     """It called the throttle of a running rebalance a leftover."""
     topic = unique("topic")
-    cluster._kafka.create_topics({topic: 1})
-    assert reassignments.under_way(cluster._kafka.wire) == []
-    cluster._kafka.configs.alter({Resource("TOPIC", topic): [ConfigOperation("set", REPLICAS, "*")]})
+    cluster.port.create_topics({topic: 1})
+    assert reassignments.under_way(cluster.port.wire) == []
+    cluster.port.configs.alter({Resource("TOPIC", topic): [ConfigOperation("set", REPLICAS, "*")]})
     eventually(lambda: seen(cluster.configs.advise(), (topic,)), {("leftover", topic, REPLICAS, TOPIC)})
     monkeypatch.setattr(reassignments, "under_way", lambda wire: [("t", 0)])
     assert seen(cluster.configs.advise(), (topic,)) == set()
@@ -260,7 +260,7 @@ def test_without_rights_it_says_so(secure_kafka):
     """A cluster that we may not read looked as if it were in order."""
     secure_kafka.remember_login("nobody-at-all", "x" * 12)
     with secure_kafka.connect() as admin:
-        give_password(admin._kafka, "nobody-at-all", "x" * 12)
+        give_password(admin.port, "nobody-at-all", "x" * 12)
     eventually(lambda: refused(secure_kafka), kn.NotAuthorized)
 
 
@@ -276,8 +276,8 @@ def refused(kafka: LocalKafka) -> object:
 def test_the_verb_shows_and_stages(kafka, cluster, unique):
     """I was told what to reset, and had to type it all."""
     topic = unique("topic")
-    cluster._kafka.create_topics({topic: 1})
-    cluster._kafka.configs.alter({Resource("TOPIC", topic): [ConfigOperation("set", "retention.bytes", "-1")]})
+    cluster.port.create_topics({topic: 1})
+    cluster.port.configs.alter({Resource("TOPIC", topic): [ConfigOperation("set", "retention.bytes", "-1")]})
     eventually(lambda: seen(cluster.configs.advise(), (topic,)), {("default", topic, "retention.bytes", TOPIC)})
     session = NotebookSession(connected=cluster, owns=False)
     found = run(["config", "advise", "--only", "default"], session).value
@@ -295,8 +295,8 @@ def test_the_verb_shows_and_stages(kafka, cluster, unique):
 def test_the_verb_applies_what_mends(kafka, cluster, unique, tmp_path):
     """advise --apply said that nothing is to be changed, with one finding."""
     topic, place = unique("topic"), tmp_path / "p.json"
-    cluster._kafka.create_topics({topic: 1})
-    cluster._kafka.configs.alter({Resource("TOPIC", topic): [ConfigOperation("set", "retention.bytes", "-1")]})
+    cluster.port.create_topics({topic: 1})
+    cluster.port.configs.alter({Resource("TOPIC", topic): [ConfigOperation("set", "retention.bytes", "-1")]})
     eventually(lambda: seen(cluster.configs.advise(), (topic,)), {("default", topic, "retention.bytes", TOPIC)})
     session = Session(connected=cluster, owns=False)
     planned = run(["config", "advise", "--only", "default", "--save", str(place)], session).value

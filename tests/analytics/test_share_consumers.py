@@ -33,7 +33,7 @@ NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 def log(kafka: LocalKafka, cluster: kn.Cluster) -> Iterator[Path]:
     """The request log of a broker on which Java's share consumer was throttled."""
     topic, log = "shared", kafka.nodes[0].folder / "request.log"
-    cluster._kafka.create_topics({topic: 1})
+    cluster.port.create_topics({topic: 1})
     producer = Producer({"bootstrap.servers": kafka.bootstrap, "log_level": 0})
     for _ in range(3_000):
         producer.produce(topic, os.urandom(1_000))

@@ -111,9 +111,9 @@ def told_by(kafka: LocalKafka, folder: Path) -> Traffic:
     """The traffic of all clients, with the request log on meanwhile; a copy of it is in the folder."""
     traffic = Traffic(kafka, TOPIC)
     with kafka.connect() as cluster:
-        cluster._kafka.create_topics({TOPIC: 1})
+        cluster.port.create_topics({TOPIC: 1})
         for user in (ALICE, BOB):
-            give_password(cluster._kafka, user, "s3cret")
+            give_password(cluster.port, user, "s3cret")
             kafka.remember_login(user, "s3cret")
         stage = cluster.stage()
         stage.set_config("kafka.request.logger", "DEBUG", broker_logger=1)

@@ -72,14 +72,10 @@ ROOMS = {
     "web": (),
     "model": GROUND,
     "frames": (*GROUND, "model"),
-    "client_configs.nouns": (*GROUND, "model"),
-    "client_configs.records": (*GROUND, "model", "client_configs.nouns"),
-    "client_configs.application": (*GROUND, "model", "client_configs.nouns", "client_configs.records"),
+    "client_configs.records": (*GROUND, "model"),
+    "client_configs.application": (*GROUND, "model", "client_configs.records"),
     "clients": (*GROUND, "client_configs.application"),
-    "admin": (*GROUND, "model", "frames.arrays", "frames.frame", "frames.schemas", "client_configs.nouns"),
-    "client_configs.topic": (*GROUND, "model", "frames", "admin", "client_configs.nouns", "client_configs.records"),
-    "client_configs.registry": (*GROUND, "model", "admin", "client_configs.nouns", "client_configs.records"),
-    "admin.kafka": (*GROUND, "model", "admin", "client_configs.topic", "client_configs.registry"),
+    "admin": (*GROUND, "model", "frames.arrays", "frames.frame", "frames.schemas"),
     "resolution": (*GROUND, "model", "frames.schemas", "frames.given_frames"),
     "profiles": (*GROUND, "model"),
     "advice": (*GROUND, "model", "frames"),
@@ -87,15 +83,14 @@ ROOMS = {
     "history": (*GROUND, "model", "frames", "advice"),
     "comparing": (*GROUND, "model", "frames", "advice", "history", "declared"),
     "policy": (*GROUND, "model", "frames", "advice", "resolution"),
-    "kafka_commands": (*GROUND, "model", "client_configs.nouns"),
-    "plans": (*GROUND, "model", "frames", "resolution", "admin.ports", "client_configs.nouns"),
+    "kafka_commands": (*GROUND, "model"),
+    "plans": (*GROUND, "model", "frames", "resolution", "admin.ports"),
     "widgets": (*GROUND, "model", "frames", "resolution", "plans", "admin.ports"),
     "charts": (*GROUND, "model", "frames", "resolution"),
     "traffic": (*GROUND, "model", "frames", "resolution"),
     "analytics": (*GROUND, "model", "frames", "advice", "resolution", "policy", "traffic"),
     "usage_engines": (*GROUND, "model", "frames", "resolution", "plans", "traffic", "analytics"),
-    "client_configs": (*GROUND, "model", "frames", "admin", "plans", "usage_engines", "client_configs.nouns",
-                       "client_configs.records", "client_configs.topic", "client_configs.registry"),
+    "client_configs": (*GROUND, "model", "frames", "admin", "plans", "usage_engines", "client_configs.records"),
     "cluster": (*GROUND, "model", "frames", "advice", "resolution", "policy", "declared", "history", "comparing",
                 "client_configs", "admin", "profiles", "plans", "traffic", "analytics", "usage_engines", "widgets"),
     "local": (*GROUND, "cluster"),
@@ -217,7 +212,7 @@ def test_importing_is_light() -> None:
     assert _loaded_by("import kadmin_nb", HEAVY) == []
 
 
-HELP = "from kadmin_nb.commands import terminal; terminal._run(['--help'])"
+HELP = "from kadmin_nb.commands import terminal; terminal.run_line(['--help'])"
 VERBS = ("quota", "config", "plan", "usage", "history", "current_cluster", "options")
 
 

@@ -51,8 +51,8 @@ def cells(kafka: Any, cluster: Any) -> list[str]:
     stage.set_quota("producer_byte_rate", 5e6, user="shown-alice", client_id="app")
     stage.set_quota("producer_byte_rate", 5e5, client_id="slow")
     cluster.apply(stage.plan("to be looked at"))
-    if "shown-topic" not in cluster._kafka.topics():
-        cluster._kafka.create_topics({"shown-topic": 1})
+    if "shown-topic" not in cluster.port.topics():
+        cluster.port.create_topics({"shown-topic": 1})
     begin = ("%load_ext kadmin_nb", f"%kadmin use {kafka.bootstrap}", f"%kquota clients << usage {LOG} --clients")
     return ["\n".join(begin), *LINES.values()]
 

@@ -94,7 +94,7 @@ MANY = """
 import threading
 import kadmin_nb as kn
 cluster = kn.connect({bootstrap!r})
-alter, gate, sent = cluster._kafka.quotas.alter, threading.Event(), []
+alter, gate, sent = cluster.port.quotas.alter, threading.Event(), []
 def held_back(*words, **options):
     answer = alter(*words, **options)
     if not options.get("validate_only"):
@@ -105,7 +105,7 @@ def held_back(*words, **options):
 for number in range({count}):
     cluster.tray.set_quota({key!r}, 1000, user=f"{stem}-{{number}}")
 review = cluster.tray.plan().review()
-cluster._kafka.quotas.alter = held_back
+cluster.port.quotas.alter = held_back
 """
 
 

@@ -23,7 +23,7 @@ def kadmin(kafka, capsys) -> Kadmin:
 
     def run(*words: str) -> CommandResult:
         option = "--bootstrap-server" if words[0] == "kafka-configs" else "--cluster"
-        code = terminal._run([*words, option, kafka.bootstrap])
+        code = terminal.run_line([*words, option, kafka.bootstrap])
         captured = capsys.readouterr()
         return CommandResult(code, captured.out, captured.err)
 

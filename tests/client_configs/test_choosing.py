@@ -17,7 +17,7 @@ from kadmin_nb.client_configs.application.settings import (
     effective,
     running,
 )
-from kadmin_nb.client_configs.nouns import CONSUMER_KEYS, PRODUCER_KEYS
+from kadmin_nb.model.client_configs import CONSUMER_KEYS, PRODUCER_KEYS
 
 ACKS, SESSION, HEARTBEAT = "acks", "session.timeout.ms", "heartbeat.interval.ms"
 

@@ -24,7 +24,6 @@ from kadmin_nb.admin import first_contact
 from kadmin_nb.client_configs.application import reader as reading
 from kadmin_nb.client_configs.application.reader import ConfigReader
 from kadmin_nb.client_configs.application.settings import ConfigEntry
-from kadmin_nb.client_configs.nouns import CONFIGS_TOPIC, ClientEntity
 from kadmin_nb.client_configs.records import MOST_BYTES, REGISTRATIONS_TOPIC, STATUS_TOPIC, ConfigKey, ConfigValue
 from kadmin_nb.clients import DynamicProducer
 from kadmin_nb.cluster.user_configs import user_configs
@@ -32,6 +31,7 @@ from kadmin_nb.errors import Invalid, NotFound, TimedOut
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.schema_metadata import mark
 from kadmin_nb.local import LocalKafka
+from kadmin_nb.model.client_configs import CONFIGS_TOPIC, ClientEntity
 from tests.client_configs.raw_client import RawClient
 from tests.client_configs.test_reading import GOOD, STRANGE_KEYS, STRANGE_VALUES, VALUE
 from tests.client_configs.written_entries import (
@@ -168,7 +168,7 @@ def test_an_admin_sees_what_a_client_follows(broker, kafka) -> None:
     reader = ConfigReader(ClientEntity("alice", "app"))
     revision = write_entry(broker, "alice", "app", "acks", "1")
     with kafka.connect() as cluster:
-        port = cluster._kafka.client_configs
+        port = cluster.port.client_configs
         reader.read(broker, 10)
         before = reader.unreadable, int(mark(port.describe(), schemas.PASSED_OVER) or 0)
         strange = [(b"", b""), (b"\xff\x00", VALUE), (b"[" * 5000, VALUE)]

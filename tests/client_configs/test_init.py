@@ -19,12 +19,12 @@ from confluent_kafka.admin import (
 
 import kadmin_nb as kn
 from kadmin_nb.admin import first_contact
-from kadmin_nb.client_configs.nouns import CONFIGS_TOPIC
 from kadmin_nb.client_configs.records import REGISTRATIONS_TOPIC, STATUS_TOPIC, ConfigKey, ConfigValue
 from kadmin_nb.client_configs.setup import settings_of
 from kadmin_nb.cluster.user_configs import user_configs
 from kadmin_nb.errors import Invalid, NotAuthorized
 from kadmin_nb.local import LocalKafka
+from kadmin_nb.model.client_configs import CONFIGS_TOPIC
 from tests.client_configs.raw_client import RawClient, append
 from tests.client_configs.written_entries import TOPICS
 from tests.persons import let_in

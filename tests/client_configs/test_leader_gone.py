@@ -27,7 +27,7 @@ def trio() -> Iterator[LocalKafka]:
 
 
 def alive(cluster: kn.Cluster) -> int:
-    return sum(not broker.is_fenced for broker in cluster._kafka.brokers())
+    return sum(not broker.is_fenced for broker in cluster.port.brokers())
 
 
 @pytest.mark.parametrize("step", ["fence", "write", "commit"])

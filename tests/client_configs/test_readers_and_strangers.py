@@ -9,10 +9,10 @@ from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, R
 
 import kadmin_nb as kn
 from kadmin_nb.admin import first_contact
-from kadmin_nb.client_configs.nouns import CONFIGS_TOPIC
 from kadmin_nb.cluster.user_configs import user_configs
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model import rights
+from kadmin_nb.model.client_configs import CONFIGS_TOPIC
 from tests.persons import let_in
 from tests.waiting import eventually
 

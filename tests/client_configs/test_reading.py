@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kadmin_nb.client_configs.nouns import CLIENT_KEYS, ClientEntity
 from kadmin_nb.client_configs.records import MOST_BYTES, ConfigKey, ConfigValue, RegistrationKey, StatusKey
 from kadmin_nb.client_configs.topic import ClientConfigLog, Entries
+from kadmin_nb.model.client_configs import CLIENT_KEYS, ClientEntity
 
 
 class Record(NamedTuple):

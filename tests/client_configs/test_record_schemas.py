@@ -11,7 +11,6 @@ import pytest
 from confluent_kafka import Message
 from confluent_kafka.admin import AdminClient
 
-from kadmin_nb.client_configs.nouns import CLIENT_KEYS, CONFIGS_TOPIC
 from kadmin_nb.client_configs.records import (
     REGISTRATIONS_TOPIC,
     STATUS_TOPIC,
@@ -24,6 +23,7 @@ from kadmin_nb.client_configs.records import (
     StatusKey,
 )
 from kadmin_nb.clients import DynamicConsumer, DynamicProducer
+from kadmin_nb.model.client_configs import CLIENT_KEYS, CONFIGS_TOPIC
 from tests.architecture.sources import ROOT
 from tests.client_configs.written_entries import make_config_topics, records, statuses, write_entry
 from tests.waiting import eventually

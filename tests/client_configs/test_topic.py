@@ -10,13 +10,13 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 import kadmin_nb as kn
 from kadmin_nb.admin import compacted_topic, first_contact
-from kadmin_nb.client_configs.nouns import CONFIGS_TOPIC
 from kadmin_nb.client_configs.records import REGISTRATIONS_TOPIC, ConfigKey, ConfigValue
 from kadmin_nb.commands import terminal
 from kadmin_nb.errors import Invalid
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.schema_metadata import mark
 from kadmin_nb.local import LocalKafka
+from kadmin_nb.model.client_configs import CONFIGS_TOPIC
 from tests.client_configs.conftest import ALICE, APP, codes
 from tests.client_configs.written_entries import delete_topic
 from tests.waiting import eventually
@@ -104,7 +104,7 @@ def test_a_strangers_topic_hides_no_quota(open_kafka, name, capsys):
     tool = ("kafka-configs", "--bootstrap-server", at, "--describe")
     whom = ("--user", "bob") if name == CONFIGS_TOPIC else ("--user", "bob", "--client", "app")
     for words, state in ((described, 1), ((*tool, *whom), 0), ((*tool, "--entity-type", "users"), 0)):
-        assert terminal._run([*words]) == state, words
+        assert terminal.run_line([*words]) == state, words
         shown = capsys.readouterr().out
         assert "producer_byte_rate" in shown or "app" in words, words
         has_line = name == CONFIGS_TOPIC or {"app", "config"} & {*words}
@@ -163,7 +163,7 @@ def test_a_clock_that_is_wrong_decides_nothing(hours, ann, ben, monkeypatch):
 
 def test_a_thousand_entries_are_one_transaction(ann):
     """Of a plan of a thousand clients a part was done when the network went away."""
-    from kadmin_nb.client_configs.nouns import ClientEntity
+    from kadmin_nb.model.client_configs import ClientEntity
 
     clients = [ClientEntity("alice", f"app-{n}") for n in range(6_000)]
     assert not any(ann.alter({client: {"acks": (None, "1")} for client in clients}).values())

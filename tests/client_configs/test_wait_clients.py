@@ -8,12 +8,12 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 import kadmin_nb as kn
-from kadmin_nb.client_configs.nouns import CONSUMER_KEYS
 from kadmin_nb.clients import DynamicProducer
 from kadmin_nb.commands import terminal
 from kadmin_nb.errors import Interrupted, NotAuthorized
 from kadmin_nb.exit_state import ExitState
 from kadmin_nb.local import LocalKafka
+from kadmin_nb.model.client_configs import CONSUMER_KEYS
 from tests.client_configs.raw_client import RawClient
 from tests.client_configs.written_entries import make_config_topics
 from tests.waiting import eventually
@@ -116,7 +116,7 @@ def test_clients_that_cannot_be_asked_hide_nothing(config, cluster, unique, monk
         raise NotAuthorized("READ is missing", code="TOPIC_AUTHORIZATION_FAILED")
 
     plan = plan_of(cluster, "acks", "-1", unique("user"))
-    monkeypatch.setattr(cluster._kafka.client_registry, "describe", refuse)
+    monkeypatch.setattr(cluster.port.client_registry, "describe", refuse)
     outcomes = plan.apply(wait_clients=0.5)
     assert state_and_message(outcomes) == ("unverified", "its clients could not be asked: READ is missing")
 
@@ -162,7 +162,7 @@ def test_a_running_producer_is_waited_for(config, cluster, kafka, unique, capsys
         polling = threading.Thread(target=lambda: [producer.poll(0.05) for _ in iter(stopped.is_set, True)])
         polling.start()
         words = ["plan", "apply", str(tmp_path / "plan.json"), "--allow", "acks", "--wait-clients", "20s"]
-        assert terminal._run([*words, "--cluster", kafka.bootstrap]) == 0
+        assert terminal.run_line([*words, "--cluster", kafka.bootstrap]) == 0
         stopped.set()
         polling.join()
     assert "1 of 1 live clients follow" in " ".join(capsys.readouterr().out.split())
@@ -175,8 +175,8 @@ def test_the_line_that_verifies_fails_where_a_client_is_silent(config, cluster, 
     plan = plan_of(cluster, "acks", "-1", user)
     plan.apply()
     words = ["plan", "verify", plan.id[:12], "--cluster", kafka.bootstrap]
-    assert terminal._run(words) == 0
-    assert terminal._run([*words, "--wait-clients", "0.3s"]) == ExitState.PARTLY
+    assert terminal.run_line(words) == 0
+    assert terminal.run_line([*words, "--wait-clients", "0.3s"]) == ExitState.PARTLY
     assert "0 of 1 live clients follow; not said by" in capsys.readouterr().err
-    assert terminal._run([*words, "--wait-clients", "soon"]) == 2
+    assert terminal.run_line([*words, "--wait-clients", "soon"]) == 2
     assert "soon is not a duration: 60s, 5m" in capsys.readouterr().err

@@ -10,8 +10,8 @@ from typing import Any
 
 from kadmin_nb.admin.kafka import WireKafka
 from kadmin_nb.admin.transactions import FencedWriter
-from kadmin_nb.client_configs.nouns import ClientEntity, Replacement
 from kadmin_nb.client_configs.topic import ClientConfigTopic, WireClientConfigs
+from kadmin_nb.model.client_configs import ClientEntity, Replacement
 from kadmin_nb.model.connection_settings import Settings
 
 

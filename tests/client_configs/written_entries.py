@@ -10,7 +10,6 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from kadmin_nb.client_configs.nouns import CONFIGS_TOPIC
 from kadmin_nb.client_configs.records import (
     REGISTRATIONS_TOPIC,
     STATUS_TOPIC,
@@ -21,6 +20,7 @@ from kadmin_nb.client_configs.records import (
     StatusKey,
 )
 from kadmin_nb.client_configs.setup import settings_of
+from kadmin_nb.model.client_configs import CONFIGS_TOPIC
 from tests.waiting import eventually
 
 TOPICS = (CONFIGS_TOPIC, REGISTRATIONS_TOPIC, STATUS_TOPIC)

@@ -28,14 +28,14 @@ LIMIT = 100_000.0
 @pytest.fixture
 def topic(cluster, unique) -> str:
     name = unique("topic")
-    cluster._kafka.create_topics({name: 1})
+    cluster.port.create_topics({name: 1})
     return name
 
 
 def limited(cluster: kn.Cluster, client_id: str, key: str = "producer_byte_rate", limit: float = LIMIT) -> str:
     """A client-id with a limit that the broker shows."""
     entity = Entity.of({"client-id": client_id})
-    cluster._kafka.quotas.alter({entity: {key: limit}})
+    cluster.port.quotas.alter({entity: {key: limit}})
     until = time.monotonic() + 5
     while not len(cluster.quotas.describe(client_id=client_id, strict=True)) and time.monotonic() < until:
         time.sleep(0.01)
@@ -128,7 +128,7 @@ def test_an_empty_topic_proves_nothing(cluster, topic, unique):
 def test_a_limit_that_is_stored_and_not_in_force_is_noticed(opinionated, unique):
     """describe showed the quota, and the client sent as it liked."""
     topic = unique("topic")
-    opinionated._kafka.create_topics({topic: 1})
+    opinionated.port.create_topics({topic: 1})
     app = limited(opinionated, unique("app"))
     answer = opinionated.canary(client_id=app, topic=topic)
     assert only_row(answer, "limit", "expected", "throttled", "agrees") == (LIMIT, True, False, False)
@@ -167,14 +167,14 @@ def test_it_makes_no_topic(cluster, unique):
     for key in room.PRODUCES:
         with pytest.raises(kn.NotFound, match=f"UNKNOWN_TOPIC_OR_PARTITION while looking for the topic {name}"):
             cluster.canary(client_id="app", topic=name, key=key)
-    assert name not in cluster._kafka.topics()
+    assert name not in cluster.port.topics()
 
 
 def test_it_is_the_user_who_logs_in(secure_kafka, unique):
     """It resolved ANONYMOUS on a cluster where nobody is."""
     topic = unique("topic")
     with secure_kafka.connect() as cluster:
-        cluster._kafka.create_topics({topic: 1})
+        cluster.port.create_topics({topic: 1})
         answer = cluster.canary(client_id=unique("app"), topic=topic)
         assert only_row(answer, "user", "agrees") == ("admin", True)
 
@@ -183,8 +183,8 @@ def test_who_may_not_write_is_told_so(secure_kafka, unique):
     """No right to write, and it read as no limit."""
     topic, user = unique("topic"), unique("user")
     with secure_kafka.connect() as cluster:
-        cluster._kafka.create_topics({topic: 1})
-        give_password(cluster._kafka, user, "s3cret")
+        cluster.port.create_topics({topic: 1})
+        give_password(cluster.port, user, "s3cret")
         profile = str(secure_kafka.remember_login(user, "s3cret"))
         for key in room.PRODUCES:
             with pytest.raises(kn.NotAuthorized, match=f"TOPIC_AUTHORIZATION_FAILED .* the topic {topic}"):

@@ -74,8 +74,8 @@ TEXTS = {
 def kafka() -> Iterator[WireKafka]:
     """A Kafka of its own: what is set for its brokers is felt by all its topics."""
     with kn.local.start(extra=FILE) as local, local.connect() as cluster:
-        cluster._kafka.create_topics({TOPIC.name: 1})
-        yield cluster._kafka
+        cluster.port.create_topics({TOPIC.name: 1})
+        yield cluster.port
 
 
 def configs_of(kafka: WireKafka, resource: Resource, keys: Sequence[str] | None = None) -> dict[str, ConfigValue]:

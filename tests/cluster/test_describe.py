@@ -116,7 +116,7 @@ def test_a_list_of_resources_asks_for_all_that_any_of_it_names(cluster, resource
 @pytest.fixture(scope="module")
 def resources(cluster) -> None:
     """Topics, groups and client-metrics whose names are alike."""
-    cluster._kafka.create_topics({"orders": 1, "uni-1": 1, "uni-2": 1})
+    cluster.port.create_topics({"orders": 1, "uni-1": 1, "uni-2": 1})
     stage = cluster.stage()
     for group in ("uni-g", "uni-h"):
         stage.set_config("consumer.session.timeout.ms", "47000", group=group)

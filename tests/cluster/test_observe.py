@@ -34,12 +34,12 @@ LOGGER, SLOW = observation.LOGGER, 60.0
 
 
 def level(cluster: kn.Cluster) -> str:
-    (found,) = observation.levels(cluster._kafka, [1])
+    (found,) = observation.levels(cluster.port, [1])
     return found.level
 
 
 def set_level(cluster: kn.Cluster, wanted: str) -> None:
-    cluster._kafka.configs.alter({Resource("BROKER_LOGGER", "1"): [ConfigOperation("set", LOGGER, wanted)]})
+    cluster.port.configs.alter({Resource("BROKER_LOGGER", "1"): [ConfigOperation("set", LOGGER, wanted)]})
     eventually(lambda: level(cluster), wanted)
 
 
@@ -262,7 +262,7 @@ def test_a_broker_that_does_not_take_it_back_is_said(quiet, monkeypatch):
 def test_without_the_right_nothing_is_sent(secure_kafka):
     """It failed half-way with a stack trace, and nobody knew whether it was on."""
     with secure_kafka.connect() as admin:
-        give_password(admin._kafka, "onlooker", "x" * 12)
+        give_password(admin.port, "onlooker", "x" * 12)
         secure_kafka.remember_login("onlooker", "x" * 12)
         eventually(lambda: refusal(secure_kafka), kn.NotAuthorized)
         may_look = (ResourceType.BROKER, "kafka-cluster", ResourcePatternType.LITERAL, "User:onlooker", "*")

@@ -203,7 +203,7 @@ def test_a_class_of_its_own_is_not_knowable(opinionated) -> None:
 
 def test_a_policy_is_heard_in_its_own_words(opinionated) -> None:
     """It said POLICY_VIOLATION and not what to do."""
-    opinionated._kafka.create_topics({"watched": 1})
+    opinionated.port.create_topics({"watched": 1})
     stage = opinionated.stage()
     stage.set_config("max.message.bytes", 5000, topic="watched")
     stage.set_config("retention.ms", 5000, topic="watched")
@@ -220,7 +220,7 @@ def test_a_policy_is_heard_in_its_own_words(opinionated) -> None:
 def test_the_total_over_brokers_is_told(cluster, quotas, monkeypatch) -> None:
     """8 MB/s, it said, and the client wrote 24: a limit holds on each broker."""
     three = [Broker(number, "127.0.0.1", 1) for number in (1, 2, 3)]
-    monkeypatch.setattr(cluster._kafka, "brokers", lambda: three)
+    monkeypatch.setattr(cluster.port, "brokers", lambda: three)
     monkeypatch.setattr("kadmin_nb.cluster.resolving._asked_for_callback", lambda kafka, broker: [])
     text = repr(cluster.quotas.resolve(*quotas))
     assert "Each limit holds on each broker; on all 3 together: producer_byte_rate 9 MB/s" in text

@@ -23,7 +23,7 @@ def kadmin(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, 
     """`kadmin("diff", a, b)` runs that line: its exit code, output and errors."""
 
     def run(*words: str) -> tuple[int, str, str]:
-        code = terminal._run(list(words))
+        code = terminal.run_line(list(words))
         return code, *capsys.readouterr()
 
     return run

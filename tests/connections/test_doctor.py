@@ -65,8 +65,8 @@ def test_all_steps_of_a_connection_that_works(kafka):
 @pytest.mark.broker
 def test_the_verb_ends_with_the_state(kafka, closed_port, capsys):
     """Our health check could not tell a page of failures from one of successes."""
-    assert terminal._run(["doctor", "--cluster", kafka.bootstrap]) == 0
-    assert terminal._run(["doctor", "--cluster", f"127.0.0.1:{closed_port}"]) == 1
+    assert terminal.run_line(["doctor", "--cluster", kafka.bootstrap]) == 0
+    assert terminal.run_line(["doctor", "--cluster", f"127.0.0.1:{closed_port}"]) == 1
     printed = capsys.readouterr().out
     assert re.search(r"^No check failed(, \d with a warning)?\.$", printed, re.MULTILINE)
     assert "1 of" in printed
@@ -141,7 +141,7 @@ def test_a_wrong_password_is_named_and_not_repeated(secure_kafka):
 def test_missing_rights_have_their_names_and_the_lines_that_grant_them(secure_kafka):
     """All was green, and the first change was refused."""
     with secure_kafka.connect() as admin:
-        give_password(admin._kafka, "dolores", "a-password", "SCRAM-SHA-512")
+        give_password(admin.port, "dolores", "a-password", "SCRAM-SHA-512")
     properties = str(secure_kafka.remember_login("dolores", "a-password"))
     eventually(lambda: states_of(kn.doctor(properties), "login"), [("login", "ok")])
     answer = kn.doctor(properties)
@@ -257,7 +257,7 @@ def test_keys_without_effect_are_named(client):
 def test_a_typed_timeout_holds_for_every_call(silent_port, capsys, bound):
     """The terminal waited for thirty seconds, whatever I did."""
     started = time.monotonic()
-    assert terminal._run(["cluster", "--cluster", f"127.0.0.1:{silent_port}", *bound]) == 1
+    assert terminal.run_line(["cluster", "--cluster", f"127.0.0.1:{silent_port}", *bound]) == 1
     assert "within 0.5 s" in capsys.readouterr().err
     assert time.monotonic() - started < 5
 
@@ -266,4 +266,4 @@ def test_a_typed_timeout_holds_for_every_call(silent_port, capsys, bound):
 def test_a_timeout_of_the_properties_holds_for_alters_too(kafka):
     """A change to a frozen broker took a minute and a half to fail."""
     with kn.connect(kafka.bootstrap, properties={"default.api.timeout.ms": "7000"}) as cluster:
-        assert (cluster._kafka.wire.timeout, cluster._kafka.wire.alter_timeout) == (7.0, 7.0)
+        assert (cluster.port.wire.timeout, cluster.port.wire.alter_timeout) == (7.0, 7.0)

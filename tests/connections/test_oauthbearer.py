@@ -51,8 +51,8 @@ def test_client_credentials_over_tls(secure_kafka, certificate):
         properties = oauth(server.url, sasl_jaas_config=text)
         properties["sasl.login.callback.handler.class"] = f"{KAFKA}.OAuthBearerLoginCallbackHandler"
         with kn.connect(secure_kafka.bootstrap, properties=properties) as cluster:
-            assert [broker.id for broker in cluster._kafka.brokers()] == [1]
-            first_contact.meet(cluster._kafka.wire.settings, 5.0)
+            assert [broker.id for broker in cluster.port.brokers()] == [1]
+            first_contact.meet(cluster.port.wire.settings, 5.0)
         assert kn.doctor(secure_kafka.bootstrap, properties=properties).ok
     asked = ("quota-admin:" + CANARY, {"grant_type": "client_credentials", "scope": "kafka.admin"})
     assert server.requests == [asked]
@@ -65,7 +65,7 @@ def test_a_token_of_a_file(secure_kafka, tmp_path):
     file.write_text(jws() + "\n")
     retriever = {"sasl.oauthbearer.jwt.retriever.class": f"{KAFKA}.FileJwtRetriever"}
     with kn.connect(secure_kafka.bootstrap, properties=oauth(file.as_uri()) | retriever) as cluster:
-        assert [broker.id for broker in cluster._kafka.brokers()] == [1]
+        assert [broker.id for broker in cluster.port.brokers()] == [1]
 
 
 @pytest.mark.secure
@@ -75,9 +75,9 @@ def test_a_session_goes_on_with_new_tokens(secure_kafka):
         token_server(lambda: (200, {"access_token": jws(lifetime=1.5)})) as server,
         kn.connect(secure_kafka.bootstrap, properties=oauth(server.url)) as cluster,
     ):
-        connection = next(iter(cluster._kafka.wire._manager._conns.values()))
+        connection = next(iter(cluster.port.wire._manager._conns.values()))
         eventually(lambda: len(server.requests) >= 3, True)
-        assert [broker.id for broker in cluster._kafka.brokers()] == [1]
+        assert [broker.id for broker in cluster.port.brokers()] == [1]
         assert connection.connected
 
 
@@ -86,7 +86,7 @@ def test_unsigned_claims_of_a_test_cluster(secure_kafka):
     """Kafka's quick start has no token server at all."""
     text = jaas(unsecuredLoginStringClaim_sub="admin")
     with kn.connect(secure_kafka.bootstrap, properties=oauth(sasl_jaas_config=text)) as cluster:
-        assert [broker.id for broker in cluster._kafka.brokers()] == [1]
+        assert [broker.id for broker in cluster.port.brokers()] == [1]
 
 
 BAD_SERVERS = {

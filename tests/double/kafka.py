@@ -12,10 +12,10 @@ import pyarrow as pa
 
 from kadmin_nb.admin import error_codes
 from kadmin_nb.admin.ports import UNSIGNED, Broker, Component, ConfigOperation, CredentialChange, Signature
-from kadmin_nb.client_configs.nouns import ClientEntity, Replacement
 from kadmin_nb.client_configs.topic import Replacements
 from kadmin_nb.errors import ConnectionFailed, KadminError, NotFound, TimedOut
 from kadmin_nb.frames import schemas
+from kadmin_nb.model.client_configs import ClientEntity, Replacement
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.refusal import Refusal
 from kadmin_nb.model.resources import Resource

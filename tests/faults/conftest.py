@@ -47,5 +47,5 @@ def reached(proxy: Proxy) -> Iterator[WireKafka]:
 def through(proxy: Proxy) -> Iterator[kn.Cluster]:
     """A whole cluster reached through the proxy, impatient with alters."""
     with kn.connect(proxy.bootstrap, timeout=20.0) as cluster:
-        cluster._kafka.wire.alter_timeout = ALTER_TIMEOUT
+        cluster.port.wire.alter_timeout = ALTER_TIMEOUT
         yield cluster

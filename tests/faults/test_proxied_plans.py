@@ -80,7 +80,7 @@ def test_a_change_that_was_made_is_verified_and_not_sent_again(through, proxy, u
     proxy.spoil(side.altering, fault)
     assert states(applied(through, plan)) == ["verified"]
     assert proxy.counts[side.altering] == 1
-    assert side.holds(through._kafka, name)
+    assert side.holds(through.port, name)
     proxy.forget()
     assert states(applied(through, plan)) in (["verified"], ["unchanged"])
     assert {api: proxy.counts[api] for api in (side.altering, -side.altering)} == {side.altering: 0, -side.altering: 0}
@@ -98,7 +98,7 @@ def test_a_change_that_was_not_made_is_unknown_and_then_made(through, proxy, uni
     with pytest.raises(kn.PartlyFailed, match="unknown"):
         outcomes.raise_for_errors()
     assert proxy.counts[side.altering] == 1
-    assert not side.holds(through._kafka, name)
+    assert not side.holds(through.port, name)
     assert states(through.resume(plan, quiet_period=QUIET, lock=False)) == ["verified"]
     assert proxy.counts[side.altering] == 2
 
@@ -110,7 +110,7 @@ def test_a_change_that_lands_after_everybody_gave_up_is_not_wrong(through, proxy
     plan = planned(through, kind, name)
     proxy.spoil(side.altering, Fault(hold=ALTER_TIMEOUT + QUIET + 3.0))
     assert states(applied(through, plan)) in (["unknown"], ["verified"])
-    assert shows_up(lambda: side.holds(through._kafka, name))
+    assert shows_up(lambda: side.holds(through.port, name))
     assert states(applied(through, plan)) in (["verified"], ["unchanged"])
     assert proxy.counts[side.altering] == 1
 
@@ -164,7 +164,7 @@ def test_three_brokers_say_so_after_a_lost_answer(unique):
         with kn.local.start(nodes=3, proxied=proxy.ports) as kafka:
             proxy.lead_to(kafka)
             with kn.connect(proxy.bootstrap) as cluster:
-                cluster._kafka.wire.alter_timeout = ALTER_TIMEOUT
+                cluster.port.wire.alter_timeout = ALTER_TIMEOUT
                 assert cluster.brokers.to_arrow()["port"].to_pylist() == proxy.ports
                 plan = planned(cluster, "quotas", name)
                 proxy.spoil(ALTER_QUOTAS, UNANSWERED)

@@ -33,7 +33,7 @@ def nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.mark.parametrize("words", [["plan", "log"], ["local", "status"], ["plan", "log", "abcdef"]])
 def test_what_keeps_files_says_where_it_could(words, capsys):
     """In a container `plan log` was a stack of twenty lines: Could not determine home directory."""
-    assert terminal._run(words) == 1
+    assert terminal.run_line(words) == 1
     assert capsys.readouterr().err.splitlines() == [
         "NotFound: no home folder to keep files in: HOME is not set",
         "Hint: KADMIN_STATE=/a/folder names another.",
@@ -45,7 +45,7 @@ def test_what_keeps_files_says_where_it_could(words, capsys):
 def test_a_home_that_is_not_a_whole_path_is_none(name, monkeypatch, capsys):
     """HOME=. of a container was a stack of platformdirs: could not determine the home directory."""
     monkeypatch.setenv(name, "relative")
-    assert terminal._run(["plan", "log"]) == 1
+    assert terminal.run_line(["plan", "log"]) == 1
     says, hint = capsys.readouterr().err.splitlines()
     assert says.startswith("NotFound: no home folder to keep files in: HOME is ")
     assert hint == "Hint: KADMIN_STATE=/a/folder names another."

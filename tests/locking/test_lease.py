@@ -406,7 +406,7 @@ def test_nothing_is_printed(alice, bob, capfd):
 def test_without_rights_it_says_so_and_goes_on(secure_kafka, unique):
     """I may alter quotas and make no topics, and could not apply at all."""
     with secure_kafka.connect() as admin:
-        give_password(admin._kafka, "alice", "secret")
+        give_password(admin.port, "alice", "secret")
     login = Settings(
         secure_kafka.bootstrap,
         security_protocol="SASL_PLAINTEXT",

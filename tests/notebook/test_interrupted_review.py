@@ -18,13 +18,13 @@ REVIEW = """
 import threading
 import kadmin_nb as kn
 cluster = kn.connect({bootstrap!r})
-alter, arrived, gate = cluster._kafka.quotas.alter, threading.Event(), threading.Event()
+alter, arrived, gate = cluster.port.quotas.alter, threading.Event(), threading.Event()
 def held_back(*words, **options):
     if not options.get("validate_only") and applying:
         arrived.set()
         gate.wait(60)
     return alter(*words, **options)
-cluster._kafka.quotas.alter = held_back
+cluster.port.quotas.alter = held_back
 applying = False
 for user, limit in (("raised", "5MB/s"), ("lowered", "5MB/s")):
     cluster.tray.set_quota("producer_byte_rate", limit, user=user)

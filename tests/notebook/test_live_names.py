@@ -180,11 +180,11 @@ def _set_quota(cluster, **whom) -> None:
 def test_groups_of_a_real_cluster_are_listed(kafka, cluster, unique) -> None:
     """Groups had no names on Tab."""
     group, topic = unique("tab-group"), unique("tab-topic")
-    cluster._kafka.create_topics({topic: 1})
+    cluster.port.create_topics({topic: 1})
     consumer = Consumer({"bootstrap.servers": kafka.bootstrap, "group.id": group})
     try:
         eventually(lambda: _has_committed(consumer, TopicPartition(topic, 0, 0)), True)
-        assert group in cluster._kafka.groups()
+        assert group in cluster.port.groups()
     finally:
         consumer.close()
 

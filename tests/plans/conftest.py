@@ -36,7 +36,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def tells(cluster: kn.Cluster, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What was sent to be altered, one entry a request."""
     sent: list[str] = []
-    wire = cluster._kafka.wire
+    wire = cluster.port.wire
     real = wire.tell
 
     def noted(doing: str) -> None:

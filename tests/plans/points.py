@@ -77,7 +77,7 @@ def run(words: list[str], points: Points) -> int:
     sending.Batch.send = points.before("before a request", sending.Batch.send)
     transactions.FencedWriter.commit = points.before("before a commit", transactions.FencedWriter.commit)
     Wire.tell = when_sent(points, Wire.tell)
-    code = terminal._run(words)
+    code = terminal.run_line(words)
     points.reach("afterwards")
     return code
 

@@ -118,7 +118,7 @@ def test_the_broker_names_author_and_approver(
     """The same person planned, approved and applied."""
 
     def run(*words: str, login: Path = secure_kafka.client_properties) -> int:
-        return terminal._run([*words, "--cluster", str(login)])
+        return terminal.run_line([*words, "--cluster", str(login)])
 
     file, user, bob = str(tmp_path / "p.json"), unique("user"), let_in(secure_kafka, unique("bob"))
     assert run("quota", "set", "producer_byte_rate=5MB/s", f"user={user}", "--save", file) == 0

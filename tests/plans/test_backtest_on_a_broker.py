@@ -82,7 +82,7 @@ def test_the_broker_throttles_whom_the_backtest_named_and_as_long(
 ):
     """The backtest promised a delay of some seconds, and the load took all night."""
     topic = unique("topic")
-    cluster._kafka.create_topics({topic: 1})
+    cluster.port.create_topics({topic: 1})
     burst, steady = (Paced(kafka, unique(name), rate * LIMIT, 4) for name, rate in (("burst", 5), ("steady", 0.9)))
     stage = cluster.stage()
     for one in (burst, steady):
@@ -165,7 +165,7 @@ def test_the_time_of_threads_is_sampled_as_the_backtest_has_it(
 ):
     """A request quota was lowered by what the backtest said, and the batch job stood still."""
     topic, free, tight = unique("topic"), unique("free"), unique("tight")
-    cluster._kafka.create_topics({topic: 1})
+    cluster.port.create_topics({topic: 1})
     asked(kafka, topic, free, 10)  # a broker that has just started takes several times as long
     eventually(lambda: len(on_threads(kafka, free)), 10 * EACH_SECOND)
     warm = sum(on_threads(kafka, free)[-3 * EACH_SECOND :]) / 10 / 3

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kadmin_nb.admin.ports import LONGEST_TRANSACTION
-from kadmin_nb.client_configs.nouns import ClientEntity
 from kadmin_nb.errors import PlanRefused
 from kadmin_nb.model.changes import FAILED, UNKNOWN, VERIFIED, Outcome
+from kadmin_nb.model.client_configs import ClientEntity
 from kadmin_nb.plans.execution import executor
 from kadmin_nb.plans.plan import Plan
 from tests.double import FakeKafka

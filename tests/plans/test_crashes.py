@@ -310,7 +310,7 @@ def test_a_second_ctrl_c_stops_at_once(scene, applied, tells):
     assert f"plan resume {plan.id[:12]} goes on" in stopped.said
     state = journals().find(plan.id).state
     assert (len(state.in_doubt), len(state.unsettled), state.verified) == (1, 3, set())
-    scene.cluster._kafka.lease("another plan", "somebody else").release()  # the lock was given back
+    scene.cluster.port.lease("another plan", "somebody else").release()  # the lock was given back
     resumed = applied(plan, verb="resume")
     assert (resumed.code, resumed.points.count("before an answer")) == (0, 2)
     assert [*wrongs(scene, plan, tells)] == []

@@ -54,7 +54,7 @@ def kadmin(secure_kafka: LocalKafka, capfd: pytest.CaptureFixture[str]) -> Calla
     """The terminal, as the super user."""
 
     def run(*words: str) -> CommandResult:
-        code = terminal._run([*words, "--cluster", str(secure_kafka.client_properties)])
+        code = terminal.run_line([*words, "--cluster", str(secure_kafka.client_properties)])
         captured = capfd.readouterr()
         return CommandResult(code, captured.out, captured.err)
 
@@ -287,7 +287,7 @@ def test_that_tool_reaches_brokers_as_its_sisters_do(secure_kafka, capfd, unique
         (("--list", *at[2:]), 1),
         (("--delete", SHA_256, "--username", unique("alice")), 1),
     ):
-        assert terminal._run(["scram-credentials", *words]) == code
+        assert terminal.run_line(["scram-credentials", *words]) == code
         assert ("--bootstrap-server is required" in capfd.readouterr().err) == (code == 1)
 
 

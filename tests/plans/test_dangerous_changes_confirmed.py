@@ -32,7 +32,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def kadmin(kafka, capfd: pytest.CaptureFixture[str]) -> Callable[..., CommandResult]:
     def typed(*words: str) -> CommandResult:
-        code = terminal._run([*words, "--cluster", kafka.bootstrap])
+        code = terminal.run_line([*words, "--cluster", kafka.bootstrap])
         return CommandResult(code, *capfd.readouterr())
 
     return typed

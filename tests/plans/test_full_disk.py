@@ -206,7 +206,7 @@ def apply(kafka, tmp_path, capsys) -> Callable[[Plan, AbstractContextManager], t
         plan.save(tmp_path / "p.json")
         capsys.readouterr()
         with limit:
-            code = terminal._run(["plan", verb, str(tmp_path / "p.json"), "--cluster", kafka.bootstrap])
+            code = terminal.run_line(["plan", verb, str(tmp_path / "p.json"), "--cluster", kafka.bootstrap])
         return code, *capsys.readouterr()
 
     return run

@@ -111,14 +111,14 @@ def lowering(cluster: kn.Cluster, **whom: object) -> kn.Plan:
 def send(cluster: kn.Cluster, changes: Sequence[Change]) -> None:
     """By plain alters: what it does to a client is the broker's doing."""
     for batch in batches(changes):
-        assert set(batch.send(cluster._kafka).values()) == {None}
+        assert set(batch.send(cluster.port).values()) == {None}
 
 
 def loosen(cluster: kn.Cluster, *client_ids: str) -> None:
     entities = [Entity.of({"client-id": name}) for name in client_ids]
-    cluster._kafka.quotas.alter({entity: {KEY: 1e9} for entity in entities})
+    cluster.port.quotas.alter({entity: {KEY: 1e9} for entity in entities})
     until = time.monotonic() + 5
-    while cluster._kafka.quotas.describe().num_rows < len(client_ids) and time.monotonic() < until:
+    while cluster.port.quotas.describe().num_rows < len(client_ids) and time.monotonic() < until:
         time.sleep(0.01)
 
 
@@ -142,7 +142,7 @@ def test_steps_keep_the_stall_within_the_bound(windows, bound):
     The default window, a minute and a half of waiting for the same, is among the long tests.
     """
     with kn.local.start(extra={"quota.window.num": str(windows)}) as kafka, kafka.connect() as cluster:
-        cluster._kafka.create_topics({"busy": 1})
+        cluster.port.create_topics({"busy": 1})
         loosen(cluster, "one-step", "in-steps", "moved")
         with busy(kafka.bootstrap, "one-step", "in-steps", "moved", "unlimited") as producers:
             time.sleep(windows + 2)

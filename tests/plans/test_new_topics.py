@@ -105,7 +105,7 @@ def test_a_topic_that_is_created_again_between_plan_and_apply(cluster, kafka, to
     stage.set_config("retention.ms", 600_000, topic=topic)
     plan = stage.plan("a test")
     topic_id = plan.changes[0].topic_id
-    assert cluster._kafka.topic_ids([topic]) == {topic: topic_id}
+    assert cluster.port.topic_ids([topic]) == {topic: topic_id}
     delete_topic(AdminClient({"bootstrap.servers": kafka.bootstrap, "log_level": 0}), topic)
     make_topic(kafka, topic)
     with pytest.raises(kn.Conflict) as refused:

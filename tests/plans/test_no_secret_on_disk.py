@@ -61,7 +61,7 @@ def repeating(cluster: kn.Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
         words = f"Invalid value {' '.join(said)} ({CORE}) {said[0]!r}"
         return dict.fromkeys(changes, Refusal("INVALID_CONFIG", words))
 
-    monkeypatch.setattr(cluster._kafka.configs, "alter", refuse)
+    monkeypatch.setattr(cluster.port.configs, "alter", refuse)
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def kadmin(kafka, capfd: pytest.CaptureFixture[str]) -> Callable[..., CommandRes
     """The terminal, at the local Kafka: what it printed is told, and heard by nobody else."""
 
     def run(*words: str) -> CommandResult:
-        code = terminal._run([*words, "--cluster", kafka.bootstrap])
+        code = terminal.run_line([*words, "--cluster", kafka.bootstrap])
         captured = capfd.readouterr()
         return CommandResult(code, captured.out, captured.err)
 
@@ -116,13 +116,13 @@ def test_what_is_written_down_is_the_reference(cluster, clean_broker, silence, p
 
 def test_the_broker_gets_the_secret_itself(cluster, clean_broker, monkeypatch):
     """The keystore's password was env:CANARY, literally."""
-    sent, real = [], cluster._kafka.configs.alter
+    sent, real = [], cluster.port.configs.alter
 
     def noted(changes, **options):
         sent.extend(str.__str__(o.value) for operations in changes.values() for o in operations if o.value)
         return real(changes, **options)
 
-    monkeypatch.setattr(cluster._kafka.configs, "alter", noted)
+    monkeypatch.setattr(cluster.port.configs, "alter", noted)
     applied(staged(cluster, REFERENCE)[0].plan("a test")).raise_for_errors()
     assert sent == [SECRET, SECRET]
 
@@ -391,7 +391,7 @@ def test_a_right_login(secure_kafka, caplog, silence):
     password = javaproperties.loads(secure_kafka.client_properties.read_text())["sasl.jaas.config"].split('"')[3]
     with secure_kafka.connect() as admin:
         kept = shown(admin, admin.settings, admin.brokers)
-        give_password(admin._kafka, "canary", CORE)
+        give_password(admin.port, "canary", CORE)
     assert password not in kept + caplog.text
     assert "SaslAuthenticateRequest([secure])" in caplog.text
     silence()

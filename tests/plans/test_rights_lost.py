@@ -73,7 +73,7 @@ def user(unique) -> str:
 def editing(secure_kafka: LocalKafka, user: str) -> Iterator[kn.Cluster]:
     """A connection of a user without rights."""
     with secure_kafka.connect() as admin:
-        give_password(admin._kafka, user, password := secrets.token_urlsafe())
+        give_password(admin.port, user, password := secrets.token_urlsafe())
     secure_kafka.remember_login(user, password)
     eventually(lambda: _reaches(secure_kafka, user), True)
     with secure_kafka.connect(user) as connected:
@@ -108,7 +108,7 @@ def of_five_requests(cluster: kn.Cluster, unique) -> Plan:
 
 def test_rights_that_go_between_two_requests(editing, rights, unique, monkeypatch):
     """The right was taken away half-way, the rest failed one by one, and nobody knew how to go on."""
-    plan, wire, sent = of_five_requests(editing, unique), editing._kafka.wire, []
+    plan, wire, sent = of_five_requests(editing, unique), editing.port.wire, []
     real = wire.tell
 
     def tell(request, **options):

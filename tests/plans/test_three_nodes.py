@@ -40,7 +40,7 @@ def wide(three: LocalKafka) -> Iterator[kn.Cluster]:
             if node.pid is None:
                 node.start()
         until = time.monotonic() + 30
-        while time.monotonic() < until and sum(not b.is_fenced for b in connected._kafka.brokers()) < 3:
+        while time.monotonic() < until and sum(not b.is_fenced for b in connected.port.brokers()) < 3:
             time.sleep(0.1)
 
 
@@ -49,7 +49,7 @@ def controller(three: LocalKafka, cluster: kn.Cluster) -> Node:
     request = DescribeQuorumRequest(
         topics=[quorum(topic_name="__cluster_metadata", partitions=[quorum.PartitionData(partition_index=0)])]
     )
-    answer = cluster._kafka.wire.ask(lambda: request, doing="asking for the quorum")
+    answer = cluster.port.wire.ask(lambda: request, doing="asking for the quorum")
     return three.nodes[answer.topics[0].partitions[0].leader_id - 1]
 
 
@@ -112,7 +112,7 @@ def test_a_broker_that_is_down_is_named(three, wide, unique):
     outcomes = wide.apply(plan, verify_timeout=4.0)
     assert rows(outcomes, "state", "brokers_agreeing", "brokers") == [("unverified", 2, 3)]
     assert f"broker {stopped.id} " in rows(outcomes, "message")[0][0]
-    eventually(lambda: {b.id for b in wide._kafka.brokers() if b.is_fenced}, {stopped.id})
+    eventually(lambda: {b.id for b in wide.port.brokers() if b.is_fenced}, {stopped.id})
     fenced = staged(wide, unique("user")).plan().apply(verify_timeout=2.0)
     assert rows(fenced, "state", "message") == [
         ("unverified", f"not seen on every broker: broker {stopped.id} is fenced")
@@ -150,7 +150,7 @@ def test_a_frozen_broker_uses_up_the_time_of_no_connection(three, wide):
 def test_a_lost_answer_is_never_called_a_success(three, wide, unique, monkeypatch):
     """The controller hung, the alter got no answer, and the table said verified."""
     plan, active = staged(wide, unique("user")).plan(), controller(three, wide)
-    wire = wide._kafka.wire
+    wire = wide.port.wire
     real = wire.tell
     monkeypatch.setattr(wire, "tell", lambda request, **o: real(request, **{**o, "timeout": 2.0}))
     active.pause()
@@ -181,7 +181,9 @@ def test_the_terminal_says_that_a_broker_has_yet_to_agree(three, wide, unique, t
     plan, frozen = staged(wide, unique("user")).plan(), others(three, wide)[0]
     plan.save(tmp_path / "plan.json")
     frozen.pause()
-    code = terminal._run(["plan", "apply", str(tmp_path / "plan.json"), "--cluster", three.bootstrap, "--wait", "4"])
+    code = terminal.run_line(
+        ["plan", "apply", str(tmp_path / "plan.json"), "--cluster", three.bootstrap, "--wait", "4"]
+    )
     said = capsys.readouterr().out
     assert code == 4
     assert f"plan {plan.id[:12]}: 1 unverified" in said
@@ -192,7 +194,7 @@ def test_the_terminal_says_that_a_broker_has_yet_to_agree(three, wide, unique, t
 
 def quotas_of(cluster: kn.Cluster, broker: int | None = None) -> dict[tuple[str, str], float]:
     """All that a broker has."""
-    table = cluster._kafka.quotas.describe(node=broker)
+    table = cluster.port.quotas.describe(node=broker)
     return {(row["entity"], row["key"]): row["value"] for row in table.to_pylist()}
 
 
@@ -208,7 +210,7 @@ def test_the_controller_is_killed_in_the_middle_of_a_batch(through, three, wide,
     wanted = {(f"user={name}", "producer_byte_rate"): 1000.0 + number for number, name in enumerate(names, 1)}
     plan, active = stage.plan(), controller(three, wide)
     whom = active if through == "the controller" else others(three, wide)[0]
-    wire, sent = wide._kafka.wire, []
+    wire, sent = wide.port.wire, []
     real = wire.tell
 
     def tell(request, **options):
@@ -231,7 +233,7 @@ def test_the_controller_is_killed_in_the_middle_of_a_batch(through, three, wide,
     assert len([row for row in wanted if row in there]) >= 2 * LARGEST
 
     active.start()
-    eventually(lambda: [b.is_fenced for b in wide._kafka.brokers()], [False] * 3, 60.0)
+    eventually(lambda: [b.is_fenced for b in wide.port.brokers()], [False] * 3, 60.0)
     resumed = wide.resume(plan.id, verify_timeout=30.0, quiet_period=20.0)
     assert {state for (state,) in rows(resumed, "state")} <= {"verified", "unchanged"}
     for node in three.nodes:

@@ -196,8 +196,8 @@ def ceiling(tmp_path: Path, unique: Callable[[str], str]) -> tuple[str, Path]:
 def altered(cluster: kn.Cluster, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What was sent to be altered."""
     sent: list[str] = []
-    real = cluster._kafka.wire.tell
-    monkeypatch.setattr(cluster._kafka.wire, "tell", lambda *a, **o: sent.append(o["doing"]) or real(*a, **o))
+    real = cluster.port.wire.tell
+    monkeypatch.setattr(cluster.port.wire, "tell", lambda *a, **o: sent.append(o["doing"]) or real(*a, **o))
     return sent
 
 
@@ -271,7 +271,7 @@ def test_only_what_a_plan_touches_is_read(cluster, ceiling, monkeypatch):
     user, place = ceiling
     place.write_text(place.read_text() + f'[[rule]]\nname = "s"\nreason = "y"\n{IN_SYNC}')
     made = staged(cluster, user, "1MB/s")
-    monkeypatch.setattr(cluster._kafka.configs, "describe", lambda *a, **o: pytest.fail("the configs were read"))
+    monkeypatch.setattr(cluster.port.configs, "describe", lambda *a, **o: pytest.fail("the configs were read"))
     cluster.guard(made, place)
 
 

@@ -120,7 +120,7 @@ def test_a_dangerous_change_needs_its_key_to_be_allowed(kafka: LocalKafka, clust
     """The nightly job let brokers elect leaders that had lost data."""
     topic = unique("topic")
     changes = [f"set unclean.leader.election.enable=true topic={topic}"]
-    cluster._kafka.create_topics({topic: 1})
+    cluster.port.create_topics({topic: 1})
     given = {"cluster": kafka.bootstrap, "changes": changes, "apply": True, "reason": "a test"}
     with pytest.raises(kn.Dangerous, match=r"unclean\.leader"):
         as_task("change_configs", **given)

@@ -17,7 +17,7 @@ def kadmin(capsys: pytest.CaptureFixture[str]) -> Kadmin:
     """`kadmin("quota", "describe")` runs that line."""
 
     def run(*words: str) -> CommandResult:
-        code = terminal._run(list(words))
+        code = terminal.run_line(list(words))
         captured = capsys.readouterr()
         return CommandResult(code, captured.out, captured.err)
 

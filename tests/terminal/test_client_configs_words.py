@@ -9,10 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from kadmin_nb.client_configs.nouns import CONSUMER_KEYS
 from kadmin_nb.commands import terminal
 from kadmin_nb.frames import schemas
 from kadmin_nb.local import LocalKafka
+from kadmin_nb.model.client_configs import CONSUMER_KEYS
 from tests.client_configs.raw_client import RawClient
 from tests.client_configs.written_entries import make_config_topics, write_entry
 
@@ -25,7 +25,7 @@ def typed(kafka: LocalKafka, capsys):
     make_config_topics(AdminClient({"bootstrap.servers": kafka.bootstrap}))
 
     def run(*words: str, state: int = 0) -> str:
-        assert terminal._run(["client-configs", *words, "--cluster", kafka.bootstrap]) == state
+        assert terminal.run_line(["client-configs", *words, "--cluster", kafka.bootstrap]) == state
         captured = capsys.readouterr()
         return captured.out if state == 0 else captured.err
 
@@ -110,7 +110,8 @@ def test_the_tools_two_spellings_show_the_same(kafka, typed, user, capsys) -> No
         f"--entity-type users --entity-type clients --entity-name {user} --entity-name a",
     ):
         assert (
-            terminal._run(["kafka-configs", "--bootstrap-server", kafka.bootstrap, "--describe", *words.split()]) == 0
+            terminal.run_line(["kafka-configs", "--bootstrap-server", kafka.bootstrap, "--describe", *words.split()])
+            == 0
         )
         lines.append(capsys.readouterr().out.splitlines())
     assert lines[0] == lines[1]

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.client_configs.nouns import ClientEntity
 from kadmin_nb.commands import kafka_tool
 from kadmin_nb.commands.answer_formats import as_csv
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.files import csv_text
 from kadmin_nb.kafka_commands import configs_lines
 from kadmin_nb.kafka_commands.client_quotas import in_braces
+from kadmin_nb.model.client_configs import ClientEntity
 from kadmin_nb.model.entity import Entity
 from tests.hostile_names import HOSTILE
 from tests.plans.kafka_tool import Tool

@@ -160,7 +160,7 @@ def test_the_loudest_of_a_log(kadmin):
 def test_who_uses_most_right_now(live, kafka, cluster, unique):
     """Something was hammering the brokers, and I had no name."""
     client_id, topic = unique("loud"), unique("topic")
-    cluster._kafka.create_topics({topic: 1})
+    cluster.port.create_topics({topic: 1})
     producer = Producer({"bootstrap.servers": kafka.bootstrap, "client.id": client_id, "linger.ms": 5})
 
     def produce(advance: object) -> None:

@@ -95,7 +95,7 @@ def test_a_near_miss_names_what_is_there(live, near, line, code, hint):
 @pytest.fixture(scope="module")
 def near(cluster):
     """A topic and quotas to be missed by a letter."""
-    cluster._kafka.create_topics({"near-orders": 1})
+    cluster.port.create_topics({"near-orders": 1})
     stage = cluster.stage()
     stage.set_quota("producer_byte_rate", 1000, user="near-alice")
     stage.set_quota("producer_byte_rate", 1000, user="near-alice", client_id="near-app")
@@ -357,7 +357,7 @@ def test_an_answer_nobody_reads_keeps_its_exit_code(live, user, monkeypatch):
 
     with open("/dev/null", "w") as place:
         monkeypatch.setattr(sys, "stdout", Closed())
-        assert terminal._run([]) == 0
+        assert terminal.run_line([]) == 0
         assert live("quota", "set", "producer_byte_rate=5", f"user={user}", "--detailed-exitcode").code == 3
 
 

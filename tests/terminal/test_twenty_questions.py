@@ -60,7 +60,7 @@ def scene(kafka, cluster, tmp_path_factory) -> Scene:
     """`app` may write 500 kB/s, and tries more; a redundant quota, a shadowed one, a topic with a config of its own."""
     folder = tmp_path_factory.mktemp("questions")
     app, topic = "q-app", "q-orders"
-    cluster._kafka.create_topics({topic: 1})
+    cluster.port.create_topics({topic: 1})
     stage = cluster.stage()
     stage.set_quota("producer_byte_rate", "500kB/s", user=USER, client_id=app)
     stage.set_quota("producer_byte_rate", "2MB/s", user="q-team")

@@ -195,7 +195,7 @@ def test_a_small_log_needs_no_spark(words):
     """20 kB of log, and I waited for Java; on a machine without pyspark there was no usage at all."""
     program = (
         "import sys; from kadmin_nb.commands import terminal;"
-        f"code = terminal._run({[*LOG, *words]!r});"
+        f"code = terminal.run_line({[*LOG, *words]!r});"
         "print(code, [name for name in sys.modules if name.split('.')[0] in ('pyspark', 'py4j')])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -47,7 +47,7 @@ def test_the_documentation_of_a_type_is_asked_for_once() -> None:
 def test_without_documentation_the_rest_is_there() -> None:
     """The broker was slow, and the table stood still."""
     sheet = Sheet()
-    sheet.reader._kafka = None  # type: ignore[assignment]
+    sheet.reader.port = None  # type: ignore[assignment]
     sheet.reader._documentation = {"TOPIC": {}}
     assert "Without it: delete." in remarks(sheet, "topic=orders cleanup.policy")
 

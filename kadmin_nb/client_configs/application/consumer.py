@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaException, Message, TopicPartition
 
-from ..nouns import CONSUMER_KEYS
+from ...model.client_configs import CONSUMER_KEYS
 from .follower import LOOK_INTERVAL, Candidate, Follower, log
 from .settings import client_settings
 

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from confluent_kafka import Producer, TopicPartition
 
-from ..nouns import PRODUCER_KEYS
+from ...model.client_configs import PRODUCER_KEYS
 from .follower import LOOK_INTERVAL, Candidate, Follower
 from .settings import client_settings
 

@@ -16,7 +16,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from ...errors import Invalid, KadminError, NotAuthorized, NotFound, TimedOut
-from ..nouns import CONFIGS_TOPIC, ClientEntity
+from ...model.client_configs import CONFIGS_TOPIC, ClientEntity
 from ..records import read_entry
 from .settings import ConfigEntry
 

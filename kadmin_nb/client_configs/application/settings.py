@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from ...errors import Invalid, UsageError
 from ...hints import did_you_mean
-from ..nouns import (
+from ...model.client_configs import (
     ACKS,
     ALL_REPLICAS,
     CONSUMER_KEYS,

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
 
 from ...admin.ports import Kafka
-from ...client_configs.nouns import ACKS, ALL_REPLICAS, ClientEntity
 from ...model.changes import Change
+from ...model.client_configs import ACKS, ALL_REPLICAS, ClientEntity
 from ...model.findings import DANGER, Finding
 from .config_dangers import DangerRule, rule_of
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import ClassVar, cast
 
 from ...admin.ports import LONGEST_TRANSACTION, UNSIGNED, ClientConfigs, Kafka, Signature
-from ...client_configs.nouns import CONFIGS_TOPIC, ClientEntity, Replacement
 from ...frames.schema_metadata import mark
 from ...frames.schemas import TOPIC_MISSING
 from ...model import rights
 from ...model.changes import DELETE, SET, Change, Edit, Target, given_key
+from ...model.client_configs import CONFIGS_TOPIC, ClientEntity, Replacement
 from ...model.configurable import Configurable
 from ...model.findings import WARNING, Finding
 from ...model.grammar import Lookup

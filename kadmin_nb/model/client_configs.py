@@ -8,8 +8,8 @@ from typing import ClassVar
 
 from ..errors import Invalid, UsageError
 from ..hints import did_you_mean
-from ..model.configurable import AclResource, Configurable
-from ..model.grammar import format_word, parse_word, split
+from .configurable import AclResource, Configurable
+from .grammar import format_word, parse_word, split
 
 CONFIGS_TOPIC = "__kadmin_client_configs"
 """The entries that admins set; only they may write it."""
