@@ -14,7 +14,7 @@ from ..errors import UsageError
 from ..frames import schemas
 from ..frames.pages import NOTEBOOK, Page
 from ..frames.tabular import Tabular
-from ..model.changes import APPEND, DELETE, NOT_POSSIBLE, SET, SUBTRACT, Edit, Target, given_key
+from ..model.changes import APPEND, DELETE, SET, SUBTRACT, Edit, Target, given_key
 from ..model.client_configs import ClientEntity
 from ..model.config_units import stored_text
 from ..model.entity import Entity, given, named
@@ -29,6 +29,8 @@ from .kinds.configs import CONFIGS, value_text
 from .kinds.quotas import QUOTAS
 from .kinds.registry import kind_of
 from .listeners import Listener, Listeners
+from .plan_rows import columns_of
+from .planning import wishes
 from .secret_resolver import SecretAsText
 
 if TYPE_CHECKING:
@@ -269,10 +271,12 @@ class Stage(PrintFormats, Tabular):
 
     def to_arrow(self) -> pa.Table:
         """PLAN's columns for what is staged; what only the cluster knows is null."""
-        return schemas.table(schemas.PLAN, (_edit_row(n, edit) for n, edit in enumerate(self._edits.values(), 1)))
+        rows = wishes(self.staged().values())
+        unknown: dict[str, list[object]] = {"after": [None] * len(rows), "old_known": [False] * len(rows)}
+        return schemas.from_columns(schemas.PLAN, columns_of(rows) | unknown)
 
     def _subject(self) -> Subject:
-        return Subject.of_edits(self._edits.values())
+        return Subject(wishes(self.staged().values()), is_seen=False)
 
     def __len__(self) -> int:
         return len(self._edits)
@@ -376,21 +380,6 @@ def resource_of(**what: object) -> Resource:
         raise UsageError("a config belongs to exactly one resource", hint=f"One of {', '.join(WORDS)}.")
     name, value = next(iter(what.items()))
     return value if isinstance(value, Resource) else Resource.of(name.replace("_", "-"), value)
-
-
-def _edit_row(number: int, edit: Edit) -> dict[str, object]:
-    return {
-        "row": number,
-        "kind": edit.kind,
-        "op": edit.op,
-        "resource": str(edit.resource),
-        "key": edit.key,
-        "wanted": None if edit.value is None else str(edit.value),
-        "old_known": False,
-        "level": edit.resource.level,
-        "validated": NOT_POSSIBLE,
-        "note": edit.note,
-    }
 
 
 def _brief(table: pa.Table) -> pa.Table:

@@ -16,8 +16,8 @@ from kadmin_nb.model.findings import DANGER, Finding
 from kadmin_nb.model.grammar import DEFAULT
 from kadmin_nb.plans.advice import Advice, from_cluster, warnings
 from kadmin_nb.plans.advice.principals import oddities
-from kadmin_nb.plans.advice.warnings import ClusterFacts
 from kadmin_nb.plans.live_cluster import LiveCluster
+from kadmin_nb.plans.observed_state import ObservedState
 from kadmin_nb.plans.plan import Plan, bound
 from kadmin_nb.plans.secret_resolver import nowhere
 from tests.double import FakeKafka
@@ -50,7 +50,7 @@ def changes(held: dict[str, float], wanted: dict[str, float | None], key: str = 
 
 
 def told(held: dict[str, float], wanted: dict[str, float | None], key: str = RATE, **scene) -> list[tuple[str, str]]:
-    found = warnings.warnings(changes(held, wanted, key), ClusterFacts(quotas(held, key), **scene))
+    found = warnings.warnings(changes(held, wanted, key), ObservedState(quotas=quotas(held, key), **scene))
     return [(one.code, one.message) for one in found]
 
 

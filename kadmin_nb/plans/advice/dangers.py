@@ -13,6 +13,7 @@ from ...hints import Hint, nearest, sentence
 from ...model.changes import Change
 from ...model.findings import Finding
 from ..kinds.registry import by_kind
+from ..observed_state import ObservedState
 from ..secret_resolver import Resolver
 from . import REASON, allowing, answer, in_order
 from .config_dangers import QUOTA
@@ -21,7 +22,12 @@ if TYPE_CHECKING:
     from ..plan import Plan
 
 
-def found(kafka: Kafka, changes: Sequence[Change], resolver: Resolver | None = None) -> tuple[Finding, ...]:
+def found(
+    kafka: Kafka,
+    changes: Sequence[Change],
+    resolver: Resolver | None = None,
+    picture: ObservedState | None = None,
+) -> tuple[Finding, ...]:
     """The dangers of these rows on the cluster as it is; most plans have none, and then nobody is asked.
 
     A row that the broker refuses changes nothing, and so has none.
@@ -30,15 +36,24 @@ def found(kafka: Kafka, changes: Sequence[Change], resolver: Resolver | None = N
     ----------
     resolver
         Looks secrets up, so that a login module in one can be named; the secret is not repeated.
+    picture
+        What was read just now; what is missing in it is added.
 
     Raises
     ------
     NotAuthorized, TimedOut, ConnectionFailed
         What holds now could not be read.
     """
+    picture = ObservedState() if picture is None else picture
+    for kind, mine in by_kind(change for change in changes if not change.is_refused).items():
+        kind.read_for_dangers(kafka, mine, picture)
+    return judged(changes, picture, resolver)
+
+
+def judged(changes: Iterable[Change], picture: ObservedState, resolver: Resolver | None = None) -> tuple[Finding, ...]:
+    """The dangers of these rows by what was read."""
     groups = by_kind(change for change in changes if not change.is_refused)
-    dangers = (danger for kind, mine in groups.items() for danger in kind.dangers(kafka, mine, resolver))
-    return in_order(dangers)
+    return in_order(danger for kind, mine in groups.items() for danger in kind.dangers(mine, picture, resolver))
 
 
 def certain(changes: Iterable[Change]) -> tuple[Finding, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from ...admin.ports import UNSIGNED, Alterable, Kafka, Signature
@@ -28,11 +28,6 @@ Groups = Mapping[Configurable, Sequence[Change]]
 
 ToolWords = Sequence[tuple[str, str | Special]]
 """The `--entity-type`s and names by which kafka-configs.sh names an entity or a resource."""
-
-
-def no_warnings() -> Sequence[Finding]:
-    """The warnings of a kind that has none."""
-    return ()
 
 
 def wanted_text(edit: Edit) -> str | None:
@@ -123,7 +118,7 @@ class ChangeKind(ABC):
         """True if Kafka keeps the value of this edit to itself."""
         return False
 
-    def misfit(self, change: Change) -> Refusal | None:
+    def misfit(self, change: Edit | Change) -> Refusal | None:
         """The refusal of a key that this entity or resource cannot have; None where that is the broker's to say."""
         return None
 
@@ -210,21 +205,23 @@ class ChangeKind(ABC):
         """The dangers that the rows tell by themselves."""
         return ()
 
-    def dangers(self, kafka: Kafka, changes: Sequence[Change], resolver: Resolver | None) -> Iterable[Finding]:
-        """The dangers of the rows on the cluster as it is."""
+    def read_for_dangers(self, kafka: Kafka, changes: Sequence[Change], picture: ObservedState) -> None:
+        """Add to a picture what the dangers of these rows go by; most rows need nothing."""
+        return
+
+    def dangers(
+        self, changes: Sequence[Change], picture: ObservedState, resolver: Resolver | None
+    ) -> Iterable[Finding]:
+        """The dangers of the rows, by what a picture shows."""
         return ()
 
-    def warnings(
-        self, kafka: Kafka, changes: Sequence[Change], picture: ObservedState | None
-    ) -> Callable[[], Sequence[Finding]]:
-        """The warnings of the rows, worked out when called; whatever has to be read is read at once.
+    def read_for_warnings(self, kafka: Kafka, changes: Sequence[Change], picture: ObservedState) -> None:
+        """Add to a picture what the warnings of these rows go by."""
+        return
 
-        Parameters
-        ----------
-        picture
-            What was read when the rows were planned, if they were just now.
-        """
-        return no_warnings
+    def warnings(self, changes: Sequence[Change], picture: ObservedState) -> Iterable[Finding]:
+        """The warnings of the rows, by what a picture shows."""
+        return ()
 
     # -- print
 

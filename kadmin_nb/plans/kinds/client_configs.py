@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import ClassVar, cast
 
 from ...admin.ports import LONGEST_TRANSACTION, UNSIGNED, ClientConfigs, Kafka, Signature
@@ -88,17 +88,27 @@ class ClientConfigChanges(ChangeKind):
     def needed_right(self, resource: Configurable) -> rights.Right:
         return rights.to_alter(resource)
 
-    def dangers(self, kafka: Kafka, changes: Sequence[Change], resolver: Resolver | None) -> Iterable[Finding]:
-        return weaker_acks.dangers(changes, kafka)
+    def read_for_dangers(self, kafka: Kafka, changes: Sequence[Change], picture: ObservedState) -> None:
+        if lowering := weaker_acks.may_lower(changes):
+            self.read(kafka, [change.target for change in lowering], picture, LookOptions())
+
+    def dangers(
+        self, changes: Sequence[Change], picture: ObservedState, resolver: Resolver | None
+    ) -> Iterable[Finding]:
+        return weaker_acks.dangers(changes, picture)
 
     def certain_dangers(self, changes: Sequence[Change]) -> Iterable[Finding]:
         return weaker_acks.certain_dangers(changes)
 
-    def warnings(
-        self, kafka: Kafka, changes: Sequence[Change], picture: ObservedState | None
-    ) -> Callable[[], Sequence[Finding]]:
-        is_missing = mark(kafka.client_configs.describe(()), TOPIC_MISSING) is not None
-        return lambda: [*_of_client_configs(changes, is_missing)]
+    def read_for_warnings(self, kafka: Kafka, changes: Sequence[Change], picture: ObservedState) -> None:
+        picture.lacks_client_configs = mark(kafka.client_configs.describe(()), TOPIC_MISSING) is not None
+
+    def warnings(self, changes: Sequence[Change], picture: ObservedState) -> Iterable[Finding]:
+        if picture.lacks_client_configs:
+            text = f"the topic {CONFIGS_TOPIC} is not there, and no client follows it yet: applying the plan makes it"
+            yield Finding.about(changes[0], WARNING, "topic", text)
+        if any(not change.is_done for change in changes):
+            yield Finding.about(changes[0], WARNING, "unchecked", _UNCHECKED)
 
     def python_arguments(self, resource: Configurable) -> str:
         entity = _client_entity(resource)
@@ -111,14 +121,6 @@ class ClientConfigChanges(ChangeKind):
     def tool_takes(self, change: Change) -> bool:
         """No broker implements KIP-649; `kadmin-nb kafka-configs` takes them."""
         return False
-
-
-def _of_client_configs(changes: Sequence[Change], is_missing: bool) -> Iterable[Finding]:
-    if is_missing:
-        text = f"the topic {CONFIGS_TOPIC} is not there, and no client follows it yet: applying the plan makes it"
-        yield Finding.about(changes[0], WARNING, "topic", text)
-    if any(not change.is_done for change in changes):
-        yield Finding.about(changes[0], WARNING, "unchecked", _UNCHECKED)
 
 
 def _client_entity(resource: Configurable) -> ClientEntity:
