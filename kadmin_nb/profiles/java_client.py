@@ -13,7 +13,7 @@ from . import java_keys, pem
 from .entries import Entries, Login
 
 if TYPE_CHECKING:
-    from ..model.token_sources import TokenLogin
+    from ..model.connection_settings import TokenLogin
     from .jaas import LoginModule
 
 PROTOCOLS = ("PLAINTEXT", "SASL_PLAINTEXT", "SASL_SSL", "SSL")
@@ -151,7 +151,7 @@ def _token_login(
     """Tokens, also for AWS_MSK_IAM: the listeners of Amazon MSK for IAM take them by OAUTHBEARER."""
     if mechanism not in _WITH_TOKEN:
         return None
-    from ..model.token_sources import TokenLogin  # loaded where there is such a login
+    from ..model.connection_settings import TokenLogin  # loaded where there is such a login
     from . import msk_iam, oauthbearer
 
     if mechanism == "AWS_MSK_IAM" or entries.text(java_keys.HANDLER) == java_keys.MSK_HANDLER:

@@ -6,7 +6,7 @@ import os
 import re
 
 from ..errors import Unsupported, UsageError
-from ..model.token_sources import AwsSigner
+from ..model.connection_settings import AwsSigner
 from .entries import Entries
 from .jaas import LoginModule
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from .. import web
 from ..errors import Unsupported, UsageError
-from ..model.token_sources import TOKEN_TIMEOUT, TokenEndpoint, TokenFile, TokenLogin, UnsecuredToken
+from ..model.connection_settings import TOKEN_TIMEOUT, TokenEndpoint, TokenFile, TokenLogin, UnsecuredToken
 from ..secrets import Secret
 from . import pem
 from .entries import Entries
