@@ -13,8 +13,7 @@ from ..errors import KadminError
 from ..hints import nearest
 from ..model.changes import Change
 from ..model.configurable import Configurable
-from ..model.filters import Selector
-from ..model.grammar import format_word
+from ..model.grammar import Selector, format_word
 from ..model.resources import Resource
 
 CLIENT_METRICS = "CLIENT_METRICS"

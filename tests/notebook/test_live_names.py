@@ -17,7 +17,7 @@ from kadmin_nb.commands.config_keys import KEYS
 from kadmin_nb.commands.known_names import KnownNames
 from kadmin_nb.commands.live_names import NamesOfFile, NamesOfThread
 from kadmin_nb.commands.shells import glued
-from kadmin_nb.model.config_choices import VALUES
+from kadmin_nb.model.config_values import VALUES
 from tests.waiting import eventually
 
 
