@@ -149,7 +149,7 @@ def test_a_cluster_is_asked_before_the_first_tab(monkeypatch) -> None:
         asked.set()
         return {"topic": ("orders",)}
 
-    monkeypatch.setattr("kadmin_nb.cluster.name_lists.names_of", names_of)
+    monkeypatch.setattr("kadmin_nb.cluster.near_names.names_of", names_of)
     values = NamesOfThread(lambda target: object())
     values.begin()
     assert asked.wait(10)
