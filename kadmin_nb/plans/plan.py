@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
@@ -25,12 +25,11 @@ from ..model.findings import Finding
 from ..version import TOOL
 from . import advice, canonical, garbage_collection, plan_file, shape
 from .advice import Advice, answer, dangers
-from .apply_options import ApplyOptions, takes_apply_options
+from .apply_options import ApplyOptions, with_arguments
 from .execution.interrupts import Stopped, never
 from .execution.progress import Progress, silent
 from .formats import PrintFormats, Subject
 from .kinds.registry import remedy
-from .live_cluster import LiveCluster
 from .plan_rows import FORMAT, columns_of, row_of
 
 if TYPE_CHECKING:
@@ -40,6 +39,35 @@ if TYPE_CHECKING:
     from .impact import ImpactAnswer
     from .outcomes import Outcomes
     from .stage import Origin
+
+
+class LiveCluster(Protocol):
+    """The cluster that a plan may be bound to: what carries it out there, and goes on from it."""
+
+    target: str
+    """The word by which another session reaches it."""
+
+    def quotas(self) -> pa.Table:
+        """QUOTAS as they are now."""
+
+    def apply(self, plan: Plan, options: ApplyOptions, progress: Progress, stop: Stopped) -> Outcomes:
+        """Carry out a plan."""
+
+    def review(self, plan: Plan, options: ApplyOptions) -> Display:
+        """The widget to look at a plan and to apply it."""
+
+    def verify(self, plan: Plan) -> Outcomes:
+        """The state of a plan's rows on every broker."""
+
+    def rollback(self, plan: Plan) -> Plan:
+        """The plan that takes another back."""
+
+    def plan_again(self, plan: Plan, reason: str | None = None) -> Plan:
+        """The plan of the same changes on the cluster as it is now."""
+
+    def is_begun(self, plan: Plan) -> bool:
+        """True of a plan that has a journal here."""
+
 
 _CHANGED = {"kind", "op", "resource", "key", "wanted", "until"}
 
@@ -125,22 +153,46 @@ class Plan(PrintFormats, Tabular):
             )
         return self
 
-    @takes_apply_options
     def apply(
         self,
         options: ApplyOptions | None = None,
         *,
         progress: Progress = silent,
         stop: Stopped = never,
-        **keywords: Any,
+        skip_conflicts: bool | None = None,
+        allow: str | Collection[str] | None = None,
+        gradual: float | None = None,
+        usage: object = None,
+        lock: bool | None = None,
+        steal: bool | None = None,
+        require_approval: bool | None = None,
+        policy: Any = None,
+        verify_timeout: float | None = None,
+        quiet_period: float | None = None,
+        wait_clients: float | None = None,
     ) -> Outcomes:
         """Carry it out on its cluster; see `Cluster.apply`."""
+        chosen = with_arguments(options, locals())
         if self._live is None:
             raise UsageError("this plan is bound to no cluster", hint="cluster.apply(plan) applies it.")
-        return self._live.apply(self, options, progress=progress, stop=stop, **keywords)
+        return self._live.apply(self, chosen, progress, stop)
 
-    @takes_apply_options
-    def review(self, options: ApplyOptions | None = None, **keywords: Any) -> Display:
+    def review(
+        self,
+        options: ApplyOptions | None = None,
+        *,
+        skip_conflicts: bool | None = None,
+        allow: str | Collection[str] | None = None,
+        gradual: float | None = None,
+        usage: object = None,
+        lock: bool | None = None,
+        steal: bool | None = None,
+        require_approval: bool | None = None,
+        policy: Any = None,
+        verify_timeout: float | None = None,
+        quiet_period: float | None = None,
+        wait_clients: float | None = None,
+    ) -> Display:
         """A widget to look at it, apply it and see what comes of it; a table where nobody can click.
 
         Parameters
@@ -154,9 +206,10 @@ class Plan(PrintFormats, Tabular):
         UsageError
             It is bound to no cluster.
         """
-        if self._live is None or self._live.review is None:
+        chosen = with_arguments(options, locals())
+        if self._live is None:
             raise UsageError("this plan is bound to no cluster", hint="cluster.review(plan) shows it.")
-        return self._live.review(self, replace(options or ApplyOptions(), **keywords))
+        return self._live.review(self, chosen)
 
     @property
     def live(self) -> LiveCluster | None:
@@ -219,7 +272,7 @@ class Plan(PrintFormats, Tabular):
     def _before(self, quotas: Any) -> Any:
         if quotas is not None:
             return quotas
-        if self._live is None or self._live.quotas is None:
+        if self._live is None:
             raise UsageError(
                 "this plan is bound to no cluster", hint="Give it quotas=, or ask the cluster: cluster.impact(plan, …)."
             )

@@ -23,9 +23,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ..frames.blocks import Block
-    from ..plans.live_cluster import LiveCluster
     from ..plans.outcomes import Outcomes
-    from ..plans.plan import Plan
+    from ..plans.plan import LiveCluster, Plan
 
 _PAGE = replace(NOTEBOOK, syntax=clicks)
 STALE = "Something was staged or discarded since this plan was made: Plan again has it."
@@ -160,11 +159,11 @@ class PlanReview(Panel):
 
     def verify(self) -> None:
         """Ask every broker again."""
-        self._begin(lambda: self._take(self._live.verify(self.plan)))  # type: ignore[misc]
+        self._begin(lambda: self._take(self._live.verify(self.plan)))
 
     def rollback(self) -> None:
         """Show the plan that takes it back."""
-        self._begin(lambda: self._open(self._live.rollback(self.plan)))  # type: ignore[misc]
+        self._begin(lambda: self._open(self._live.rollback(self.plan)))
 
     def plan_again(self) -> None:
         """Show the plan of what is staged now, or of the same changes, on the cluster as it is now."""
@@ -207,7 +206,7 @@ class PlanReview(Panel):
     def _planned_again(self) -> Plan:
         reason, origin = self.reason.value.strip() or self.plan.reason, self.plan.origin
         if origin is None or not len(origin.stage):
-            return self._live.plan_again(self.plan, reason)  # type: ignore[misc]
+            return self._live.plan_again(self.plan, reason)
         return origin.stage.plan(reason, allow_unknown=let_through(self.plan.changes))
 
     def _open(self, plan: Plan) -> None:

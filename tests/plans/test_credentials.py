@@ -10,7 +10,7 @@ from kadmin_nb.model.scram import ScramUser
 from kadmin_nb.plans import change_lines
 from kadmin_nb.plans.advice import from_cluster
 from kadmin_nb.plans.execution import executor, rollback
-from kadmin_nb.plans.execution.hooks import Hooks
+from kadmin_nb.plans.execution.executor import Hooks
 from kadmin_nb.plans.journal import replay
 from kadmin_nb.plans.plan import Plan
 from kadmin_nb.plans.stage import Stage

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -16,7 +17,6 @@ from kadmin_nb.model.findings import DANGER, Finding
 from kadmin_nb.model.grammar import DEFAULT
 from kadmin_nb.plans.advice import Advice, from_cluster, warnings
 from kadmin_nb.plans.advice.principals import oddities
-from kadmin_nb.plans.live_cluster import LiveCluster
 from kadmin_nb.plans.observed_state import ObservedState
 from kadmin_nb.plans.plan import Plan, bound
 from kadmin_nb.plans.secret_resolver import nowhere
@@ -219,7 +219,7 @@ def planned(kafka: FakeKafka, held: dict[str, float], wanted: dict[str, float | 
     kafka.cluster.settle()
     made = changes(held, wanted)
     plan = Plan(kafka.id, kafka.now().isoformat(), tuple(made), "a test")
-    live = LiveCluster(lambda *_, **__: None)  # type: ignore[arg-type,return-value]
+    live = SimpleNamespace()  # type: ignore[assignment]
     return bound(plan, live, from_cluster.advice_on(kafka, made, None, nowhere))
 
 

@@ -70,13 +70,13 @@ class Gate:
     plan: Plan
     resolver: Resolver
     allow: Collection[str] = ()
-    before: Collection[str] = ()
-    """The dangers allowed in an earlier run of the plan."""
     by_usage: Collection[Finding] = ()
     """The dangers that a usage tells of: the cluster does not."""
 
-    def pass_(self, pending: Sequence[Change]) -> Mapping[str, object]:
+    def pass_(self, pending: Sequence[Change], allowed_before: Collection[str] = ()) -> Mapping[str, object]:
         """The journal's note on the dangers among the rows to be sent.
+
+        `allowed_before` are the keys that an earlier run of the plan has let through.
 
         Raises
         ------
@@ -90,7 +90,7 @@ class Gate:
         dangers = (*found(self.kafka, self.plan.changes, self.resolver), *self.by_usage)
         _refuse_strange(self.allow, self.plan.changes, dangers)
         ahead = [*_ahead(dangers, pending, self.plan.changes)] if dangers else []
-        _refuse_dangers([danger for danger in ahead if danger.key not in {*self.allow, *self.before}], self.plan)
+        _refuse_dangers([danger for danger in ahead if danger.key not in {*self.allow, *allowed_before}], self.plan)
         if ahead and not self.plan.reason:
             raise UsageError(
                 "a dangerous plan needs a reason, which its journal keeps",

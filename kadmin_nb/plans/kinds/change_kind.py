@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from ...admin.ports import UNSIGNED, Alterable, Kafka, Signature
+from ...admin.ports import Alterable, Kafka, Signature
 from ...model import rights
 from ...model.changes import DELETE, SET, Change, Edit, Target, given_key
 from ...model.config_units import units_hint
@@ -170,18 +170,9 @@ class ChangeKind(ABC):
             The values of secret changes, by their references.
         """
 
-    def send(
-        self,
-        kafka: Kafka,
-        groups: Groups,
-        secrets: Mapping[str, Secret],
-        *,
-        validate_only: bool = False,
-        signature: Signature = UNSIGNED,
-    ) -> Answers:
-        """Send the changes in one request for each broker concerned; most brokers keep no signature of a change."""
-        wishes = {whose: self.wish(changes, secrets) for whose, changes in groups.items()}
-        return self.port(kafka).alter(wishes, validate_only=validate_only)
+    def alter(self, kafka: Kafka, signature: Signature) -> Callable[..., dict[Any, Refusal | None]]:
+        """The call of its port that makes changes, in one request a broker; signed where it keeps who made them."""
+        return self.port(kafka).alter
 
     def refusal_of_right(self, kafka: Kafka, resource: Configurable) -> Refusal | None:
         """The broker's refusal of a change that it can never make, for kinds of which it validates none."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import ClassVar, cast
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, ClassVar, cast
 
-from ...admin.ports import LONGEST_TRANSACTION, UNSIGNED, ClientConfigs, Kafka, Signature
+from ...admin.ports import LONGEST_TRANSACTION, ClientConfigs, Kafka, Signature
 from ...frames.schema_metadata import mark
 from ...frames.schemas import TOPIC_MISSING
 from ...model import rights
@@ -14,13 +15,14 @@ from ...model.client_configs import CONFIGS_TOPIC, ClientEntity, Replacement
 from ...model.configurable import Configurable
 from ...model.findings import WARNING, Finding
 from ...model.grammar import Lookup
+from ...model.refusal import Refusal
 from ...secrets import Secret
 from ..advice import weaker_acks
 from ..change_words import USER_CONFIG_VERBS, client_config_edit, user_edits
 from ..frame_edits import FrameRow, is_null
 from ..observed_state import LookOptions, ObservedState, ObservedValue
 from ..secret_resolver import Resolver
-from .change_kind import Answers, ChangeKind, Groups, ToolWords
+from .change_kind import ChangeKind, ToolWords
 
 _UNCHECKED = (
     f"that {CONFIGS_TOPIC} may be written, and that nobody else changes these rows, is seen when the plan is applied"
@@ -71,19 +73,9 @@ class ClientConfigChanges(ChangeKind):
     def wish(self, changes: Sequence[Change], secrets: Mapping[str, Secret]) -> dict[str, Replacement]:
         return {change.key: Replacement(change.old, change.after) for change in changes}
 
-    def send(
-        self,
-        kafka: Kafka,
-        groups: Groups,
-        secrets: Mapping[str, Secret],
-        *,
-        validate_only: bool = False,
-        signature: Signature = UNSIGNED,
-    ) -> Answers:
-        """Send all changes in one transaction, which the entries show the signature of."""
-        wishes = {_client_entity(whose): self.wish(changes, secrets) for whose, changes in groups.items()}
-        answers = self.port(kafka).alter(wishes, validate_only=validate_only, signature=signature)
-        return dict(answers.items())
+    def alter(self, kafka: Kafka, signature: Signature) -> Callable[..., dict[Any, Refusal | None]]:
+        """All changes are one transaction, whose entries show the signature."""
+        return partial(self.port(kafka).alter, signature=signature)
 
     def needed_right(self, resource: Configurable) -> rights.Right:
         return rights.to_alter(resource)
