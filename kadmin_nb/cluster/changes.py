@@ -39,7 +39,7 @@ from ..plans.kinds.registry import quiet_period
 from ..plans.lowering import gradual, stalls, stopped_clients
 from ..plans.observed_state import ObservedState
 from ..plans.outcomes import Outcomes
-from ..plans.plan import Plan, bound
+from ..plans.plan import Plan, bound, dangers_of, origin_of
 from ..plans.secret_resolver import Resolver
 from ..plans.stage import Stage
 from ..secrets import Secret, asks_somebody
@@ -146,7 +146,7 @@ class Changes:
         if options.gradual is not None:
             return ()
         if options.usage is None:
-            return tuple(danger for danger in plan.advised_dangers if danger.code == stopped_clients.STOP)
+            return tuple(danger for danger in dangers_of(plan) if danger.code == stopped_clients.STOP)
         stored = self._kafka.quotas.describe()
         return tuple(stopped_clients.dangers(plan.changes, stored, options.usage, cluster_id=self._kafka.id))
 
@@ -284,7 +284,7 @@ class Changes:
         """
         edits = [Edit(change.op, change.resource, change.key, change.wanted) for change in plan.changes]
         made = self._plan(edits, reason or plan.reason, planning.let_through(plan.changes), None)
-        return replace(made, undoes=plan.undoes, _origin=plan.origin)
+        return replace(made, undoes=plan.undoes, _origin=origin_of(plan))
 
     @garbage_collection.at_rest()
     def _plan(

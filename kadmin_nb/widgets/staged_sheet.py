@@ -18,7 +18,7 @@ from ..plans.kinds.change_kind import ChangeKind
 from ..plans.kinds.registry import kind_of
 from ..plans.listeners import Listener, Listeners
 from ..plans.observed_state import ObservedState
-from ..plans.stage import Stage
+from ..plans.stage import Stage, edits_of
 from .edit_history import EditHistory, Moved
 from .sheet import MOST_CELLS, CellText, Result
 
@@ -55,7 +55,7 @@ class StagedSheet(ABC, Generic[Whose]):
 
     def __init__(self, stage: Stage, kind: ChangeKind) -> None:
         self._lock = threading.RLock()
-        self._stage, self._kind = stage, kind
+        self._stage, self._kind = edits_of(stage), kind
         self._refused: dict[tuple[Whose, str], Refused] = {}
         self._is_putting = False
         self._judged: tuple[int, dict[tuple[Whose, str], Judgement]] | None = None

@@ -18,7 +18,7 @@ from kadmin_nb.model.grammar import DEFAULT
 from kadmin_nb.plans.advice import Advice, from_cluster, warnings
 from kadmin_nb.plans.advice.principals import oddities
 from kadmin_nb.plans.observed_state import ObservedState
-from kadmin_nb.plans.plan import Plan, bound
+from kadmin_nb.plans.plan import Plan, bound, document_of, with_note
 from kadmin_nb.plans.secret_resolver import nowhere
 from tests.double import FakeKafka
 from tests.plans.plan_rows import rows
@@ -236,7 +236,7 @@ def test_they_stand_below_the_plan_at_every_face_and_in_its_file(tmp_path):
         for shown in (repr(one), one.to_markdown(), one.to_cell(), one.to_python(), one.to_kafka_configs()):
             assert f"warning: {said}" in shown
         assert "27 MB/s on 3 brokers" in one._repr_html_()
-    assert again.with_note("seen", author="b", at="now").document().count('"kind":"warning"') == len(kinds)
+    assert document_of(with_note(again, "seen", author="b", at="now")).count('"kind":"warning"') == len(kinds)
 
 
 def test_a_plan_of_configs_asks_for_none_of_it():
@@ -261,7 +261,7 @@ def test_a_note_that_is_no_advice_is_refused(tmp_path):
     plan = Plan("c", "2026-01-01T00:00:00+00:00", ())
     note = {"kind": "danger", "row": "first", "plan_id": plan.id}
     place = tmp_path / "p.json"
-    place.write_text(f'{{"body":{plan.body},"id":"{plan.id}","notes":[{note!s}]}}'.replace("'", '"'))
+    place.write_text(f'{{"body":{plan._body},"id":"{plan.id}","notes":[{note!s}]}}'.replace("'", '"'))
     with pytest.raises(kn.Invalid, match="is not a plan file of format"):
         kn.Plan.load(place)
 

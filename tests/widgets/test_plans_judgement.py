@@ -9,7 +9,8 @@ import pytest
 import kadmin_nb as kn
 from kadmin_nb.cluster.changes import Changes
 from kadmin_nb.model.changes import NOT_POSSIBLE, Change
-from kadmin_nb.plans.plan import Plan
+from kadmin_nb.plans.plan import Plan, dangers_of
+from kadmin_nb.plans.stage import Stage
 from kadmin_nb.widgets.quota_sheet import QuotaSheet
 from kadmin_nb.widgets.quota_table import StoredQuotas
 from kadmin_nb.widgets.sheet import REFUSED, CellText
@@ -26,13 +27,14 @@ def unasked(changes: list[Change]) -> list[Change]:
     return sorted(rows, key=lambda change: (str(change.resource), change.key))
 
 
-def dangers_of(plan: Plan) -> dict[Any, str]:
-    return {(danger.target, danger.key): danger.message for danger in plan.advised_dangers}
+def messages_of(plan: Plan) -> dict[Any, str]:
+    return {(danger.target, danger.key): danger.message for danger in dangers_of(plan)}
 
 
-def quota_sheet(kafka: FakeKafka) -> QuotaSheet:
+def quota_sheet(kafka: FakeKafka) -> tuple[QuotaSheet, Stage]:
     kafka.sleep(1)  # until the broker has them
-    return QuotaSheet(StoredQuotas.of(kafka.quotas.describe()), Changes(kafka).stage())  # type: ignore[arg-type]
+    stage = Changes(kafka).stage()  # type: ignore[arg-type]
+    return QuotaSheet(StoredQuotas.of(kafka.quotas.describe()), stage), stage
 
 
 def test_quotas() -> None:
@@ -40,14 +42,13 @@ def test_quotas() -> None:
     kafka = FakeKafka(1)
     stored = {("user=alice", RATE): 1e6, ("user=<default>", RATE): 5e6, ("client-id=app", RATE): 2e6}
     hold(kafka, stored, {})
-    sheet = quota_sheet(kafka)
-    stage = sheet._stage
+    sheet, stage = quota_sheet(kafka)
     sheet.edit([CellText(0, "user=alice", RATE, "5"), CellText(1, "user=<default>", RATE, "")])
     stage.set_quota(RATE, "2MB/s", client_id="app")
     stage.set_quota(RATE, "3MB/s", user=kn.DEFAULT, client_id=kn.DEFAULT)
     plan = stage.plan("because")
     assert unasked(sheet.changes()) == unasked([*plan.changes])
-    assert sheet.dangers() == dangers_of(plan) != {}
+    assert sheet.dangers() == messages_of(plan) != {}
 
 
 def test_configs() -> None:
@@ -68,7 +69,7 @@ def test_configs() -> None:
         environment.setenv("KEYSTORE", "x")
         plan = sheet.stage.plan("because")
     assert unasked(sheet.sheet.changes()) == unasked([*plan.changes])
-    assert sheet.sheet.dangers() == dangers_of(plan) != {}
+    assert sheet.sheet.dangers() == messages_of(plan) != {}
 
 
 def test_what_a_plan_refuses_is_refused_before_it() -> None:
@@ -86,11 +87,11 @@ def test_a_quota_that_an_entity_cannot_have_is_refused_in_the_plans_words() -> N
     """The table said one thing about a byte rate of an address, the plan another."""
     kafka = FakeKafka(1)
     hold(kafka, {("ip=10.0.0.1", "connection_creation_rate"): 5.0}, {})
-    sheet = quota_sheet(kafka)
+    sheet, stage = quota_sheet(kafka)
     assert sheet.edit([CellText(0, "ip=10.0.0.1", RATE, "1MB/s")]).text.endswith("ip=… takes connection_creation_rate")
     sheet.discard()
-    sheet._stage.set_quota(RATE, "1MB/s", ip="10.0.0.1")
-    (change,) = sheet._stage.plan().changes
+    stage.set_quota(RATE, "1MB/s", ip="10.0.0.1")
+    (change,) = stage.plan().changes
     assert (change.is_refused, change.refusal.message) == (True, "ip=… takes connection_creation_rate")
     (mark,) = sheet.page(0, 10).marks
     assert (mark.state, mark.note) == (REFUSED, str(change.refusal))

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from operator import attrgetter
 
 from ...admin.ports import LARGEST_ALTER, RETRIED_ONCE, Broker, Kafka, Signature
@@ -26,7 +27,7 @@ from ..journal.replay import JournalState
 from ..kinds.change_kind import Answers
 from ..kinds.registry import order_key, quiet_period, refusal_words, remedy
 from ..lowering.gradual import Wave
-from ..plan import Plan
+from ..plan import Plan, document_of
 from ..secret_resolver import Resolver, nowhere, refuse_missing
 from ..sending import Batch, batches, is_doubtful, is_of_the_whole
 from ..validation import refusals
@@ -216,7 +217,7 @@ class _Run:
 
     def _refuse_invalid(self, pending: Sequence[Change]) -> None:
         """A plan that was validated a while ago is validated again: rights and topics come and go."""
-        if pending and (self.kafka.now() - self.plan.made_at).total_seconds() > PICTURE_AGE:
+        if pending and (self.kafka.now() - datetime.fromisoformat(self.plan.created)).total_seconds() > PICTURE_AGE:
             refuse_invalid(refusals(self.kafka, pending, self.hooks.resolver), len(self.plan))
 
     def _requests(self, pending: Sequence[Change]) -> list[_Request]:
@@ -237,7 +238,7 @@ class _Run:
     def begin(self) -> None:
         """Write down that a run begins."""
         if not self.before.runs:
-            self.journal.write_text(f'{{"kind":"{replay.PLAN}","plan":{self.plan.document()}}}')
+            self.journal.write_text(f'{{"kind":"{replay.PLAN}","plan":{document_of(self.plan)}}}')
         self.run = self.before.runs + 1
         self._append(replay.RUN, author=author(), tool=self.plan.tool, note=self.lock.note, **self.let_through)
 
