@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,11 +12,16 @@ from ..client_configs.kafka import LiveKafka
 from ..errors import Unsupported
 from ..frames import schemas
 from ..frames.arrays import text_array, text_scalar
-from ..frames.snapshots import QUOTAS_PART, Snapshot, snapshot
+from ..frames.snapshot_kinds import CONFIGS, KINDS, QUOTAS
+from ..frames.snapshots import Snapshot, snapshot
 from ..model.resources import Resource, Source
 
 _OWN = (Source.TOPIC, Source.GROUP, Source.CLIENT_METRICS)
 _GONE = ("UNKNOWN_TOPIC_OR_PARTITION", "RESOURCE_NOT_FOUND", "GROUP_ID_NOT_FOUND")
+
+
+READERS: Mapping[str, Callable[[LiveKafka], pa.Table]] = {QUOTAS.name: lambda kafka: kafka.quotas.describe()}
+"""The reading of each kind that is read as a whole."""
 
 
 def snapshot_of(kafka: LiveKafka) -> Snapshot:
@@ -28,16 +33,15 @@ def snapshot_of(kafka: LiveKafka) -> Snapshot:
         DESCRIBE_CONFIGS on the cluster is missing.
     """
     began = kafka.now()
-    quotas = kafka.quotas.describe()
+    frames = {name: read(kafka) for name, read in READERS.items()}
     resources = _resources(kafka)
     configs = [_own(kafka.configs.describe(part)) for part in chunks(_all(resources), RESOURCES_A_CALL)]
     whole = pa.concat_tables([schemas.table(schemas.CONFIGS, ()), *configs])
     return snapshot(
-        quotas,
-        _sorted(whole),
+        {**frames, CONFIGS.name: _sorted(whole)},
         cluster_id=kafka.id,
         taken_at=began,
-        scopes=[QUOTAS_PART, *resources],
+        scopes=[*(scope for name in frames for scope in KINDS[name].scopes), *resources],
         resources=_all(resources),
     )
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 from .. import files
 from ..errors import Invalid, KadminError, TimedOut, Unsupported, UsageError
 from ..frames import schemas
+from ..frames.snapshot_kinds import KINDS
 from .addresses import check_credentials, folder_of
 from .stored_rows import PARTITIONS, STATES, STATISTICS, TABLE, State, refuse_other_table, state_rows, states
 
@@ -34,7 +35,7 @@ _SHORT = 32
 
 
 class DeltaFolder:
-    """A `places.Place`. What belongs to a snapshot is added in one commit, so that it is there wholly or not."""
+    """A `Place`. What belongs to a snapshot is added in one commit, so that it is there wholly or not."""
 
     def __init__(self, where: str) -> None:
         self.where = where
@@ -62,7 +63,7 @@ class DeltaFolder:
         if table is None:
             return []
         fits = [f for f in _files(table) if _may_hold(f, cluster_id, until)]
-        frames = {name for f in fits for name in (f["min.frame"], f["max.frame"])}
+        frames = {name for name in KINDS if any(f["min.frame"] <= name <= f["max.frame"] for f in fits)}
         lasts = [max(f["min.taken_at"] for f in fits if f["min.frame"] <= name <= f["max.frame"]) for name in frames]
         candidates = _states(table, cluster_id, until, min(lasts)) if lasts else []
         return candidates if {state.frame for state in candidates} == frames else _states(table, cluster_id, until)

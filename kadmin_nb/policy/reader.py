@@ -20,7 +20,7 @@ from ..model.resources import RESOURCE_TYPES, SOURCES
 from . import units
 from .conditions import BOUNDS, OPERATORS, Condition, Wanted, said
 from .evaluation import Policy
-from .facts import COLUMNS, CONFIGS, EFFECTIVE, NUMBERS, OF_CONFIGS, QUOTAS, TREE, null_of
+from .facts import COLUMNS, CONFIGS, EFFECTIVE, NUMBERS, OF_QUOTAS, QUOTAS, TREE, null_of
 from .rules import REFUSE, SEVERITIES, WARN, Assertion, Forbid, LimitBound, LineRates, Must, Required, Rule, Sum
 
 MAX_POLICY_BYTES = 1 << 20
@@ -259,7 +259,7 @@ class _Reader:
     def _number_of(self, frame: str, column: str, operator: str, raw: object, keys: Sequence[str]) -> float:
         if column not in NUMBERS[frame]:
             raise self.wrong(operator, f"{column} of {frame} is text, and {operator} compares numbers")
-        parse = parse_config_number if frame in OF_CONFIGS else units.of_quota
+        parse = units.of_quota if frame in OF_QUOTAS else parse_config_number
         return self._amount(operator, raw, lambda: parse(str(raw), keys))
 
     def _amount(self, word: str, raw: object, parse: Any) -> float:
@@ -273,7 +273,7 @@ class _Reader:
     def _text(self, frame: str, column: str, operator: str, raw: object, keys: Sequence[str]) -> Wanted:
         if not isinstance(raw, str | int | float | bool):
             raise self.wrong(column, f"{column} is compared with a text, a number, true or false")
-        if column in NUMBERS[frame] and frame not in OF_CONFIGS and operator != "like":
+        if column in NUMBERS[frame] and frame in OF_QUOTAS and operator != "like":
             return self._amount(column, raw, lambda: units.of_quota(str(raw), keys))
         if operator != "like":
             self._of_known_set(frame, column, raw)
@@ -281,7 +281,7 @@ class _Reader:
 
     def _of_known_set(self, frame: str, column: str, raw: object) -> None:
         """A misspelt level or key would fit nothing, for ever, and nobody would know."""
-        allowed = _QUOTA_KEYS if column == "key" and frame not in OF_CONFIGS else _ALLOWED_WORDS.get(column)
+        allowed = _QUOTA_KEYS if column == "key" and frame in OF_QUOTAS else _ALLOWED_WORDS.get(column)
         if allowed is not None:
             self._one_of(column, raw, tuple(allowed))
 

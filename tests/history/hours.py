@@ -9,7 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from kadmin_nb.frames import schemas
-from kadmin_nb.frames.snapshots import SCOPES, Snapshot, snapshot
+from kadmin_nb.frames.snapshot_kinds import SCOPES
+from kadmin_nb.frames.snapshots import Snapshot, snapshot
 from kadmin_nb.model.entity import Entity
 
 MIDNIGHT = datetime(2026, 11, 1, tzinfo=UTC)
@@ -67,7 +68,10 @@ def taken(
 ) -> Snapshot:
     """A snapshot at that hour."""
     return snapshot(
-        quotas_of(limits), configs_of(*configs), cluster_id=cluster_id, taken_at=at(hour), scopes=list(scopes)
+        {"quotas": quotas_of(limits), "configs": configs_of(*configs)},
+        cluster_id=cluster_id,
+        taken_at=at(hour),
+        scopes=list(scopes),
     )
 
 

@@ -119,7 +119,7 @@ def test_a_half_snapshot_is_not_recorded(live, lake, monkeypatch):
     """A topic that I may not see looked deleted the next day."""
     failed = {"resource_type": "TOPIC", "resource_name": "x", "error": "TOPIC_AUTHORIZATION_FAILED", "message": "no"}
     quotas, configs = schemas.table(schemas.QUOTAS, []), schemas.table(schemas.CONFIGS, [failed])
-    half = snapshot(quotas, configs, cluster_id="here", taken_at=datetime.now(UTC))
+    half = snapshot({"quotas": quotas, "configs": configs}, cluster_id="here", taken_at=datetime.now(UTC))
     monkeypatch.setattr(Cluster, "snapshot", lambda self: half)
     said = live("history", "record", lake)
     assert (said.code, said.out) == (1, "")
