@@ -94,7 +94,7 @@ def _scene(kafka: LiveKafka, policy: Policy) -> PolicyFacts:
     read = {kind: READERS[kind.name](kafka) for kind in policy.kinds}
     return PolicyFacts(
         kafka.id,
-        {kind.name: table for kind, table in read.items()},
+        {kind.name: table for kind, table in read.items() if table is not None},
         by_callback=EFFECTIVE in frames and _by_callback(kafka),
     )
 

@@ -29,7 +29,7 @@ QUOTA_KEY_NAMES = (*USER_CLIENT_KEYS, *IP_KEYS)
 SECTIONS = {kind.section: kind for kind in snapshot_kinds.KINDS.values()}
 """The kinds of what is declared, each under its own key."""
 
-QUOTAS, CONFIGS = "quotas", "configs"
+QUOTAS, CONFIGS, CLIENT_CONFIGS = SECTIONS
 KINDS: dict[str, str] = {
     word: scope
     for section, kind in SECTIONS.items()

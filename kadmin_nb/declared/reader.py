@@ -6,19 +6,21 @@ import math
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from .. import files
 from ..errors import Invalid, KadminError, UsageError
 from ..hints import did_you_mean
+from ..model.client_configs import ClientEntity, refuse_unknown_key, stored_value
 from ..model.configurable import Configurable
 from ..model.entity import Entity
 from ..model.quota_keys import parse_value, text_of
 from ..model.resources import Resource
 from ..secrets import SHOWN, Secret, is_called_so, is_reference
 from . import json_tokens, yaml_tokens
-from .declaration import CONFIGS, QUOTAS, SECTIONS, Declared, Entry, kind_of, kinds, section_of
+from .declaration import CLIENT_CONFIGS, CONFIGS, QUOTAS, SECTIONS, Declared, Entry, kind_of, kinds, section_of
 from .nodes import List, Node, TextNode, Token, compose, expect
 from .nodes import MappingNode as Map
 
@@ -206,9 +208,17 @@ def _configs(resource: Resource, keys: Map) -> Iterator[Entry]:
         yield Entry(resource, _key_text(key), covered, key, is_placeholder=covered == SHOWN)
 
 
+def _client_configs(entity: ClientEntity, keys: Map) -> Iterator[Entry]:
+    for key, node in keys.items.values():
+        _placed(key, refuse_unknown_key, key.text)
+        text = expect(node, TextNode, key.text, "To remove one, take the line out and --prune.").text
+        yield Entry(entity, key.text, _placed(node, partial(stored_value, key.text), text), key)
+
+
 _SECTIONS: dict[str, tuple[Callable[[str], Any], Callable[[Any, Map], Iterator[Entry]]]] = {
     QUOTAS: (Entity.parse, _quotas),
     CONFIGS: (_resource_of, _configs),
+    CLIENT_CONFIGS: (ClientEntity.parse, _client_configs),
 }
 """How the names and the entries of each section are read."""
 

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..model.client_configs import ClientEntity
 from ..model.config_values import ConfigValue
 from ..model.configurable import Configurable
 from ..model.entity import Entity
@@ -180,12 +181,31 @@ def _with(table: pa.Table, name: str, column: pa.ChunkedArray) -> pa.Table:
     return table.set_column(table.schema.get_field_index(name), name, column)
 
 
-QUOTAS, CONFIGS = _Quotas(), _Configs()
-KINDS: dict[str, SnapshotKind] = {kind.name: kind for kind in (QUOTAS, CONFIGS)}
+class _ClientConfigs(SnapshotKind):
+    name, title = "client_configs", "client configs"
+    resources, frame, snapshot_frame = ClientEntity, schemas.CLIENT_CONFIGS, schemas.SNAPSHOT_CLIENT_CONFIGS
+    scopes = (ClientEntity.scope,)
+    columns = ("entity", "user", "client_id", "key", "value")
+    identity, order = ("key", "entity"), ("entity", "key")
+    compared = ("value",)
+    mark = "revision"
+
+    def row(self, resource: ClientEntity, key: str, text: str) -> Row:
+        return {
+            "entity": str(resource),
+            "user": resource.user,
+            "client_id": resource.client_id,
+            "key": key,
+            "value": text,
+        }
+
+
+QUOTAS, CONFIGS, CLIENT_CONFIGS = _Quotas(), _Configs(), _ClientConfigs()
+KINDS: dict[str, SnapshotKind] = {kind.name: kind for kind in (QUOTAS, CONFIGS, CLIENT_CONFIGS)}
 """Every kind, by its name, in the order in which they are shown."""
 
 SCOPES = tuple(scope for kind in KINDS.values() for scope in kind.scopes)
-"""The readable state of a cluster: its quotas, the configs of each type of resource."""
+"""The readable state of a cluster: its quotas, the configs of each type of resource, client configs."""
 
 _OF_PLANS = {kind.kind: kind for kind in KINDS.values()}
 
@@ -215,5 +235,5 @@ def kind_of(table: pa.Table) -> SnapshotKind:
         It is none; the columns that miss are named.
     """
     kind = next((kind for kind in KINDS.values() if kind.mark in table.column_names), QUOTAS)
-    schemas.require_columns("the rows of quotas or configs", (*kind.order, "value"), table.column_names)
+    schemas.require_columns("the rows of quotas, configs or client configs", (*kind.order, "value"), table.column_names)
     return kind

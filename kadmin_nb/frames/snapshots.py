@@ -53,6 +53,11 @@ class Snapshot(Display):
         return self.frames["configs"]
 
     @property
+    def client_configs(self) -> Answer:
+        """SNAPSHOT_CLIENT_CONFIGS."""
+        return self.frames["client_configs"]
+
+    @property
     def failed(self) -> Answer:
         """The config resources that could not be read, with their errors."""
         return self.configs.failed
@@ -106,7 +111,7 @@ class Snapshot(Display):
             raise Invalid(f"{place} cannot be read as a snapshot: {why}", hint=_NO_SNAPSHOT) from None
 
     def title(self) -> str:
-        counted = ", ".join(f"{len(self.frames[kind.name]):,} {kind.title}" for kind in KINDS.values())
+        counted = ", ".join(f"{len(self.frames[kind.name]):,} {kind.title}" for kind in self.kinds)
         half = "" if self.complete else f", NOT COMPLETE: {len(self.failed):,} could not be read"
         return f"<Snapshot {self.id} of {self.cluster_id} at {self.taken_at.isoformat()}: {counted}{half}>"
 

@@ -30,6 +30,9 @@ TRIES = 10
 _STEP = timedelta(milliseconds=1)
 """Delta's statistics cut times down to milliseconds."""
 
+_WITHOUT_COMMENTS = pa.schema([field.remove_metadata() for field in TABLE])
+"""The columns of rows that are added: a table that was made by another version has other comments."""
+
 _SHORT = 32
 """Texts from this length on may be cut in Delta's statistics."""
 
@@ -90,7 +93,7 @@ class DeltaFolder:
         """
         from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
-        rows = pa.concat_tables([state_rows(list(states)), *contents])
+        rows = pa.concat_tables([state_rows(list(states)), *contents]).cast(_WITHOUT_COMMENTS)
         for wait in range(TRIES):
             try:
                 return self._write(rows)

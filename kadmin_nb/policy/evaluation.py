@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..plans.plan import Plan
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Policy(Display):
     """The rules of one file. `source` is what errors call it, `clients` the file of PAIRS that it names.
 

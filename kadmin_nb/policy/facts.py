@@ -24,6 +24,7 @@ CLUSTER_ID = "cluster_id"
 CALLBACK = "client.quota.callback.class"
 POSSIBLE = "possible"
 QUOTAS, CONFIGS, EFFECTIVE, TREE, FINDINGS = "QUOTAS", "CONFIGS", "EFFECTIVE", "TREE", "FINDINGS"
+CLIENT_CONFIGS = "CLIENT_CONFIGS"
 _NOT_ASKED = ("synonyms", "documentation", "error", "message")
 COLUMNS = {
     QUOTAS: (CLUSTER_ID, *schemas.QUOTAS.names),
@@ -31,15 +32,17 @@ COLUMNS = {
     EFFECTIVE: (CLUSTER_ID, *schemas.EFFECTIVE.names),
     TREE: (CLUSTER_ID, *schemas.TREE.names),
     FINDINGS: (CLUSTER_ID, *(name for name in schemas.FINDINGS.names if name not in ("op", "mend", "error"))),
+    CLIENT_CONFIGS: (CLUSTER_ID, *snapshot_kinds.CLIENT_CONFIGS.columns),
 }
 """The frames that a rule may be about, and their columns."""
 
-NUMBERS = {QUOTAS: ("value",), CONFIGS: ("value",), EFFECTIVE: ("value",), TREE: ("value",), FINDINGS: ()}
+NUMBERS = {name: () if name == FINDINGS else ("value",) for name in COLUMNS}
 """The columns that are compared as numbers."""
 
 MADE_OF: Mapping[str, snapshot_kinds.SnapshotKind] = {
     **dict.fromkeys((QUOTAS, EFFECTIVE, TREE), snapshot_kinds.QUOTAS),
     **dict.fromkeys((CONFIGS, FINDINGS), snapshot_kinds.CONFIGS),
+    CLIENT_CONFIGS: snapshot_kinds.CLIENT_CONFIGS,
 }
 """The kind of snapshots' frames that each is made of."""
 

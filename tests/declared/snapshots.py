@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kadmin_nb.frames import schemas
-from kadmin_nb.frames.snapshot_kinds import SCOPES
 from kadmin_nb.frames.snapshots import Snapshot, snapshot
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.grammar import DEFAULT
@@ -38,7 +37,7 @@ def held(
         },
         cluster_id=cluster_id,
         taken_at=datetime(2026, 11, 21, 12, tzinfo=UTC),
-        **{"scopes": SCOPES, **options},
+        **options,
     )
 
 

@@ -131,7 +131,7 @@ def _of_two_clusters() -> pa.Table:
     ("given", "complaint"),
     [
         (lambda: [1, 2], "a list is neither a snapshot nor a frame"),
-        (lambda: pa.table({"user": ["alice"]}), "the rows of quotas or configs have no column entity, key, value"),
+        (lambda: pa.table({"user": ["alice"]}), "quotas, configs or client configs have no column entity, key, value"),
         (
             lambda: taken(0, {"alice": 1.0}).quotas.to_arrow().drop_columns(["complete"]).replace_schema_metadata(),
             "no column complete",
