@@ -57,15 +57,14 @@ class SnapshotKind(ABC):
     mark: ClassVar[str]
     """A column that no other kind has."""
 
-    schema: ClassVar[pa.Schema]
-    """Its frame in a snapshot, without the columns that say which snapshot that is."""
-
     value_column = "value"
     """The name of its values' column in a history: quotas' are numbers, all others texts."""
 
-    def __init_subclass__(cls) -> None:
-        columns = (cls.snapshot_frame.schema.field(name) for name in cls.frame.names)
-        cls.schema = pa.schema(columns, cls.frame.schema.metadata)
+    @property
+    def schema(self) -> pa.Schema:
+        """Its frame in a snapshot, without the columns that say which snapshot that is."""
+        columns = (self.snapshot_frame.schema.field(name) for name in self.frame.names)
+        return pa.schema(columns, self.frame.schema.metadata)
 
     @property
     def section(self) -> str:

@@ -158,7 +158,8 @@ def changed(base: pa.Table, delta: pa.Table | None, kind: SnapshotKind) -> pa.Ta
 
 def frame_of(content: pa.Table, kind: SnapshotKind) -> pa.Table:
     """A content as the frame of its kind again."""
-    return pa.table([_restored_column(content, field, kind) for field in kind.schema], schema=kind.schema)
+    schema = kind.schema
+    return pa.table([_restored_column(content, field, kind) for field in schema], schema=schema)
 
 
 def _restored_column(content: pa.Table, field: pa.Field, kind: SnapshotKind) -> Any:

@@ -174,7 +174,7 @@ def _readable(table: pa.Table, kind: snapshot_kinds.SnapshotKind) -> pa.Table:
         good = pc.and_(good, pc.is_null(table["error"]))
     table = table.filter(good)
     for name in (name for name in kind.frame.names if name not in table.column_names):
-        table = table.append_column(name, pa.nulls(len(table), kind.schema.field(name).type))
+        table = table.append_column(name, pa.nulls(len(table), kind.frame.schema.field(name).type))
     return table
 
 
