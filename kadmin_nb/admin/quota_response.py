@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 
 from ..errors import Unsupported
 from ..frames import schemas
-from ..frames.arrays import bits, text_array, text_scalar
 from ..frames.frame import WORD
 from ..model.entity import Entity
 from ..model.grammar import DEFAULT, Special, format_word
@@ -339,10 +338,7 @@ def _strings(
 
 
 def _column(values: np.ndarray, valid: np.ndarray | None = None) -> pa.Array:
-    """A column over these very bytes. `pa.array` would load pandas, which takes longer than the decode."""
-    kind = pa.from_numpy_dtype(values.dtype)
-    data = bits(values) if values.dtype == bool else pa.py_buffer(np.ascontiguousarray(values))
-    return pa.Array.from_buffers(kind, len(values), [None if valid is None else bits(valid), data])
+    return pa.array(values, mask=None if valid is None else ~valid)
 
 
 def _numbers(column: pa.Array) -> np.ndarray:
@@ -350,9 +346,9 @@ def _numbers(column: pa.Array) -> np.ndarray:
     return np.frombuffer(column.buffers()[1], column.type.to_pandas_dtype(), len(column))
 
 
-_LEVEL_NAMES = text_array(LEVEL_NAMES)
-_SPECIAL = text_array(special.value for special in Special)
-_SPACE, _SIGN = text_scalar(" "), text_scalar("=")
+_LEVEL_NAMES = pa.array(LEVEL_NAMES, pa.string())
+_SPECIAL = pa.array([special.value for special in Special], pa.string())
+_SPACE, _SIGN = " ", "="
 
 
 def _entities(entries: ResponseEntries, octets: np.ndarray) -> dict[str, pa.Array]:
@@ -396,16 +392,12 @@ def _written(columns: list[pa.Array], kinds: np.ndarray) -> pa.Array:
         if kind.any():
             named = _entity_words(name, column)
             default = _column(kind == _DEFAULT)
-            words.append(
-                pc.if_else(default, text_scalar(format_word(name, DEFAULT)), named)
-                if (kind == _DEFAULT).any()
-                else named
-            )
+            words.append(pc.if_else(default, format_word(name, DEFAULT), named) if (kind == _DEFAULT).any() else named)
     nameless = kinds == _ABSENT
     if nameless.any():  # Arrow's join leaves out a row whose words are all null (seen with 26.0)
         words = words or [pa.nulls(len(kinds), pa.string())]
-        words[0] = pc.if_else(_column(nameless), text_scalar(""), words[0])
-    return pc.binary_join_element_wise(*words, _SPACE, null_handling="skip") if words else text_array([])
+        words[0] = pc.if_else(_column(nameless), "", words[0])
+    return pc.binary_join_element_wise(*words, _SPACE, null_handling="skip") if words else pa.array([], pa.string())
 
 
 _UNQUOTED = r"^[!#$%&()*+,./0-9:<>?@A-Z\[\\\]^_`a-z|}~-]+$"
@@ -414,18 +406,20 @@ _UNQUOTED = r"^[!#$%&()*+,./0-9:<>?@A-Z\[\\\]^_`a-z|}~-]+$"
 
 def _entity_words(kind: str, column: pa.Array) -> pa.Array:
     """`kind=name` for a column of names; the few that need quotes are written one by one."""
-    words = pc.binary_join_element_wise(text_scalar(kind), column, _SIGN)
+    words = pc.binary_join_element_wise(kind, column, _SIGN)
     plain = pc.and_not(pc.match_substring_regex(column, _UNQUOTED), pc.is_in(column, _SPECIAL))
     misread = pc.and_kleene(column.is_valid(), pc.invert(plain))
     if not pc.any(misread).as_py():
         return words
     written = [format_word(kind, name) for name in column.filter(misread).to_pylist()]
-    return pc.replace_with_mask(words, misread, text_array(written))
+    return pc.replace_with_mask(words, misread, pa.array(written, pa.string()))
 
 
 def _with_strangers(text: pa.Array, strange: np.ndarray, entries: ResponseEntries, octets: np.ndarray) -> pa.Array:
     """Entities with a type that this version does not know, written one by one: shown, never dropped."""
-    written = text_array(str(_entity_at(entries, octets, int(number))) for number in np.flatnonzero(strange))
+    written = pa.array(
+        [str(_entity_at(entries, octets, int(number))) for number in np.flatnonzero(strange)], pa.string()
+    )
     return pc.replace_with_mask(text, _column(strange), written)
 
 

@@ -11,7 +11,6 @@ import pyarrow as pa
 from ..client_configs.kafka import LiveKafka
 from ..errors import KadminError, UsageError
 from ..frames.answer import Answer
-from ..frames.arrays import flag_array
 from ..frames.schema_metadata import stamped
 from ..model.config_fallback import near_key
 from ..model.filters import matcher, selector
@@ -155,7 +154,7 @@ def _is_set(table: pa.Table) -> pa.Array:
     )
     own = {resource: Resource(*resource).source for resource in zip(types, names, strict=True)}
     rows = zip(types, names, keys, sources, strict=True)
-    return flag_array(key is None or source == own[kind, name] for kind, name, key, source in rows)
+    return pa.array([key is None or source == own[kind, name] for kind, name, key, source in rows], pa.bool_())
 
 
 def _without_configs(answer: Answer) -> list[str]:

@@ -51,8 +51,7 @@ class Answer(Tabular):
     @property
     def failed(self) -> Self:
         """The rows that failed."""
-        failing = self._failing()
-        return type(self)(self._table.slice(0, 0) if failing is None else self._table.filter(failing))
+        return type(self)(self._table.filter(self._failing()))
 
     def raise_for_errors(self) -> Self:
         """Itself when nothing failed.
@@ -84,9 +83,10 @@ class Answer(Tabular):
             return ExitState.FAILED
         return ExitState.DIFFERENCES if detailed and len(self.differing) else ExitState.DONE
 
-    def _failing(self) -> pa.Array | None:
-        """A flag a row that failed; None where none can: making an array of nothing but False loads pandas."""
-        return pc.is_valid(self._table["error"]) if "error" in self._table.column_names else None
+    def _failing(self) -> pa.Array:
+        """Whether each row failed."""
+        has_errors = "error" in self._table.column_names
+        return pc.is_valid(self._table["error"]) if has_errors else pa.repeat(False, len(self))
 
     def _error(self, row: dict[str, Any]) -> KadminError:
         code, words = row["error"], row.get("message") or ""

@@ -17,7 +17,6 @@ from ..model.resources import Resource
 from ..secrets import is_called_so
 from . import schemas
 from .answer import Answer
-from .arrays import array_of, flag_array, text_array
 from .display import Display
 from .schema_metadata import CLUSTER_ID, TAKEN_AT, stamped
 
@@ -97,8 +96,7 @@ def snapshot(
     columns = {"cluster_id": cluster_id, "taken_at": taken_at, "snapshot_id": unique_id, "complete": bool(complete)}
 
     def frame(table: pa.Table, schema: pa.Schema) -> Answer:
-        scalars = {name: array_of([value], schema.field(name).type)[0] for name, value in columns.items()}
-        same = {name: pa.repeat(scalar, len(table)) for name, scalar in scalars.items()}
+        same = {n: pa.repeat(pa.scalar(value, schema.field(n).type), len(table)) for n, value in columns.items()}
         whole = pa.table(
             [same.get(f.name, table[f.name] if f.name in table.column_names else None) for f in schema], schema=schema
         )
@@ -141,9 +139,9 @@ def without_secrets(configs: pa.Table) -> pa.Table:
     """CONFIGS with no value, and no synonym's, where a broker or the key's name says that it is a secret."""
     keys = configs["key"].cast(pa.string())
     called_so = [key for key in pc.unique(keys).to_pylist() if key is not None and is_called_so(key)]
-    secret = pc.is_in(keys, text_array(called_so))
+    secret = pc.is_in(keys, pa.array(called_so, pa.string()))
     if "is_sensitive" in configs.column_names:
-        secret = pc.or_(secret, pc.fill_null(configs["is_sensitive"], flag_array([False])[0]))
+        secret = pc.or_(secret, pc.fill_null(configs["is_sensitive"], False))
     if not pc.any(secret).as_py():
         return configs
     for name in {"value", "synonyms"} & set(configs.column_names):
