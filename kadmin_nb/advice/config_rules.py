@@ -19,11 +19,10 @@ from ..frames.frame import MOMENT
 from ..frames.given_frames import fitted, table_of
 from ..frames.schemas import CONFIGS, require_columns
 from ..frames.schemas import FINDINGS as FRAME
-from ..model.broker_configs import BrokerConfigs
 from ..model.changes import DELETE, SET, Edit
 from ..model.config_fallback import Synonym, behind_listener, in_effect, in_unit_of, unnamed_defaults
 from ..model.config_units import exact_number
-from ..model.config_values import ConfigValue
+from ..model.config_values import BrokerConfigs, ConfigValue
 from ..model.findings import UNKNOWN, WARNING, Finding
 from ..model.grammar import format_word, quote
 from ..model.resources import OWN_SOURCE, Resource, Source

@@ -21,8 +21,7 @@ from ..frames.lazy_answer import SparkAnswer
 from ..frames.pages import NOTEBOOK, Page
 from ..frames.schema_metadata import ENGINE, NOTES, mark, stamped
 from ..model.client_configs import ACKS, CLIENT_KEYS, PRODUCER_KEYS, ClientEntity, refuse_unknown_key
-from ..model.filters import Selector, matcher, selector
-from ..model.grammar import ANY, DEFAULT
+from ..model.grammar import ANY, DEFAULT, Selector, matcher, selector
 from .kafka import LiveKafka
 from .registry import RegisteredClient, Registry
 from .setup import EVERYBODY, SetupAnswer, look

@@ -111,7 +111,7 @@ class Cluster:
     def _changes(self) -> Changes:
         """The rooms of plans open when something is first to be changed."""
         from .changes import Changes
-        from .identity import user_in_words
+        from .permissions import user_in_words
 
         return Changes(self.port, lambda: user_in_words(self.settings), self.guard, self.settings.target)
 

@@ -13,8 +13,7 @@ from ..errors import KadminError, UsageError
 from ..frames.answer import Answer
 from ..frames.schema_metadata import stamped
 from ..model.config_fallback import near_key
-from ..model.filters import matcher, selector
-from ..model.grammar import DEFAULT
+from ..model.grammar import DEFAULT, matcher, selector
 from ..model.resources import WORDS, Resource
 from . import near_names
 from .near_names import CLIENT_METRICS

@@ -15,8 +15,7 @@ from ..frames.answer import Answer
 from ..frames.schema_metadata import ENGINE, stamped
 from ..hints import did_you_mean
 from ..model.entity import Entity, given
-from ..model.filters import Selector, matcher, selector
-from ..model.grammar import ANY, DEFAULT
+from ..model.grammar import ANY, DEFAULT, Selector, matcher, selector
 from ..model.quota_keys import QUOTA_KEYS, find
 from . import near_names
 

@@ -18,8 +18,7 @@ from ..frames.meanings import general_client
 from ..frames.pages import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
 from ..hints import Hint, Option, sentence
-from ..model.filters import Selector, matcher, parts
-from ..model.grammar import DEFAULT, format_word
+from ..model.grammar import DEFAULT, Selector, format_word, matcher, parts
 from ..model.levels import SHARERS
 from ..model.quota_keys import USER_CLIENT_KEYS, on_all_brokers, readable
 from ..model.resources import Resource

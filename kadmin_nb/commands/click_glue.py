@@ -15,7 +15,7 @@ from click.shell_completion import CompletionItem
 from ..errors import UsageError, printable
 from ..hints import did_you_mean, nearest
 from ..model.grammar import Special, Value, format_word, quote
-from ..model.tool_types import CONFIG_TYPES, QUOTA_TYPES
+from ..model.java_text import CONFIG_TYPES, QUOTA_TYPES
 from ..secrets import SHOWN, mentions_secret
 
 _CHANGE, _AWAY, _READ = ("set", "remove"), ("remove",), ("describe",)

@@ -39,8 +39,8 @@ from ..kafka_commands.configs_edits import (
 from ..model.changes import Edit
 from ..model.entity import Entity
 from ..model.grammar import ANY, DEFAULT
+from ..model.java_text import CONFIG_TYPES
 from ..model.scram import ScramUser
-from ..model.tool_types import CONFIG_TYPES
 from ..secrets import is_called_so
 from . import kafka_tool
 from .click_glue import Verb

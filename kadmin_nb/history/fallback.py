@@ -9,9 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..model.broker_configs import BrokerConfigs
 from ..model.config_fallback import Synonym, in_effect, in_unit_of, unnamed_defaults
-from ..model.config_values import ConfigValue
+from ..model.config_values import BrokerConfigs, ConfigValue
 from ..model.resources import Source
 
 Row = dict[str, Any]

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.admin import reassignments
+from kadmin_nb.admin import topics
 from kadmin_nb.admin.ports import ConfigOperation
 from kadmin_nb.advice.config_rules import BY_NATURE, findings
 from kadmin_nb.advice.config_rules import found as found_in
@@ -248,10 +248,10 @@ def test_while_partitions_move_a_throttle_is_needed(cluster, unique, monkeypatch
     """It called the throttle of a running rebalance a leftover."""
     topic = unique("topic")
     cluster.port.create_topics({topic: 1})
-    assert reassignments.under_way(cluster.port.wire) == []
+    assert topics.reassignments_under_way(cluster.port.wire) == []
     cluster.port.configs.alter({Resource("TOPIC", topic): [ConfigOperation("set", REPLICAS, "*")]})
     eventually(lambda: seen(cluster.configs.advise(), (topic,)), {("leftover", topic, REPLICAS, TOPIC)})
-    monkeypatch.setattr(reassignments, "under_way", lambda wire: [("t", 0)])
+    monkeypatch.setattr(topics, "reassignments_under_way", lambda wire: [("t", 0)])
     assert seen(cluster.configs.advise(), (topic,)) == set()
 
 

@@ -13,7 +13,7 @@ import pytest
 import kadmin_nb as kn
 from kadmin_nb import paths
 from kadmin_nb.runbooks import catalogue, parameters_cell
-from kadmin_nb.runbooks.skeleton import SKELETON
+from kadmin_nb.runbooks.catalogue import SKELETON
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 ALL = sorted([*NOTEBOOKS.rglob("*.ipynb"), SKELETON])
