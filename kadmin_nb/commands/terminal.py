@@ -93,13 +93,13 @@ def _complete(instruction: str) -> int:
 
     from ..model.grammar import argument
     from .click_glue import Completing
-    from .entry_points import entry_point
     from .live_names import NamesOfFile
+    from .root import root
     from .shells import register
 
     register()
     context = {"obj": Completing(NamesOfFile(), argument)}
-    return shell_complete(entry_point("kadmin-nb"), context, "kadmin-nb", COMPLETION, instruction)
+    return shell_complete(root, context, "kadmin-nb", COMPLETION, instruction)
 
 
 KAFKA_TOOLS = ("kafka-configs", "kafka-client-quotas", "scram-credentials")
