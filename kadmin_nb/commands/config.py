@@ -148,12 +148,10 @@ def _change_configs(verb: str, session: Session, words: tuple[str, ...], plan_op
 
 
 def _user_configs(words: tuple[str, ...], session: Session, keys: Sequence[str] | None, only_set: bool) -> Any:
-    from ..cluster.user_configs import user_configs  # with Arrow, which help does not need
-
     chosen = read_selectors(words, _CLIENT_WORDS, session.lookup)
     if "user" not in chosen:
         raise UsageError("user=… is required: client configs belong to users", hint="Or: quota describe client-id=…")
-    return user_configs(session.cluster, chosen["user"], chosen.get("client-id"), keys, only_set=only_set)
+    return session.cluster.describe_user(chosen["user"], chosen.get("client-id"), keys=keys, only_set=only_set)
 
 
 def _one_client(chosen: Mapping[str, tuple[Any, ...]]) -> list[Any]:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import KadminError, PartlyFailed, kind_of
+from ..errors import KadminError, PartlyFailed, UsageError, kind_of
 from ..exit_state import ExitState
+from ..hints import did_you_mean
 from ..model import rights
 from ..model.resources import Resource
 from ..model.scram import ScramUser
@@ -16,15 +17,22 @@ from .pages import NOTEBOOK, Page
 from .tabular import Tabular
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sized
+    from collections.abc import Iterable, Iterator, Sized
 
     from .blocks import Block
 
 
 class Answer(Tabular):
-    """A frame that came from a cluster: show it, or take it as Arrow, pandas or Spark.
+    """A frame that came from a cluster: show it, go through its rows, or take it as Arrow, pandas or Spark.
 
     Rows that failed stay in it with their error: *forbidden* never looks like *empty*.
+
+    Examples
+    --------
+    >>> answer = cluster.quotas.describe(user="alice")  # doctest: +SKIP
+    >>> [(row["key"], row["value"]) for row in answer]  # doctest: +SKIP
+    >>> answer.columns, len(answer), answer["value"]  # doctest: +SKIP
+    >>> polars.DataFrame(answer)  # doctest: +SKIP
     """
 
     is_frame = True
@@ -42,6 +50,32 @@ class Answer(Tabular):
 
     def __len__(self) -> int:
         return int(self._table.num_rows)
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of its columns."""
+        return list(self._table.column_names)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Its rows, a dictionary each."""
+        return (row for batch in self._table.to_batches() for row in batch.to_pylist())
+
+    def __getitem__(self, column: str) -> pa.ChunkedArray:
+        """The Arrow column of that name.
+
+        Raises
+        ------
+        UsageError
+            It has no such column; the nearest is given.
+        """
+        if column not in self.columns:
+            has = f"It has {', '.join(self.columns)}."
+            raise UsageError(f"no column {column!r}", hint=did_you_mean(str(column), self.columns, has))
+        return self._table[column]
+
+    def head(self, rows: int = 5) -> Answer:
+        """The first rows, as an answer of their own."""
+        return Answer(self._table.slice(0, rows))
 
     @property
     def ok(self) -> bool:
