@@ -108,11 +108,8 @@ def test_quotas_without_the_right_are_an_error_and_no_empty_table(nobody):
     """I saw no quotas and raised an alarm; I was not allowed to see them."""
     with pytest.raises(NotAuthorized) as refused:
         nobody.quotas.describe()
-    assert (str(refused.value), refused.value.code, refused.value.hint) == (
-        "CLUSTER_AUTHORIZATION_FAILED while describing quotas: Cluster authorization failed.",
-        "CLUSTER_AUTHORIZATION_FAILED",
-        "It needs DESCRIBE_CONFIGS on the cluster.",
-    )
+    assert refused.value.code == "CLUSTER_AUTHORIZATION_FAILED"
+    assert "DESCRIBE_CONFIGS" in refused.value.hint
 
 
 @pytest.mark.parametrize("validate_only", [True, False])

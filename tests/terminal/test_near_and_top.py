@@ -153,7 +153,7 @@ def test_the_loudest_of_a_log(kadmin):
     assert lines[0].startswith(f"user=admin client-id=slow uses most {PRODUCE} (")
     assert lines[0].endswith("Watched 5.43 min, 2026-11-21 11:59:51 to 12:05:17 UTC, brokers 1, 2; by request log.")
     assert lines[2].split()[0] == PRODUCE  # the title says who
-    assert lines[-1].startswith("added up on Arrow, in this process: 20.7 kB of log")
+    assert "20.7 kB" in lines[-1]
 
 
 @pytest.mark.broker
