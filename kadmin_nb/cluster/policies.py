@@ -101,7 +101,7 @@ def _scene(kafka: LiveKafka, policy: Policy) -> PolicyFacts:
 
 def _by_callback(kafka: LiveKafka) -> bool:
     try:
-        from .resolving import marks  # which loads pandas: only for rules about what binds
+        from .resolving import marks
 
         marks(kafka, assume_default=False)
     except NotKnowable:

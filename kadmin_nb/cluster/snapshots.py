@@ -11,7 +11,6 @@ from ..admin.configs import RESOURCES_A_CALL, chunks
 from ..client_configs.kafka import LiveKafka
 from ..errors import NotAuthorized, Unsupported
 from ..frames import schemas
-from ..frames.arrays import text_array, text_scalar
 from ..frames.snapshot_kinds import CLIENT_CONFIGS, CONFIGS, KINDS, QUOTAS
 from ..frames.snapshots import Snapshot, snapshot
 from ..model.resources import Resource, Source
@@ -82,11 +81,13 @@ def _resources(kafka: LiveKafka) -> dict[str, Sequence[Resource]]:
 def _own(configs: pa.Table) -> pa.Table:
     """The configs set on each resource itself, a broker's static values included, and the unreadable ones."""
     source, name = configs["source"].cast(pa.string()), configs["resource_name"]
-    broker = pc.equal(configs["resource_type"].cast(pa.string()), text_scalar("BROKER"))
-    of_broker = pc.and_(broker, pc.is_in(source, text_array([Source.BROKER, Source.FILE])))
-    of_all = pc.and_(pc.equal(name, text_scalar("")), pc.equal(source, text_scalar(Source.ALL_BROKERS)))
-    set_here = pc.or_kleene(pc.or_kleene(pc.is_in(source, text_array(_OWN)), of_broker), pc.and_(broker, of_all))
-    failed = pc.and_(pc.is_valid(configs["error"]), pc.invert(pc.is_in(configs["error"], text_array(_GONE))))
+    broker = pc.equal(configs["resource_type"].cast(pa.string()), "BROKER")
+    of_broker = pc.and_(broker, pc.is_in(source, pa.array([Source.BROKER, Source.FILE], pa.string())))
+    of_all = pc.and_(pc.equal(name, ""), pc.equal(source, Source.ALL_BROKERS))
+    set_here = pc.or_kleene(
+        pc.or_kleene(pc.is_in(source, pa.array(_OWN, pa.string())), of_broker), pc.and_(broker, of_all)
+    )
+    failed = pc.and_(pc.is_valid(configs["error"]), pc.invert(pc.is_in(configs["error"], pa.array(_GONE, pa.string()))))
     return configs.filter(pc.or_kleene(set_here, failed))
 
 

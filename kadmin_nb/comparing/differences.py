@@ -17,9 +17,8 @@ from ..errors import UsageError
 from ..frames import given_frames, schemas
 from ..frames.snapshot_kinds import SCOPES, SnapshotKind, kind_of
 from ..frames.snapshots import SCOPE, Snapshot
-from ..model.broker_configs import BrokerConfigs
 from ..model.config_fallback import Synonym, in_effect, in_unit_of, unnamed_defaults
-from ..model.config_values import ConfigValue
+from ..model.config_values import BrokerConfigs, ConfigValue
 from ..model.resources import Resource, Source
 from ..model.rows import Row
 from .contents import content_of, difference

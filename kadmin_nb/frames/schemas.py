@@ -16,7 +16,6 @@ import pyarrow as pa
 from ..errors import UsageError
 from .aligning import BADGE, NAME, PROSE
 from .aligning import KEY as KEY_LOOK
-from .arrays import array_of
 from .frame import (
     BYTES,
     COUNT,
@@ -938,7 +937,7 @@ def table(of: type[Frame] | pa.Schema, rows: Iterable[dict[str, object]]) -> pa.
 def from_columns(of: type[Frame] | pa.Schema, columns: Mapping[str, Sequence[object]]) -> pa.Table:
     """A table of that frame or schema from lists of values."""
     schema = of if isinstance(of, pa.Schema) else of.schema
-    return pa.table([array_of(columns[field.name], field.type) for field in schema], schema=schema)
+    return pa.table([pa.array(columns[field.name], field.type) for field in schema], schema=schema)
 
 
 def frame_of(table: pa.Table) -> type[Frame] | None:

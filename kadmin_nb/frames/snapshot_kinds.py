@@ -22,7 +22,6 @@ from ..model.resources import Resource
 from ..model.rows import Row
 from ..secrets import SHOWN, is_called_so
 from . import schemas
-from .arrays import flag_array, text_array
 from .frame import Frame
 
 TargetWords = tuple[str, str]
@@ -162,9 +161,9 @@ class _Configs(SnapshotKind):
         """CONFIGS with no value, and no synonym's, where a broker or the key's name says that it is a secret."""
         keys = table["key"].cast(pa.string())
         called_so = [key for key in pc.unique(keys).to_pylist() if key is not None and is_called_so(key)]
-        secret = pc.is_in(keys, text_array(called_so))
+        secret = pc.is_in(keys, pa.array(called_so, pa.string()))
         if "is_sensitive" in table.column_names:
-            secret = pc.or_(secret, pc.fill_null(table["is_sensitive"], flag_array([False])[0]))
+            secret = pc.or_(secret, pc.fill_null(table["is_sensitive"], False))
         if not pc.any(secret).as_py():
             return table
         for name in {"value", "synonyms"} & set(table.column_names):

@@ -17,7 +17,6 @@ from ..errors import Invalid, NotFound, UsageError
 from ..files import check, writing
 from ..model.resources import Resource
 from .answer import Answer
-from .arrays import array_of
 from .display import Display
 from .schema_metadata import CLUSTER_ID, TAKEN_AT, stamped
 from .snapshot_kinds import KINDS, SCOPES, SnapshotKind
@@ -141,10 +140,8 @@ def snapshot(
     def answer(kind: SnapshotKind) -> Answer:
         schema = kind.snapshot_frame.schema
         table = cleaned.get(kind.name, kind.schema.empty_table())
-        scalars = {name: array_of([value], schema.field(name).type)[0] for name, value in columns.items()}
-        same = {name: pa.repeat(scalar, len(table)) for name, scalar in scalars.items()}
-        arrays = [same[f.name] if f.name in same else table[f.name] for f in schema]
-        whole = pa.table(arrays, schema=schema)
+        same = {n: pa.repeat(pa.scalar(value, schema.field(n).type), len(table)) for n, value in columns.items()}
+        whole = pa.table([same[f.name] if f.name in same else table[f.name] for f in schema], schema=schema)
         return Answer(stamped(whole, cluster_id, marks, at=taken_at.isoformat(timespec="microseconds")))
 
     listed = None if resources is None else tuple(resources)

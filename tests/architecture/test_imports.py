@@ -75,7 +75,7 @@ ROOMS = {
     "client_configs.records": (*GROUND, "model"),
     "client_configs.application": (*GROUND, "model", "client_configs.records"),
     "clients": (*GROUND, "client_configs.application"),
-    "admin": (*GROUND, "model", "frames.arrays", "frames.frame", "frames.schemas"),
+    "admin": (*GROUND, "model", "frames.frame", "frames.schemas"),
     "resolution": (*GROUND, "model", "frames.schemas", "frames.given_frames"),
     "profiles": (*GROUND, "model"),
     "advice": (*GROUND, "model", "frames"),

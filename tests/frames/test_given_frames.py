@@ -16,7 +16,7 @@ from kadmin_nb.frames import schemas
 from kadmin_nb.frames.given_frames import fitted, table_of
 from kadmin_nb.resolution.kernel import resolve
 from kadmin_nb.resolution.tree import tree
-from kadmin_nb.runbooks import frame_inputs
+from kadmin_nb.runbooks import cells
 from kadmin_nb.usage_engines import Usage
 
 QUOTAS = pa.table(
@@ -28,7 +28,7 @@ TAKERS = {
     "usage": Usage.of,
     "drift": side_of,
     "findings": kn.config_findings,
-    "a runbook's clients": frame_inputs.clients,
+    "a runbook's clients": cells.clients,
 }
 USERS = {
     "a number beside a text": (["alice", 5], "row 2 of the ([a-z]+): user is 5, not text"),
