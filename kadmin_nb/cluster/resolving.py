@@ -14,7 +14,6 @@ from ..admin.wire import PATIENCE
 from ..client_configs.kafka import LiveKafka
 from ..errors import NotFound, NotKnowable, UsageError, printable
 from ..frames.answer import Answer
-from ..frames.arrays import text_array
 from ..frames.meanings import general_client
 from ..frames.pages import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
@@ -171,7 +170,7 @@ def of_ips(kafka: LiveKafka, ip: object, user: object, pairs: object, assume_def
 def quotas_of(kafka: LiveKafka, clients: pa.Table) -> pa.Table:
     """QUOTAS that could bind these few clients, asked for with filters; no entity comes twice."""
     quotas = pa.concat_tables(kafka.quotas.describe_each(filters(clients))).unify_dictionaries()
-    is_asked = pc.is_in(quotas["client_id"], text_array({*clients["client_id"].to_pylist()}))
+    is_asked = pc.is_in(quotas["client_id"], pa.array({*clients["client_id"].to_pylist()}, pa.string()))
     return quotas.filter(pc.or_(is_asked, pc.is_null(quotas["client_id"])))
 
 

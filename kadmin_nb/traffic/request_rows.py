@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..frames import schemas
-from ..frames.arrays import flag_array, text_array
 from ..resolution.input_columns import CLUSTER
 from .broker_names import BrokerNames
 from .log_lines import parsed_columns
@@ -64,7 +63,7 @@ SCHEMA = pa.schema(
 is none of a client's, null where it is one."""
 
 _FETCHER = r"^broker-\d+-fetcher-\d+$"
-_SIZED = text_array(["PRODUCE", "FETCH", "SHARE_FETCH"])
+_SIZED = pa.array(["PRODUCE", "FETCH", "SHARE_FETCH"], pa.string())
 
 
 @dataclass(frozen=True)
@@ -123,10 +122,10 @@ class LogReader:
     def _is_inter_broker(self, listeners: pa.Array) -> pa.Array:
         each, pattern = listeners.dictionary_encode(), re.compile(self.inter_broker)
         answers = [pattern.search(name) is not None for name in each.dictionary.to_pylist()]
-        return flag_array(answers).take(each.indices)
+        return pa.array(answers, pa.bool_()).take(each.indices)
 
 
-_ONLY = text_array(BROKERS_ONLY)
+_ONLY = pa.array(BROKERS_ONLY, pa.string())
 
 
 def listeners_pattern(inter_broker: str | Iterable[str]) -> str:

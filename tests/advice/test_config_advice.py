@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 import pytest
+from kadmin_magics.session import NotebookSession
 
 import kadmin_nb as kn
 from kadmin_nb.admin import topics
@@ -14,7 +15,7 @@ from kadmin_nb.advice.config_rules import BY_NATURE, findings
 from kadmin_nb.advice.config_rules import found as found_in
 from kadmin_nb.advice.findings import ConfigFindings
 from kadmin_nb.commands import run
-from kadmin_nb.commands.session import NotebookSession, Session
+from kadmin_nb.commands.session import Session
 from kadmin_nb.frames import schemas
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.grammar import parse_word, split
