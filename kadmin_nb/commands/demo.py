@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from .. import local
+from .. import local as kafkas
 from ..local import LocalKafka
 from . import run
 from .click_glue import Text
@@ -31,7 +31,7 @@ class Step:
 
 def demo(keep: bool = False) -> Text:
     """Walk the whole thread on a local Kafka; `keep` leaves it running as `demo`."""
-    start = local.launch if keep else local.start
+    start = kafkas.launch if keep else kafkas.start
     kafka = start(name="demo", progress=_print_note)
     try:
         _walk(kafka)

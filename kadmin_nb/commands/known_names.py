@@ -35,18 +35,18 @@ class KnownNames:
         return 0 <= time.time() - self.taken_at < FRESH
 
 
-def place_of(target: str) -> Path:
+def names_file(target: str) -> Path:
     """The file of this target, told from one that is called so in another folder."""
     key = "\0".join((target, str(Path.cwd()), os.environ.get("KADMIN_CONFIG", "")))
     return cache_dir() / "names" / f"{sha256(os.fsencode(key)).hexdigest()[:32]}.json"
 
 
-def save(names: KnownNames, place: Path) -> None:
+def save_names(names: KnownNames, place: Path) -> None:
     """Keep them, for nobody else to read."""
     files.write(place, json.dumps({"taken_at": names.taken_at, "names": names.names}), mode=0o600)
 
 
-def load(place: Path) -> KnownNames | None:
+def load_names(place: Path) -> KnownNames | None:
     """The names in that file while they are fresh; None where there are none that can be read."""
     with suppress(KadminError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         content = json.loads(files.read(place, "names", _MOST_BYTES))

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from .. import files
 from ..errors import KadminError
 from ..model.grammar import Value
-from . import known_names
+from .known_names import load_names, names_file, save_names
 from .completions import fixed_values
 from .known_names import KnownNames
 
@@ -44,7 +44,7 @@ class NamesOfFile:
 def _of_file(target: str) -> Mapping[str, tuple[str, ...]]:
     """The names that another process left; where they are too old it is asked for new ones, for the next Tab."""
     with suppress(KadminError):
-        if known := known_names.load(known_names.place_of(target)):
+        if known := load_names(names_file(target)):
             return known.names
         _ask_beside(target)
     return {}
@@ -130,11 +130,11 @@ def refresh(target: str) -> None:
     from ..cluster.near_names import names_of
     from ..profiles import settings_for
 
-    place = known_names.place_of(target)
+    place = names_file(target)
     files.make_folder(place.parent, mode=0o700)
     with files.locking(place.with_suffix(".lock")) as is_ours:
         if is_ours:
-            known_names.save(KnownNames(names_of(settings_for(target))), place)
+            save_names(KnownNames(names_of(settings_for(target))), place)
 
 
 if __name__ == "__main__":
