@@ -16,7 +16,7 @@ from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.schema_metadata import stamped
 from ..model.connection_settings import Settings
-from ..model.grammar import ANY
+from ..model.grammar import ANY, LEFT_OUT
 from ..plans import VERIFY_TIMEOUT
 from ..plans.apply_options import ApplyOptions, takes_apply_options
 from ..plans.execution.interrupts import Stopped, never
@@ -387,9 +387,9 @@ class Cluster:
         self,
         *,
         stage: Stage | None = None,
-        user: object = None,
-        client_id: object = None,
-        ip: object = None,
+        user: object = LEFT_OUT,
+        client_id: object = LEFT_OUT,
+        ip: object = LEFT_OUT,
         entity: Mapping[str, object] | None = None,
     ) -> QuotaEditor:
         """Quotas as a spreadsheet in the notebook; what is typed into it is staged.
@@ -403,18 +403,19 @@ class Cluster:
         """
         from .editors import edit_quotas
 
-        whom = {"user": user, "client_id": client_id, "ip": ip, "entity": entity}
+        named = {"user": user, "client_id": client_id, "ip": ip, "entity": entity or LEFT_OUT}
+        whom = {name: part for name, part in named.items() if part is not LEFT_OUT}
         return edit_quotas(self, self.tray if stage is None else stage, whom)
 
     def edit_configs(
         self,
         *,
         stage: Stage | None = None,
-        topic: object = None,
-        broker: object = None,
-        broker_logger: object = None,
-        client_metrics: object = None,
-        group: object = None,
+        topic: object = LEFT_OUT,
+        broker: object = LEFT_OUT,
+        broker_logger: object = LEFT_OUT,
+        client_metrics: object = LEFT_OUT,
+        group: object = LEFT_OUT,
     ) -> ConfigEditor:
         """Configs as a spreadsheet in the notebook; what is typed into it is staged.
 
