@@ -154,8 +154,8 @@ def _at(where: str) -> History:
 
 def _recorded_at(where: str | None) -> History:
     """The history there; whoever asks what changed without one reads how to begin it."""
-    from ..frames.times import is_time
     from ..history.snapshot_history import nothing_recorded
+    from ..model.times import is_time
 
     if where is None or is_time(where):
         raise nothing_recorded()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ from ..hints import nearest
 from ..model.entity import TYPES, entity_type
 from ..model.grammar import Choice, Lookup, format_word, without_sign
 from ..model.quota_keys import find
+from ..model.times import length_of_time
 from ..plans.change_words import choices, read_words
 from ..secrets import mentions_secret
 from .answer_formats import PRINT_FORMATS, in_print_format
@@ -35,20 +35,17 @@ class Finite(click.FloatRange):
         return number
 
 
-_LENGTH = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h)?")
-_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, None: 1.0}
-
-
 class Length(click.ParamType):  # type: ignore[type-arg]  # generic only in newer clicks
-    """A length of time such as `60s` or `5m`, in seconds."""
+    """A length of time such as `60s` or `5m`, in seconds; a number alone is of seconds."""
 
     name = "length"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        match = _LENGTH.fullmatch(str(value).strip())
-        if match is None:
+        text = str(value).strip()
+        length = length_of_time(f"{text}s" if text[-1:].isdigit() else text)
+        if length is None:
             self.fail(f"{value} is not a duration: 60s, 5m", param, ctx)
-        return float(match[1]) * _SECONDS[match[2]]
+        return length.total_seconds()
 
 
 def read_selectors(

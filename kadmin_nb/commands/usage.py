@@ -101,7 +101,7 @@ class UsageSource:
             return log.requests(None if tell is None else _Reading(tell), **how)
 
     def _metrics(self) -> Answer:
-        from ..frames.times import moment
+        from ..model.times import moment
         from ..profiles.secret_references import read_reference
         from ..traffic import prometheus
 

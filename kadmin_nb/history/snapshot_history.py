@@ -16,9 +16,9 @@ from ..errors import NotFound, UsageError
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.snapshots import Snapshot, snapshot
-from ..frames.times import moment
 from ..hints import Hint, Verb, sentence
 from ..model.rows import Row
+from ..model.times import moment
 from . import drift_frames
 from .contents import change, changed, difference, fingerprint
 from .snapshot_reader import taken_of

@@ -8,7 +8,7 @@ from ..errors import Invalid, UsageError
 from ..frames import schemas
 from ..frames.schema_metadata import CLUSTER_ID, TAKEN_AT
 from ..frames.snapshots import COMPLETE, ID, SCOPE, SCOPES, Snapshot, snapshot
-from ..frames.times import moment
+from ..model.times import moment
 from .drift_frames import table_of
 from .stored_rows import QUOTAS, SCHEMAS, kind_of
 
