@@ -591,8 +591,8 @@ class Cluster:
     def snapshot(self) -> Snapshot:
         """All quotas, and every config that is set somewhere: on topics, groups, client-metrics, brokers and for all.
 
-        `kn.history(where).record(…)` keeps it. A value that is a secret is never in it. Where a resource could not be
-        read it is not `complete`. Topics that we may not see are missing before Kafka 4.1, and groups altogether.
+        `kn.open_history(where).record(…)` keeps it. A value that is a secret is never in it. Where a resource could not
+        be read it is not `complete`. Topics that we may not see are missing before Kafka 4.1, and groups altogether.
 
         Raises
         ------

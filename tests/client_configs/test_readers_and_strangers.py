@@ -74,6 +74,27 @@ def test_without_rights_it_is_no_empty_answer(person, alice):
         assert "\n" not in str(refused.value)
 
 
+def test_a_snapshot_without_rights_says_nothing_of_them(person, admin, alice):
+    """I may not read client configs, and could take no snapshot of the rest, or one that said that there are none."""
+    cluster, give = person
+    grant_reading_of_quotas(cluster, admin)
+    eventually(lambda: can_take_snapshot(cluster), True)
+    assert "CLIENT_CONFIGS" not in cluster.snapshot().scopes
+    with pytest.raises(kn.NotAuthorized, match=f"topic={CONFIGS_TOPIC} cannot be read"):
+        kn.declared.export(cluster.snapshot())
+    assert "client-configs" not in kn.declared.export(cluster.snapshot(), allow_incomplete=True)
+    give(AclOperation.READ)
+    eventually(lambda: can_read(cluster, alice), True)
+    assert alice in cluster.snapshot().client_configs.to_arrow()["user"].to_pylist()
+
+
+def can_take_snapshot(cluster: kn.Cluster) -> bool:
+    try:
+        return cluster.snapshot().cluster_id == cluster.id
+    except kn.NotAuthorized:
+        return False
+
+
 def test_a_reader_looks_and_changes_nothing(person, admin, alice):
     """A reader's plan was said to be valid, and its apply that no broker was available."""
     cluster, give = person

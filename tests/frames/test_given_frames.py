@@ -11,9 +11,9 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.cluster.resolve_engines import pairs_of
+from kadmin_nb.comparing.differences import table_of as side_of
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.given_frames import fitted, table_of
-from kadmin_nb.history.drift_frames import table_of as side_of
 from kadmin_nb.resolution.kernel import resolve
 from kadmin_nb.resolution.tree import tree
 from kadmin_nb.runbooks import cells
