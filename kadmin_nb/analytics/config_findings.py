@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ..advice.config_rules import COLUMNS, findings, schema_of
+from ..advice.config_rules import COLUMNS, findings_frame, schema_of
 from ..errors import UsageError
 from ..model import resources
 from . import worker_code
@@ -70,5 +70,5 @@ def _on_workers() -> Callable[[pa.Table], pa.Table]:
 
 
 def _work(_nothing: None, batches: worker_code.Batches) -> Iterator[pa.RecordBatch]:
-    table = findings(pa.Table.from_batches([*batches]))
+    table = findings_frame(pa.Table.from_batches([*batches]))
     yield from table.to_batches() or [pa.RecordBatch.from_pylist([], schema=table.schema)]

@@ -16,7 +16,7 @@ from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.schema_metadata import stamped
 from ..model.connection_settings import Settings
-from ..model.grammar import ANY
+from ..model.grammar import ANY, LEFT_OUT
 from ..plans import VERIFY_TIMEOUT
 from ..plans.apply_options import ApplyOptions, with_arguments
 from ..plans.execution.interrupts import Stopped, never
@@ -411,9 +411,9 @@ class Cluster:
         self,
         *,
         stage: Stage | None = None,
-        user: object = None,
-        client_id: object = None,
-        ip: object = None,
+        user: object = LEFT_OUT,
+        client_id: object = LEFT_OUT,
+        ip: object = LEFT_OUT,
         entity: Mapping[str, object] | None = None,
     ) -> QuotaEditor:
         """Quotas as a spreadsheet in the notebook; what is typed into it is staged.
@@ -427,18 +427,19 @@ class Cluster:
         """
         from .editors import edit_quotas
 
-        whom = {"user": user, "client_id": client_id, "ip": ip, "entity": entity}
+        named = {"user": user, "client_id": client_id, "ip": ip, "entity": entity or LEFT_OUT}
+        whom = {name: part for name, part in named.items() if part is not LEFT_OUT}
         return edit_quotas(self, self.tray if stage is None else stage, whom)
 
     def edit_configs(
         self,
         *,
         stage: Stage | None = None,
-        topic: object = None,
-        broker: object = None,
-        broker_logger: object = None,
-        client_metrics: object = None,
-        group: object = None,
+        topic: object = LEFT_OUT,
+        broker: object = LEFT_OUT,
+        broker_logger: object = LEFT_OUT,
+        client_metrics: object = LEFT_OUT,
+        group: object = LEFT_OUT,
     ) -> ConfigEditor:
         """Configs as a spreadsheet in the notebook; what is typed into it is staged.
 
@@ -629,8 +630,8 @@ class Cluster:
     def snapshot(self) -> Snapshot:
         """All quotas, and every config that is set somewhere: on topics, groups, client-metrics, brokers and for all.
 
-        `kn.history(where).record(…)` keeps it. A value that is a secret is never in it. Where a resource could not be
-        read it is not `complete`. Topics that we may not see are missing before Kafka 4.1, and groups altogether.
+        `kn.open_history(where).record(…)` keeps it. A value that is a secret is never in it. Where a resource could not
+        be read it is not `complete`. Topics that we may not see are missing before Kafka 4.1, and groups altogether.
 
         Raises
         ------
