@@ -1,4 +1,4 @@
-"""`kn.analytics.resolve` beside a pass-through, beside broadcast joins, over Connect, and with too many exact pairs.
+"""`kn.fleets.resolve` beside a pass-through, beside broadcast joins, over Connect, and with too many exact pairs.
 
 Spark runs in processes of its own, one a mode, which do one work after the other as they are told: so runs are
 interleaved, and both modes are measured in turns. Data as in `benchmarks.resolve`, as Parquet. All results go to
@@ -192,7 +192,7 @@ def _resolved(spark: Any, quotas: Path, pairs: Path) -> Any:
 def _resolved_of(quotas: Any, pairs: Any) -> Any:
     import kadmin_nb as kn
 
-    return kn.analytics.resolve(quotas, pairs, shape="wide")
+    return kn.fleets.resolve(quotas, pairs, shape="wide")
 
 
 def _resolve_ready(spark: Any, place: Path, millions: str) -> Any:
@@ -207,7 +207,7 @@ _at_hand = cache(parquet.read_table)
 
 def _of_many(limit: int, pairs: str) -> Callable[..., Any]:
     def resolved(spark: Any, place: Path, millions: str) -> Any:
-        from kadmin_nb.analytics import quota_tables
+        from kadmin_nb.fleets import resolving as quota_tables
 
         quota_tables.SENT_BYTES = limit
         try:

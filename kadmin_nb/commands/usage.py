@@ -15,10 +15,9 @@ from .session import Session
 from .usage_source import UsageSource, bind_source, note, source
 
 if TYPE_CHECKING:
-    from .. import analytics, traffic
     from ..frames.answer import Answer
-    from ..traffic.line_counts import Counts
-    from ..usage_engines import Usage
+    from ..usage.engines import Usage
+    from ..usage.line_counts import Counts
 
 
 _FORMS = {"json", "out", "form"}
@@ -112,25 +111,21 @@ def top(session: Session, source: UsageSource, keys: tuple[str, ...], most: int,
     source.check()
     used = source.read(session)
     with spark_inputs.where_spark_is(session, used.is_on_spark):
-        from ..traffic import top as top_of
+        from ..usage import top as top_of
 
         return top_of(used.answer(), **more)
 
 
 def _of_lines(session: Session, source: UsageSource, quarantine: bool) -> Answer:
     """The lines of a request log, counted, or those in quarantine."""
+    from ..frames.answer import Answer
+
     log = source.log()
     with spark_inputs.where_spark_is(session, log.is_spark):
         requests = source.requests(session, log)
         if not quarantine:
             return _counted(requests.counts, session)
-        return spark_inputs.lazy(requests.quarantine, session) if log.is_spark else _in_quarantine(requests)
-
-
-def _in_quarantine(requests: traffic.Requests | analytics.Requests) -> Answer:
-    from ..frames.answer import Answer
-
-    return Answer(requests.quarantine)
+        return spark_inputs.lazy(requests.quarantine, session) if log.is_spark else Answer(requests.quarantine)
 
 
 def _counted(counts: Counts, session: Session) -> Answer:

@@ -15,9 +15,9 @@ from . import options, spark_inputs
 from .session import Note, Session
 
 if TYPE_CHECKING:
-    from .. import analytics, traffic
     from ..frames.answer import Answer
-    from ..usage_engines import LogEngine, Usage
+    from ..usage.engines import LogEngine, Usage
+    from ..usage.request_log import Requests
 
 EVERY = "1 second"
 QUIET, REPEAT = 0.5, 0.2
@@ -70,7 +70,7 @@ class UsageSource:
 
     def read(self, session: Session) -> Usage:
         """USAGE, in its engine."""
-        from ..usage_engines import Usage
+        from ..usage.engines import Usage
 
         if self.paths:
             log = self.log()
@@ -85,11 +85,11 @@ class UsageSource:
 
     def log(self) -> LogEngine:
         """The engine that reads the request log."""
-        from ..usage_engines import LogEngine
+        from ..usage.engines import LogEngine
 
         return LogEngine.of(self.paths, self.names, self.engine)
 
-    def requests(self, session: Session, log: LogEngine) -> traffic.Requests | analytics.Requests:
+    def requests(self, session: Session, log: LogEngine) -> Requests:
         """The request log, its first lines looked at."""
         broker: Any = session.cluster.brokers if self.broker == "cluster" else self.broker
         broker = int(broker) if isinstance(broker, str) and broker.isdecimal() else broker
@@ -100,7 +100,7 @@ class UsageSource:
     def _metrics(self) -> Answer:
         from ..frames.times import moment
         from ..profiles.secret_references import read_reference
-        from ..traffic import prometheus
+        from ..usage import prometheus
 
         token = read_reference(self.token, Path.cwd()) if self.token else None
         first, last = moment(self.since), moment(self.until)
@@ -114,7 +114,7 @@ class _Reading:
         self._tell, self._next = tell, time.monotonic() + QUIET
 
     def __call__(self, done: int, size: int) -> None:
-        from ..usage_engines import size_text
+        from ..usage.engines import size_text
 
         if time.monotonic() < self._next:
             return

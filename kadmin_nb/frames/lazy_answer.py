@@ -37,7 +37,7 @@ class SparkAnswer(Answer):
     def __init__(
         self, frame: pyspark.sql.DataFrame, marks: Mapping[str, str] | None = None, around: Around = at_work
     ) -> None:
-        self._frame, self._marks, self.around = frame, marks or {}, around
+        self._frame, self.marks, self.around = frame, marks or {}, around
 
     @cached_property
     def _table(self) -> pa.Table:
@@ -82,4 +82,4 @@ class SparkAnswer(Answer):
             return self._frame.count() if "_table" not in self.__dict__ else super().__len__()
 
     def _marked(self, table: pa.Table) -> pa.Table:
-        return marked(table, self._marks)
+        return marked(table, self.marks)

@@ -11,8 +11,8 @@ import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.levels import LEVELS
-from kadmin_nb.resolution.backtesting import backtest
 from kadmin_nb.resolution.rules import entity_at
+from kadmin_nb.usage.backtesting import replayed as backtest
 from tests.resolution.hierarchies import HOSTILE, KEY, quotas_of
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
