@@ -115,14 +115,19 @@ def of_kinds(frame: Frame, kinds: Mapping[str, Kind], label: str, or_without: Co
     """
     table = taken(frame, [*kinds], label)
     schemas.require_columns(label, [name for name in kinds if name not in or_without], names_of(table))
-    fields = spark.arrow_schema(table) if spark.is_spark(table) else table.schema
-    present = {name: kind for name, kind in kinds.items() if name in fields.names}
+    types: Mapping[str, tuple[Any, pa.DataType]] = (
+        spark.types_of(table)
+        if spark.is_spark(table)
+        else {field.name: (field.type, field.type) for field in table.schema}
+    )
+    present = {name: kind for name, kind in kinds.items() if name in types}
     for name, kind in present.items():
-        if not kind.fits(fields.field(name).type) and not _is_nothing(table, name, kind):
-            raise UsageError(f"{name} of {label} is {fields.field(name).type}, not {kind.text}")
+        word, its_type = types[name]
+        if not kind.fits(its_type) and not _is_nothing(table, name, kind):
+            raise UsageError(f"{name} of {label} is {word}, not {kind.text}")
     if spark.is_spark(table):
-        types = spark.spark_schema(pa.schema([(name, kind.type) for name, kind in present.items()]))
-        return table.select(*(table[kind.name].cast(kind.dataType).alias(kind.name) for kind in types))
+        columns = {name: table[name].cast(spark.spark_type(kind.type)) for name, kind in present.items()}
+        return table.select(*_named(columns))
     return pa.table({name: _in_kind(table, name, kind, label) for name, kind in present.items()})
 
 
@@ -259,8 +264,8 @@ def framed(frame: Frame, schema: pa.Schema, order: Sequence[tuple[str, str]] = (
     chosen = select(frame, schema.names)
     if spark.is_spark(frame):
         return chosen
-    keys = [key for key in order if key[0] in schema.names]
-    return chosen.sort_by(keys).cast(schema) if keys else chosen.cast(schema)
+    table = chosen.cast(schema)
+    return table.take(pc.sort_indices(plain(chosen), [*order])) if order else table
 
 
 def appended(frame: Frame, rows: pa.Table) -> Frame:
@@ -375,10 +380,10 @@ def others(frame: Frame, known: Frame, by: Sequence[str]) -> Frame:
 
 def of_cluster(frame: Frame, cluster_id: str) -> Frame:
     """The rows of one cluster, without saying so; all of them where the frame does not tell."""
-    if schemas.CLUSTER_ID.name not in names_of(frame):
+    if "cluster_id" not in names_of(frame):
         return frame
-    rows = equal(frame, schemas.CLUSTER_ID.name, cluster_id)
-    return rows.drop(schemas.CLUSTER_ID.name) if spark.is_spark(rows) else rows.drop_columns([schemas.CLUSTER_ID.name])
+    rows = equal(frame, "cluster_id", cluster_id)
+    return rows.drop("cluster_id") if spark.is_spark(rows) else rows.drop_columns(["cluster_id"])
 
 
 def positive(frame: Frame, column: str) -> Frame:

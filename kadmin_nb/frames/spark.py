@@ -227,11 +227,10 @@ def row_as_json(names: Sequence[str]) -> Column:
     return F.regexp_replace(row, r"\p{C}", "\ufffd")
 
 
-def arrow_schema(frame: DataFrame) -> pa.Schema:
-    """The columns of a frame as Arrow has them."""
-    from pyspark.sql.pandas.types import to_arrow_schema
-
-    return to_arrow_schema(frame.schema)
+def types_of(frame: DataFrame) -> dict[str, tuple[str, pa.DataType]]:
+    """The types of its columns, as Spark calls them, and Arrow's: that of bytes where we read no such columns."""
+    words = {name: word.partition("(")[0] for name, word in frame.dtypes}
+    return {name: (word, _ARROW_TYPES.get(word, pa.binary())) for name, word in words.items()}
 
 
 def spark_schema(schema: pa.Schema) -> StructType:
@@ -412,6 +411,19 @@ def _local(session: type[SparkSession], delta: bool) -> SparkSession:
         builder = builder.config(key, value)
     return builder.getOrCreate()
 
+
+_ARROW_TYPES = {
+    "tinyint": pa.int8(),
+    "smallint": pa.int16(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "decimal": pa.float64(),
+    "string": pa.string(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "void": pa.null(),
+}
 
 _LOG = Path(__file__).with_name("spark-log4j2.properties")
 _SETTINGS = {

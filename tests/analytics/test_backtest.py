@@ -79,15 +79,15 @@ def test_several_clusters_at_once(spark) -> None:
 def test_what_is_no_usage_is_refused_in_a_line(spark) -> None:
     """A job ran for an hour and then had no such column."""
     usage = frame(spark, USAGE)
-    with pytest.raises(kn.UsageError, match="the usage have no column window_end"):
+    with pytest.raises(kn.UsageError, match="the usage's rows have no column window_end"):
         kn.usage.backtest(QUOTAS, usage.drop("window_end"))
-    with pytest.raises(kn.UsageError, match="value of the usage is string, not a number"):
+    with pytest.raises(kn.UsageError, match="value of the usage's rows is string, not a number"):
         kn.usage.backtest(QUOTAS, usage.withColumn("value", usage["user"]))
-    with pytest.raises(kn.UsageError, match="the quotas have a cluster_id and the usage have none"):
+    with pytest.raises(kn.UsageError, match="the quotas have a cluster_id and the usage's rows have none"):
         kn.usage.backtest(in_clusters([QUOTAS]), usage)
-    with pytest.raises(kn.UsageError, match="the usage is a Table, not a Spark DataFrame"):
-        kn.usage.backtest(QUOTAS, USAGE)
-    with pytest.raises(SparkRuntimeException, match="window_end is not after window_start in a row of the usage"):
+    with pytest.raises(kn.UsageError, match="the usage's rows are a list, not a frame"):
+        kn.usage.backtest(QUOTAS, [])
+    with pytest.raises(SparkRuntimeException, match="window_end is not after window_start in a row of the usage's rows"):
         kn.usage.backtest(QUOTAS, usage.withColumn("window_end", usage["window_start"])).collect()
 
 

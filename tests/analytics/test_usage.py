@@ -52,7 +52,8 @@ def from_metrics(request, spark):
 
     def added_up(metrics):
         if request.param == "spark":
-            return kn.usage.usage_from_metrics(metrics)
+            frame = to_spark(metrics, spark) if isinstance(metrics, pa.Table) else metrics
+            return kn.usage.usage_from_metrics(frame)
         table = metrics if isinstance(metrics, pa.Table) else metrics.toArrow()
         return to_spark(kn.usage.usage_from_metrics(table), spark)
 

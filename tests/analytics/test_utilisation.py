@@ -317,7 +317,7 @@ def test_what_is_no_usage_is_one_line(spark):
     of_cluster = usage_of(spark, {**used(0, 1), "cluster_id": "c"}, schema=IN_CLUSTERS)
     bad = [
         (to_spark(pa.table({"broker": [1]}), spark), quotas, "the usage's rows have no column user, client_id, key"),
-        ([], quotas, "the usage is a list, not a Spark DataFrame"),
+        ([], quotas, "the usage's rows are a list, not a frame"),
         (usage.selectExpr("*", "'x' AS v").drop("value").withColumnRenamed("v", "value"), quotas, "value of .* string"),
         (usage.withColumn("window_end", usage.window_end.cast("string")), quotas, "is string, not a timestamp"),
         (usage, pa.table({"level": ["USER"]}), "the quotas have no column user, client_id, key, value"),
