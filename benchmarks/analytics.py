@@ -207,13 +207,13 @@ _at_hand = cache(parquet.read_table)
 
 def _of_many(limit: int, pairs: str) -> Callable[..., Any]:
     def resolved(spark: Any, place: Path, millions: str) -> Any:
-        from kadmin_nb.fleets import resolving as quota_tables
+        from kadmin_nb.fleets import resolving
 
-        quota_tables.SENT_BYTES = limit
+        resolving.SENT_BYTES = limit
         try:
             return _resolved(spark, place / "quotas-of-many.parquet", place / f"{pairs}.parquet")
         finally:
-            quota_tables.SENT_BYTES = 256 << 20
+            resolving.SENT_BYTES = 256 << 20
 
     return resolved
 

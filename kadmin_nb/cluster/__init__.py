@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ..plans.plan import Plan
     from ..plans.stage import Stage
     from ..policy import PolicyAnswer
-    from ..usage.most_used import TopAnswer
+    from ..usage.near_and_top import TopAnswer
     from ..usage.touched_clients import ImpactAnswer
     from ..widgets.client_explorer import ClientExplorer
     from ..widgets.config_editor import ConfigEditor

@@ -14,7 +14,7 @@ from .. import usage
 from ..client_configs.kafka import LiveKafka
 from ..errors import NotFound, NotKnowable
 from ..frames import schemas
-from ..usage.most_used import TopAnswer
+from ..usage.near_and_top import TopAnswer
 from .observation import ObservationAnswer
 from .request_logs import are_known, beginning
 

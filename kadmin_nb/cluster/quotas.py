@@ -21,7 +21,7 @@ from ..model.quota_keys import QUOTA_KEYS, find
 from . import near_names
 
 if TYPE_CHECKING:
-    from ..usage.near_limits import NearAnswer
+    from ..usage.near_and_top import NearAnswer
     from .quota_reviews import RedundantAnswer
     from .tree import TreeAnswer
     from .why import WhyAnswer

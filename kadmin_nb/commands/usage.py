@@ -17,7 +17,7 @@ from .usage_source import UsageSource, bind_source, note, source
 if TYPE_CHECKING:
     from ..frames.answer import Answer
     from ..usage.engines import Usage
-    from ..usage.line_counts import Counts
+    from ..usage.request_log import Counts
 
 
 _FORMS = {"json", "out", "form"}

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from .backtesting import backtest
     from .limits_used import known_clients, utilisation
     from .metrics import usage_from_metrics
-    from .most_used import top
-    from .near_limits import near
+    from .near_and_top import near, top
     from .prometheus_api import prometheus
     from .request_log import Requests, requests
     from .tables import check_tables, store_usage, store_utilisation
@@ -30,12 +29,12 @@ _PLACES = {
     "check_tables": "tables",
     "impact": "touched_clients",
     "known_clients": "limits_used",
-    "near": "near_limits",
+    "near": "near_and_top",
     "prometheus": "prometheus_api",
     "requests": "request_log",
     "store_usage": "tables",
     "store_utilisation": "tables",
-    "top": "most_used",
+    "top": "near_and_top",
     "usage": "windows",
     "usage_from_metrics": "metrics",
     "utilisation": "limits_used",

@@ -6,7 +6,8 @@ passed over. `request_rows` reads the lines, here and on Spark's workers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
@@ -15,28 +16,29 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import Invalid
+from ..errors import Invalid, KadminError, NotFound, UsageError, printable
 from ..frames import schemas
 from ..frames.display import Display
 from ..frames.relational import Frame, Measure, added_up, appended, each_once, select, with_columns, words_of
 from ..frames.spark import is_spark
 from ..resolution.input_columns import CLUSTER
-from .broker_names import broker_names
-from .line_counts import SAMPLE, Counts, damage_warnings, no_request, refuse_sample
 from .log_files import TORN, LogLines, ReadSoFar, address, local_files
-from .log_times import check_zone
 from .request_rows import (
     ALL,
     DAMAGED,
     FAULTY,
     IDENTITY,
     INTER_BROKER,
+    NO_BROKER,
+    NO_ZONE,
     NOT_KAFKA,
     OF_CLIENTS,
     OF_OTHERS,
     REMARKS,
     SCHEMA,
     LogReader,
+    broker_names,
+    check_zone,
     is_chosen,
     listeners_pattern,
 )
@@ -52,6 +54,73 @@ TALLY: dict[str, Measure] = {
     **{name: ("count_true", name) for name in REMARKS},
 }
 """Of `tallied` rows: how many lines and requests they are, and how many of these are unsized, or ambiguous."""
+
+
+SAMPLE = 20
+"""Requests that are looked at before anything else is read."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """The counts of a request log's lines, by their fate.
+
+    `lines` = `requests` + `duplicates` + those `left_out` + those `quarantined`, both by reason; the rest of a
+    `damaged` file counts as one line. `ambiguous` are the requests in the hour that a clock put back passes twice,
+    `unsized` those PRODUCE, FETCH and SHARE_FETCH whose bytes the log does not tell; of SHARE_FETCH it never does.
+    """
+
+    lines: int
+    requests: int
+    duplicates: int
+    left_out: Mapping[str, int]
+    quarantined: Mapping[str, int]
+    ambiguous: int
+    unsized: int
+    damaged: tuple[str, ...] = ()
+    tz: str | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(cls, rows: Iterable[Mapping[str, Any]], damaged: Sequence[str], tz: str | None) -> Counts:
+        """Out of rows with a `fault`, a `reason`, and the measures of TALLY."""
+        rows = [row for row in rows if row["lines"]]
+        good = [row for row in rows if row["fault"] is None]
+        of_clients = [row for row in good if row["reason"] is None]
+        return cls(
+            lines=_total(rows, "lines") + len(damaged),
+            requests=_total(of_clients, "requests"),
+            duplicates=_total(good, "lines") - _total(good, "requests"),
+            left_out={row["reason"]: row["requests"] for row in good if row["reason"] is not None},
+            quarantined=_quarantined(rows, damaged),
+            ambiguous=_total(of_clients, "ambiguous"),
+            unsized=_total(of_clients, "unsized"),
+            damaged=tuple(damaged),
+            tz=tz,
+        )
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Warnings about the figures."""
+        quarantined = sum(self.quarantined.values())
+        texts = (
+            (
+                quarantined,
+                f"{quarantined:,} of {self.lines:,} lines are not requests: `.quarantine` or --quarantine has them",
+            ),
+            (
+                self.ambiguous,
+                f"{self.ambiguous:,} requests fell into the hour that {self.tz} passes twice: the first is taken",
+            ),
+            (
+                self.unsized,
+                f"{self.unsized:,} PRODUCE, FETCH or SHARE_FETCH do not tell their bytes, which are not counted",
+            ),
+        )
+        return (*damage_warnings(self.damaged), *(f"WARNING: {text}" for count, text in texts if count))
+
+
+def damage_warnings(damaged: Iterable[str]) -> tuple[str, ...]:
+    """A line for each file that could not be read to its end."""
+    return tuple(f"WARNING: {file} is damaged: only what comes before that was read" for file in damaged)
 
 
 class Lines(Protocol):
@@ -312,3 +381,55 @@ class _Reading:
 
 
 _REJECTED = ["path", "line", "fault"]
+
+
+def _total(rows: Iterable[Mapping[str, Any]], column: str) -> int:
+    return sum(row[column] for row in rows)
+
+
+def _quarantined(rows: Iterable[Mapping[str, Any]], damaged: Sequence[str]) -> Counter[str]:
+    """The lines that could not be read, by what is wrong with them."""
+    quarantined = Counter({DAMAGED: len(damaged)} if damaged else {})
+    for row in rows:
+        if row["fault"] is not None:
+            quarantined[row["fault"]] += row["lines"]
+    return quarantined
+
+
+def refuse_sample(sampled: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse a log of whose first requests none can be read; `path`, `connection` and `fault` of each.
+
+    Raises
+    ------
+    UsageError
+        The times need a zone, or no broker has the address of a connection.
+    Invalid
+        None can be read.
+    """
+    faults = {row["fault"]: row for row in reversed(sampled)}
+    if NO_ZONE in faults:
+        problem = f"the times in {faults[NO_ZONE]['path']} have no offset"
+        raise UsageError(problem, hint="Say tz='Europe/Berlin', or tz='UTC'.")
+    if NO_BROKER in faults:
+        raise UsageError(
+            f"no broker has the local address of the connection {faults[NO_BROKER]['connection']}",
+            hint="The brokers' host is to be the address that clients connect to, as the broker sees it.",
+        )
+    if None not in faults:
+        raise Invalid(f"no request in {sampled[0]['path']} can be read: {sampled[0]['fault']}")
+
+
+_WRITTEN_AT = (
+    "kafka.request.logger writes all requests at DEBUG or TRACE; from Kafka 3.9.1 on, at INFO, those of deprecated"
+    " versions only."
+)
+
+
+def no_request(first: tuple[str, str] | None, source: str) -> KadminError:
+    """The error of a log without a request: the path and text of its first line, or that there is none."""
+    if first is None:
+        return NotFound(f"no line in {source}", hint=_WRITTEN_AT)
+    path, line = first
+    return Invalid(
+        f"{path} is not a request log of Kafka: {printable(line[:80])}", hint="kafka.request.logger writes it."
+    )

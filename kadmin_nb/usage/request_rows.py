@@ -5,19 +5,23 @@ Spark's workers run it (`spark_lines.py`), and so does this process (`request_lo
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..errors import UsageError
 from ..frames import schemas
 from ..frames.arrays import flag_array, text_array
-from ..resolution.input_columns import CLUSTER
-from .broker_names import BrokerNames
+from ..frames.frame import MOMENT
+from ..resolution.input_columns import CLUSTER, read_columns
 from .log_lines import parsed_columns
-from .log_times import has_offset, times
 
 INTER_BROKER = r"(?i)^(CONTROLLER|CONTROLPLANE|REPLICATION|INTER[-_]?BROKER)"
 """The listeners that are not for clients, unless somebody says which: a regular expression of their names."""
@@ -68,6 +72,201 @@ ALL, OF_CLIENTS, OF_OTHERS, FAULTY = "all", "of clients", "of others", "faulty"
 
 _FETCHER = r"^broker-\d+-fetcher-\d+$"
 _SIZED = text_array(["PRODUCE", "FETCH", "SHARE_FETCH"])
+
+_CLOCK = pa.timestamp("us")
+_OFFSET = r"^.{19}.*[Z+-]"
+"""The beginning has a date and a time of day, whose hyphens say nothing."""
+_FIXED = re.compile(r"(?:Z|(?:Etc/)?(?:UTC|GMT))|([+-])(\d\d):(\d\d)")
+
+BROKER_HINT = r"Say broker=3, a pattern such as r'broker-(\d+)/', or a frame with id, host, port."
+_BROKER = pa.int32()
+_LOCAL = r"^(?P<host>.*):(?P<port>\d+)-.*:\d+-\d+(?:-\d+)?$"
+_GROUP_NAME = re.compile(r"\(\?<(?=[A-Za-z])")
+"""As Java spells it; Python wants a P."""
+
+
+@dataclass(frozen=True)
+class OneBroker:
+    """All lines are of this broker."""
+
+    id: int
+
+    def brokers(self, paths: pa.Array, connections: pa.Array) -> pa.Array:
+        """The broker of each line."""
+        return pa.repeat(pa.scalar(self.id, _BROKER), len(paths))
+
+    def check(self, paths: Iterable[str]) -> None:
+        """Any path will do."""
+
+
+@dataclass(frozen=True)
+class BrokerInPath:
+    """The first group of the pattern is the broker's id."""
+
+    pattern: str
+
+    def brokers(self, paths: pa.Array, connections: pa.Array) -> pa.Array:
+        """The broker of each line; null where its path has none."""
+        each = paths.dictionary_encode()
+        ids = pa.array(map(self._id, each.dictionary.to_pylist()), _BROKER)
+        return ids.take(each.indices)
+
+    def check(self, paths: Iterable[str]) -> None:
+        """Refuse a path without a broker, and a pattern that can find none.
+
+        Raises
+        ------
+        UsageError
+        """
+        for path in paths:
+            if self._id(path) is None:
+                problem = f"the path {path} does not match {self.pattern}, which is to say its broker"
+                raise UsageError(problem, hint=BROKER_HINT)
+
+    def _id(self, path: str | None) -> int | None:
+        found = self._compiled().search(path or "")
+        digits = found[1] if found else None
+        return int(digits) if digits and digits.isdecimal() and int(digits) < 1 << 31 else None
+
+    def _compiled(self) -> re.Pattern[str]:
+        try:
+            pattern = re.compile(_GROUP_NAME.sub("(?P<", self.pattern), re.ASCII)
+        except re.error:
+            pattern = re.compile("")
+        if not pattern.groups:
+            raise UsageError(f"{self.pattern} is not a regular expression with a group", hint=BROKER_HINT)
+        return pattern
+
+
+@dataclass(frozen=True)
+class BrokerByAddress:
+    """Broker ids by `host`, or by `host:port` where a host has several."""
+
+    addresses: dict[str, int]
+    with_port: bool
+
+    @classmethod
+    def of(cls, brokers: Any) -> BrokerByAddress:
+        """Out of a frame with `id`, `host` and `port`."""
+        rows = read_columns(brokers, ("id", "host", "port"), "the brokers").to_pylist()
+        hosts = [_as_java_writes_it(row["host"]) for row in rows]
+        with_port = len(set(hosts)) < len(hosts)
+        addresses = (f"{host}:{row['port']}" if with_port else host for host, row in zip(hosts, rows, strict=True))
+        return cls(dict(zip(addresses, (row["id"] for row in rows), strict=True)), with_port)
+
+    def brokers(self, paths: pa.Array, connections: pa.Array) -> pa.Array:
+        """The broker of each line; null where no broker has the connection's local address."""
+        local = pc.extract_regex(connections, _LOCAL)
+        host, port = (pc.struct_field(local, name) for name in ("host", "port"))
+        address = pc.binary_join_element_wise(host, port, ":") if self.with_port else host
+        places = pc.index_in(address, pa.array(self.addresses, pa.string()), skip_nulls=True)
+        return pa.array(self.addresses.values(), _BROKER).take(places)
+
+    def check(self, paths: Iterable[str]) -> None:
+        """Any path will do."""
+
+
+BrokerNames = OneBroker | BrokerInPath | BrokerByAddress
+
+
+def broker_names(broker: Any) -> BrokerNames:
+    """The way that `broker` says it: an id, a pattern, or a frame.
+
+    Raises
+    ------
+    UsageError
+        Nothing is said, or the frame is none.
+    """
+    if broker is None:
+        raise UsageError("nobody said which broker wrote the log", hint=BROKER_HINT)
+    if isinstance(broker, int):
+        return OneBroker(broker)
+    return BrokerInPath(broker) if isinstance(broker, str) else BrokerByAddress.of(broker)
+
+
+def _as_java_writes_it(host: str) -> str:
+    """An address as Java writes it: IPv6 in full, without leading zeros."""
+    try:
+        ip = ipaddress.ip_address(host)
+    except ValueError:
+        return host
+    if ip.version == 4:
+        return host
+    return ":".join(f"{int(part, 16):x}" for part in ip.exploded.split(":"))
+
+
+class Times(NamedTuple):
+    """The `instants`, null where the text has none; is the clock's time passed twice, was it never shown?"""
+
+    instants: pa.Array
+    is_ambiguous: pa.Array
+    is_skipped: pa.Array
+
+
+def check_zone(tz: str | None) -> None:
+    """Refuse what is not a time zone.
+
+    Raises
+    ------
+    UsageError
+    """
+    if tz is None or _FIXED.fullmatch(tz):
+        return
+    try:
+        ZoneInfo(tz)
+    except (KeyError, ValueError, OSError):
+        raise UsageError(f"{tz} is not a time zone", hint="Such as Europe/Berlin, UTC or +02:00.") from None
+
+
+def has_offset(written: pa.Array) -> pa.Array:
+    """Does the text tell its distance from UTC?"""
+    return pc.match_substring_regex(written, _OFFSET)
+
+
+def times(written: pa.Array, tz: str | None) -> Times:
+    """The instants of texts such as `2026-07-01 12:00:00.500`, of this zone where they have no offset."""
+    texts = pc.replace_substring_regex(written, r"(\.\d{6})\d+", r"\1")
+    with_offset = has_offset(texts)
+    clocks = _parsed(pc.if_else(with_offset, None, texts), _CLOCK)
+    exact = _parsed(pc.replace_substring_regex(pc.if_else(with_offset, texts, None), r"\s(.{1,6})$", r"\1"), MOMENT)
+    local = _of_zone(clocks, tz)
+    return Times(pc.coalesce(exact, local.instants), local.is_ambiguous, local.is_skipped)
+
+
+def _of_zone(clocks: pa.Array, tz: str | None) -> Times:
+    """Of an hour that the clock passes twice the first is taken."""
+    never = pa.repeat(False, len(clocks))
+    if tz is None:
+        return Times(pa.nulls(len(clocks), MOMENT), never, never)
+    if fixed := _FIXED.fullmatch(tz):
+        return Times(pc.subtract(clocks, _distance(fixed)).cast(MOMENT), never, never)
+    first, last = (
+        pc.assume_timezone(clocks, tz, ambiguous=which, nonexistent="latest") for which in ("earliest", "latest")
+    )
+    is_skipped = pc.fill_null(pc.not_equal(pc.local_timestamp(first), clocks), False)
+    return Times(first.cast(MOMENT), pc.fill_null(pc.not_equal(first, last), False), is_skipped)
+
+
+def _distance(fixed: re.Match[str]) -> pa.Scalar:
+    sign, hours, minutes = fixed.groups(default="0")
+    ahead = timedelta(hours=int(hours), minutes=int(minutes))
+    return pa.scalar(-ahead if sign == "-" else ahead, pa.duration("us"))
+
+
+def _parsed(texts: pa.Array, kind: pa.DataType) -> pa.Array:
+    """The texts as times; null where one is none, such as the 30th of February."""
+    texts = pc.if_else(pc.equal(texts, ""), None, texts)
+    try:
+        return texts.cast(kind)
+    except pa.ArrowInvalid:
+        return pa.concat_arrays([_parsed_alone(text, kind) for text in texts])
+
+
+def _parsed_alone(text: pa.Scalar, kind: pa.DataType) -> pa.Array:
+    try:
+        return pa.array([text.cast(kind)], kind)
+    except pa.ArrowInvalid:
+        return pa.nulls(1, kind)
 
 
 @dataclass(frozen=True)

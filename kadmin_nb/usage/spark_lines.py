@@ -21,11 +21,10 @@ from ..errors import Invalid, KadminError, NotFound
 from ..fleets.workers import Batches, by_value
 from ..frames.relational import TEXT, of_kinds
 from ..frames.spark import spark_schema
-from .broker_names import BrokerInPath
-from .line_counts import SAMPLE, no_request, refuse_sample
 from .log_files import LONGEST_LINE, TORN
 from .log_lines import MARK
-from .request_rows import ALL, SCHEMA, LogReader, is_chosen
+from .request_log import SAMPLE, no_request, refuse_sample
+from .request_rows import ALL, SCHEMA, BrokerInPath, LogReader, is_chosen
 
 _LABEL = "the lines"
 

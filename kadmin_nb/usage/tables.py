@@ -17,8 +17,7 @@ from ..frames.frame import Frame
 from ..frames.relational import added_up, with_columns
 from ..frames.spark import errors_in_one_line, new_table
 from ..resolution.input_columns import CLUSTER
-from .line_counts import Counts
-from .request_log import TALLY, Requests
+from .request_log import TALLY, Counts, Requests
 from .spark_lines import in_one_line
 from .windows import USAGE_COLUMNS, client_columns, every_of, in_windows, length_of, usage_rows, window_totals
 

@@ -87,7 +87,7 @@ def test_what_is_no_usage_is_refused_in_a_line(spark) -> None:
         kn.usage.backtest(in_clusters([QUOTAS]), usage)
     with pytest.raises(kn.UsageError, match="the usage's rows are a list, not a frame"):
         kn.usage.backtest(QUOTAS, [])
-    with pytest.raises(SparkRuntimeException, match="window_end is not after window_start in a row of the usage's rows"):
+    with pytest.raises(SparkRuntimeException, match="window_end is not after window_start in a row of the usage"):
         kn.usage.backtest(QUOTAS, usage.withColumn("window_end", usage["window_start"])).collect()
 
 

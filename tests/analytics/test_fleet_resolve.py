@@ -14,8 +14,7 @@ from pyspark.errors import SparkRuntimeException
 from pyspark.sql import functions as F
 
 import kadmin_nb as kn
-from kadmin_nb.fleets import resolve_worker, worker_code
-from kadmin_nb.fleets import resolving as quota_tables
+from kadmin_nb.fleets import resolving, workers
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.quota_keys import USER_CLIENT_KEYS
 from kadmin_nb.resolution.kernel import Index
@@ -31,10 +30,10 @@ QUOTAS, PAIRS = quotas_of_a_fleet(1), pairs_of_a_fleet(2)
 def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Whether quotas are sent to the workers, fetched at once or packed, or as if too many joined to the pairs."""
     if request.param == "packed":
-        monkeypatch.setattr(quota_tables, "PLAIN_BYTES", -1)
+        monkeypatch.setattr(resolving, "PLAIN_BYTES", -1)
     if request.param == "joined":
-        monkeypatch.setattr(quota_tables, "SENT_BYTES", -1)
-        monkeypatch.setattr(quota_tables, "JOINED_BYTES", 8_000)
+        monkeypatch.setattr(resolving, "SENT_BYTES", -1)
+        monkeypatch.setattr(resolving, "JOINED_BYTES", 8_000)
     return request.param
 
 
@@ -136,7 +135,7 @@ def test_no_keys_is_an_empty_frame(spark) -> None:
 
 def test_batches_of_any_size(spark, monkeypatch) -> None:
     """The last rows of a large frame were missing, and quotas of the second batch."""
-    monkeypatch.setattr(resolve_worker, "ROWS", 500)
+    monkeypatch.setattr(resolving, "ROWS", 500)
     spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "300")
     try:
         found = kn.fleets.resolve(frame(spark, QUOTAS), frame(spark, PAIRS), shape="wide").toArrow()
@@ -170,8 +169,8 @@ def test_pairs_are_not_shuffled(spark, capsys) -> None:
 
 def test_too_many_exact_pairs_are_met_by_a_hash_of_both_names(spark, monkeypatch, capsys) -> None:
     """Partitioned by user, one user with half of all pairs kept a single core busy."""
-    monkeypatch.setattr(quota_tables, "SENT_BYTES", -1)
-    monkeypatch.setattr(quota_tables, "JOINED_BYTES", 8_000)
+    monkeypatch.setattr(resolving, "SENT_BYTES", -1)
+    monkeypatch.setattr(resolving, "JOINED_BYTES", 8_000)
     plan = plan_of(kn.fleets.resolve(frame(spark, QUOTAS), frame(spark, PAIRS)), capsys)
     assert "ShuffledHashJoin" in plan
     assert plan.count("hashpartitioning(user") == plan.count("Exchange") == 2
@@ -181,8 +180,8 @@ def test_too_many_exact_pairs_are_met_by_a_hash_of_both_names(spark, monkeypatch
 
 def test_a_hot_user_is_in_all_partitions(spark, monkeypatch) -> None:
     """One user with half of all pairs stalled the job."""
-    monkeypatch.setattr(quota_tables, "SENT_BYTES", -1)
-    monkeypatch.setattr(quota_tables, "JOINED_BYTES", 8_000)
+    monkeypatch.setattr(resolving, "SENT_BYTES", -1)
+    monkeypatch.setattr(resolving, "JOINED_BYTES", 8_000)
     half = [("hot", f"app-{n}") for n in range(4_000)] + [(f"user-{n}", "app") for n in range(4_000)]
     pairs = frame(spark, pa.table({"user": [u for u, _ in half], "client_id": [c for _, c in half]}))
     found = kn.fleets.resolve(QUOTAS, pairs, shape="wide")
@@ -285,7 +284,7 @@ def test_workers_need_no_kadmin_nb(spark) -> None:
     """On the cluster every task died of `No module named 'kadmin_nb'`; over Connect the workers here have none."""
     index = Index.of(QUOTAS, "producer_byte_rate")
     names = ["user", "client_id", "value", "level"]
-    work = worker_code.by_value(resolve_worker.bound, (index.tables, names))
+    work = workers.by_value(resolving.on_workers, (index.tables, names))
     given = pa.table({"user": ["alice"], "client_id": ["app"]})
     packed = pickle.dumps((cloudpickle.dumps(work), given.to_batches()))
     done = subprocess.run([sys.executable, "-c", ELSEWHERE], input=packed, capture_output=True, check=True)

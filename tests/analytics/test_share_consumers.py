@@ -18,7 +18,7 @@ from kadmin_nb.frames.spark import to_spark
 from kadmin_nb.java import find_java
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.local.jars import find_jars
-from kadmin_nb.usage.near_limits import near
+from kadmin_nb.usage.near_and_top import near
 from kadmin_nb.usage.rules import RECORD_BYTES, SHARE_BYTES
 from tests.logged_requests import requests_of
 from tests.plans.kafka_tool import SHORT_LIVED

@@ -15,7 +15,7 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
-from kadmin_nb.usage import tables as usage_tables
+from kadmin_nb.usage import tables as delta
 from tests.databricks.tasks import TESTS
 
 RECORDED = TESTS / "analytics" / "recorded"
@@ -30,15 +30,15 @@ def main(folder: Path) -> None:
     spark.conf.set("spark.sql.shuffle.partitions", "1")
     spark.sql(f"CREATE DATABASE lake LOCATION '{folder}'")
     spark.sql(f"CREATE TABLE lake.{LEFT} (a INT) USING delta")
-    both_wrote, in_turn, replace = threading.Barrier(2, timeout=300), threading.Lock(), usage_tables._replace
+    both_wrote, in_turn, replace = threading.Barrier(2, timeout=300), threading.Lock(), delta._replace
 
     def replace_in_turn(*arguments: Any) -> None:
         both_wrote.wait()
         with in_turn:
             replace(*arguments)
 
-    usage_tables._replace = replace_in_turn
-    usage_tables.make(spark, "lake.usage", kn.usage.usage(log_of(spark, 1)), schemas.USAGE)
+    delta._replace = replace_in_turn
+    delta.make(spark, "lake.usage", kn.usage.usage(log_of(spark, 1)), schemas.USAGE)
     with ThreadPoolExecutor(2) as threads:
         runs = [threads.submit(kn.usage.store_usage, log_of(spark, broker), "lake.usage") for broker in (1, 2)]
     assert [run.exception() for run in runs] == [None, None]

@@ -148,7 +148,11 @@ def test_hostile_names():
 
 
 REFUSED = {
-    "no windows": (lambda t: t.drop_columns(["window_end"]), kn.UsageError, "the usage's rows have no column window_end"),
+    "no windows": (
+        lambda t: t.drop_columns(["window_end"]),
+        kn.UsageError,
+        "the usage's rows have no column window_end",
+    ),
     "backwards": (
         lambda t: t.rename_columns({"window_start": "window_end", "window_end": "window_start"}),
         kn.Invalid,

@@ -18,7 +18,7 @@ import kadmin_nb as kn
 from kadmin_nb.cluster import resolve_engines
 from kadmin_nb.frames import spark as sparks
 from kadmin_nb.frames.spark import _remote
-from kadmin_nb.usage import engines as usage_engines
+from kadmin_nb.usage import engines
 from tests.prometheus_server import matrix, serving
 
 RECORDED = Path(__file__).parents[1] / "analytics" / "recorded"
@@ -214,8 +214,8 @@ def test_it_says_which_engine_added_up(kadmin, used, monkeypatch):
 @pytest.mark.spark
 def test_a_large_log_goes_to_spark(kadmin, used, monkeypatch):
     """Ten gigabytes went through one process."""
-    monkeypatch.setattr(usage_engines, "ARROW_LOG_BYTES", 20_000)
-    monkeypatch.setattr(usage_engines, "ARROW_ROWS", 19)
+    monkeypatch.setattr(engines, "ARROW_LOG_BYTES", 20_000)
+    monkeypatch.setattr(engines, "ARROW_ROWS", 19)
     assert kadmin(*LOG, "--clients").out.splitlines()[-1] == "added up on Spark: 20.7 kB of log"
     said = kadmin("quota", "usage", "--usage", str(used), "--clients").out
     assert said.splitlines()[-1] == "on Spark: 20 rows of usage"
