@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import Invalid, KadminError, NotFound, UsageError, printable
+from ..errors import Invalid
 from ..frames import schemas
 from ..frames.display import Display
 from ..frames.relational import Frame, Measure, added_up, appended, each_once, select, with_columns, words_of
@@ -29,18 +29,19 @@ from .request_rows import (
     FAULTY,
     IDENTITY,
     INTER_BROKER,
-    NO_BROKER,
-    NO_ZONE,
     NOT_KAFKA,
     OF_CLIENTS,
     OF_OTHERS,
     REMARKS,
+    SAMPLE,
     SCHEMA,
     LogReader,
     broker_names,
     check_zone,
     is_chosen,
     listeners_pattern,
+    no_request,
+    refuse_sample,
 )
 
 if TYPE_CHECKING:
@@ -54,10 +55,6 @@ TALLY: dict[str, Measure] = {
     **{name: ("count_true", name) for name in REMARKS},
 }
 """Of `tallied` rows: how many lines and requests they are, and how many of these are unsized, or ambiguous."""
-
-
-SAMPLE = 20
-"""Requests that are looked at before anything else is read."""
 
 
 @dataclass(frozen=True)
@@ -394,42 +391,3 @@ def _quarantined(rows: Iterable[Mapping[str, Any]], damaged: Sequence[str]) -> C
         if row["fault"] is not None:
             quarantined[row["fault"]] += row["lines"]
     return quarantined
-
-
-def refuse_sample(sampled: Sequence[Mapping[str, Any]]) -> None:
-    """Refuse a log of whose first requests none can be read; `path`, `connection` and `fault` of each.
-
-    Raises
-    ------
-    UsageError
-        The times need a zone, or no broker has the address of a connection.
-    Invalid
-        None can be read.
-    """
-    faults = {row["fault"]: row for row in reversed(sampled)}
-    if NO_ZONE in faults:
-        problem = f"the times in {faults[NO_ZONE]['path']} have no offset"
-        raise UsageError(problem, hint="Say tz='Europe/Berlin', or tz='UTC'.")
-    if NO_BROKER in faults:
-        raise UsageError(
-            f"no broker has the local address of the connection {faults[NO_BROKER]['connection']}",
-            hint="The brokers' host is to be the address that clients connect to, as the broker sees it.",
-        )
-    if None not in faults:
-        raise Invalid(f"no request in {sampled[0]['path']} can be read: {sampled[0]['fault']}")
-
-
-_WRITTEN_AT = (
-    "kafka.request.logger writes all requests at DEBUG or TRACE; from Kafka 3.9.1 on, at INFO, those of deprecated"
-    " versions only."
-)
-
-
-def no_request(first: tuple[str, str] | None, source: str) -> KadminError:
-    """The error of a log without a request: the path and text of its first line, or that there is none."""
-    if first is None:
-        return NotFound(f"no line in {source}", hint=_WRITTEN_AT)
-    path, line = first
-    return Invalid(
-        f"{path} is not a request log of Kafka: {printable(line[:80])}", hint="kafka.request.logger writes it."
-    )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import UsageError
+from ..errors import Invalid, KadminError, NotFound, UsageError, printable
 from ..frames import schemas
 from ..frames.arrays import flag_array, text_array
 from ..frames.frame import MOMENT
@@ -69,6 +69,9 @@ is none of a client's, null where it is one."""
 
 ALL, OF_CLIENTS, OF_OTHERS, FAULTY = "all", "of clients", "of others", "faulty"
 """The lines that may be meant."""
+
+SAMPLE = 20
+"""Requests that are looked at before anything else is read."""
 
 _FETCHER = r"^broker-\d+-fetcher-\d+$"
 _SIZED = text_array(["PRODUCE", "FETCH", "SHARE_FETCH"])
@@ -382,3 +385,42 @@ def _all(*conditions: pa.Array) -> pa.Array:
     for condition in more:
         first = pc.and_(first, condition)
     return first
+
+
+def refuse_sample(sampled: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse a log of whose first requests none can be read; `path`, `connection` and `fault` of each.
+
+    Raises
+    ------
+    UsageError
+        The times need a zone, or no broker has the address of a connection.
+    Invalid
+        None can be read.
+    """
+    faults = {row["fault"]: row for row in reversed(sampled)}
+    if NO_ZONE in faults:
+        problem = f"the times in {faults[NO_ZONE]['path']} have no offset"
+        raise UsageError(problem, hint="Say tz='Europe/Berlin', or tz='UTC'.")
+    if NO_BROKER in faults:
+        raise UsageError(
+            f"no broker has the local address of the connection {faults[NO_BROKER]['connection']}",
+            hint="The brokers' host is to be the address that clients connect to, as the broker sees it.",
+        )
+    if None not in faults:
+        raise Invalid(f"no request in {sampled[0]['path']} can be read: {sampled[0]['fault']}")
+
+
+_WRITTEN_AT = (
+    "kafka.request.logger writes all requests at DEBUG or TRACE; from Kafka 3.9.1 on, at INFO, those of deprecated"
+    " versions only."
+)
+
+
+def no_request(first: tuple[str, str] | None, source: str) -> KadminError:
+    """The error of a log without a request: the path and text of its first line, or that there is none."""
+    if first is None:
+        return NotFound(f"no line in {source}", hint=_WRITTEN_AT)
+    path, line = first
+    return Invalid(
+        f"{path} is not a request log of Kafka: {printable(line[:80])}", hint="kafka.request.logger writes it."
+    )

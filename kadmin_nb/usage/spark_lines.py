@@ -23,8 +23,16 @@ from ..frames.relational import TEXT, of_kinds
 from ..frames.spark import spark_schema
 from .log_files import LONGEST_LINE, TORN
 from .log_lines import MARK
-from .request_log import SAMPLE, no_request, refuse_sample
-from .request_rows import ALL, SCHEMA, BrokerInPath, LogReader, is_chosen
+from .request_rows import (
+    ALL,
+    SAMPLE,
+    SCHEMA,
+    BrokerInPath,
+    LogReader,
+    is_chosen,
+    no_request,
+    refuse_sample,
+)
 
 _LABEL = "the lines"
 
