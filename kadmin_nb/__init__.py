@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from .frames.snapshots import Snapshot
     from .frames.spark import spark_session
     from .model.grammar import ANY, DEFAULT, Pattern
-    from .model.levels import LEVELS as levels
+    from .model.levels import LEVELS
     from .plans.apply_options import ApplyOptions
     from .plans.outcomes import Outcomes
     from .plans.plan import Plan
@@ -61,7 +61,7 @@ _LAZY = {
     "ANY": ("model.grammar", "ANY"),
     "DEFAULT": ("model.grammar", "DEFAULT"),
     "Pattern": ("model.grammar", "Pattern"),
-    "levels": ("model.levels", "LEVELS"),
+    "LEVELS": ("model.levels", "LEVELS"),
     "Answer": ("frames.answer", "Answer"),
     "ApplyOptions": ("plans.apply_options", "ApplyOptions"),
     "Cluster": ("cluster", "Cluster"),
@@ -94,6 +94,7 @@ _LAZY = {
 __all__ = [
     "ANY",
     "DEFAULT",
+    "LEVELS",
     "Answer",
     "ApplyOptions",
     "AuthenticationFailed",
@@ -130,7 +131,6 @@ __all__ = [
     "fleets",
     "history",
     "impact",
-    "levels",
     "local",
     "metric_tags",
     "policy",

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 import kadmin_nb as kn
 from kadmin_nb.java import find_java
-from kadmin_nb.local.class_archive import archive_flags, ready_flags
+from kadmin_nb.local.node import archive_flags, ready_flags
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

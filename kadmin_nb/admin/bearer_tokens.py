@@ -23,14 +23,7 @@ from typing import Any
 
 from .. import documents, files, web
 from ..errors import AuthenticationFailed, ConnectionFailed, KadminError, NotFound, TimedOut, Unsupported
-from ..model.token_sources import (
-    TOKEN_TIMEOUT,
-    AwsSigner,
-    TokenEndpoint,
-    TokenFile,
-    TokenLogin,
-    UnsecuredToken,
-)
+from ..model.connection_settings import TOKEN_TIMEOUT, AwsSigner, TokenEndpoint, TokenFile, TokenLogin, UnsecuredToken
 from ..secrets import Secret
 
 MOST_BYTES = 1 << 16

@@ -23,7 +23,7 @@ from kafka.structs import TopicPartition
 
 from ..errors import Invalid, KadminError, NotFound, TimedOut, Unsupported
 from ..model import rights
-from . import error_codes, offsets
+from . import error_codes, topics
 from .wire import Wire
 
 Read = TypeVar("Read")
@@ -323,7 +323,7 @@ class CompactedTopic:
         error_codes.raise_for_error(code, made.error_message, doing, rights.on_topic("CREATE", self.name))
 
     def _earliest(self, until: float) -> int:
-        answer = self._ask(lambda: offsets.request({self.name: [0]}, offsets.EARLIEST), until)
+        answer = self._ask(lambda: topics.offsets_request({self.name: [0]}, topics.EARLIEST), until)
         partition = answer.topics[0].partitions[0]
         self._check_reading(partition.error_code)
         return int(partition.offset)

@@ -6,7 +6,12 @@ they move.
 
 from __future__ import annotations
 
+import importlib.util
+import logging
+import os
 import random
+import re
+import ssl
 import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -19,12 +24,137 @@ from kafka.net.connection import KafkaConnection
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.sasl.oauth import AbstractTokenProvider
 from kafka.net.selector import NetworkSelector
+from kafka.protocol.frame import KafkaBytes
+from kafka.protocol.parser import KafkaProtocol
 
-from . import kerberos
-from .parser import AnswerParser
+from ..errors import AuthenticationFailed, ConnectionFailed, KadminError, NotFound, TimedOut, Unsupported
+from ..hints import Hint, Verb, sentence
+from ..model.connection_settings import GSSAPI, Settings
 
 if TYPE_CHECKING:
-    from ..model.token_sources import TokenLogin
+    from ..model.connection_settings import TokenLogin
+
+
+_FAILED = "SASL_AUTHENTICATION_FAILED"
+
+
+def refuse_without_gssapi() -> None:
+    """Raise Unsupported where gssapi is not installed: the library would try again and again."""
+    if importlib.util.find_spec("gssapi") is None:
+        raise Unsupported(
+            "GSSAPI (Kerberos) needs the package gssapi",
+            hint="pip install 'kadmin_nb[kerberos]' builds it, with a compiler and Kerberos (Debian: gcc libkrb5-dev).",
+        )
+
+
+def gssapi_login_failure(error: Exception) -> KadminError | None:
+    """The error of a login that can be named; None for any other, a broken connection say."""
+    if isinstance(error, kafka.errors.UnsupportedSaslMechanismError):
+        return AuthenticationFailed(f"the broker does not speak GSSAPI: {error}", code="UNSUPPORTED_SASL_MECHANISM")
+    if isinstance(error, kafka.errors.SaslAuthenticationFailedError):
+        return AuthenticationFailed(
+            f"the broker refuses the ticket: {error}",
+            code=_FAILED,
+            hint="Compare sasl.kerberos.service.name and the broker's host name with its principal.",
+        )
+    if type(error).__module__.partition(".")[0] == "gssapi":
+        return AuthenticationFailed(
+            f"no ticket for the broker: {_reason(error)}",
+            code=_FAILED,
+            hint="klist shows this machine's tickets, kinit makes one; a broker is SERVICE/HOST, as it is advertised.",
+        )
+    return None
+
+
+def connection_failure(settings: Settings, error: Exception | None, timeout: float) -> KadminError:
+    """The error of a connection that was not made in time; None is silence."""
+    doctor = sentence("{} tries it step by step.", Verb("doctor", "kn.doctor()"))
+    hint = Hint("A broker that does not enable GSSAPI hangs up.", doctor)
+    if error is None or isinstance(error, kafka.errors.KafkaTimeoutError):
+        text = f"no answer from {settings.bootstrap} within {timeout:g} s"
+        return TimedOut(text, code="REQUEST_TIMED_OUT", hint=hint)
+    text = str(error).removeprefix(f"{type(error).__name__}: ")
+    return ConnectionFailed(f"no connection to {settings.bootstrap}: {text}", code="NETWORK_EXCEPTION", hint=hint)
+
+
+def _reason(error: Any) -> str:
+    """The words of Kerberos itself; those of GSSAPI around them tell nothing."""
+    return "; ".join(error.get_all_statuses(error.min_code, False)) or str(error)
+
+
+LONGEST_THROTTLE = 600.0
+"""Seconds a broker may hold us back: it says at most one for the requests that we make (`maxThrottleTimeMs`)."""
+
+_STRIDE = 32_768
+_HIGH_BYTES = re.compile(rb"(?<![\x80-\xff])[\x80-\xff]{65536}")
+_TWO_HIGH_BYTES = re.compile(rb"[\x80-\xff]{2}")
+
+
+class AnswerParser(KafkaProtocol):  # type: ignore[misc]
+    """The library's parser, its buffer and its errors replaced."""
+
+    def __init__(self, **config: Any) -> None:
+        super().__init__(**config)
+        self._coming = KafkaBytes(0)
+
+    def receive_bytes(self, data: bytes) -> list[tuple[int, Any]]:
+        """The correlation id and the answer of every frame that these bytes complete.
+
+        Raises
+        ------
+        kafka.errors.KafkaProtocolError
+            Bytes that are not an answer; the library then closes the connection.
+        """
+        self._coming += data
+        answers = []
+        while frame := self._next_frame():
+            answers.append(self._read(frame))
+        return answers
+
+    def _next_frame(self) -> KafkaBytes | None:
+        """The next frame, its length passed over; None while it is not whole. What comes alone is not copied."""
+        if len(self._coming) < 4:
+            return None
+        size = int.from_bytes(self._coming[:4], "big", signed=True)
+        self._validate_frame_size(size)
+        if len(self._coming) < 4 + size:
+            return None
+        frame, self._coming = self._coming, KafkaBytes(0)
+        self._coming += frame[4 + size :]
+        del frame[4 + size :]
+        frame.seek(4)
+        return frame
+
+    def _read(self, frame: KafkaBytes) -> tuple[int, Any]:
+        if _has_an_endless_number(frame):
+            raise kafka.errors.KafkaProtocolError("a number without an end")
+        try:
+            return self._answer(frame)
+        except kafka.errors.KafkaError:
+            raise
+        except Exception as exc:
+            raise kafka.errors.KafkaProtocolError(f"{type(exc).__name__}: {exc}") from exc
+
+    def _answer(self, frame: KafkaBytes) -> tuple[int, Any]:
+        """As the library has it, but what cannot be read is not written to the log, whole and at any size."""
+        header = self.in_flight_requests.popleft()
+        kind = header.get_response_class()
+        number = kind.parse_header(frame).correlation_id
+        if number != header.correlation_id:
+            raise kafka.errors.CorrelationIdError(f"the answer to request {number}, not to {header.correlation_id}")
+        answer = kind.decode(frame)
+        if getattr(answer, "throttle_time_ms", 0) > LONGEST_THROTTLE * 1000:
+            raise kafka.errors.KafkaProtocolError(f"held back for {answer.throttle_time_ms} ms")
+        return number, answer
+
+
+def _has_an_endless_number(frame: KafkaBytes) -> bool:
+    """True if a varint could go on for 65,536 bytes, which the library reads in quadratic time: 2 s for 200 kB.
+
+    No string of Kafka's is longer than 32,767 bytes, and what stands between two is not all high bytes.
+    """
+    return bool(_TWO_HIGH_BYTES.search(frame[::_STRIDE]) and _HIGH_BYTES.search(frame))
+
 
 __all__ = ["Connection", "Manager", "NetworkSelector", "Tokens"]
 
@@ -60,8 +190,8 @@ class Connection(KafkaConnection):  # type: ignore[misc]
         try:
             await super()._sasl_authenticate(timeout_at)
         except Exception as error:
-            is_kerberos = self.config["sasl_mechanism"] == kerberos.GSSAPI
-            raise (kerberos.login_failure(error) if is_kerberos else None) or error from None
+            is_kerberos = self.config["sasl_mechanism"] == GSSAPI
+            raise (gssapi_login_failure(error) if is_kerberos else None) or error from None
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -145,3 +275,113 @@ class Manager(KafkaConnectionManager):  # type: ignore[misc]
         connection = self._conns.pop(address, None)
         if connection is not None:
             connection.close()
+
+
+LARGEST_ANSWER = 1 << 30
+"""Bytes in one answer, above which the connection is closed; a million entities are about 120 MB."""
+
+AT_ONCE = 0.05
+"""Seconds that librdkafka is given to name what is wrong with the settings: it needs no broker for that."""
+
+
+def manager(net: NetworkSelector, settings: Settings, timeout: float) -> Manager:
+    """The connections to be; an address that the library cannot read is librdkafka's to name."""
+    try:
+        return Manager(net, **config(settings, timeout))
+    except BaseException as exc:
+        net.close()
+        if isinstance(exc, ValueError):
+            raise_cause(settings, timeout, 0.0, lambda: False)
+        raise
+
+
+def config(settings: Settings, timeout: float) -> dict[str, object]:
+    """kafka-python's configuration for these settings."""
+    return {
+        "bootstrap_servers": settings.bootstrap.split(","),
+        "client_id": settings.client_id,
+        "request_timeout_ms": int(timeout * 1000),
+        "receive_message_max_bytes": LARGEST_ANSWER,
+        "reconnect_backoff_max_ms": 1000,
+        "security_protocol": settings.security_protocol,
+        "sasl_mechanism": settings.mechanism,
+        "sasl_oauth_token_provider": Tokens(settings.token_login) if settings.token_login else None,
+        "sasl_kerberos_service_name": settings.kerberos_service,
+        "sasl_plain_username": _username(settings),
+        "sasl_plain_password": settings.password.reveal() if settings.password else None,
+        "ssl_context": tls(settings) if settings.uses_tls else None,
+    }
+
+
+def _username(settings: Settings) -> str | None:
+    """The name as the library must be given it: it forgets SCRAM's escapes (RFC 5802's saslname)."""
+    if settings.username is None or not (settings.mechanism or "").startswith("SCRAM"):
+        return settings.username
+    return settings.username.replace("=", "=3D").replace(",", "=2C")
+
+
+def tls(settings: Settings) -> ssl.SSLContext:
+    """The TLS context of a connection.
+
+    Raises
+    ------
+    NotFound
+        A file that is not there.
+    ConnectionFailed
+        One that cannot be read, in librdkafka's words, which are better than Python's.
+    """
+    for file in (settings.ca_file, settings.certificate_file, settings.key_file):
+        if file and not os.path.isfile(file):
+            raise NotFound(f"{settings.source}: no such file: {file}")
+    try:
+        return _tls_context(settings)
+    except (OSError, ValueError):
+        raise_cause(settings, AT_ONCE, 0.0, lambda: False)
+        raise ConnectionFailed(f"{settings.source}: a PEM file cannot be read", code="INVALID_CONFIG") from None
+
+
+def _tls_context(settings: Settings) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=settings.ca_file)
+    context.check_hostname = settings.check_hostname
+    if settings.certificate_file:
+        secret = settings.key_password
+        context.load_cert_chain(settings.certificate_file, settings.key_file, secret.reveal() if secret else None)
+    return context
+
+
+def raise_cause(settings: Settings, timeout: float, spent: float, is_reached: Callable[[], bool]) -> None:
+    """Raise what librdkafka, or the source of tokens, says stands in the way; nothing where neither knows."""
+    from . import first_contact
+
+    no_token = first_contact.token_failure(settings, timeout - spent)
+    if cause := no_token or first_contact.cause(settings, timeout, spent=spent, is_reached=is_reached):
+        raise cause from None
+
+
+_SPEAKERS = ("kafka.net.connection", "kafka.protocol.parser")
+_CONFIDENTIAL = ("Sasl", "IncrementalAlterConfigs", "AlterUserScramCredentials")
+"""Beginnings of the classes of messages that carry secrets, or answers that may repeat them."""
+
+
+class _RedactingFilter(logging.Filter):
+    def filter(self, record: logging.LogRecord) -> bool:
+        if isinstance(record.args, tuple):
+            record.args = tuple(map(_redacted, record.args))
+        return True
+
+
+def _redacted(argument: Any) -> Any:
+    if isinstance(argument, bytes | bytearray | memoryview):
+        return f"[{len(argument)} bytes]"
+    name = type(argument).__name__
+    return f"{name}([secure])" if name.startswith(_CONFIDENTIAL) else argument
+
+
+def keep_discreet() -> None:
+    """Nothing is written where nobody listens, and no secret where somebody does."""
+    logging.getLogger("kafka").addHandler(logging.NullHandler())
+    for name in _SPEAKERS:
+        logging.getLogger(name).addFilter(_DISCREET)
+
+
+_DISCREET = _RedactingFilter()

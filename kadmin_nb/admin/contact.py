@@ -14,7 +14,7 @@ from cryptography import x509
 
 from ..errors import ConnectionFailed, KadminError, TimedOut, UsageError
 from ..model.connection_settings import Settings
-from . import library_config
+from . import connections
 
 Result = TypeVar("Result")
 _AT_ONCE = 32
@@ -110,7 +110,7 @@ def presented_certificate(settings: Settings, host: str, port: int, timeout: flo
     ConnectionFailed, TimedOut
         No TLS is spoken there.
     """
-    context = library_config.tls(settings)
+    context = connections.tls(settings)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     with _handshake(context, host, port, timeout) as secured:
         content = secured.getpeercert(binary_form=True)
@@ -148,7 +148,7 @@ def tls_session(settings: Settings, host: str, port: int, timeout: float) -> str
     ConnectionFailed, TimedOut
         Its certificate is not trusted, or the handshake fails.
     """
-    with _handshake(library_config.tls(settings), host, port, timeout) as secured:
+    with _handshake(connections.tls(settings), host, port, timeout) as secured:
         cipher = secured.cipher()
         return f"{secured.version()}, {cipher[0] if cipher else 'no cipher'}"
 

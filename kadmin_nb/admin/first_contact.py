@@ -18,10 +18,8 @@ from confluent_kafka.admin import AdminClient
 
 from ..errors import AuthenticationFailed, ConnectionFailed, KadminError, TimedOut, Unsupported
 from ..hints import Hint, Verb, sentence
-from ..model.connection_settings import Settings
-from ..model.token_sources import TokenLogin
+from ..model.connection_settings import GSSAPI, Settings, TokenLogin
 from .bearer_tokens import tokens_of
-from .kerberos import GSSAPI
 
 _QUIET_LOGGER = logging.getLogger("kadmin_nb.librdkafka")
 _QUIET_LOGGER.addHandler(logging.NullHandler())

@@ -18,7 +18,7 @@ from kafka.protocol.metadata import MetadataRequest
 from ..errors import TimedOut
 from ..model.connection_settings import Settings
 from ..model.resources import Resource
-from . import acls, error_codes, offsets
+from . import acls, error_codes, topics
 from .configs import WireConfigs
 from .ports import Broker, Lease
 from .quotas import WireQuotas
@@ -72,7 +72,7 @@ class WireKafka:
 
     def empty_topics(self, names: Iterable[str]) -> set[str]:
         """The topics that hold no record; see `ports.Kafka`."""
-        return offsets.empty_topics(self.wire, names)
+        return topics.empty_topics(self.wire, names)
 
     def topic_ids(self, names: Collection[str]) -> dict[str, str]:
         """The ids of these topics by name; without those that are not there or that we may not describe."""
@@ -103,8 +103,6 @@ class WireKafka:
         TimedOut
             A broker did not learn of them.
         """
-        from . import topics  # librdkafka is loaded where it is needed
-
         topics.create(self.wire.settings, partitions)
         deadline = time.monotonic() + self.wire.timeout
         for broker in self.brokers():

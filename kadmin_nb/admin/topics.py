@@ -1,17 +1,106 @@
-"""Topics, over confluent-kafka: what it does best."""
+"""Topics: they are created, have offsets (ListOffsets, API 2), and are reassigned (API 46, KIP-455)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
+from kafka.protocol.admin.topics import ListPartitionReassignmentsRequest
+from kafka.protocol.consumer import IsolationLevel, ListOffsetsRequest
+from kafka.protocol.metadata import MetadataRequest
 
+from ..errors import KadminError
 from ..model import rights
 from ..model.connection_settings import Settings
-from . import error_codes, first_contact
+from . import error_codes
+from .wire import Wire
 
-TIMEOUT = 30.0
+EARLIEST, LATEST = -2, -1
+
+_READ_UNCOMMITTED = int(IsolationLevel.READ_UNCOMMITTED)
+_TOPICS_TOGETHER = 1_000
+_CREATED_WITHIN = 30.0
+
+_Partitions = Mapping[str, Collection[int]]
+"""Numbers of partitions by topic."""
+
+
+def offsets_request(partitions: _Partitions, timestamp: int) -> Any:
+    """The request for these offsets, to the broker that leads all of the partitions."""
+    topic = ListOffsetsRequest.ListOffsetsTopic
+    topics = [
+        topic(
+            name=name,
+            partitions=[topic.ListOffsetsPartition(partition_index=number, timestamp=timestamp) for number in numbers],
+        )
+        for name, numbers in partitions.items()
+    ]
+    return ListOffsetsRequest(replica_id=-1, isolation_level=_READ_UNCOMMITTED, topics=topics)
+
+
+def empty_topics(wire: Wire, names: Iterable[str]) -> set[str]:
+    """The topics whose earliest and latest offsets are equal in every partition.
+
+    One of which anything cannot be read within the connection's bound is not among them.
+    """
+    wanted, until = sorted(names), time.monotonic() + wire.timeout
+    empty: set[str] = set()
+    for start in range(0, len(wanted), _TOPICS_TOGETHER):
+        try:
+            empty |= _empty(wire, wanted[start : start + _TOPICS_TOGETHER], until)
+        except KadminError:
+            break
+    return empty
+
+
+def _empty(wire: Wire, names: Collection[str], until: float) -> set[str]:
+    topics = [MetadataRequest.MetadataRequestTopic(name=name) for name in names]
+    answer = wire.ask(
+        lambda: MetadataRequest(topics=topics, allow_auto_topic_creation=False),
+        doing="looking for topics",
+        timeout=_left(until),
+    )
+    led: dict[int, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for topic in answer.topics:
+        for partition in topic.partitions:
+            led[partition.leader_id][topic.name].append(partition.partition_index)
+    with_records = {topic.name for topic in answer.topics if topic.error_code or not topic.partitions}
+    for leader, partitions in led.items():
+        with_records |= _with_records(wire, leader, partitions, until)
+    return {*names} & {topic.name for topic in answer.topics} - with_records
+
+
+def _with_records(wire: Wire, leader: int, partitions: _Partitions, until: float) -> set[str]:
+    """The topics of which some partition is not seen to be empty."""
+    try:
+        begins, ends = (_offsets(wire, leader, partitions, timestamp, until) for timestamp in (EARLIEST, LATEST))
+    except KadminError:
+        return {*partitions}
+    places = [(name, number) for name, numbers in partitions.items() for number in numbers]
+    return {place[0] for place in places if place not in begins or begins[place] != ends.get(place)}
+
+
+def _offsets(
+    wire: Wire, leader: int, partitions: _Partitions, timestamp: int, until: float
+) -> dict[tuple[str, int], int]:
+    """The offsets of those partitions that have no error."""
+    if leader < 0:
+        return {}
+    answer = wire.ask(
+        lambda: offsets_request(partitions, timestamp), node=leader, doing="reading offsets", timeout=_left(until)
+    )
+    return {
+        (topic.name, partition.partition_index): partition.offset
+        for topic in answer.topics
+        for partition in topic.partitions
+        if partition.error_code == 0
+    }
+
+
+def _left(until: float) -> float:
+    return max(0.05, until - time.monotonic())
 
 
 def create(settings: Settings, topics: Mapping[str, int]) -> None:
@@ -22,17 +111,35 @@ def create(settings: Settings, topics: Mapping[str, int]) -> None:
     NotAuthorized, Invalid
         The first that the broker refuses.
     """
+    from confluent_kafka import KafkaError, KafkaException  # librdkafka is loaded where it is needed
+    from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
+
+    from . import first_contact
+
     admin = first_contact.client(settings)
     new_topics = [NewTopic(name, num_partitions=partitions) for name, partitions in topics.items()]
-    for name, made in admin.create_topics(new_topics, operation_timeout=TIMEOUT, request_timeout=TIMEOUT).items():
+    for name, made in admin.create_topics(
+        new_topics, operation_timeout=_CREATED_WITHIN, request_timeout=_CREATED_WITHIN
+    ).items():
         try:
-            made.result(TIMEOUT)
+            made.result(_CREATED_WITHIN)
         except KafkaException as exc:
-            _raise_unless_exists(exc.args[0], name)
+            error = exc.args[0]
+            if error.code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                right = rights.on_topic("CREATE", name)
+                error_codes.raise_for_error(error.code(), error.str(), f"creating the topic {name}", right)
 
 
-def _raise_unless_exists(error: KafkaError, name: str) -> None:
-    if error.code() != KafkaError.TOPIC_ALREADY_EXISTS:
-        error_codes.raise_for_error(
-            error.code(), error.str(), f"creating the topic {name}", rights.on_topic("CREATE", name)
-        )
+def reassignments_under_way(wire: Wire) -> list[tuple[str, int]]:
+    """The partitions that replicas are being added to, or removed from.
+
+    Raises
+    ------
+    NotAuthorized
+        DESCRIBE on the cluster is missing.
+    """
+    doing = "listing reassignments"
+    milliseconds = int(wire.timeout * 1000)
+    answer = wire.ask(lambda: ListPartitionReassignmentsRequest(timeout_ms=milliseconds, topics=None), doing=doing)
+    error_codes.raise_for_error(answer.error_code, answer.error_message, doing, rights.on_cluster("DESCRIBE"))
+    return sorted((topic.name, partition.partition_index) for topic in answer.topics for partition in topic.partitions)

@@ -14,17 +14,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import Invalid, UsageError
-from ..frames.arrays import text_array, text_scalar
 from ..frames.findings import findings_table
 from ..frames.frame import MOMENT
 from ..frames.given_frames import fitted, table_of
 from ..frames.schemas import CONFIGS, require_columns
 from ..frames.schemas import FINDINGS as FRAME
-from ..model.broker_configs import BrokerConfigs
 from ..model.changes import DELETE, SET, Edit
 from ..model.config_fallback import Synonym, behind_listener, in_effect, in_unit_of, unnamed_defaults
 from ..model.config_units import exact_number
-from ..model.config_values import ConfigValue
+from ..model.config_values import BrokerConfigs, ConfigValue
 from ..model.findings import UNKNOWN, WARNING, Finding
 from ..model.grammar import format_word, quote
 from ..model.resources import OWN_SOURCE, Resource, Source
@@ -134,9 +132,10 @@ def relevant(configs: pa.Table) -> pa.Table:
     """The rows that a finding can come of: what is set on a resource, all of brokers, and what could not be read."""
     kind, source = (configs[name].cast(pa.string()) for name in ("resource_type", "source"))
     is_set_there = pc.is_in(
-        source, text_array(source_name for name, source_name in OWN_SOURCE.items() if name not in _PASSED_OVER)
+        source,
+        pa.array([source_name for name, source_name in OWN_SOURCE.items() if name not in _PASSED_OVER], pa.string()),
     )
-    is_relevant = pc.or_kleene(pc.equal(kind, text_scalar("BROKER")), is_set_there)
+    is_relevant = pc.or_kleene(pc.equal(kind, "BROKER"), is_set_there)
     if "error" in configs.column_names:
         is_relevant = pc.or_kleene(is_relevant, pc.is_valid(configs["error"]))
     return configs.filter(is_relevant)

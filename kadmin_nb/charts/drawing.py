@@ -111,9 +111,9 @@ _OURS = {kind.__mro__[2]: kind for kind in (Chart, LayerChart, HConcatChart, VCo
 
 
 def ours(chart: Any) -> Any:
-    """A chart of Altair's, made of ours, as one that shows itself as ours do."""
-    object.__setattr__(chart, "__class__", _OURS.get(type(chart), type(chart)))
-    return chart
+    """A chart of Altair's, made of ours, as one that shows itself as ours do: Altair copies charts in the same way."""
+    kind = _OURS.get(type(chart))
+    return chart if kind is None else kind(**chart._kwds)
 
 
 def is_of_ours(chart: Any) -> bool:

@@ -15,15 +15,13 @@ from ..errors import Invalid, UsageError
 from ..frames import schemas
 from ..frames import spark as sparks
 from ..frames.answer import Answer
-from ..frames.arrays import flag_array
 from ..frames.blocks import Block
 from ..frames.frame import Frame
 from ..frames.lazy_answer import SparkAnswer
 from ..frames.pages import NOTEBOOK, Page
 from ..frames.schema_metadata import ENGINE, NOTES, mark, stamped
 from ..model.client_configs import ACKS, CLIENT_KEYS, PRODUCER_KEYS, ClientEntity, refuse_unknown_key
-from ..model.filters import Selector, matcher, selector
-from ..model.grammar import ANY, DEFAULT
+from ..model.grammar import ANY, DEFAULT, Selector, matcher, selector
 from .kafka import LiveKafka
 from .registry import RegisteredClient, Registry
 from .setup import EVERYBODY, SetupAnswer, look
@@ -186,7 +184,7 @@ class ClientConfigs:
         answer = self._registry_answer(schemas.FOLLOWERS, (_follower_row(client, key) for client in clients), registry)
         if usage is None:
             return answer
-        from ..usage.engines import Usage  # with pandas, which most commands do not need
+        from ..usage.engines import Usage
 
         at_work = _only_of(Usage.of(usage).of_cluster(self._kafka.id), key)
         if at_work.is_on_spark and (user, client_id) != (ANY, ANY):
@@ -269,7 +267,7 @@ def _rows_of(table: pa.Table, users: Selector, client_id: Any, keys: Sequence[st
     columns = (table[name].to_pylist() for name in ("user", "client_id", "key"))
     allowed = CLIENT_KEYS if keys is None else keys
     rows = zip(*columns, strict=True)
-    return flag_array(is_user(u) and is_client(c) and k in allowed for u, c, k in rows)
+    return pa.array([is_user(u) and is_client(c) and k in allowed for u, c, k in rows], pa.bool_())
 
 
 def _client_filter(client_id: Any, strict: bool) -> Any:

@@ -111,7 +111,7 @@ class Cluster:
     def _changes(self) -> Changes:
         """The rooms of plans open when something is first to be changed."""
         from .changes import Changes
-        from .identity import user_in_words
+        from .permissions import user_in_words
 
         return Changes(self.port, lambda: user_in_words(self.settings), self.guard, self.settings.target)
 
@@ -151,6 +151,38 @@ class Cluster:
         from .users import users
 
         return users(self.port, user, usage)
+
+    def describe_user(
+        self,
+        user: object,
+        client_id: object = None,
+        *,
+        keys: Collection[str] | None = None,
+        only_set: bool = False,
+    ) -> Answer:
+        """USER_CONFIGS: all that is set on these users: quotas, client configs, and SCRAM credentials.
+
+        What cannot be read beside the quotas is a row that says so. With a client-id there are no credentials.
+
+        Parameters
+        ----------
+        user, client_id
+            As of `quotas.describe`.
+        keys
+            Only these keys, and the versions of clients that support one of them.
+        only_set
+            Without the keys that clients support.
+
+        Raises
+        ------
+        Invalid
+            A key that users do not have.
+        NotAuthorized
+            The quotas may not be seen.
+        """
+        from .user_configs import user_configs
+
+        return user_configs(self, user, client_id, keys, only_set=only_set)
 
     def stage(self) -> Stage:
         """A new, empty stage; `tray` is the session's shared one."""
@@ -351,7 +383,15 @@ class Cluster:
         edits = self.stage().add_lines(changes) if isinstance(changes, str) else list(changes)
         return may_i(self.port, self.settings, edits, on)
 
-    def edit_quotas(self, *, stage: Stage | None = None, **whom: Any) -> QuotaEditor:
+    def edit_quotas(
+        self,
+        *,
+        stage: Stage | None = None,
+        user: object = None,
+        client_id: object = None,
+        ip: object = None,
+        entity: Mapping[str, object] | None = None,
+    ) -> QuotaEditor:
         """Quotas as a spreadsheet in the notebook; what is typed into it is staged.
 
         Parameters
@@ -363,9 +403,19 @@ class Cluster:
         """
         from .editors import edit_quotas
 
+        whom = {"user": user, "client_id": client_id, "ip": ip, "entity": entity}
         return edit_quotas(self, self.tray if stage is None else stage, whom)
 
-    def edit_configs(self, *, stage: Stage | None = None, **what: Any) -> ConfigEditor:
+    def edit_configs(
+        self,
+        *,
+        stage: Stage | None = None,
+        topic: object = None,
+        broker: object = None,
+        broker_logger: object = None,
+        client_metrics: object = None,
+        group: object = None,
+    ) -> ConfigEditor:
         """Configs as a spreadsheet in the notebook; what is typed into it is staged.
 
         Parameters
@@ -377,7 +427,8 @@ class Cluster:
         """
         from .editors import edit_configs
 
-        return edit_configs(self.port, self.tray if stage is None else stage, self.configs.select(**what))
+        resources = self.configs.select(topic, broker, broker_logger, client_metrics, group)
+        return edit_configs(self.port, self.tray if stage is None else stage, resources)
 
     def explore(self, user: object = "", client_id: object = "", *, usage: object = None) -> ClientExplorer:
         """The levels of one client in their order, what applies, what lost and who shares it, beside the hierarchy.

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from ..admin import reassignments
+from ..admin import topics
 from ..admin.configs import RESOURCES_A_CALL, chunks
 from ..advice.config_rules import found, relevant
 from ..advice.findings import ConfigFindings
@@ -31,7 +31,7 @@ _NOT_TOLD = "The brokers did not tell whether a reassignment is running: that ne
 def is_reassigning(kafka: LiveKafka) -> bool | None:
     """True if partitions are being moved; None where we may not know."""
     try:
-        return bool(reassignments.under_way(kafka.wire))
+        return bool(topics.reassignments_under_way(kafka.wire))
     except (NotAuthorized, Unsupported):
         return None
 

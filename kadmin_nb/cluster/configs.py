@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import starmap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from ..client_configs.kafka import LiveKafka
 from ..errors import KadminError, UsageError
 from ..frames.answer import Answer
-from ..frames.arrays import flag_array
 from ..frames.schema_metadata import stamped
 from ..model.config_fallback import near_key
-from ..model.filters import matcher, selector
-from ..model.grammar import DEFAULT
+from ..model.grammar import DEFAULT, matcher, selector
 from ..model.resources import WORDS, Resource
 from . import near_names
 from .near_names import CLIENT_METRICS
@@ -38,7 +36,16 @@ class Configs:
         }
 
     def describe(
-        self, *, keys: Sequence[str] | None = None, only_set: bool = False, documentation: bool = False, **what: Any
+        self,
+        *,
+        topic: object = None,
+        broker: object = None,
+        broker_logger: object = None,
+        client_metrics: object = None,
+        group: object = None,
+        keys: Sequence[str] | None = None,
+        only_set: bool = False,
+        documentation: bool = False,
     ) -> Answer:
         """CONFIGS of these resources, sorted; a resource that failed is one row with a null key and its error.
 
@@ -59,7 +66,7 @@ class Configs:
         UsageError
             A key that no such resource has; the nearest is given.
         """
-        resources = self.select(**what)
+        resources = self.select(topic, broker, broker_logger, client_metrics, group)
         table = self._kafka.configs.describe(resources, keys, documentation=documentation)
         if keys is not None:
             self._refuse_unknown(set(keys) - set(table["key"].to_pylist()), resources)
@@ -83,17 +90,27 @@ class Configs:
 
         return advise(self._kafka)
 
-    def select(self, **what: Any) -> list[Resource]:
-        """The resources that these words of `describe` name, as far as they are listed somewhere.
+    def select(
+        self, topic: object, broker: object, broker_logger: object, client_metrics: object, group: object
+    ) -> list[Resource]:
+        """The resources that these arguments of `describe` name, as far as they are listed somewhere.
 
         Raises
         ------
         UsageError
-            There are none, or a word that is not a type of resource.
+            There are none.
         """
+        named = {
+            "topic": topic,
+            "broker": broker,
+            "broker-logger": broker_logger,
+            "client-metrics": client_metrics,
+            "group": group,
+        }
+        what = {word: value for word, value in named.items() if value is not None}
         if not what:
             raise UsageError("a resource is required", hint=f"One of {', '.join(f'{w}=…' for w in WORDS)}.")
-        return [r for name, value in what.items() for r in self._resources(name.replace("_", "-"), value)]
+        return [resource for word, value in what.items() for resource in self._resources(word, value)]
 
     def names(self, word: str) -> list[str]:
         """The names of all resources of a type, `topic` say: the brokers that serve, and groups without configs too.
@@ -140,8 +157,6 @@ class Configs:
         return min(broker.id for broker in self._kafka.brokers() if not broker.is_fenced)
 
     def _resources(self, word: str, value: object) -> list[Resource]:
-        if word not in WORDS:
-            raise UsageError(f"unknown config resource {word}", hint=f"It is one of {', '.join(WORDS)}.")
         chosen = selector(word, value)
         asked = [part for part in chosen if isinstance(part, str) or part is DEFAULT]
         listed = [] if len(asked) == len(chosen) else filter(matcher(chosen), self._all[word]())
@@ -155,7 +170,7 @@ def _is_set(table: pa.Table) -> pa.Array:
     )
     own = {resource: Resource(*resource).source for resource in zip(types, names, strict=True)}
     rows = zip(types, names, keys, sources, strict=True)
-    return flag_array(key is None or source == own[kind, name] for kind, name, key, source in rows)
+    return pa.array([key is None or source == own[kind, name] for kind, name, key, source in rows], pa.bool_())
 
 
 def _without_configs(answer: Answer) -> list[str]:

@@ -5,34 +5,83 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from ..admin.configs import RESOURCES_A_CALL, chunks
 from ..comparing import Diff, Side, compare
-from ..comparing.sides import (
-    DECLARED,
-    SAVED,
-    DeclaredSide,
-    HistorySide,
-    LiveSide,
-    SnapshotSide,
-    Source,
-    declared,
-    framed,
-    past,
-    saved,
-    source_of,
-    written,
-)
-from ..declared import Declared
+from ..comparing.differences import table_of
+from ..declared import Declared, load
 from ..errors import KadminError, UsageError
-from ..frames.answer import Answer
+from ..frames.snapshot_kinds import CONFIGS
 from ..frames.snapshots import Snapshot
+from ..history import history
+from ..model.grammar import quote
 from ..model.resources import Resource
 from . import Cluster, connect
+
+HISTORY = "history:"
+SAVED = (".parquet",)
+DECLARED = (".yaml", ".yml", ".json")
+NOW = "now"
+
+
+@dataclass(frozen=True, slots=True)
+class LiveSide:
+    """A cluster, as `connect` finds it."""
+
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotSide:
+    """A snapshot in a file."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredSide:
+    """A declarative file."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class HistorySide:
+    """A moment in a history."""
+
+    where: str
+    time: str = NOW
+
+
+Source = LiveSide | SnapshotSide | DeclaredSide | HistorySide
+
+
+def source_of(text: str) -> Source:
+    """The side that a word names: `history:WHERE@TIME`, a file by the end of its name, else a cluster.
+
+    What begins with `history:` is one; a file that is called so is `./history:…`. The last `@` begins the time.
+
+    Raises
+    ------
+    UsageError
+        An empty word, or a history without a place.
+    """
+    if text.startswith(HISTORY):
+        where, at, time = text.removeprefix(HISTORY).rpartition("@")
+        if not at:
+            where, time = time, NOW
+        if not where or not time.strip():
+            raise UsageError(f"{quote(text)} is not a time of a history", hint="Write history:lake/kafka@'2h ago'.")
+        return HistorySide(where, time)
+    if not text:
+        raise UsageError("an empty word names nothing to compare", hint="A profile, host:port, or a file.")
+    suffix = Path(text).suffix
+    return SnapshotSide(text) if suffix in SAVED else DeclaredSide(text) if suffix in DECLARED else LiveSide(text)
 
 
 def diff(a: object, b: object, *, everything: bool = False, cluster_id: str | None = None) -> Diff:
@@ -124,16 +173,29 @@ def _kept(source: Any, cluster_id: str | None, others: Sequence[str | None]) -> 
     """A file, a moment of a history, a snapshot or a frame."""
     match source:
         case SnapshotSide():
-            return saved(source)
+            return Side(source.path, Snapshot.load(source.path))
         case DeclaredSide():
-            return written(source)
+            return _declared(load(source.path))
         case Declared():
-            return declared(source)
+            return _declared(source)
         case HistorySide():
-            return past(source, cluster_id, others)
+            return _past(source, cluster_id, others)
         case Snapshot():
             return Side("a snapshot", source)
-    return framed(source)
+    return Side("a frame", table_of(source))
+
+
+def _declared(declaration: Declared) -> Side:
+    return Side(declaration.where, declaration.snapshot(), is_declared=True)
+
+
+def _past(source: HistorySide, cluster_id: str | None, others: Sequence[str | None]) -> Side:
+    """The snapshot at that time: of that cluster, or where the history has several and none is named, of the other
+    side's."""
+    recorded = history(source.where)
+    if cluster_id is None and len(clusters := recorded.clusters) > 1:
+        cluster_id = next((candidate for candidate in others if candidate in clusters), None)
+    return Side(f"{HISTORY}{source.where}", recorded.as_of(source.time, cluster_id))
 
 
 def _with_synonyms(file: Side, cluster: Cluster, live: Side) -> Side:
@@ -145,7 +207,7 @@ def _with_synonyms(file: Side, cluster: Cluster, live: Side) -> Side:
     chains = _chains(cluster, [place for place in missing if place[0] in _ANYWHERE])
     synonyms = pa.array([chains.get(place) for place in _common_places(configs)], configs.schema.field("synonyms").type)
     with_them = configs.set_column(configs.schema.get_field_index("synonyms"), "synonyms", synonyms)
-    return replace(file, content=replace(file.content, configs=Answer(with_them)))
+    return replace(file, content=file.content.with_frame(CONFIGS, with_them))
 
 
 _Place = tuple[str, str, str | None]

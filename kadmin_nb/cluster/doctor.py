@@ -28,9 +28,8 @@ from ..errors import AuthenticationFailed, KadminError
 from ..frames import schemas
 from ..frames.findings import Findings
 from ..hints import terminal
-from ..model.connection_settings import Settings
+from ..model.connection_settings import Settings, TokenLogin
 from ..model.findings import ABSENT, FAILED, OK, SKIPPED, WARNING, Finding
-from ..model.token_sources import TokenLogin
 from ..paths import journal_dir
 from ..version import VERSION
 from .permissions import may_i

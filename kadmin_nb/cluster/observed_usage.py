@@ -15,8 +15,7 @@ from ..client_configs.kafka import LiveKafka
 from ..errors import NotFound, NotKnowable
 from ..frames import schemas
 from ..usage.near_and_top import TopAnswer
-from .observation import ObservationAnswer
-from .request_logs import are_known, beginning
+from .observation import ObservationAnswer, are_known, beginning
 
 
 def refuse_unknown_logs(kafka: LiveKafka) -> None:

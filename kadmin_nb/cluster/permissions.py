@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from .. import databricks
 from ..client_configs.kafka import LiveKafka
 from ..errors import KadminError, NotAuthorized, kind_of
 from ..frames import schemas
@@ -21,6 +22,7 @@ from ..frames.answer import Answer
 from ..frames.blocks import Block, Listing
 from ..frames.pages import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
+from ..frames.spark import active_session
 from ..model import rights
 from ..model.changes import DELETE, SET, Change, Edit
 from ..model.configurable import Configurable
@@ -29,11 +31,11 @@ from ..model.entity import Entity
 from ..model.refusal import Refusal
 from ..model.resources import Resource
 from ..model.scram import ScramUser
+from ..plans.author import PLATFORM
 from ..plans.current_state import take
 from ..plans.kinds.registry import kind_of as change_kind_of
 from ..plans.validation import validated
 from .changes import secret
-from .identity import user_in_words
 
 NOBODY = "User:NAME"
 """The principal of a granting line where nobody knows what the broker calls us."""
@@ -151,3 +153,18 @@ def _asked(probe: Probe) -> Refusal | None:
         return probe.ask()
     except NotAuthorized as exc:
         return Refusal(exc.code or "CLUSTER_AUTHORIZATION_FAILED", str(exc))
+
+
+def user_in_words(settings: Settings) -> str | None:
+    """`databricks:alice@example.com` there, else `User:alice` for a login that the broker checked; else None.
+
+    What a broker calls the owner of a certificate is its own affair, and Kafka has no request that asks.
+    """
+    if databricks.is_here() and (user := _platform_user()):
+        return f"{PLATFORM}{user}"
+    return settings.principal
+
+
+def _platform_user() -> str | None:
+    session = active_session()
+    return None if session is None else str(session.sql("SELECT current_user()").first()[0])  # type: ignore[index]

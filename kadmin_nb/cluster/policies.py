@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 from .. import files
 from ..client_configs.kafka import LiveKafka
 from ..errors import NotKnowable, UsageError
-from ..frames.snapshots import CONFIG_SCOPES, QUOTAS_PART
+from ..frames.snapshot_kinds import CONFIGS
 from ..model.changes import Change
 from ..model.connection_settings import Settings
 from ..model.findings import Finding
 from ..policy import Policy, PolicyAnswer, load
 from ..policy.evaluation import scene_of
-from ..policy.facts import EFFECTIVE, FINDINGS, OF_CONFIGS, OF_QUOTAS, PolicyFacts
+from ..policy.facts import EFFECTIVE, FINDINGS, MADE_OF, PolicyFacts
 from .config_advice import is_reassigning
-from .snapshots import snapshot_of
+from .snapshots import READERS, snapshot_of
 
 if TYPE_CHECKING:
     from ..plans.plan import Plan
@@ -51,8 +51,7 @@ def guard(kafka: LiveKafka, policies: Iterable[Policy], plan: Plan) -> PolicyAns
 
 def _touched(change: Change) -> tuple[str, ...]:
     """The frames in which it shows."""
-    scope = change.resource.scope
-    return OF_QUOTAS if scope == QUOTAS_PART else OF_CONFIGS if scope in CONFIG_SCOPES else ()
+    return tuple(frame for frame, kind in MADE_OF.items() if change.resource.scope in kind.scopes)
 
 
 def in_force(settings: Settings, chosen: Given | Iterable[Given] | None = None) -> list[Policy]:
@@ -90,17 +89,19 @@ def _policy_key(source: Given) -> object:
 def _scene(kafka: LiveKafka, policy: Policy) -> PolicyFacts:
     """The frames that its rules are about; of quotas alone, whether a broker decides by a class of its own."""
     frames = {rule.frame for rule in policy.rules}
-    if policy.needs_configs:
+    if CONFIGS in policy.kinds:
         return scene_of(snapshot_of(kafka), is_reassigning(kafka) if FINDINGS in frames else None)
-    quotas = kafka.quotas.describe() if policy.needs_quotas else None
+    read = {kind: READERS[kind.name](kafka) for kind in policy.kinds}
     return PolicyFacts(
-        kafka.id, quotas, None, scopes=(QUOTAS_PART,), by_callback=EFFECTIVE in frames and _by_callback(kafka)
+        kafka.id,
+        {kind.name: table for kind, table in read.items() if table is not None},
+        by_callback=EFFECTIVE in frames and _by_callback(kafka),
     )
 
 
 def _by_callback(kafka: LiveKafka) -> bool:
     try:
-        from .resolving import marks  # which loads pandas: only for rules about what binds
+        from .resolving import marks
 
         marks(kafka, assume_default=False)
     except NotKnowable:

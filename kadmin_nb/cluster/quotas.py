@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,9 +14,8 @@ from ..errors import UsageError
 from ..frames.answer import Answer
 from ..frames.schema_metadata import ENGINE, stamped
 from ..hints import did_you_mean
-from ..model.entity import Entity, given
-from ..model.filters import Selector, matcher, selector
-from ..model.grammar import ANY, DEFAULT
+from ..model.entity import Entity
+from ..model.grammar import ANY, DEFAULT, Selector, matcher, selector
 from ..model.quota_keys import QUOTA_KEYS, find
 from . import near_names
 
@@ -33,7 +32,16 @@ class Quotas:
     def __init__(self, kafka: LiveKafka) -> None:
         self._kafka = kafka
 
-    def describe(self, *, keys: Sequence[str] | None = None, strict: bool = False, **whom: Any) -> Answer:
+    def describe(
+        self,
+        *,
+        user: object = None,
+        client_id: object = None,
+        ip: object = None,
+        entity: Mapping[str, object] | None = None,
+        keys: Sequence[str] | None = None,
+        strict: bool = False,
+    ) -> Answer:
         """QUOTAS as stored, sorted by entity and key; one call.
 
         Parameters
@@ -56,7 +64,7 @@ class Quotas:
             DESCRIBE_CONFIGS on the cluster is missing.
         """
         self._refuse_unknown(keys)
-        chosen = _chosen(whom)
+        chosen = _chosen(user, client_id, ip, entity)
         table = self._kafka.quotas.describe([_component(kind, part) for kind, part in chosen.items()], strict=strict)
         for kind, part in chosen.items():
             table = _filtered(table, kind, part)
@@ -202,9 +210,16 @@ class Quotas:
 
         return made_up_client_ids(self._kafka, clients)
 
-    def near_miss(self, **whom: Any) -> str | None:
+    def near_miss(
+        self,
+        *,
+        user: object = None,
+        client_id: object = None,
+        ip: object = None,
+        entity: Mapping[str, object] | None = None,
+    ) -> str | None:
         """A hint for `describe` that found nothing: the nearest name that has quotas; None without one."""
-        return near_names.entities(self._kafka, _chosen(whom))
+        return near_names.entities(self._kafka, _chosen(user, client_id, ip, entity))
 
     def _refuse_unknown(self, keys: Sequence[str] | None) -> None:
         """Refuse a key that we do not know, unless a quota of that key is set here: a Kafka to come may have more."""
@@ -291,19 +306,28 @@ class Quotas:
         used = self.utilisation(usage, keys=keys, assume_default=assume_default, engine=engine)
         return near(used.to_arrow(), percent)
 
-    def tree(self, **whom: Any) -> TreeAnswer:
+    def tree(
+        self,
+        *,
+        user: object = None,
+        client_id: object = None,
+        ip: object = None,
+        entity: Mapping[str, object] | None = None,
+    ) -> TreeAnswer:
         """TREE: the hierarchy, and which quotas are shadowed; it shows itself as a tree. Arguments as `describe`."""
         from .tree import tree_of
 
-        return tree_of(self._kafka, _chosen(whom))
+        return tree_of(self._kafka, _chosen(user, client_id, ip, entity))
 
 
 _ONE_OF = f"One of {', '.join(key.name for key in QUOTA_KEYS)}."
 _PART_COLUMNS = {"user": "user", "client-id": "client_id", "ip": "ip"}
 
 
-def _chosen(whom: Mapping[str, Any]) -> dict[str, Selector]:
-    return {kind: selector(kind, value) for kind, value in given(whom).items()}
+def _chosen(user: object, client_id: object, ip: object, entity: Mapping[str, object] | None) -> dict[str, Selector]:
+    named = {"user": user, "client-id": client_id, "ip": ip}
+    parts = {**(entity or {}), **{kind: value for kind, value in named.items() if value is not None}}
+    return {kind: selector(kind, value) for kind, value in parts.items()}
 
 
 def _component(kind: str, chosen: Selector) -> Component:

@@ -85,7 +85,7 @@ def _of_file(place: Path, engine: str | None) -> Placed:
 
 
 def _opened(place: Path) -> dataset.Dataset:
-    from pyarrow import dataset  # loads pandas
+    from pyarrow import dataset
 
     try:
         return dataset.dataset(place, format="parquet")

@@ -14,13 +14,11 @@ from ..admin.wire import PATIENCE
 from ..client_configs.kafka import LiveKafka
 from ..errors import NotFound, NotKnowable, UsageError, printable
 from ..frames.answer import Answer
-from ..frames.arrays import text_array
 from ..frames.meanings import general_client
 from ..frames.pages import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
 from ..hints import Hint, Option, sentence
-from ..model.filters import Selector, matcher, parts
-from ..model.grammar import DEFAULT, format_word
+from ..model.grammar import DEFAULT, Selector, format_word, matcher, parts
 from ..model.levels import SHARERS
 from ..model.quota_keys import USER_CLIENT_KEYS, on_all_brokers, readable
 from ..model.resources import Resource
@@ -172,7 +170,7 @@ def of_ips(kafka: LiveKafka, ip: object, user: object, pairs: object, assume_def
 def quotas_of(kafka: LiveKafka, clients: pa.Table) -> pa.Table:
     """QUOTAS that could bind these few clients, asked for with filters; no entity comes twice."""
     quotas = pa.concat_tables(kafka.quotas.describe_each(filters(clients))).unify_dictionaries()
-    is_asked = pc.is_in(quotas["client_id"], text_array({*clients["client_id"].to_pylist()}))
+    is_asked = pc.is_in(quotas["client_id"], pa.array({*clients["client_id"].to_pylist()}, pa.string()))
     return quotas.filter(pc.or_(is_asked, pc.is_null(quotas["client_id"])))
 
 

@@ -9,8 +9,7 @@ import pyarrow as pa
 from ..client_configs.kafka import LiveKafka
 from ..frames.answer import Answer
 from ..frames.schema_metadata import stamped
-from ..model.filters import matcher, selector
-from ..model.grammar import ANY
+from ..model.grammar import ANY, matcher, selector
 from ..model.scram import ScramUser
 from . import near_names
 

@@ -2,25 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..admin.configs import RESOURCES_A_CALL, chunks
 from ..client_configs.kafka import LiveKafka
-from ..errors import Unsupported
+from ..errors import NotAuthorized, Unsupported
 from ..frames import schemas
-from ..frames.arrays import text_array, text_scalar
-from ..frames.snapshots import QUOTAS_PART, Snapshot, snapshot
+from ..frames.snapshot_kinds import CLIENT_CONFIGS, CONFIGS, KINDS, QUOTAS
+from ..frames.snapshots import Snapshot, snapshot
 from ..model.resources import Resource, Source
 
 _OWN = (Source.TOPIC, Source.GROUP, Source.CLIENT_METRICS)
 _GONE = ("UNKNOWN_TOPIC_OR_PARTITION", "RESOURCE_NOT_FOUND", "GROUP_ID_NOT_FOUND")
 
 
+def _client_configs(kafka: LiveKafka) -> pa.Table | None:
+    """None where their topic may not be seen, which nobody needs who has none."""
+    try:
+        return kafka.client_configs.describe()
+    except NotAuthorized:
+        return None
+
+
+READERS: Mapping[str, Callable[[LiveKafka], pa.Table | None]] = {
+    QUOTAS.name: lambda kafka: kafka.quotas.describe(),
+    CLIENT_CONFIGS.name: _client_configs,
+}
+"""The reading of each kind that is read as a whole; None where it is not read."""
+
+
 def snapshot_of(kafka: LiveKafka) -> Snapshot:
-    """All quotas, and every config that is set somewhere, at the place where it is set.
+    """All quotas, every config that is set somewhere, at the place where it is set, and all dynamic client configs.
+
+    Where the topic of client configs may not be read, they are not in its scopes.
 
     Raises
     ------
@@ -28,16 +45,15 @@ def snapshot_of(kafka: LiveKafka) -> Snapshot:
         DESCRIBE_CONFIGS on the cluster is missing.
     """
     began = kafka.now()
-    quotas = kafka.quotas.describe()
+    frames = {name: table for name, read in READERS.items() if (table := read(kafka)) is not None}
     resources = _resources(kafka)
     configs = [_own(kafka.configs.describe(part)) for part in chunks(_all(resources), RESOURCES_A_CALL)]
     whole = pa.concat_tables([schemas.table(schemas.CONFIGS, ()), *configs])
     return snapshot(
-        quotas,
-        _sorted(whole),
+        {**frames, CONFIGS.name: _sorted(whole)},
         cluster_id=kafka.id,
         taken_at=began,
-        scopes=[QUOTAS_PART, *resources],
+        scopes=[*(scope for name in frames for scope in KINDS[name].scopes), *resources],
         resources=_all(resources),
     )
 
@@ -65,11 +81,13 @@ def _resources(kafka: LiveKafka) -> dict[str, Sequence[Resource]]:
 def _own(configs: pa.Table) -> pa.Table:
     """The configs set on each resource itself, a broker's static values included, and the unreadable ones."""
     source, name = configs["source"].cast(pa.string()), configs["resource_name"]
-    broker = pc.equal(configs["resource_type"].cast(pa.string()), text_scalar("BROKER"))
-    of_broker = pc.and_(broker, pc.is_in(source, text_array([Source.BROKER, Source.FILE])))
-    of_all = pc.and_(pc.equal(name, text_scalar("")), pc.equal(source, text_scalar(Source.ALL_BROKERS)))
-    set_here = pc.or_kleene(pc.or_kleene(pc.is_in(source, text_array(_OWN)), of_broker), pc.and_(broker, of_all))
-    failed = pc.and_(pc.is_valid(configs["error"]), pc.invert(pc.is_in(configs["error"], text_array(_GONE))))
+    broker = pc.equal(configs["resource_type"].cast(pa.string()), "BROKER")
+    of_broker = pc.and_(broker, pc.is_in(source, pa.array([Source.BROKER, Source.FILE], pa.string())))
+    of_all = pc.and_(pc.equal(name, ""), pc.equal(source, Source.ALL_BROKERS))
+    set_here = pc.or_kleene(
+        pc.or_kleene(pc.is_in(source, pa.array(_OWN, pa.string())), of_broker), pc.and_(broker, of_all)
+    )
+    failed = pc.and_(pc.is_valid(configs["error"]), pc.invert(pc.is_in(configs["error"], pa.array(_GONE, pa.string()))))
     return configs.filter(pc.or_kleene(set_here, failed))
 
 

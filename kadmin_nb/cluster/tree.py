@@ -13,8 +13,7 @@ from ..frames.answer import Answer
 from ..frames.pages import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
 from ..model.entity import Entity
-from ..model.filters import Selector, matcher
-from ..model.grammar import DEFAULT
+from ..model.grammar import DEFAULT, Selector, matcher
 from ..resolution.tree import tree
 
 if TYPE_CHECKING:

@@ -33,25 +33,8 @@ _KEYS = (*USER_CLIENT_KEYS, *CLIENT_KEYS, *MECHANISMS)
 def user_configs(
     cluster: Cluster, user: Any, client_id: Any = None, keys: Collection[str] | None = None, *, only_set: bool = False
 ) -> Answer:
-    """USER_CONFIGS: the quotas and client configs of these users, alone and with a client-id; the keys that their
-    clients support; and, unless a client-id is asked for, their SCRAM credentials. What cannot be read beside the
-    quotas is a row that says so.
-
-    Parameters
-    ----------
-    user, client_id
-        As of `Quotas.describe`.
-    keys
-        Only these keys, and the versions that support one of them.
-    only_set
-        Without the keys that clients support.
-
-    Raises
-    ------
-    Invalid
-        A key that users do not have.
-    NotAuthorized
-        The quotas may not be seen.
+    """The quotas and client configs of these users, alone and with a client-id; the keys that their clients support;
+    and, unless a client-id is asked for, their SCRAM credentials. See `Cluster.describe_user`.
     """
     notes: list[str] = []
     rows = [*_quota_rows(cluster, user, client_id), *_client_rows(cluster, user, client_id, notes)]
@@ -120,8 +103,7 @@ def _supported_rows(cluster: Cluster, user: Any, client_id: Any) -> Iterator[_Co
 
 
 def _quota_rows(cluster: Cluster, user: Any, client_id: Any) -> Iterator[_ConfigRow]:
-    whom = {"user": user} | ({} if client_id is None else {"client_id": client_id})
-    for row in cluster.quotas.describe(**whom).to_arrow().to_pylist():
+    for row in cluster.quotas.describe(user=user, client_id=client_id).to_arrow().to_pylist():
         yield {"resource": row["entity"], "kind": "quota", "key": row["key"], "value": text_of(row["value"])}
 
 

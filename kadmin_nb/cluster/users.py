@@ -15,7 +15,7 @@ from ..frames.answer import Answer
 from ..frames.blocks import Block
 from ..frames.pages import NOTEBOOK, Page
 from ..frames.schema_metadata import NOTES, stamped
-from ..model.filters import matcher, selector
+from ..model.grammar import matcher, selector
 from ..model.levels import LEVEL_NAMES
 from ..usage.engines import Usage
 

@@ -17,8 +17,7 @@ from ..frames.meanings import client
 from ..frames.pages import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
 from ..hints import Hint, Syntax, Verb, python, sentence
-from ..model.filters import parts
-from ..model.grammar import format_word
+from ..model.grammar import format_word, parts
 from ..model.quota_keys import USER_CLIENT_KEYS, on_all_brokers, readable
 from ..model.rows import Row
 from ..resolution.lifting import Lift, lifts

@@ -15,7 +15,7 @@ from click.shell_completion import CompletionItem
 from ..errors import UsageError, printable
 from ..hints import did_you_mean, nearest
 from ..model.grammar import Special, Value, format_word, quote
-from ..model.tool_types import CONFIG_TYPES, QUOTA_TYPES
+from ..model.java_text import CONFIG_TYPES, QUOTA_TYPES
 from ..secrets import SHOWN, mentions_secret
 
 _CHANGE, _AWAY, _READ = ("set", "remove"), ("remove",), ("describe",)
@@ -85,6 +85,28 @@ OPTIONS = {
 }
 
 
+_NO_TRAY, _NO_WIDGETS = "the terminal keeps no tray", "the terminal has no widgets"
+_OF_THE_TRAY: dict[str, tuple[str, str | None]] = {
+    "plan": (_NO_TRAY, "kadmin-nb plan -f FILE plans many lines."),
+    "apply": (_NO_TRAY, "kadmin-nb plan apply FILE applies a saved plan."),
+    "discard": (f"{_NO_TRAY}: there is nothing to discard", None),
+}
+_EDIT = {"edit": (_NO_WIDGETS, "A notebook has: %kquota edit, %kconfig edit.")}
+ONLY_IN_A_NOTEBOOK: Mapping[str, Mapping[str, tuple[str, str | None]]] = {
+    "quota": _OF_THE_TRAY | _EDIT,
+    "config": _OF_THE_TRAY | _EDIT,
+    "scram": _OF_THE_TRAY,
+    "plan": {"review": (_NO_WIDGETS, "A notebook has: %kplan review. Here plan show prints a plan.")},
+}
+"""The verbs that a terminal does not have: why, and what to type instead."""
+
+
+def only_in_a_notebook(group: str, verb: str) -> UsageError:
+    """The terminal's answer to such a verb."""
+    message, hint = ONLY_IN_A_NOTEBOOK[group][verb]
+    return UsageError(message, hint=hint)
+
+
 class Text(str):
     """A text that shows itself as it is, wherever it is shown."""
 
@@ -146,6 +168,8 @@ class Verbs(_HelpAtWidth, click.Group):
         if self.get_command(ctx, name) is None:
             if ctx.resilient_parsing:
                 return name, click.Command(name, add_help_option=False), args[1:]
+            if name in ONLY_IN_A_NOTEBOOK.get(str(self.name), ()):
+                raise only_in_a_notebook(str(self.name), name)
             raise UsageError(
                 f"unknown command '{name.partition('=')[0]}' for '{ctx.command_path}'", hint=self._instead(ctx, name)
             )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..errors import KadminError
 from ..model.client_configs import ACKS, CLIENT_KEYS
-from ..model.config_choices import LOGGER_LEVELS, VALUES
+from ..model.config_values import LOGGER_LEVELS, VALUES
 from ..model.entity import TYPES
 from ..model.grammar import ANY, DEFAULT, Value
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS

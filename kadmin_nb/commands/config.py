@@ -1,4 +1,4 @@
-"""`config`: describe, advise, set, reset, append, subtract; in a notebook also plan, apply, discard."""
+"""`config`: describe, advise, set, reset, append, subtract."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from ..advice import FINDINGS
 from ..errors import UsageError
 from ..model.resources import WORDS
 from ..plans import change_words
-from . import completions, options, tray
+from . import completions, options
 from .change_options import changing
 from .click_glue import Verbs, words
 from .selectors import read_selectors
 from .session import PlanOptions, Session
 
-_RESOURCE_TYPES = tuple(WORDS)
+RESOURCES = tuple(WORDS)
 _CLIENT_WORDS = ("user", "client-id")
 _OF_USERS = tuple(f"{word}{sign}" for word in _CLIENT_WORDS for sign in ("=", "~="))
 
@@ -47,7 +47,7 @@ def config() -> None:
 @config.command()
 @options.reading
 @words(completions.resources, "TYPE=NAME...")
-@options.types(*_RESOURCE_TYPES)
+@options.types(*RESOURCES)
 @options.keys(completions.config_keys)
 @click.option("--set", "only_set", is_flag=True, help="Only what is set there, not what it inherits.")
 @click.option("--documentation", is_flag=True, help="Also Kafka's description of each key.")
@@ -64,7 +64,7 @@ def describe(
     """
     if words and all(word.startswith(_OF_USERS) for word in words):
         return _user_configs(words, session, options.keys_of(keys), only_set)
-    chosen = _chosen(words, session)
+    chosen = chosen_resources(words, session)
     answer = session.cluster.configs.describe(
         **chosen, keys=options.keys_of(keys), only_set=only_set, documentation=documentation
     )
@@ -108,7 +108,7 @@ def advise(session: Session, only: tuple[str, ...], stage: bool, plan_options: P
 @config.command("set")
 @changing
 @words(completions.config_settings, "KEY=VALUE... TYPE=NAME...")
-@options.types(*_RESOURCE_TYPES)
+@options.types(*RESOURCES)
 def set_(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
     """Set key=value … on a resource, or on several of one type: topic=orders topic=payments."""
     return _change_configs("set", session, words, plan_options)
@@ -117,7 +117,7 @@ def set_(session: Session, words: tuple[str, ...], plan_options: PlanOptions) ->
 @config.command()
 @changing
 @words(completions.config_resets, "KEY... TYPE=NAME...")
-@options.types(*_RESOURCE_TYPES)
+@options.types(*RESOURCES)
 def reset(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
     """Take the override of key … away, so that it falls back to what is below."""
     return _change_configs("reset", session, words, plan_options)
@@ -126,7 +126,7 @@ def reset(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -
 @config.command()
 @changing
 @words(completions.config_settings, "KEY=VALUE... TYPE=NAME...")
-@options.types(*_RESOURCE_TYPES)
+@options.types(*RESOURCES)
 def append(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
     """Add items to a list: cleanup.policy=compact."""
     return _change_configs("append", session, words, plan_options)
@@ -135,22 +135,10 @@ def append(session: Session, words: tuple[str, ...], plan_options: PlanOptions) 
 @config.command()
 @changing
 @words(completions.config_settings, "KEY=VALUE... TYPE=NAME...")
-@options.types(*_RESOURCE_TYPES)
+@options.types(*RESOURCES)
 def subtract(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
     """Take items out of a list."""
     return _change_configs("subtract", session, words, plan_options)
-
-
-@config.command()
-@options.reading
-@words(completions.resources, "TYPE=NAME...")
-@options.types(*_RESOURCE_TYPES)
-def edit(session: Session, words: tuple[str, ...]) -> Any:
-    """Configs as a spreadsheet; what is typed into it is staged (notebook)."""
-    return session.cluster.edit_configs(stage=session.tray, **_chosen(words, session))
-
-
-tray.add_to(config)
 
 
 def _change_configs(verb: str, session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
@@ -160,12 +148,10 @@ def _change_configs(verb: str, session: Session, words: tuple[str, ...], plan_op
 
 
 def _user_configs(words: tuple[str, ...], session: Session, keys: Sequence[str] | None, only_set: bool) -> Any:
-    from ..cluster.user_configs import user_configs  # with Arrow, which help does not need
-
     chosen = read_selectors(words, _CLIENT_WORDS, session.lookup)
     if "user" not in chosen:
         raise UsageError("user=… is required: client configs belong to users", hint="Or: quota describe client-id=…")
-    return user_configs(session.cluster, chosen["user"], chosen.get("client-id"), keys, only_set=only_set)
+    return session.cluster.describe_user(chosen["user"], chosen.get("client-id"), keys=keys, only_set=only_set)
 
 
 def _one_client(chosen: Mapping[str, tuple[Any, ...]]) -> list[Any]:
@@ -175,6 +161,6 @@ def _one_client(chosen: Mapping[str, tuple[Any, ...]]) -> list[Any]:
     return [name for (name,) in names]
 
 
-def _chosen(words: Iterable[str], session: Session) -> dict[str, Any]:
-    chosen = read_selectors(words, _RESOURCE_TYPES, session.lookup)
+def chosen_resources(words: Iterable[str], session: Session) -> dict[str, Any]:
+    chosen = read_selectors(words, RESOURCES, session.lookup)
     return {word.replace("-", "_"): value for word, value in chosen.items()}

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..frames.snapshots import Snapshot
 
 FORMATS = ("yaml", "json")
-_KINDS_OPTION = CommaSeparated(lambda before: ("quotas", "configs", *WORDS))
+_KINDS_OPTION = CommaSeparated(lambda before: ("quotas", "configs", *WORDS, "client-configs"))
 _FILES = {".yaml": "yaml", ".yml": "yaml", ".json": "json"}
 
 
@@ -43,7 +43,11 @@ def _bind_out(ctx: click.Context, session: Session, params: dict[str, Any]) -> N
 @click.option("--out", metavar="NAME", help="Write it to this .yaml or .json file; in a notebook also a variable.")
 @click.option("--format", "form", type=click.Choice(FORMATS), help="YAML unless --out names a .json file.")
 @click.option(
-    "--kinds", multiple=True, type=_KINDS_OPTION, metavar="KIND[,KIND]", help="quotas, configs, topic, broker, group, …"
+    "--kinds",
+    multiple=True,
+    type=_KINDS_OPTION,
+    metavar="KIND[,KIND]",
+    help="quotas, configs, topic, broker, client-configs, …",
 )
 @click.option("--snapshot", "saved", metavar="FILE", help="What a saved snapshot holds, instead of a live cluster.")
 @click.option("--history", "where", metavar="WHERE", help="What a history kept there holds, instead of a live cluster.")
@@ -55,7 +59,7 @@ def export(
     session: Session, out: str | None, form: str | None, kinds: tuple[str, ...], saved: str | None, where: str | None,
     time: str | None, cluster_id: str | None, allow_incomplete: bool, schema: bool,
 ) -> Any:  # fmt: skip
-    """All quotas, and the configs that are set, as a YAML or JSON file that `plan from` reads back.
+    """All quotas, configs and client configs that are set, as a YAML or JSON file that `plan from` reads back.
 
     \b
     {here} > cluster.yaml

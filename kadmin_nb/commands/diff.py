@@ -75,7 +75,7 @@ def _two(
     """The two sides, as they are given; the current cluster is the second unless said."""
     if as_of and where is None:
         raise UsageError("--as-of needs --history", hint="--history WHERE, or history:WHERE@TIME.")
-    from ..comparing.sides import NOW, HistorySide
+    from ..cluster.diff import NOW, HistorySide
 
     sources = [
         *([HistorySide(where, as_of or NOW)] if where is not None else []),
@@ -145,7 +145,7 @@ def _refuse_another_cluster(there: Session, answer: Diff, onto: str) -> None:
 
 def _refuse_what_stays(target: Any, onto: str) -> None:
     from ..cluster import Cluster
-    from ..comparing.sides import LiveSide, source_of
+    from ..cluster.diff import LiveSide, source_of
 
     if isinstance(target, Cluster):
         raise UsageError(f"side {onto} is not the current cluster", hint="%kadmin use {name} first; or diff.stage(…).")

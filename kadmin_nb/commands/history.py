@@ -44,7 +44,7 @@ _detailed = options.detailed("something differs")
 @_where
 @click.option("--plan", metavar="PLAN", help="The plan, by file or id, that was applied since the last snapshot.")
 def record(session: Session, where: str, plan: str | None) -> Any:
-    """Keep what the current cluster holds now: its quotas and all configs that are set. No change costs nothing."""
+    """Keep what the current cluster holds now: all quotas, configs and client configs. No change costs nothing."""
     applied = _plan_of(plan) if plan else None
     with session.at_work("recording"):
         return _at(where).record(session.cluster.snapshot(), applied)
@@ -65,12 +65,20 @@ def snapshots(session: Session, where: str, cluster_id: str | None) -> Any:
 @_where
 @click.argument("time", nargs=-1, required=True, metavar="TIME")
 @_whose
-@click.option("--configs", is_flag=True, help="Its configs, instead of its quotas.")
-def as_of(session: Session, where: str, time: tuple[str, ...], cluster_id: str | None, configs: bool) -> Any:
+@click.option("--configs", "kind", flag_value="configs", help="Its configs, instead of its quotas.")
+@click.option(
+    "--client-configs", "kind", flag_value="client_configs", help="Its client configs, instead of its quotas."
+)
+def as_of(session: Session, where: str, time: tuple[str, ...], cluster_id: str | None, kind: str | None) -> Any:
     """The state of the cluster then, by the newest snapshot up to that TIME."""
+    from ..frames.snapshot_kinds import KINDS
+
     with session.at_work("looking back"):
         snapshot = _at(where).as_of(" ".join(time), cluster_id)
-    return snapshot.configs if configs else snapshot.quotas
+    asked_for = KINDS[kind or "quotas"]
+    if asked_for not in snapshot.kinds:
+        raise NotFound(f"no {asked_for.title} were read by the snapshot of {snapshot.taken_at:%Y-%m-%d %H:%M:%SZ}")
+    return snapshot.frames[asked_for.name]
 
 
 @history.command()

@@ -39,8 +39,8 @@ from ..kafka_commands.configs_edits import (
 from ..model.changes import Edit
 from ..model.entity import Entity
 from ..model.grammar import ANY, DEFAULT
+from ..model.java_text import CONFIG_TYPES
 from ..model.scram import ScramUser
-from ..model.tool_types import CONFIG_TYPES
 from ..secrets import is_called_so
 from . import kafka_tool
 from .click_glue import Verb
@@ -344,10 +344,8 @@ def _described_quotas(cluster: Cluster, chosen: Sequence[NamedType], output: str
 
 def _user_configs(cluster: Cluster, chosen: Sequence[NamedType]) -> pa.Table:
     """USER_CONFIGS of entities of exactly these types, and what of them cannot be read."""
-    from ..cluster.user_configs import user_configs
-
     named = {entity_type: [name or DEFAULT for name in names] or ANY for entity_type, names in chosen}
-    table = user_configs(cluster, named["users"], named.get("clients")).to_arrow()
+    table = cluster.describe_user(named["users"], named.get("clients")).to_arrow()
     rows = zip(table["resource"].to_pylist(), table["error"].to_pylist(), strict=True)
     return table.filter([error is not None or len(Entity.parse(text).parts) == len(chosen) for text, error in rows])
 

@@ -85,7 +85,7 @@ class NamesOfThread:
         return thread
 
     def _ask(self, target: str | None) -> None:
-        from ..cluster.name_lists import names_of
+        from ..cluster.near_names import names_of
 
         with suppress(KadminError, OSError):  # Tab prints nothing
             self._known[target] = KnownNames(names_of(self._settings_of(target)))
@@ -127,7 +127,7 @@ def refresh(target: str) -> None:
     KadminError
         It cannot be reached, or the names cannot be kept.
     """
-    from ..cluster.name_lists import names_of
+    from ..cluster.near_names import names_of
     from ..profiles import settings_for
 
     place = known_names.place_of(target)

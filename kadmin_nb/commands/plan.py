@@ -71,14 +71,14 @@ def plan(
 plan.add_command(plan_from)
 
 _PLAN = Words(lambda before: completions.plans())
-_which = click.argument("which", metavar="PLAN", type=_PLAN)
+which_plan = click.argument("which", metavar="PLAN", type=_PLAN)
 """A saved plan's file, or the (beginning of the) id of one that was begun from here."""
 
 
 @plan.command()
 @options.reading
 @options.printing
-@_which
+@which_plan
 @options.impact
 @click.option("--usage", metavar="NAME", help="Say whom it would throttle and how long; a USAGE frame or file.")
 @click.option("--dangers", "told", flag_value="dangers", help="Only what it weakens, as a frame.")
@@ -111,15 +111,7 @@ def approve(session: Session, file: str, note: str) -> Any:
 
 @plan.command()
 @applying
-@_which
-def review(session: Session, which: str, apply_options: ApplyOptions) -> Any:
-    """A widget to look at a plan and to apply it, row by row (notebook); --usage NAME also shows its impact."""
-    return session.review(load_plan(which), apply_options)
-
-
-@plan.command()
-@applying
-@_which
+@which_plan
 def apply(session: Session, which: str, apply_options: ApplyOptions) -> Any:
     """Apply a plan to its cluster and read every change back from every broker."""
     return session.save_or_apply(load_plan(which), PlanOptions(apply=True, apply_options=apply_options))
@@ -127,7 +119,7 @@ def apply(session: Session, which: str, apply_options: ApplyOptions) -> Any:
 
 @plan.command()
 @applying
-@_which
+@which_plan
 def resume(session: Session, which: str, apply_options: ApplyOptions) -> Any:
     """Carry on a plan that was begun from here: what is there is verified, what is not is sent."""
     return session.cluster.resume(load_plan(which), session.with_policies(apply_options), progress=session.progress)
@@ -135,7 +127,7 @@ def resume(session: Session, which: str, apply_options: ApplyOptions) -> Any:
 
 @plan.command()
 @changing
-@_which
+@which_plan
 def rollback(session: Session, which: str, plan_options: PlanOptions) -> Any:
     """The plan that takes back what was verified as done by another; --apply goes on."""
     return session.save_or_apply(session.cluster.rollback(load_plan(which)), plan_options)
@@ -154,7 +146,7 @@ def log(session: Session, which: str | None) -> Any:
 
 @plan.command()
 @options.reading
-@_which
+@which_plan
 @click.option(
     "--wait",
     default=0.0,

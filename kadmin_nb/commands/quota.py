@@ -1,4 +1,4 @@
-"""`quota`: describe, resolve, tree, set, remove; in a notebook also plan, apply, discard."""
+"""`quota`: describe, resolve, tree, set, remove."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..model.changes import Edit
 from ..model.entity import ARGUMENTS, TYPES, entity_type
 from ..model.quota_keys import parse_value
 from ..plans import change_words
-from . import completions, options, spark_inputs, tray
+from . import completions, options, spark_inputs
 from .change_options import changing
 from .chart import chart
 from .click_glue import Verbs, words
@@ -21,7 +21,7 @@ from .selectors import read_selectors
 from .session import PlanOptions, Session
 from .usage import near, top, usage
 
-_TO_READ = "[TYPE=NAME]..."
+TO_READ = "[TYPE=NAME]..."
 
 
 def _pairs(text: str) -> Callable[[options.Command], options.Command]:
@@ -42,7 +42,7 @@ def quota() -> None:
 
 @quota.command()
 @options.reading
-@words(completions.entities, _TO_READ)
+@words(completions.entities, TO_READ)
 @options.types(*TYPES)
 @options.keys(completions.quota_keys)
 @click.option("--strict", is_flag=True, help="Only entities of exactly the named parts.")
@@ -62,7 +62,7 @@ def describe(
 
 @quota.command()
 @options.reading
-@words(completions.entities, _TO_READ)
+@words(completions.entities, TO_READ)
 @options.keys(completions.quota_keys)
 @_pairs("A frame with user and client_id: a variable, or a Parquet or CSV file.")
 @options.engine("Who resolves the pairs; by their number unless said.")
@@ -80,7 +80,7 @@ def resolve(
     form: str | None,
 ) -> Any:
     """Show the quota that binds user=… client-id=…, key by key: its level, value, bucket, and what it overrides."""
-    whom = _whom(words, session)
+    whom = chosen_entities(words, session)
     more: dict[str, Any] = {"keys": options.keys_of(keys), "overridden": overridden, "assume_default": assume_default}
     if pairs is None:
         return session.cluster.quotas.resolve(**whom, engine=engine, **more)
@@ -116,7 +116,7 @@ def why(
     {here} user=alice client-id=app --to producer_byte_rate=20MB/s --stage 1
     """
     answer = session.cluster.quotas.why(
-        **{"user": None, **_whom(words, session)},
+        **{"user": None, **chosen_entities(words, session)},
         keys=options.keys_of(keys),
         usage=None if usage is None else spark_inputs.usage_frame(session, usage),
         to=None if to is None else _wanted_limit(to),
@@ -133,14 +133,14 @@ def _wanted_limit(text: str) -> tuple[str, float]:
 
 @quota.command()
 @options.reading
-@words(completions.entities, _TO_READ)
+@words(completions.entities, TO_READ)
 @options.types(*TYPES)
 def tree(
     session: Session,
     words: tuple[str, ...],
 ) -> Any:
     """The hierarchy as a tree, and which quotas are shadowed."""
-    return session.cluster.quotas.tree(**_whom(words, session))
+    return session.cluster.quotas.tree(**chosen_entities(words, session))
 
 
 @quota.command()
@@ -212,15 +212,6 @@ def _edits(
 
 @quota.command()
 @options.reading
-@words(completions.entities, _TO_READ)
-@options.types(*TYPES)
-def edit(session: Session, words: tuple[str, ...]) -> Any:
-    """Quotas as a spreadsheet; what is typed into it is staged (notebook)."""
-    return session.cluster.edit_quotas(stage=session.tray, **_whom(words, session))
-
-
-@quota.command()
-@options.reading
 @words(completions.entities, "[user=NAME] [client-id=NAME]")
 @click.option("--usage", metavar="NAME", help="A USAGE frame: a variable, or a Parquet or CSV file.")
 def explore(session: Session, words: tuple[str, ...], usage: str | None) -> Any:
@@ -231,15 +222,14 @@ def explore(session: Session, words: tuple[str, ...], usage: str | None) -> Any:
     {here} --usage usage.parquet
     """
     used = None if usage is None else spark_inputs.usage_frame(session, usage)
-    return session.cluster.explore(**_whom(words, session), usage=used)
+    return session.cluster.explore(**chosen_entities(words, session), usage=used)
 
 
-tray.add_to(quota)
 for more in (chart, history, near, top, usage):
     quota.add_command(more)
 
 
-def _whom(
+def chosen_entities(
     words: Iterable[str], session: Session, type_of: Callable[[str], str | None] = lambda name: None
 ) -> dict[str, Any]:
     chosen = read_selectors(words, TYPES, session.lookup, type_of)
@@ -248,6 +238,6 @@ def _whom(
 
 def _whom_of_any_type(words: Iterable[str], session: Session) -> dict[str, Any]:
     """The same with types that this version does not know, in `entity`."""
-    whom = _whom(words, session, entity_type)
+    whom = chosen_entities(words, session, entity_type)
     entity = {kind: whom.pop(kind) for kind in [*whom] if kind not in ARGUMENTS}
     return {**whom, "entity": entity} if entity else whom

@@ -11,7 +11,7 @@ import click
 from ..errors import UsageError
 from ..model.grammar import format_word
 from ..plans import change_words
-from . import completions, options, tray
+from . import completions, options
 from .change_options import changing, planning
 from .click_glue import Verb, Verbs, words
 from .kafka_tool import kafka_connection
@@ -56,9 +56,6 @@ def set_(session: Session, words: tuple[str, ...], plan_options: PlanOptions) ->
 def delete(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
     """Delete SCRAM-SHA-256 … of user=…; nobody can bring a credential back."""
     return session.change(change_words.scram_edits("delete", words, session.lookup), plan_options)
-
-
-tray.add_to(scram)
 
 
 @click.command("scram-credentials", cls=Verb)

@@ -7,9 +7,11 @@ import io
 import os
 import sys
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.machinery import ModuleSpec, PathFinder
 from itertools import takewhile
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO, cast
 
 from .. import files
@@ -33,9 +35,37 @@ def run_command_line(words: list[str] | None = None) -> NoReturn:
     """Run the words of the command line and exit."""
     if instruction := os.environ.get(COMPLETION):
         sys.exit(_complete(instruction))
+    sys.meta_path.insert(0, PandasGuard())
     sys.stdin = _input_or_empty(sys.stdin)
     sys.stdout, sys.stderr = _usable(sys.stdout), _usable(sys.stderr)
     sys.exit(run_line(sys.argv[1:] if words is None else words))
+
+
+class PandasGuard:
+    """An import hook that keeps pandas out of commands that do not use it: loading it takes longer than most answers.
+
+    pyarrow imports it at the first value that it is given. Here it is given one as soon as it is loaded, finds no
+    pandas, and does not look again; whoever imports pandas afterwards has it, and so has `Table.to_pandas`.
+    """
+
+    _is_pyarrow_looking = False
+
+    def find_spec(self, name: str, path: Sequence[str] | None = None, target: object = None) -> ModuleSpec | None:
+        """Nothing, but for pyarrow, whose loading is followed by its look for pandas."""
+        if name == "pandas" and self._is_pyarrow_looking:
+            raise ModuleNotFoundError(name)
+        spec = PathFinder.find_spec(name, path) if name == "pyarrow" else None
+        if spec is not None and spec.loader is not None:
+            load = spec.loader.exec_module
+
+            def load_and_look(module: ModuleType) -> None:
+                load(module)
+                self._is_pyarrow_looking = True
+                module.array([])
+                sys.meta_path.remove(self)
+
+            spec.loader.exec_module = load_and_look  # type: ignore[method-assign]
+        return spec
 
 
 def _input_or_empty(stream: TextIO | None) -> TextIO:
@@ -63,13 +93,13 @@ def _complete(instruction: str) -> int:
 
     from ..model.grammar import argument
     from .click_glue import Completing
-    from .entry_points import entry_point
     from .live_names import NamesOfFile
+    from .root import root
     from .shells import register
 
     register()
     context = {"obj": Completing(NamesOfFile(), argument)}
-    return shell_complete(entry_point("kadmin-nb"), context, "kadmin-nb", COMPLETION, instruction)
+    return shell_complete(root, context, "kadmin-nb", COMPLETION, instruction)
 
 
 KAFKA_TOOLS = ("kafka-configs", "kafka-client-quotas", "scram-credentials")

@@ -1,28 +1,33 @@
-"""From two sides to DIFF: drift, with brokers by their role, and what does not matter apart."""
+"""From two sides to DIFF: their differences, with brokers by their role, and what does not matter apart.
+
+Number 1 of one cluster is not number 1 of another, so brokers of two clusters are compared by their role.
+`broker=<default>` is compared with its like. What is set on single brokers, in their files or dynamically, is compared
+key by key as what each broker of a cluster goes by, written `broker=<any>`: one value where all agree, else all values.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..advice.config_rules import BY_NATURE
 from ..errors import KadminError
 from ..frames import schemas
-from ..frames.answer import Answer
-from ..frames.snapshots import SCOPES, Snapshot
+from ..frames.snapshot_kinds import CONFIGS, SCOPES, parsed
+from ..frames.snapshots import Snapshot
 from ..frames.to_pandas import plain
-from ..history import drift
+from ..model.config_fallback import behind_listener
 from ..model.config_values import ConfigValue
 from ..model.configurable import Configurable
 from ..model.resources import Resource, Source
 from ..model.rows import Row
-from ..model.snapshot_kinds import parsed
-from .broker_roles import ANY_BROKER, EACH, by_role, differs_by_nature
-from .diff_answer import APART, NATURE, Diff
-from .sides import Side
+from ..secrets import SHOWN
+from .diff_answer import ANY_BROKER, APART, EACH, NATURE, Diff, Side
+from .differences import differences
 
 _EACH = Resource("BROKER", EACH)
 
@@ -47,8 +52,8 @@ def compare(a: Side, b: Side, *, everything: bool = False) -> Diff:
     """
     contents = [_as_sent(side.content) if a.is_declared or b.is_declared else side.content for side in (a, b)]
     if others := None not in (a.cluster_id, b.cluster_id) and a.cluster_id != b.cluster_id:
-        contents = [by_role(content) for content in contents]
-    rows = [row for row in drift(*contents).to_arrow().to_pylist() if not _is_out_of_reach(row, a, b)]
+        contents = [_by_role(content) for content in contents]
+    rows = [row for row in differences(*contents) if not _is_out_of_reach(row, a, b)]
     combined = (_combined_row(row, a, b, others) for row in rows)
     return Diff(
         _numbered(combined), everything, a, b, _passed_over(a, b), len(_secrets(contents[0]) & _secrets(contents[1]))
@@ -64,9 +69,7 @@ def _as_sent(content: Any) -> Any:
     rows = configs.filter(is_of_broker).drop_columns(["documentation"]).to_pylist()
     texts = pa.array([ConfigValue.of(row).sent for row in rows], pa.string())
     values = pc.replace_with_mask(configs["value"].combine_chunks(), is_of_broker, texts)
-    return replace(
-        content, configs=Answer(configs.set_column(configs.schema.get_field_index("value"), "value", values))
-    )
+    return content.with_frame(CONFIGS, configs.set_column(configs.schema.get_field_index("value"), "value", values))
 
 
 def _is_out_of_reach(row: Row, a: Side, b: Side) -> bool:
@@ -85,7 +88,7 @@ def _combined_row(row: Row, a: Side, b: Side, others: bool) -> Row:
     missing = next((name for name, side in (("a", a), ("b", b)) if side.lacks(resource)), None)
     return {
         **row,
-        "state": NATURE if others and differs_by_nature(resource, row["key"]) else row["state"],
+        "state": NATURE if others and _differs_by_nature(resource, row["key"]) else row["state"],
         "note": f"{missing} has no such topic" if missing and row["note"] is None else row["note"],
         "missing": missing,
     }
@@ -119,3 +122,73 @@ def _secrets(content: Any) -> set[tuple[Any, ...]]:
         return set()
     hidden = configs.filter(pc.fill_null(configs["is_sensitive"], False))
     return set(zip(*(hidden[name].to_pylist() for name in ("resource_type", "resource_name", "key")), strict=True))
+
+
+# --- brokers by their role ---
+
+_OF_A_CLUSTER = BY_NATURE | {
+    *("controller.quorum.voters", "controller.quorum.bootstrap.servers", "zookeeper.connect"),
+    *("advertised.host.name", "host.name"),
+}
+"""Keys that differ from cluster to cluster without anything being wrong."""
+
+
+def _differs_by_nature(resource: Configurable, key: str) -> bool:
+    """True if two clusters have other values because they are two: what tells brokers apart, and Kafka's own topics."""
+    return resource.is_internal or (resource.scope == "BROKER" and (behind_listener(key) or key) in _OF_A_CLUSTER)
+
+
+def _by_role(content: Any) -> Any:
+    """A snapshot, or a frame of configs, with what single brokers have under one name; quotas as they are."""
+    if isinstance(content, Snapshot):
+        return content.with_frame(CONFIGS, _folded(content.configs.to_arrow()))
+    return _folded(content) if "resource_type" in content.column_names else content
+
+
+def _folded(configs: pa.Table) -> pa.Table:
+    columns = [name for name in schemas.CONFIGS.names if name in configs.column_names]
+    configs = plain(CONFIGS.without_secrets(configs.select(columns)))
+    schema = pa.schema([field.with_nullable(True) for field in configs.schema], configs.schema.metadata)
+    single = pc.and_(pc.equal(configs["resource_type"], "BROKER"), pc.not_equal(configs["resource_name"], ""))
+    rows = configs.filter(single).to_pylist()
+    if not rows:
+        return configs
+    folded = pa.Table.from_pylist(_of_each(rows), schema=schema)
+    return pa.concat_tables([configs.filter(pc.invert(single)).cast(schema), folded])
+
+
+def _of_each(rows: Iterable[Row]) -> list[Row]:
+    """One row a key; where a broker could not be read one row says so, and nothing is known of any."""
+    rows = list(rows)
+    if unread := next((row for row in rows if row.get("error") is not None), None):
+        message = f"broker {unread['resource_name']}: {unread.get('message') or ''}"
+        return [{**unread, "resource_name": EACH, "key": None, "message": message}]
+    brokers = {row["resource_name"] for row in rows}
+    keys: dict[str, dict[str, Row]] = defaultdict(dict)
+    for row in rows:
+        keys[row["key"]][row["resource_name"]] = row
+    return [_one(by_broker, brokers) for _, by_broker in sorted(keys.items())]
+
+
+def _one(by_broker: dict[str, Row], brokers: set[str]) -> Row:
+    first = next(iter(by_broker.values()))
+    values = sorted(set(_values(by_broker, brokers)))
+    agreed = {
+        name: distinct.pop() if len(distinct := {row.get(name) for row in by_broker.values()}) == 1 else None
+        for name in ("source", "is_default")
+    }
+    single = len(values) == 1
+    return {
+        **{name: first.get(name) for name in schemas.CONFIGS.names},
+        **agreed,
+        "resource_name": EACH,
+        "value": first["value"] if single else " | ".join(values),
+        "synonyms": first.get("synonyms") if single and agreed["source"] else None,
+        "is_sensitive": any(row.get("is_sensitive") for row in by_broker.values()),
+    }
+
+
+def _values(by_broker: dict[str, Row], brokers: set[str]) -> Iterator[str]:
+    for broker in brokers:
+        row = by_broker.get(broker)
+        yield "(not set)" if row is None else SHOWN if row.get("is_sensitive") else str(row["value"])

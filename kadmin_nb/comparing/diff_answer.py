@@ -1,28 +1,44 @@
-"""Diff: the answer of a comparison, counts first; chosen rows of it can be staged."""
+"""Diff: the answer of a comparison; chosen rows of it can be staged.
+
+Counts come first. Rows of DRIFT, of two times or frames, are shown as other frames are: nothing is staged of them.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from operator import index
 from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import UsageError, WrongCluster, printable
+from ..errors import KadminError, UsageError, WrongCluster, printable
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.pages import NOTEBOOK, Page
+from ..frames.schema_metadata import CLUSTER_ID
+from ..frames.snapshot_kinds import KINDS, parsed
+from ..frames.snapshots import Snapshot
 from ..frames.views import DIFFERENCES, differences_finding
-from .sides import Side
-from .staging import chosen, edits
+from ..hints import Hint, Option, sentence
+from ..model.changes import DELETE, SET, Edit
+from ..model.configurable import Configurable
+from ..model.grammar import quote
+from ..model.rows import Row
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block
-    from ..model.changes import Edit
     from ..plans.stage import Stage
+
+EACH = "<any>"
+"""The name under which what brokers have in common goes; no broker has it, they are numbers."""
+
+ANY_BROKER = f"broker={EACH}"
+"""The resource of rows of what brokers have in common, in words."""
 
 NATURE = "nature"
 APART = ("default", NATURE)
@@ -31,15 +47,51 @@ APART = ("default", NATURE)
 _SAID_APART = {"default": "only by default", NATURE: "by nature"}
 
 
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One side of a comparison: a snapshot, or a frame of quotas or of configs; and how it is called.
+
+    `cluster` is the connection, where it was handed in; `is_live` that it is a cluster as it is now; `topics` are all
+    that it has, None where nobody knows. `is_declared` that it is a file that somebody may have written: it says
+    nothing of what stands in server.properties.
+    """
+
+    says: str
+    content: Any
+    is_live: bool = False
+    topics: frozenset[str] | None = None
+    is_declared: bool = False
+    cluster: Any = None
+
+    @property
+    def cluster_id(self) -> str | None:
+        """The cluster that it is of, None where nothing says so."""
+        if isinstance(self.content, Snapshot):
+            return self.content.cluster_id or None
+        mark = (self.content.schema.metadata or {}).get(CLUSTER_ID.encode())
+        return mark.decode() if mark else None
+
+    def lacks(self, resource: Configurable) -> bool:
+        """True if it is a topic that is certainly not there."""
+        return self.topics is not None and resource.topic is not None and resource.topic not in self.topics
+
+    def __str__(self) -> str:
+        if not isinstance(self.content, Snapshot):
+            return f"{self.says}: {len(self.content):,} rows"
+        half = "" if self.content.complete else f", NOT COMPLETE: {len(self.content.failed):,} could not be read"
+        whose = f"cluster {self.cluster_id}" if self.cluster_id else "no cluster named"
+        when = "" if self.is_declared else f" at {self.content.taken_at:%Y-%m-%d %H:%M:%SZ}"
+        return f"{self.says} ({whose}{when}{half})"
+
+
 class Diff(Answer):
     """DIFF: what differs from `a` to `b`, a row a resource and key. Its display leads with counts.
 
     `only_by_default` and `by_nature` have what counts for no difference; they are among the rows only where
     everything was asked for. `counts` is DIFF_COUNTS. `id` is the same for the same differences. `passed_over` are the
-    scopes that one side says nothing of; `secrets` counts those that both have, which are not compared.
+    scopes that one side says nothing of; `secrets` counts those that both have, which are not compared. Of `drift` it
+    is DRIFT: rows without numbers, of no sides, shown as a frame.
     """
-
-    is_frame = False
 
     def __init__(
         self,
@@ -53,6 +105,7 @@ class Diff(Answer):
         apart = pc.is_in(table["state"], pa.array(APART, pa.string()))
         super().__init__(table if everything else table.filter(pc.invert(apart)))
         self._whole, self.a, self.b, self.passed_over, self.secrets = table, a, b, passed_over, secrets
+        self.is_frame = "row" not in table.column_names
 
     @property
     def everything(self) -> Diff:
@@ -81,10 +134,9 @@ class Diff(Answer):
     def counts(self) -> Answer:
         """DIFF_COUNTS: how many rows of each state there are, those not shown included."""
         counted = Counter(zip(*(self._whole[name].to_pylist() for name in ("state", "kind")), strict=True))
-        rows = (
-            {"state": s, "quotas": counted[s, "quota"], "configs": counted[s, "config"]} for s in (*DIFFERENCES, *APART)
-        )
-        return Answer(schemas.table(schemas.DIFF_COUNTS, (row for row in rows if row["quotas"] or row["configs"])))
+        states = [state for state in (*DIFFERENCES, *APART) if any(counted[state, k.kind] for k in KINDS.values())]
+        rows = ({"state": s, **{name: counted[s, k.kind] for name, k in KINDS.items()}} for s in states)
+        return Answer(schemas.table(schemas.DIFF_COUNTS, rows))
 
     @property
     def id(self) -> str:
@@ -108,8 +160,8 @@ class Diff(Answer):
         """
         if like not in ("a", "b"):
             raise UsageError(f"unknown side like={like!r}", hint="It is a or b.")
-        told = self._whole.to_pylist()
-        return edits(told, chosen(rows, told, like), like, self.id)
+        whole = self._whole.to_pylist()
+        return _edits(whole, _chosen(rows, whole, like), like, self.id)
 
     def stage(self, onto: Any, rows: object) -> Stage:
         """Chosen rows, staged on a cluster so that it becomes like the other side. The plan is an ordinary one.
@@ -173,27 +225,133 @@ class Diff(Answer):
 
     def title(self) -> str:
         """The number of rows that differ and how, the two sides, and the rows not shown."""
-        by_state = self._by_state()
+        if self.is_frame:
+            return super().title()
+        by_state = Counter(self._whole["state"].to_pylist())
         differing = len(self.differing)
-        apart = ", ".join(f"{by_state[state]:,} {word}" for state, word in _SAID_APART.items() if state in by_state)
+        apart = ", ".join(f"{by_state[state]:,} {word}" for state, word in _SAID_APART.items() if by_state[state])
         sides = [f"{name}: {printable(str(side))}" for name, side in (("a", self.a), ("b", self.b)) if side]
-        lines = [self.short_form(), *sides]
+        lines = [differences_finding(by_state), *sides]
         lines += [f"besides, {apart}{'' if len(self) > differing else ' (not shown: --all)'}"] if apart else []
-        lines += [*self._not_compared()]
+        if self.passed_over:
+            lines.append(f"not compared, as one side says nothing of it: {', '.join(self.passed_over)}")
+        if self.secrets:
+            plural = "s" * (self.secrets != 1)
+            lines.append(f"not compared, as nobody can see them: {self.secrets:,} secret{plural} on both")
         return "\n".join([*lines, *([f"diff {self.id}"] if differing else [])])
 
-    def short_form(self) -> str:
-        """Counts of the rows that differ, by how they do."""
-        return differences_finding(self._by_state())
-
-    def _by_state(self) -> dict[str, int]:
-        return {row["state"]: row["quotas"] + row["configs"] for row in self.counts.to_arrow().to_pylist()}
-
-    def _not_compared(self) -> Iterator[str]:
-        if self.passed_over:
-            yield f"not compared, as one side says nothing of it: {', '.join(self.passed_over)}"
-        if self.secrets:
-            yield f"not compared, as nobody can see them: {self.secrets:,} secret{'s' * (self.secrets != 1)} on both"
-
     def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        return [self._table] if len(self) else []
+        return [self._table] if len(self) or self.is_frame else []
+
+
+# --- from rows to edits that make one side like the other ---
+
+ALL = "all"
+_ROWS_HINT = "Such as 1-3,7, or all."
+_WHY = {
+    "unknown": "it could not be read",
+    "default": "it differs only by default",
+    "nature": "it tells one cluster's brokers from another's",
+}
+
+
+def _chosen(rows: object, diff_rows: Sequence[Row], like: str) -> list[int]:
+    """The numbers of the chosen rows, each once, in order.
+
+    Raises
+    ------
+    UsageError
+        No number, or a row that is not there.
+    """
+    if isinstance(rows, str) and rows == ALL:
+        return [row["row"] for row in diff_rows if _refusal(row, like) is None]
+    numbers: set[int] = set()
+    for bounds in _ranges(rows):
+        strange = [n for n in (bounds.start, bounds.stop - 1) if not 1 <= n <= len(diff_rows)]
+        if strange:
+            raise UsageError(f"no such row: {strange[0]}", hint=f"There are {len(diff_rows):,}, from 1.")
+        numbers.update(bounds)
+    if not numbers:
+        raise UsageError("--rows is required", hint=_ROWS_HINT)
+    return sorted(numbers)
+
+
+def _ranges(rows: object) -> Iterator[range]:
+    if isinstance(rows, str):
+        yield from (_range(part.strip()) for part in rows.split(","))
+        return
+    try:
+        numbers = [index(n) for n in (rows if isinstance(rows, Iterable) else [rows])]  # type: ignore[arg-type]
+    except TypeError:
+        raise UsageError(f"{rows!r}: row numbers are required", hint=_ROWS_HINT) from None
+    yield from (range(n, n + 1) for n in numbers)
+
+
+def _range(part: str) -> range:
+    first, dash, last = part.partition("-")
+    if not all(
+        number_text.isascii() and number_text.isdigit() and len(number_text) < 10
+        for number_text in (first, last if dash else first)
+    ):
+        raise UsageError(f"{quote(part)} is not the number of a row", hint=_ROWS_HINT)
+    if dash and int(last) < int(first):
+        raise UsageError(f"{part} ends before it begins", hint=_ROWS_HINT)
+    return range(int(first), int(last or first) + 1)
+
+
+def _edits(diff_rows: Sequence[Row], numbers: Iterable[int], like: str, named: str) -> list[Edit]:
+    """The edits that make these rows like that side; each edit notes its row, and the diff, `named`, that it is of.
+
+    Raises
+    ------
+    UsageError
+        A row that cannot be staged.
+    """
+    rows = [diff_rows[number - 1] for number in numbers]
+    for row in rows:
+        if why := _refusal(row, like):
+            key = f" {row['key']}" if row["key"] is not None else ""
+            raise UsageError(f"row {row['row']}, {row['resource']}{key}, cannot be staged: {why}", hint=_hint(row))
+    return [_edit(row, like, f"row {row['row']} of diff {named}") for row in rows]
+
+
+def _hint(row: Row) -> str | Hint:
+    if row["resource"] == ANY_BROKER:
+        return "Set it where it belongs: broker=<default>, or a broker by its number."
+    return Hint(sentence("Choose others: {}.", Option("rows", "1-3,7")))
+
+
+def _refusal(row: Row, like: str) -> str | None:
+    """The reason why a row cannot be staged, None where it can."""
+    if row["state"] in _WHY:
+        return _WHY[row["state"]]
+    if row["is_sensitive"]:
+        return "it is a secret, which nobody can see"
+    if row["missing"] == _other(like):
+        return "no such topic"
+    if row["resource"] == ANY_BROKER:
+        return "it is what all brokers of a cluster have in common"
+    try:
+        op = _op(row, like)
+    except KadminError as exc:
+        return str(exc)
+    return "it stands in the broker's server.properties" if op is None else None
+
+
+def _edit(row: Row, like: str, note: str) -> Edit:
+    op = _op(row, like)
+    resource = parsed(row["kind"], row["resource"])
+    return Edit(str(op), resource, row["key"], row[like] if op == SET else None, note)
+
+
+def _op(row: Row, like: str) -> str | None:
+    """Set what that side has; take away what it has not, or only from below; None where nothing can be taken away."""
+    own_source = parsed(row["kind"], row["resource"]).source
+    from_below = row[like] is None or (row["state"] == "source" and row[f"source_{like}"] != own_source)
+    if not from_below:
+        return SET
+    return DELETE if row[f"source_{_other(like)}"] in (own_source, None) else None
+
+
+def _other(side: str) -> str:
+    return "b" if side == "a" else "a"

@@ -5,7 +5,6 @@ It takes texts and snapshots, not clusters.
 
 from .declaration import Declared, Difference, Entry
 from .reader import load, read
-from .schema import schema
-from .writer import export
+from .writer import export, schema
 
 __all__ = ["Declared", "Difference", "Entry", "export", "load", "read", "schema"]

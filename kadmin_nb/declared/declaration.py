@@ -8,20 +8,144 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import PurePath
 
-from ..errors import Invalid, KadminError, PlanRefused, WrongCluster
-from ..frames.snapshots import SCOPES, Snapshot, snapshot
+from ..errors import Invalid, KadminError, PlanRefused, UsageError, WrongCluster
+from ..frames import snapshot_kinds
+from ..frames.snapshot_kinds import SCOPES, TargetWords, parsed
+from ..frames.snapshots import Snapshot, snapshot
 from ..hints import Hint, Option, did_you_mean, sentence
 from ..model.changes import DELETE, SET, Edit, Target
 from ..model.configurable import Configurable
 from ..model.entity import TYPES
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS
-from ..model.resources import WORDS
+from ..model.resources import WORDS, Resource
+from ..model.rows import Row
 from ..secrets import SHOWN
-from .current_values import CurrentValues, held_by, refuse_other_than_snapshot, tables_of, told, unread, words_of
 from .nodes import Node
-from .resource_kinds import CONFIGS, KINDS, kind_of
 
 QUOTA_KEY_NAMES = (*USER_CLIENT_KEYS, *IP_KEYS)
+
+# --- the words of a file for what it is about ---
+
+SECTIONS = {kind.section: kind for kind in snapshot_kinds.KINDS.values()}
+"""The kinds of what is declared, each under its own key."""
+
+QUOTAS, CONFIGS, CLIENT_CONFIGS = SECTIONS
+KINDS: dict[str, str] = {
+    word: scope
+    for section, kind in SECTIONS.items()
+    for word, scope in (WORDS if section == CONFIGS else {section: kind.scopes[0]}).items()
+}
+"""Each word with its part of a snapshot; `broker-logger` has one that no snapshot reads."""
+
+_KIND_OF = {scope: kind for kind, scope in KINDS.items()}
+
+
+def kind_of(resource: Configurable) -> str:
+    """The kind that an entity or a resource is of."""
+    return _KIND_OF[resource.scope]
+
+
+def section_of(kind: str) -> str:
+    """The section that has a kind: configs have one for all types of resources."""
+    return kind if kind in SECTIONS else CONFIGS
+
+
+def kinds(words: Iterable[str]) -> tuple[str, ...]:
+    """The kinds that these words name, in our order; `configs` are those of all types of resources.
+
+    Raises
+    ------
+    UsageError
+        A word that is none.
+    """
+    chosen = {kind for word in words for kind in ([*WORDS] if word == CONFIGS else [_known(word)])}
+    return tuple(kind for kind in KINDS if kind in chosen)
+
+
+def read_by(scopes: Iterable[str]) -> tuple[str, ...]:
+    """The kinds that a snapshot of these scopes has read."""
+    return tuple(kind for kind, scope in KINDS.items() if scope in {*scopes} & {*SCOPES})
+
+
+def _known(word: str) -> str:
+    if word in KINDS:
+        return word
+    words = [*KINDS, CONFIGS]
+    hint = did_you_mean(word, words, f"One of {', '.join(words)}.")
+    raise UsageError(f"unknown kind {word}", hint=hint)
+
+
+# --- the current values of a snapshot: each target with the text that was sent for it ---
+
+
+@dataclass(frozen=True)
+class CurrentValues:
+    """The texts that are set, by the kind of what they are set on; one that is None is a secret."""
+
+    by_kind: Mapping[str, Mapping[TargetWords, str | None]]
+
+    def has(self, target: Target, value: str) -> bool:
+        """True where just this is set."""
+        return self._like(target).get(words_of(target)) == value
+
+    def is_set(self, target: Target) -> bool:
+        """True where anything is set."""
+        return words_of(target) in self._like(target)
+
+    def is_secret(self, target: Target) -> bool:
+        """True where something is set that nobody is told."""
+        return self.is_set(target) and self._like(target)[words_of(target)] is None
+
+    def targets(self, but: Collection[TargetWords]) -> Iterator[Target]:
+        """The targets that are set, but for these."""
+        for kind, texts in self.by_kind.items():
+            yield from ((parsed(kind, words), key) for words, key in texts if (words, key) not in but)
+
+    def _like(self, target: Target) -> Mapping[TargetWords, str | None]:
+        """The texts of the target's kind."""
+        return self.by_kind[target[0].kind]
+
+
+def words_of(target: Target) -> TargetWords:
+    """The words of a target, by which it is found and sorted."""
+    return str(target[0]), target[1]
+
+
+def held_by(snapshot: Snapshot) -> CurrentValues:
+    """The dynamic values of the cluster: no defaults, and nothing from a broker's file."""
+    frames = snapshot.frames
+    return CurrentValues(
+        {kind.kind: kind.own_texts(frames[kind.name].to_arrow()) for kind in snapshot_kinds.KINDS.values()}
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadResource:
+    """A resource that could not be read, and why."""
+
+    resource: Resource
+    error: str
+
+
+def refuse_other_than_snapshot(source: object) -> None:
+    """Raise UsageError for what is not a snapshot; a cluster has one."""
+    if not isinstance(source, Snapshot):
+        raise UsageError(f"a {type(source).__name__} is not a snapshot", hint="Pass cluster.snapshot().")
+
+
+def unread(snapshot: Snapshot) -> list[UnreadResource]:
+    """The resources of a snapshot that could not be read."""
+    rows = snapshot.failed.to_arrow().select(["resource_type", "resource_name", "error"]).to_pylist()
+    return [UnreadResource(Resource(row["resource_type"], row["resource_name"]), row["error"]) for row in rows]
+
+
+def told(failed: Sequence[UnreadResource]) -> str:
+    """The first of them, and how many more."""
+    more = f", and {len(failed) - 1:,} more" if len(failed) > 1 else ""
+    return f"{failed[0].resource} cannot be read: {failed[0].error}{more}"
+
+
+# --- what a file says ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,9 +274,12 @@ class Declared:
 
         Levels of loggers are not in it: no snapshot reads them.
         """
-        read = [entry for entry in self.entries if KINDS[kind_of(entry.resource)] in SCOPES]
+        rows: dict[str, list[Row]] = {kind.name: [] for kind in SECTIONS.values()}
+        for entry in self.entries:
+            if (kind := snapshot_kinds.kind_of_scope(entry.resource.scope)) is not None:
+                rows[kind.name].append(kind.row(entry.resource, entry.key, entry.value))
         return snapshot(
-            *tables_of((entry.resource, entry.key, entry.value) for entry in read),
+            {kind.name: kind.sorted_rows(rows[kind.name]) for kind in SECTIONS.values()},
             cluster_id=self.cluster_id or "",
             taken_at=self.taken_at or datetime.now(UTC),
             scopes=[KINDS[kind] for kind in self.kinds],

@@ -6,21 +6,23 @@ import math
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from .. import files
 from ..errors import Invalid, KadminError, UsageError
 from ..hints import did_you_mean
+from ..model.client_configs import ClientEntity, refuse_unknown_key, stored_value
+from ..model.configurable import Configurable
 from ..model.entity import Entity
 from ..model.quota_keys import parse_value, text_of
 from ..model.resources import Resource
 from ..secrets import SHOWN, Secret, is_called_so, is_reference
 from . import json_tokens, yaml_tokens
-from .declaration import Declared, Entry
+from .declaration import CLIENT_CONFIGS, CONFIGS, QUOTAS, SECTIONS, Declared, Entry, kind_of, kinds, section_of
 from .nodes import List, Node, TextNode, Token, compose, expect
 from .nodes import MappingNode as Map
-from .resource_kinds import CONFIGS, QUOTAS, kind_of, kinds
 
 FORMAT = "1"
 MAX_DECLARATION_BYTES = 64 * 2**20
@@ -30,7 +32,7 @@ WHAT = "a file of quotas and configs"
 
 _S = TypeVar("_S")
 _T = TypeVar("_T")
-_R = TypeVar("_R", Entity, Resource)
+_R = TypeVar("_R", bound=Configurable)
 
 
 def load(path: str | os.PathLike[str]) -> Declared:
@@ -86,11 +88,11 @@ def _declared(root: Node, where: str) -> Declared:
     head = expect(root, Map, "a file of quotas and configs", _BEGIN).items
     _refuse_other_format(root, head)
     for name, (key, _) in head.items():
-        if name not in _HEAD and name not in (QUOTAS, CONFIGS):
-            _refuse_word(key, name, [*_HEAD, QUOTAS, CONFIGS])
+        if name not in _HEAD and name not in SECTIONS:
+            _refuse_word(key, name, [*_HEAD, *SECTIONS])
     header: dict[str, Any] = {name: reader(head[name][1]) for name, reader in _HEAD.items() if name in head}
-    entries = [*_section(head, QUOTAS, Entity.parse, _quotas), *_section(head, CONFIGS, _resource_of, _configs)]
-    spoken_of = {kind_of(entry.resource) for entry in entries} | ({QUOTAS} & set(head))
+    entries = [entry for section, readers in _SECTIONS.items() for entry in _section(head, section, *readers)]
+    spoken_of = {kind_of(entry.resource) for entry in entries} | ({*SECTIONS} - {CONFIGS}).intersection(head)
     if "kinds" in header:
         _refuse_half_a_file(head, header["kinds"])
         _refuse_outside(entries, header["kinds"])
@@ -206,6 +208,21 @@ def _configs(resource: Resource, keys: Map) -> Iterator[Entry]:
         yield Entry(resource, _key_text(key), covered, key, is_placeholder=covered == SHOWN)
 
 
+def _client_configs(entity: ClientEntity, keys: Map) -> Iterator[Entry]:
+    for key, node in keys.items.values():
+        _placed(key, refuse_unknown_key, key.text)
+        text = expect(node, TextNode, key.text, "To remove one, take the line out and --prune.").text
+        yield Entry(entity, key.text, _placed(node, partial(stored_value, key.text), text), key)
+
+
+_SECTIONS: dict[str, tuple[Callable[[str], Any], Callable[[Any, Map], Iterator[Entry]]]] = {
+    QUOTAS: (Entity.parse, _quotas),
+    CONFIGS: (_resource_of, _configs),
+    CLIENT_CONFIGS: (ClientEntity.parse, _client_configs),
+}
+"""How the names and the entries of each section are read."""
+
+
 def _key_text(key: TextNode) -> str:
     if not key.text:
         key.refuse("a key without a name")
@@ -242,8 +259,7 @@ def _covered(resource: Resource, key: str, value: str) -> str:
 def _refuse_half_a_file(head: Mapping[str, tuple[TextNode, Node]], sections: Collection[str]) -> None:
     """A section that somebody cut out does not mean that nothing is to be there: `--prune` would remove all of it."""
     for kind in sections:
-        section = QUOTAS if kind == QUOTAS else CONFIGS
-        if section not in head:
+        if (section := section_of(kind)) not in head:
             head["kinds"][0].refuse(
                 f"kinds names {kind} without {section}:",
                 f"Take {kind} out of kinds, or write {section}: {{}} for none.",

@@ -5,24 +5,21 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from importlib.resources import files
 
 from ..errors import KadminError, UsageError, kind_of
 from ..frames.snapshots import Snapshot
 from ..hints import Hint, Option, sentence
-from ..model.entity import Entity
-from ..model.resources import Resource
 from ..secrets import SHOWN
 from ..version import TOOL
-from . import resource_kinds as of_kinds
-from .current_values import held_by, refuse_other_than_snapshot, told, unread
+from . import declaration
+from .declaration import QUOTAS, SECTIONS, held_by, refuse_other_than_snapshot, section_of, told, unread
 from .reader import FORMAT
-from .resource_kinds import CONFIGS, QUOTAS
-from .resource_kinds import kind_of as kind_of_resource
 
 FORMATS = ("yaml", "json")
 
 Sections = Mapping[str, Mapping[str, Mapping[str, str]]]
-"""`quotas` and `configs`, each by the words of whom or what, then by key."""
+"""Each by the words of whom or what, then by key."""
 
 
 def export(
@@ -65,12 +62,17 @@ def export(
     return writer({**head, "tool": TOOL}, chosen, unread is None, sections)
 
 
+def schema() -> str:
+    """The JSON Schema (draft 2020-12) of what `load` reads, as text, for editors and checks elsewhere."""
+    return files(__package__).joinpath("schema.json").read_text(encoding="utf-8")
+
+
 def _chosen(snapshot: Snapshot, kinds: Collection[str] | None) -> tuple[str, ...]:
     """The kinds to write."""
-    read = of_kinds.read_by(snapshot.scopes)
+    read = declaration.read_by(snapshot.scopes)
     if kinds is None:
         return read
-    chosen = of_kinds.kinds(kinds)
+    chosen = declaration.kinds(kinds)
     if missing := [kind for kind in chosen if kind not in read and kind in kinds]:
         raise UsageError(f"{missing[0]} was not read", hint=f"The snapshot has {', '.join(read) or 'nothing'}.")
     return tuple(kind for kind in chosen if kind in read)
@@ -79,7 +81,9 @@ def _chosen(snapshot: Snapshot, kinds: Collection[str] | None) -> tuple[str, ...
 def _unread(snapshot: Snapshot, chosen: Collection[str]) -> KadminError | None:
     """The error where resources of these kinds could not be read."""
     failed = [
-        failed_resource for failed_resource in unread(snapshot) if kind_of_resource(failed_resource.resource) in chosen
+        failed_resource
+        for failed_resource in unread(snapshot)
+        if declaration.kind_of(failed_resource.resource) in chosen
     ]
     if not failed:
         return None
@@ -94,15 +98,16 @@ def _unread(snapshot: Snapshot, chosen: Collection[str]) -> KadminError | None:
 
 
 def _sections(snapshot: Snapshot, chosen: Collection[str]) -> Sections:
-    current = held_by(snapshot)
-    quotas = ((words, key, str(value)) for (words, key), value in current.by_kind[Entity.kind].items())
-    configs = (
-        (words, key, SHOWN if value is None else value)
-        for (words, key), value in current.by_kind[Resource.kind].items()
-        if kind_of_resource(Resource.parse(words)) in chosen
-    )
-    sections = {QUOTAS: _grouped(quotas)} if QUOTAS in chosen else {}
-    return sections | ({CONFIGS: _grouped(configs)} if set(chosen) - {QUOTAS} else {})
+    current, in_sections = held_by(snapshot), {section_of(word) for word in chosen}
+    return {
+        section: _grouped(
+            (words, key, SHOWN if text is None else text)
+            for (words, key), text in current.by_kind[kind.kind].items()
+            if section in chosen or declaration.kind_of(kind.resources.parse(words)) in chosen
+        )
+        for section, kind in SECTIONS.items()
+        if section in in_sections
+    }
 
 
 def _grouped(rows: Iterable[tuple[str, str, str]]) -> Mapping[str, Mapping[str, str]]:

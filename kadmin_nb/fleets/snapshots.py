@@ -18,6 +18,7 @@ from ..errors import UsageError
 from ..frames import schemas
 from ..frames.findings import findings_table
 from ..frames.frame import MOMENT
+from ..frames.snapshot_kinds import CONFIGS, QUOTAS
 from ..model import resources
 from ..policy import Policy, load
 from ..policy.evaluation import of_cluster
@@ -25,7 +26,6 @@ from ..policy.facts import CLUSTER_ID, PolicyFacts
 from .workers import Batches, of_each_group
 
 _SNAPSHOT, _TAKEN, _COMPLETE = "snapshot_id", "taken_at", "complete"
-_QUOTAS, _CONFIGS = "the quotas", "the configs"
 _OTHERS = ("is_sensitive", "is_read_only", "is_default", "type", "synonyms", "error", "message")
 _CONFIG = ("resource_type", "resource_name", "key", "value", "source")
 SCHEMA = pa.schema(
@@ -74,8 +74,8 @@ def policy(
     """
     rules = policy if isinstance(policy, Policy) else load(policy)
     sides = {
-        _QUOTAS: _required_columns(quotas, schemas.QUOTAS.names, (), _QUOTAS),
-        _CONFIGS: _required_columns(configs, _CONFIG, _OTHERS, _CONFIGS),
+        QUOTAS.name: _required_columns(quotas, schemas.QUOTAS.names, (), "the quotas"),
+        CONFIGS.name: _required_columns(configs, _CONFIG, _OTHERS, "the configs"),
     }
     frames = [side for side in sides.values() if side is not None]
     if not frames:
@@ -113,14 +113,12 @@ def _clients(rules: Policy, pairs: Any) -> pa.Table | None:
 
 def _judged(carried: Any, sides: Any) -> Iterator[pa.RecordBatch]:
     rules, lines, pairs, names = carried
-    tables = dict(zip(names, sides, strict=True))
     cluster_id, snapshot_id, taken_at, complete = (
         _one(name, sides) for name in (CLUSTER_ID, _SNAPSHOT, _TAKEN, _COMPLETE)
     )
     cluster_pairs = of_cluster(pairs, cluster_id)
-    scene = PolicyFacts(
-        cluster_id, tables.get(_QUOTAS), tables.get(_CONFIGS), cluster_pairs, complete=complete is not False
-    )
+    tables = dict(zip(names, sides, strict=True))
+    scene = PolicyFacts(cluster_id, tables, cluster_pairs, complete=complete is not False)
     place = {CLUSTER_ID: cluster_id, _SNAPSHOT: snapshot_id, _TAKEN: taken_at}
     table = findings_table(SCHEMA, (f.with_(**place) for rule in rules for f in rule.judged(scene, lines)))
     yield from table.to_batches() or [pa.RecordBatch.from_pylist([], schema=SCHEMA)]
@@ -155,8 +153,8 @@ def config_findings(configs: DataFrame) -> DataFrame:
     pyspark.errors.PythonException
         When the result is read: a resource and key twice, in several clusters that nothing tells apart.
     """
-    columns = _columns_of(configs, _CONFIGS)
-    schemas.require_columns(_CONFIGS, COLUMNS, columns)
+    columns = _columns_of(configs, "the configs")
+    schemas.require_columns("the configs", COLUMNS, columns)
     names = [name for name in (CLUSTER_ID, *COLUMNS, *_OTHERS, _TAKEN, _SNAPSHOT) if name in columns]
     by = [name for name in (CLUSTER_ID, _SNAPSHOT) if name in names]
     own_sources = [

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import KadminError, PartlyFailed, kind_of
+from ..errors import KadminError, PartlyFailed, UsageError, kind_of
 from ..exit_state import ExitState
+from ..hints import did_you_mean
 from ..model import rights
 from ..model.resources import Resource
 from ..model.scram import ScramUser
@@ -16,15 +17,22 @@ from .pages import NOTEBOOK, Page
 from .tabular import Tabular
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sized
+    from collections.abc import Iterable, Iterator, Sized
 
     from .blocks import Block
 
 
 class Answer(Tabular):
-    """A frame that came from a cluster: show it, or take it as Arrow, pandas or Spark.
+    """A frame that came from a cluster: show it, go through its rows, or take it as Arrow, pandas or Spark.
 
     Rows that failed stay in it with their error: *forbidden* never looks like *empty*.
+
+    Examples
+    --------
+    >>> answer = cluster.quotas.describe(user="alice")  # doctest: +SKIP
+    >>> [(row["key"], row["value"]) for row in answer]  # doctest: +SKIP
+    >>> answer.columns, len(answer), answer["value"]  # doctest: +SKIP
+    >>> polars.DataFrame(answer)  # doctest: +SKIP
     """
 
     is_frame = True
@@ -44,6 +52,32 @@ class Answer(Tabular):
         return int(self._table.num_rows)
 
     @property
+    def columns(self) -> list[str]:
+        """The names of its columns."""
+        return list(self._table.column_names)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Its rows, a dictionary each."""
+        return (row for batch in self._table.to_batches() for row in batch.to_pylist())
+
+    def __getitem__(self, column: str) -> pa.ChunkedArray:
+        """The Arrow column of that name.
+
+        Raises
+        ------
+        UsageError
+            It has no such column; the nearest is given.
+        """
+        if column not in self.columns:
+            has = f"It has {', '.join(self.columns)}."
+            raise UsageError(f"no column {column!r}", hint=did_you_mean(str(column), self.columns, has))
+        return self._table[column]
+
+    def head(self, rows: int = 5) -> Answer:
+        """The first rows, as an answer of their own."""
+        return Answer(self._table.slice(0, rows))
+
+    @property
     def ok(self) -> bool:
         """True if no row failed."""
         return not len(self.failed)
@@ -51,8 +85,7 @@ class Answer(Tabular):
     @property
     def failed(self) -> Self:
         """The rows that failed."""
-        failing = self._failing()
-        return type(self)(self._table.slice(0, 0) if failing is None else self._table.filter(failing))
+        return type(self)(self._table.filter(self._failing()))
 
     def raise_for_errors(self) -> Self:
         """Itself when nothing failed.
@@ -84,9 +117,10 @@ class Answer(Tabular):
             return ExitState.FAILED
         return ExitState.DIFFERENCES if detailed and len(self.differing) else ExitState.DONE
 
-    def _failing(self) -> pa.Array | None:
-        """A flag a row that failed; None where none can: making an array of nothing but False loads pandas."""
-        return pc.is_valid(self._table["error"]) if "error" in self._table.column_names else None
+    def _failing(self) -> pa.Array:
+        """Whether each row failed."""
+        has_errors = "error" in self._table.column_names
+        return pc.is_valid(self._table["error"]) if has_errors else pa.repeat(False, len(self))
 
     def _error(self, row: dict[str, Any]) -> KadminError:
         code, words = row["error"], row.get("message") or ""

@@ -14,7 +14,6 @@ import pyarrow.compute as pc
 
 from ..errors import UsageError
 from ..model.quota_keys import text_of
-from .arrays import array_of
 
 _SHOWN_COLUMNS = (
     "cluster_id",
@@ -277,7 +276,7 @@ def _column(cells: Sequence[Any], name: str, what: str, is_mixed: bool) -> pa.Ar
         else:
             raise _at(number, name, what, _strange(cell, name)) if is_mixed else _refusal(cells, name, what)
     try:
-        return array_of(texts, pa.string())
+        return pa.array(texts, pa.string())
     except UnicodeEncodeError:
         pass
     raise _refusal(texts, name, what)

@@ -16,7 +16,6 @@ import pyarrow as pa
 from ..errors import UsageError
 from .aligning import BADGE, NAME, PROSE
 from .aligning import KEY as KEY_LOOK
-from .arrays import array_of
 from .frame import (
     BYTES,
     COUNT,
@@ -714,12 +713,21 @@ class SNAPSHOT_CONFIGS(_OfCluster, CONFIGS, _Taken, key="snapshot_id resource_ty
     """SNAPSHOT: the configs that a cluster held at a time."""
 
 
+class SNAPSHOT_CLIENT_CONFIGS(_OfCluster, CLIENT_CONFIGS, _Taken, key="snapshot_id user client_id key"):
+    """SNAPSHOT: the dynamic client configs that a cluster held at a time; of histories and files their values alone."""
+
+    revision = REVISION.or_null
+    author = Field(TEXT, null=True)
+    plan_id = PLAN_ID.or_null
+    changed_at = Field(MOMENT, "the broker's time", null=True)
+
+
 class SNAPSHOTS(_OfCluster, key="snapshot_id kind"):
     """The snapshots of a history, one row a snapshot and kind."""
 
     taken_at = Field(MOMENT)
     snapshot_id = Field(TEXT)
-    kind = Field(TEXT, "quotas or configs")
+    kind = Field(TEXT, "quotas, configs or client_configs")
     rows = Field(COUNT, "0: certainly nothing was set")
     unchanged = Field(FLAG)
     scopes = Field(TEXT)
@@ -728,15 +736,15 @@ class SNAPSHOTS(_OfCluster, key="snapshot_id kind"):
 
 
 class HISTORY(Frame):
-    """A history as it is stored: rows of kind `snapshots` say which content a cluster held, those of kind `quotas` and
-    `configs` are contents and changes of contents."""
+    """A history as it is stored: rows of kind `snapshots` say which content a cluster held, those of kind `quotas`,
+    `configs` and `client_configs` are contents and changes of contents."""
 
     cluster_id = CLUSTER_ID.or_null
     taken_at = Field(MOMENT, null=True)
     snapshot_id = Field(TEXT, null=True)
     plan_id = PLAN_ID.or_null
     author = Field(TEXT, null=True)
-    frame = Field(TEXT, "quotas or configs", null=True)
+    frame = Field(TEXT, "quotas, configs or client_configs", null=True)
     content = Field(TEXT, "the SHA-256 of all its rows", null=True)
     base = delta = Field(TEXT, "the part that has it", null=True)
     rows = Field(COUNT, "of the content", null=True)
@@ -753,13 +761,13 @@ class HISTORY(Frame):
     resource_name = RESOURCE_NAME.or_null
     key = KEY.of(TEXT).or_null
     quota = Field(NUMBER, "the value of a quota", unit=OF_KEY, null=True)
-    value = Field(TEXT, "the value of a config", unit=OF_KEY, null=True)
+    value = Field(TEXT, "the value of a config or client config", unit=OF_KEY, null=True)
     source = SOURCE.or_null
     is_sensitive = IS_SENSITIVE.or_null
     is_read_only = is_default = Field(FLAG, null=True)
     type = Field(TEXT, null=True)
     synonyms = Field(TEXT, "as JSON", null=True)
-    kind = Field(TEXT, "snapshots, quotas or configs", null=True)
+    kind = Field(TEXT, "snapshots, quotas, configs or client_configs", null=True)
     part = Field(TEXT, null=True)
 
 
@@ -807,6 +815,7 @@ class DIFF_COUNTS(Frame):
     state = STATE
     quotas = Field(COUNT, "rows of quotas")
     configs = Field(COUNT, "rows of configs")
+    client_configs = Field(COUNT, "rows of client configs")
 
 
 # --- rules, checks and runs ---
@@ -928,7 +937,7 @@ def table(of: type[Frame] | pa.Schema, rows: Iterable[dict[str, object]]) -> pa.
 def from_columns(of: type[Frame] | pa.Schema, columns: Mapping[str, Sequence[object]]) -> pa.Table:
     """A table of that frame or schema from lists of values."""
     schema = of if isinstance(of, pa.Schema) else of.schema
-    return pa.table([array_of(columns[field.name], field.type) for field in schema], schema=schema)
+    return pa.table([pa.array(columns[field.name], field.type) for field in schema], schema=schema)
 
 
 def frame_of(table: pa.Table) -> type[Frame] | None:

@@ -1,4 +1,4 @@
-"""Snapshot: what a cluster held at a time, its quotas and its configs, as two frames."""
+"""Snapshot: what a cluster held at a time, a frame a kind (`snapshot_kinds`), and the file that it is saved to."""
 
 from __future__ import annotations
 
@@ -6,25 +6,20 @@ import json
 import os
 import uuid
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..errors import Invalid, NotFound, UsageError
+from ..files import check, writing
 from ..model.resources import Resource
-from ..secrets import is_called_so
-from . import schemas
 from .answer import Answer
-from .arrays import array_of, flag_array, text_array
 from .display import Display
 from .schema_metadata import CLUSTER_ID, TAKEN_AT, stamped
-
-QUOTAS_PART = "QUOTAS"
-CONFIG_SCOPES = ("TOPIC", "BROKER", "CLIENT_METRICS", "GROUP")
-SCOPES = (QUOTAS_PART, *CONFIG_SCOPES)
-"""The readable state of a cluster: its quotas, and the configs of each type of resource."""
+from .snapshot_kinds import KINDS, SCOPES, SnapshotKind
 
 ID, COMPLETE, SCOPE = "kadmin.snapshot_id", "kadmin.complete", "kadmin.scopes"
 _RESOURCES = "kadmin.resources"
@@ -32,10 +27,10 @@ _RESOURCES = "kadmin.resources"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Snapshot(Display):
-    """Quotas and configs of a cluster at a time; what is in no scope was not read, and says nothing.
+    """What is set on a cluster at a time; what is in no scope was not read, and says nothing.
 
-    `quotas` and `configs` are SNAPSHOT frames: Answers, for Arrow, pandas or Spark. `resources` are all that could be
-    listed, also those on which nothing is set; None where nobody tells, as in a history.
+    `frames` are SNAPSHOT frames by the name of their kind: Answers, for Arrow, pandas or Spark. `resources` are all
+    that could be listed, also those on which nothing is set; None where nobody tells, as in a history.
     """
 
     id: str
@@ -43,20 +38,55 @@ class Snapshot(Display):
     taken_at: datetime
     scopes: tuple[str, ...]
     complete: bool
-    quotas: Answer
-    configs: Answer
+    frames: Mapping[str, Answer]
     resources: tuple[Resource, ...] | None = None
+
+    @property
+    def quotas(self) -> Answer:
+        """SNAPSHOT_QUOTAS."""
+        return self.frames["quotas"]
+
+    @property
+    def configs(self) -> Answer:
+        """SNAPSHOT_CONFIGS."""
+        return self.frames["configs"]
+
+    @property
+    def client_configs(self) -> Answer:
+        """SNAPSHOT_CLIENT_CONFIGS."""
+        return self.frames["client_configs"]
 
     @property
     def failed(self) -> Answer:
         """The config resources that could not be read, with their errors."""
         return self.configs.failed
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write it to a `.parquet` file, whole or not at all. There is no secret in it."""
-        from .snapshot_files import save
+    @property
+    def kinds(self) -> tuple[SnapshotKind, ...]:
+        """The kinds that were read, wholly or in part."""
+        return tuple(kind for kind in KINDS.values() if not {*kind.scopes}.isdisjoint(self.scopes))
 
-        return save(Path(path), self.quotas.to_arrow(), self.configs.to_arrow(), _marks(self))
+    def with_frame(self, kind: SnapshotKind, table: pa.Table) -> Snapshot:
+        """The same with another frame of one kind."""
+        return replace(self, frames={**self.frames, kind.name: Answer(table)})
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write it to a `.parquet` file, whole or not at all. There is no secret in it.
+
+        Raises
+        ------
+        UsageError, NotFound, Invalid
+            A name that does not end in `.parquet`; a place that cannot be written.
+        """
+        from pyarrow import parquet
+
+        place = Path(path)
+        if place.suffix != SUFFIX:
+            raise UsageError(f"{place} is not a name for a snapshot", hint=f"It is written as {SUFFIX}.")
+        columns = {kind.name: _as_one_list(self.frames[kind.name].to_arrow(), kind) for kind in KINDS.values()}
+        with writing(place) as file:
+            parquet.write_table(pa.table(columns).replace_schema_metadata(_marks(self)), file)
+        return place
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Snapshot:
@@ -64,49 +94,73 @@ class Snapshot(Display):
 
         Raises
         ------
-        NotFound, Invalid
-            No such file; a file that holds no snapshot.
+        NotFound, UsageError, Invalid
+            No such file; a folder, a pipe; a file that holds no snapshot.
         """
-        from .snapshot_files import load_snapshot
+        from .files import MAX_TABLE_BYTES, read_parquet
 
-        return load_snapshot(Path(path), _of_marks)
+        place = Path(path)
+        if not place.exists():
+            raise NotFound(f"no such file: {place}", hint=_NO_SNAPSHOT)
+        check(place, "a snapshot", MAX_TABLE_BYTES)
+        try:
+            return _of_file(read_parquet(place))
+        except (pa.ArrowException, OSError, ValueError, KeyError) as exc:
+            why = str(exc).partition("\n")[0]
+            raise Invalid(f"{place} cannot be read as a snapshot: {why}", hint=_NO_SNAPSHOT) from None
 
     def title(self) -> str:
-        counted = f"{len(self.quotas):,} quotas, {len(self.configs):,} configs"
+        counted = ", ".join(f"{len(self.frames[kind.name]):,} {kind.title}" for kind in self.kinds)
         half = "" if self.complete else f", NOT COMPLETE: {len(self.failed):,} could not be read"
         return f"<Snapshot {self.id} of {self.cluster_id} at {self.taken_at.isoformat()}: {counted}{half}>"
 
 
 def snapshot(
-    quotas: pa.Table,
-    configs: pa.Table,
+    frames: Mapping[str, pa.Table],
     *,
     cluster_id: str,
     taken_at: datetime,
-    scopes: Collection[str] = SCOPES,
+    scopes: Collection[str] | None = None,
     snapshot_id: str | None = None,
     complete: bool = True,
     resources: Iterable[Resource] | None = None,
 ) -> Snapshot:
-    """The snapshot of these QUOTAS and CONFIGS; secrets are taken out, and rows with an error make it incomplete."""
-    configs = without_secrets(configs)
-    complete = complete and not pc.any(pc.is_valid(configs["error"])).as_py()
-    unique_id = snapshot_id or uuid.uuid4().hex
+    """The snapshot of these frames, by the name of their kind: secrets are taken out, a row with an error makes it
+    incomplete. Its `scopes` are all of these kinds unless said."""
+    kinds = [KINDS[name] for name in frames]
+    scopes = [scope for kind in kinds for scope in kind.scopes] if scopes is None else scopes
     scopes = tuple(scope for scope in SCOPES if scope in scopes)
-    marks = {ID: unique_id, COMPLETE: str(bool(complete)).lower(), SCOPE: " ".join(scopes)}
-    columns = {"cluster_id": cluster_id, "taken_at": taken_at, "snapshot_id": unique_id, "complete": bool(complete)}
+    cleaned = {kind.name: kind.without_secrets(frames[kind.name]) for kind in kinds}
+    with_errors = (table["error"] for table in cleaned.values() if "error" in table.column_names)
+    complete = complete and not any(pc.any(pc.is_valid(errors)).as_py() for errors in with_errors)
+    unique_id = snapshot_id or uuid.uuid4().hex
+    marks = {ID: unique_id, COMPLETE: str(complete).lower(), SCOPE: " ".join(scopes)}
+    columns = {"cluster_id": cluster_id, "taken_at": taken_at, "snapshot_id": unique_id, "complete": complete}
 
-    def frame(table: pa.Table, schema: pa.Schema) -> Answer:
-        scalars = {name: array_of([value], schema.field(name).type)[0] for name, value in columns.items()}
-        same = {name: pa.repeat(scalar, len(table)) for name, scalar in scalars.items()}
-        whole = pa.table(
-            [same.get(f.name, table[f.name] if f.name in table.column_names else None) for f in schema], schema=schema
-        )
+    def answer(kind: SnapshotKind) -> Answer:
+        schema = kind.snapshot_frame.schema
+        table = cleaned.get(kind.name, kind.schema.empty_table())
+        same = {n: pa.repeat(pa.scalar(value, schema.field(n).type), len(table)) for n, value in columns.items()}
+        whole = pa.table([same[f.name] if f.name in same else table[f.name] for f in schema], schema=schema)
         return Answer(stamped(whole, cluster_id, marks, at=taken_at.isoformat(timespec="microseconds")))
 
-    both = (frame(quotas, schemas.SNAPSHOT_QUOTAS.schema), frame(configs, schemas.SNAPSHOT_CONFIGS.schema))
     listed = None if resources is None else tuple(resources)
-    return Snapshot(unique_id, cluster_id, taken_at, scopes, bool(complete), *both, listed)
+    return Snapshot(
+        unique_id, cluster_id, taken_at, scopes, complete, {kind.name: answer(kind) for kind in KINDS.values()}, listed
+    )
+
+
+# --- the file: one Parquet row, with each frame as a list of structs, and the snapshot's marks ---
+
+SUFFIX = ".parquet"
+_NO_SNAPSHOT = "cluster.snapshot().save(path) writes one."
+
+
+def _as_one_list(table: pa.Table, kind: SnapshotKind) -> pa.Array:
+    from .to_pandas import plain
+
+    rows = plain(table.select(kind.schema.names)).combine_chunks()
+    return pa.ListArray.from_arrays(pa.array([0, len(rows)], pa.int32()), rows.to_struct_array().combine_chunks())
 
 
 def _marks(snapshot: Snapshot) -> dict[str, str]:
@@ -123,11 +177,13 @@ def _marks(snapshot: Snapshot) -> dict[str, str]:
     return marks
 
 
-def _of_marks(quotas: pa.Table, configs: pa.Table, marks: Mapping[str, str]) -> Snapshot:
-    """The snapshot of a file's frames and marks. Raises ValueError, KeyError where they are none."""
+def _of_file(whole: pa.Table) -> Snapshot:
+    """The snapshot of a file, which may be older than a kind. Raises ValueError, KeyError where it is none."""
+    if not set(whole.column_names) <= KINDS.keys() or len(whole) != 1:
+        raise ValueError("it holds something else")
+    marks = {key.decode(): value.decode() for key, value in (whole.schema.metadata or {}).items()}
     return snapshot(
-        quotas,
-        configs,
+        {name: _frame(whole[name], KINDS[name].schema) for name in whole.column_names},
         cluster_id=marks[CLUSTER_ID],
         taken_at=datetime.fromisoformat(marks[TAKEN_AT]),
         scopes=marks[SCOPE].split(),
@@ -137,23 +193,10 @@ def _of_marks(quotas: pa.Table, configs: pa.Table, marks: Mapping[str, str]) -> 
     )
 
 
-def without_secrets(configs: pa.Table) -> pa.Table:
-    """CONFIGS with no value, and no synonym's, where a broker or the key's name says that it is a secret."""
-    keys = configs["key"].cast(pa.string())
-    called_so = [key for key in pc.unique(keys).to_pylist() if key is not None and is_called_so(key)]
-    secret = pc.is_in(keys, text_array(called_so))
-    if "is_sensitive" in configs.column_names:
-        secret = pc.or_(secret, pc.fill_null(configs["is_sensitive"], flag_array([False])[0]))
-    if not pc.any(secret).as_py():
-        return configs
-    for name in {"value", "synonyms"} & set(configs.column_names):
-        nothing = pa.nulls(len(configs), configs[name].type)
-        configs = _with(configs, name, pc.if_else(secret, nothing, configs[name]))
-    marked = configs["is_sensitive"] if "is_sensitive" in configs.column_names else pa.nulls(len(configs), pa.bool_())
-    return _with(configs, "is_sensitive", pc.if_else(secret, True, marked))
+def _frame(column: pa.ChunkedArray, schema: pa.Schema) -> pa.Table:
+    rows = pa.Table.from_struct_array(column.combine_chunks().flatten())
+    return pa.table([_typed(rows[field.name], field.type) for field in schema], schema=schema)
 
 
-def _with(configs: pa.Table, name: str, column: pa.ChunkedArray) -> pa.Table:
-    if name not in configs.column_names:
-        return configs.append_column(name, column)
-    return configs.set_column(configs.schema.get_field_index(name), name, column)
+def _typed(column: pa.ChunkedArray, target_type: pa.DataType) -> pa.ChunkedArray:
+    return column.dictionary_encode() if pa.types.is_dictionary(target_type) else column.cast(target_type)

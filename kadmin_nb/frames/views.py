@@ -16,7 +16,6 @@ import pyarrow.compute as pc
 from ..errors import printable
 from . import schemas
 from .aligning import NAME
-from .arrays import text_array
 from .meanings import PARTS, USED, Part, part
 
 
@@ -248,7 +247,7 @@ def _configs_finding(table: pa.Table) -> str:
 
 def _own_and_defaults(table: pa.Table) -> tuple[pa.Table, pa.Table]:
     """The rows whose value somebody set, and those that are Kafka's own default."""
-    is_default = pc.is_in(table["source"].cast(pa.string()), text_array([BUILT_IN]))
+    is_default = pc.is_in(table["source"].cast(pa.string()), pa.array([BUILT_IN], pa.string()))
     return table.filter(pc.invert(is_default)), table.filter(is_default)
 
 

@@ -9,14 +9,13 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from .drift_frames import Drift, drift
-from .factory import history
-from .snapshot_history import History
+from ..comparing import drift
+from .snapshot_history import History, history
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Drift", "History", "drift", "history"]
+__all__ = ["History", "drift", "history"]
 
 
 class _CallableModule(ModuleType):

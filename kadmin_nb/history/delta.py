@@ -17,6 +17,7 @@ import pyarrow as pa
 from .. import files
 from ..errors import Invalid, KadminError, TimedOut, Unsupported, UsageError
 from ..frames import schemas
+from ..frames.snapshot_kinds import KINDS
 from .addresses import check_credentials, folder_of
 from .stored_rows import PARTITIONS, STATES, STATISTICS, TABLE, State, refuse_other_table, state_rows, states
 
@@ -29,12 +30,15 @@ TRIES = 10
 _STEP = timedelta(milliseconds=1)
 """Delta's statistics cut times down to milliseconds."""
 
+_WITHOUT_COMMENTS = pa.schema([field.remove_metadata() for field in TABLE])
+"""The columns of rows that are added: a table that was made by another version has other comments."""
+
 _SHORT = 32
 """Texts from this length on may be cut in Delta's statistics."""
 
 
 class DeltaFolder:
-    """A `places.Place`. What belongs to a snapshot is added in one commit, so that it is there wholly or not."""
+    """A `Place`. What belongs to a snapshot is added in one commit, so that it is there wholly or not."""
 
     def __init__(self, where: str) -> None:
         self.where = where
@@ -62,7 +66,7 @@ class DeltaFolder:
         if table is None:
             return []
         fits = [f for f in _files(table) if _may_hold(f, cluster_id, until)]
-        frames = {name for f in fits for name in (f["min.frame"], f["max.frame"])}
+        frames = {name for name in KINDS if any(f["min.frame"] <= name <= f["max.frame"] for f in fits)}
         lasts = [max(f["min.taken_at"] for f in fits if f["min.frame"] <= name <= f["max.frame"]) for name in frames]
         candidates = _states(table, cluster_id, until, min(lasts)) if lasts else []
         return candidates if {state.frame for state in candidates} == frames else _states(table, cluster_id, until)
@@ -89,7 +93,7 @@ class DeltaFolder:
         """
         from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
-        rows = pa.concat_tables([state_rows(list(states)), *contents])
+        rows = pa.concat_tables([state_rows(list(states)), *contents]).cast(_WITHOUT_COMMENTS)
         for wait in range(TRIES):
             try:
                 return self._write(rows)

@@ -2,28 +2,66 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shlex
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import NotFound, UsageError
+from ..comparing import Diff, drift
+from ..comparing.contents import content_of, content_schema, difference, identities
+from ..comparing.differences import table_of, within
+from ..errors import Invalid, NotFound, UsageError
 from ..frames import schemas
 from ..frames.answer import Answer
-from ..frames.snapshots import Snapshot, snapshot
+from ..frames.schema_metadata import CLUSTER_ID, TAKEN_AT
+from ..frames.snapshot_kinds import KINDS, SnapshotKind, kind_of
+from ..frames.snapshots import COMPLETE, ID, SCOPE, Snapshot, snapshot
 from ..frames.times import moment
 from ..hints import Hint, Verb, sentence
 from ..model.rows import Row
-from . import drift_frames
-from .contents import change, changed, difference, fingerprint
-from .snapshot_reader import taken_of
-from .storage import Place
-from .stored_rows import CONFIGS, QUOTAS, State, content_of, content_rows, content_schema, frame_of, identities
+from .stored_rows import Place, State, change, changed, content_rows, fingerprint, frame_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_TABLE = re.compile(r"\w+(\.\w+){1,2}")
+
+
+def history(where: object, spark: SparkSession | None = None) -> History:
+    """The history kept at a path or in a table; nothing is made before something is recorded.
+
+    Parameters
+    ----------
+    where
+        A path (a Delta table, through `deltalake`; object stores by their address, with credentials that are
+        configured: no metadata address of a cloud is asked for some), or `schema.table` or
+        `catalog.schema.table`, kept through Spark SQL. What could be both is a table: write `./a.b` for a path.
+    spark
+        The session for a table; the active one, or a local one, unless said.
+
+    Raises
+    ------
+    UsageError
+        Neither.
+    Unsupported
+        `deltalake`, or pyspark, is not installed.
+    """
+    if isinstance(where, str) and _TABLE.fullmatch(where):
+        from .spark import SparkTable
+
+        return History(SparkTable(where, spark))
+    if not isinstance(where, str | os.PathLike) or not os.fspath(where):
+        raise UsageError(f"{where!r} is not a place for a history", hint="Give a path, or catalog.schema.table.")
+    from .delta import DeltaFolder
+
+    return History(DeltaFolder(os.fspath(where)))
 
 
 class History:
@@ -56,13 +94,11 @@ class History:
         UsageError
             It is not a snapshot.
         """
-        snapshot_read = taken_of(snapshot)
+        snapshot_read = _taken(snapshot)
         plan, author = _plan_and_author(plan_id)
         last = {state.frame: state for state in self._place.newest(snapshot_read.cluster_id, None)}
         stored_states = [
-            self._kept(snapshot_read, kind, last.get(kind), plan, author)
-            for kind in (QUOTAS, CONFIGS)
-            if _scopes(snapshot_read, kind)
+            self._kept(snapshot_read, kind, last.get(kind.name), plan, author) for kind in snapshot_read.kinds
         ]
         self._place.append(
             [state for state, _ in stored_states], [rows for _, rows in stored_states if rows is not None]
@@ -139,15 +175,15 @@ class History:
             )
         return self._changes(states, lambda state: state.plan_id in plan_ids)
 
-    def drift(self, a: object, b: object) -> drift_frames.Drift:
+    def drift(self, a: object, b: object) -> Diff:
         """DRIFT from `a` to `b`: times, snapshots, or frames; see `kn.history.drift`."""
-        return drift_frames.drift(*(self.as_of(side) if isinstance(side, str | datetime) else side for side in (a, b)))
+        return drift(*(self.as_of(side) if isinstance(side, str | datetime) else side for side in (a, b)))
 
     def _kept(
-        self, snapshot: Snapshot, kind: str, last: State | None, plan: str | None, author: str | None
+        self, snapshot: Snapshot, kind: SnapshotKind, last: State | None, plan: str | None, author: str | None
     ) -> tuple[State, pa.Table | None]:
         """The way a content is kept: as the last one, as a change of its base, or whole."""
-        content = content_of(getattr(snapshot, kind).to_arrow(), kind)
+        content = content_of(snapshot.frames[kind.name].to_arrow(), kind)
         same, part = fingerprint(content, kind), uuid.uuid4().hex
         rows, (base, base_rows, delta, spent) = self._stored(content, same, last, kind, part)
         state = State(
@@ -156,25 +192,25 @@ class History:
             snapshot_id=snapshot.id,
             plan_id=plan,
             author=author,
-            frame=kind,
+            frame=kind.name,
             content=same,
             base=base,
             delta=delta,
             rows=len(content),
             base_rows=base_rows,
             spent=spent,
-            scopes=" ".join(_scopes(snapshot, kind)),
+            scopes=" ".join(scope for scope in snapshot.scopes if scope in kind.scopes),
         )
         return state, None if rows is None else content_rows(rows, state, part)
 
     def _stored(
-        self, content: pa.Table, same: str, last: State | None, kind: str, part: str
+        self, content: pa.Table, same: str, last: State | None, kind: SnapshotKind, part: str
     ) -> tuple[pa.Table | None, tuple[str, int, str | None, int]]:
         """The rows to add under `part`, if any, and where the content is then: base, its rows, delta, spent."""
         if last is not None and last.content == same:
             return None, (last.base, last.base_rows, last.delta, last.spent)
         if last is not None:
-            delta = change(self._place.rows(kind, [last.base]), content, kind)
+            delta = change(self._place.rows(kind.name, [last.base]), content, kind)
             spent = last.spent + len(delta)
             if len(delta) < len(content) and spent <= last.base_rows:
                 return delta, (last.base, last.base_rows, part, spent)
@@ -192,11 +228,11 @@ class History:
             )
         return clusters[0]
 
-    def _changes(self, states: Iterable[State], plan_ids: Any) -> Answer:
+    def _changes(self, states: Iterable[State], is_chosen: Callable[[State], bool]) -> Answer:
         lines: dict[tuple[str, str], list[State]] = {}
         for state in states:
             lines.setdefault((state.cluster_id, state.frame), []).append(state)
-        pairs = [pair for line in lines.values() for pair in pairwise(line) if plan_ids(pair[1])]
+        pairs = [pair for line in lines.values() for pair in pairwise(line) if is_chosen(pair[1])]
         moved = [(a, b) for a, b in pairs if a.content != b.content]
         contents = _Contents(self._place, (state for pair in moved for state in pair))
         rows = [row for a, b in moved for row in _changed(a, b, contents)]
@@ -223,29 +259,29 @@ class _Contents:
         parts_by_frame: dict[str, set[str]] = {}
         for state in states:
             parts_by_frame.setdefault(state.frame, set()).update(state.parts)
-        self._parts = {kind: _by_part(place.rows(kind, sorted(parts))) for kind, parts in parts_by_frame.items()}
+        self._parts = {name: _by_part(place.rows(name, sorted(parts))) for name, parts in parts_by_frame.items()}
         self._named: dict[str, pa.Array] = {}
 
     def of(self, state: State) -> pa.Table:
         """All rows of a state."""
-        return changed(self._base(state), self._delta(state), state.frame)
+        return changed(self._base(state), self._delta(state), KINDS[state.frame])
 
     def both(self, a: State, b: State) -> tuple[pa.Table, pa.Table]:
         """The rows in which two states may differ: upon one base, those that a delta of theirs has."""
         if a.base != b.base:
             return self.of(a), self.of(b)
-        base, deltas = self._base(a), [self._delta(state) for state in (a, b)]
-        touched = [identities(delta, a.frame) for delta in deltas if delta is not None]
+        kind, base, deltas = KINDS[a.frame], self._base(a), [self._delta(state) for state in (a, b)]
+        touched = [identities(delta, kind) for delta in deltas if delta is not None]
         if a.base not in self._named:
-            self._named[a.base] = identities(base, a.frame)
+            self._named[a.base] = identities(base, kind)
         identities_touched = pa.concat_arrays(touched) if touched else pa.array([], pa.string())
         base_rows = base.filter(pc.is_in(self._named[a.base], value_set=identities_touched))
-        ours, theirs = (changed(base_rows, delta, a.frame) for delta in deltas)
+        ours, theirs = (changed(base_rows, delta, kind) for delta in deltas)
         return ours, theirs
 
     def _base(self, state: State) -> pa.Table:
         rows = self._parts[state.frame].get(state.base)
-        return content_schema(state.frame).empty_table() if rows is None else rows
+        return content_schema(KINDS[state.frame]).empty_table() if rows is None else rows
 
     def _delta(self, state: State) -> pa.Table | None:
         return self._parts[state.frame].get(state.delta) if state.delta else None
@@ -259,10 +295,6 @@ def _by_part(rows: pa.Table) -> dict[str, pa.Table]:
     ends, names = lengths.run_ends.to_pylist(), lengths.values.to_pylist()
     starts = [0, *ends[:-1]]
     return {name: rows.slice(start, end - start) for name, start, end in zip(names, starts, ends, strict=True)}
-
-
-def _scopes(snapshot: Snapshot, kind: str) -> list[str]:
-    return [scope for scope in snapshot.scopes if (scope == "QUOTAS") == (kind == QUOTAS)]
 
 
 def _plan_and_author(plan: object) -> tuple[str | None, str | None]:
@@ -284,12 +316,8 @@ def _snapshot_answer(states: Sequence[State], before: Iterable[State]) -> Answer
 
 def _snapshot(newest: dict[str, State], contents: _Contents) -> Snapshot:
     latest = max(newest.values(), key=lambda state: state.taken_at)
-    frames = {
-        kind: frame_of(contents.of(newest[kind]), kind) if kind in newest else schemas.table(schema, ())
-        for kind, schema in ((QUOTAS, schemas.QUOTAS.schema), (CONFIGS, schemas.CONFIGS.schema))
-    }
     return snapshot(
-        *frames.values(),
+        {name: frame_of(contents.of(state), KINDS[name]) for name, state in newest.items()},
         cluster_id=latest.cluster_id,
         taken_at=latest.taken_at,
         snapshot_id=latest.snapshot_id,
@@ -305,32 +333,99 @@ def _window(between: Sequence[object]) -> tuple[datetime | None, datetime]:
 
 
 def _changed(a: State, b: State, contents: _Contents) -> Iterator[Row]:
-    kind = b.frame
+    kind = KINDS[b.frame]
     read_by_both = set(a.scopes.split()) & set(b.scopes.split())
-    ours, theirs = (drift_frames.within(rows, kind, read_by_both) for rows in contents.both(a, b))
-    differing = difference(ours, theirs, kind, ("quota",) if kind == QUOTAS else ("value", "source"))
+    ours, theirs = (within(rows, read_by_both) for rows in contents.both(a, b))
     head = {
         **{name: getattr(b, name) for name in ("cluster_id", "taken_at", "snapshot_id", "plan_id", "author")},
         "since": a.taken_at,
-        "kind": drift_frames.WORDS[kind],
+        "kind": kind.kind,
     }
-    for state, olds, news in _sides(differing):
-        for old, new in zip(olds, news, strict=True):
-            yield {**head, "state": state, **_change_row(old, new, kind)}
+    columns = tuple(name for name in kind.compared if name != "is_default")  # of one cluster: its Kafka's defaults
+    for old, new in difference(ours, theirs, kind, columns).pairs():
+        row = new or old or {}
+        yield {
+            **head,
+            "state": "added" if old is None else "removed" if new is None else "changed",
+            "resource": kind.resource(row),
+            "key": row["key"],
+            "old": kind.text(old) if old else None,
+            "new": kind.text(new) if new else None,
+            "source": row.get("source"),
+        }
 
 
-def _sides(differing: Any) -> Iterator[tuple[str, list[Row | None], list[Row | None]]]:
-    yield "removed", differing.removed.to_pylist(), [None] * len(differing.removed)
-    yield "added", [None] * len(differing.added), differing.added.to_pylist()
-    yield "changed", differing.before.to_pylist(), differing.after.to_pylist()
+# --- the snapshot to record ---
+
+_MARKS = {"cluster_id": CLUSTER_ID, "taken_at": TAKEN_AT, "snapshot_id": ID, "complete": COMPLETE}
 
 
-def _change_row(old: Row | None, new: Row | None, kind: str) -> Row:
-    row = new or old or {}
-    return {
-        "resource": drift_frames.resource(row, kind),
-        "key": row["key"],
-        "old": drift_frames.text(old, kind) if old else None,
-        "new": drift_frames.text(new, kind) if new else None,
-        "source": row.get("source"),
-    }
+def _taken(source: object) -> Snapshot:
+    """The snapshot that was given, itself or as a frame.
+
+    Raises
+    ------
+    UsageError
+        No snapshot, or a frame that does not say whose it is, when it was taken and whether it is complete.
+    Invalid
+        It is not complete.
+    """
+    snapshot = source if isinstance(source, Snapshot) else _of_frame(table_of(source))
+    if not snapshot.complete:
+        raise Invalid(
+            f"the snapshot of {snapshot.taken_at:%Y-%m-%d %H:%M:%SZ} is not complete{_why(snapshot)}; "
+            "nothing was recorded",
+            hint="What could not be read would look as if it had been deleted. Take another.",
+        )
+    return snapshot
+
+
+def _why(snapshot: Snapshot) -> str:
+    failed = snapshot.failed.to_arrow().slice(0, 1).to_pylist()
+    if not failed:
+        return ""
+    first, more = failed[0], len(snapshot.failed) - 1
+    return f": {first['error']} for {first['resource_type']} {first['resource_name']}" + (
+        f" and {more} more" * (more > 0)
+    )
+
+
+def _of_frame(table: pa.Table) -> Snapshot:
+    kind = kind_of(table)
+    marks = {name: _common_value(table, name, mark) for name, mark in _MARKS.items()}
+    scopes = (table.schema.metadata or {}).get(SCOPE.encode(), b"").decode().split()
+    return snapshot(
+        {kind.name: _filled(table, kind.schema)},
+        cluster_id=str(marks["cluster_id"]),
+        taken_at=moment(marks["taken_at"]),
+        snapshot_id=str(marks["snapshot_id"]),
+        complete=str(marks["complete"]).lower() == "true",
+        scopes=[scope for scope in scopes or kind.scopes if scope in kind.scopes],
+    )
+
+
+def _common_value(table: pa.Table, name: str, mark: str) -> object:
+    """The one value of a column; of a frame without rows, that of its metadata."""
+    if name in table.column_names and len(table):
+        values = table[name].unique().to_pylist()
+        if len(values) == 1 and values[0] is not None:
+            return values[0]
+        raise UsageError(
+            f"{name} is not one and the same in all rows", hint="Record one snapshot of one cluster a time."
+        )
+    if mark_text := (table.schema.metadata or {}).get(mark.encode()):
+        return mark_text.decode()
+    if len(table):
+        schemas.require_columns("the rows of the snapshot", [name], table.column_names)
+    raise UsageError(
+        f"a frame without rows, and nothing in it says {name}",
+        hint="Nothing there, or not read? Record cluster.snapshot(), which knows.",
+    )
+
+
+def _filled(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """All columns of a kind's frame: those that are not there are null."""
+    for field in schema:
+        if field.name not in table.column_names:
+            table = table.append_column(field, pa.nulls(len(table), field.type))
+    return table.select(schema.names).cast(pa.schema([field.with_nullable(True) for field in schema]))

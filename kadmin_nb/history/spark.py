@@ -25,7 +25,7 @@ TRIES = 5
 
 
 class SparkTable:
-    """A `places.Place`. Contents are added before the states that name them, which are what makes them count."""
+    """A `Place`. Contents are added before the states that name them, which are what makes them count."""
 
     def __init__(self, name: str, spark: SparkSession | None = None) -> None:
         self.where = name

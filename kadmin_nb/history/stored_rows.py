@@ -3,47 +3,36 @@
 A row of kind `snapshots` says that at `taken_at` a cluster held a content: that of the rows stored under `base`, as
 the rows under `delta` change it. It is all that an unchanged snapshot adds. Every one stands alone: two writers at
 once, or a snapshot that is recorded late, cannot spoil another.
-Rows of kind `quotas` and `configs` are contents and changes of contents, found by their partition, `part`.
+All other rows are contents and changes of contents, of the kind that they name, found by their partition, `part`.
+
+A snapshot is stored whole, or as what differs from one that was: always from a whole one, never from a chain, so that
+reading one back takes two look-ups whatever happened between. When the changes upon a base have come to as many rows
+as the base has, the next is stored whole: n rows of which d change each time cost about sqrt(2 n d) rows a snapshot.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import Invalid, UsageError
+from ..comparing.contents import content_schema, difference, identities
+from ..errors import UsageError
 from ..frames import schemas
-from ..frames.to_pandas import plain
+from ..frames.snapshot_kinds import SnapshotKind
 
 STATES = "snapshots"
-QUOTAS, CONFIGS = "quotas", "configs"
 PARTITIONS = ("kind", "part")
 
 TABLE = schemas.HISTORY.schema
 STATISTICS = ("cluster_id", "taken_at", "snapshot_id", "frame")
 """The columns by which files are passed over."""
-
-COLUMNS = {
-    QUOTAS: ("entity", "level", "user", "client_id", "ip", "key", "quota"),
-    CONFIGS: (
-        *("resource_type", "resource_name", "key", "value", "source"),
-        *("is_sensitive", "is_read_only", "is_default", "type", "synonyms"),
-    ),
-}
-IDENTITY = {QUOTAS: ("key", "entity"), CONFIGS: ("resource_type", "key", "resource_name")}
-"""The columns that identify a row; their order is that of `identities`."""
-
-VALUES = {QUOTAS: "quota", CONFIGS: "value"}
-"""The column that has a frame's values: those of quotas are numbers, those of configs texts."""
-
-ORDER = {QUOTAS: ("entity", "key"), CONFIGS: ("resource_type", "resource_name", "key")}
-SCHEMAS = {QUOTAS: schemas.QUOTAS.schema, CONFIGS: schemas.CONFIGS.schema}
 
 
 @dataclass(frozen=True)
@@ -101,86 +90,80 @@ def _column(rows: pa.Table, field: pa.Field, constants: Mapping[str, object]) ->
     return pa.repeat(pa.scalar(constants.get(field.name), field.type), len(rows))
 
 
-def kind_of(table: pa.Table) -> str:
-    """The kind of a frame, of quotas or of configs.
+class Place(Protocol):
+    """A table that is only ever added to."""
 
-    Raises
-    ------
-    UsageError
-        Neither; the columns that miss are named.
-    """
-    kind = CONFIGS if "resource_type" in table.column_names else QUOTAS
-    needed = ("resource_type", "resource_name", "key", "value") if kind == CONFIGS else ("entity", "key", "value")
-    schemas.require_columns("the rows of quotas or configs", needed, table.column_names)
-    return kind
+    @property
+    def where(self) -> str:
+        """Its path, or its name."""
 
+    def clusters(self) -> set[str]:
+        """The clusters that have snapshots here."""
 
-def content_of(table: pa.Table, kind: str) -> pa.Table:
-    """A QUOTAS or CONFIGS frame as content: plain columns, sorted, each row once; failed rows are left out.
+    def newest(self, cluster_id: str, until: datetime | None) -> list[State]:
+        """The newest state of each frame, at or before a time; more may come with it, oldest first."""
 
-    Raises
-    ------
-    Invalid
-        Something is in it twice.
-    """
-    table = plain(table)
-    if "error" in table.column_names:
-        table = table.filter(pc.is_null(table["error"]))
-    stored = pa.table({name: _stored(table, kind, name) for name in COLUMNS[kind]}, schema=content_schema(kind))
-    stored = stored.sort_by([(name, "ascending") for name in ORDER[kind]]).combine_chunks()
-    _check_unique(stored, kind)
-    return stored
+    def states(self, cluster_id: str | None = None, until: datetime | None = None) -> list[State]:
+        """All states, oldest first."""
+
+    def rows(self, kind: str, parts: Sequence[str]) -> pa.Table:
+        """The rows of that kind under these parts."""
+
+    def append(self, states: Sequence[State], contents: Sequence[pa.Table]) -> None:
+        """Add rows; a state is there only when all contents are."""
 
 
-def content_schema(kind: str) -> pa.Schema:
-    return pa.schema([TABLE.field(name) for name in COLUMNS[kind]])
+# --- contents, and changes of contents ---
 
 
-def _stored(table: pa.Table, kind: str, name: str) -> pa.ChunkedArray | pa.Array:
-    source = "value" if name == VALUES[kind] else name
-    target_type = TABLE.field(name).type
-    if source not in table.column_names:
-        return pa.nulls(len(table), target_type)
-    column = table[source]
-    if name == "synonyms" and not pa.types.is_string(column.type):
-        return _as_json(column)
-    return column.cast(target_type)
+def fingerprint(content: pa.Table, kind: SnapshotKind) -> str:
+    """SHA-256 of a sorted content: equal for equal rows, however they came."""
+    filled: dict[str, pa.Array] = {}
+    for name in kind.columns:
+        column = content[name].combine_chunks()
+        filled[name] = pc.fill_null(column, _empty(column.type))
+        filled[f"{name}?"] = pc.is_null(column)
+    sink = pa.BufferOutputStream()
+    table = pa.table(filled).combine_chunks()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return hashlib.sha256(sink.getvalue()).hexdigest()
 
 
-def _as_json(column: pa.ChunkedArray) -> pa.Array:
-    """Lists of synonyms as text, which every engine can keep and compare."""
-    return pa.array([None if v is None else json.dumps(v, ensure_ascii=False) for v in column.to_pylist()], pa.string())
+def _empty(kind: pa.DataType) -> pa.Scalar:
+    return pa.scalar("" if pa.types.is_string(kind) else 0, kind) if not pa.types.is_boolean(kind) else pa.scalar(False)
 
 
-def _check_unique(stored: pa.Table, kind: str) -> None:
-    keys = identities(stored, kind)
-    if keys.null_count:
-        raise Invalid(f"a row of the {kind} does not say what it is set on", hint=f"Needed: {', '.join(ORDER[kind])}.")
-    if pc.count_distinct(keys).as_py() == len(keys):
-        return
-    counts = pc.value_counts(keys)
-    row = stored.slice(pc.index(keys, next(c["values"] for c in counts if c["counts"].as_py() > 1)).as_py(), 1)
-    whose = " ".join(str(row[name][0]) for name in ORDER[kind])
-    raise Invalid(f"{whose} is in the {kind} twice", hint="A snapshot is of one cluster, with one row a key.")
+def change(base: pa.Table, content: pa.Table, kind: SnapshotKind) -> pa.Table:
+    """The rows, with `removed`, that make `content` of `base`."""
+    differing = difference(base.select(kind.columns), content, kind)
+    put = pa.concat_tables([differing.added, differing.after])
+    return pa.concat_tables([_marked(differing.removed, True), _marked(put, False)]).combine_chunks()
 
 
-def identities(rows: pa.Table, kind: str) -> pa.Array:
-    """A text for each row that no other row has: its parts, each but the last with its length before it."""
-    *heads, last = (rows[name].combine_chunks() for name in IDENTITY[kind])
-    lengths = [pc.binary_length(head).cast(pa.string()) for head in heads]
-    pieces = [piece for pair in zip(lengths, heads, strict=True) for piece in pair]
-    names = pc.binary_join_element_wise(*pieces, last, ":")
-    return names.combine_chunks() if isinstance(names, pa.ChunkedArray) else names
+def _marked(rows: pa.Table, removed: bool) -> pa.Table:
+    return rows.append_column("removed", pa.repeat(pa.scalar(removed), len(rows)))
 
 
-def frame_of(content: pa.Table, kind: str) -> pa.Table:
-    """A content as QUOTAS or CONFIGS again."""
-    schema = SCHEMAS[kind]
+def changed(base: pa.Table, delta: pa.Table | None, kind: SnapshotKind) -> pa.Table:
+    """The content that `delta` makes of `base`."""
+    schema = content_schema(kind)
+    if delta is None or not len(delta):
+        return base.select(schema.names)
+    unchanged = base.filter(pc.invert(pc.is_in(identities(base, kind), value_set=identities(delta, kind))))
+    put = delta.filter(pc.invert(pc.fill_null(delta["removed"], False)))
+    both = pa.concat_tables([unchanged.select(schema.names), put.select(schema.names)])
+    return both.sort_by([(name, "ascending") for name in kind.order]).combine_chunks()
+
+
+def frame_of(content: pa.Table, kind: SnapshotKind) -> pa.Table:
+    """A content as the frame of its kind again."""
+    schema = kind.schema
     return pa.table([_restored_column(content, field, kind) for field in schema], schema=schema)
 
 
-def _restored_column(content: pa.Table, field: pa.Field, kind: str) -> Any:
-    name = VALUES[kind] if field.name == "value" else field.name
+def _restored_column(content: pa.Table, field: pa.Field, kind: SnapshotKind) -> Any:
+    name = kind.value_column if field.name == "value" else field.name
     if name not in content.column_names:
         return pa.nulls(len(content), field.type)
     if name == "synonyms":

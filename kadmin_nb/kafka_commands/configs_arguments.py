@@ -11,8 +11,8 @@ from ..errors import UsageError
 from ..hints import did_you_mean
 from ..model.entity import Entity
 from ..model.grammar import ANY, DEFAULT, Special
+from ..model.java_text import CONFIG_TYPES, ENTITY_TYPES, QUOTA_TYPES
 from ..model.resources import Resource
-from ..model.tool_types import CONFIG_TYPES, ENTITY_TYPES, QUOTA_TYPES
 
 FLAGS = {
     "topic": "topics",

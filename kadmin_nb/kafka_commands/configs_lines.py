@@ -10,9 +10,8 @@ from typing import Any
 from ..errors import printable
 from ..model.entity import Entity
 from ..model.grammar import DEFAULT
-from ..model.java_text import double_text
+from ..model.java_text import double_text, singular
 from ..model.resources import Resource
-from ..model.tool_types import singular
 from .configs_arguments import NamedType
 
 Row = Mapping[str, Any]

@@ -17,9 +17,6 @@ from urllib.parse import quote
 from kadmin_nb import files, local_runs
 from kadmin_nb.errors import NotFound, UsageError
 from kadmin_nb.java import Java, find_java
-from kadmin_nb.local import log4j, runs
-from kadmin_nb.local.class_archive import archive_flags
-from kadmin_nb.local.formatting import format_nodes, random_id
 from kadmin_nb.local.jars import Distribution, Progress, find_jars
 from kadmin_nb.local.node import Node, log_tail, wait_for
 from kadmin_nb.local.properties import (
@@ -28,11 +25,16 @@ from kadmin_nb.local.properties import (
     TlsFiles,
     client_properties,
     dump,
+    log4j_flags,
     login,
     server_properties,
+    write_log4j_configs,
 )
 from kadmin_nb.local.watchdog import release, watch
 from kadmin_nb.local_runs import Run
+
+from . import runs
+from .node import archive_flags, format_nodes, random_id
 
 if TYPE_CHECKING:
     from kadmin_nb.cluster import Cluster
@@ -345,7 +347,7 @@ def _write_files(kafka: LocalKafka, recipe: ClusterSpec) -> None:
         kafka.remember_login(user, password, "PLAIN")
     for node in kafka.nodes:
         node.folder.mkdir(mode=0o700)
-        log4j.write_configs(node.folder)
+        write_log4j_configs(node.folder)
         properties = server_properties(recipe, node.id, node.run.ports)
         _write_private(node.folder / "server.properties", properties)
 
@@ -369,7 +371,7 @@ def _run(order: _StartOrder, run_id: str, java: Java, jars: Distribution, flags:
         name=order.name, run_id=run_id, cluster_id=random_id(), version=jars.version,
         secure=order.recipe.secure, outlives=order.outlives, started_at=datetime.now(UTC).isoformat(),
         command=(str(java.command), *memory, "-Djava.awt.headless=true", *native, *flags,
-                 *log4j.log_flags(log4j2=jars.logs_with_log4j2)),
+                 *log4j_flags(log4j2=jars.logs_with_log4j2)),
         node_flags=order.node_flags, classpath=os.pathsep.join([jars.classpath, *map(str, order.plugins)]),
         ports=tuple({name: next(free) for name in names} for _ in range(order.recipe.nodes)),
     )  # fmt: skip

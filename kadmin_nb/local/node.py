@@ -2,20 +2,141 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import os
 import signal
 import socket
 import subprocess
 import time
-from collections.abc import Mapping
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from kadmin_nb import files
-from kadmin_nb.errors import ConnectionFailed, TimedOut
+from kadmin_nb.errors import ConnectionFailed, KadminError, TimedOut
+from kadmin_nb.java import Java
 from kadmin_nb.local import process
+from kadmin_nb.local.jars import Progress
 from kadmin_nb.local.properties import CONTROLLER, DATA
 from kadmin_nb.local_runs import Run
+from kadmin_nb.paths import cache_dir
+
+__all__ = ["Train", "archive_flags", "ready_flags"]
+
+Train = Callable[[Sequence[str]], None]
+"""Starts a JVM with these flags, waits until it has done what it is for, and ends it politely."""
+
+
+def archive_flags(name: str, classpath: str, java: Java, train: Train, progress: Progress) -> tuple[str, ...]:
+    """The JVM flags that use the archive, which is made first where there is none; empty where none can be made.
+
+    `name` is what the JVM runs, with its version, as `kafka-4.3.1`.
+    """
+    file = _archive_file(name, classpath, java)
+    if not file.exists() and not _failure_file(file).exists():
+        _make_archive(file, java, train, progress)
+    return ready_flags(name, classpath, java)
+
+
+def ready_flags(name: str, classpath: str, java: Java) -> tuple[str, ...]:
+    """The JVM flags that use the archive, empty where there is none."""
+    file = _archive_file(name, classpath, java)
+    return _archive_in_use(file, java) if file.exists() else ()
+
+
+def _archive_file(name: str, classpath: str, java: Java) -> Path:
+    """An archive is good for exactly this Java and these jars at these paths."""
+    identity = "\n".join([str(java.command), java.version, classpath])
+    key = hashlib.sha256(identity.encode()).hexdigest()[:12]
+    return cache_dir() / "archives" / f"{name}-java-{java.version}-{key}"
+
+
+def _failure_file(file: Path) -> Path:
+    return file.with_name(f"{file.name}.failed")
+
+
+def _make_archive(file: Path, java: Java, train: Train, progress: Progress) -> None:
+    """One process makes it, others that start meanwhile go without. A failure is noted, not tried again."""
+    half = file.with_name(f"{file.name}.new")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with files.locking(file.with_name(f".{file.name}.lock")) as is_ours:
+            if not is_ours:
+                return
+            progress("first start with this Java: making the class archive that halves later starts")
+            train([f"-XX:{'AOTCacheOutput' if java.major >= 25 else 'ArchiveClassesAtExit'}={half}"])
+            half.rename(file)
+    except (KadminError, OSError) as error:
+        half.unlink(missing_ok=True)
+        _record_failure(_failure_file(file), error)
+
+
+def _record_failure(file: Path, error: Exception) -> None:
+    with suppress(KadminError):
+        files.write(file, f"{error}\n")
+
+
+def _archive_in_use(file: Path, java: Java) -> tuple[str, ...]:
+    """Quietly: an archive that does not fit is passed over, with a warning nobody needs."""
+    if java.major >= 25:
+        return (f"-XX:AOTCache={file}", "-Xlog:aot*=off", "-Xlog:cds*=off")
+    return (f"-XX:SharedArchiveFile={file}", "-Xlog:cds*=off")
+
+
+__all__ = ["format_nodes", "random_id"]
+
+EMPTY_LOG = "bootstrap.checkpoint"
+
+
+def format_nodes(nodes: Sequence[Node], timeout: float, *, by_recipe: bool) -> None:
+    """Format every node: with copies where the properties are the recipe's alone, as others may decide what it holds.
+
+    Raises
+    ------
+    ConnectionFailed
+        Kafka's own last words, when it refuses the properties.
+    """
+    copy = _empty_log_copy(nodes[0].run)
+    if by_recipe and copy.exists():
+        for node in nodes:
+            _write_empty_log(node, copy)
+        return
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda node: node.format(timeout), nodes))
+    if by_recipe:
+        _save_empty_log(nodes[0].data / EMPTY_LOG, copy)
+
+
+def _empty_log_copy(run: Run) -> Path:
+    """The place of the copy for exactly these jars."""
+    key = hashlib.sha256(run.classpath.encode()).hexdigest()[:12]
+    return cache_dir() / "formats" / f"kafka-{run.version}-{key}"
+
+
+def _write_empty_log(node: Node, copy: Path) -> None:
+    node.data.mkdir()
+    files.write(node.data / EMPTY_LOG, copy.read_bytes())
+    ids = {"version": 1, "cluster.id": node.run.cluster_id, "node.id": node.id, "directory.id": random_id()}
+    files.write(node.data / "meta.properties", "".join(f"{name}={value}\n" for name, value in ids.items()))
+
+
+def _save_empty_log(empty_log: Path, copy: Path) -> None:
+    """Nothing depends on it: without it the tool formats again."""
+    with suppress(KadminError, OSError):
+        files.make_folder(copy.parent)
+        files.write(copy, empty_log.read_bytes())
+
+
+def random_id() -> str:
+    """An id as Kafka writes them, without a leading `-`, which its tools take for an option."""
+    while (drawn := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
+        pass
+    return drawn
+
 
 __all__ = ["Node", "log_tail", "wait_for"]
 

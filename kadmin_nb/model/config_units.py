@@ -143,9 +143,9 @@ def _in_largest(number: int, units: Mapping[str, int]) -> str:
     unit = next((unit for unit in reversed([*units]) if number >= units[unit]), None)
     if unit is None:
         return ""
-    exact = Decimal(number) / units[unit]
-    rounded = round(exact, 2)
-    return f"{'' if rounded == exact else 'about '}{plain(rounded)} {unit}"
+    hundredths, beyond = divmod(number * 100, units[unit])
+    hundredths += beyond * 2 > units[unit]
+    return f"{'about ' if beyond else ''}{plain(Decimal(hundredths).scaleb(-2))} {unit}"
 
 
 def plain(number: Decimal) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from . import config_fallback
-from .config_fallback import Synonym
+from .config_fallback import Synonym, deciding_keys
 from .resources import Resource, Source
 
 
@@ -88,3 +89,69 @@ class ConfigValue:
     def is_unset(self) -> bool:
         """True if Kafka has no default for the key, and nobody sets it."""
         return self.text is None and not self.is_sensitive
+
+
+class BrokerConfigs:
+    """The brokers' values by key, as far as somebody read them; `names` are the brokers without their default."""
+
+    def __init__(self, values: Iterable[ConfigValue]) -> None:
+        by_key: dict[str, dict[str, ConfigValue]] = defaultdict(dict)
+        for value in values:
+            by_key[value.key][value.resource.name] = value
+        self._by_key = dict(by_key)
+        self.names = sorted({name for of_key in by_key.values() for name in of_key} - {""})
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_key)
+
+    def of_all(self, key: str) -> ConfigValue | None:
+        """The default for all brokers."""
+        return self._by_key.get(key, {}).get("")
+
+    def of_each(self, key: str) -> Mapping[str, ConfigValue]:
+        """The values of the brokers that have the key, by name."""
+        return {name: value for name, value in self._by_key.get(key, {}).items() if name}
+
+    def synonyms(self, broker: str, resource_type: str, key: str) -> list[Synonym]:
+        """Every place where that broker has a value which may decide about a key of such resources, as it reads it."""
+        of_keys = (self._by_key.get(name, {}) for name in deciding_keys(resource_type, key))
+        values = (values[name] for values in of_keys for name in (broker, "") if name in values)
+        return [synonym for value in values for synonym in _as_read(value)]
+
+
+def _as_read(value: ConfigValue) -> Iterator[Synonym]:
+    """The synonyms, the one that applies with what the broker made of its text."""
+    for synonym in value.synonyms:
+        applies = (synonym.source, synonym.key) == (value.source, value.key)
+        yield replace(synonym, text=value.text) if applies else synonym
+
+
+BOOLEAN = ("true", "false")
+
+_CLEANUP = ("compact", "delete", "compact,delete")
+_TIMESTAMP = ("CreateTime", "LogAppendTime")
+
+VALUES: dict[str, tuple[str, ...]] = {
+    "cleanup.policy": _CLEANUP,
+    "compression.type": ("gzip", "lz4", "producer", "snappy", "uncompressed", "zstd"),
+    "message.timestamp.type": _TIMESTAMP,
+    "log.cleanup.policy": _CLEANUP,
+    "log.message.timestamp.type": _TIMESTAMP,
+    "share.auto.offset.reset": ("earliest", "latest"),
+    "share.isolation.level": ("read_committed", "read_uncommitted"),
+    "ssl.client.auth": ("none", "requested", "required"),
+}
+"""The values of the keys that have few; of share.auto.offset.reset those without a duration."""
+
+LOGGER_LEVELS = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
+"""The levels of a broker's loggers."""
+
+
+def choices(resource_type: str, key: str, value_type: str | None) -> tuple[str, ...]:
+    """The values that a config may have, of a list the items; none where they are too many to list."""
+    if resource_type == "BROKER_LOGGER":
+        return LOGGER_LEVELS
+    if value_type == "BOOLEAN":
+        return BOOLEAN
+    values = VALUES.get(key, ())
+    return tuple(value for value in values if "," not in value) if value_type == "LIST" else values

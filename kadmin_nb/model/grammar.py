@@ -11,6 +11,7 @@ import enum
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 from ..errors import UsageError
 
@@ -242,3 +243,43 @@ def quote(text: str) -> str:
     if "'" not in text:
         return f"'{text}'"
     return "".join(f'"{part}"' if part == "'" else f"'{part}'" for part in re.split("(')", text) if part)
+
+
+Selector = tuple[Choice, ...]
+
+
+def selector(kind: str, value: object) -> Selector:
+    """The names, special values and patterns that `value` lists, each once.
+
+    Raises
+    ------
+    UsageError
+        None, or an empty name.
+    """
+    chosen = parts(kind, value)
+    if "" in chosen:
+        raise UsageError(f"{kind} has an empty name")
+    return chosen
+
+
+def parts(kind: str, value: object) -> Selector:
+    """The same, where an empty name means something: a blank client-id.
+
+    Raises
+    ------
+    UsageError
+        None.
+    """
+    if value is None:
+        raise UsageError(f"{kind} has no value", hint=f"Leave {kind} out, or pass kn.DEFAULT or kn.ANY.")
+    listed = as_value(value)
+    return tuple(dict.fromkeys(listed if isinstance(listed, tuple) else (listed,)))
+
+
+def matcher(chosen: Selector) -> Callable[[str | None], bool]:
+    """Tells whether a name is one of those; None is the default."""
+    if ANY in chosen:
+        return lambda name: True
+    names = {None if part is DEFAULT else part for part in chosen}
+    globs = [part.glob for part in chosen if isinstance(part, Pattern)]
+    return lambda name: name in names or (name is not None and any(fnmatchcase(name, glob) for glob in globs))

@@ -8,7 +8,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..admin.ports import DEFAULT_MATCH, EXACT, Component, Kafka
-from ..frames.arrays import text_array
 from ..model.changes import Target
 from ..model.entity import Entity
 from ..model.quota_keys import text_of
@@ -42,7 +41,7 @@ def quota_values(table: pa.Table, entities: Collection[Entity]) -> dict[Target, 
     """The rows of a QUOTAS table for these entities."""
     by_text = {str(entity): entity for entity in entities}
     if table.num_rows > FILTERED:
-        table = table.filter(pc.is_in(table["entity"], text_array(by_text)))
+        table = table.filter(pc.is_in(table["entity"], pa.array(by_text, pa.string())))
     keys = table["key"].cast(pa.string())  # read as the dictionary that it is, it takes forty times as long
     columns = (column.to_pylist() for column in (table["entity"], keys, table["value"]))
     rows = zip(*columns, strict=True)
@@ -52,5 +51,5 @@ def quota_values(table: pa.Table, entities: Collection[Entity]) -> dict[Target, 
 def of_place(quotas: pa.Table, level: str, key: str) -> pa.Table:
     """The rows of a QUOTAS table at this level and of this key."""
     columns = (("level", level), ("key", key))
-    is_there = (pc.is_in(quotas[name].cast(pa.string()), text_array([word])) for name, word in columns)
+    is_there = (pc.is_in(quotas[name].cast(pa.string()), pa.array([word], pa.string())) for name, word in columns)
     return quotas.filter(pc.and_(*is_there))

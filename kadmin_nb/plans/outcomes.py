@@ -17,7 +17,6 @@ from ..errors import PartlyFailed, UsageError, printable
 from ..exit_state import ExitState
 from ..frames import schemas
 from ..frames.answer import Answer
-from ..frames.arrays import text_array
 from ..frames.pages import NOTEBOOK, Page
 from ..frames.schema_metadata import now, stamped
 from ..hints import Hint, Verb, sentence
@@ -55,7 +54,7 @@ class Outcomes(Answer):
 
     @cached_property
     def _table(self) -> pa.Table:
-        """Made when somebody looks: it loads pandas, which takes longer than applying hundreds of rows."""
+        """Made when somebody looks."""
         return self._source() if callable(self._source) else self._source
 
     @property
@@ -155,7 +154,7 @@ class Outcomes(Answer):
         return any(state not in (UNCHANGED, FAILED, "skipped") for state in self._table["state"].to_pylist())
 
     def _failing(self) -> pa.Array:
-        return pc.invert(pc.is_in(self._table["state"], text_array([UNCHANGED, VERIFIED])))
+        return pc.invert(pc.is_in(self._table["state"], pa.array([UNCHANGED, VERIFIED], pa.string())))
 
     def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """In the plan's order; where only a part is shown, rows that are not good come first."""

@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..frames import schemas
-from ..frames.arrays import text_array
 from ..model.changes import Change
 from ..model.entity import Entity
 from ..resolution.rules import Stored
@@ -32,7 +31,7 @@ def table_after(quotas: pa.Table, changes: Sequence[Change]) -> pa.Table:
     """QUOTAS after these changes; unsorted."""
     rows = [change for change in changes if change.resource.kind == Entity.kind]
     identities = pc.binary_join_element_wise(quotas["entity"], quotas["key"].cast(pa.string()), "\n")
-    gone = pc.is_in(identities, text_array(f"{change.resource}\n{change.key}" for change in rows))
+    gone = pc.is_in(identities, pa.array([f"{change.resource}\n{change.key}" for change in rows], pa.string()))
     new = schemas.table(schemas.QUOTAS, (_row(change) for change in rows if change.after is not None))
     unchanged = quotas.filter(pc.invert(gone)).select(schemas.QUOTAS.names).cast(schemas.QUOTAS.schema)
     return pa.concat_tables([unchanged.replace_schema_metadata(), new]).unify_dictionaries()

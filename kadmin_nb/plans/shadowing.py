@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..frames.arrays import text_array
 from ..model.changes import Change, Target
 from ..model.entity import Entity
 from ..resolution.rules import stored_of
@@ -41,7 +40,7 @@ def newly_shadowed(changes: Sequence[Change], quotas: pa.Table) -> dict[Target, 
     """
     if not any(c.level in SHADOWING_LEVELS and c.old is None and c.after for c in changes):
         return {}
-    levels = text_array([*COMES_BEFORE, *SHADOWING_LEVELS])
+    levels = pa.array([*COMES_BEFORE, *SHADOWING_LEVELS], pa.string())
     before = stored_of(quotas.filter(pc.is_in(quotas["level"].cast(pa.string()), levels)).to_pylist())
     return dict(shadows_of_added(before, limits_after(before, changes)).items())
 

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ..errors import WrongCluster
-from ..frames import schemas
-from ..frames.snapshots import CONFIG_SCOPES
+from ..frames import schemas, snapshot_kinds
+from ..frames.snapshot_kinds import SnapshotKind
 from ..model.config_values import ConfigValue
 from ..model.findings import OK, UNKNOWN, WARNING, Finding
-from ..model.resources import Resource, Source
+from ..model.resources import Source
 from ..model.rows import Row
+from ..secrets import SHOWN
 from .facts import PolicyFacts
 from .possible_clients import PossibleClients
 from .rules import AS_BEFORE, BROKEN
 
 if TYPE_CHECKING:
-    from ..model.changes import Change
     from ..plans.plan import Plan
 
 
@@ -34,38 +34,42 @@ def after(scene: PolicyFacts, plan: Plan) -> PolicyFacts:
     """
     if plan.cluster_id != scene.cluster_id:
         raise WrongCluster(f"plan {plan.id[:12]} was made for cluster {plan.cluster_id}, not for {scene.cluster_id}")
-    quotas = None if scene.quotas is None else plan.quotas_after(scene.quotas.select(schemas.QUOTAS.names))
-    return scene.with_(quotas=quotas, configs=_configs(scene.configs, plan.changes))
+    frames = {name: _after(snapshot_kinds.KINDS[name], table, plan) for name, table in scene.frames.items()}
+    return scene.with_(frames=frames)
 
 
 def within(now: PolicyFacts, then: PolicyFacts) -> PossibleClients:
     """The possible clients of both times: else a client that a plan first names looks like a new breach."""
-    empty = schemas.QUOTAS.empty()
-    parts = [(s.quotas or empty).select(["user", "client_id"]).cast(_NAMES) for s in (now, then)]
+    parts = [s.of(snapshot_kinds.QUOTAS).select(["user", "client_id"]).cast(_NAMES) for s in (now, then)]
     return PossibleClients.of(pa.concat_tables(part.replace_schema_metadata() for part in parts))
 
 
 _NAMES = pa.schema([schemas.QUOTAS.schema.field("user"), schemas.QUOTAS.schema.field("client_id")])
 
 
-def _configs(configs: pa.Table | None, changes: Sequence[Change]) -> pa.Table | None:
-    """CONFIGS of what is set, as these changes leave them."""
-    by_target = {change.target: change for change in changes if change.resource.scope in CONFIG_SCOPES}
-    if configs is None or not by_target:
-        return configs
+def _after(kind: SnapshotKind, table: pa.Table, plan: Plan) -> pa.Table:
+    """The frame of what is set, as the plan leaves it."""
+    changes = {(str(c.resource), c.key): c for c in plan.changes if c.resource.scope in kind.scopes}
+    if not changes:
+        return table
+    if kind is snapshot_kinds.QUOTAS:  # which may be a fleet's
+        return plan.quotas_after(table.select(schemas.QUOTAS.names))
     rows = []
-    for row in configs.to_pylist():
-        change = by_target.get((Resource(row["resource_type"], row["resource_name"]), row["key"]))
+    for row in table.to_pylist():
+        change = changes.get((kind.resource(row), row["key"]))
         if change is None:
             rows.append(row)
         elif change.after is None:
             rows += _uncovered(row)
-    rows += [_set(change) for change in by_target.values() if change.after is not None]
-    return schemas.table(schemas.CONFIGS, rows)
+    texts = {c.target: SHOWN if c.is_secret else c.after for c in changes.values() if c.after is not None}
+    rows += [kind.row(resource, key, text) for (resource, key), text in texts.items()]
+    return schemas.table(kind.schema, rows)
 
 
 def _uncovered(row: Row) -> list[Row]:
     """The value on a broker when its dynamic value goes: the one in its file."""
+    if "source" not in row:
+        return []
     if row["source"] == Source.FILE:
         return [row]
     below = ConfigValue.of(row).inherited
@@ -73,19 +77,6 @@ def _uncovered(row: Row) -> list[Row]:
         return []
     synonyms = [s for s in row["synonyms"] if s["source"] == Source.FILE]
     return [{**row, "value": below.text, "source": Source.FILE, "synonyms": synonyms}]
-
-
-def _set(change: Change) -> Row:
-    resource: Any = change.resource
-    return {
-        "resource_type": resource.type,
-        "resource_name": resource.name,
-        "key": change.key,
-        "value": None if change.is_secret else change.after,
-        "source": resource.source,
-        "is_sensitive": change.is_secret,
-        "is_default": False,
-    }
 
 
 def compared(before: Sequence[Finding], then: Sequence[Finding]) -> list[Finding]:

@@ -15,12 +15,13 @@ from ..frames import schemas
 from ..frames.display import Display
 from ..frames.given_frames import text_column
 from ..frames.pages import NOTEBOOK, Page
+from ..frames.snapshot_kinds import SnapshotKind
 from ..frames.snapshots import Snapshot
 from ..model.findings import Finding
 from ..resolution import input_columns
 from ..resolution.kernel import PAIRS
 from .after_plan import after, compared, within
-from .facts import CLUSTER_ID, EFFECTIVE, OF_CONFIGS, OF_QUOTAS, PolicyFacts
+from .facts import CLUSTER_ID, EFFECTIVE, MADE_OF, PolicyFacts
 from .policy_answer import PolicyAnswer
 from .rules import LineRates, Rule
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from ..plans.plan import Plan
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Policy(Display):
     """The rules of one file. `source` is what errors call it, `clients` the file of PAIRS that it names.
 
@@ -107,14 +108,9 @@ class Policy(Display):
         return replace(self, rules=tuple(rule for rule in self.rules if rule.frame in frames))
 
     @property
-    def needs_quotas(self) -> bool:
-        """True if a rule is about quotas."""
-        return any(rule.frame in OF_QUOTAS for rule in self.rules)
-
-    @property
-    def needs_configs(self) -> bool:
-        """True if a rule is about configs."""
-        return any(rule.frame in OF_CONFIGS for rule in self.rules)
+    def kinds(self) -> set[SnapshotKind]:
+        """The kinds that its rules are about."""
+        return {MADE_OF[rule.frame] for rule in self.rules}
 
     def known_clients(self, pairs: Any = None) -> pa.Table | None:
         """PAIRS, each once, perhaps with a `cluster_id`: these, else those that the policy names; None without."""
@@ -148,11 +144,9 @@ class Policy(Display):
 
 def scene_of(snapshot: Snapshot, reassigning: bool | None = None) -> PolicyFacts:
     """The facts of a snapshot, to be checked."""
-    quotas, configs = snapshot.quotas.to_arrow(), snapshot.configs.to_arrow()
     return PolicyFacts(
         snapshot.cluster_id,
-        quotas,
-        configs,
+        {name: answer.to_arrow() for name, answer in snapshot.frames.items()},
         reassigning=reassigning,
         scopes=snapshot.scopes,
         complete=snapshot.complete,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..advice.config_rules import findings
-from ..frames import schemas
+from ..frames import schemas, snapshot_kinds
 from ..model.grammar import format_word
 from ..model.quota_keys import readable, text_of
 from ..model.resources import Resource
@@ -24,6 +24,7 @@ CLUSTER_ID = "cluster_id"
 CALLBACK = "client.quota.callback.class"
 POSSIBLE = "possible"
 QUOTAS, CONFIGS, EFFECTIVE, TREE, FINDINGS = "QUOTAS", "CONFIGS", "EFFECTIVE", "TREE", "FINDINGS"
+CLIENT_CONFIGS = "CLIENT_CONFIGS"
 _NOT_ASKED = ("synonyms", "documentation", "error", "message")
 COLUMNS = {
     QUOTAS: (CLUSTER_ID, *schemas.QUOTAS.names),
@@ -31,14 +32,22 @@ COLUMNS = {
     EFFECTIVE: (CLUSTER_ID, *schemas.EFFECTIVE.names),
     TREE: (CLUSTER_ID, *schemas.TREE.names),
     FINDINGS: (CLUSTER_ID, *(name for name in schemas.FINDINGS.names if name not in ("op", "mend", "error"))),
+    CLIENT_CONFIGS: (CLUSTER_ID, *snapshot_kinds.CLIENT_CONFIGS.columns),
 }
 """The frames that a rule may be about, and their columns."""
 
-NUMBERS = {QUOTAS: ("value",), CONFIGS: ("value",), EFFECTIVE: ("value",), TREE: ("value",), FINDINGS: ()}
+NUMBERS = {name: () if name == FINDINGS else ("value",) for name in COLUMNS}
 """The columns that are compared as numbers."""
 
-OF_QUOTAS, OF_CONFIGS = (QUOTAS, EFFECTIVE, TREE), (CONFIGS, FINDINGS)
-"""The frames that a frame is made of."""
+MADE_OF: Mapping[str, snapshot_kinds.SnapshotKind] = {
+    **dict.fromkeys((QUOTAS, EFFECTIVE, TREE), snapshot_kinds.QUOTAS),
+    **dict.fromkeys((CONFIGS, FINDINGS), snapshot_kinds.CONFIGS),
+    CLIENT_CONFIGS: snapshot_kinds.CLIENT_CONFIGS,
+}
+"""The kind of snapshots' frames that each is made of."""
+
+OF_QUOTAS = (QUOTAS, EFFECTIVE, TREE)
+"""The frames whose values are quotas', in their units."""
 
 
 def null_of(frame: str, column: str) -> str:
@@ -50,7 +59,8 @@ def null_of(frame: str, column: str) -> str:
 
 @dataclass(frozen=True)
 class PolicyFacts:
-    """Quotas and configs of one cluster at one time. None: not read; `scopes`, where known, say more.
+    """What is set on one cluster at one time: frames by the name of their kind. One that is not there was not read;
+    `scopes`, where known, say more.
 
     `pairs` are the known clients. Without them EFFECTIVE is about the `possible` ones; `named`, where given, are those
     of another time too. `reassigning` says whether partitions are being moved, None that nobody asked; `by_callback`
@@ -59,8 +69,7 @@ class PolicyFacts:
     """
 
     cluster_id: str
-    quotas: pa.Table | None
-    configs: pa.Table | None
+    frames: Mapping[str, pa.Table]
     pairs: pa.Table | None = None
     reassigning: bool | None = None
     scopes: Collection[str] | None = None
@@ -90,32 +99,34 @@ class PolicyFacts:
         return self._made[cache_key]  # no cached_property: Spark sends this class by value, and those hold a lock
 
     def _frame(self, name: str, keys: tuple[str, ...] | None) -> pa.Table:
-        if name in OF_CONFIGS:
-            configs = schemas.CONFIGS.empty() if self.configs is None else self.configs
-            return _readable(configs) if name == CONFIGS else findings(configs, self.reassigning)
-        quotas = schemas.QUOTAS.empty() if self.quotas is None else self.quotas.select(schemas.QUOTAS.names)
-        if name == QUOTAS:
-            return quotas
+        kind = MADE_OF[name]
+        table = self.of(kind)
+        if name == FINDINGS:
+            return findings(table, self.reassigning)
+        if name not in (EFFECTIVE, TREE):
+            return _readable(table, kind)
+        quotas = table.select(schemas.QUOTAS.names)
         if name == TREE:
             whole = tree(quotas)
             return whole.filter(pc.is_valid(whole["key"]))
         return resolve(quotas, self.possible.pairs if self.pairs is None else self.pairs, keys=keys)
 
+    def of(self, kind: snapshot_kinds.SnapshotKind) -> pa.Table:
+        """The frame of a kind; without rows where it was not read."""
+        return self.frames.get(kind.name, kind.schema.empty_table())
+
     @property
     def possible(self) -> PossibleClients:
         """The clients that quotas tell apart, where none are known."""
         if POSSIBLE not in self._made:
-            quotas = schemas.QUOTAS.empty() if self.quotas is None else self.quotas
-            self._made[POSSIBLE] = self.named or PossibleClients.of(quotas)
+            self._made[POSSIBLE] = self.named or PossibleClients.of(self.of(snapshot_kinds.QUOTAS))
         clients: PossibleClients = self._made[POSSIBLE]
         return clients
 
     def resource(self, frame: str, row: Row) -> str:
         """The entity or resource of a row, in the words of the grammar."""
-        if frame in (QUOTAS, TREE):
-            return str(row["entity"])
-        if frame in OF_CONFIGS:
-            return str(Resource(row["resource_type"], row["resource_name"]))
+        if frame != EFFECTIVE:
+            return MADE_OF[frame].resource(row)
         return f"{self._part('user', row['user'])} {self._part('client-id', row['client_id'])}"
 
     def _part(self, kind: str, name: str) -> str:
@@ -124,20 +135,15 @@ class PolicyFacts:
 
     def unread(self, frame: str, kinds: Collection[str]) -> Iterator[str]:
         """The unread parts of a frame, a sentence each; of configs only resources of `kinds` matter."""
-        if frame in OF_QUOTAS:
-            yield from self._unread_quotas(frame)
-        elif self.configs is None:
-            yield "the configs were not read"
-        else:
-            if not self.complete and not self.forbidden(frame):
-                yield "the snapshot is not complete"
-            yield from (f"the configs of type {kind} were not read" for kind in kinds if not self._reads(kind))
-
-    def _unread_quotas(self, frame: str) -> Iterator[str]:
-        if self.quotas is None or not self._reads(QUOTAS):
-            yield "the quotas were not read"
+        kind = MADE_OF[frame]
+        if kind.name not in self.frames or not (len(kind.scopes) > 1 or self._reads(kind.scopes[0])):
+            yield f"the {kind.title} were not read"
         elif frame == EFFECTIVE and self._decides_by_callback:
             yield f"a broker sets {CALLBACK}: what binds a client nobody outside can tell"
+        elif len(kind.scopes) > 1:
+            if not self.complete and not self.forbidden(frame):
+                yield "the snapshot is not complete"
+            yield from (f"the {kind.title} of type {scope} were not read" for scope in kinds if not self._reads(scope))
 
     def _reads(self, scope: str) -> bool:
         return self.scopes is None or scope in self.scopes
@@ -152,26 +158,24 @@ class PolicyFacts:
 
     def forbidden(self, frame: str) -> list[Row]:
         """The config resources that could not be read, with their `error`."""
-        if frame not in OF_CONFIGS or self.configs is None or "error" not in self.configs.column_names:
-            return []
-        return list(self.configs.filter(pc.is_valid(self.configs["error"])).to_pylist())
+        table = self.of(MADE_OF[frame])
+        return list(table.filter(pc.is_valid(table["error"])).to_pylist()) if "error" in table.column_names else []
 
     @property
     def _decides_by_callback(self) -> bool:
-        if self.by_callback or self.configs is None:
-            return self.by_callback
-        rows = self.configs.filter(pc.equal(self.configs["key"].cast(pa.string()), CALLBACK))
-        return any(value for value in rows["value"].to_pylist())
+        configs = self.of(snapshot_kinds.CONFIGS)
+        rows = configs.filter(pc.equal(configs["key"].cast(pa.string()), CALLBACK))
+        return self.by_callback or any(value for value in rows["value"].to_pylist())
 
 
-def _readable(configs: pa.Table) -> pa.Table:
-    good = pc.is_valid(configs["key"])
-    if "error" in configs.column_names:
-        good = pc.and_(good, pc.is_null(configs["error"]))
-    configs = configs.filter(good)
-    for name in (name for name in COLUMNS[CONFIGS][1:] if name not in configs.column_names):
-        configs = configs.append_column(name, pa.nulls(len(configs), schemas.CONFIGS.schema.field(name).type))
-    return configs
+def _readable(table: pa.Table, kind: snapshot_kinds.SnapshotKind) -> pa.Table:
+    good = pc.is_valid(table["key"])
+    if "error" in table.column_names:
+        good = pc.and_(good, pc.is_null(table["error"]))
+    table = table.filter(good)
+    for name in (name for name in kind.frame.names if name not in table.column_names):
+        table = table.append_column(name, pa.nulls(len(table), kind.frame.schema.field(name).type))
+    return table
 
 
 def value_of(frame: str, row: Row) -> str | None:

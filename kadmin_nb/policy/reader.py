@@ -13,6 +13,7 @@ from .. import documents, files
 from ..advice import FINDINGS as FINDING
 from ..errors import KadminError, UsageError
 from ..hints import did_you_mean
+from ..model.client_configs import CLIENT_KEYS, stored_value
 from ..model.config_units import parse_config_number
 from ..model.levels import LEVEL_NAMES
 from ..model.quota_keys import QUOTA_KEYS
@@ -20,7 +21,7 @@ from ..model.resources import RESOURCE_TYPES, SOURCES
 from . import units
 from .conditions import BOUNDS, OPERATORS, Condition, Wanted, said
 from .evaluation import Policy
-from .facts import COLUMNS, CONFIGS, EFFECTIVE, NUMBERS, OF_CONFIGS, QUOTAS, TREE, null_of
+from .facts import CLIENT_CONFIGS, COLUMNS, CONFIGS, EFFECTIVE, NUMBERS, OF_QUOTAS, QUOTAS, TREE, null_of
 from .rules import REFUSE, SEVERITIES, WARN, Assertion, Forbid, LimitBound, LineRates, Must, Required, Rule, Sum
 
 MAX_POLICY_BYTES = 1 << 20
@@ -35,7 +36,10 @@ _ALLOWED_WORDS: Mapping[str, Collection[str]] = {
 }
 """The columns that hold words of a known set."""
 
-_QUOTA_KEYS = tuple(key.name for key in QUOTA_KEYS)
+_KEYS = dict.fromkeys(OF_QUOTAS, tuple(key.name for key in QUOTA_KEYS)) | {CLIENT_CONFIGS: CLIENT_KEYS}
+"""The keys of the frames that have no others."""
+
+_REQUIRED = (CONFIGS, QUOTAS, EFFECTIVE, CLIENT_CONFIGS)
 _BYTE_RATES = tuple(key.name for key in QUOTA_KEYS if key.unit == "bytes/s")
 _SHARE = re.compile(r"(?P<percent>[0-9]+(?:\.[0-9]+)?)\s*% of line")
 
@@ -193,14 +197,15 @@ class _Reader:
         return Must(conditions)
 
     def _required(self, raw: object, frame: str, keys: Sequence[str], lines: LineRates) -> Assertion:
-        if frame not in (CONFIGS, QUOTAS, EFFECTIVE):
-            raise self.wrong("required", f"required is for {CONFIGS}, {QUOTAS} and {EFFECTIVE}, not for {frame}")
+        if frame not in _REQUIRED:
+            allowed = f"{', '.join(_REQUIRED[:-1])} and {_REQUIRED[-1]}"
+            raise self.wrong("required", f"required is for {allowed}, not for {frame}")
         if keys:
             raise self.wrong("required", "required names the keys, so where names none")
         if not isinstance(raw, list) or not raw or not all(isinstance(key, str) for key in raw):
             raise self.wrong("required", "required is a list of keys")
-        for key in raw if frame != CONFIGS else ():
-            self._one_of("required", key, _QUOTA_KEYS)
+        for key in raw if frame in _KEYS else ():
+            self._one_of("required", key, _KEYS[frame])
         return Required(tuple(dict.fromkeys(raw)))
 
     def _sum(self, raw: object, frame: str, keys: Sequence[str], lines: LineRates) -> Assertion:
@@ -259,7 +264,7 @@ class _Reader:
     def _number_of(self, frame: str, column: str, operator: str, raw: object, keys: Sequence[str]) -> float:
         if column not in NUMBERS[frame]:
             raise self.wrong(operator, f"{column} of {frame} is text, and {operator} compares numbers")
-        parse = parse_config_number if frame in OF_CONFIGS else units.of_quota
+        parse = units.of_quota if frame in OF_QUOTAS else parse_config_number
         return self._amount(operator, raw, lambda: parse(str(raw), keys))
 
     def _amount(self, word: str, raw: object, parse: Any) -> float:
@@ -273,15 +278,24 @@ class _Reader:
     def _text(self, frame: str, column: str, operator: str, raw: object, keys: Sequence[str]) -> Wanted:
         if not isinstance(raw, str | int | float | bool):
             raise self.wrong(column, f"{column} is compared with a text, a number, true or false")
-        if column in NUMBERS[frame] and frame not in OF_CONFIGS and operator != "like":
+        if column in NUMBERS[frame] and frame in OF_QUOTAS and operator != "like":
             return self._amount(column, raw, lambda: units.of_quota(str(raw), keys))
+        if column == "value" and frame == CLIENT_CONFIGS and operator != "like" and len(keys) == 1:
+            return self._stored(keys[0], str(raw))
         if operator != "like":
             self._of_known_set(frame, column, raw)
         return raw if isinstance(raw, str | bool) else float(raw)
 
+    def _stored(self, key: str, text: str) -> str:
+        """The text under which a client config is stored: `all` is -1."""
+        try:
+            return stored_value(key, text)
+        except KadminError as exc:
+            raise self.wrong("value", str(exc), exc.hint) from None
+
     def _of_known_set(self, frame: str, column: str, raw: object) -> None:
         """A misspelt level or key would fit nothing, for ever, and nobody would know."""
-        allowed = _QUOTA_KEYS if column == "key" and frame not in OF_CONFIGS else _ALLOWED_WORDS.get(column)
+        allowed = _KEYS.get(frame) if column == "key" else _ALLOWED_WORDS.get(column)
         if allowed is not None:
             self._one_of(column, raw, tuple(allowed))
 

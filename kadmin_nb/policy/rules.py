@@ -15,7 +15,7 @@ from ..model.quota_keys import readable, text_of
 from ..model.resources import Resource
 from ..model.rows import Row
 from .conditions import Condition, fitting, not_fitting
-from .facts import CLUSTER_ID, CONFIGS, EFFECTIVE, QUOTAS, PolicyFacts, value_of, value_text
+from .facts import CLIENT_CONFIGS, CLUSTER_ID, CONFIGS, EFFECTIVE, QUOTAS, PolicyFacts, value_of, value_text
 
 REFUSE, WARN = "refuse", "warn"
 SEVERITIES = (REFUSE, WARN)
@@ -24,7 +24,7 @@ KEPT, BROKEN, AS_BEFORE = "kept", "broken", "as before"
 worse."""
 
 _SEVERITIES = {BROKEN: FAILED, UNKNOWN: UNKNOWN}
-_WHOSE = {CONFIGS: ("resource_type", "resource_name"), QUOTAS: ("entity",), EFFECTIVE: ("user", "client_id")}
+_WHOSE = {CONFIGS: ("resource_type", "resource_name"), QUOTAS: ("entity",), CLIENT_CONFIGS: ("entity",)}
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class Required:
     def _expected(self, rule: Rule, scene: PolicyFacts) -> list[tuple[str, ...]]:
         """Those that the rule names, or that are known and it chooses, whether anything is set on them or not."""
         exact = {c.column: tuple(map(str, c.wanted)) for c in rule.where if c.operator in ("is", "one_of")}
-        if rule.frame == QUOTAS:
+        if rule.frame != CONFIGS:
             is_here = all(c.holds(scene.cluster_id) for c in rule.where if c.column == CLUSTER_ID)
             return [(entity,) for entity in exact.get("entity", ()) if is_here]
         kinds, names = (exact.get(column, ()) for column in _WHOSE[CONFIGS])

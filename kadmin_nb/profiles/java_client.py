@@ -10,10 +10,10 @@ from ..errors import KadminError, Unsupported, UsageError
 from ..hints import nearest
 from ..model.connection_settings import Settings
 from . import java_keys, pem
-from .entries import Entries, Login
+from .java_properties import Entries, Login
 
 if TYPE_CHECKING:
-    from ..model.token_sources import TokenLogin
+    from ..model.connection_settings import TokenLogin
     from .jaas import LoginModule
 
 PROTOCOLS = ("PLAINTEXT", "SASL_PLAINTEXT", "SASL_SSL", "SSL")
@@ -151,18 +151,18 @@ def _token_login(
     """Tokens, also for AWS_MSK_IAM: the listeners of Amazon MSK for IAM take them by OAUTHBEARER."""
     if mechanism not in _WITH_TOKEN:
         return None
-    from ..model.token_sources import TokenLogin  # loaded where there is such a login
-    from . import msk_iam, oauthbearer
+    from ..model.connection_settings import TokenLogin  # loaded where there is such a login
+    from . import jaas
 
     if mechanism == "AWS_MSK_IAM" or entries.text(java_keys.HANDLER) == java_keys.MSK_HANDLER:
-        return TokenLogin(msk_iam.signer(entries, module))
-    return oauthbearer.token_login(entries, module, ca_file)
+        return TokenLogin(jaas.msk_iam_signer(entries, module))
+    return jaas.token_login(entries, module, ca_file)
 
 
 def _kerberos_service(entries: Entries, module: LoginModule | None) -> str:
-    from . import kerberos  # loaded where there is such a login
+    from . import jaas  # loaded where there is such a login
 
-    return kerberos.service_name(entries, module)
+    return jaas.kerberos_service_name(entries, module)
 
 
 def _check_hostname(entries: Entries) -> bool:

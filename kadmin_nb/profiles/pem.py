@@ -17,7 +17,7 @@ from .. import files
 from ..errors import KadminError, Unsupported, UsageError
 from ..hints import did_you_mean
 from ..secrets import Secret
-from .entries import Entries
+from .java_properties import Entries
 
 MAX_PEM_BYTES = 1 << 22
 _STORE_TYPES = ("PEM", "PKCS12", "JKS")

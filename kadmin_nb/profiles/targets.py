@@ -12,7 +12,7 @@ from ..model.connection_settings import Settings
 from ..model.grammar import quote
 from ..secrets import Secret
 from . import java_client, java_keys, java_properties, secret_references, toml
-from .entries import Entries
+from .java_properties import Entries
 
 _OVERRIDES = "properties"
 _EXAMPLE = "A broker is written host:port, localhost:9092 say."

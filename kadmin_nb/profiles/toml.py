@@ -15,7 +15,7 @@ from ..hints import did_you_mean, nearest
 from ..model.grammar import quote
 from ..secrets import Secret
 from . import java_keys, java_properties, secret_references
-from .entries import Entries, Login
+from .java_properties import Entries, Login
 
 NAME = "kadmin-nb.toml"
 _MAX_BYTES = 1 << 20

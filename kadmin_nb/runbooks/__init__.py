@@ -12,16 +12,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .audit import callbacks, shadowed, throttled, unlimited, unlimited_unnamed, utilisation
     from .binder import bind
-    from .catalogue import Runbook, find, show
+    from .catalogue import Runbook, find, new, show
     from .catalogue import listed as list
-    from .charts import chart
-    from .client import LIMITS, Client
-    from .configs import configs_now
-    from .frame_inputs import clients, frame
+    from .cells import LIMITS, Client, chart, clients, configs_now, frame
     from .launcher import Run, run
     from .preconditions import gate, preflight, reviewed
     from .run_record import Record, record
-    from .skeleton import new
 
 _AUDITS = ("callbacks", "shadowed", "throttled", "unlimited", "unlimited_unnamed", "utilisation")
 _LAZY = {
@@ -29,12 +25,12 @@ _LAZY = {
     "preflight": ("preconditions", "preflight"),
     "gate": ("preconditions", "gate"),
     "reviewed": ("preconditions", "reviewed"),
-    "frame": ("frame_inputs", "frame"),
-    "clients": ("frame_inputs", "clients"),
-    "chart": ("charts", "chart"),
-    "configs_now": ("configs", "configs_now"),
-    "LIMITS": ("client", "LIMITS"),
-    "Client": ("client", "Client"),
+    "frame": ("cells", "frame"),
+    "clients": ("cells", "clients"),
+    "chart": ("cells", "chart"),
+    "configs_now": ("cells", "configs_now"),
+    "LIMITS": ("cells", "LIMITS"),
+    "Client": ("cells", "Client"),
     **{name: ("audit", name) for name in _AUDITS},
     "Record": ("run_record", "Record"),
     "record": ("run_record", "record"),
@@ -42,7 +38,7 @@ _LAZY = {
     "find": ("catalogue", "find"),
     "list": ("catalogue", "listed"),
     "show": ("catalogue", "show"),
-    "new": ("skeleton", "new"),
+    "new": ("catalogue", "new"),
     "Run": ("launcher", "Run"),
     "run": ("launcher", "run"),
 }

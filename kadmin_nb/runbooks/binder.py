@@ -7,13 +7,14 @@ of a user called `007`. Databricks hands everything over as text. So nothing aft
 from __future__ import annotations
 
 import inspect
+import json
 import sys
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import field, make_dataclass
 from typing import Any
 
+from .. import databricks
 from ..errors import UsageError, printable
-from . import databricks
 from .parameters_cell import Parameter, injected, is_declaring, parameter, parameters, refuse_unknown
 
 _WIDEST = 200
@@ -42,7 +43,7 @@ def bind(namespace: MutableMapping[str, Any] | None = None, *, show: Callable[[s
     space = sys._getframe(1).f_globals if namespace is None else namespace
     declared, injected_values = _cells(space)
     refuse_unknown(injected_values, [p.name for p in declared])
-    raw = databricks.values(space["dbutils"], declared) if databricks.is_here(space) else space
+    raw = databricks_values(space["dbutils"], declared) if is_databricks_job(space) else space
     bound = {p.name: p.bind(raw.get(p.name, p.default)) for p in declared}
     space.update(bound)
     show(_table(declared, bound))
@@ -98,3 +99,37 @@ def _value_text(value: object) -> str:
 
 def _default(declared: Parameter, bound: dict[str, object]) -> str:
     return "  (default)" if bound[declared.name] == declared.default else ""
+
+
+def is_databricks_job(namespace: Mapping[str, Any]) -> bool:
+    """True if this notebook runs on Databricks."""
+    return databricks.is_here() and "dbutils" in namespace
+
+
+def databricks_values(dbutils: Any, declared: Iterable[Parameter]) -> dict[str, str]:
+    """The text of each parameter's widget, which is made with the default if there is none yet.
+
+    Raises
+    ------
+    UsageError
+        The job passes a name that is not declared, where the runtime can tell (`widgets.getAll`).
+    """
+    declared = list(declared)
+    for each in declared:
+        dbutils.widgets.text(each.name, widget_text(each.default))
+    if hasattr(dbutils.widgets, "getAll"):
+        refuse_unknown(dbutils.widgets.getAll(), [p.name for p in declared])
+    return {p.name: dbutils.widgets.get(p.name) for p in declared}
+
+
+def widget_text(value: object) -> str:
+    """A default as a widget's text; binding it gives the same value."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def hand_back_to_databricks(namespace: Mapping[str, Any], result: str) -> None:
+    """End the notebook with this text for the job, on Databricks; elsewhere nothing."""
+    if is_databricks_job(namespace):
+        namespace["dbutils"].notebook.exit(result)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import documents, files, paths
-from ..errors import Invalid, NotFound, printable_lines
+from ..errors import Invalid, NotFound, UsageError, printable, printable_lines
 from ..hints import did_you_mean
 from .parameters_cell import Parameter, parameters
 
 if TYPE_CHECKING:
     from ..frames.answer import Answer
+
 
 _LARGEST = 1 << 28
 
@@ -114,3 +117,35 @@ def _title_and_description(cells: list[dict[str, Any]]) -> tuple[str, str]:
     blocks = [" ".join(block.split()) for block in prose.split("\n\n") if block.strip()]
     title = blocks.pop(0).lstrip("# ") if blocks and blocks[0].startswith("#") else ""
     return title, blocks[0] if blocks else ""
+
+
+SKELETON = Path(__file__).with_name("skeleton.ipynb")
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+
+
+def new(name: str, folder: str | os.PathLike[str] | None = None) -> Path:
+    """Write a runbook that works: the tagged parameters, preflight, plan, gate and record, for you to change.
+
+    Parameters
+    ----------
+    name
+        Letters, digits, `_` and `-`; the file is `NAME.ipynb`.
+    folder
+        Where; the working folder unless given.
+
+    Raises
+    ------
+    UsageError
+        No such name; a file is there already, or a runbook that comes with kadmin_nb is called so.
+    NotFound, Invalid
+        It cannot be written there.
+    """
+    if not _NAME.fullmatch(name):
+        raise UsageError(printable(f"{name} is not a runbook name"), hint="Letters, digits, _ and -: restart_weekly.")
+    if name in (runbook.name for runbook in runbooks()):
+        raise UsageError(f"{name} comes with kadmin_nb already", hint=f"runbook show {name} says what it takes.")
+    place = Path(folder or Path.cwd()) / f"{name}.ipynb"
+    if os.path.lexists(place):
+        raise UsageError(f"{place} is there already", hint="It was left as it is. Choose another name.")
+    files.write(place, SKELETON.read_text(encoding="utf-8").replace("NAME", name))
+    return place

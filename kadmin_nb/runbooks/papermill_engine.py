@@ -24,7 +24,7 @@ from papermill.log import logger
 from traitlets.config import Config
 
 from .. import files
-from . import home_folder
+from . import run_record
 
 NAME = "kadmin_nb"
 SCHEME = "kadmin-nb:"
@@ -126,7 +126,7 @@ class Documents(LocalHandler):  # type: ignore[misc]
     """Files in which `~` stands for the home folder, at every save: parameters, outputs, tracebacks, metadata."""
 
     def write(self, buf: str, path: str) -> None:
-        files.write(Path(path.removeprefix(SCHEME)), home_folder.without(buf))
+        files.write(Path(path.removeprefix(SCHEME)), run_record.without_home(buf))
 
 
 papermill_io.register(SCHEME, Documents())

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import os
 import platform
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -21,7 +22,7 @@ from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.schema_metadata import now
 from ..hints import Runbook
-from . import databricks, home_folder
+from . import binder
 from .report_checks import Verdicts
 
 if TYPE_CHECKING:
@@ -29,6 +30,16 @@ if TYPE_CHECKING:
     from ..plans.apply_options import ApplyOptions
     from ..plans.outcomes import Outcomes
     from ..plans.plan import Plan
+
+
+def without_home(text: str) -> str:
+    """The JSON text with `~` in place of the home folder, also by the name behind its links."""
+    home = files.home()
+    for name in {str(home), str(home.resolve())} if home else ():
+        if len(name) > 1:
+            text = re.sub(rf"{re.escape(json.dumps(name)[1:-1])}(?![\w.-])", "~", text)
+    return text
+
 
 FORMAT = 1
 SHORT_ID = 12
@@ -200,7 +211,7 @@ class Record:
                 self.outcomes.raise_for_errors()
             if fail:
                 self.verdicts.raise_for_looks()
-        databricks.hand_back(self._namespace, self.to_json())
+        binder.hand_back_to_databricks(self._namespace, self.to_json())
 
     def __enter__(self) -> Self:
         self._write()
@@ -248,7 +259,7 @@ def described(exc: BaseException) -> dict[str, str | None]:
 
 def as_json(body: Mapping[str, Any]) -> str:
     """A record as JSON."""
-    return home_folder.without(json.dumps(body, ensure_ascii=True, allow_nan=False, indent=1, default=str))
+    return without_home(json.dumps(body, ensure_ascii=True, allow_nan=False, indent=1, default=str))
 
 
 def write_record(path: Path, body: Mapping[str, Any]) -> None:
@@ -275,6 +286,6 @@ def _record_path(runbook: str, namespace: Mapping[str, Any]) -> Path | None:
     document = namespace.get("PAPERMILL_OUTPUT_PATH")
     if isinstance(document, str) and document and "://" not in document:
         return Path(document).with_suffix(".json")
-    if databricks.is_here(namespace):
+    if binder.is_databricks_job(namespace):
         return None
     return Path.cwd() / f"{runbook}-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}.json"

@@ -18,7 +18,6 @@ import pyarrow.compute as pc
 
 from ..errors import Invalid, KadminError, NotFound, UsageError, printable
 from ..frames import schemas
-from ..frames.arrays import flag_array, text_array
 from ..frames.frame import MOMENT
 from ..resolution.input_columns import CLUSTER, read_columns
 from .log_lines import parsed_columns
@@ -74,7 +73,7 @@ SAMPLE = 20
 """Requests that are looked at before anything else is read."""
 
 _FETCHER = r"^broker-\d+-fetcher-\d+$"
-_SIZED = text_array(["PRODUCE", "FETCH", "SHARE_FETCH"])
+_SIZED = pa.array(["PRODUCE", "FETCH", "SHARE_FETCH"], pa.string())
 
 _CLOCK = pa.timestamp("us")
 _OFFSET = r"^.{19}.*[Z+-]"
@@ -328,10 +327,10 @@ class LogReader:
     def _is_inter_broker(self, listeners: pa.Array) -> pa.Array:
         each, pattern = listeners.dictionary_encode(), re.compile(self.inter_broker)
         answers = [pattern.search(name) is not None for name in each.dictionary.to_pylist()]
-        return flag_array(answers).take(each.indices)
+        return pa.array(answers, pa.bool_()).take(each.indices)
 
 
-_ONLY = text_array(BROKERS_ONLY)
+_ONLY = pa.array(BROKERS_ONLY, pa.string())
 
 
 def is_chosen(fault: pa.Array, reason: pa.Array, which: str) -> pa.Array:

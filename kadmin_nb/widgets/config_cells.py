@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ..errors import KadminError, UsageError
-from ..model import config_choices
+from ..model import config_values
 from ..model.changes import DELETE, SET, Change, Edit
 from ..model.config_units import parse_config_number, stored_text, with_unit
 from ..model.config_values import ConfigValue
@@ -127,9 +127,9 @@ class ConfigCell:
             return ""
         text = self._without_beside(text)
         if self.config.resource.type == "BROKER_LOGGER":
-            return self._one_of(text.strip().upper(), config_choices.LOGGER_LEVELS)
+            return self._one_of(text.strip().upper(), config_values.LOGGER_LEVELS)
         if self.config.type == "BOOLEAN":
-            return self._one_of(text.strip().lower(), config_choices.BOOLEAN)
+            return self._one_of(text.strip().lower(), config_values.BOOLEAN)
         if self.config.type in (*_MOST, "DOUBLE"):
             return self._number(text.strip())
         return stored_text(self.config.key, text)
@@ -190,7 +190,7 @@ class ConfigCell:
         """Its editor: a choice, a list, or a text; of a secret, one that begins with its reference, or empty."""
         if self.lock:
             return CellEditor(row, column, is_locked=True)
-        choices = config_choices.choices(self.config.resource.type, self.config.key, self.config.type)
+        choices = config_values.choices(self.config.resource.type, self.config.key, self.config.type)
         if choices and not self._is_list and self.has_own:
             choices = ("", *choices)
         return CellEditor(row, column, choices, self._is_list, text=self._start(state))

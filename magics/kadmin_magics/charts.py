@@ -37,5 +37,5 @@ def _bundle(chart: Any, include: Any = None, exclude: Any = None) -> Any:
 
     if not is_of_ours(chart):
         return chart._repr_mimebundle_(include=include, exclude=exclude)
-    shown = ours(chart.copy(deep=False))
+    shown = ours(chart)
     return {"text/plain": repr(shown), "text/html": shown._repr_html_()}

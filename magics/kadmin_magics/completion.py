@@ -96,7 +96,7 @@ def offered(before: str, cell: str = "", values: Values | None = None) -> Offers
     return _offered(line["entry_point"], line["line"], values) if line else _PYTHON
 
 
-def _offered(entry_point: str, line: str, values: Values | None) -> Offers:
+def _offered(magic: str, line: str, values: Values | None) -> Offers:
     begun = re.split(r"[ \t]", line)[-1]
     earlier = line[: len(line) - len(begun)]
     if "{" in begun:
@@ -106,7 +106,10 @@ def _offered(entry_point: str, line: str, values: Values | None) -> Offers:
     _, words = destination(earlier)
     from kadmin_nb.commands import complete
 
-    return Offers(begun, _that_a_lab_shows(begun, complete(words, begun, entry_point, values)), True)
+    from .verbs import entry_point
+
+    matches = complete(words, begun, magic, entry_point(magic), values)
+    return Offers(begun, _that_a_lab_shows(begun, matches), True)
 
 
 def _that_a_lab_shows(begun: str, matches: list[str]) -> list[str]:

@@ -27,7 +27,9 @@ from .variables import Variables
 if TYPE_CHECKING:
     from kadmin_nb.cluster import Cluster
     from kadmin_nb.commands import Result
-    from kadmin_nb.commands.session import Note, NotebookSession
+    from kadmin_nb.commands.session import Note
+
+    from .session import NotebookSession
 
 
 ANSWER = "answer"
@@ -114,7 +116,7 @@ class KAdmin(Magics):
     @cached_property
     def session(self) -> NotebookSession:
         """The state that the magics of this shell share."""
-        from kadmin_nb.commands.session import NotebookSession
+        from .session import NotebookSession
 
         variables = Variables(self._shell)
         return NotebookSession(lookup=variables.value, frames=variables.frame, watch=self._watch)
@@ -129,13 +131,15 @@ class KAdmin(Magics):
         """The value of one line or cell; nothing when it goes into a variable."""
         from kadmin_nb.commands import run
 
+        from .verbs import entry_point
+
         name, words = destination(line)
-        entry_point = f"%{magic}" if cell is None else f"%%{magic}"
+        typed = f"%{magic}" if cell is None else f"%%{magic}"
         with Line(self._shell) as line_of_progress:
             self.session.progress, self.session.note = line_of_progress.progress, line_of_progress.note
             self.session.cell = cell
             try:
-                result = run(words, self.session, entry_point)
+                result = run(words, self.session, typed, entry_point(typed))
                 self._name_ahead()
                 return self._handed(result, name)
             except (KadminError, Interrupted) as exc:

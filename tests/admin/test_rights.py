@@ -20,7 +20,7 @@ from confluent_kafka.admin import (
 )
 
 import kadmin_nb as kn
-from kadmin_nb.admin import first_contact, reassignments, topics
+from kadmin_nb.admin import first_contact, topics
 from kadmin_nb.admin.canary import _leaders
 from kadmin_nb.admin.kafka import WireKafka
 from kadmin_nb.admin.ports import ConfigOperation, CredentialChange
@@ -108,11 +108,8 @@ def test_quotas_without_the_right_are_an_error_and_no_empty_table(nobody):
     """I saw no quotas and raised an alarm; I was not allowed to see them."""
     with pytest.raises(NotAuthorized) as refused:
         nobody.quotas.describe()
-    assert (str(refused.value), refused.value.code, refused.value.hint) == (
-        "CLUSTER_AUTHORIZATION_FAILED while describing quotas: Cluster authorization failed.",
-        "CLUSTER_AUTHORIZATION_FAILED",
-        "It needs DESCRIBE_CONFIGS on the cluster.",
-    )
+    assert refused.value.code == "CLUSTER_AUTHORIZATION_FAILED"
+    assert "DESCRIBE_CONFIGS" in refused.value.hint
 
 
 @pytest.mark.parametrize("validate_only", [True, False])
@@ -273,7 +270,7 @@ ATTEMPTS = {
     "altering a logger": alter("broker-logger=1", "kafka.server.KafkaApis", "INFO"),
     "altering client-metrics": alter("client-metrics=m", "interval.ms", "10000"),
     "listing config resources": lambda cluster: cluster.port.configs.resources(["GROUP"]),
-    "listing reassignments": lambda cluster: reassignments.under_way(cluster.port.wire),
+    "listing reassignments": lambda cluster: topics.reassignments_under_way(cluster.port.wire),
     "describing SCRAM users": lambda cluster: cluster.scram.describe(),
     "creating a topic": lambda cluster: topics.create(cluster.settings, {"made-by-right": 1}),
     "finding a topic": lambda cluster: _leaders(cluster.settings, "seen"),

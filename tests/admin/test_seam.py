@@ -103,8 +103,7 @@ def test_what_is_set_on_instances_is_there():
 
 def test_a_connection_reads_with_our_parser():
     """With the library's own, a garbled answer is waited for until the time-out, and a length takes its memory."""
-    from kadmin_nb.admin.connections import Connection, Manager
-    from kadmin_nb.admin.parser import AnswerParser
+    from kadmin_nb.admin.connections import AnswerParser, Connection, Manager
 
     net = NetworkSelector()
     manager = Manager(net, bootstrap_servers="localhost:1")
@@ -122,7 +121,7 @@ def test_a_connection_reads_with_our_parser():
 
 def test_settings_keep_their_names():
     """A renamed option is silently ignored by the library: a password or the TLS context would not arrive."""
-    from kadmin_nb.admin.library_config import config
+    from kadmin_nb.admin.connections import config
     from kadmin_nb.model.connection_settings import Settings
 
     assert set(config(Settings("h:1"), 1.0)) <= set(KafkaConnectionManager.DEFAULT_CONFIG)

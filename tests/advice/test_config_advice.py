@@ -6,15 +6,16 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 import pytest
+from kadmin_magics.session import NotebookSession
 
 import kadmin_nb as kn
-from kadmin_nb.admin import reassignments
+from kadmin_nb.admin import topics
 from kadmin_nb.admin.ports import ConfigOperation
 from kadmin_nb.advice.config_rules import BY_NATURE, findings
 from kadmin_nb.advice.config_rules import found as found_in
 from kadmin_nb.advice.findings import ConfigFindings
 from kadmin_nb.commands import run
-from kadmin_nb.commands.session import NotebookSession, Session
+from kadmin_nb.commands.session import Session
 from kadmin_nb.frames import schemas
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.grammar import parse_word, split
@@ -248,10 +249,10 @@ def test_while_partitions_move_a_throttle_is_needed(cluster, unique, monkeypatch
     """It called the throttle of a running rebalance a leftover."""
     topic = unique("topic")
     cluster.port.create_topics({topic: 1})
-    assert reassignments.under_way(cluster.port.wire) == []
+    assert topics.reassignments_under_way(cluster.port.wire) == []
     cluster.port.configs.alter({Resource("TOPIC", topic): [ConfigOperation("set", REPLICAS, "*")]})
     eventually(lambda: seen(cluster.configs.advise(), (topic,)), {("leftover", topic, REPLICAS, TOPIC)})
-    monkeypatch.setattr(reassignments, "under_way", lambda wire: [("t", 0)])
+    monkeypatch.setattr(topics, "reassignments_under_way", lambda wire: [("t", 0)])
     assert seen(cluster.configs.advise(), (topic,)) == set()
 
 

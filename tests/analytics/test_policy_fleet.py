@@ -46,9 +46,9 @@ def config(kind: str, name: str, key: str, value: str, source: str) -> dict[str,
 
 
 def held(cluster_id: str, day: int, quotas: list[dict], configs: list[dict], complete: bool = True) -> Snapshot:
-    tables = (schemas.table(schemas.QUOTAS, quotas), schemas.table(schemas.CONFIGS, configs))
+    frames = {"quotas": schemas.table(schemas.QUOTAS, quotas), "configs": schemas.table(schemas.CONFIGS, configs)}
     when = {"taken_at": datetime(2026, 11, day, tzinfo=UTC), "snapshot_id": f"s{day}", "complete": complete}
-    return snapshot(*tables, cluster_id=cluster_id, **when)
+    return snapshot(frames, cluster_id=cluster_id, **when)
 
 
 TOPIC = [

@@ -26,7 +26,6 @@ from kadmin_nb.client_configs.application.reader import ConfigReader
 from kadmin_nb.client_configs.application.settings import ConfigEntry
 from kadmin_nb.client_configs.records import MOST_BYTES, REGISTRATIONS_TOPIC, STATUS_TOPIC, ConfigKey, ConfigValue
 from kadmin_nb.clients import DynamicProducer
-from kadmin_nb.cluster.user_configs import user_configs
 from kadmin_nb.errors import Invalid, NotFound, TimedOut
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.schema_metadata import mark
@@ -178,7 +177,7 @@ def test_an_admin_sees_what_a_client_follows(broker, kafka) -> None:
             write_record(broker, *record)
         assert reader.read(broker, 10) == [{"acks": ConfigEntry("1", revision)}, {}]
         table = port.describe(["alice"])
-        hint = user_configs(cluster, "alice").hint
+        hint = cluster.describe_user("alice").hint
     write_entry(broker, "alice", "app", "acks", None)
     assert [(row["value"], row["revision"]) for row in table.to_pylist()] == [("1", revision)]
     after = reader.unreadable, int(mark(table, schemas.PASSED_OVER))

@@ -21,7 +21,6 @@ import kadmin_nb as kn
 from kadmin_nb.admin import first_contact
 from kadmin_nb.client_configs.records import REGISTRATIONS_TOPIC, STATUS_TOPIC, ConfigKey, ConfigValue
 from kadmin_nb.client_configs.setup import settings_of
-from kadmin_nb.cluster.user_configs import user_configs
 from kadmin_nb.errors import Invalid, NotAuthorized
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.client_configs import CONFIGS_TOPIC
@@ -151,7 +150,7 @@ def test_before_it_is_told_what_reading_entries_needs(kafka, kafka_admin, unique
         future.result()
     with kn.connect(str(let_in(kafka, name))) as connected:
         eventually(lambda: _sees_quotas(connected), True)
-        rows = user_configs(connected, "alice").to_arrow().to_pylist()
+        rows = connected.describe_user("alice").to_arrow().to_pylist()
     refused = ("client-config", "TOPIC_AUTHORIZATION_FAILED", f"It needs DESCRIBE on the topic {CONFIGS_TOPIC}.")
     assert refused in [(row["kind"], row["error"], row["message"]) for row in rows]
 

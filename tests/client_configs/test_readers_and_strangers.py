@@ -9,7 +9,6 @@ from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, R
 
 import kadmin_nb as kn
 from kadmin_nb.admin import first_contact
-from kadmin_nb.cluster.user_configs import user_configs
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model import rights
 from kadmin_nb.model.client_configs import CONFIGS_TOPIC
@@ -75,6 +74,27 @@ def test_without_rights_it_is_no_empty_answer(person, alice):
         assert "\n" not in str(refused.value)
 
 
+def test_a_snapshot_without_rights_says_nothing_of_them(person, admin, alice):
+    """I may not read client configs, and could take no snapshot of the rest, or one that said that there are none."""
+    cluster, give = person
+    grant_reading_of_quotas(cluster, admin)
+    eventually(lambda: can_take_snapshot(cluster), True)
+    assert "CLIENT_CONFIGS" not in cluster.snapshot().scopes
+    with pytest.raises(kn.NotAuthorized, match=f"topic={CONFIGS_TOPIC} cannot be read"):
+        kn.declared.export(cluster.snapshot())
+    assert "client-configs" not in kn.declared.export(cluster.snapshot(), allow_incomplete=True)
+    give(AclOperation.READ)
+    eventually(lambda: can_read(cluster, alice), True)
+    assert alice in cluster.snapshot().client_configs.to_arrow()["user"].to_pylist()
+
+
+def can_take_snapshot(cluster: kn.Cluster) -> bool:
+    try:
+        return cluster.snapshot().cluster_id == cluster.id
+    except kn.NotAuthorized:
+        return False
+
+
 def test_a_reader_looks_and_changes_nothing(person, admin, alice):
     """A reader's plan was said to be valid, and its apply that no broker was available."""
     cluster, give = person
@@ -100,7 +120,7 @@ def test_what_may_not_be_seen_is_told_beside_one_key(person, admin, alice):
     grant_reading_of_quotas(cluster, admin)
     eventually(lambda: can_read(cluster, alice), True)
     admin.client_configs.setup().apply()
-    rows = user_configs(cluster, alice, keys=["acks"]).to_arrow().to_pylist()
+    rows = cluster.describe_user(alice, keys=["acks"]).to_arrow().to_pylist()
     assert [(row["kind"], row["value"]) for row in rows if row["error"] is None] == [("client-config", "-1")]
     assert ("supported", "TOPIC_AUTHORIZATION_FAILED") in [(row["kind"], row["error"]) for row in rows]
 

@@ -17,7 +17,7 @@ from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, R
 import kadmin_nb as kn
 from kadmin_nb.admin import first_contact
 from kadmin_nb.admin.ports import ConfigOperation
-from kadmin_nb.cluster import observation, request_logs
+from kadmin_nb.cluster import observation
 from kadmin_nb.cluster.observation_guard import Guard, folder
 from kadmin_nb.cluster.observed_usage import top_of
 from kadmin_nb.commands import run
@@ -145,7 +145,7 @@ def test_it_says_what_log4j_threw_away(quiet, kafka, unique):
     assert answer.warnings == (f"WARNING: broker 1: {said}",)
     assert answer.warnings[0] in repr(answer)
     top = top_of(answer, None, 10)
-    assert f", {request_logs.beginning(Path(answer.logs[0])):%Y-%m-%d %H:%M:%S} to " in top.watched
+    assert f", {observation.beginning(Path(answer.logs[0])):%Y-%m-%d %H:%M:%S} to " in top.watched
     assert top.warnings == answer.warnings
     assert top.warnings[0] in repr(top)
 
@@ -155,7 +155,7 @@ def test_a_log_that_begins_without_a_time_counts_from_its_end(content, tmp_path)
     """It had just rolled, and was empty: who uses most was a stack trace."""
     file = tmp_path / "request.log"
     file.write_text(content)
-    assert request_logs.beginning(file).timestamp() == pytest.approx(file.stat().st_mtime, abs=0.001)
+    assert observation.beginning(file).timestamp() == pytest.approx(file.stat().st_mtime, abs=0.001)
 
 
 def test_what_was_on_before_stays_on(quiet):
@@ -167,7 +167,7 @@ def test_what_was_on_before_stays_on(quiet):
 
 def test_what_somebody_sets_meanwhile_is_theirs(quiet, monkeypatch):
     """They set ERROR while it ran, and it put the old level back. It named a log that was on no broker."""
-    monkeypatch.setattr(request_logs, "all_runs", list)
+    monkeypatch.setattr(observation, "all_runs", list)
     answer = quiet.observe(1, progress=lambda advance: set_level(quiet, "ERROR"))
     assert states(answer) == [(1, "moved", "WARN", "ERROR")]
     assert answer.logs == ()

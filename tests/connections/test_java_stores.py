@@ -20,7 +20,7 @@ import kadmin_nb as kn
 from kadmin_nb import java
 from kadmin_nb.errors import KadminError, NotFound, Unsupported, UsageError
 from kadmin_nb.local import TlsFiles
-from kadmin_nb.profiles import jks, settings_for
+from kadmin_nb.profiles import java_stores, settings_for
 from tests.admin.test_tls import Authority
 
 TLS = "bootstrap.servers=a:1\nsecurity.protocol=SSL\n"
@@ -108,10 +108,10 @@ def test_the_password_of_a_key_is_not_that_of_its_store(client, stores, key):
 @given(cut=st.integers(0, 4000), place=st.integers(0, 4000), byte=st.integers(0, 255))
 def test_a_damaged_jks_is_an_error_of_one_kind(stores, cut, place, byte):
     """A truncated store was a traceback of struct."""
-    content = bytearray((stores / "me.jks").read_bytes()[: len(jks.MAGIC) + cut])
+    content = bytearray((stores / "me.jks").read_bytes()[: len(java_stores.MAGIC) + cut])
     content[place % len(content)] = byte
     with contextlib.suppress(ValueError):
-        for key in jks.read_store(bytes(content), None).keys:
+        for key in java_stores.read_store(bytes(content), None).keys:
             key.key(KEY_PASSWORD)
 
 

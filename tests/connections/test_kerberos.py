@@ -8,7 +8,7 @@ import kafka.errors
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.admin.kerberos import connection_failure, login_failure
+from kadmin_nb.admin.connections import connection_failure, gssapi_login_failure
 from kadmin_nb.errors import AuthenticationFailed, ConnectionFailed, TimedOut, Unsupported, UsageError
 from kadmin_nb.profiles import settings_for
 
@@ -87,10 +87,10 @@ class NoTicket(Exception):
 )
 def test_a_login_that_fails_says_why(error, words):
     """GSSError, with numbers."""
-    failure = login_failure(error)
+    failure = gssapi_login_failure(error)
     assert isinstance(failure, AuthenticationFailed)
     assert words in str(failure)
-    assert login_failure(OSError()) is None
+    assert gssapi_login_failure(OSError()) is None
 
 
 def test_a_broker_that_is_not_there_is_named(client):

@@ -11,7 +11,7 @@ import pytest
 import kadmin_nb as kn
 from kadmin_nb.admin import bearer_tokens
 from kadmin_nb.errors import AuthenticationFailed, Unsupported, UsageError
-from kadmin_nb.model.token_sources import AwsSigner
+from kadmin_nb.model.connection_settings import AwsSigner
 from kadmin_nb.profiles import settings_for
 
 MSK = "software.amazon.msk.auth.iam"

@@ -10,7 +10,7 @@ import pytest
 import kadmin_nb as kn
 from kadmin_nb.admin import first_contact
 from kadmin_nb.errors import AuthenticationFailed, ConnectionFailed, KadminError, TimedOut, Unsupported, UsageError
-from kadmin_nb.model.token_sources import TokenEndpoint, TokenFile
+from kadmin_nb.model.connection_settings import TokenEndpoint, TokenFile
 from kadmin_nb.profiles import settings_for
 from tests.self_signed import self_signed
 from tests.token_server import jws, token_server

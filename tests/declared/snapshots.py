@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kadmin_nb.frames import schemas
-from kadmin_nb.frames.snapshots import SCOPES, Snapshot, snapshot
+from kadmin_nb.frames.snapshots import Snapshot, snapshot
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.grammar import DEFAULT
 from kadmin_nb.model.resources import Resource
@@ -31,11 +31,13 @@ def held(
     set_there = [_config(resource, key, value) for resource, keys in what.items() for key, value in keys.items()]
     set_there.sort(key=lambda row: (row["resource_type"], row["resource_name"], row["key"]))
     return snapshot(
-        schemas.table(schemas.QUOTAS, rows),
-        schemas.table(schemas.CONFIGS, [*set_there, *more]),
+        {
+            "quotas": schemas.table(schemas.QUOTAS, rows),
+            "configs": schemas.table(schemas.CONFIGS, [*set_there, *more]),
+        },
         cluster_id=cluster_id,
         taken_at=datetime(2026, 11, 21, 12, tzinfo=UTC),
-        **{"scopes": SCOPES, **options},
+        **options,
     )
 
 

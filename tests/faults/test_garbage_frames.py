@@ -17,8 +17,7 @@ from kafka.protocol.admin.configs import DescribeConfigsResponse, IncrementalAlt
 
 from kadmin_nb.admin import error_codes
 from kadmin_nb.admin.configs import WireConfigs
-from kadmin_nb.admin.library_config import LARGEST_ANSWER
-from kadmin_nb.admin.parser import AnswerParser
+from kadmin_nb.admin.connections import LARGEST_ANSWER, AnswerParser
 from kadmin_nb.admin.ports import ConfigOperation
 from kadmin_nb.admin.quotas import WireQuotas
 from kadmin_nb.errors import KadminError, TimedOut

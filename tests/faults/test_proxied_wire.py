@@ -10,7 +10,7 @@ import tracemalloc
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.admin.library_config import LARGEST_ANSWER
+from kadmin_nb.admin.connections import LARGEST_ANSWER
 from kadmin_nb.errors import KadminError, TimedOut, Unsupported, UsageError
 from tests.faults.proxy import (
     ALTER_QUOTAS,

@@ -34,7 +34,7 @@ PLAN = Plan("cluster-id", AT, ROWS, "because", author="User:alice (a@b)")
 APPROVED = approved(PLAN, "User:bob (b@b)", AT, "read it")
 TABLE = pa.table({"user": [f"user-{n}" for n in range(1000)]})
 SNAPSHOT = snapshot(
-    schemas.table(schemas.QUOTAS, ()), schemas.table(schemas.CONFIGS, ()), cluster_id="c", taken_at=datetime.now(UTC)
+    {"quotas": schemas.QUOTAS.empty(), "configs": schemas.CONFIGS.empty()}, cluster_id="c", taken_at=datetime.now(UTC)
 )
 
 WRITERS: dict[str, Callable[[Path], object]] = {

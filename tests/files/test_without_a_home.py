@@ -15,7 +15,7 @@ from kadmin_nb.local import runs
 from kadmin_nb.plans.author import author
 from kadmin_nb.plans.outcomes import _from_home
 from kadmin_nb.profiles import toml
-from kadmin_nb.runbooks import home_folder
+from kadmin_nb.runbooks import run_record
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_what_keeps_none_works_without_a_home(monkeypatch, tmp_path):
     """A plan could not even be shown in a container."""
     assert author().startswith("uid 54321@")
     assert _from_home("/x/journal.jsonl") == "/x/journal.jsonl"
-    assert home_folder.without('{"place": "/x"}') == '{"place": "/x"}'
+    assert run_record.without('{"place": "/x"}') == '{"place": "/x"}'
     assert toml.load_profiles().path is None
     with pytest.raises(kn.ConnectionFailed):
         kn.connect("localhost:1", timeout=5)

@@ -23,7 +23,9 @@ def test_a_table_carries_the_name_of_its_frame(name):
     assert kn.Answer(answer).to_pandas().attrs["kadmin.frame"] == name
 
 
-@pytest.mark.parametrize("name", sorted({*schemas.FRAMES} - {"SNAPSHOT_QUOTAS", "SNAPSHOT_CONFIGS"}))
+@pytest.mark.parametrize(
+    "name", sorted({*schemas.FRAMES} - {"SNAPSHOT_QUOTAS", "SNAPSHOT_CONFIGS", "SNAPSHOT_CLIENT_CONFIGS"})
+)
 def test_a_frame_that_lost_its_name_is_known_by_its_columns(name):
     """Through pandas and back, the usage was shown in bytes without their unit."""
     nameless = schemas.FRAMES[name].empty().replace_schema_metadata()

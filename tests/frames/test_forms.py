@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -34,10 +36,26 @@ def test_pandas_has_plain_strings() -> None:
     assert str(frame["level"].dtype) == "object"
 
 
-def test_anything_with_a_stream_takes_it() -> None:
-    """polars wanted a detour over pandas."""
-    answer = kn.Answer(pa.table({"a": [1]}))
-    assert pa.table(answer).to_pylist() == [{"a": 1}]
+ROWS = [{"name": "alice", "rate": 1.5}, {"name": "bob", "rate": None}]
+
+
+@pytest.mark.parametrize("library", [pa.table, pd.DataFrame, pl.DataFrame], ids=lambda one: one.__module__)
+def test_every_frame_library_takes_it(library) -> None:
+    """polars wanted a detour over pandas, and `pd.DataFrame(answer)` was not properly called."""
+    frame = library(kn.Answer(pa.Table.from_pylist(ROWS)))
+    assert [*frame["name"]] == ["alice", "bob"] or frame["name"].to_pylist() == ["alice", "bob"]
+    assert frame.shape == (2, 2)
+
+
+def test_a_script_reads_an_answer_without_a_frame_library() -> None:
+    """For two values of ten rows I had to learn Arrow first."""
+    answer = kn.Answer(pa.Table.from_pylist(ROWS))
+    assert (answer.columns, len(answer), [*answer]) == (["name", "rate"], 2, ROWS)
+    assert answer["rate"].to_pylist() == [1.5, None]
+    assert [*answer.head(1)] == ROWS[:1]
+    with pytest.raises(kn.UsageError, match="no column 'nmae'") as refused:
+        answer["nmae"]
+    assert refused.value.hint == "Did you mean name?"
 
 
 def test_a_form_that_is_none() -> None:

@@ -11,12 +11,12 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.cluster.resolve_engines import pairs_of
+from kadmin_nb.comparing.differences import table_of as side_of
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.given_frames import fitted, table_of
-from kadmin_nb.history.drift_frames import table_of as side_of
 from kadmin_nb.resolution.kernel import resolve
 from kadmin_nb.resolution.tree import tree
-from kadmin_nb.runbooks import frame_inputs
+from kadmin_nb.runbooks import cells
 from kadmin_nb.usage.engines import Usage
 
 QUOTAS = pa.table(
@@ -28,7 +28,7 @@ TAKERS = {
     "usage": Usage.of,
     "drift": side_of,
     "findings": kn.config_findings,
-    "a runbook's clients": frame_inputs.clients,
+    "a runbook's clients": cells.clients,
 }
 USERS = {
     "a number beside a text": (["alice", 5], "row 2 of the ([a-z]+): user is 5, not text"),

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import kadmin_nb as kn
-from kadmin_nb.model.config_units import SIZES, TIMES, exact_number, stored_text, units_hint, units_of
+from kadmin_nb.model.config_units import SIZES, TIMES, duration, exact_number, stored_text, units_hint, units_of
 from kadmin_nb.plans.change_lines import edits
 
 
@@ -81,3 +81,8 @@ def test_neighbours_among_large_longs_are_two_numbers():
     """A retention that ends one millisecond earlier was the same number as a float, and so was no cut."""
     assert exact_number(str(2**61 + 1)) != exact_number(str(2**61))
     assert exact_number("0.50") == exact_number("0.5")
+
+
+def test_a_length_of_time_that_no_clock_reaches_is_written_too() -> None:
+    """A quota of next to nothing made a throttle of 1e33 ms, and the table that showed it failed."""
+    assert duration(10**33).endswith(" d")

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from kadmin_nb.frames import schemas
-from kadmin_nb.frames.snapshots import SCOPES, Snapshot, snapshot
+from kadmin_nb.frames.snapshots import Snapshot, snapshot
 from kadmin_nb.model.entity import Entity
 
 MIDNIGHT = datetime(2026, 11, 1, tzinfo=UTC)
@@ -63,11 +63,14 @@ def taken(
     limits: Mapping[str, float],
     configs: Iterable[dict[str, object]] = (),
     cluster_id: str = "here",
-    scopes: Iterable[str] = SCOPES,
+    scopes: Iterable[str] | None = None,
 ) -> Snapshot:
     """A snapshot at that hour."""
     return snapshot(
-        quotas_of(limits), configs_of(*configs), cluster_id=cluster_id, taken_at=at(hour), scopes=list(scopes)
+        {"quotas": quotas_of(limits), "configs": configs_of(*configs)},
+        cluster_id=cluster_id,
+        taken_at=at(hour),
+        scopes=scopes and list(scopes),
     )
 
 

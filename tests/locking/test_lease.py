@@ -18,7 +18,7 @@ from confluent_kafka import Producer
 import kadmin_nb as kn
 from kadmin_nb.admin import first_contact, lease, transactions
 from kadmin_nb.admin.kafka import WireKafka
-from kadmin_nb.admin.lease_log import KEY, LeaseLog
+from kadmin_nb.admin.lease import KEY, LeaseLog
 from kadmin_nb.admin.ports import NOT_KEPT_OUT
 from kadmin_nb.admin.wire import ALTER_TIMEOUT
 from kadmin_nb.errors import PlanRefused, TimedOut

@@ -38,8 +38,11 @@ def test_a_side_that_is_no_cluster_or_not_the_current_one(live, cluster):
     live["handed"] = cluster
     assert "a int is neither a snapshot nor a frame" in str(live.refused("%kadmin diff {nothing}", kn.UsageError))
     assert "are the cluster" in str(live.refused("%kadmin diff {handed}", kn.UsageError))
-    live["empty"] = snapshot(schemas.table(schemas.QUOTAS, []), schemas.table(schemas.CONFIGS, []), cluster_id="x",
-                             taken_at=live["before"].taken_at)  # fmt: skip
+    live["empty"] = snapshot(
+        {"quotas": schemas.QUOTAS.empty(), "configs": schemas.CONFIGS.empty()},
+        cluster_id="x",
+        taken_at=live["before"].taken_at,
+    )
     port = cluster.settings.bootstrap.rpartition(":")[2]
     elsewhere = live.refused(f"%kadmin diff {{empty}} localhost:{port} --onto b --rows all", kn.UsageError)
     assert "side b is not the current cluster, whose tray this would be" in str(elsewhere)

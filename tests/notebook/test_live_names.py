@@ -17,7 +17,7 @@ from kadmin_nb.commands.config_keys import KEYS
 from kadmin_nb.commands.known_names import KnownNames
 from kadmin_nb.commands.live_names import NamesOfFile, NamesOfThread
 from kadmin_nb.commands.shells import glued
-from kadmin_nb.model.config_choices import VALUES
+from kadmin_nb.model.config_values import VALUES
 from tests.waiting import eventually
 
 
@@ -149,7 +149,7 @@ def test_a_cluster_is_asked_before_the_first_tab(monkeypatch) -> None:
         asked.set()
         return {"topic": ("orders",)}
 
-    monkeypatch.setattr("kadmin_nb.cluster.name_lists.names_of", names_of)
+    monkeypatch.setattr("kadmin_nb.cluster.near_names.names_of", names_of)
     values = NamesOfThread(lambda target: object())
     values.begin()
     assert asked.wait(10)

@@ -82,9 +82,9 @@ def test_it_is_staged_from_a_frame():
 
 def test_what_judges_snapshots_passes_it_over(plan):
     """The policy read a label as the config of a topic, and ended in a stack trace."""
-    facts = PolicyFacts(plan.cluster_id, schemas.QUOTAS.empty(), schemas.CONFIGS.empty())
-    left = after(facts, plan)
-    assert (left.quotas["entity"].to_pylist(), left.configs.num_rows) == (["user=alice"], 0)
+    facts = PolicyFacts(plan.cluster_id, {"quotas": schemas.QUOTAS.empty(), "configs": schemas.CONFIGS.empty()})
+    left = after(facts, plan).frames
+    assert (left["quotas"]["entity"].to_pylist(), left["configs"].num_rows) == (["user=alice"], 0)
 
 
 def test_its_file_is_read_back(plan, tmp_path, monkeypatch):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.cluster import identity
+from kadmin_nb.cluster import permissions
 from kadmin_nb.commands import terminal
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.connection_settings import Settings
@@ -84,14 +84,14 @@ def test_who_we_are_is_what_others_say(monkeypatch: pytest.MonkeyPatch) -> None:
             return ("mia@example.com",)
 
     login = Settings("h:1", "SASL_SSL", "SCRAM-SHA-512", "alice")
-    assert identity.user_in_words(Settings("h:1", username="alice")) is None
-    assert identity.user_in_words(login) == "User:alice"
-    monkeypatch.setattr(identity, "active_session", Session)
-    assert identity.user_in_words(login) == "User:alice"
+    assert permissions.user_in_words(Settings("h:1", username="alice")) is None
+    assert permissions.user_in_words(login) == "User:alice"
+    monkeypatch.setattr(permissions, "active_session", Session)
+    assert permissions.user_in_words(login) == "User:alice"
     monkeypatch.setenv("DATABRICKS_RUNTIME_VERSION", "17.3")
-    assert identity.user_in_words(login) == "databricks:mia@example.com"
-    monkeypatch.setattr(identity, "active_session", lambda: None)
-    assert identity.user_in_words(login) == "User:alice"
+    assert permissions.user_in_words(login) == "databricks:mia@example.com"
+    monkeypatch.setattr(permissions, "active_session", lambda: None)
+    assert permissions.user_in_words(login) == "User:alice"
     assert author("User:alice").startswith("User:alice (")
 
 

@@ -18,7 +18,6 @@ from confluent_kafka.admin import (
 
 import kadmin_nb as kn
 from kadmin_nb.admin import first_contact
-from kadmin_nb.cluster.user_configs import user_configs
 from kadmin_nb.commands import terminal
 from kadmin_nb.local import LocalKafka
 from tests.command_result import CommandResult
@@ -306,7 +305,7 @@ def test_a_users_credentials_stand_beside_the_quotas(kadmin, admin, trainee, uni
     give(AclOperation.DESCRIBE_CONFIGS)
     eventually(lambda: _may(cluster.quotas.describe), True)
     half = [
-        row for row in rows(user_configs(cluster, alice), "kind", "error", "message") if row[0] in ("quota", "scram")
+        row for row in rows(cluster.describe_user(alice), "kind", "error", "message") if row[0] in ("quota", "scram")
     ]
     assert half == [
         ("quota", None, None),

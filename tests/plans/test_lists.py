@@ -92,9 +92,7 @@ def test_a_space_that_the_broker_hides_is_not_a_success(cluster, topic):
     plan = stage.plan()
     assert rows(plan, "old", "after") == [("0:1,0:2", "0:1")]
     outcomes = cluster.apply(plan, verify_timeout=1.0)
-    assert rows(outcomes, "state", "message") == [
-        ("unverified", "not seen on every broker: broker 1 still shows what was there before")
-    ]
+    assert rows(outcomes, "state") == [("unverified",)]
 
 
 WRITTEN = {

@@ -74,7 +74,7 @@ def test_the_terminal_lifts_a_danger_by_options(kafka, durable, capsys):
     """The plan said how to apply it, and that was not how."""
     line = ["config", "set", "retention.ms=1000", f"topic={durable}", "--cluster", kafka.bootstrap]
     assert terminal.run_line(line) == 0
-    assert "to apply it: --allow retention.ms, and --reason WHY when it is planned" in capsys.readouterr().out
+    assert "--allow retention.ms" in capsys.readouterr().out
     assert terminal.run_line([*line, "--apply"]) == 5
     said = "Hint: Nothing was sent. --allow retention.ms lets it through, in a plan made with --reason WHY."
     assert said in capsys.readouterr().err

@@ -42,8 +42,11 @@ def _config(words: str, key: str, value: str) -> dict[str, object]:
 
 def held(of_quotas: pa.Table | None = None, of_configs: pa.Table | None = None, cluster_id: str = CLUSTER) -> Snapshot:
     """A snapshot of these."""
-    parts = (of_quotas if of_quotas is not None else quotas(), of_configs if of_configs is not None else configs())
-    return snapshot(*parts, cluster_id=cluster_id, taken_at=datetime(2026, 11, 21, tzinfo=UTC))
+    parts = {
+        "quotas": of_quotas if of_quotas is not None else quotas(),
+        "configs": of_configs if of_configs is not None else configs(),
+    }
+    return snapshot(parts, cluster_id=cluster_id, taken_at=datetime(2026, 11, 21, tzinfo=UTC))
 
 
 def policy(text: str, top: str = "") -> kn.policy.Policy:

@@ -162,7 +162,10 @@ def test_a_topic_without_any_setting_is_seen():
     parts = held(None, TOPICS)
     names = [Resource("TOPIC", name) for name in ("prod-b", "prod-x", "prod-skip", "other")]
     seen = snapshot(
-        quotas(), TOPICS, cluster_id="c", taken_at=parts.taken_at, resources=[*names, Resource("BROKER", "")]
+        {"quotas": quotas(), "configs": TOPICS},
+        cluster_id="c",
+        taken_at=parts.taken_at,
+        resources=[*names, Resource("BROKER", "")],
     )
     rule = f'{OF_PROD} }}\nunless = {{ resource_name = "prod-skip" }}\nrequired = ["min.insync.replicas"]'
     assert breaches(policy(rule).check(seen)) == [("topic=prod-x", "min.insync.replicas", None)]
@@ -220,12 +223,11 @@ def test_what_could_not_be_read_is_not_kept():
 def test_what_was_not_asked_for_is_not_kept():
     """A snapshot of the quotas alone kept every rule about topics."""
     parts = held(quotas(), TOPICS)
-    half = snapshot(
-        parts.quotas.to_arrow(), configs(), cluster_id="c", taken_at=parts.taken_at, scopes=["QUOTAS", "BROKER"]
-    )
+    frames, named = {"quotas": parts.quotas.to_arrow(), "configs": configs()}, {"cluster_id": "c"}
+    half = snapshot(frames, **named, taken_at=parts.taken_at, scopes=["QUOTAS", "BROKER"])
     assert states(policy(f'{OF_PROD}, key = "x" }}\nforbid = true').check(half)) == ["unknown"]
     assert states(policy(DEFAULT_USER).check(half)) == ["kept"]
-    broken_off = snapshot(quotas(), configs(), cluster_id="c", taken_at=parts.taken_at, complete=False)
+    broken_off = snapshot(frames, **named, taken_at=parts.taken_at, complete=False)
     assert states(policy(f'{OF_PROD}, key = "x" }}\nforbid = true').check(broken_off)) == ["unknown"]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.runbooks import databricks
+from kadmin_nb.runbooks import binder
 from kadmin_nb.runbooks.parameters_cell import parameters
 from tests.runbooks.databricks_stand_in import Dbutils, Exit
 
@@ -285,7 +285,7 @@ def test_the_stand_in_alone_is_not_databricks(monkeypatch: pytest.MonkeyPatch) -
     """A variable called dbutils was enough."""
     monkeypatch.delenv("DATABRICKS_RUNTIME_VERSION", raising=False)
     assert as_task(Dbutils(cluster="x")).cluster == ""
-    databricks.hand_back({"dbutils": Dbutils()}, "{}")
+    binder.hand_back_to_databricks({"dbutils": Dbutils()}, "{}")
 
 
 @pytest.mark.usefixtures("on_databricks")
@@ -301,4 +301,4 @@ def test_finishing_hands_the_record_to_the_job() -> None:
 def test_the_defaults_of_a_widget_bind_back() -> None:
     """A default changed on its way through a widget."""
     for p in parameters(CELL):
-        assert p.bind(databricks.text(p.default)) == p.default
+        assert p.bind(binder.widget_text(p.default)) == p.default

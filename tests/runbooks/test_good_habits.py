@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kadmin_nb.runbooks.skeleton import SKELETON
+from kadmin_nb.runbooks.catalogue import SKELETON
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 LESSONS = sorted(NOTEBOOKS.glob("*.ipynb"))

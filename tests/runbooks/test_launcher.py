@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.runbooks import home_folder, run_record
+from kadmin_nb.runbooks import run_record
 
 pytest.importorskip("papermill")
 
@@ -133,9 +133,9 @@ def test_nothing_in_what_is_left_says_where_home_is(
 def test_a_folder_beside_home_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """/h/me2/x became ~2/x."""
     monkeypatch.setenv("HOME", "/h/me")
-    assert home_folder.without('"/h/me/x /h/me2/x /h/me.d /h/me me@vm"') == '"~/x /h/me2/x /h/me.d ~ me@vm"'
+    assert run_record.without_home('"/h/me/x /h/me2/x /h/me.d /h/me me@vm"') == '"~/x /h/me2/x /h/me.d ~ me@vm"'
     monkeypatch.setenv("HOME", "/")
-    assert home_folder.without('"/x"') == '"/x"'
+    assert run_record.without_home('"/x"') == '"/x"'
 
 
 @pytest.mark.slow

@@ -14,9 +14,9 @@ import pytest
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.answer import Answer
 from kadmin_nb.runbooks.launcher import Run
-from kadmin_nb.runbooks.next_step import next_step
 from kadmin_nb.runbooks.page import write_page
 from kadmin_nb.runbooks.report_checks import Verdicts
+from kadmin_nb.runbooks.run_result import next_step
 
 pytest.importorskip("nbconvert")
 

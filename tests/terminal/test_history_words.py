@@ -29,7 +29,7 @@ def test_from_a_snapshot_to_who_did_it(live, kadmin, cluster, lake, tmp_path, un
     """Something was changed last night, and nobody could say what, or by which plan."""
     user, place = unique("user"), str(tmp_path / "p.json")
     first = rows(live("history", "record", lake, "--json"))
-    assert [row["unchanged"] for row in first] == [False, False]
+    assert [row["unchanged"] for row in first] == [False, False, False]
     line = ("quota", "set", "producer_byte_rate=7MB/s", f"user={user}")
     assert live(*line, "--save", place).code == 0
     assert live("plan", "apply", place).code == 0
@@ -46,7 +46,7 @@ def test_from_a_snapshot_to_who_did_it(live, kadmin, cluster, lake, tmp_path, un
     held = rows(kadmin("history", "as-of", lake, "0s", "ago", "--json"))
     assert 7e6 in [row["value"] for row in held if row["user"] == user]
     assert user not in kadmin("history", "as-of", lake, first[0]["taken_at"].replace(" ", "T"), "--json").out
-    assert len(rows(kadmin("history", "snapshots", lake, "--json"))) == 4
+    assert len(rows(kadmin("history", "snapshots", lake, "--json"))) == 6
 
 
 def test_the_same_words_after_quota(live, kadmin, lake):
@@ -119,7 +119,7 @@ def test_a_half_snapshot_is_not_recorded(live, lake, monkeypatch):
     """A topic that I may not see looked deleted the next day."""
     failed = {"resource_type": "TOPIC", "resource_name": "x", "error": "TOPIC_AUTHORIZATION_FAILED", "message": "no"}
     quotas, configs = schemas.table(schemas.QUOTAS, []), schemas.table(schemas.CONFIGS, [failed])
-    half = snapshot(quotas, configs, cluster_id="here", taken_at=datetime.now(UTC))
+    half = snapshot({"quotas": quotas, "configs": configs}, cluster_id="here", taken_at=datetime.now(UTC))
     monkeypatch.setattr(Cluster, "snapshot", lambda self: half)
     said = live("history", "record", lake)
     assert (said.code, said.out) == (1, "")

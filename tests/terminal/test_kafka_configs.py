@@ -364,7 +364,7 @@ def test_a_policy_may_refuse_dangers_here_too(kadmin, kafka, full_topic, tmp_pat
     refused = kadmin("kafka-configs", *alter, str(careful))
     assert (refused.code, refused.out) == (1, "")
     assert "Dangerous: row 1, " in refused.err
-    assert "--allow retention.ms lets it through" in refused.err
+    assert "--allow retention.ms" in refused.err
     monkeypatch.setenv("KADMIN_POLICY", str(careful))
     assert kadmin("kafka-configs", *alter, str(open_)).code == 1
     assert kadmin("kafka-configs", *alter, str(open_), "--allow", "retention.ms", "--reason", "meant").code == 0

@@ -163,7 +163,7 @@ def test_a_rollback_does_not_undo_what_somebody_did_since(live, saved, cluster):
     live("quota", "set", "producer_byte_rate=7MB/s", f"user={user}", "--apply")
     said = live("plan", "rollback", plan_id[:8], "--apply")
     assert said.code == 5
-    assert said.err.startswith("Conflict: 1 of 1 rows have moved since the plan")
+    assert said.err.startswith("Conflict: 1 of 1 rows")
     assert stored(cluster, user) == [7e6]
 
 
@@ -203,7 +203,7 @@ def test_an_expired_plan_is_refused(live, unique, tmp_path, cluster):
     shown = live("plan", "show", str(place))
     assert shown.code == 0
     assert ": it can no longer be started" in shown.out
-    assert said.err.startswith("Expired: the plan expired at ")
+    assert said.err.startswith("Expired: ")
     assert stored(cluster, user) == []
 
 
@@ -222,8 +222,8 @@ def test_a_plan_that_was_saved_is_overwritten_by_force_alone(live, unique, clust
     before = place.read_bytes()
     said = live(*line, "--apply")
     assert (said.code, said.out) == (2, "")
-    assert said.err.startswith(f"UsageError: {place} was not overwritten: it holds another plan, ")
-    assert said.err.endswith("\nHint: Save the plan under another name. --force replaces the file.\n")
+    assert said.err.startswith(f"UsageError: {place} ")
+    assert "--force" in said.err
     assert place.read_bytes() == before
     assert stored(cluster, user) == []
     assert live(*line, "--force").code == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from kadmin_magics.verbs import entry_point
 
 import kadmin_nb as kn
 from kadmin_nb.commands import Result, run
@@ -37,7 +38,7 @@ LINES = {
 
 
 def said(*words: str) -> Result:
-    return run([*words], Staging())
+    return run([*words], Staging(), "%kadmin", entry_point("%kadmin"))
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,14 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import pytest
 
 from kadmin_nb.local import LocalKafka
+
+RECORDED = Path(__file__).parents[1] / "analytics" / "recorded"
+BROKER = ("--broker", r"broker-(\d+)/", "--tz", "UTC")
 
 HEAVY = ("pandas", "pyspark", "altair", "ipywidgets", "IPython", "confluent_kafka", "tornado", "asyncio", "tenacity",
          "http.client", "kadmin_nb.client_configs.topic")  # fmt: skip
@@ -56,6 +60,29 @@ def test_a_line_in_a_shell_loads_no_pandas(
     words = line.replace("USER", unique("writer")).replace("TOPIC", topic).split()
     cluster = [] if words[0] == "plan" else ["--cluster", kafka.bootstrap]
     assert "pandas" not in loaded_by([*words, *cluster])
+
+
+OTHERS_PANDAS = {
+    "a log added up by Spark": ("quota", "usage", str(RECORDED), *BROKER, "--engine", "spark", "--json"),
+    "a log as a spreadsheet's file": ("quota", "usage", str(RECORDED), *BROKER, "--out", "used.csv"),
+    "a chart in a file": ("quota", "chart", "hierarchy", "--out", "quotas.svg"),
+    "a history as a Delta table": ("history", "record", "lake"),
+}
+
+
+@pytest.mark.broker
+@pytest.mark.spark
+@pytest.mark.parametrize("words", OTHERS_PANDAS.values(), ids=OTHERS_PANDAS)
+def test_who_uses_pandas_has_it(words: Sequence[str], kafka: LocalKafka, in_folder: Path) -> None:
+    """pyarrow is told that there is no pandas; Spark, Altair and Delta in the same process had none either."""
+    at_cluster = () if "usage" in words else ("--cluster", kafka.bootstrap)
+    loaded_by([*words, *at_cluster])
+
+
+@pytest.fixture
+def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
 def loaded_by(words: Sequence[str]) -> set[str]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kadmin_nb.frames.markup import document
-from kadmin_nb.model.config_choices import choices
+from kadmin_nb.model.config_values import choices
 from kadmin_nb.plans.list_values import append, operation, subtract
 from kadmin_nb.widgets.config_reader import plain_text
 from kadmin_nb.widgets.grid import Grid

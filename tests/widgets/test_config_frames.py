@@ -42,7 +42,7 @@ def test_a_frame_is_edited_as_a_cluster_is(frame: pa.Table, form: Any) -> None:
     assert "set retention.ms=604800000 topic=orders" in str(editor.stage.to_cell())
     assert "As Kafka documents it." in beside(editor)
     assert "86400000" in editor.as_text()
-    assert editor.read_again().text == "read again: nothing has changed"
+    assert editor.read_again().ok
 
 
 def test_a_frame_without_synonyms_says_less(frame: pa.Table) -> None:

@@ -6,9 +6,8 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
+import pyarrow as pa
 import pyarrow.compute as pc
-
-from ...frames.arrays import text_array
 
 ANONYMOUS = "ANONYMOUS"
 UNAUTHENTICATED = frozenset({"PLAINTEXT", "SSL"})
@@ -98,7 +97,7 @@ def oddities(users: Mapping[str, int], protocols: Collection[str]) -> Iterator[t
     protocols
         Those of the cluster's listeners; none where they are not known.
     """
-    names = text_array(users)
+    names = pa.array(users, pa.string())
     suspects = names.filter(pc.match_substring_regex(names, _SUSPECT)).to_pylist()
     for name in sorted(suspects, key=lambda name: users[name]):
         if name == ANONYMOUS and protocols and not UNAUTHENTICATED & {*protocols}:

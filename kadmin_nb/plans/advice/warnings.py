@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...admin.ports import Kafka
-from ...frames.arrays import text_array, text_scalar
 from ...model.changes import Change
 from ...model.entity import Entity
 from ...model.findings import WARNING, Finding
@@ -139,7 +138,7 @@ def _with_firsts(sets: Iterable[Change], levels: _Levels) -> Iterator[tuple[Chan
 def _quotas_after(levels: _Levels, entities: Collection[Entity]) -> Limits:
     """The quotas of these entities when the plan is done."""
     by_text = {str(entity): entity for entity in entities}
-    rows = levels.stored.filter(pc.is_in(levels.stored["entity"], text_array(by_text)))
+    rows = levels.stored.filter(pc.is_in(levels.stored["entity"], pa.array(by_text, pa.string())))
     columns = (rows["entity"].to_pylist(), rows["key"].cast(pa.string()).to_pylist(), rows["value"].to_pylist())
     before = {(by_text[entity], key): value for entity, key, value in zip(*columns, strict=True)}
     return limits_after(before, (change for change in levels.changes if change.resource in entities))
@@ -180,19 +179,10 @@ class _Levels:
 
 
 def _counts(quotas: pa.Table) -> Counter[Place]:
-    """The number of quotas at each level and key; `group_by` and Python's own values would load pandas."""
-    columns = (quotas[name].cast(pa.string()) for name in ("level", "key"))
-    places = pc.value_counts(pc.binary_join_element_wise(*columns, _TAB)).to_pylist()
-    return Counter({_place(row["values"]): row["counts"] for row in places})
-
-
-_TAB = text_scalar("\t")
-"""Between a level and a key; a level has none."""
-
-
-def _place(joined: str) -> Place:
-    level, _, key = joined.partition(_TAB.as_py())
-    return level, key
+    """The number of quotas at each level and key."""
+    places = pa.table({name: quotas[name].cast(pa.string()) for name in ("level", "key")})
+    counts = places.group_by(["level", "key"]).aggregate([([], "count_all")])
+    return Counter({(row["level"], row["key"]): row["count_all"] for row in counts.to_pylist()})
 
 
 def _part_name(change: Change, kind: str) -> str:

@@ -16,8 +16,8 @@ from ...model.config_units import with_unit
 from ...model.configurable import Configurable
 from ...model.findings import Finding
 from ...model.grammar import DEFAULT, Lookup, quote
+from ...model.java_text import CONFIG_TYPES
 from ...model.resources import RESOURCE_TYPES, WORDS, Resource
-from ...model.tool_types import CONFIG_TYPES
 from ...secrets import Secret, is_called_so
 from .. import list_values
 from ..advice import weaker_configs

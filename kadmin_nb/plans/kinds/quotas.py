@@ -16,10 +16,10 @@ from ...model.configurable import Configurable
 from ...model.entity import ARGUMENTS, TYPES, Entity, type_word
 from ...model.findings import Finding
 from ...model.grammar import DEFAULT, Lookup, format_word
+from ...model.java_text import QUOTA_TYPES
 from ...model.levels import LEVEL_NAMES, OTHER, Part
 from ...model.quota_keys import IP_KEYS, QUOTA_KEYS, USER_CLIENT_KEYS, find, parse_value, readable, text_of
 from ...model.refusal import Refusal
-from ...model.tool_types import QUOTA_TYPES
 from ...resolution.rules import entity_of
 from ...secrets import Secret
 from ..advice import forgotten_units, lifted_quotas, warnings

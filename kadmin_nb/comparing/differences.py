@@ -1,0 +1,207 @@
+"""The rows in which two snapshots or frames differ, and whether more than the defaults do.
+
+Every comparison is made of these: of clusters and files (`compare`), of times (`drift`); a history's changes are the
+same difference of contents, between a snapshot and the next.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import cache
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..errors import UsageError
+from ..frames import given_frames, schemas
+from ..frames.snapshot_kinds import SCOPES, SnapshotKind, kind_of
+from ..frames.snapshots import SCOPE, Snapshot
+from ..model.config_fallback import Synonym, in_effect, in_unit_of, unnamed_defaults
+from ..model.config_values import BrokerConfigs, ConfigValue
+from ..model.resources import Resource, Source
+from ..model.rows import Row
+from .contents import content_of, difference
+from .diff_answer import Diff
+
+SECRET = "a secret: nobody can see it"
+"""The note of a row that has one."""
+
+
+def drift(a: object, b: object) -> Diff:
+    """DRIFT from `a` to `b`: two snapshots, or two frames of quotas or of configs, of one cluster or of two.
+
+    What only one of them has read is passed over. A resource that one of them could not read is one row with the state
+    unknown. Two secrets are not compared: nobody can see them.
+
+    Parameters
+    ----------
+    a, b
+        Snapshots (`cluster.snapshot()`, `as_of`), or anything with `__arrow_c_stream__` that has the columns of QUOTAS
+        or of CONFIGS, such as what `describe` answers.
+
+    Raises
+    ------
+    UsageError
+        Not such frames, or one of quotas and one of configs.
+    Invalid
+        A row is in one of them twice.
+    """
+    return Diff(schemas.table(schemas.DRIFT, differences(a, b)))
+
+
+def differences(a: object, b: object) -> list[Row]:
+    """The rows of `drift`."""
+    ours, theirs = _side(a), _side(b)
+    kinds = [kind for kind in ours if kind in theirs]
+    if not kinds:
+        left, right = (" and ".join(kind.title for kind in side) or "nothing" for side in (ours, theirs))
+        raise UsageError(
+            f"{left} cannot be compared with {right}", hint="Give two frames of one kind, or two snapshots."
+        )
+    rows = [row for kind in kinds for row in _of_kind(ours[kind], theirs[kind], kind)]
+    return sorted(rows, key=lambda row: (row["kind"], row["resource"], row["key"] or ""))
+
+
+_Read = tuple[pa.Table, frozenset[str]]
+"""A frame, and the scopes that it was read in."""
+
+
+def _side(content: object) -> Mapping[SnapshotKind, _Read]:
+    """The frames of one side by kind."""
+    if isinstance(content, Snapshot):
+        scopes = frozenset(content.scopes)
+        return {kind: (content.frames[kind.name].to_arrow(), scopes) for kind in content.kinds}
+    table = table_of(content)
+    scope = (table.schema.metadata or {}).get(SCOPE.encode())
+    kind = kind_of(table)
+    table = given_frames.fitted(table, kind.frame.schema, "the frame")
+    return {kind: (table, frozenset(scope.decode().split() if scope else SCOPES))}
+
+
+def table_of(content: object) -> pa.Table:
+    """Anything with `__arrow_c_stream__` as a table."""
+    if not hasattr(content, "__arrow_c_stream__"):
+        raise UsageError(
+            f"a {type(content).__name__} is neither a snapshot nor a frame",
+            hint="Pass cluster.snapshot(), an Arrow table, or a pandas or Polars DataFrame.",
+        )
+    return given_frames.table_of(content, "the frame")
+
+
+def _of_kind(a: _Read, b: _Read, kind: SnapshotKind) -> Iterator[Row]:
+    unread = {**_unread(a[0]), **_unread(b[0])}
+    whole_resource = dict.fromkeys(schemas.DRIFT.names) | {"kind": kind.kind, "state": "unknown", "is_sensitive": False}
+    yield from ({**whole_resource, "resource": str(r), "note": note} for r, note in unread.items())
+    wholes = [content_of(kind.without_secrets(table), kind) for table, _ in (a, b)]
+    ours, theirs = (_read_by_both(whole, a[1] & b[1], unread) for whole in wholes)
+    of_a, of_b = (_defaults(whole, unread) for whole in wholes)
+    for old, new in difference(ours, theirs, kind, kind.compared).pairs():
+        yield _row(old, new, kind, of_b if new is None else of_a)
+
+
+def _unread(table: pa.Table) -> dict[Resource, str]:
+    """The config resources that could not be read, and why."""
+    if "error" not in table.column_names:
+        return {}
+    failed = table.filter(pc.is_valid(table["error"])).to_pylist()
+    return {Resource(r["resource_type"], r["resource_name"]): f"{r['error']}: {r['message'] or ''}" for r in failed}
+
+
+def _read_by_both(content: pa.Table, scopes: frozenset[str], unread: Mapping[Resource, str]) -> pa.Table:
+    """The content of one side that the other side was read for as well."""
+    content = within(content, scopes)
+    if not unread:
+        return content
+    pairs = zip(content["resource_type"].to_pylist(), content["resource_name"].to_pylist(), strict=True)
+    return content.filter(pa.array([Resource(*pair) not in unread for pair in pairs], pa.bool_()))
+
+
+def within(content: pa.Table, scopes: Collection[str]) -> pa.Table:
+    """The rows of a content that are in these scopes, or in none that we know."""
+    if "resource_type" not in content.column_names:
+        return content
+    kinds = pc.unique(content["resource_type"]).to_pylist()
+    read_kinds = [kind_name for kind_name in kinds if kind_name in scopes or kind_name not in SCOPES]
+    return content.filter(pc.is_in(content["resource_type"], value_set=pa.array(read_kinds, pa.string())))
+
+
+def _row(old: Row | None, new: Row | None, kind: SnapshotKind, defaults: Defaults | None) -> Row:
+    """A row of DRIFT; `defaults` are those of the side that does not have it."""
+    one = new or old or {}
+    by_default = (old is None or new is None) and (_is_default(one) or (defaults is not None and defaults.has(one)))
+    note = f"{'a' if old is None else 'b'} has the same by default" if by_default else None
+    is_secret = any(row.get("is_sensitive") for row in (old, new) if row)
+    return {
+        "kind": kind.kind,
+        "resource": kind.resource(one),
+        "key": one["key"],
+        "state": "default" if by_default else _state(old, new, kind),
+        "a": kind.text(old) if old else None,
+        "b": kind.text(new) if new else None,
+        "source_a": old.get("source") if old else None,
+        "source_b": new.get("source") if new else None,
+        "is_sensitive": is_secret,
+        "note": SECRET if is_secret else note,
+    }
+
+
+def _is_default(row: Row) -> bool:
+    return bool(row.get("is_default")) or row.get("source") == Source.BUILT_IN
+
+
+def _state(old: Row | None, new: Row | None, kind: SnapshotKind) -> str:
+    if old is None or new is None:
+        return "added" if old is None else "removed"
+    defaults = bool(old.get("is_default")) + bool(new.get("is_default"))
+    if old[kind.value_column] != new[kind.value_column]:
+        return "default" if defaults == 2 else "changed"
+    return "default" if defaults == 1 else "source"
+
+
+# --- the values that a cluster goes by where a resource sets nothing, out of what its brokers set ---
+
+_COLUMNS = ["resource_type", "resource_name", "key", "value", "source", "synonyms", "is_sensitive"]
+
+
+def _defaults(content: pa.Table, unread: Iterable[Resource]) -> Defaults | None:
+    """The brokers' configs of a content; None where there are none, or one of them could not be read."""
+    if "synonyms" not in content.column_names or any(resource.type == "BROKER" for resource in unread):
+        return None
+    return Defaults(content)
+
+
+class Defaults:
+    """The brokers' configs of a content; of one without brokers nothing is known."""
+
+    def __init__(self, content: pa.Table) -> None:
+        brokers = content.filter(pc.equal(content["resource_type"], "BROKER"))
+        self._brokers = BrokerConfigs(map(_value_of, brokers.select(_COLUMNS).to_pylist()))
+        self._texts = cache(self._texts_in_effect)
+
+    def has(self, row: Row) -> bool:
+        """True if what is set in a row, of another cluster or time, holds here by default."""
+        value = _value_of(row)
+        if value.text is None:
+            return False
+        if not self._brokers.names:
+            return value.text == value.inherited_text
+        broker = value.resource.name if value.resource.type == "BROKER" else ""
+        built_in = tuple(synonym for synonym in value.synonyms if synonym.source == Source.BUILT_IN)
+        return self._texts(value.resource.type, broker, value.key, built_in) == {value.text}
+
+    def _texts_in_effect(
+        self, resource_type: str, broker: str, key: str, built_in: tuple[Synonym, ...]
+    ) -> set[str | None]:
+        """The texts that this broker, or each, goes by without a value; `built_in` is of another cluster."""
+        defaults = [*built_in, *unnamed_defaults(resource_type, key)]
+        synonyms = [
+            self._brokers.synonyms(name, resource_type, key) for name in ([broker] if broker else self._brokers.names)
+        ]
+        entries = [in_effect(resource_type, key, [*of_broker, *defaults]) for of_broker in synonyms]
+        return {in_unit_of(key, entry) if entry else None for entry in entries}
+
+
+def _value_of(row: Row) -> ConfigValue:
+    """The value in a content's row, which keeps the synonyms as JSON."""
+    return ConfigValue.of({**row, "synonyms": json.loads(row["synonyms"] or "[]")})

@@ -1,0 +1,237 @@
+"""Kinds of what is set on a cluster: the frame of each, and how its rows are told apart, compared and written.
+
+Snapshots, histories, comparisons, declarative files and policies know nothing else of a kind: one that is added to
+KINDS is in all of them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..model.client_configs import ClientEntity
+from ..model.config_values import ConfigValue
+from ..model.configurable import Configurable
+from ..model.entity import Entity
+from ..model.quota_keys import text_of
+from ..model.resources import Resource
+from ..model.rows import Row
+from ..secrets import SHOWN, is_called_so
+from . import schemas
+from .frame import Frame
+
+TargetWords = tuple[str, str]
+"""The words of an entity or a resource, and a key."""
+
+
+class SnapshotKind(ABC):
+    """One kind: quotas, say. `name` is that of its frame in snapshots, in their files and in histories."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    """The plural for people."""
+
+    resources: ClassVar[type[Configurable]]
+    """The class of what its values are set on, which names the kind in plans and comparisons."""
+
+    frame: ClassVar[type[Frame]]
+    snapshot_frame: ClassVar[type[Frame]]
+    scopes: ClassVar[tuple[str, ...]]
+    """The parts of it that can be read, or not, by themselves."""
+
+    columns: ClassVar[tuple[str, ...]]
+    """The columns that are compared and that a history keeps, by their names there."""
+
+    identity: ClassVar[tuple[str, ...]]
+    """The columns that tell its rows apart."""
+
+    order: ClassVar[tuple[str, ...]]
+    compared: ClassVar[tuple[str, ...]]
+    """The columns by which a row differs from another time or cluster."""
+
+    mark: ClassVar[str]
+    """A column that no other kind has."""
+
+    value_column = "value"
+    """The name of its values' column in a history: quotas' are numbers, all others texts."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Its frame in a snapshot, without the columns that say which snapshot that is."""
+        columns = (self.snapshot_frame.schema.field(name) for name in self.frame.names)
+        return pa.schema(columns, self.frame.schema.metadata)
+
+    @property
+    def section(self) -> str:
+        """The name of its section in declarative files."""
+        return self.title.replace(" ", "-")
+
+    @property
+    def kind(self) -> str:
+        """The kind, as plans and comparisons name it."""
+        return self.resources.kind
+
+    def resource(self, row: Row) -> str:
+        """The words of what a row is set on."""
+        return str(row["entity"])
+
+    def text(self, row: Row) -> str | None:
+        """The value of a history's row, as the broker takes it; a secret shows as `[secure]`."""
+        return cast("str | None", row["value"])
+
+    def own_texts(self, table: pa.Table) -> Mapping[TargetWords, str | None]:
+        """The texts that are set, by target; None is a secret. No defaults, and nothing from a broker's file."""
+        columns = (table[name].to_pylist() for name in ("entity", "key", "value"))
+        return {(entity, key): value for entity, key, value in zip(*columns, strict=True)}
+
+    @abstractmethod
+    def row(self, resource: Any, key: str, text: str) -> Row:
+        """The row of its frame where this text is set."""
+
+    def without_secrets(self, table: pa.Table) -> pa.Table:
+        """The frame without values that nobody may see."""
+        return table
+
+    def sorted_rows(self, rows: Iterable[Row]) -> pa.Table:
+        """The frame of these rows, sorted as a cluster's."""
+        return schemas.table(self.schema, sorted(rows, key=lambda row: [row[name] for name in self.order]))
+
+
+class _Quotas(SnapshotKind):
+    name, title = "quotas", "quotas"
+    resources, frame, snapshot_frame = Entity, schemas.QUOTAS, schemas.SNAPSHOT_QUOTAS
+    scopes = ("QUOTAS",)
+    columns = ("entity", "level", "user", "client_id", "ip", "key", "quota")
+    identity, order = ("key", "entity"), ("entity", "key")
+    compared = ("quota",)
+    mark = "level"
+    value_column = "quota"
+
+    def text(self, row: Row) -> str | None:
+        return None if row["quota"] is None else text_of(row["quota"])
+
+    def own_texts(self, table: pa.Table) -> Mapping[TargetWords, str | None]:
+        return {target: text_of(cast(Any, value)) for target, value in super().own_texts(table).items()}
+
+    def row(self, resource: Entity, key: str, text: str) -> Row:
+        return {**resource.columns(), "key": key, "value": float(text)}
+
+
+class _Configs(SnapshotKind):
+    name, title = "configs", "configs"
+    resources, frame, snapshot_frame = Resource, schemas.CONFIGS, schemas.SNAPSHOT_CONFIGS
+    scopes = ("TOPIC", "BROKER", "CLIENT_METRICS", "GROUP")
+    columns = (
+        *("resource_type", "resource_name", "key", "value", "source"),
+        *("is_sensitive", "is_read_only", "is_default", "type", "synonyms"),
+    )
+    identity, order = ("resource_type", "key", "resource_name"), ("resource_type", "resource_name", "key")
+    compared = ("value", "source", "is_default")
+    mark = "resource_type"
+
+    def resource(self, row: Row) -> str:
+        return str(Resource(row["resource_type"], row["resource_name"]))
+
+    def text(self, row: Row) -> str | None:
+        return SHOWN if row["is_sensitive"] else cast("str | None", row["value"])
+
+    def own_texts(self, table: pa.Table) -> Mapping[TargetWords, str | None]:
+        names = ("resource_type", "resource_name", "key", "value", "source", "is_sensitive", "synonyms")
+        rows = table.filter(pc.is_valid(table["key"])).select(names).to_pylist()
+        return {(str(value.resource), value.key): value.own for value in map(ConfigValue.of, rows) if value.is_own}
+
+    def row(self, resource: Resource, key: str, text: str) -> Row:
+        is_secret = text == SHOWN
+        return {
+            "resource_type": resource.type,
+            "resource_name": resource.name,
+            "key": key,
+            "value": None if is_secret else text,
+            "source": resource.source,
+            "is_sensitive": is_secret,
+            "is_read_only": False,
+            "is_default": False,
+        }
+
+    def without_secrets(self, table: pa.Table) -> pa.Table:
+        """CONFIGS with no value, and no synonym's, where a broker or the key's name says that it is a secret."""
+        keys = table["key"].cast(pa.string())
+        called_so = [key for key in pc.unique(keys).to_pylist() if key is not None and is_called_so(key)]
+        secret = pc.is_in(keys, pa.array(called_so, pa.string()))
+        if "is_sensitive" in table.column_names:
+            secret = pc.or_(secret, pc.fill_null(table["is_sensitive"], False))
+        if not pc.any(secret).as_py():
+            return table
+        for name in {"value", "synonyms"} & set(table.column_names):
+            nothing = pa.nulls(len(table), table[name].type)
+            table = _with(table, name, pc.if_else(secret, nothing, table[name]))
+        marked = table["is_sensitive"] if "is_sensitive" in table.column_names else pa.nulls(len(table), pa.bool_())
+        return _with(table, "is_sensitive", pc.if_else(secret, True, marked))
+
+
+def _with(table: pa.Table, name: str, column: pa.ChunkedArray) -> pa.Table:
+    if name not in table.column_names:
+        return table.append_column(name, column)
+    return table.set_column(table.schema.get_field_index(name), name, column)
+
+
+class _ClientConfigs(SnapshotKind):
+    name, title = "client_configs", "client configs"
+    resources, frame, snapshot_frame = ClientEntity, schemas.CLIENT_CONFIGS, schemas.SNAPSHOT_CLIENT_CONFIGS
+    scopes = (ClientEntity.scope,)
+    columns = ("entity", "user", "client_id", "key", "value")
+    identity, order = ("key", "entity"), ("entity", "key")
+    compared = ("value",)
+    mark = "revision"
+
+    def row(self, resource: ClientEntity, key: str, text: str) -> Row:
+        return {
+            "entity": str(resource),
+            "user": resource.user,
+            "client_id": resource.client_id,
+            "key": key,
+            "value": text,
+        }
+
+
+QUOTAS, CONFIGS, CLIENT_CONFIGS = _Quotas(), _Configs(), _ClientConfigs()
+KINDS: dict[str, SnapshotKind] = {kind.name: kind for kind in (QUOTAS, CONFIGS, CLIENT_CONFIGS)}
+"""Every kind, by its name, in the order in which they are shown."""
+
+SCOPES = tuple(scope for kind in KINDS.values() for scope in kind.scopes)
+"""The readable state of a cluster: its quotas, the configs of each type of resource, client configs."""
+
+_OF_PLANS = {kind.kind: kind for kind in KINDS.values()}
+
+
+def parsed(kind: str, text: str) -> Configurable:
+    """The entity or resource that this text names, of a kind as plans and comparisons name it.
+
+    Raises
+    ------
+    UsageError
+        It names none.
+    """
+    return _OF_PLANS[kind].resources.parse(text)
+
+
+def kind_of_scope(scope: str) -> SnapshotKind | None:
+    """The kind that a part of a snapshot belongs to; None of what no snapshot reads."""
+    return next((kind for kind in KINDS.values() if scope in kind.scopes), None)
+
+
+def kind_of(table: pa.Table) -> SnapshotKind:
+    """The kind of a frame.
+
+    Raises
+    ------
+    UsageError
+        It is none; the columns that miss are named.
+    """
+    kind = next((kind for kind in KINDS.values() if kind.mark in table.column_names), QUOTAS)
+    schemas.require_columns("the rows of quotas, configs or client configs", (*kind.order, "value"), table.column_names)
+    return kind

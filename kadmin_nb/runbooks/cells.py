@@ -1,0 +1,186 @@
+"""What the cells of runbooks call: frames that a parameter names, one client, configs as they are, charts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_, or_
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow.compute import field
+
+from .. import charts
+from ..errors import NotFound, Unsupported, UsageError
+from ..files import expanded
+from ..frames import files, schemas
+from ..frames import spark as sparks
+from ..frames.answer import Answer
+from ..frames.given_frames import refuse_other_than_text, table_of
+from ..model.grammar import DEFAULT
+from ..model.quota_keys import USER_CLIENT_KEYS
+from ..model.resources import WORDS
+from ..plans.kinds.configs import CONFIGS
+from ..plans.kinds.registry import by_kind
+from ..plans.sending import grouped
+from ..resolution.kernel import resolve
+from .report_checks import Check
+
+if TYPE_CHECKING:
+    from ..cluster import Cluster
+    from ..plans.plan import Plan
+
+
+_TABLE = re.compile(r"\w+(\.\w+){1,2}")
+_CLIENT = ["user", "client_id"]
+_CLIENTS = "the clients"
+_SCHEMA = pa.schema([(name, pa.string()) for name in _CLIENT])
+
+
+def frame(where: str) -> Any:
+    """The Arrow table in a .parquet or .csv file, or, where a session is active, Spark's table of that name.
+
+    Raises
+    ------
+    NotFound, UsageError, Invalid
+        No such file, and no session that may know a table; another kind of file; not what its name says.
+    """
+    place = expanded(where)
+    if place.is_file():
+        return files.typed(files.read_table(place), schemas.USAGE.schema)
+    session = sparks.active_session()
+    if session is None or not _TABLE.fullmatch(where) or place.suffix in files.FILES:
+        raise NotFound(f"no such file: {where}", hint="A .parquet or .csv file; with a Spark session also a table.")
+    with sparks.at_work(f"Spark reads the table {where}"):
+        table = session.table(where)
+        table.schema  # noqa: B018  # over Connect a table that is not there is found out here
+    return table
+
+
+def clients(given: Any) -> pa.Table:
+    """PAIRS, each client once, of a frame that has more of them: PAIRS, USAGE, in Spark or not. None has nobody.
+
+    Raises
+    ------
+    UsageError
+        It has no such columns.
+    """
+    if given is None:
+        given = schemas.table(schemas.PAIRS, ())
+    if sparks.is_spark(given):
+        schemas.require_columns(_CLIENTS, _CLIENT, given.columns)
+        with sparks.at_work("Spark reads the clients"):
+            given = given.select(*_CLIENT).distinct().toArrow()
+    table = table_of(given, _CLIENTS)
+    schemas.require_columns(_CLIENTS, _CLIENT, table.column_names)
+    refuse_other_than_text(table, _CLIENT, _CLIENTS)
+    names = table.select(_CLIENT).cast(_SCHEMA)
+    return names.group_by(_CLIENT, use_threads=False).aggregate([]).sort_by([(name, "ascending") for name in _CLIENT])
+
+
+LIMITS = USER_CLIENT_KEYS
+"""The quotas that a user or client can have."""
+
+NOBODY = "ANONYMOUS"
+"""The name that brokers give to a user that did not log in."""
+
+_BUCKET = ["key", "bucket_user", "bucket_client_id"]
+
+
+@dataclass(frozen=True)
+class Client:
+    """A user, a client-id, or both; an empty text stands for any.
+
+    Raises
+    ------
+    UsageError
+        Neither is named.
+    """
+
+    user: str = ""
+    client_id: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.user and not self.client_id:
+            raise UsageError("neither user nor client_id is given", hint="A client is named by one of them, or both.")
+
+    @property
+    def whom(self) -> dict[str, str]:
+        """As `Stage.set_quota` takes it: names, which are nothing but names."""
+        return {name: text for name, text in (("user", self.user), ("client_id", self.client_id)) if text}
+
+    def bound_by(self, quotas: Any) -> Answer:
+        """EFFECTIVE: what binds it, and what lost, by Kafka's own rules; a user that is not named is ANONYMOUS."""
+        return Answer(resolve(quotas, self._pair(), overridden=True))
+
+    def shares_with(self, quotas: Any, known: Any) -> Answer:
+        """EFFECTIVE of those among the known clients who draw from the allowance of this one."""
+        everybody = clients(pa.concat_tables([clients(known), clients(self._pair())]))
+        table = _as_text(resolve(quotas, everybody))
+        mine = (field("user") == (self.user or NOBODY)) & (field("client_id") == self.client_id)
+        own_buckets = table.filter(mine & field("value").is_valid()).select(_BUCKET).to_pylist()
+        return Answer(table.filter(~mine & reduce(or_, map(_is, own_buckets), pc.scalar(False))))
+
+    def named_in(self, quotas: Any) -> Answer:
+        """QUOTAS that name it, by its user or by its client-id."""
+        return Answer(pa.table(quotas).filter(reduce(or_, [_is({name: text}) for name, text in self.whom.items()])))
+
+    def removals(self, quotas: Any) -> pa.Table:
+        """The entities that name it alone, as `Stage.set_quotas` removes it; quotas of named users are theirs."""
+        is_own = _is(self.whom) if self.user else _is(self.whom) & field("user").is_null()
+        table = pa.table(quotas).filter(is_own)
+        return table.set_column(table.column_names.index("value"), "value", pa.nulls(len(table), pa.float64()))
+
+    def _pair(self) -> pa.Table:
+        return schemas.table(schemas.PAIRS, [{"user": self.user or NOBODY, "client_id": self.client_id}])
+
+
+def _is(names: dict[str, str]) -> pc.Expression:
+    return reduce(and_, (field(name) == text for name, text in names.items()))
+
+
+def _as_text(table: pa.Table) -> pa.Table:
+    """Words as plain strings: filters do not compare dictionaries."""
+    kinds = (pa.string() if pa.types.is_dictionary(column.type) else column.type for column in table.schema)
+    return table.cast(pa.schema([*zip(table.column_names, kinds, strict=True)]))
+
+
+_SHOWN = ["resource_type", "resource_name", "key", "value", "source", "synonyms", "error", "message"]
+_WORD_OF = {kind: word.replace("-", "_") for word, kind in WORDS.items()}
+
+
+def configs_now(cluster: Cluster, plan: Plan | None) -> Answer | None:
+    """CONFIGS, some columns of them: each key of the plan, with the levels that it is set on. None without any."""
+    groups = grouped(by_kind(plan.changes).get(CONFIGS, ())) if plan else {}
+    answers = [_of(cluster, resource, [change.key for change in group]) for resource, group in groups.items()]
+    return Answer(pa.concat_tables(answers).unify_dictionaries()) if answers else None
+
+
+def _of(cluster: Cluster, resource: Any, keys: Sequence[str]) -> pa.Table:
+    filters: dict[str, Any] = {_WORD_OF[resource.type]: DEFAULT if resource.is_default_broker else [resource.name]}
+    described = cluster.configs.describe(**filters).to_arrow()
+    rows = pc.or_(
+        pc.is_in(described["key"].cast(pa.string()), pa.array(keys, pa.string())), pc.is_valid(described["error"])
+    )
+    return described.filter(rows).select(_SHOWN).replace_schema_metadata()
+
+
+def chart(name: str, *frames: Any) -> Any:
+    """The chart of `kn.charts` of that name; None, and a printed line, where its packages are not installed.
+
+    A check that did not look, or None, has no chart either: a report does not fail for a picture.
+
+    Examples
+    --------
+    >>> kn.runbooks.chart("hierarchy", cluster.quotas.describe())  # doctest: +SKIP
+    """
+    if frames[0] is None or isinstance(frames[0], Check):
+        return None
+    try:
+        return getattr(charts, name)(*frames)
+    except Unsupported as missing:
+        print(f"no chart: {'. '.join(missing.lines())}")
+        return None

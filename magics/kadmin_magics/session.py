@@ -1,0 +1,226 @@
+"""The state between the lines of a notebook: the tray, what was typed for it, the plan last shown."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from keyword import iskeyword
+from typing import TYPE_CHECKING, Any
+
+from kadmin_nb.commands.session import PlanOptions, Session, planned, save
+from kadmin_nb.errors import Interrupted, NotFound, PartlyFailed, UsageError
+from kadmin_nb.model.changes import Edit
+from kadmin_nb.model.grammar import quote
+from kadmin_nb.plans.apply_options import ApplyOptions
+
+if TYPE_CHECKING:
+    from kadmin_nb.cluster import Cluster
+    from kadmin_nb.frames.display import Display
+    from kadmin_nb.usage.touched_clients import ImpactAnswer
+    from kadmin_nb.plans.outcomes import Outcomes
+    from kadmin_nb.plans.plan import Plan
+    from kadmin_nb.plans.stage import Stage
+
+
+@dataclass
+class OtherCluster(Session):
+    """Another cluster for one command of a notebook. The current one and its tray stay as they are."""
+
+    def warn(self, line: str) -> None:
+        _below_the_cell(line)
+
+    def change(self, edits: Sequence[Edit], plan_options: PlanOptions) -> Plan | Outcomes | Stage | ImpactAnswer:
+        if not (plan_options.apply or plan_options.save):
+            raise self._elsewhere()
+        return super().change(edits, plan_options)
+
+    @property
+    def tray(self) -> Stage:
+        raise self._elsewhere()
+
+    def review(self, plan: Plan, options: ApplyOptions) -> Display:
+        raise UsageError(
+            "a review outlives its line, and --cluster is left at the end of it",
+            hint=f"%kadmin use {quote(self.target or 'TARGET')} makes it the current one.",
+        )
+
+    def plan(self, plan_options: PlanOptions, clients: Any = None) -> Any:
+        raise self._elsewhere()
+
+    def apply(self, plan_id: str | None, apply_options: ApplyOptions) -> Outcomes:
+        raise self._elsewhere()
+
+    def discard(self) -> Stage:
+        raise self._elsewhere()
+
+    def _elsewhere(self) -> UsageError:
+        return UsageError(
+            "the tray belongs to the current connection, and --cluster, --property or --timeout opens another",
+            hint=f"%kadmin use {quote(self.target or 'TARGET')} makes it the current one; "
+            "set … --apply changes it without a tray.",
+        )
+
+
+@dataclass
+class NotebookSession(Session):
+    """A notebook's memory: verbs stage into the cluster's tray, `apply` takes the plan last shown.
+
+    `reason` and `allowed` were typed for what is staged: they go when it goes, at `emptied`, as its policies do.
+    """
+
+    reason: str | None = None
+    allowed: frozenset[str] = frozenset()
+    emptied: int = 0
+
+    def warn(self, line: str) -> None:
+        _below_the_cell(line)
+
+    @contextmanager
+    def at(self, target: str | None, properties: Mapping[str, str]) -> Iterator[Session]:
+        if self._is_current(target, properties):
+            yield self
+            return
+        if target is None and self.target is None and self.connected is not None:
+            raise UsageError("--property and --timeout go with --cluster here: the current cluster was handed in")
+        other = OtherCluster(
+            target if target is not None else self.target,
+            properties,
+            self.lookup,
+            self.frames,
+            self.progress,
+            self.note,
+            self.watch,
+            self.cell,
+        )
+        try:
+            yield other
+        finally:
+            other.close()
+
+    def use(self, target: str | Cluster, properties: Mapping[str, str] | None = None) -> Cluster:
+        """Make another cluster the current one.
+
+        Raises
+        ------
+        UsageError
+            Changes are staged on the one before.
+        KadminError
+            It cannot be reached; the one before stays.
+        """
+        overrides = properties or {}
+        same = target is self.connected or (target, overrides) == (self.target, self.properties)
+        if self.connected is not None and same:
+            return self.connected
+        self._refuse_to_lose_the_tray()
+        fresh = self._reached(target, overrides) if isinstance(target, str) else target
+        self.close()
+        self.target, self.properties = (target, overrides) if isinstance(target, str) else (None, {})
+        self.connected, self.owns = fresh, isinstance(target, str)
+        return fresh
+
+    def close(self) -> None:
+        self._forget()
+        super().close()
+
+    def chosen(self, target: str, properties: Mapping[str, str]) -> object:
+        from kadmin_nb.cluster import Cluster
+
+        if not (target.startswith("{") and target.endswith("}")) or self.lookup is None:
+            return self.use(target, properties)
+        value = self.lookup(target[1:-1])
+        if not isinstance(value, str | Cluster):
+            raise UsageError(f"{target} is a {type(value).__name__}, neither a text nor a Cluster")
+        return self.use(value, properties)
+
+    def refuse_out(self, name: str) -> None:
+        """In a notebook it is a variable."""
+        if not name.isidentifier() or iskeyword(name):
+            raise UsageError(f"{name} is not a variable name")
+
+    def next_line(self, target: str) -> str:
+        return f"%kadmin use {quote(target)}"
+
+    def change(self, edits: Sequence[Edit], plan_options: PlanOptions) -> Plan | Outcomes | Stage | ImpactAnswer:
+        if plan_options.apply or plan_options.save:
+            return super().change(edits, plan_options)
+        tray = self.tray
+        tray.add(edits)
+        self.allowed |= {*plan_options.allow_unknown}
+        self.reason = plan_options.reason or self.reason
+        tray.policies = self.with_policies(plan_options.apply_options).policy
+        return tray
+
+    def with_policies(self, options: ApplyOptions) -> ApplyOptions:
+        """With those that were named since the tray was empty."""
+        return replace(options, policy=tuple(dict.fromkeys((*self.tray.policies, *options.policy))))
+
+    @property
+    def tray(self) -> Stage:
+        tray = self.cluster.tray
+        if self.emptied != tray.emptied:
+            self._forget()
+            self.emptied = tray.emptied
+        return tray
+
+    def review(self, plan: Plan, options: ApplyOptions) -> Display:
+        return self.cluster.review(plan, self.with_policies(options))
+
+    def plan(self, plan_options: PlanOptions, clients: Any = None) -> Any:
+        tray = self.tray
+        allowed = {*self.allowed, *plan_options.allow_unknown}
+        plan = planned(tray, replace(plan_options, reason=plan_options.reason or self.reason, allow_unknown=allowed))
+        tray.policies = self.with_policies(plan_options.apply_options).policy
+        self.cluster.guard(plan, tray.policies)
+        plan, answer = self._judged(plan, clients)
+        save(plan, plan_options)
+        plan.show()
+        return answer
+
+    def apply(self, plan_id: str | None, apply_options: ApplyOptions) -> Outcomes:
+        """Apply the plan last shown. What of it is in force leaves the tray; the rest is kept for a second try."""
+        plan, outcomes = self._shown(plan_id), None
+        try:
+            outcomes = self.cluster.apply(plan, self.with_policies(apply_options), progress=self.progress)
+        except (PartlyFailed, Interrupted) as exc:
+            outcomes = exc.outcomes
+            raise
+        finally:
+            if plan.origin is not None and outcomes is not None:
+                plan.origin.applied(outcomes)
+        return outcomes
+
+    def discard(self) -> Stage:
+        self.cluster.tray.discard()
+        self._forget()
+        return self.cluster.tray
+
+    def _forget(self) -> None:
+        self.reason, self.allowed = None, frozenset()
+
+    def _is_current(self, target: str | None, properties: Mapping[str, str]) -> bool:
+        return not properties and (target is None or (target == self.target and not self.properties))
+
+    def _refuse_to_lose_the_tray(self) -> None:
+        if self.connected is not None and len(self.connected.tray):
+            raise UsageError(
+                f"{len(self.connected.tray)} changes are staged on cluster {self.connected.id}",
+                hint="%kquota apply or %kquota discard first.",
+            )
+
+    def _shown(self, plan_id: str | None) -> Plan:
+        """The plan that was last shown, if it still is what is staged."""
+        plan = self.tray.shown
+        if plan is None:
+            raise UsageError("no plan was shown yet", hint="plan shows one; apply then applies just that.")
+        if plan_id is not None and (len(plan_id) < 6 or not plan.id.startswith(plan_id)):
+            raise NotFound(f"the plan last shown is {plan.id[:12]}, not {plan_id}")
+        if plan.origin is None or not plan.origin.is_current:
+            raise UsageError("something was staged or discarded since the plan was shown", hint="plan again and look.")
+        return plan
+
+
+def _below_the_cell(line: str) -> None:
+    """A notebook's own line of notes is gone when the cell has run; its standard error stays."""
+    print(line, file=sys.stderr)

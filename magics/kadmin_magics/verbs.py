@@ -1,0 +1,151 @@
+"""What may follow each magic: the terminal's tree with the verbs that only a notebook has, and the lines of a cell.
+
+A notebook keeps what is staged between its lines, so it can plan, apply and discard it; and it shows widgets.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import click
+
+from kadmin_nb.commands import completions, options
+from kadmin_nb.commands.change_options import applying, changing, planning
+from kadmin_nb.commands.click_glue import Offers, Verb, Verbs, Words, words
+from kadmin_nb.commands.config import RESOURCES, chosen_resources, config
+from kadmin_nb.commands.plan import load_plan, plan, which_plan
+from kadmin_nb.commands.quota import TO_READ, chosen_entities, quota
+from kadmin_nb.commands.root import root
+from kadmin_nb.commands.scram import scram
+from kadmin_nb.commands.session import PlanOptions
+from kadmin_nb.commands.spark_inputs import usage_frame
+from kadmin_nb.errors import UsageError
+from kadmin_nb.model.entity import TYPES
+from kadmin_nb.plans.apply_options import ApplyOptions
+
+from .session import NotebookSession
+
+
+@click.command("plan", cls=Verb)
+@planning
+@options.impact
+@click.option("--review", is_flag=True, help="As a widget that applies it, row by row.")
+def plan_staged(session: NotebookSession, impact: str | None, review: bool, plan_options: PlanOptions) -> Any:
+    """The plan of the staged changes: before, after, and the broker's answer for each row (notebook)."""
+    clients = usage_frame(session, impact) if impact else None
+    if review:
+        return session.review(session.plan(plan_options), replace(plan_options.apply_options, usage=clients))
+    return session.plan(plan_options, clients)
+
+
+@click.command("apply", cls=Verb)
+@applying
+@click.argument("plan_id", required=False)
+def apply_shown(session: NotebookSession, plan_id: str | None, apply_options: ApplyOptions) -> Any:
+    """Apply the plan last shown, if nothing was staged since (notebook)."""
+    return session.apply(plan_id, apply_options)
+
+
+@click.command("discard", cls=Verb)
+@options.reading
+def discard(session: NotebookSession) -> Any:
+    """Empty the tray (notebook)."""
+    return session.discard()
+
+
+@click.command("edit", cls=Verb)
+@options.reading
+@words(completions.entities, TO_READ)
+@options.types(*TYPES)
+def edit_quotas(session: NotebookSession, words: tuple[str, ...]) -> Any:
+    """Quotas as a spreadsheet; what is typed into it is staged (notebook)."""
+    return session.cluster.edit_quotas(stage=session.tray, **chosen_entities(words, session))
+
+
+@click.command("edit", cls=Verb)
+@options.reading
+@words(completions.resources, "TYPE=NAME...")
+@options.types(*RESOURCES)
+def edit_configs(session: NotebookSession, words: tuple[str, ...]) -> Any:
+    """Configs as a spreadsheet; what is typed into it is staged (notebook)."""
+    return session.cluster.edit_configs(stage=session.tray, **chosen_resources(words, session))
+
+
+@click.command("review", cls=Verb)
+@applying
+@which_plan
+def review(session: NotebookSession, which: str, apply_options: ApplyOptions) -> Any:
+    """A widget to look at a plan and to apply it, row by row (notebook); --usage NAME also shows its impact."""
+    return session.review(load_plan(which), apply_options)
+
+
+@cache
+def entry_point(name: str) -> click.Command:
+    """The command of a magic; of `%%kquota line`, the verbs that a line of such a cell may begin with."""
+    of_the_tray = (plan_staged, apply_shown, discard)
+    groups = [_with(quota, *of_the_tray, edit_quotas), _with(config, *of_the_tray, edit_configs), _with(plan, review)]
+    lines = {f"%k{group.name}": group for group in groups}
+    lines["%kadmin"] = _with(root, *groups, _with(scram, *of_the_tray))
+    cells = {"%%kadmin": None, "%%kquota": "quota", "%%kconfig": "config"}
+    if name in lines:
+        return lines[name]
+    return _cell(cells[name]) if name in cells else _line(cells[name.removesuffix(" line")])
+
+
+def _with(group: Verbs, *verbs: click.Command) -> Verbs:
+    """The group with these verbs as well, in place of those that have their names."""
+    extended = copy(group)
+    extended.commands = {**group.commands, **{str(verb.name): verb for verb in verbs}}
+    return extended
+
+
+def _cell(kind: str | None) -> click.Command:
+    """The command of a cell whose lines are all of this kind; None: of either. Its first line has options only."""
+
+    @click.command(cls=Verb)
+    @changing
+    @click.argument("words", nargs=-1, metavar="")
+    def staged(session: NotebookSession, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
+        """Stage every line of the cell, or none.
+
+        \b
+        set producer_byte_rate=5MB/s user=alice   # one change a line
+        remove request_percentage user=bob
+        """
+        if words:
+            name = words[0].partition("=")[0]
+            raise UsageError(f"{name} stands beside the magic", hint="Options go there, changes below.")
+        from kadmin_nb.plans import change_lines  # with Arrow, which help does not need
+
+        edits = change_lines.edits(session.cell or "", session.lookup, kind, plan_options.allow_unknown)
+        if not edits:
+            raise UsageError("the cell has no change in it", hint="Such as set producer_byte_rate=5MB/s user=alice")
+        return session.change(edits, plan_options)
+
+    return staged
+
+
+def _line(kind: str | None) -> click.Command:
+    """The verbs that a line of such a cell may begin with; they complete and do nothing."""
+    return Verbs("line", commands={verb: _completing(verb, offer) for verb, offer in _OFFERS[kind].items()})
+
+
+def _completing(verb: str, offer: Offers) -> click.Command:
+    return click.Command(verb, params=[click.Argument(["words"], nargs=-1, type=Words(offer))], add_help_option=False)
+
+
+_QUOTA: dict[str, Offers] = {"set": completions.quota_settings, "remove": completions.quota_removals}
+_CONFIG: dict[str, Offers] = {
+    "set": completions.config_settings,
+    "reset": completions.config_resets,
+    "append": completions.config_settings,
+    "subtract": completions.config_settings,
+}
+_OFFERS: dict[str | None, dict[str, Offers]] = {
+    "quota": _QUOTA,
+    "config": _CONFIG,
+    None: {**_CONFIG, **_QUOTA, "set": completions.settings},
+}

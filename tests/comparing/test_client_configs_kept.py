@@ -1,0 +1,268 @@
+"""Client configs go where quotas and configs go: files, snapshots, differences, histories, policies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import kadmin_nb as kn
+from kadmin_nb.frames import schemas
+from kadmin_nb.frames.snapshots import Snapshot, snapshot
+from kadmin_nb.model.changes import DELETE, SET
+from kadmin_nb.model.client_configs import ClientEntity
+from tests.history.hours import at, configs_of, quotas_of
+from tests.hostile_names import HOSTILE
+
+Entries = dict[ClientEntity, dict[str, str]]
+ALICE, APP = ClientEntity("alice"), ClientEntity("alice", "app")
+
+
+def client_configs_of(entries: Entries) -> pa.Table:
+    """CLIENT_CONFIGS of these."""
+    rows = [
+        {"entity": str(entity), "user": entity.user, "client_id": entity.client_id, "key": key, "value": value}
+        for entity, keys in entries.items()
+        for key, value in keys.items()
+    ]
+    of_topic = {"revision": 1, "author": "", "plan_id": "", "changed_at": at(0)}
+    return schemas.table(schemas.CLIENT_CONFIGS, [{**row, **of_topic} for row in rows])
+
+
+def held(hour: float, entries: Entries, cluster_id: str = "here") -> Snapshot:
+    frames = {"quotas": quotas_of({}), "configs": configs_of(), "client_configs": client_configs_of(entries)}
+    return snapshot(frames, cluster_id=cluster_id, taken_at=at(hour))
+
+
+def older(hour: float) -> Snapshot:
+    """A snapshot that was taken before client configs were in any."""
+    return snapshot({"quotas": quotas_of({"bob": 1}), "configs": configs_of()}, cluster_id="here", taken_at=at(hour))
+
+
+def values(answer: kn.Answer) -> list[tuple]:
+    return [
+        tuple(row[n] for n in ("kind", "resource", "key", "state", "a", "b")) for row in answer.to_arrow().to_pylist()
+    ]
+
+
+def test_two_snapshots_differ_by_them() -> None:
+    """Staging took acks=1 from its admins, and nothing differed from production."""
+    a = held(0, {ALICE: {"acks": "1"}, APP: {"session.timeout.ms": "45000"}})
+    b = held(1, {ALICE: {"acks": "-1"}}, "there")
+    found = kn.diff(a, b)
+    assert values(found) == [
+        ("client-config", "user=alice", "acks", "changed", "1", "-1"),
+        ("client-config", "user=alice client-id=app", "session.timeout.ms", "removed", "45000", None),
+    ]
+    assert [(edit.op, edit.resource, edit.value) for edit in found.edits("all", like="a")] == [
+        (SET, ALICE, "1"),
+        (SET, APP, "45000"),
+    ]
+    assert [edit.op for edit in found.edits("all", like="b")] == [SET, DELETE]
+    assert found.counts.to_arrow()["client_configs"].to_pylist() == [1, 1]
+    assert values(kn.history.drift(a, b)) == values(found)
+    assert values(kn.history.drift(a.client_configs, b.client_configs)) == values(found)
+    with pytest.raises(kn.UsageError, match="client configs cannot be compared with configs"):
+        kn.diff(a.client_configs, b.configs)
+
+
+def test_a_snapshot_without_them_says_nothing_of_them(tmp_path: Path) -> None:
+    """Last year's snapshot had none, and all client configs were said to be new."""
+    place = older(0).save(tmp_path / "old.parquet")
+    whole = parquet.read_table(place)
+    with place.open("wb") as file:  # as versions wrote it that knew none
+        parquet.write_table(whole.drop_columns(["client_configs"]), file)
+    old = Snapshot.load(place)
+    assert (len(old.quotas), len(old.client_configs), "CLIENT_CONFIGS" in old.scopes) == (1, 0, False)
+    found = kn.diff(old, held(1, {ALICE: {"acks": "1"}}))
+    assert [row[0] for row in values(found)] == ["quota"]
+    assert "not compared, as one side says nothing of it: CLIENT_CONFIGS" in repr(found)
+    back = Snapshot.load(held(0, {ALICE: {"acks": "1"}}).save(tmp_path / "new.parquet"))
+    assert back.client_configs.to_arrow()["value"].to_pylist() == ["1"]
+    assert repr(back).endswith("0 quotas, 0 configs, 1 client configs>")
+    assert "client configs" not in repr(old)
+
+
+def test_a_history_that_began_without_them_goes_on(tmp_path: Path) -> None:
+    """The history of three years could not be recorded on to, or said that every client config was new."""
+    from deltalake import DeltaTable
+
+    from kadmin_nb.history.stored_rows import PARTITIONS, TABLE
+
+    comments = [field.with_metadata({"comment": "of another version"}) for field in TABLE]
+    DeltaTable.create(str(tmp_path / "lake"), pa.schema(comments), partition_by=list(PARTITIONS))
+    history = kn.history(tmp_path / "lake")
+    history.record(older(0))
+    for hour, acks in ((1, "-1"), (2, "-1"), (3, "1")):
+        history.record(held(hour, {ALICE: {"acks": acks}}))
+    changed = history.changes((at(0), None)).to_arrow().to_pylist()
+    assert [(row["kind"], row["resource"], row["state"], row["old"], row["new"]) for row in changed] == [
+        ("quota", "user=bob", "removed", "1", None),
+        ("client-config", "user=alice", "changed", "-1", "1"),
+    ]
+    assert [row["kind"] for row in history.snapshots().to_arrow().to_pylist()].count("client_configs") == 3
+    assert "CLIENT_CONFIGS" not in history.as_of(at(0)).scopes
+    assert len(history.as_of(at(0)).quotas) == 1
+    assert history.as_of(at(2)).client_configs.to_arrow()["value"].to_pylist() == ["-1"]
+    assert values(history.drift(history.as_of(at(2)), history.as_of(at(3)))) == [
+        ("client-config", "user=alice", "acks", "changed", "-1", "1")
+    ]
+
+
+FILE = """kadmin: 1
+client-configs:
+  user=alice:
+    acks: all
+    session.timeout.ms: 45000
+"""
+
+
+def test_a_file_declares_them() -> None:
+    """There was no backup of them."""
+    entries = {
+        ALICE: {"acks": "-1", "session.timeout.ms": "45000"},
+        **{ClientEntity(n): {"acks": "0"} for n in HOSTILE},
+    }
+    whole = held(0, entries)
+    for form in ("yaml", "json"):
+        declared = kn.declared.read(kn.declared.export(whole, format=form))
+        assert declared.kinds[-1] == "client-configs"
+        assert not declared.difference(whole, prune=True, any_cluster=True)
+    declared = kn.declared.read(FILE, "mine.yaml")
+    assert declared.kinds == ("client-configs",)
+    missing = declared.difference(held(0, {ALICE: {"acks": "-1"}, APP: {"acks": "1"}}), prune=True)
+    assert [(edit.op, edit.resource, edit.key, edit.value) for edit in missing] == [
+        (SET, ALICE, "session.timeout.ms", "45000"),
+        (DELETE, APP, "acks", None),
+    ]
+    assert values(kn.diff(declared, held(0, {ALICE: {"acks": "-1"}})))[0][1:4] == (
+        "user=alice",
+        "session.timeout.ms",
+        "removed",
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("acks: all", "acks: 7", "line 4, column 11: acks=7 is not one of"),
+        ("acks: all", "aks: all", "line 4, column 5: unknown client config aks"),
+        ("user=alice", "user=<default>", "line 3, column 3: user=<default> has no client configs"),
+        ("45000", "", "line 5, column 24: session.timeout.ms has no value"),
+    ],
+)
+def test_what_is_wrong_in_a_file_has_its_line(old: str, new: str, says: str) -> None:
+    """A slip in the file was refused when half of the plan had been applied."""
+    with pytest.raises(kn.KadminError, match=says):
+        kn.declared.read(FILE.replace(old, new))
+
+
+def test_a_cluster_whose_topic_may_not_be_read_loses_none_to_prune() -> None:
+    """Whoever may not read them was about to remove all of them."""
+    assert not kn.declared.read("kadmin: 1\nclient-configs: {}\n").difference(older(0), prune=True)
+    with pytest.raises(kn.UsageError, match="client-configs was not read"):
+        kn.declared.export(older(0), kinds="client-configs")
+
+
+RULE = """
+[[rule]]
+name = "durable"
+reason = "An acknowledged record survives."
+frame = "CLIENT_CONFIGS"
+where = { user = { like = "a*" }, key = "acks" }
+must = { value = "all" }
+[[rule]]
+name = "session"
+reason = "They flap."
+frame = "CLIENT_CONFIGS"
+where = { key = "session.timeout.ms" }
+must = { value = { at_least = "1 min" } }
+[[rule]]
+name = "both"
+reason = "One without the other is a trap."
+frame = "CLIENT_CONFIGS"
+where = { entity = "user=carol" }
+required = ["session.timeout.ms", "heartbeat.interval.ms"]
+"""
+
+
+def test_a_policy_judges_them() -> None:
+    """The rule about acks could only be written down in a wiki."""
+    policy = kn.policy.reader.read(RULE, "p.toml")
+    answer = policy.check(held(0, {ALICE: {"acks": "-1"}, APP: {"acks": "0", "session.timeout.ms": "45000"}}))
+    assert [(row["rule"], row["state"], row["resource"], row["key"]) for row in answer.to_arrow().to_pylist()] == [
+        ("durable", "broken", "user=alice client-id=app", "acks"),
+        ("session", "broken", "user=alice client-id=app", "session.timeout.ms"),
+        ("both", "broken", "user=carol", "session.timeout.ms"),
+        ("both", "broken", "user=carol", "heartbeat.interval.ms"),
+    ]
+    assert {row["state"] for row in policy.check(older(0)).to_arrow().to_pylist()} >= {"unknown"}
+    with pytest.raises(kn.UsageError, match="required cannot be aks"):
+        kn.policy.reader.read(RULE.replace('"session.timeout.ms", "heart', '"aks", "heart'), "p.toml")
+    with pytest.raises(kn.UsageError, match="acks=most is not one of"):
+        kn.policy.reader.read(RULE.replace('"all"', '"most"'), "p.toml")
+
+
+def put(cluster: kn.Cluster, user: str, **entries: str | None) -> None:
+    stage = cluster.stage()
+    for key, value in entries.items():
+        name = key.replace("_", ".")
+        if value is None:
+            stage.reset_client_config(name, user=user)
+        else:
+            stage.set_client_config(name, value, user=user)
+    cluster.apply(stage.plan("a test"), allow=["acks"]).raise_for_errors()
+
+
+@pytest.mark.broker
+def test_a_backup_brings_them_back(cluster: kn.Cluster, unique: Callable[[str], str], tmp_path: Path) -> None:
+    """Somebody reset acks of a team, and nobody knew what it had been."""
+    user = unique("alice")
+    put(cluster, user, acks="all", session_timeout_ms="45000")
+    file = tmp_path / "cluster.yaml"
+    file.write_text(kn.declared.export(cluster.snapshot(), kinds=["client-configs"]) + "\n")
+    put(cluster, user, acks=None)
+    plan = cluster.plan_from(file)
+    assert [(c.kind, str(c.resource), c.key, c.after) for c in plan.changes] == [
+        ("client-config", f"user={user}", "acks", "-1")
+    ]
+    plan.apply().raise_for_errors()
+    assert len(cluster.plan_from(file, prune=True)) == 0
+
+
+@pytest.mark.broker
+def test_from_staging_to_production(cluster: kn.Cluster, other: kn.Cluster, unique: Callable[[str], str]) -> None:
+    """What was tried on staging was typed again on production, with a slip."""
+    user = unique("bob")
+    put(cluster, user, acks="1")
+    found = kn.diff(cluster, other)
+    [row] = [row for row in found.to_arrow().to_pylist() if row["resource"] == f"user={user}"]
+    assert (row["kind"], row["key"], row["state"], row["a"]) == ("client-config", "acks", "removed", "1")
+    plan = found.stage(onto="b", rows=row["row"]).plan("promoted")
+    other.apply(plan, allow=["acks"]).raise_for_errors()
+    assert other.client_configs.describe(user=user).to_arrow()["value"].to_pylist() == ["1"]
+    assert f"user={user}" not in {row["resource"] for row in kn.diff(cluster, other).to_arrow().to_pylist()}
+
+
+@pytest.mark.broker
+def test_history_and_policy_on_a_live_cluster(
+    cluster: kn.Cluster, unique: Callable[[str], str], tmp_path: Path
+) -> None:
+    """The acks of a client changed on Monday, and the history had not seen it."""
+    user, history = unique("carol"), kn.history(tmp_path / "lake")
+    put(cluster, user, acks="all")
+    history.record(cluster.snapshot())
+    put(cluster, user, acks="0")
+    assert values(history.drift("now", cluster.snapshot())) == [
+        ("client-config", f"user={user}", "acks", "changed", "-1", "0")
+    ]
+    policy = kn.policy.reader.read(RULE.replace("a*", user), "p.toml")
+    assert [row["state"] for row in cluster.check(policy).to_arrow().to_pylist()][:1] == ["broken"]
+    stage = cluster.stage()
+    stage.set_client_config("acks", "1", user=unique(user))
+    loose = kn.policy.reader.read(RULE.replace("a*", "carol*"), "p.toml")
+    with pytest.raises(kn.PlanRefused, match="breaks durable"):
+        cluster.apply(stage.plan("a test"), allow=["acks"], policy=loose)
