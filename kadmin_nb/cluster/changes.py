@@ -46,7 +46,7 @@ from ..secrets import Secret, asks_somebody
 from . import near_names
 
 if TYPE_CHECKING:
-    from ..plans.impact import ImpactAnswer
+    from ..usage.touched_clients import ImpactAnswer
 
 LIFETIME = timedelta(days=7)
 """The time in which a plan may be applied unless it says otherwise."""

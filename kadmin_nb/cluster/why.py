@@ -24,7 +24,7 @@ from ..resolution.lifting import Lift, lifts
 from ..resolution.redundant import UNNAMED
 from ..resolution.rules import Effective, Stored, explain, stored_of
 from ..resolution.shadows import Quota, only_without
-from ..traffic.usage_rules import WHY_UNKNOWN
+from ..usage.rules import WHY_UNKNOWN
 from . import bucket_usage, resolve_engines, resolving
 from .bucket_usage import BucketUsage
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from ..errors import Invalid
 from ..frames import schemas
+from ..frames.given_frames import text_column
 from ..model.grammar import format_word
 from ..model.levels import DEFAULT_IP, IP
 from ..model.quota_keys import IP_KEYS
@@ -53,7 +54,7 @@ def resolve_ip(quotas: Any, ips: Any) -> pa.Table:
     addresses = input_columns.read_columns(
         pa.table({"ip": pa.array(ips, pa.string())}) if isinstance(ips, list) else ips, ("ip",), IPS
     )
-    input_columns.check_clusters(addresses, IPS, CLUSTER in stored.column_names)
+    input_columns.check_clusters(addresses.column_names, IPS, CLUSTER in stored.column_names)
     by_address, default = _index_quotas(stored)
     rows = [_bound(cluster, ip, key, by_address, default) for key in IP_KEYS for cluster, ip in _asked(addresses)]
     schema = schemas.EFFECTIVE_IP.schema
@@ -86,9 +87,9 @@ def _entity_text(row: dict[str, Any]) -> str:
 
 
 def _asked(table: pa.Table) -> Iterable[tuple[str | None, str]]:
-    ips = input_columns.non_null_column(input_columns.text_column(table, "ip", IPS), "ip", IPS).to_pylist()
+    ips = input_columns.non_null_column(text_column(table, "ip", IPS), "ip", IPS).to_pylist()
     has = CLUSTER in table.column_names
-    clusters = input_columns.text_column(table, CLUSTER, IPS).to_pylist() if has else [None] * len(ips)
+    clusters = text_column(table, CLUSTER, IPS).to_pylist() if has else [None] * len(ips)
     return list(zip(clusters, ips, strict=True))
 
 

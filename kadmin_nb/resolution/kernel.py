@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from ..errors import UsageError
 from ..frames import schemas
+from ..frames.given_frames import text_column
 from ..model.quota_keys import USER_CLIENT_KEYS
 from . import input_columns, lookup
 from .ips import resolve_ip
@@ -154,8 +155,8 @@ def asked_keys(keys: str | Iterable[str] | None) -> tuple[str, ...]:
 def _pairs(pairs: Any, by_cluster: bool) -> Names:
     """`user`, `client_id` and perhaps `cluster_id` of the pairs, as strings without nulls."""
     table = input_columns.read_columns(pairs, ("user", "client_id"), PAIRS)
-    input_columns.check_clusters(table, PAIRS, by_cluster)
-    texts = {name: input_columns.text_column(table, name, PAIRS) for name in reversed(table.column_names)}
+    input_columns.check_clusters(table.column_names, PAIRS, by_cluster)
+    texts = {name: text_column(table, name, PAIRS) for name in reversed(table.column_names)}
     client_ids = texts["client_id"]
     texts["client_id"] = pc.fill_null(client_ids, "") if client_ids.null_count else client_ids
     order = ("user", "client_id", input_columns.CLUSTER)
