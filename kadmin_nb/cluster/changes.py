@@ -9,8 +9,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..client_configs.followers import awaited, with_follower_notes
 from ..client_configs.kafka import LiveKafka
+from ..client_configs.registry import awaited, with_follower_notes
 from ..errors import Interrupted, KadminError, NotFound, PartlyFailed, PlanRefused
 from ..frames.answer import Answer
 from ..frames.display import Display
