@@ -47,8 +47,7 @@ if TYPE_CHECKING:
     from .plans.outcomes import Outcomes
     from .plans.plan import Plan
     from .plans.stage import Stage
-    from .resolution.ips import resolve_ip
-    from .resolution.kernel import resolve
+    from .resolution.kernel import resolve, resolve_ip
     from .resolution.rules import metric_tags
     from .usage.backtesting import backtest
     from .usage.touched_clients import impact
@@ -79,7 +78,7 @@ _LAZY = {
     "open_history": ("history", "open_history"),
     "metric_tags": ("resolution.rules", "metric_tags"),
     "resolve": ("resolution.kernel", "resolve"),
-    "resolve_ip": ("resolution.ips", "resolve_ip"),
+    "resolve_ip": ("resolution.kernel", "resolve_ip"),
     "spark_session": ("frames.spark", "spark_session"),
     "charts": ("charts", None),
     "clients": ("clients", None),
