@@ -18,7 +18,7 @@ from ..frames.schema_metadata import stamped
 from ..model.connection_settings import Settings
 from ..model.grammar import ANY, LEFT_OUT
 from ..plans import VERIFY_TIMEOUT
-from ..plans.apply_options import ApplyOptions, takes_apply_options
+from ..plans.apply_options import ApplyOptions, with_arguments
 from ..plans.execution.interrupts import Stopped, never
 from ..plans.execution.progress import Progress, silent
 from .configs import Configs
@@ -226,7 +226,6 @@ class Cluster:
             lifetime=lifetime,
         )
 
-    @takes_apply_options
     def apply(
         self,
         plan: Plan,
@@ -234,7 +233,17 @@ class Cluster:
         *,
         progress: Progress = silent,
         stop: Stopped = never,
-        **keywords: Any,
+        skip_conflicts: bool | None = None,
+        allow: str | Collection[str] | None = None,
+        gradual: float | None = None,
+        usage: object = None,
+        lock: bool | None = None,
+        steal: bool | None = None,
+        require_approval: bool | None = None,
+        policy: Any = None,
+        verify_timeout: float | None = None,
+        quiet_period: float | None = None,
+        wait_clients: float | None = None,
     ) -> Outcomes:
         """Carry out a plan and read every change back from every broker.
 
@@ -267,7 +276,7 @@ class Cluster:
         Interrupted
             By Ctrl-C or `stop`; `.outcomes` says how far it came.
         """
-        return self._changes.apply(plan, options, progress=progress, stop=stop, **keywords)
+        return self._changes.apply(plan, with_arguments(options, locals()), progress, stop)
 
     def approve(self, plan: Plan, text: str = "") -> Plan:
         """The same plan, of the same id, with our approval beside it; save it again.
@@ -282,9 +291,24 @@ class Cluster:
         """
         return self._changes.approve(plan, text)
 
-    @takes_apply_options
     def resume(
-        self, plan: Plan | str, options: ApplyOptions | None = None, *, progress: Progress = silent, **keywords: Any
+        self,
+        plan: Plan | str,
+        options: ApplyOptions | None = None,
+        *,
+        progress: Progress = silent,
+        stop: Stopped = never,
+        skip_conflicts: bool | None = None,
+        allow: str | Collection[str] | None = None,
+        gradual: float | None = None,
+        usage: object = None,
+        lock: bool | None = None,
+        steal: bool | None = None,
+        require_approval: bool | None = None,
+        policy: Any = None,
+        verify_timeout: float | None = None,
+        quiet_period: float | None = None,
+        wait_clients: float | None = None,
     ) -> Outcomes:
         """Carry on a plan that was begun from here; it may be named by (the beginning of) its id.
 
@@ -296,7 +320,7 @@ class Cluster:
         NotFound
             No journal of it here: it was not begun.
         """
-        return self._changes.resume(plan, options, progress=progress, **keywords)
+        return self._changes.resume(plan, with_arguments(options, locals()), progress, stop)
 
     def rollback(self, plan: Plan | str) -> Plan:
         """The plan that takes back what was verified as done by another; `reason` lists what cannot be.
@@ -454,8 +478,23 @@ class Cluster:
 
         return explore(self, user, client_id, usage)
 
-    @takes_apply_options
-    def review(self, plan: Plan, options: ApplyOptions | None = None, **keywords: Any) -> Display:
+    def review(
+        self,
+        plan: Plan,
+        options: ApplyOptions | None = None,
+        *,
+        skip_conflicts: bool | None = None,
+        allow: str | Collection[str] | None = None,
+        gradual: float | None = None,
+        usage: object = None,
+        lock: bool | None = None,
+        steal: bool | None = None,
+        require_approval: bool | None = None,
+        policy: Any = None,
+        verify_timeout: float | None = None,
+        quiet_period: float | None = None,
+        wait_clients: float | None = None,
+    ) -> Display:
         """A widget to look at a plan, apply it and see what comes of it; see `Plan.review`.
 
         Raises
@@ -463,7 +502,7 @@ class Cluster:
         WrongCluster
             It was made for another cluster.
         """
-        return self._changes.bind(plan).review(options, **keywords)
+        return self._changes.bind(plan).review(with_arguments(options, locals()))
 
     def log(self, plan: Plan | str | None = None) -> Answer:
         """JOURNAL: what was done for a plan, proven by the chain of hashes; without one PLANS, those begun here.

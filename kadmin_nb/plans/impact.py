@@ -246,7 +246,7 @@ def of_plan(plan: Plan, quotas: Any, clients: Any) -> ImpactAnswer:
     compared = comparing.impact(before, after, _clients(clients_read) if measured else clients_read)
     parts: tuple[Any, ...] = ()
     if measured:
-        plan = plan.with_dangers(stopped_clients.dangers(plan.changes, before, clients_read))
+        plan = plan._with_dangers(stopped_clients.dangers(plan.changes, before, clients_read))
         predicted = stamped(stalls.stalls(plan.changes, before, clients_read), plan.cluster_id)
         replayed = stamped(backtesting.backtest(after, clients_read), plan.cluster_id)
         touched = {*_buckets(compared.rows, "_before"), *_buckets(compared.rows, "_after")}

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from ..errors import Invalid, UsageError
 from ..frames import schemas
-from ..frames.given_frames import is_text, table_of
+from ..frames.given_frames import has_cells, is_text, table_of
 
 CLUSTER = "cluster_id"
 QUOTAS_LABEL = "the quotas"
@@ -54,9 +54,7 @@ def arrow_table(
 
 def _narrowed(frame: Any, names: Sequence[str]) -> Any:
     """A DataFrame without the columns nobody reads: they may hold what Arrow cannot."""
-    if isinstance(frame, pa.Table | pa.RecordBatch):
-        return frame
-    has = [str(name) for name in getattr(frame, "columns", ())]
+    has = [str(name) for name in frame.columns] if has_cells(frame) else []
     present = [name for name in names if name in has]
     return frame[present] if present and len(present) < len(has) else frame
 
