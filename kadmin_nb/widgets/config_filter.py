@@ -14,7 +14,7 @@ from ..model.resources import WORDS
 from .config_table import ConfigTable
 from .row_filter import regex_of
 
-_HINT = f"One of {', '.join(f'{word}=…' for word in WORDS)}, key~=*.ms, or a part of a name."
+_CONFIG_HINT = f"One of {', '.join(f'{word}=…' for word in WORDS)}, key~=*.ms, or a part of a name."
 
 
 def matching_configs(table: ConfigTable, words: str) -> np.ndarray:
@@ -27,25 +27,25 @@ def matching_configs(table: ConfigTable, words: str) -> np.ndarray:
     """
     fits = np.ones(len(table), dtype=bool)
     for word in split(words):
-        fits &= np.asarray(_fits(table, word), dtype=bool)
+        fits &= np.asarray(_config_fits(table, word), dtype=bool)
     return fits
 
 
-def _fits(table: ConfigTable, text: str) -> pa.Array:
+def _config_fits(table: ConfigTable, text: str) -> pa.Array:
     if "=" not in text:
         return pc.match_substring(table.names, text, ignore_case=True)
     word = parse_word(text)
     if word.name != "key" and word.name not in WORDS:
-        raise UsageError(f"{word.name} is not a type of resource", hint=_HINT)
+        raise UsageError(f"{word.name} is not a type of resource", hint=_CONFIG_HINT)
     names = table.keys if word.name == "key" else table.configs["resource_name"].combine_chunks()
     choices = word.value if isinstance(word.value, tuple) else (word.value,)
-    fits = reduce(pc.or_, [_fits_choice(names, choice) for choice in choices])
+    fits = reduce(pc.or_, [_fits_config_choice(names, choice) for choice in choices])
     if word.name == "key":
         return fits
     return pc.and_(fits, pc.equal(table.configs["resource_type"].cast(pa.string()).combine_chunks(), WORDS[word.name]))
 
 
-def _fits_choice(names: pa.Array, choice: Choice) -> pa.Array:
+def _fits_config_choice(names: pa.Array, choice: Choice) -> pa.Array:
     if isinstance(choice, Pattern):
         return pc.match_substring_regex(names, regex_of(choice.glob))
     if choice is ANY:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from . import controls
+from .controls import row, text
 
 
 class Confirmations:
@@ -13,14 +13,14 @@ class Confirmations:
 
     def __init__(self, keys: Iterable[str]) -> None:
         self._fields: dict[str, Any] = {}
-        self.widget = controls.row()
+        self.widget = row()
         self.add(keys)
 
     def add(self, keys: Iterable[str]) -> None:
         """Ask for these keys too."""
         for key in keys:
             if key not in self._fields:
-                self._fields[key] = controls.text(key, width="24em", label="type again")
+                self._fields[key] = text(key, width="24em", label="type again")
                 self._fields[key].tooltip = f"type {key} to allow what is dangerous about it"
         self.widget.children = tuple(self._fields.values())
 

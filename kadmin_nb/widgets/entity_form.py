@@ -9,7 +9,7 @@ from ..errors import UsageError
 from ..hints import did_you_mean
 from ..model.entity import TYPES, Entity
 from ..model.grammar import DEFAULT
-from . import controls
+from .controls import button, choice, folded, row, text
 
 ABSENT, NAME, DEFAULT_NAME = "–", "name", "<default>"
 CHOICES = [(ABSENT, ABSENT), (NAME, NAME), (DEFAULT_NAME, DEFAULT_NAME)]
@@ -36,13 +36,13 @@ class EntityForm:
     """Boxes for the parts of an entity, and one for all of it in words; `add` gets the entity."""
 
     def __init__(self, add: Callable[[Callable[[], Entity]], None]) -> None:
-        self._choices = {kind: controls.choice(CHOICES, label=kind) for kind in TYPES}
-        self._texts = {kind: controls.text(f"{kind} name", width="11em") for kind in TYPES}
-        self._words = controls.text("or in words: user=alice client-id=<default>", width="24em")
+        self._choices = {kind: choice(CHOICES, label=kind) for kind in TYPES}
+        self._texts = {kind: text(f"{kind} name", width="11em") for kind in TYPES}
+        self._words = text("or in words: user=alice client-id=<default>", width="24em")
         self._add = add
-        parts = [controls.row(self._choices[kind], self._texts[kind]) for kind in TYPES]
-        button = controls.button("Add", self._submit, hint="a row for this entity")
-        self.widget = controls.folded("Add an entity", controls.row(*parts, self._words, button))
+        parts = [row(self._choices[kind], self._texts[kind]) for kind in TYPES]
+        button = button("Add", self._submit, hint="a row for this entity")
+        self.widget = folded("Add an entity", row(*parts, self._words, button))
 
     def _submit(self) -> None:
         self._add(self.entity)

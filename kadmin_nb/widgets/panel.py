@@ -9,7 +9,7 @@ from typing import Any
 
 from ..frames.pages import NOTEBOOK
 from ..frames.tabular import Tabular
-from . import hosts
+from .hosts import has_front_end, publish, shell
 from .static_page import hiding_style, static_html
 
 
@@ -45,15 +45,15 @@ class Panel(Tabular):
 
     def _ipython_display_(self) -> None:
         """A table for whoever reads the notebook later, and over it the widget, where there is a browser."""
-        if hosts.shell() is None or getattr(hosts.shell(), "kernel", None) is None:
+        if shell() is None or getattr(shell(), "kernel", None) is None:
             print(self.as_text(NOTEBOOK))
             return
-        is_live = hosts.has_front_end()
+        is_live = has_front_end()
         widget = self._displayed if is_live else None
         html = static_html(self.as_html(NOTEBOOK), self.static_id, is_live)
-        hosts.publish({"text/plain": self.as_text(NOTEBOOK), "text/html": html})
+        publish({"text/plain": self.as_text(NOTEBOOK), "text/html": html})
         if widget is not None:
-            hosts.publish({**_bundle(widget), "text/plain": ""})
+            publish({**_bundle(widget), "text/plain": ""})
 
 
 def _bundle(widget: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..errors import KadminError
 from ..plans.plan import live_of
 from ..plans.runbook_parameters import runbook_parameters
-from . import controls
+from .controls import button, choice, column, row
 from .copy_box import CopyBox
 
 if TYPE_CHECKING:
@@ -41,11 +41,11 @@ class PlanCopies:
     ) -> None:
         self._plan, self._allowed, self._policies = plan, allowed, policies
         self.box = CopyBox()
-        self.choice = controls.choice([("…", ""), *((name, name) for name in _FORMATS)], self._copy, label="copy as")
-        self.save = controls.button(
+        self.choice = choice([("…", ""), *((name, name) for name in _FORMATS)], self._copy, label="copy as")
+        self.save = button(
             "Save as runbook", self._save, hint="a file of parameters in the working folder, and the lines that run it"
         )
-        self.widget = controls.column(controls.row(self.choice, self.save), self.box)
+        self.widget = column(row(self.choice, self.save), self.box)
 
     def _copy(self, name: str) -> None:
         if not name:

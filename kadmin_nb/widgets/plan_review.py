@@ -14,8 +14,8 @@ from ..plans.apply_options import ApplyOptions
 from ..plans.execution.progress import Advance
 from ..plans.plan import live_of, origin_of
 from ..plans.planning import let_through
-from . import hosts
 from .clicks import clicks
+from .hosts import hear_interrupts
 from .panel import Panel
 from .plan_sheet import CONFLICT, PlanSheet
 from .work import Work, stop_all
@@ -87,7 +87,7 @@ class PlanReview(Panel):
         from .plan_copies import PlanCopies
         from .status_line import StatusLine
 
-        hosts.hear_interrupts(stop_all)
+        hear_interrupts(stop_all)
         self._controls = controls
         self.confirmations = Confirmations(dict.fromkeys(row["key"] for row in self.dangers))
         self.copies = PlanCopies(self.plan, lambda: self._allowed, lambda: self._policies)
