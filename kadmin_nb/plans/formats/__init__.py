@@ -1,4 +1,4 @@
-"""Four faces of a stage or a plan: the cell, the Python, the kafka-configs.sh lines that do it, and a table to read."""
+"""Four print formats of a stage or a plan: the cell, the Python, the kafka-configs.sh lines that do it, a table."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from . import cell, kafka_configs, markdown, python
 from .subject import Subject
 from .text import PlanText
 
-__all__ = ["Face", "PrintFormats", "Subject"]
+__all__ = ["PrintFormats", "Subject"]
 
 
 class PrintFormats(ABC):

@@ -18,9 +18,9 @@ class PlanText(str):
     shown: str
 
     def __new__(cls, text: str, shown: str | None = None) -> Self:
-        face = super().__new__(cls, text)
-        face.shown = text if shown is None else shown
-        return face
+        made = super().__new__(cls, text)
+        made.shown = text if shown is None else shown
+        return made
 
     def __repr__(self) -> str:
         return self.shown
